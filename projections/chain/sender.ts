@@ -38,12 +38,18 @@ export interface ForgedTransaction {
   readonly reason: string;
 }
 
-export interface SenderOptions {
+/** The sender that a block names. */
+export interface Claim {
   /** 20 bytes */
   readonly address: Buffer;
-  readonly chain_id: number;
+  /** undefined: any */
+  readonly chain_id?: number;
   /** whether the account is known to have signed the bytes of this hash; a recovery takes ms */
   readonly hasSigned?: (txHash: Buffer) => boolean;
+}
+
+export interface SenderOptions extends Claim {
+  readonly chain_id: number;
   /** receives each transaction once its block is final, in the order of the chain */
   readonly onFinal?: (transaction: SentTransaction) => void;
 }
@@ -224,15 +230,16 @@ function claimIn(
 }
 
 /** The reason why the bytes do not prove that the account sent this; undefined when they do. */
-function whyForged(
+export function whyForged(
   claimed: BlockTransaction,
-  { address, chain_id, hasSigned }: SenderOptions,
+  { address, chain_id, hasSigned }: Claim,
 ): string | undefined {
   if (transactionHash(claimed.raw) !== toHex(claimed.hash)) return 'its bytes have another hash';
   const decoded = decodeRaw(claimed.raw);
   if ('refused' in decoded) return `its bytes are no transaction (${decoded.refused})`;
   const { transaction } = decoded;
-  if (transaction.chain_id !== chain_id) return `it is of chain ${transaction.chain_id}`;
+  if (chain_id !== undefined && transaction.chain_id !== chain_id)
+    return `it is of chain ${transaction.chain_id}`;
   if (!says(transaction, claimed)) return 'its bytes say something else';
   if (hasSigned?.(claimed.hash) === true) return undefined;
   const recovered = recoverSigner(transaction);

@@ -35,32 +35,18 @@ export interface LedgerPosition {
 export function ledgerPosition(
   ledger: Ledger,
   supply: ChainSupply,
-  final: FinalSupply,
+  { height }: Pick<FinalSupply, 'height'>,
+  deposits = sumsOf(ledger, supply, height),
 ): LedgerPosition {
   const { governance, sums } = ledger;
-  let minted = 0n;
-  let minting = 0n;
-  let rejected = 0n;
-  let gross = 0n;
-  let credits = 0n;
-  for (const deposit of ledger.deposits.values()) {
-    if (deposit.status === 'absent' || isInternal(deposit)) continue;
-    const { terms } = deposit;
-    gross += terms.gross;
-    credits += terms.credit;
-    if (deposit.status === 'needs_manual' && deposit.rejected) rejected += terms.credit;
-    if (deposit.status !== 'mint_requested' && deposit.status !== 'credited') continue;
-    const { tx_hash } = deposit.mint;
-    const mint = { tx_hash, to: terms.clt_address, amount: terms.credit };
-    if (isMinted(mint, supply, final)) minted += terms.credit;
-    else minting += terms.credit;
-  }
-  const held = credits - minted;
+  let acknowledged = 0n;
   for (const mint of governance.acknowledged.values())
-    if (isMinted(mint, supply, final)) minted += mint.amount;
+    if (isMinted(mint, supply, height)) acknowledged += mint.amount;
+  const { gross, credits, minted, minting, rejected } = deposits;
+  const held = credits - minted;
   return {
     ledger_offset: ledger.end,
-    treasury_minted: minted,
+    treasury_minted: minted + acknowledged,
     held,
     minting,
     waiting: held - minting - rejected,
@@ -68,6 +54,36 @@ export function ledgerPosition(
     booked_surplus: governance.bookedSurplus,
     refunded: sums.refunded,
   };
+}
+
+/** Sums over deposits, for mints up to one block height. */
+export class DepositSums {
+  gross = 0n;
+  credits = 0n;
+  minted = 0n;
+  minting = 0n;
+  rejected = 0n;
+
+  /** `times`: -1n takes a deposit away that was added. */
+  add(deposit: Deposit, supply: ChainSupply, height: number, times: 1n | -1n = 1n): void {
+    if (deposit.status === 'absent' || isInternal(deposit)) return;
+    const { terms } = deposit;
+    const credit = times * terms.credit;
+    this.gross += times * terms.gross;
+    this.credits += credit;
+    if (deposit.status === 'needs_manual' && deposit.rejected) this.rejected += credit;
+    if (deposit.status !== 'mint_requested' && deposit.status !== 'credited') return;
+    const { tx_hash } = deposit.mint;
+    const mint = { tx_hash, to: terms.clt_address, amount: terms.credit };
+    if (isMinted(mint, supply, height)) this.minted += credit;
+    else this.minting += credit;
+  }
+}
+
+function sumsOf({ deposits }: Ledger, supply: ChainSupply, height: number): DepositSums {
+  const sums = new DepositSums();
+  for (const deposit of deposits.values()) sums.add(deposit, supply, height);
+  return sums;
 }
 
 /** Money that only changed its address among ours, as long as nobody approves it. */
@@ -79,7 +95,7 @@ function isInternal(deposit: Deposit): boolean {
 function isMinted(
   mint: Pick<MintAcknowledged, 'tx_hash' | 'to' | 'amount'>,
   supply: ChainSupply,
-  { height }: FinalSupply,
+  height: number,
 ): boolean {
   const [made, ...others] = supply.mintsOf(mint.tx_hash);
   if (made === undefined || others.length > 0 || made.height > height) return false;

@@ -183,7 +183,9 @@ function addReserve(commands: Commands, run: Run): void {
   );
 }
 
-const INVARIANT_LIST = Object.entries(INVARIANTS).map(([name, text]) => `  ${name}  ${text}`);
+const INVARIANT_LIST = Object.entries(INVARIANTS).map(
+  ([name, text]) => `  ${name.padEnd(3)}  ${text}`,
+);
 
 const HEAD = {
   ...TEXT,
@@ -201,7 +203,7 @@ function addAudit(commands: Commands, run: Run): void {
           `Reads deposit.addresses, tron.transfers, treasury.ledger, chain.blocks and reserve.runs from offset 0 and checks:\n\n${INVARIANT_LIST.join('\n')}\n\n` +
             'With APP_DEPOSIT_XPUB it derives every deposit address from that key; without, it believes those in the log.\n\n' +
             'It prints the hash of the last record of each chained log, which covers every record before it. A person who noted one gives it as --head later: the audit finds that record, and the log still begins with the same records, or says that it does not.\n\n' +
-            'Exits 0 when all hold, 2 with the first violation and its topic, partition and offset, or when something did not answer.',
+            'Exits 0 when all hold, 2 with the first violation of each broken invariant and its topic, partition and offset, or when something did not answer.',
         ),
     run(async (args) => (await import('./audit/audit.ts')).audit(args)),
   );

@@ -1,7 +1,9 @@
 /**
  * `ops audit`: every log from offset 0, every invariant of the money. The end of a log that derives
  * from another one is taken first, so that its sources are read at least as far: tables before
- * logs, the chain before the ledger, the ledger before the transfers, these before the addresses.
+ * logs, runs before the chain, the chain before the ledger, the ledger before the transfers, these
+ * before the addresses. The ledger derives from the runs as well, which allow its mints: runs up to
+ * a second end are read, and judged by a later audit.
  */
 import type { Kafka } from 'kafkajs';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
@@ -19,10 +21,15 @@ import {
 } from '../../../schemas/topics.ts';
 import { isTreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../../schemas/tron.transfers/events.ts';
+import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import { toTronAddress } from '../../../schemas/tron-address.ts';
+import { Fault } from '../../runtime/process/errors.ts';
+import type { LogRecord } from '../../runtime/kafka/record.ts';
+import { RunAudit } from './run-audit.ts';
+import type { FinalSupply } from '../../../projections/reserve/supply.ts';
 import { openCodec, undecodable, type Codec } from '../../runtime/kafka/codec.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import { readLogEvents } from '../../runtime/kafka/range.ts';
-import type { LogRecord } from '../../runtime/kafka/record.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { depositKeySetting } from '../../runtime/process/deposit-key.ts';
@@ -98,16 +105,16 @@ export async function audit({
 
 function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResult): string {
   const names = Object.keys(INVARIANTS).filter((name): name is Invariant => name in INVARIANTS);
-  const broken = new Set(findings.violations.map(({ invariant }) => invariant));
   const lines = [
     ...read.map(
       ({ topic, partition, end }) => `read      ${topic}/${partition}: offsets 0 to ${end}`,
     ),
     `deposits  ${deposits}, ${rest.waiting} transfers wait to be decided; ${rest.without_effect} records of the ledger without effect; ${mints} Mints final`,
-    `sums      arrived ${sums.arrived}, minted ${sums.minted}, fees ${sums.fees}, held ${sums.held} (micro-USDT)`,
+    `sums      arrived ${sums.arrived}, minted ${sums.minted}, fees ${sums.fees}, held ${sums.held}, paid back ${sums.refunded} (micro-USDT)`,
+    ...supplyLines(rest.supply),
     ...names.map((name) => {
-      const state = broken.has(name) ? 'BROKEN' : 'holds ';
-      return `${name}  ${state}  ${findings.checked[name]} checked: ${INVARIANTS[name]}`;
+      const state = findings.violated[name] > 0 ? 'BROKEN' : 'holds ';
+      return `${name.padEnd(3)}  ${state}  ${findings.checked[name]} checked: ${INVARIANTS[name]}`;
     }),
   ];
   for (const { topic, partition, offset, head } of rest.heads)
@@ -120,21 +127,37 @@ function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResu
   }
   if (!rest.derived)
     lines.push('addresses were read from the log and not derived: APP_DEPOSIT_XPUB is not set');
-  if (!rest.compared) lines.push('I8        there is no read model of deposits to compare');
-  const [first] = findings.violations;
-  if (first !== undefined) {
-    const { topic, partition, offset, invariant, what } = first;
-    const all = findings.violationCount;
+  if (!rest.compared) lines.push('I8         there is no read model of deposits to compare');
+  for (const name of names) {
+    const first = findings.violations.find(({ invariant }) => invariant === name);
+    if (first === undefined) continue;
+    const { topic, partition, offset, what } = first;
+    const all = findings.violated[name];
     lines.push(
-      `VIOLATED  ${invariant} at ${topic}/${partition}@${offset}: ${what}${all === 1 ? '' : ` (the first of ${all})`}`,
+      `VIOLATED  ${name} at ${topic}/${partition}@${offset}: ${what}${all === 1 ? '' : ` (the first of ${all})`}`,
     );
   }
   return lines.join('\n');
 }
 
+function supplyLines(at: AuditResult['supply']): readonly string[] {
+  if (at === undefined) return [];
+  const { height, supply, genesis_allocation: genesis, minted, burned } = at;
+  return [
+    `supply    ${supply} at block ${height}: genesis ${genesis}, minted ${minted}, burned ${burned} (base units)`,
+  ];
+}
+
+function supplyOf(final: FinalSupply | undefined) {
+  if (final === undefined) return undefined;
+  const { height, supply, genesis_allocation, burned } = final;
+  const minted = supply - genesis_allocation + burned;
+  return { height, supply, genesis_allocation, minted, burned };
+}
+
 function auditJson({ findings, ...rest }: AuditResult): string {
-  const { checked, violations, violationCount } = findings;
-  return jsonOf({ ...rest, checked, violations, violation_count: violationCount });
+  const { checked, violated, violations, violationCount } = findings;
+  return jsonOf({ ...rest, checked, violated, violations, violation_count: violationCount });
 }
 
 /** Throws faults, also for records that cannot be decoded. */
@@ -148,17 +171,19 @@ export async function auditLogs(sources: AuditSources) {
     findings,
   );
   const stored = reader === undefined ? undefined : await readDeposits(reader);
+  const runEnds = await endsOf(kafka, RESERVE_RUNS);
   const chainEnds = await endsOf(kafka, CHAIN_BLOCKS);
   const ledgerEnds = await endsOf(kafka, TREASURY_LEDGER);
   const transferEnds = await endsOf(kafka, TRON_TRANSFERS);
   const addressEnds = await endsOf(kafka, DEPOSIT_ADDRESSES);
-  const runEnds = await endsOf(kafka, RESERVE_RUNS);
-  const read = async <Event extends { readonly type: string }>(
+  const laterRunEnds = await endsOf(kafka, RESERVE_RUNS);
+  const scan = async <Event extends { readonly type: string }>(
     ends: readonly PartitionEnd[],
     isEvent: (event: { readonly type: string }) => event is Event,
-    take: (event: Event, offset: bigint, partition: number, record: LogRecord) => void,
+    take: (event: Event, record: LogRecord, place: PartitionEnd) => void,
   ): Promise<void> => {
-    for (const { topic, partition, end } of ends) {
+    for (const place of ends) {
+      const { topic, partition, end } = place;
       await readLogEvents(
         { kafka, codec },
         { topic, partition, from: 0n, to: end },
@@ -167,17 +192,26 @@ export async function auditLogs(sources: AuditSources) {
             throw undecodable(
               `${topic}/${partition}@${record.offset}: ${event.type} does not belong here`,
             );
-          checkpoints.record(topic, partition, record);
-          chains.record(topic, partition, event, record);
           if (onProgress !== undefined && performance.now() - reported > PROGRESS_EVERY_MS) {
             reported = performance.now();
             onProgress(`${topic}/${partition}: offset ${record.offset} of ${end}`);
           }
-          take(event, record.offset, partition, record);
+          take(event, record, place);
         },
       );
-      checkpoints.finish(topic, partition, end);
     }
+  };
+  const read = async <Event extends { readonly type: string }>(
+    ends: readonly PartitionEnd[],
+    isEvent: (event: { readonly type: string }) => event is Event,
+    take: (event: Event, offset: bigint, partition: number, record: LogRecord) => void,
+  ): Promise<void> => {
+    await scan(ends, isEvent, (event, record, { topic, partition }) => {
+      checkpoints.record(topic, partition, record);
+      chains.record(topic, partition, event, record);
+      take(event, record.offset, partition, record);
+    });
+    for (const { topic, partition, end } of ends) checkpoints.finish(topic, partition, end);
   };
 
   const transfers = new TransferAudit(usdt_contract, findings, deposit_key);
@@ -198,15 +232,29 @@ export async function auditLogs(sources: AuditSources) {
     ledger.apply(event, offset, hashOfValue(value));
     compare(offset + 1n);
   });
+  assertContract(ledger.ledger, usdt_contract);
   const waiting = transfers.finish();
-  const chain = new ChainAudit(ledger.intents, findings);
+  const runs = new RunAudit(findings);
+  await read(laterRunEnds, isReserveEvent, (run, offset) =>
+    runs.run(run, offset, offset < (runEnds[0]?.end ?? 0n)),
+  );
+  const chain = new ChainAudit(ledger, findings, (final) => runs.final(final));
   await read(chainEnds, isChainEvent, (event, offset) => chain.apply(event, offset));
   chain.finish();
-  await read(runEnds, isReserveEvent, () => undefined);
+  // again: the runs need the Mints of the chain, whose audit needs the intents of the ledger
+  const { ledgerEnd } = runs;
+  const again = ledgerEnds.map((place) => ({
+    ...place,
+    end: place.end < ledgerEnd ? place.end : ledgerEnd,
+  }));
+  await scan(again, isTreasuryEvent, (event, { offset, value }) =>
+    runs.ledger(event, offset, { supply: chain.supply, value_hash: hashOfValue(value) }),
+  );
+  runs.finish(ledger.intents.values(), chain.supply);
   return {
     findings,
     /** by partition, the offset after the last record */
-    read: [...addressEnds, ...transferEnds, ...ledgerEnds, ...chainEnds, ...runEnds],
+    read: [...addressEnds, ...transferEnds, ...ledgerEnds, ...chainEnds, ...laterRunEnds],
     deposits: ledger.ledger.deposits.size,
     mints: chain.mints,
     /** transfers that the treasury has not decided */
@@ -220,9 +268,22 @@ export async function auditLogs(sources: AuditSources) {
     heads: chains.heads,
     /** the record whose head was given; null: there is none, undefined: none was given */
     seen: chains.found,
+    /** at the newest final block; undefined: no block is final */
+    supply: supplyOf(chain.supply.final),
     /** false: there is no read model of deposits to compare */
     compared: stored !== undefined,
   };
+}
+
+/** The transfers of another contract than the treasury's are other transfers. */
+function assertContract({ governance }: Ledger, contract: Buffer): void {
+  const pinned = governance.custody?.usdt_contract;
+  if (pinned === undefined || pinned.equals(contract)) return;
+  throw new Fault(
+    'another_contract',
+    `the treasury counts USDT of ${toTronAddress(pinned)}, and APP_USDT_CONTRACT is ${toTronAddress(contract)}: nothing was audited. What to do: set APP_USDT_CONTRACT to the contract of the treasury, and audit again`,
+    { retry: false },
+  );
 }
 
 /** A topic that does not exist is empty: checkpoints beyond its end are violations. */

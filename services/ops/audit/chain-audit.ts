@@ -1,34 +1,45 @@
 /**
- * I2 and I3 on the chain: the ledger requested every Mint of a final block, once for each deposit,
- * and every credit is such a Mint.
+ * I2 and I3 on the chain: the ledger requested or acknowledged every Mint of a final block, once
+ * for each deposit, and every credit is such a Mint. Once the ledger names its mint authority, the
+ * bytes of each transaction of it prove that it is one. I11: the supply of final blocks, effect by
+ * effect. Up to the height of a baseline, the supply that it states stands for all effects.
  */
-import { EMPTY_CHAIN, evolve, type Chain } from '../../../projections/chain/chain.ts';
-import type {
-  BlockAppended,
-  BlockTransaction,
-  ChainEvent,
-} from '../../../schemas/chain.blocks/events.ts';
+import { bytesKey, toHex } from '../../../schemas/address.ts';
+import { whyForged } from '../../../projections/chain/sender.ts';
+import { ChainSupply, type FinalSupply } from '../../../projections/reserve/supply.ts';
+import type { BlockAppended, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS, TREASURY_LEDGER } from '../../../schemas/topics.ts';
+import { readEffects, type BlockEffects, type Mint } from './block-effects.ts';
 import type { Findings, LogPosition } from './findings.ts';
-import type { Intent } from './ledger-audit.ts';
+import type { LedgerAudit } from './ledger-audit.ts';
 
-interface PendingBlock {
+interface PendingBlock extends BlockEffects {
   readonly block: Pick<BlockAppended, 'height' | 'hash'>;
   readonly position: LogPosition;
-  readonly mints: readonly Mint[];
   /** hashes in hex of transactions that replaced a mint */
   readonly replacements: readonly string[];
+  /** whether the bytes of each transaction of a mint authority prove it, or why not */
+  readonly proofs: readonly (string | undefined)[];
 }
 
-interface Mint extends Pick<BlockTransaction, 'hash' | 'nonce' | 'to' | 'amount'> {
-  /** whether it moved a balance */
-  readonly done: boolean;
+/** A transaction that took the nonce of a mint that was given up. */
+interface Replacement {
+  readonly nonce: number;
+  /** of the final block that has it */
+  height: number | undefined;
 }
+
+export type ChainClaims = Pick<
+  LedgerAudit,
+  'intents' | 'authorities' | 'acknowledged' | 'baseline'
+>;
 
 export class ChainAudit {
   readonly #findings: Findings;
-  readonly #intents: ReadonlyMap<string, Intent>;
-  #chain: Chain = EMPTY_CHAIN;
+  readonly #ledger: ChainClaims;
+  readonly #onFinal: (final: FinalSupply) => void;
+  readonly supply = new ChainSupply();
+  #isBroken = false;
   /** blocks that are not final, by height */
   readonly #pending = new Map<number, PendingBlock>();
   /** Mints in final blocks, by deposit */
@@ -36,69 +47,140 @@ export class ChainAudit {
     string,
     { readonly hash: string; readonly block: PendingBlock['block'] }
   >();
-  /**
-   * Transactions that took the nonce of a mint that was given up, by hash in hex: their height once
-   * they are final.
-   */
-  readonly #replacements: Map<string, number | undefined>;
+  /** hashes in hex of acknowledged Mints in final blocks */
+  readonly #acknowledged = new Set<string>();
+  /** by hash in hex */
+  readonly #replacements: ReadonlyMap<string, Replacement>;
+  /** the supply after the newest final block */
+  #created = 0n;
   /** in final blocks */
   mints = 0;
 
-  /** `intents` of the whole ledger, whose end was taken after the end of the chain. */
-  constructor(intents: ReadonlyMap<string, Intent>, findings: Findings) {
-    this.#intents = intents;
-    const givenUp = [...intents.values()].flatMap(({ given_up_for: other }) =>
-      other === undefined ? [] : [other.tx_hash.toString('hex')],
-    );
-    this.#replacements = new Map(givenUp.map((hash) => [hash, undefined]));
+  /**
+   * `ledger`: the whole, whose end was taken after the end of the chain. `onFinal` gets the supply
+   * whenever blocks have become final.
+   */
+  constructor(ledger: ChainClaims, findings: Findings, onFinal: (final: FinalSupply) => void) {
+    this.#ledger = ledger;
     this.#findings = findings;
+    this.#onFinal = onFinal;
+    const givenUp = [...ledger.intents.values()].flatMap(
+      ({ nonce, given_up_for: other }): [string, Replacement][] =>
+        other === undefined ? [] : [[other.tx_hash.toString('hex'), { nonce, height: undefined }]],
+    );
+    this.#replacements = new Map(givenUp);
   }
 
   get #finalHeight(): number {
-    return this.#chain.status === 'empty' ? -1 : this.#chain.finalized_height;
+    return this.supply.final?.height ?? -1;
   }
 
+  /** Every record, in order; nothing is judged behind an impossible one. */
   apply(event: ChainEvent, offset: bigint): void {
+    if (this.#isBroken) return;
     const position = { topic: CHAIN_BLOCKS.name, partition: 0, offset };
-    const check = this.#findings.at(position);
-    const judged = evolve(this.#chain, event, offset);
-    if (judged.verdict === 'broken')
-      check('I2', false, () => `the chain cannot be right: ${judged.reason}`);
-    if (judged.verdict !== 'applied') return;
     const before = this.#finalHeight;
-    this.#chain = judged.chain;
-    if (event.type === 'BlockAppended')
-      this.#pending.set(event.height, {
-        block: event,
-        position,
-        mints: mintsIn(event),
-        replacements: this.#replacementsIn(event),
-      });
-    if (event.type === 'BlockReverted') this.#pending.delete(event.height);
-    if (event.type !== 'BlocksFinalized') return;
-    for (let height = before + 1; height <= event.height; height++) {
-      const pending = this.#pending.get(height);
-      if (pending === undefined) continue;
-      for (const mint of pending.mints) this.#final(mint, pending);
-      for (const hash of pending.replacements) this.#replacements.set(hash, height);
-      this.#pending.delete(height);
+    const verdict = this.supply.apply(event, offset);
+    if (typeof verdict === 'object') {
+      this.#isBroken = true;
+      const check = this.#findings.at(position);
+      check('I2', false, () => `the chain cannot be right: ${verdict.broken}`);
+    }
+    if (verdict !== 'applied') return;
+    switch (event.type) {
+      case 'BlockAppended':
+        this.#pending.set(event.height, {
+          block: { height: event.height, hash: event.hash },
+          position,
+          ...readEffects(event),
+          replacements: this.#replacementsIn(event),
+          proofs: this.#proofsIn(event),
+        });
+        return;
+      case 'BlockReverted':
+        this.#pending.delete(event.height);
+        return;
+      case 'BlocksFinalized':
+        for (let height = before + 1; height <= event.height; height++) {
+          const pending = this.#pending.get(height);
+          if (pending !== undefined) this.#finalBlock(pending);
+          this.#pending.delete(height);
+        }
+        if (this.supply.final !== undefined) this.#onFinal(this.supply.final);
     }
   }
 
   #replacementsIn({ transactions }: BlockAppended): readonly string[] {
     if (this.#replacements.size === 0) return [];
     return transactions
-      .map(({ hash }) => hash.toString('hex'))
-      .filter((hash) => this.#replacements.has(hash));
+      .filter(({ hash, nonce, from }) => {
+        const replaced = this.#replacements.get(hash.toString('hex'));
+        return replaced?.nonce === nonce && this.#mayMint(from);
+      })
+      .map(({ hash }) => hash.toString('hex'));
   }
 
-  #final(mint: Mint, { position, block }: PendingBlock): void {
+  #proofsIn({ transactions }: BlockAppended): readonly (string | undefined)[] {
+    const { authorities, intents } = this.#ledger;
+    if (authorities.size === 0) return [];
+    // the bytes of an intent's hash are those that the treasury signed
+    const hasSigned = (hash: Buffer): boolean => intents.has(hash.toString('hex'));
+    return transactions
+      .filter(({ from }) => authorities.has(bytesKey(from)))
+      .map((each) => {
+        const why = whyForged(each, { address: each.from, hasSigned });
+        return why === undefined ? undefined : `${toHex(each.hash)} is forged: ${why}`;
+      });
+  }
+
+  #finalBlock(pending: PendingBlock): void {
+    const { block, position, mints, problem } = pending;
+    this.#created += pending.change;
+    for (const hash of pending.replacements) {
+      const replacement = this.#replacements.get(hash);
+      if (replacement !== undefined) replacement.height = block.height;
+    }
+    const { baseline } = this.#ledger;
+    if (baseline?.event.block_height === block.height) this.#checkBaseline(block, baseline);
+    if (baseline !== undefined && block.height <= baseline.event.block_height) return;
+    // the first block creates the genesis allocation
+    if (block.height > 0)
+      this.#findings.check(
+        'I11',
+        position,
+        problem === undefined,
+        () => `in block ${block.height} ${problem}`,
+      );
+    for (const forged of pending.proofs)
+      this.#findings.check('I2', position, forged === undefined, () => `transaction ${forged}`);
+    for (const mint of mints) this.#finalMint(mint, pending);
+  }
+
+  #checkBaseline(
+    { height, hash }: PendingBlock['block'],
+    { event, offset }: NonNullable<ChainClaims['baseline']>,
+  ): void {
+    const supply = this.#created;
+    this.#findings.check(
+      'I11',
+      ledgerAt(offset),
+      event.supply === supply && event.block_hash.equals(hash),
+      () =>
+        `the baseline says ${event.supply} at block ${height} ${toHex(event.block_hash)}; the chain has ${supply} at ${toHex(hash)}`,
+    );
+  }
+
+  #finalMint(mint: Mint, { position, block }: PendingBlock): void {
     const hash = mint.hash.toString('hex');
-    const intent = this.#intents.get(hash);
+    const intent = this.#ledger.intents.get(hash);
     const check = this.#findings.at(position);
+    // a failed Mint of somebody else concerns nobody
+    if (intent === undefined && !mint.done && !this.#mayMint(mint.from)) return;
     this.mints++;
-    check('I2', intent !== undefined, () => `Mint 0x${hash} was never requested in the ledger`);
-    if (intent === undefined) return;
+    // also one that was requested and given up
+    const isKnown = intent !== undefined || this.#ledger.acknowledged.has(hash);
+    check('I2', isKnown, () => `Mint 0x${hash} was never requested in the ledger`);
+    if (this.#isAcknowledged(mint, block.height) || intent === undefined) return;
     const other = this.#minted.get(intent.deposit_id);
     if (mint.done) this.#minted.set(intent.deposit_id, { hash, block });
     check(
@@ -122,22 +204,40 @@ export class ChainAudit {
     );
   }
 
+  /** Older ledgers do not name their mint authority. */
+  #mayMint(account: Buffer): boolean {
+    const { authorities } = this.#ledger;
+    return authorities.size === 0 || authorities.has(bytesKey(account));
+  }
+
+  #isAcknowledged({ hash, to, amount, done }: Mint, height: number): boolean {
+    const key = hash.toString('hex');
+    const event = this.#ledger.acknowledged.get(key)?.event;
+    const isIt =
+      done &&
+      event?.amount === amount &&
+      event.to.equals(to) &&
+      event.block_height === height &&
+      !this.#acknowledged.has(key);
+    if (isIt) this.#acknowledged.add(key);
+    return isIt;
+  }
+
   /** After the last record: every credit is minted, as far as the chain's log goes. */
   finish(): void {
-    for (const [hash, { deposit_id, outcome, block, offset, given_up_for: other }] of this
-      .#intents) {
+    for (const [hash, { deposit_id, outcome, block, offset, given_up_for: other }] of this.#ledger
+      .intents) {
       if (other !== undefined && other.height <= this.#finalHeight)
         this.#findings.check(
           'I2',
-          { topic: TREASURY_LEDGER.name, partition: 0, offset: other.offset },
-          this.#replacements.get(other.tx_hash.toString('hex')) === other.height,
+          ledgerAt(other.offset),
+          this.#replacements.get(other.tx_hash.toString('hex'))?.height === other.height,
           () =>
-            `the mint of deposit ${deposit_id} was given up for 0x${other.tx_hash.toString('hex')}, which is not in final block ${other.height}`,
+            `the mint of deposit ${deposit_id} was given up for ${toHex(other.tx_hash)}, which did not use its nonce in final block ${other.height}`,
         );
       // a block that became final after the chain was read
       if (outcome !== 'credited' || block === undefined || block.height > this.#finalHeight)
         continue;
-      const position = { topic: TREASURY_LEDGER.name, partition: 0, offset };
       const minted = this.#minted.get(deposit_id);
       const isMinted =
         minted?.hash === hash &&
@@ -145,26 +245,24 @@ export class ChainAudit {
         minted.block.hash.equals(block.hash);
       this.#findings.check(
         'I2',
-        position,
+        ledgerAt(offset),
         isMinted,
         () =>
           `deposit ${deposit_id} is credited by 0x${hash} in block ${block.height}, which the chain does not have`,
       );
     }
+    for (const [hash, { event, offset }] of this.#ledger.acknowledged)
+      if (event.block_height <= this.#finalHeight)
+        this.#findings.check(
+          'I2',
+          ledgerAt(offset),
+          this.#acknowledged.has(hash),
+          () =>
+            `Mint 0x${hash} is acknowledged, which block ${event.block_height} does not have like that`,
+        );
   }
 }
 
-function mintsIn({ transactions, balance_effects: effects }: BlockAppended): readonly Mint[] {
-  return transactions
-    .filter(({ function_call_type: type }) => type === 'Mint')
-    .map(({ hash, nonce, to, amount, index }) => {
-      const done = effects.some(
-        (effect) =>
-          effect.tx_index === index &&
-          effect.kind === 'mint' &&
-          effect.delta === amount &&
-          effect.address.equals(to),
-      );
-      return { hash, nonce, to, amount, done };
-    });
+function ledgerAt(offset: bigint): LogPosition {
+  return { topic: TREASURY_LEDGER.name, partition: 0, offset };
 }

@@ -1,7 +1,8 @@
 /**
- * I3 to I6 along `treasury.ledger`. The fold decides which events count; sums, limits and statuses
- * are computed here a second time, from the events alone.
+ * I3 to I6 and I14 along `treasury.ledger`. The fold decides which events count, and judges
+ * signatures; sums, limits and statuses are computed here a second time, from the events alone.
  */
+import { bytesKey } from '../../../schemas/address.ts';
 import { isWrittenFor, Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import type { Deposit } from '../../../projections/deposits/domain/deposit.ts';
 import { holdReasonOf } from '../../../schemas/deposit-policy.ts';
@@ -9,10 +10,14 @@ import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import {
   isDepositEvent,
   treasuryEventKey,
+  type BaselinePinned,
   type DepositConfirmed,
   type DepositEvent,
+  type GovernanceEvent,
+  type MintAcknowledged,
   type MintIntended,
   type PolicySet,
+  type RefundRecorded,
   type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
 import type { Findings, LogPosition } from './findings.ts';
@@ -36,7 +41,9 @@ export interface Intent {
   readonly to: Buffer;
   readonly amount: bigint;
   readonly offset: bigint;
-  /** Unix milliseconds, never less than that of the intent before */
+  /** Unix milliseconds, by the clock of its writer */
+  readonly decided_at: number;
+  /** the same, never less than that of the intent before */
   readonly at: number;
   outcome: 'live' | 'credited' | 'dead' | 'failed';
   /** the transaction that took its nonce, by `MintDead` */
@@ -46,24 +53,41 @@ export interface Intent {
   block: { readonly height: number; readonly hash: Buffer } | undefined;
 }
 
+/** An event that counts, with its offset. */
+interface Placed<Event> {
+  readonly event: Event;
+  readonly offset: bigint;
+}
+
 export class LedgerAudit {
   readonly ledger = new Ledger();
-  /** by transaction hash in hex; those that count */
+  /** by transaction hash in hex, in the order of the ledger; those that count */
   readonly intents = new Map<string, Intent>();
+  /** by transaction hash in hex */
+  readonly acknowledged = new Map<string, Placed<MintAcknowledged>>();
+  baseline: Placed<BaselinePinned> | undefined;
+  /** every mint authority that the ledger has had, as `bytesKey` gives it */
+  readonly authorities = new Set<string>();
   /** records */
   withoutEffect = 0;
   /** micro-USDT */
-  readonly sums = { arrived: 0n, minted: 0n, fees: 0n, held: 0n };
+  readonly sums = { arrived: 0n, minted: 0n, fees: 0n, held: 0n, refunded: 0n };
   readonly #findings: Findings;
   readonly #onConfirmed: TransferAudit['confirmed'];
   readonly #policies = new Map<number, PolicySet>();
   #policy: PolicySet | undefined;
   readonly #terms = new Map<string, DepositConfirmed>();
   readonly #approved = new Set<string>();
-  /** the same in the order of the ledger */
-  readonly #counted: Intent[] = [];
   /** the newest one of each deposit */
   readonly #newest = new Map<string, Intent>();
+  /** those of the 24 hours up to the last one, in order, without those given up */
+  readonly #window = new Set<Intent>();
+  #windowSum = 0n;
+  /** of the last intent under the authority in force */
+  #lastNonce = -1;
+  #lastAt = 0;
+  /** by how much the sums differ: each difference is reported once */
+  #missing = 0n;
 
   /** `onConfirmed` gets every confirmation that counts, with the policy in force before it. */
   constructor(findings: Findings, onConfirmed: TransferAudit['confirmed']) {
@@ -74,37 +98,77 @@ export class LedgerAudit {
   apply(event: TreasuryEvent, offset: bigint, valueHash?: Buffer): void {
     const position = { topic: TREASURY_LEDGER.name, partition: 0, offset };
     const before = isDepositEvent(event) ? this.ledger.deposit(event.deposit_id) : undefined;
-    if (this.ledger.apply(event, offset, valueHash) !== 'applied')
-      this.#withoutEffect(event, position);
+    const refusals = this.#refusals;
+    const counts = this.ledger.apply(event, offset, valueHash) === 'applied';
+    const isRefused = this.#refusals > refusals;
+    if (isRefused || (counts && 'actor' in event && this.ledger.governance.operators !== undefined))
+      this.#findings.check(
+        'I14',
+        position,
+        !isRefused,
+        () =>
+          `${event.type} of ${subjectOf(event)} has no signature of an operator in force, and no effect`,
+      );
+    if (!counts) this.#withoutEffect(event, position, isRefused);
     else if (event.type === 'PolicySet') {
       this.#policy = event;
       this.#policies.set(event.version, event);
     } else if (isDepositEvent(event)) this.#deposit(event, position, before?.status ?? 'absent');
-    const { arrived, minted, fees, held } = this.sums;
+    else this.#governance(event, offset);
+    this.#balance(position);
+  }
+
+  /** Records that the fold refused for their signature. */
+  get #refusals(): number {
+    const { unsigned, foreign_signature: foreign } = this.ledger.governance.refused;
+    return unsigned + foreign;
+  }
+
+  #balance(position: LogPosition): void {
+    const { arrived, minted, fees, held, refunded } = this.sums;
+    const missing = arrived - (minted + fees + held + refunded);
     this.#findings.check(
       'I5',
       position,
-      arrived === minted + fees + held,
-      () => `${arrived} arrived; ${minted} minted, ${fees} fees, ${held} held`,
+      missing === this.#missing,
+      () =>
+        `${arrived} arrived; ${minted} minted, ${fees} fees, ${held} held, ${refunded} paid back`,
     );
+    this.#missing = missing;
   }
 
   /**
    * An event may have no effect when its writer lost a race: then it was written for an earlier
    * offset than the one it has. At the offset that it was written for this is a violation.
    */
-  #withoutEffect(event: TreasuryEvent, position: LogPosition): void {
+  #withoutEffect(event: TreasuryEvent, position: LogPosition, isReported: boolean): void {
     this.withoutEffect++;
-    if (!isWrittenFor(event, position.offset)) return;
-    const invariant = event.type === 'MintIntended' ? 'I4' : 'I6';
-    const whose = isDepositEvent(event) ? `deposit ${event.deposit_id}` : treasuryEventKey(event);
+    if (isReported || !isWrittenFor(event, position.offset)) return;
     this.#findings.check(
-      invariant,
+      event.type === 'MintIntended' ? 'I4' : 'I6',
       position,
       false,
       () =>
-        `${event.type} of ${whose} does not follow from the events before it, and has no effect`,
+        `${event.type} of ${subjectOf(event)} does not follow from the events before it, and has no effect`,
     );
+  }
+
+  #governance(event: GovernanceEvent, offset: bigint): void {
+    switch (event.type) {
+      case 'AuthoritySet':
+        this.authorities.add(bytesKey(event.authority));
+        this.#lastNonce = -1;
+        return;
+      case 'BaselinePinned':
+        this.baseline = { event, offset };
+        return;
+      case 'MintAcknowledged':
+        this.acknowledged.set(event.tx_hash.toString('hex'), { event, offset });
+        return;
+      case 'OperatorsSet':
+      case 'CustodyPinned':
+      case 'SurplusBooked':
+    }
   }
 
   #deposit(event: DepositEvent, position: LogPosition, before: Deposit['status']): void {
@@ -125,19 +189,21 @@ export class LedgerAudit {
         return this.#onConfirmed(event, position, this.#policy);
       case 'DepositHeld':
         this.#approved.delete(event.deposit_id);
-        if (intent?.outcome === 'live') intent.outcome = 'failed';
+        if (intent?.outcome === 'live') this.#giveUp(intent, 'failed');
         return;
       case 'DepositApproved':
-        this.#approved.add(event.deposit_id);
+        // the first of two approvals changes no status
+        if (after === 'confirmed') this.#approved.add(event.deposit_id);
         return;
       case 'DepositRejected':
-      case 'RefundRecorded':
         return;
+      case 'RefundRecorded':
+        return this.#refunded(event);
       case 'MintIntended':
         return this.#intended(event, position);
       case 'MintDead':
         if (intent === undefined) return;
-        intent.outcome = 'dead';
+        this.#giveUp(intent, 'dead');
         intent.given_up_for = {
           tx_hash: event.other_tx_hash,
           height: event.block_height,
@@ -153,8 +219,22 @@ export class LedgerAudit {
     }
   }
 
+  /** The credit is paid back first, then the fee. */
+  #refunded({ deposit_id: id, amount }: RefundRecorded): void {
+    const credit = this.#terms.get(id)?.credit ?? 0n;
+    const ofCredit = amount < credit ? amount : credit;
+    this.sums.refunded += amount;
+    this.sums.held -= ofCredit;
+    this.sums.fees -= amount - ofCredit;
+  }
+
+  #giveUp(intent: Intent, outcome: 'dead' | 'failed'): void {
+    intent.outcome = outcome;
+    if (this.#window.delete(intent)) this.#windowSum -= intent.amount;
+  }
+
   #intended(event: MintIntended, position: LogPosition): void {
-    const { deposit_id: id, nonce, to, amount, tx_hash } = event;
+    const { deposit_id: id, nonce, to, amount, tx_hash, decided_at } = event;
     const check = this.#findings.at(position);
     const terms = this.#terms.get(id);
     const isCredit =
@@ -167,14 +247,14 @@ export class LedgerAudit {
       isCredit,
       () => `the mint requested for deposit ${id} is not of what it credits, or not for its owner`,
     );
-    const last = this.#counted.at(-1);
-    const at = Math.max(last?.at ?? 0, event.decided_at);
+    const at = Math.max(this.#lastAt, decided_at);
     const intent: Intent = {
       deposit_id: id,
       nonce,
       to,
       amount,
       offset: position.offset,
+      decided_at,
       at,
       outcome: 'live',
       block: undefined,
@@ -190,25 +270,30 @@ export class LedgerAudit {
       isInside || this.#approved.has(id),
       () => `deposit ${id} is outside the limits of a single mint, and nobody has approved it`,
     );
-    const isNext = nonce > (last?.nonce ?? -1);
     check(
       'I2',
-      isNext,
+      nonce > this.#lastNonce,
       () => `nonce ${nonce} was requested before, or is below that of another mint`,
     );
     this.intents.set(tx_hash.toString('hex'), intent);
-    this.#counted.push(intent);
     this.#newest.set(id, intent);
+    this.#window.add(intent);
+    this.#windowSum = sum;
+    this.#lastNonce = nonce;
+    this.#lastAt = at;
   }
 
   /** The sum of the mints requested in the 24 hours before `at` and not given up. */
   #within(at: number): bigint {
-    let sum = 0n;
-    for (let index = this.#counted.length - 1; index >= 0; index--) {
-      const intent = this.#counted[index];
-      if (intent === undefined || intent.at <= at - DAY_MS) break;
-      if (intent.outcome === 'live' || intent.outcome === 'credited') sum += intent.amount;
+    for (const intent of this.#window) {
+      if (intent.at > at - DAY_MS) break;
+      this.#window.delete(intent);
+      this.#windowSum -= intent.amount;
     }
-    return sum;
+    return this.#windowSum;
   }
+}
+
+function subjectOf(event: TreasuryEvent): string {
+  return isDepositEvent(event) ? `deposit ${event.deposit_id}` : treasuryEventKey(event);
 }

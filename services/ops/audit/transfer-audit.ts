@@ -7,7 +7,7 @@ import { AddressBook } from '../../../projections/deposits/domain/address-book.t
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
-import { creditOf, feeOf } from '../../../schemas/deposit-policy.ts';
+import { feeOf } from '../../../schemas/deposit-policy.ts';
 import { DEPOSIT_ADDRESSES, TRON_TRANSFERS } from '../../../schemas/topics.ts';
 import { transferPartition } from '../../../schemas/tron-partition.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
@@ -134,8 +134,7 @@ function misfit(
     return `is number ${ordinal} of its address, not ${event.address_ordinal}`;
   if (policy === undefined || event.policy_version !== policy.version)
     return `is not under the policy in force, ${policy?.version ?? 'none'}`;
-  const fee = feeOf(policy, ordinal);
-  if (event.fee !== fee || event.credit !== creditOf(event.gross, fee))
-    return `costs ${event.fee} and credits ${event.credit}, which its policy does not say`;
+  if (event.fee !== feeOf(policy, ordinal))
+    return `costs ${event.fee}, which its policy does not say`;
   return undefined;
 }

@@ -1,11 +1,6 @@
 /** The audit on correct logs, and on each with one mutation, which it must name with its offset. */
 import { expect, test } from 'vitest';
-import { confirmAll } from '../../../../projections/deposits/domain/confirmation.ts';
-import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
-import { conclude, intend } from '../../../../projections/deposits/domain/minting.ts';
-import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import type { BlockAppended, ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
-import { transferPartition } from '../../../../schemas/tron-partition.ts';
 import type {
   DepositConfirmed,
   DepositEvent,
@@ -14,86 +9,37 @@ import type {
 } from '../../../../schemas/treasury.ledger/events.ts';
 import type { Invariant } from '../../../../services/ops/audit/findings.ts';
 import { ChainByHand, named } from '../../../support/chain-by-hand.ts';
-import { accountAt, BEGIN, depositKey, USDT_CONTRACT } from '../../../support/deposit-log.ts';
-import { hashOf } from '../../../support/mint-ledger.ts';
-import { transferTo } from '../../treasury/world.ts';
-import { audited, tellAddresses, type Logs } from './audited.ts';
+import { accountAt, BEGIN, depositKey } from '../../../support/deposit-log.ts';
+import { audited, type Logs } from './audited.ts';
+import { AUTHORITY, TreasuryByHand, USD } from './treasury-by-hand.ts';
 
-const AUTHORITY = named('authority');
-const USD = 1_000_000n;
 /**
  * Four transfers to three addresses, one of them too small: confirmed, minted, final and credited.
  */
 function healthy(): Logs {
-  const ends = new Map<number, bigint>();
-  const transfers = [
-    transferTo(0, 10n * USD),
-    transferTo(0, 10n * USD),
-    transferTo(1, 20n * USD),
-    transferTo(2, 2n * USD),
-  ].map((event) => {
-    const partition = transferPartition(event.to);
-    const offset = ends.get(partition) ?? 0n;
-    ends.set(partition, offset + 1n);
-    return { event, partition, offset, timestamp: 0 };
-  });
-  const ledger = new Ledger();
-  tellAddresses(ledger.addresses);
-  const log: TreasuryEvent[] = [];
-  const write = (events: readonly TreasuryEvent[]): void => {
-    for (const event of events) {
-      log.push(event);
-      if (ledger.apply(event, ledger.end) !== 'applied')
-        throw new Error(`${event.type} has no effect`);
-    }
-  };
-  write([
-    {
-      type: 'PolicySet',
-      sequence: 0,
-      version: 1,
-      network: 'testnet',
-      ...NETWORK_LIMITS.testnet,
-      decided_at: BEGIN,
-    },
-  ]);
-  const deciding = { now: BEGIN, usdt_contract: USDT_CONTRACT, custody_addresses: [] };
-  write(confirmAll(ledger, transfers, deciding).events);
-  write(intend(ledger, { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 100 }).events);
-  const chain = new ChainByHand();
-  chain.append();
-  const mints = [...ledger.live.values()];
-  const block = chain.append({
-    transactions: mints.map(({ to, amount, tx_hash }) => ({
-      from: AUTHORITY,
-      to,
-      amount,
-      hash: tx_hash,
-      function_call_type: 'Mint',
-    })),
-    effects: mints.map(({ to, amount }, tx_index) => ({
-      address: to,
-      kind: 'mint',
-      delta: amount,
-      tx_index,
-    })),
-  });
-  chain.finalize();
-  const finalAt = (nonce: number) => {
-    const mint = mints.find((each) => each.nonce === nonce);
-    return mint === undefined
-      ? undefined
-      : { tx_hash: mint.tx_hash, block_height: 1, block_hash: block.hash, minted: mint };
-  };
-  write(conclude(ledger, finalAt, { now: BEGIN, most: 100 }).events);
-  return { transfers, ledger: log, chain: chain.log };
+  const treasury = new TreasuryByHand();
+  treasury.pay(0, 10n * USD);
+  treasury.pay(0, 10n * USD);
+  treasury.pay(1, 20n * USD);
+  treasury.pay(2, 2n * USD);
+  treasury.mint();
+  return treasury.logs;
 }
 
 test('correct logs have no violation, and every check is counted', () => {
   const { findings, waiting } = audited(healthy());
   expect(findings.violations).toEqual([]);
   expect(waiting).toBe(0);
-  expect(findings.checked).toMatchObject({ I1: 4, I2: 15, I3: 6, I4: 6, I5: 12, I6: 11 });
+  expect(findings.checked).toMatchObject({
+    I1: 4,
+    I2: 15,
+    I3: 6,
+    I4: 6,
+    I5: 12,
+    I6: 11,
+    I11: 1,
+    I13: 3,
+  });
 });
 
 function ledgerWith(change: (event: TreasuryEvent) => TreasuryEvent): Logs {
@@ -188,7 +134,7 @@ const WRONG: readonly (readonly [
         transactions: first === undefined ? [] : [{ ...first, hash: named('x', 32) }, ...rest],
       })),
     'I2',
-    'chain.blocks/0@1',
+    'chain.blocks/0@2',
     /was never requested/,
   ],
   [
@@ -275,7 +221,7 @@ const WRONG: readonly (readonly [
           : event,
       ),
     'I2',
-    'chain.blocks/0@1',
+    'chain.blocks/0@2',
     /is final, and the ledger has given it up/,
   ],
   [
@@ -286,7 +232,7 @@ const WRONG: readonly (readonly [
         balance_effects: effects.map((each) => ({ ...each, delta: each.delta + 1n })),
       })),
     'I3',
-    'chain.blocks/0@1',
+    'chain.blocks/0@2',
     /is not what was requested/,
   ],
 ];
@@ -353,6 +299,11 @@ test('a final Mint that the ledger gave up and a second Mint are violations', ()
 
 test('a transfer that the treasury has not decided is waiting, and no violation', () => {
   const { transfers, ledger } = healthy();
-  const { findings, waiting } = audited({ transfers, ledger: ledger.slice(0, 1), chain: [] });
+  const { findings, waiting } = audited({
+    transfers,
+    ledger: ledger.slice(0, 1),
+    chain: [],
+    runs: [],
+  });
   expect([findings.violations, waiting]).toEqual([[], 4]);
 });

@@ -2,11 +2,13 @@
 import type { AddressBook } from '../../../../projections/deposits/domain/address-book.ts';
 import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
+import type { ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
 import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
 import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { ChainAudit } from '../../../../services/ops/audit/chain-audit.ts';
 import { Findings } from '../../../../services/ops/audit/findings.ts';
 import { LedgerAudit } from '../../../../services/ops/audit/ledger-audit.ts';
+import { RunAudit } from '../../../../services/ops/audit/run-audit.ts';
 import { TransferAudit } from '../../../../services/ops/audit/transfer-audit.ts';
 import { accountAt, BEGIN, USDT_CONTRACT, XPUB } from '../../../support/deposit-log.ts';
 
@@ -18,6 +20,7 @@ export interface Logs {
   }[];
   readonly ledger: readonly TreasuryEvent[];
   readonly chain: readonly ChainEvent[];
+  readonly runs: readonly ReserveReconciled[];
 }
 
 export const ADDRESSES: readonly DepositAddressEvent[] = [
@@ -43,7 +46,7 @@ export interface AuditedLogs {
   readonly ledger: LedgerAudit['ledger'];
 }
 
-export function audited({ transfers, ledger, chain }: Logs): AuditedLogs {
+export function audited({ transfers, ledger, chain, runs }: Logs): AuditedLogs {
   const findings = new Findings();
   const transferAudit = new TransferAudit(USDT_CONTRACT, findings);
   for (const [offset, event] of ADDRESSES.entries()) transferAudit.address(event, BigInt(offset));
@@ -54,8 +57,13 @@ export function audited({ transfers, ledger, chain }: Logs): AuditedLogs {
   );
   for (const [offset, event] of ledger.entries()) ledgerAudit.apply(event, BigInt(offset));
   const waiting = transferAudit.finish();
-  const chainAudit = new ChainAudit(ledgerAudit.intents, findings);
+  const runAudit = new RunAudit(findings);
+  for (const [offset, run] of runs.entries()) runAudit.run(run, BigInt(offset), true);
+  const chainAudit = new ChainAudit(ledgerAudit, findings, (final) => runAudit.final(final));
   for (const [offset, event] of chain.entries()) chainAudit.apply(event, BigInt(offset));
   chainAudit.finish();
+  for (const [offset, event] of ledger.slice(0, Number(runAudit.ledgerEnd)).entries())
+    runAudit.ledger(event, BigInt(offset), chainAudit);
+  runAudit.finish(ledgerAudit.intents.values(), chainAudit.supply);
   return { findings, waiting, ledger: ledgerAudit.ledger };
 }

@@ -1,0 +1,64 @@
+/**
+ * I11: the balance effects of one block. `mint` creates and `burn` destroys. An effect of any other
+ * kind moves: those of a transaction, and those of the block itself, add up to nothing. Fees are
+ * paid by transactions and earned by the block: they add up to nothing over the block.
+ */
+import { toHex } from '../../../schemas/address.ts';
+import type { BlockAppended, BlockTransaction } from '../../../schemas/chain.blocks/events.ts';
+
+const FEES: ReadonlySet<string> = new Set(['tx_fee_paid', 'tx_fee_earned']);
+
+export interface Mint extends Pick<BlockTransaction, 'hash' | 'from' | 'nonce' | 'to' | 'amount'> {
+  /** whether it created its amount for its account */
+  readonly done: boolean;
+}
+
+export interface BlockEffects {
+  /** the transactions that call Mint */
+  readonly mints: readonly Mint[];
+  /** the change of supply: the sum of all effects */
+  readonly change: bigint;
+  /** the first effect that is not accounted for; undefined: there is none */
+  readonly problem: string | undefined;
+}
+
+export function readEffects({
+  transactions,
+  balance_effects: effects,
+}: BlockAppended): BlockEffects {
+  const minted = new Set<number | null>();
+  const moved = new Map<number | null, bigint>();
+  let fees = 0n;
+  let change = 0n;
+  let problem: string | undefined;
+  for (const { address, kind, delta, tx_index: index } of effects) {
+    change += delta;
+    if (kind === 'mint') {
+      const by = index === null ? undefined : transactions[index];
+      if (isMintOf(by, address, delta) && !minted.has(index)) minted.add(index);
+      else if (delta !== 0n)
+        problem ??= `${delta} is created for ${toHex(address)} by ${nameOf(by)}, which does not say so`;
+    } else if (kind === 'burn') {
+      if (delta > 0n) problem ??= `a burn creates ${delta} for ${toHex(address)}`;
+    } else if (FEES.has(kind)) fees += delta;
+    else moved.set(index, (moved.get(index) ?? 0n) + delta);
+  }
+  if (fees !== 0n) problem ??= `the fees that are paid and earned differ by ${fees}`;
+  for (const [index, sum] of moved)
+    if (sum !== 0n)
+      problem ??= `the movements of ${nameOf(index === null ? undefined : transactions[index])} add up to ${sum}`;
+  const mints = transactions
+    .filter(({ function_call_type: type }) => type === 'Mint')
+    .map(({ index, hash, from, nonce, to, amount }) => {
+      return { hash, from, nonce, to, amount, done: minted.has(index) };
+    });
+  return { mints, change, problem };
+}
+
+function isMintOf(by: BlockTransaction | undefined, to: Buffer, amount: bigint): boolean {
+  return by?.function_call_type === 'Mint' && by.amount === amount && by.to.equals(to);
+}
+
+function nameOf(by: BlockTransaction | undefined): string {
+  return by === undefined ? 'the block itself' : `${by.function_call_type} ${toHex(by.hash)}`;
+}

@@ -1,0 +1,200 @@
+/**
+ * A correct treasury, step by step, as a test says; the logs that it and its surroundings write.
+ *
+ *     const treasury = new TreasuryByHand();
+ *     treasury.pay(0, 10n * USD);
+ *     treasury.mint();
+ *     treasury.run();
+ *     audited(treasury.logs)
+ */
+import { Wallet } from 'ethers';
+import { confirmAll } from '../../../../projections/deposits/domain/confirmation.ts';
+import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
+import {
+  conclude,
+  intend,
+  mintCallOf,
+  type MintCall,
+} from '../../../../projections/deposits/domain/minting.ts';
+import type { Recorded } from '../../../../projections/contract/projection.ts';
+import {
+  ledgerPosition,
+  positionOf,
+  statusOf,
+  surplusOf,
+} from '../../../../projections/reserve/position.ts';
+import { ChainSupply } from '../../../../projections/reserve/supply.ts';
+import { deriveKey, type Key } from '../../../../infra/devnet/clt/keys.ts';
+import { parseAddress, toHex } from '../../../../schemas/address.ts';
+import type { BlockTransaction } from '../../../../schemas/chain.blocks/events.ts';
+import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
+import { decisionText, type HumanDecision } from '../../../../schemas/operator-signature.ts';
+import type { ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
+import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
+import { transferPartition } from '../../../../schemas/tron-partition.ts';
+import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import {
+  ChainByHand,
+  named,
+  signedCall,
+  type TransactionByHand,
+} from '../../../support/chain-by-hand.ts';
+import { BEGIN, USDT_CONTRACT } from '../../../support/deposit-log.ts';
+import { transferTo } from '../../treasury/world.ts';
+import { tellAddresses, type Logs } from './audited.ts';
+
+const MINT_KEY = deriveKey('audit', 'authority');
+export const AUTHORITY = parseAddress(MINT_KEY.address) ?? Buffer.alloc(0);
+export const USD = 1_000_000n;
+const MINUTE_MS = 60_000;
+
+const OPERATOR = new Wallet(`0x${'a1'.repeat(32)}`);
+export const OPERATOR_ADDRESS = parseAddress(OPERATOR.address) ?? Buffer.alloc(0);
+
+/** The decision with a signature, of the operator unless said otherwise. */
+export function signed<Decision extends HumanDecision>(
+  decision: Decision,
+  wallet = OPERATOR,
+): Decision {
+  const signature = wallet.signMessageSync(decisionText(decision));
+  return { ...decision, signature: Buffer.from(signature.slice(2), 'hex') };
+}
+
+/** The transaction of a mint, as this key signs it. */
+export function signedMint(
+  key: Key,
+  { nonce, to, amount, reference }: MintCall,
+): TransactionByHand & Pick<BlockTransaction, 'hash' | 'amount'> {
+  const args = { to: toHex(to), amount, reference: toHex(reference) };
+  const { hash, ...transaction } = signedCall(key, nonce, {
+    function_call_type: 'Mint',
+    arguments: args,
+  });
+  if (hash === undefined) throw new Error('a signed call has a hash');
+  return { ...transaction, hash, amount };
+}
+
+function hashOf(call: MintCall): Buffer {
+  return signedMint(MINT_KEY, call).hash;
+}
+
+export class TreasuryByHand {
+  readonly ledger = new Ledger();
+  readonly chain = new ChainByHand();
+  now = BEGIN;
+  readonly #log: TreasuryEvent[] = [];
+  readonly #transfers: Recorded<TransferObserved>[] = [];
+  readonly #runs: ReserveReconciled[] = [];
+  readonly #supply = new ChainSupply();
+
+  /** With the testnet's limits, and a chain of one final block. */
+  constructor() {
+    tellAddresses(this.ledger.addresses);
+    this.chain.append({ effects: [{ address: named('genesis'), kind: 'mint', delta: 1_000n }] });
+    this.chain.finalize();
+    const limits = NETWORK_LIMITS.testnet;
+    const of = { sequence: 0, version: 1, network: 'testnet', decided_at: BEGIN };
+    this.write([{ type: 'PolicySet', ...of, ...limits }]);
+  }
+
+  get logs(): Logs {
+    return {
+      transfers: this.#transfers,
+      ledger: this.#log,
+      chain: this.chain.log,
+      runs: this.#runs,
+    };
+  }
+
+  /** Each for the end of the ledger. */
+  write(events: readonly TreasuryEvent[]): void {
+    for (const event of events) {
+      const placed = { ...event, sequence: Number(this.ledger.end) };
+      this.#log.push(placed);
+      if (this.ledger.apply(placed, this.ledger.end) !== 'applied')
+        throw new Error(`${event.type} has no effect`);
+    }
+  }
+
+  pass(minutes: number): void {
+    this.now += minutes * MINUTE_MS;
+  }
+
+  /** Persons decide with signatures from here on. */
+  begin(): void {
+    const by = { sequence: 0, decided_at: this.now, actor: 'alice', reason: 'to begin' };
+    this.write([
+      { type: 'OperatorsSet', ...by, version: 1, operators: [OPERATOR_ADDRESS], two_above: 0n },
+      { type: 'AuthoritySet', ...by, version: 1, authority: AUTHORITY },
+    ]);
+  }
+
+  /** A transfer to the address of this account is confirmed, and held where it must be. */
+  pay(account: number, value: bigint): void {
+    const event = transferTo(account, value);
+    const partition = transferPartition(event.to);
+    const before = this.#transfers.filter((each) => each.partition === partition);
+    this.#transfers.push({
+      event,
+      partition,
+      offset: BigInt(before.length),
+      timestamp: this.now,
+    });
+    const deciding = { now: this.now, usdt_contract: USDT_CONTRACT, custody_addresses: [] };
+    this.write(confirmAll(this.ledger, this.#transfers, deciding).events);
+  }
+
+  /** Due mints are requested, final and credited. */
+  mint(): void {
+    const intending = { now: this.now, final_nonce: 0, hash_of: hashOf, most: 100 };
+    this.write(intend(this.ledger, intending).events);
+    const mints = [...this.ledger.live.values()];
+    const block = this.chain.append({
+      transactions: mints.map((mint) => signedMint(MINT_KEY, mintCallOf(mint))),
+      effects: mints.map(({ to, amount }, tx_index) => ({
+        address: to,
+        kind: 'mint',
+        delta: amount,
+        tx_index,
+      })),
+    });
+    this.chain.finalize();
+    const finalAt = (nonce: number) => {
+      const mint = this.ledger.live.get(nonce);
+      return mint === undefined
+        ? undefined
+        : {
+            tx_hash: mint.tx_hash,
+            block_height: block.height,
+            block_hash: block.hash,
+            minted: mint,
+          };
+    };
+    this.write(conclude(this.ledger, finalAt, { now: this.now, most: 100 }).events);
+  }
+
+  /** A run that finds in custody what it should, and `more`; with figures that are changed. */
+  run(more = 0n, change: Partial<ReserveReconciled> = {}): void {
+    for (const event of this.chain.log.slice(Number(this.#supply.end)))
+      this.#supply.apply(event, BigInt(event.sequence));
+    const { final } = this.#supply;
+    if (final === undefined) throw new Error('no block is final');
+    const at = ledgerPosition(this.ledger, this.#supply, final);
+    const expected = -surplusOf(positionOf(at, final, 0n));
+    const position = positionOf(at, final, expected + more);
+    this.#runs.push({
+      type: 'ReserveReconciled',
+      run_id: `run ${this.#runs.length}`,
+      run_at: this.now,
+      begun_at: this.now - MINUTE_MS,
+      oldest_reading_at: this.now - MINUTE_MS,
+      ledger_offset: Number(this.ledger.end),
+      ledger_head: this.ledger.head,
+      block_height: final.height,
+      block_hash: final.hash,
+      ...position,
+      status: statusOf(position, USD),
+      ...change,
+    });
+  }
+}
