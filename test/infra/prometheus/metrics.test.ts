@@ -30,9 +30,9 @@ interface Panel {
   }[];
 }
 
-const alerts: { readonly groups: readonly { readonly rules: readonly Rule[] }[] } = parse(
-  read('infra/prometheus/alerts.yml'),
-);
+const alerts: {
+  readonly groups: readonly { readonly name: string; readonly rules: readonly Rule[] }[];
+} = parse(read('infra/prometheus/alerts.yml'));
 const rules = alerts.groups.flatMap((group) => group.rules);
 const dashboard: { readonly panels: readonly Panel[] } = JSON.parse(
   read('infra/grafana/dashboards/clt.json'),
@@ -112,6 +112,16 @@ test('every alert has a unique name, a summary and an action', () => {
     expect(annotations.summary.length, alert).toBeGreaterThan(20);
     expect(annotations.action.length, alert).toBeGreaterThan(20);
   }
+});
+
+test('every alert about money is on the page for operators', () => {
+  const page = read('docs/operations/money.md');
+  const money = alerts.groups.filter(({ name }) =>
+    ['deposits', 'minting', 'reserve'].includes(name),
+  );
+  const named = money.flatMap((group) => group.rules.map(({ alert }) => alert));
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((alert) => !page.includes(`| \`${alert}\` |`))).toEqual([]);
 });
 
 test('no two panels of the dashboard lie over each other, and all ask the data source that is provisioned', () => {
