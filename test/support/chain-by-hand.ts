@@ -135,11 +135,10 @@ export class ChainByHand {
   }
 
   #transaction(given: TransactionByHand, before: readonly BlockTransaction[]): BlockTransaction {
-    const signed = [...this.#standing.flatMap(({ transactions }) => transactions), ...before];
     return {
       hash: named(`transaction ${this.log.length} ${before.length}`, 32),
       index: before.length,
-      nonce: signed.filter(({ from }) => from.equals(given.from)).length,
+      nonce: given.nonce ?? this.#signedBy(given.from, before),
       amount: 1n,
       function_call_type: 'Transfer',
       arguments: {},
@@ -151,5 +150,10 @@ export class ChainByHand {
       raw: Buffer.alloc(0),
       ...given,
     };
+  }
+
+  #signedBy(from: Buffer, before: readonly BlockTransaction[]): number {
+    const signed = [...this.#standing.flatMap(({ transactions }) => transactions), ...before];
+    return signed.filter((transaction) => transaction.from.equals(from)).length;
   }
 }

@@ -41,6 +41,10 @@ interface Paid {
   readonly listed: boolean;
 }
 
+interface Account {
+  balance: bigint;
+}
+
 export class Simulated {
   readonly ledger = new Ledger();
   readonly receipts = new Receipts();
@@ -69,7 +73,8 @@ export class Simulated {
   /** by the receiver's bytes in latin1 */
   readonly #received = new Map<string, Paid[]>();
   /** by the address' bytes in latin1 */
-  readonly #balances = new Map<string, bigint>();
+  readonly #accounts = new Map<string, Account>();
+  readonly #known = new WeakMap<Buffer, Account>();
 
   constructor(limits: PolicyLimits = NETWORK_LIMITS.testnet) {
     this.#chain.append({ effects: [{ address: HOLDER, kind: 'mint', delta: 1_000n * USD }] });
@@ -94,8 +99,8 @@ export class Simulated {
     const paid = { tx_id, from, to, value, at: ++this.head, listed };
     this.#paid.set(bytesKey(tx_id), paid);
     this.#received.set(bytesKey(to), [...(this.#received.get(bytesKey(to)) ?? []), paid]);
-    this.#balances.set(bytesKey(from), this.balanceOf(from) - value);
-    this.#balances.set(bytesKey(to), this.balanceOf(to) + value);
+    this.#account(from).balance -= value;
+    this.#account(to).balance += value;
     return tx_id;
   }
 
@@ -132,7 +137,7 @@ export class Simulated {
       const nonce = this.#nonce++;
       const tx_hash = named(`mint ${nonce}`, 32);
       this.append(depositEvents(id).intended({ to, amount, nonce, tx_hash }));
-      return { to, amount, hash: tx_hash };
+      return { to, amount, nonce, hash: tx_hash };
     });
     this.#mint(mints);
   }
@@ -148,7 +153,7 @@ export class Simulated {
     this.finalize();
   }
 
-  #mint(mints: readonly Pick<TransactionByHand, 'to' | 'amount' | 'hash'>[]): void {
+  #mint(mints: readonly Omit<TransactionByHand, 'from'>[]): void {
     this.#chain.append({
       transactions: mints.map((mint) => ({
         from: AUTHORITY,
@@ -176,7 +181,17 @@ export class Simulated {
   }
 
   balanceOf(address: Buffer): bigint {
-    return this.#balances.get(bytesKey(address)) ?? 0n;
+    return this.#account(address).balance;
+  }
+
+  /** Found by the object at first: a test asks for the same ones millions of times. */
+  #account(address: Buffer): Account {
+    const found = this.#known.get(address);
+    if (found !== undefined) return found;
+    const account = this.#accounts.get(bytesKey(address)) ?? { balance: 0n };
+    this.#accounts.set(bytesKey(address), account);
+    this.#known.set(address, account);
+    return account;
   }
 
   get provider(): BalanceProvider {
