@@ -30,11 +30,12 @@ export const NETWORK_LIMITS: Readonly<Record<Network, PolicyLimits>> = {
   },
 };
 
-/** Why a person must decide: the policy, the payer, or a mint that the chain did not execute. */
+/** Why a person must decide: the policy, the payer, no proof, or a mint that was not executed. */
 export const HOLD_REASONS = [
   'below_minimum',
   'over_single_cap',
   'internal_transfer',
+  'unproven',
   'mint_failed',
 ] as const;
 export type HoldReason = (typeof HOLD_REASONS)[number];

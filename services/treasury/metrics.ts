@@ -62,6 +62,10 @@ export function openTreasuryMetrics(
   // a first refusal is an increase
   for (const reason of ['wrong_contract', 'wrong_partition', 'other_address'])
     refused.inc({ reason }, 0);
+  const unproven = metrics.counter(
+    'treasury_deposits_unproven_total',
+    'deposits of the ledger that this process found contradicted, and that are never minted',
+  );
   const races = metrics.counter(
     'treasury_lost_races_total',
     'batches without effect: another treasury wrote first',
@@ -157,6 +161,7 @@ export function openTreasuryMetrics(
     /** `answer`: the node's code */
     broadcast: (answer: string) => broadcasts.inc({ answer }),
     refused: (reason: TransferRefusal) => refused.inc({ reason }),
+    unproven: () => unproven.inc(),
     appended: (events: number) => batches.observe(events),
     lostRace: () => races.inc(),
     lag: (topic: string, partition: number, records: bigint) =>

@@ -71,6 +71,7 @@ export async function serve({
         ? undefined
         : new ChainNode(config.second_node_url, signal, SECOND_NODE_MS),
     chain_id: config.chain_id,
+    receipt: (txId: Buffer) => reconciliation.receipt(txId),
     allowed: () => reconciliation.mintingAllowed(),
     every_ms: config.mint_every_ms,
     again_ms: config.mint_again_ms,

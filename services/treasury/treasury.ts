@@ -6,7 +6,11 @@ import { isDepositAddressEvent } from '../../schemas/deposit.addresses/events.ts
 import { sameLimits, type Network } from '../../schemas/deposit-policy.ts';
 import type { Governed } from '../../projections/deposits/domain/governing.ts';
 import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
-import { isTreasuryEvent, type PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
+import {
+  isTreasuryEvent,
+  type DepositConfirmed,
+  type PolicyLimits,
+} from '../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
@@ -20,6 +24,7 @@ import { Books } from './ledger/books.ts';
 import { contradiction, Decider } from './ledger/decider.ts';
 import { ledgerWriter, type Append, type TreasuryContext } from './ledger/ledger-writer.ts';
 import { otherInForce, putInForce } from './ledger/opening.ts';
+import { TransferLog } from './ledger/transfer-log.ts';
 import { TransferQueue } from './ledger/transfer-queue.ts';
 import { LogFollower } from './log-follower.ts';
 import { openTreasuryMetrics, type TreasuryState } from './metrics.ts';
@@ -75,6 +80,7 @@ export class Treasury {
   readonly #activity: Activity;
   readonly #books: Books;
   readonly #context: TreasuryContext;
+  readonly #transfers: TransferLog;
   /** undefined until the ledger is read */
   #queue: TransferQueue | undefined;
   #minting: Minting | undefined;
@@ -110,6 +116,7 @@ export class Treasury {
       () => this.#books.ledger,
     );
     this.#books = new Books(options.deposit_key, (event) => metrics.applied(event));
+    this.#transfers = new TransferLog({ ...options, topic: this.#topics.transfers });
     this.#context = { books: this.#books, changes, metrics, log, signal };
   }
 
@@ -154,7 +161,7 @@ export class Treasury {
     await putInForce({ ...deciding, governed: this.#governed });
     if (signal.aborted) return;
     this.#mint(append);
-    const queue = this.#readTransfers();
+    const queue = await this.#readTransfers();
     this.#activity.enter('deciding');
     const { deposits, policy } = this.#books.ledger;
     this.#options.log.info({ deposits: deposits.size, policy: policy?.version }, 'deciding');
@@ -217,6 +224,9 @@ export class Treasury {
       { ...options, allowed },
       {
         ...this.#context,
+        usdt_contract: this.#options.usdt_contract,
+        custody_addresses: this.#options.custody_addresses,
+        transfers: this.#transfers,
         append,
         catchUp: () => this.#catchUp(minting.topic),
       },
@@ -232,11 +242,13 @@ export class Treasury {
     this.#follower.run(minting.run());
   }
 
-  #readTransfers(): TransferQueue {
+  async #readTransfers(): Promise<TransferQueue> {
     const { transfers } = this.#topics;
-    const queue = new TransferQueue(transfers, TRON_TRANSFERS.partitions, (partition) =>
-      this.#books.furthestIn(partition),
+    const { partitions } = TRON_TRANSFERS;
+    const begins = await this.#activity.retrying('looking where transfers were decided', () =>
+      this.#begins(partitions),
     );
+    const queue = new TransferQueue(transfers, partitions, (partition) => begins[partition]);
     this.#follower.follow({
       topic: transfers,
       isEvent: isTransferEvent,
@@ -248,6 +260,17 @@ export class Treasury {
     this.#queue = queue;
     this.#follower.noteApplied();
     return queue;
+  }
+
+  /**
+   * By partition, the newest deposit that names its transfer truly: others are forged. Where no
+   * partition has one, the topic is not the one that the ledger was written from, which shows when
+   * reading begins at any.
+   */
+  async #begins(partitions: number): Promise<readonly (DepositConfirmed | undefined)[]> {
+    const newest = Array.from({ length: partitions }, (_, at) => this.#books.newestIn(at));
+    const begins = await Promise.all(newest.map((each) => this.#transfers.firstTrue(each)));
+    return begins.some((begin) => begin !== undefined) ? begins : newest.map(([first]) => first);
   }
 
   /** Resolves once the ledger, the addresses and these logs are read to their ends. */

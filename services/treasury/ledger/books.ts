@@ -1,18 +1,37 @@
 /** The ledger and the addresses as read so far, with checks that both topics belong together. */
+import type { Recorded } from '../../../projections/contract/projection.ts';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import type { Policy } from '../../../projections/deposits/domain/mint-book.ts';
+import { isTransferOf, whyNotTerms } from '../../../projections/deposits/domain/proof.ts';
 import { toHex } from '../../../schemas/address.ts';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
+import { depositIdOf } from '../../../schemas/deposit-id.ts';
+import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
 import type { DepositConfirmed, TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 import { Fault } from '../../runtime/process/errors.ts';
+
+/** Candidates for the place where reading `tron.transfers` begins, of each partition. */
+const NEWEST_MAX = 10;
+
+/** A deposit that is not credited yet. */
+export interface Confirmation {
+  readonly event: DepositConfirmed;
+  /** why no honest writer confirms on these terms; undefined when one would */
+  readonly why_not_terms: string | undefined;
+  /** the record that the event names; undefined until it is read, or when it is another */
+  readonly transfer: TransferObserved | undefined;
+}
 
 export class Books {
   readonly ledger = new Ledger();
   readonly #key: DepositKey;
   readonly #onApplied: (event: TreasuryEvent) => void;
-  /** the newest deposit of each partition of `tron.transfers` */
-  readonly #furthest = new Map<number, DepositConfirmed>();
+  /** the newest deposits of each partition of `tron.transfers`, the newest transfer first */
+  readonly #newest = new Map<number, readonly DepositConfirmed[]>();
+  /** of the deposits that are not credited, by id */
+  readonly #confirmations = new Map<string, Confirmation>();
   /** the first deposit of each deposit address, by its bytes in latin1 */
   readonly #firsts = new Map<string, DepositConfirmed>();
 
@@ -24,8 +43,10 @@ export class Books {
 
   foldLedger({ events }: Decoded<TreasuryEvent>): void {
     for (const { event, offset, value_hash: hash } of events) {
+      const { policy } = this.ledger;
       if (this.ledger.apply(event, offset, hash) !== 'applied') continue;
-      if (event.type === 'DepositConfirmed') this.#confirmed(event);
+      if (event.type === 'DepositConfirmed') this.#confirmed(event, policy);
+      if (event.type === 'MintCredited') this.#confirmations.delete(event.deposit_id);
       this.#onApplied(event);
     }
   }
@@ -53,25 +74,68 @@ export class Books {
     return this.ledger.addresses.isDerived(this.#key, clt_address, deposit_address);
   }
 
-  furthestIn(partition: number): DepositConfirmed | undefined {
-    return this.#furthest.get(partition);
+  newestIn(partition: number): readonly DepositConfirmed[] {
+    return this.#newest.get(partition) ?? [];
   }
 
-  /** A first deposit, among those of the newest addresses, whose owner has another address now. */
+  /** Undefined for a deposit that is credited, or not confirmed. */
+  confirmation(depositId: string): Confirmation | undefined {
+    return this.#confirmations.get(depositId);
+  }
+
+  /** Notes a record of `tron.transfers`; true when it is the transfer that a deposit names. */
+  observed({ event, partition, offset }: Omit<Recorded<TransferEvent>, 'timestamp'>): boolean {
+    if (event.type !== 'TransferObserved') return false;
+    const id = depositIdOf(event.tx_id, event.log_index);
+    const known = this.#confirmations.get(id);
+    const isNamed =
+      known !== undefined &&
+      known.event.transfer_partition === partition &&
+      BigInt(known.event.transfer_offset) === offset &&
+      isTransferOf(known.event, event);
+    if (isNamed) this.#confirmations.set(id, { ...known, transfer: event });
+    return isNamed;
+  }
+
+  /**
+   * A first deposit, among those of the newest addresses, whose owner has another address now: one
+   * that is credited, or any when this is so of most of them. A single other one may be forged, and
+   * is never minted.
+   */
   strangerAmong(newest: number): DepositConfirmed | undefined {
-    return [...this.#firsts.values()].slice(-newest).find((first) => !this.owns(first));
+    const firsts = [...this.#firsts.values()].slice(-newest);
+    const strangers = firsts.filter((first) => !this.owns(first));
+    if (strangers.length * 2 > firsts.length) return strangers[0];
+    return strangers.find((first) => this.#isCredited(first));
   }
 
-  /** An earlier deposit of the same address with another owner. */
+  /** An earlier, credited deposit of the same address with another owner. */
   contradicted({ deposit_address, clt_address }: DepositConfirmed): DepositConfirmed | undefined {
     const first = this.#firsts.get(deposit_address.toString('latin1'));
-    return first === undefined || first.clt_address.equals(clt_address) ? undefined : first;
+    return first === undefined || first.clt_address.equals(clt_address) || !this.#isCredited(first)
+      ? undefined
+      : first;
   }
 
-  #confirmed(event: DepositConfirmed): void {
-    const key = event.deposit_address.toString('latin1');
+  #isCredited({ deposit_id: id }: DepositConfirmed): boolean {
+    return this.ledger.deposit(id).status === 'credited';
+  }
+
+  /** `policy`: in force before the event. */
+  #confirmed(event: DepositConfirmed, policy: Policy | undefined): void {
+    const { deposit_id, deposit_address, transfer_partition: partition } = event;
+    const key = deposit_address.toString('latin1');
     if (!this.#firsts.has(key)) this.#firsts.set(key, event);
-    const before = this.#furthest.get(event.transfer_partition)?.transfer_offset ?? -1;
-    if (event.transfer_offset > before) this.#furthest.set(event.transfer_partition, event);
+    const ordinal = this.ledger.depositsTo(deposit_address) - 1;
+    const why_not_terms = whyNotTerms(event, policy, ordinal);
+    this.#confirmations.set(deposit_id, { event, why_not_terms, transfer: undefined });
+    const newest = this.newestIn(partition);
+    if (event.transfer_offset > (newest.at(NEWEST_MAX - 1)?.transfer_offset ?? -1))
+      this.#newest.set(
+        partition,
+        [event, ...newest]
+          .toSorted((one, other) => other.transfer_offset - one.transfer_offset)
+          .slice(0, NEWEST_MAX),
+      );
   }
 }

@@ -65,7 +65,10 @@ export class Decider {
         ledger.deposit(depositIdOf(transfer.event.tx_id, transfer.event.log_index)).status !==
           'absent',
     );
-    for (const transfer of settled) this.#reportRefused(transfer, refused.get(transfer));
+    for (const transfer of settled) {
+      books.observed(transfer);
+      this.#reportRefused(transfer, refused.get(transfer));
+    }
     const heldUp = queue.holdUp(
       decided.waiting.map(({ observed, reason }) => ({
         observed,

@@ -76,20 +76,22 @@ export class Broadcaster {
 
   /** Mints in flight that no block has and that were not broadcast a moment ago. */
   #due(): readonly RequestedMint[] {
-    const { books, chain, again_ms: again } = this.#options;
+    const { books, chain, prover, again_ms: again } = this.#options;
     const now = performance.now();
     return [...books.ledger.live.values()].filter(
-      ({ nonce, tx_hash }) =>
+      ({ deposit_id, nonce, tx_hash }) =>
+        prover.isLookedUp(deposit_id) &&
         !chain.sender.has(nonce, tx_hash) &&
         now - (this.#sent.get(nonce) ?? Number.NEGATIVE_INFINITY) >= again,
     );
   }
 
   async #send(mint: RequestedMint): Promise<void> {
-    const { signer, node, metrics, log } = this.#options;
+    const { prover, signer, node, metrics, log } = this.#options;
+    const why = prover.whyNotSigned(mint.deposit_id);
     const { raw, tx_hash } = signer.sign(mintCallOf(mint));
-    if (!tx_hash.equals(mint.tx_hash)) {
-      const reason = 'the key signs other bytes';
+    if (why !== undefined || !tx_hash.equals(mint.tx_hash)) {
+      const reason = why ?? 'the key signs other bytes';
       this.#notSigned = `the mint of deposit ${mint.deposit_id} is not sent: ${reason}. What to do: look at the deposit with \`ops deposit show\`, and run \`ops audit\``;
       this.#sent.set(mint.nonce, performance.now());
       metrics.broadcast('not_signed');

@@ -88,33 +88,47 @@ export class Minter {
     return events.length > 0 && (await append(events), true);
   }
 
+  /** Deposits that are minted next, as far as the ledger says; proven or not. */
+  due(most: number): readonly string[] {
+    const { books, chain, prover } = this.#options;
+    if (!this.#isCaughtUp || chain.sender.finalHeight < 0) return [];
+    const is_proven = (id: string): boolean => !prover.isRefused(id);
+    return dueMints(books.ledger, { ...this.#intending(most), is_proven }).map(
+      ({ deposit_id: id }) => id,
+    );
+  }
+
   #isDue(): boolean {
-    const { authority, books } = this.#options;
+    const { authority, books, prover } = this.#options;
     return (
       this.#whyHalted !== this.#halted ||
       this.#conclusions(1).length > 0 ||
       authority.due.length > 0 ||
+      prover.holds(1).length > 0 ||
       (this.#mayIntend() && dueMints(books.ledger, this.#intending(1)).length > 0)
     );
   }
 
   #events(): readonly TreasuryEvent[] {
-    const { authority, books, signer } = this.#options;
+    const { authority, books, prover, signer } = this.#options;
     if (authority.due.length > 0) return authority.due;
     const conclusions = this.#conclusions(CONCLUSIONS_OF_A_BATCH);
-    if (conclusions.length > 0 || !this.#mayIntend()) return conclusions;
+    if (conclusions.length > 0) return conclusions;
+    const holds = prover.holds(CONCLUSIONS_OF_A_BATCH);
+    if (holds.length > 0 || !this.#mayIntend()) return holds;
     const most = Math.min(INTENTS_OF_A_BATCH, LIVE_MAX - books.ledger.live.size);
     const hash_of: Intending['hash_of'] = (call) => signer.sign(call).tx_hash;
     return intend(books.ledger, { ...this.#intending(most), hash_of }).events;
   }
 
   #intending(most: number): Omit<Intending, 'hash_of'> {
-    const { chain, now } = this.#options;
+    const { chain, prover, now } = this.#options;
     return {
       now: now(),
       final_nonce: chain.sender.finalNonce,
       most,
       is_over: (mint) => chain.isOver(mint),
+      is_proven: (id) => prover.isProven(id),
     };
   }
 

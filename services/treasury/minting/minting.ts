@@ -8,11 +8,14 @@ import { Broadcaster } from './broadcaster.ts';
 import { ChainBook } from './chain-book.ts';
 import type { MintSigner } from './mint-signer.ts';
 import { Minter } from './minter.ts';
+import { Prover, type ProverOptions } from './prover.ts';
 import { SecondNode } from './second-node.ts';
 
 export interface MintingOptions {
   readonly signer: MintSigner;
   readonly node: ChainNode;
+  /** what TRON shows of a solidified transaction; when missing, `tron.transfers` is believed */
+  readonly receipt?: ProverOptions['receipt'];
   /** has to show the same final blocks before anything is minted or concluded */
   readonly second_node?: ChainNode | undefined;
   readonly chain_id: number;
@@ -36,7 +39,10 @@ export function chainTopicOf({ chain_topic: topic }: MintingOptions): string {
   return topic ?? CHAIN_BLOCKS.name;
 }
 
-export interface MintingContext extends TreasuryContext {
+export interface MintingContext
+  extends
+    TreasuryContext,
+    Pick<ProverOptions, 'transfers' | 'usdt_contract' | 'custody_addresses'> {
   readonly append: Append;
   /** resolves once ledger, addresses and chain are read to their ends, or at the abort */
   readonly catchUp: () => Promise<void>;
@@ -46,9 +52,13 @@ export interface MintingContext extends TreasuryContext {
 export interface MintingParts extends MintingContext, MintingOptions {
   readonly chain: ChainBook;
   readonly second: SecondNode | undefined;
+  readonly prover: Prover;
   readonly authority: Authority;
   readonly now: () => number;
 }
+
+/** Deposits whose transfers are looked up at TRON before their turn. */
+const PROVEN_AHEAD = 100;
 
 export class Minting {
   readonly topic: string;
@@ -67,7 +77,8 @@ export class Minting {
     this.chain = chain;
     const live = (): Iterable<number> => ledger.live.keys();
     this.second = node && new SecondNode({ node, chain_id, sender: () => chain.sender, live, log });
-    const parts = { ...context, ...options, chain, second: this.second, now };
+    const prover = new Prover({ ...context, ...options, now });
+    const parts = { ...context, ...options, chain, second: this.second, prover, now };
     this.#parts = { ...parts, authority: new Authority(parts) };
     this.#minter = new Minter(this.#parts);
     this.#broadcaster = new Broadcaster(this.#parts, this.#minter);
@@ -80,7 +91,7 @@ export class Minting {
     if (halted !== undefined) return { status: 'halted', phase, message: halted };
     const message = this.#parts.authority.problem ?? clock;
     if (message !== undefined) return { status: 'waiting', phase, message };
-    return this.second?.problem ?? this.#broadcaster.problem;
+    return this.second?.problem ?? this.#broadcaster.problem ?? this.#parts.prover.problem;
   }
 
   /** Why nothing is minted at this moment; undefined when minting is open. */
@@ -100,6 +111,7 @@ export class Minting {
     await Promise.all([
       this.second?.run(every_ms, signal, () => changes.notify()),
       this.#parts.authority.watch(),
+      this.#parts.prover.run(() => this.#minter.due(PROVEN_AHEAD)),
       this.#broadcast(),
     ]);
   }

@@ -8,7 +8,7 @@ import { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import { LogLost } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
-import { openTronGrid } from '../../runtime/trongrid/trongrid.ts';
+import { openTronGrid, type TronGrid } from '../../runtime/trongrid/trongrid.ts';
 import { aborted } from '../../runtime/process/retry.ts';
 import { openReserveMetrics } from './metrics.ts';
 import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';
@@ -40,6 +40,8 @@ export interface ReconciliationOptions {
 export class Reconciliation {
   /** Milliseconds that this number of provider requests takes at the rates of the settings. */
   readonly expectedMs: (requests: number) => number;
+  /** TRON's receipt, at the same rates; undefined: not solidified, or unknown. */
+  readonly receipt: TronGrid['receipt'];
   readonly #options: ReconciliationOptions;
   readonly #stopping = new AbortController();
   readonly #logs: ReserveLogs;
@@ -74,6 +76,7 @@ export class Reconciliation {
       onRequest() {},
     });
     this.expectedMs = (requests) => bucket.expectedMs(requests);
+    this.receipt = (txId) => provider.receipt(txId);
     this.#reconciler = new Reconciler({
       ...options,
       ...config,

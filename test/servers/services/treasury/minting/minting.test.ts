@@ -7,9 +7,11 @@ import { depositIdOf } from '../../../../../schemas/deposit-id.ts';
 import { NETWORK_LIMITS } from '../../../../../schemas/deposit-policy.ts';
 import type { TransferObserved } from '../../../../../schemas/tron.transfers/events.ts';
 import { toHex } from '../../../../../schemas/address.ts';
+import { ChainNode } from '../../../../../services/runtime/clt-node.ts';
 import { MintSigner } from '../../../../../services/treasury/minting/mint-signer.ts';
 import { depositEvents } from '../../../../support/deposit-events.ts';
 import { accountAt } from '../../../../support/deposit-log.ts';
+import { never } from '../../../../support/kafka.ts';
 import { addressOf, alice, BY, mallory, operatorsSet } from '../../../../support/operators.ts';
 import { ownMintWorld, type MintWorld } from '../../../../services/treasury/mint-world.ts';
 import { expectHalted, transferTo, type Working } from '../../../../services/treasury/world.ts';
@@ -378,25 +380,38 @@ test('a chain that has minted before goes on from the pinned baseline', async ()
   await working.ready();
 });
 
+/** Does something else instead of submitting a mint, once. */
+class Interrupted extends ChainNode {
+  interrupt: (() => Promise<void>) | undefined;
+
+  override async submit(raw: string): ReturnType<ChainNode['submit']> {
+    const { interrupt } = this;
+    if (interrupt === undefined) return super.submit(raw);
+    this.interrupt = undefined;
+    await interrupt();
+    return { code: 'nonce_too_low', json: {} };
+  }
+}
+
 test('after a rotation the treasury with the key before waits, and one with the new key mints on, also a deposit whose mint was dead', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(3);
   let closed: string | undefined;
-  const before = world.start({ allowed: () => closed }, GOVERNED);
+  const node = new Interrupted(world.devnet.node_url, never);
+  const before = world.start({ node, allowed: () => closed }, GOVERNED);
   await world.world.observe(transferTo(0, 10n * USD));
   await credited(world, before, 1);
-  const dead = transferTo(1, 10n * USD);
-  await world.devnet.admin('/admin/faults', {
-    target: 'node',
-    mode: 'human_takes_nonce',
-    times: 1,
-  });
-  await world.world.observe(dead);
-  await world.mineUntil(async () => {
-    if ((await before.counted('treasury_mints_total', 'MintDead')) === 0) return false;
+  // a person uses the nonce of the next mint, and minting closes
+  node.interrupt = async () => {
     closed = 'the key is rotated';
-    return (await before.counted('treasury_mints_live')) === 0;
-  }, 'a mint that is dead');
+    const args = { to: toHex(accountAt(5)), amount: 1n };
+    await world.devnet.send(world.authority, { function_call_type: 'Transfer', arguments: args });
+  };
+  await world.world.observe(transferTo(1, 10n * USD));
+  await world.mineUntil(
+    async () => (await before.counted('treasury_mints_total', 'MintDead')) === 1,
+    'a mint that is dead',
+  );
   await world.devnet.admin('/admin/clt/authority', { address: mallory.address.toLowerCase() });
   await world.decide({ type: 'AuthoritySet', ...BY, version: 2, authority: addressOf(mallory) });
   closed = undefined;

@@ -1,0 +1,60 @@
+/**
+ * Holds the confirmation of a deposit against the transfer that it names. Whoever can write to the
+ * ledger can write a confirmation; these functions believe nothing of it.
+ */
+import { depositIdOf } from '../../../schemas/deposit-id.ts';
+import { creditOf, feeOf } from '../../../schemas/deposit-policy.ts';
+import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
+import type { DepositConfirmed } from '../../../schemas/treasury.ledger/events.ts';
+import type { Policy } from './mint-book.ts';
+
+/**
+ * The reason why no honest writer confirms on these terms; undefined when one would. `policy` is
+ * the one in force before the event, `ordinal` the number of the address' deposits before it.
+ */
+export function whyNotTerms(
+  confirmed: DepositConfirmed,
+  policy: Policy | undefined,
+  ordinal: number,
+): string | undefined {
+  const { deposit_id, tx_id, log_index, gross, fee, credit } = confirmed;
+  if (policy === undefined || confirmed.policy_version !== policy.version)
+    return `policy ${confirmed.policy_version} was not in force`;
+  if (deposit_id !== depositIdOf(tx_id, log_index)) return 'its id is not that of its transfer';
+  if (confirmed.address_ordinal !== ordinal)
+    return `it is deposit ${ordinal} of its address, not ${confirmed.address_ordinal}`;
+  if (fee !== feeOf(policy, ordinal)) return `its fee is ${fee}, not ${feeOf(policy, ordinal)}`;
+  return credit === creditOf(gross, fee)
+    ? undefined
+    : `its credit is ${credit}, not ${creditOf(gross, fee)}`;
+}
+
+/** Whether the record is the transfer that became this deposit. */
+export function isTransferOf(
+  confirmed: DepositConfirmed,
+  event: TransferEvent | undefined,
+): event is TransferObserved {
+  return (
+    event?.type === 'TransferObserved' &&
+    event.tx_id.equals(confirmed.tx_id) &&
+    event.log_index === confirmed.log_index &&
+    event.to.equals(confirmed.deposit_address)
+  );
+}
+
+/**
+ * The reason why the record at the position that the confirmation names does not make it a deposit;
+ * undefined when it does. The owner of the address is to be derived apart.
+ */
+export function whyNotTransfer(
+  confirmed: DepositConfirmed,
+  record: TransferEvent | undefined,
+  usdtContract: Buffer,
+): string | undefined {
+  if (!isTransferOf(confirmed, record)) return 'the record that it names is not its transfer';
+  if (!record.contract.equals(usdtContract)) return 'its transfer is not of USDT';
+  if (record.from.equals(record.to)) return 'its transfer moved nothing';
+  return record.value > 0n && record.value === confirmed.gross
+    ? undefined
+    : `${record.value} arrived, not ${confirmed.gross}`;
+}

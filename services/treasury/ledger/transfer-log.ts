@@ -1,0 +1,59 @@
+/** Single records of `tron.transfers`, read again for what the ledger says of them. */
+import type { Kafka } from 'kafkajs';
+import { isTransferOf } from '../../../projections/deposits/domain/proof.ts';
+import { isTransferEvent, type TransferEvent } from '../../../schemas/tron.transfers/events.ts';
+import type { DepositConfirmed } from '../../../schemas/treasury.ledger/events.ts';
+import type { Codec } from '../../runtime/kafka/codec.ts';
+import { readLogEnds } from '../../runtime/kafka/ends.ts';
+import { readLogEvents } from '../../runtime/kafka/range.ts';
+
+/** Records between two wanted ones that are read rather than skipped. */
+const SPAN_MAX = 2_000n;
+
+export interface TransferLogOptions {
+  readonly kafka: Kafka;
+  readonly codec: Pick<Codec, 'learn' | 'decode'>;
+  readonly topic: string;
+}
+
+export class TransferLog {
+  readonly #options: TransferLogOptions;
+
+  constructor(options: TransferLogOptions) {
+    this.#options = options;
+  }
+
+  /** The records at these offsets, as far as the log has them. Throws faults with retry. */
+  async read(
+    partition: number,
+    offsets: readonly number[],
+  ): Promise<ReadonlyMap<number, TransferEvent>> {
+    const { kafka, topic } = this.#options;
+    const { low, high } = await readLogEnds(kafka, topic, partition);
+    const wanted = [...new Set(offsets)]
+      .map(BigInt)
+      .filter((offset) => offset >= low && offset < high)
+      .toSorted((one, other) => (one < other ? -1 : 1));
+    const found = new Map<number, TransferEvent>();
+    for (let at = 0; at < wanted.length;) {
+      const from = wanted[at] ?? 0n;
+      const near = wanted.filter((offset) => offset >= from && offset < from + SPAN_MAX);
+      at += near.length;
+      const range = { topic, partition, from, to: (near.at(-1) ?? from) + 1n };
+      await readLogEvents(this.#options, range, (event, { offset }) => {
+        if (isTransferEvent(event)) found.set(Number(offset), event);
+      });
+    }
+    return found;
+  }
+
+  /** The first of these deposits, all of one partition, whose transfer is where it says. */
+  async firstTrue(deposits: readonly DepositConfirmed[]): Promise<DepositConfirmed | undefined> {
+    for (const deposit of deposits) {
+      const { transfer_partition: partition, transfer_offset: offset } = deposit;
+      const records = await this.read(partition, [offset]);
+      if (isTransferOf(deposit, records.get(offset))) return deposit;
+    }
+    return undefined;
+  }
+}

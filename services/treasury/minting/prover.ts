@@ -1,0 +1,300 @@
+/**
+ * Proves deposits before they are minted, so that nobody mints by writing to Kafka alone. A deposit
+ * is proven when its terms follow from the policy in force when it was confirmed, the record that
+ * it names in `tron.transfers` is its transfer, our key derives its address for its owner, and TRON
+ * itself shows the transfer. A deposit that is contradicted is held for a person and never minted,
+ * approved or not; one that TRON does not know waits, and is held after a while.
+ */
+import { isInternal } from '../../../projections/deposits/domain/confirmation.ts';
+import { whyNotTransfer } from '../../../projections/deposits/domain/proof.ts';
+import { holdReasonOf, type HoldReason } from '../../../schemas/deposit-policy.ts';
+import { bytesKey } from '../../../schemas/address.ts';
+import type { DepositConfirmed, DepositHeld } from '../../../schemas/treasury.ledger/events.ts';
+import { transfersIn, type TronReceipt } from '../../../schemas/trongrid.ts';
+import { Fault } from '../../runtime/process/errors.ts';
+import { waitingFor, type HealthProblem } from '../../runtime/process/health.ts';
+import { untilAborted } from '../../runtime/process/retry.ts';
+import type { Confirmation } from '../ledger/books.ts';
+import type { TransferLog } from '../ledger/transfer-log.ts';
+import type { TreasuryContext } from '../ledger/ledger-writer.ts';
+
+/** Deposits of the queue whose records are read at once. */
+const READ_AT_ONCE = 1_000;
+/** Pause after a failure, and before TRON is asked again about a transaction it does not know. */
+const AGAIN_MS = 5_000;
+
+export interface ProverOptions extends TreasuryContext {
+  /** resolves once the ledger and the addresses are read to their ends, or at the abort */
+  readonly catchUp: () => Promise<void>;
+  readonly transfers: TransferLog;
+  /** 20 bytes: the only contract whose transfers are USDT */
+  readonly usdt_contract: Buffer;
+  /** 20 bytes each */
+  readonly custody_addresses: readonly Buffer[];
+  /** what TRON shows of a transaction, once it is solidified; when missing, the log is believed */
+  readonly receipt?: ((txId: Buffer) => Promise<TronReceipt | undefined>) | undefined;
+  /** a transfer that TRON does not know this long after its confirmation is held */
+  readonly late_ms: number;
+  readonly again_ms?: number;
+  readonly now: () => number;
+}
+
+/** `waiting`: not known yet, and not proven meanwhile. */
+type Proof =
+  | { readonly status: 'proven' }
+  | { readonly status: 'waiting' }
+  | { readonly status: 'refused'; readonly reason: string };
+
+const PROVEN: Proof = { status: 'proven' };
+const WAITING: Proof = { status: 'waiting' };
+
+export class Prover {
+  readonly #options: ProverOptions;
+  /** the outcome at TRON, by deposit: undefined for a transfer that it shows as confirmed */
+  readonly #shown = new Map<string, string | undefined>();
+  /** deposits whose record was read and is not there */
+  readonly #missing = new Set<string>();
+  /** by deposit, when TRON was asked last, on the monotonic clock */
+  readonly #asked = new Map<string, number>();
+  /** deposits whose owner our key derives their address for; deriving takes 0.6 ms */
+  readonly #owned = new Set<string>();
+  readonly #reported = new Set<string>();
+  #fault: Fault | undefined;
+
+  constructor(options: ProverOptions) {
+    this.#options = options;
+  }
+
+  isProven(depositId: string): boolean {
+    return this.#proofOf(depositId).status === 'proven';
+  }
+
+  /** Whether the deposit is contradicted: no time will prove it. */
+  isRefused(depositId: string): boolean {
+    return this.#proofOf(depositId).status === 'refused';
+  }
+
+  /** Whether the record that a deposit names was looked up. */
+  isLookedUp(depositId: string): boolean {
+    return this.#proofOf(depositId, false).status !== 'waiting';
+  }
+
+  /** The reason why a mint in flight must not be signed; undefined when it may be. */
+  whyNotSigned(depositId: string): string | undefined {
+    const proof = this.#proofOf(depositId, false);
+    return proof.status === 'refused' ? proof.reason : undefined;
+  }
+
+  /** Deposits that are confirmed or in flight and never minted. */
+  get refused(): readonly { readonly deposit_id: string; readonly reason: string }[] {
+    const { ledger } = this.#options.books;
+    const ids = [
+      ...[...ledger.waiting].map(({ deposit_id: id }) => id),
+      ...[...ledger.live.values()].map(({ deposit_id: id }) => id),
+    ];
+    return ids.flatMap((deposit_id) => {
+      const proof = this.#proofOf(deposit_id);
+      return proof.status === 'refused' ? [{ deposit_id, reason: proof.reason }] : [];
+    });
+  }
+
+  get problem(): HealthProblem | undefined {
+    const phase = 'minting';
+    const [first, ...more] = this.refused;
+    if (first !== undefined) {
+      const others = more.length === 0 ? '' : ` (and ${more.length} more)`;
+      const message = `deposit ${first.deposit_id} is never minted: ${first.reason}${others}. What to do: no treasury wrote its confirmation: find out who writes to the ledger and take that out of use; a deposit that waits for a person is closed with \`ops deposit reject\``;
+      return { status: 'waiting', phase, message };
+    }
+    return this.#fault === undefined
+      ? undefined
+      : waitingFor(this.#fault, {
+          message: `deposits wait for their proof: ${this.#fault.message}`,
+          phase,
+        });
+  }
+
+  /** Holds for a person what is confirmed and must not be minted without one. */
+  holds(most: number): readonly DepositHeld[] {
+    const { books, now } = this.#options;
+    const { ledger } = books;
+    const events: DepositHeld[] = [];
+    for (const { deposit_id } of ledger.waiting) {
+      if (events.length >= most) break;
+      const reason = this.#holdOf(deposit_id);
+      if (reason === undefined) continue;
+      const sequence = Number(ledger.end) + events.length;
+      events.push({ type: 'DepositHeld', sequence, deposit_id, reason, decided_at: now() });
+    }
+    return events;
+  }
+
+  /** Looks up what waits, and of `due` the receipts, until the signal is aborted. */
+  async run(due: () => readonly string[]): Promise<void> {
+    const { changes, signal, again_ms: again = AGAIN_MS } = this.#options;
+    while (!signal.aborted) {
+      const { next } = changes;
+      try {
+        const found = await this.#lookUp(due);
+        this.#fault = undefined;
+        if (found) changes.notify();
+        else await next;
+      } catch (error) {
+        if (!(error instanceof Fault) || !error.retry) throw error;
+        if (this.#fault === undefined)
+          this.#options.log.warn({ err: error }, 'deposits cannot be proven, it is tried again');
+        this.#fault = error;
+        await untilAborted(again, signal);
+      }
+    }
+  }
+
+  #holdOf(id: string): HoldReason | undefined {
+    const { books } = this.#options;
+    const { ledger } = books;
+    const deposit = ledger.deposit(id);
+    if (deposit.status !== 'confirmed' || deposit.approved) return undefined;
+    if (this.#isInternal(books.confirmation(id))) return 'internal_transfer';
+    const limits = ledger.policyOf(deposit.terms.policy_version);
+    const proof = this.#proofOf(id);
+    if (proof.status === 'refused') return 'unproven';
+    return limits === undefined ? undefined : holdReasonOf(limits, deposit.terms.credit);
+  }
+
+  /** Reads records and asks TRON once; false when there was nothing to find. */
+  async #lookUp(due: () => readonly string[]): Promise<boolean> {
+    const { books, transfers, signal } = this.#options;
+    this.#forget();
+    const unread = this.#unread();
+    // an owner that is unknown now has asked for no address
+    if (unread.length > 0) await this.#options.catchUp();
+    for (const [partition, confirmed] of Map.groupBy(unread, (each) => each.transfer_partition)) {
+      if (signal.aborted) return false;
+      const records = await transfers.read(
+        partition,
+        confirmed.map(({ transfer_offset: offset }) => offset),
+      );
+      for (const { deposit_id, transfer_offset: at } of confirmed) {
+        const event = records.get(at);
+        if (event === undefined || !books.observed({ event, partition, offset: BigInt(at) }))
+          this.#missing.add(deposit_id);
+      }
+    }
+    const asked = await this.#ask(due());
+    return unread.length > 0 || asked;
+  }
+
+  /** Deposits in flight, and the first of the queue, whose records were not read yet. */
+  #unread(): readonly DepositConfirmed[] {
+    const { books } = this.#options;
+    const unread: DepositConfirmed[] = [];
+    for (const { deposit_id: id } of [...books.ledger.live.values(), ...books.ledger.waiting]) {
+      if (unread.length >= READ_AT_ONCE) break;
+      const confirmation = books.confirmation(id);
+      if (
+        confirmation !== undefined &&
+        confirmation.transfer === undefined &&
+        !this.#missing.has(id)
+      )
+        unread.push(confirmation.event);
+    }
+    return unread;
+  }
+
+  async #ask(ids: readonly string[]): Promise<boolean> {
+    const { receipt, books, signal, again_ms: again = AGAIN_MS } = this.#options;
+    let found = false;
+    if (receipt === undefined) return found;
+    for (const id of ids) {
+      const at = performance.now();
+      const confirmation = books.confirmation(id);
+      if (confirmation?.transfer === undefined || this.#shown.has(id)) continue;
+      if (at - (this.#asked.get(id) ?? Number.NEGATIVE_INFINITY) < again) continue;
+      if (signal.aborted) return found;
+      this.#asked.set(id, at);
+      const shown = await receipt(confirmation.event.tx_id);
+      if (shown === undefined) continue;
+      this.#shown.set(id, this.#whyNotShown(confirmation.event, shown));
+      found = true;
+      this.#options.changes.notify();
+    }
+    return found;
+  }
+
+  #whyNotShown(confirmed: DepositConfirmed, receipt: TronReceipt): string | undefined {
+    const read = transfersIn(receipt, this.#options.usdt_contract);
+    const shown =
+      'problem' in read
+        ? undefined
+        : read.value.find(({ log_index: index }) => index === confirmed.log_index);
+    return shown?.to.equals(confirmed.deposit_address) === true && shown.value === confirmed.gross
+      ? undefined
+      : 'TRON shows another transaction than the one that was confirmed';
+  }
+
+  /** `asNew`: with what only keeps a mint from being requested. */
+  #proofOf(id: string, asNew = true): Proof {
+    const { books, receipt, usdt_contract } = this.#options;
+    const { ledger } = books;
+    const confirmation = books.confirmation(id);
+    if (confirmation === undefined) return this.#refused(id, 'the ledger has not confirmed it');
+    const { event, transfer, why_not_terms: why } = confirmation;
+    if (why !== undefined) return this.#refused(id, why);
+    if (transfer === undefined && !this.#missing.has(id)) return WAITING;
+    const problem = whyNotTransfer(event, transfer, usdt_contract);
+    if (problem !== undefined) return this.#refused(id, problem);
+    if (!this.#isOwned(event)) return this.#refused(id, 'its address is not that of its owner');
+    if (!asNew) return PROVEN;
+    const { acknowledged } = ledger.governance;
+    if (ledger.givenUp(id).some(({ tx_hash }) => acknowledged.has(bytesKey(tx_hash))))
+      return this.#refused(id, 'it is minted already, by a Mint that an operator has acknowledged');
+    const deposit = ledger.deposit(id);
+    // held with its own reason; a person may approve it
+    if (deposit.status === 'confirmed' && !deposit.approved && this.#isInternal(confirmation))
+      return WAITING;
+    if (receipt === undefined) return PROVEN;
+    if (this.#shown.has(id)) {
+      const contradiction = this.#shown.get(id);
+      return contradiction === undefined ? PROVEN : this.#refused(id, contradiction);
+    }
+    return this.#isLate(event) ? this.#refused(id, 'TRON does not know its transaction') : WAITING;
+  }
+
+  #isOwned(event: DepositConfirmed): boolean {
+    const { deposit_id: id } = event;
+    if (!this.#owned.has(id) && this.#options.books.owns(event)) this.#owned.add(id);
+    return this.#owned.has(id);
+  }
+
+  #isInternal(confirmation: Confirmation | undefined): boolean {
+    const { books, custody_addresses } = this.#options;
+    const { transfer } = confirmation ?? {};
+    return transfer !== undefined && isInternal(books.ledger, transfer, custody_addresses);
+  }
+
+  /** Asked about, in vain, and late. */
+  #isLate({ deposit_id: id, decided_at: at }: DepositConfirmed): boolean {
+    const { late_ms, now } = this.#options;
+    return this.#asked.has(id) && now() - at > late_ms;
+  }
+
+  /** Drops what is known of deposits that are credited. */
+  #forget(): void {
+    const { books } = this.#options;
+    for (const known of [this.#shown, this.#missing, this.#asked, this.#owned, this.#reported])
+      for (const id of known.keys()) if (books.confirmation(id) === undefined) known.delete(id);
+  }
+
+  /** Logged and counted once. */
+  #refused(deposit_id: string, reason: string): Proof {
+    if (!this.#reported.has(deposit_id)) {
+      this.#reported.add(deposit_id);
+      this.#options.metrics.unproven();
+      this.#options.log.error(
+        { deposit_id, reason },
+        'a deposit is never minted, for its confirmation is not true: find out who writes to the ledger',
+      );
+    }
+    return { status: 'refused', reason };
+  }
+}
