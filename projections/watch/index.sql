@@ -1,5 +1,5 @@
 CREATE UNIQUE INDEX addresses_index ON addresses (derivation_index);
 CREATE INDEX addresses_deposit_address ON addresses (deposit_address);
-CREATE INDEX queue_hot ON queue (partition, paid, due_at, deposit_address) WHERE requested AND hot;
+CREATE INDEX queue_hot ON queue (partition, paid, pause_level, due_at, deposit_address) WHERE requested AND hot;
 CREATE INDEX queue_turn ON queue (partition, turn_at, deposit_address) WHERE requested;
 CREATE INDEX transfers_address ON transfers (deposit_address, block_timestamp);

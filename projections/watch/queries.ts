@@ -1,26 +1,36 @@
 /** The watcher's queries: addresses to check next, logged transfers. Times: Unix milliseconds. */
 import type { Query } from '../contract/page.ts';
+import { PAUSE_LEVEL_MAX } from './queue.ts';
 
 /**
  * Columns: deposit_address, partition, derivation_index, hot, checked_at (0: never), checked_until
  * (0: unknown), turn_at. The hot addresses of these partitions that are due at this time: paid ones
- * first, then those that became due last. New panels are therefore served before old ones where
- * there are too many; the others wait for their turn in the rotation. An address stays hot until
- * its first check after its hot window, so that a window that ended during an outage is still
- * checked early.
+ * first; then those without a pause, by the newest panel; then the others, by the time since their
+ * check in parts of their pause. Where there are too many, all pauses grow by the same factor. An
+ * address stays hot until its first check after its hot window, so that a window that ended during
+ * an outage is still checked early.
  */
 export function nextHot(partitions: readonly number[], limit: number, at: number): Query {
   return {
     name: 'watch_next_hot',
     text: next(
-      `unnest($1::integer[]) p (partition) CROSS JOIN (VALUES (true), (false)) w (paid) CROSS JOIN LATERAL
-       (SELECT * FROM watch.queue q
-         WHERE q.requested AND q.hot AND q.partition = p.partition AND q.paid = w.paid AND q.due_at <= $3::bigint
-         ORDER BY q.due_at DESC, q.deposit_address DESC LIMIT $2::bigint) q`,
-      'q.paid DESC, q.due_at DESC, q.deposit_address DESC',
+      `(${hotOf('q.pause_level = 0', "'infinity'::float8", 'DESC')} UNION ALL
+        ${hotOf('q.pause_level = l.level', '($3::bigint - q.checked_at)::float8 / (q.due_at - q.checked_at)', 'ASC')}) q`,
+      'q.paid DESC, q.late DESC, q.due_at DESC, q.deposit_address DESC',
     ),
     values: [arrayText(partitions), limit, at],
   };
+}
+
+/** The due hot addresses of some levels of pauses, by partition and whether they were ever paid. */
+function hotOf(level: string, late: string, order: 'ASC' | 'DESC'): string {
+  const levels =
+    order === 'DESC' ? '' : `CROSS JOIN generate_series(1, ${PAUSE_LEVEL_MAX}) l (level)`;
+  return `SELECT q.*, ${late} AS late FROM unnest($1::integer[]) p (partition)
+            CROSS JOIN (VALUES (true), (false)) w (paid) ${levels} CROSS JOIN LATERAL
+            (SELECT * FROM watch.queue q
+              WHERE q.requested AND q.hot AND q.partition = p.partition AND q.paid = w.paid AND ${level} AND q.due_at <= $3::bigint
+              ORDER BY q.due_at ${order}, q.deposit_address ${order} LIMIT $2::bigint) q`;
 }
 
 /** Columns of `nextHot`. The rotation of all addresses of these partitions, hot ones among them. */
@@ -52,9 +62,10 @@ export function longestDue(partitions: readonly number[]): Query {
   return {
     name: 'watch_longest_due',
     text: `SELECT w.paid, min(q.due_at) FROM unnest($1::integer[]) p (partition)
-             CROSS JOIN (VALUES (true), (false)) w (paid) CROSS JOIN LATERAL
+             CROSS JOIN (VALUES (true), (false)) w (paid)
+             CROSS JOIN generate_series(0, ${PAUSE_LEVEL_MAX}) l (level) CROSS JOIN LATERAL
              (SELECT due_at FROM watch.queue q
-               WHERE q.requested AND q.hot AND q.partition = p.partition AND q.paid = w.paid
+               WHERE q.requested AND q.hot AND q.partition = p.partition AND q.paid = w.paid AND q.pause_level = l.level
                ORDER BY q.due_at LIMIT 1) q
             GROUP BY w.paid`,
     values: [arrayText(partitions)],

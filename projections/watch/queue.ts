@@ -7,6 +7,9 @@ import type { LoadedRow, Row } from '../contract/projection.ts';
 
 /** How long an address stays hot after its request or a panel opening. Part of the version. */
 export const HOT_WINDOW_MS = 24 * 60 * 60 * 1000;
+/** The level of the longest pause, which is the hot window. */
+export const PAUSE_LEVEL_MAX = 9;
+const SECOND_MS = 1_000;
 
 /** Columns of `queue q` that an entry is read from. */
 export const QUEUE_COLUMNS =
@@ -108,19 +111,23 @@ export class Queue {
   changedRows(): Row[] {
     return [...this.#entries.values()]
       .filter((entry) => entry.changed)
-      .map((entry) => [
-        entry.address,
-        entry.partition,
-        entry.requested,
-        entry.hot_until > entry.checked_at,
-        entry.paid,
-        entry.openings,
-        entry.hot_until,
-        entry.checked_at,
-        entry.checked_until,
-        turnOf(entry),
-        dueAt(entry),
-      ]);
+      .map((entry) => {
+        const { due_at, pause_level } = dueOf(entry);
+        return [
+          entry.address,
+          entry.partition,
+          entry.requested,
+          entry.hot_until > entry.checked_at,
+          entry.paid,
+          entry.openings,
+          entry.hot_until,
+          entry.checked_at,
+          entry.checked_until,
+          turnOf(entry),
+          due_at,
+          pause_level,
+        ];
+      });
   }
 
   /** Addresses that became hot, or stay hot for longer: 0x + hex. */
@@ -137,13 +144,20 @@ function turnOf({ checked_at, hot_until }: Entry): number {
 }
 
 /**
- * When a hot address is due. The pause after a check is a part of the time between the panel's
- * opening and that check: a sixteenth for an address that was ever paid, a quarter for any other,
- * times the number of its openings.
+ * When a hot address is due, and the level of its pause: 0 below a second, one more for each factor
+ * of four. The pause after a check is a part of the time between the panel's opening and that
+ * check: a sixteenth for an address that was ever paid, a quarter for any other, times the number
+ * of its openings.
  */
-function dueAt({ checked_at: checked, hot_until, paid, openings }: Entry): number {
+function dueOf({ checked_at: checked, hot_until, paid, openings }: Entry): {
+  readonly due_at: number;
+  readonly pause_level: number;
+} {
   const opened = hot_until - HOT_WINDOW_MS;
-  if (checked <= opened) return opened;
-  const pause = Math.floor(((checked - opened) * (paid ? 1 : 4 * openings)) / 16);
-  return checked + Math.min(pause, HOT_WINDOW_MS);
+  if (checked <= opened) return { due_at: opened, pause_level: 0 };
+  const part = Math.floor(((checked - opened) * (paid ? 1 : 4 * openings)) / 16);
+  const pause = Math.min(part, HOT_WINDOW_MS);
+  let level = 0;
+  for (let limit = SECOND_MS; limit <= pause; limit *= 4) level++;
+  return { due_at: checked + pause, pause_level: level };
 }

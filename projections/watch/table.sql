@@ -33,7 +33,8 @@ CREATE TABLE queue (
   checked_at      bigint  NOT NULL,                     -- 0: never
   checked_until   bigint  NOT NULL,                     -- every transfer solidified up to this block time is logged; 0: unknown
   turn_at         bigint  NOT NULL,                     -- orders the rotation: checked_at, or the opening where that is later
-  due_at          bigint  NOT NULL                      -- while it is hot: not checked first before
+  due_at          bigint  NOT NULL,                     -- while it is hot: not checked first before
+  pause_level     integer NOT NULL                      -- of the time from checked_at to due_at: 0 below a second, 1 below 4 s, 2 below 16 s, ...
 ) WITH (fillfactor = 50);
 
 -- finds unrequested addresses during a load; afterwards there are none

@@ -58,6 +58,7 @@ const QUEUE: Table = {
     checked_until: 'int8',
     turn_at: 'int8',
     due_at: 'int8',
+    pause_level: 'int4',
   },
   key: ['deposit_address'],
 };
@@ -81,7 +82,7 @@ type WatchEvent = DepositAddressEvent | TransferEvent;
 
 export const watch: Projection<WatchEvent> = {
   name: 'watch',
-  version: 3,
+  version: 4,
   topics: ['deposit.addresses', 'tron.transfers'],
   isEvent: (event): event is WatchEvent => isDepositAddressEvent(event) || isTransferEvent(event),
   tables: [BOOK, ADDRESSES, QUEUE, TRANSFERS],

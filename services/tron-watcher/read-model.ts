@@ -44,7 +44,7 @@ export class ReadModel {
     this.#reader = reader;
   }
 
-  /** Hot addresses of these partitions due at this time: ever paid ones, then new panels first. */
+  /** Hot addresses of these partitions due at this time, in the order of service. */
   async hot(partitions: readonly number[], limit: number, at: number): Promise<readonly Entry[]> {
     return (await this.#reader.rows(nextHot(partitions, limit, at))).map(entryOf);
   }

@@ -364,6 +364,11 @@ function begin(event: DepositConfirmed, blank: Row, mints: PlainMints): Story {
   };
 }
 
+function levelOf(pause: number): number {
+  const seconds = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536];
+  return seconds.filter((limit) => pause >= 1_000 * limit).length;
+}
+
 /** Every row of the tables of `watch`, given by partition what stands in `tron.transfers`. */
 export function plainWatch(
   addresses: readonly DepositAddressEvent[],
@@ -441,6 +446,7 @@ export function plainWatch(
           checked_until: Math.max(0, ...theirs.map(({ until }) => until)),
           turn_at: Math.max(checked_at, opened),
           due_at: checked_at <= opened ? opened : checked_at + pause,
+          pause_level: checked_at <= opened ? 0 : levelOf(pause),
         };
       }),
     ),

@@ -170,9 +170,15 @@ test('a hot address is due at once, and after a check when a part of its time si
   ];
   const hour = 3_600_000;
   const check = [checked(BEGIN + hour, BEGIN), PARTITION] as const;
-  expect(entryAfter(...begin)).toMatchObject({ due_at: BEGIN, turn_at: BEGIN, openings: 1 });
+  expect(entryAfter(...begin)).toMatchObject({
+    due_at: BEGIN,
+    pause_level: 0,
+    turn_at: BEGIN,
+    openings: 1,
+  });
   expect(entryAfter(...begin, check)).toMatchObject({
     due_at: BEGIN + hour + hour / 4,
+    pause_level: 5,
     turn_at: BEGIN + hour,
   });
   // an account that looks again and again without paying has longer pauses
