@@ -2,6 +2,7 @@
 import { bytesKey, toHex } from '../../schemas/address.ts';
 import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import { brokenLink, headAfter, NO_RECORDS } from '../../schemas/hash-chain.ts';
 import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
 import type {
   Folded,
@@ -12,10 +13,8 @@ import type {
   Recorded,
   Row,
 } from '../contract/projection.ts';
-import { addressFrom, judge, type Book } from './domain/address-book.ts';
+import { addressFrom, isInPlace, judge, type Book } from './domain/address-book.ts';
 import { ADDRESSES, BOOK } from './rows.ts';
-
-type Changed = Exclude<Folded, { readonly broken: unknown }>;
 
 /** The addresses of the accounts that a batch names, and the book. */
 export function addressLoads(batch: readonly Recorded<DepositAddressEvent>[]): readonly Load[] {
@@ -25,7 +24,7 @@ export function addressLoads(batch: readonly Recorded<DepositAddressEvent>[]): r
   return [
     {
       name: 'book',
-      text: 'SELECT log_end, extended_public_key, key_fingerprint, addresses FROM book',
+      text: 'SELECT log_end, head, extended_public_key, key_fingerprint, addresses FROM book',
       values: [],
     },
     {
@@ -53,14 +52,17 @@ export interface Sightings {
   readonly outcomes: Outcomes;
 }
 
+type Broken = Extract<Folded, { readonly broken: unknown }>;
+
 export function foldSightings(
   loaded: Loaded,
   batch: readonly Recorded<DepositAddressEvent>[],
-): Sightings {
-  const head = loaded['book']?.[0];
-  let book = bookOf(head);
-  const before = head === undefined ? 0n : amountIn(head, 'log_end');
+): Sightings | Broken {
+  const stored = loaded['book']?.[0];
+  let book = bookOf(stored);
+  const before = stored === undefined ? 0n : amountIn(stored, 'log_end');
   let end = before;
+  let head = stored === undefined ? NO_RECORDS : bytesIn(stored, 'head');
   const known = new Map(
     (loaded['known_addresses'] ?? []).map((row) => [
       bytesKey(bytesIn(row, 'clt_address')),
@@ -69,12 +71,17 @@ export function foldSightings(
   );
   const sightings: Sighting[] = [];
   const outcomes = { applied: 0, replayed: 0, ignored: 0 };
-  for (const { event, offset } of batch) {
+  for (const [at, { event, offset, value_hash: valueHash }] of batch.entries()) {
     if (offset < end) {
       outcomes.replayed++;
       continue;
     }
     end = offset + 1n;
+    if (isInPlace(event, offset)) {
+      const reason = brokenLink(head, event, offset);
+      if (reason !== undefined) return { broken: { at, reason } };
+      head = headAfter(head, valueHash);
+    }
     const account = event.type === 'SchemePinned' ? undefined : event.clt_address;
     const address = account === undefined ? undefined : known.get(bytesKey(account));
     const judged = judge(book, event, offset, address !== undefined);
@@ -102,7 +109,7 @@ export function foldSightings(
     known.set(bytesKey(clt_address), deposit_address);
     sightings.push({ clt_address, deposit_address, assigned_index: assigned?.index, seen_at });
   }
-  return { sightings, book: end === before ? [] : [bookRow(end, book)], outcomes };
+  return { sightings, book: end === before ? [] : [bookRow(end, head, book)], outcomes };
 }
 
 function bookOf(head: LoadedRow | undefined): Book {
@@ -119,16 +126,18 @@ function keyIn(head: LoadedRow): DepositKey | undefined {
   return read.key;
 }
 
-function bookRow(end: bigint, { scheme, addresses }: Book): Row {
+function bookRow(end: bigint, hash: Buffer, { scheme, addresses }: Book): Row {
   const { key, fingerprint = null } = scheme ?? {};
-  return [true, end, key?.extended_public_key ?? null, fingerprint, addresses];
+  return [true, end, hash, key?.extended_public_key ?? null, fingerprint, addresses];
 }
 
 export function foldAddresses(
   loaded: Loaded,
   batch: readonly Recorded<DepositAddressEvent>[],
-): Changed {
-  const { sightings, book, outcomes } = foldSightings(loaded, batch);
+): Folded {
+  const folded = foldSightings(loaded, batch);
+  if ('broken' in folded) return folded;
+  const { sightings, book, outcomes } = folded;
   const assigned = sightings.filter(({ assigned_index: index }) => index !== undefined);
   const rows = assigned.map(
     ({ clt_address, assigned_index: index, deposit_address, seen_at }): Row => [

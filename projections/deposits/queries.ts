@@ -20,13 +20,13 @@ export function addressOf(owner: Buffer): Query {
 
 /**
  * Rows when anything of `deposit.addresses` is folded: one for each of the accounts that has an
- * address, at least one. Columns: log_end, key_fingerprint (null: none is pinned), addresses,
- * clt_address (null: none of them has one).
+ * address, at least one. Columns: log_end, head, key_fingerprint (null: none is pinned),
+ * addresses, clt_address (null: none of them has one).
  */
 export function addressBook(accounts: readonly Buffer[]): Query {
   return {
     name: 'deposits_book',
-    text: `SELECT b.log_end, b.key_fingerprint, b.addresses, a.clt_address FROM deposits.book b
+    text: `SELECT b.log_end, b.head, b.key_fingerprint, b.addresses, a.clt_address FROM deposits.book b
              LEFT JOIN deposits.addresses a ON a.clt_address = ANY($1::bytea[])`,
     values: [`{${accounts.map((account) => `"\\\\x${account.toString('hex')}"`).join(',')}}`],
   };

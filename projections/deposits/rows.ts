@@ -6,6 +6,7 @@ export const BOOK: Table = {
   columns: {
     one: 'bool',
     log_end: 'int8',
+    head: 'bytea',
     extended_public_key: 'text',
     key_fingerprint: 'bytea',
     addresses: 'int8',

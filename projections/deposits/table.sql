@@ -4,6 +4,7 @@
 CREATE TABLE book (
   one                 boolean PRIMARY KEY CHECK (one), -- a single row
   log_end             bigint  NOT NULL,                -- offset of deposit.addresses folded next
+  head                bytea   NOT NULL,                -- hash of the last record of the chain; empty before the first
   extended_public_key text,                            -- in the log of an older writer; null: the log has the addresses
   key_fingerprint     bytea,                           -- SHA-256 of the key that derives them; null: none is pinned
   addresses           bigint  NOT NULL                 -- their number: the next derivation index

@@ -159,15 +159,19 @@ function fold(loaded: Loaded, batch: readonly Recorded<WatchEvent>[]): Folded {
   const addresses: Recorded<DepositAddressEvent>[] = [];
   const transfers = new Transfers(loaded);
   const outcomes = { applied: 0, replayed: 0, ignored: 0 };
-  for (const { event, partition, offset, timestamp } of batch) {
-    if (isDepositAddressEvent(event)) addresses.push({ event, partition, offset, timestamp });
+  for (const recorded of batch) {
+    const { event, partition, offset } = recorded;
+    if (isDepositAddressEvent(event)) addresses.push({ ...recorded, event });
     else if (event.type === 'TransferObserved') {
       const outcome = transfers.add(event, partition, offset);
       if (outcome === 'applied' && event.value > 0n) queue.pay(event.to);
       outcomes[outcome]++;
     } else outcomes[queue.check(event, partition)]++;
   }
-  const { sightings, book, outcomes: seen } = foldSightings(loaded, addresses);
+  const sighted = foldSightings(loaded, addresses);
+  // the records of a batch are of one topic
+  if ('broken' in sighted) return sighted;
+  const { sightings, book, outcomes: seen } = sighted;
   const requested: Row[] = [];
   for (const { clt_address, deposit_address, assigned_index: index, seen_at } of sightings) {
     queue.open(deposit_address, seen_at);

@@ -3,6 +3,8 @@
 interface Written {
   /** the offset that it was written for, where alone it counts; -1 or none: counts anywhere */
   readonly sequence?: number;
+  /** SHA-256 of the last record before it that counted; the writer adds it */
+  readonly previous?: Buffer;
 }
 
 export interface SchemePinned extends Written {

@@ -15,6 +15,7 @@ import {
   depositAddressEventKey,
   type DepositAddressEvent,
 } from '../../schemas/deposit.addresses/events.ts';
+import { hashOfValue, headAfter, NO_RECORDS } from '../../schemas/hash-chain.ts';
 import type { Topic } from '../../schemas/topics.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { openCodec, type Codec } from '../runtime/kafka/codec.ts';
@@ -45,6 +46,8 @@ const YIELD_MS_MAX = 200;
 export interface FoldedBook {
   /** the offset behind the last record folded */
   readonly end: bigint;
+  /** the hash of the last record of the chain (LOG-8) */
+  readonly head: Buffer;
   /** SHA-256 of the key that addresses are derived from; undefined: none is pinned */
   readonly fingerprint: Buffer | undefined;
   /** their number, which is the next derivation index */
@@ -58,13 +61,14 @@ export async function readBook(
   accounts: readonly Buffer[] = [],
 ): Promise<FoldedBook> {
   const rows = await reader.rows(addressBook(accounts));
-  const [[end, fingerprint, addresses] = []] = rows;
+  const [[end, head, fingerprint, addresses] = []] = rows;
   return {
     end: BigInt(end ?? '0'),
+    head: typeof head === 'string' ? byteaBytes(head) : NO_RECORDS,
     fingerprint: typeof fingerprint === 'string' ? byteaBytes(fingerprint) : undefined,
     addresses: Number(addresses ?? '0'),
     known: new Set(
-      rows.flatMap(([, , , account]) =>
+      rows.flatMap(([, , , , account]) =>
         typeof account === 'string' ? [bytesKey(byteaBytes(account))] : [],
       ),
     ),
@@ -222,7 +226,7 @@ export class AddressLog {
       const book = await this.#book(accounts);
       const placed = written(events, book, key);
       if (placed.length === 0) return;
-      const entries = placed.map((event) => entryOf(codec, event, trace));
+      const entries = linkedEntries(codec, placed, book.head, trace);
       const offset = await this.#writer.append(topic.name, PARTITION, entries);
       this.#end = offset + BigInt(placed.length);
       if (offset === book.end) return;
@@ -260,18 +264,30 @@ export class AddressLog {
   }
 }
 
-function entryOf(codec: Codec, event: DepositAddressEvent, trace: string): LogEntry {
-  return {
-    key: depositAddressEventKey(event),
-    value: codec.encode(event),
-    headers: {
-      event_id: depositAddressEventId(event),
-      event_type: event.type,
-      source: 'deposit-gateway',
-      trace_id: trace,
-    },
-    timestamp: timeOf(event),
-  };
+/** Each names the hash of the record before it; the first one `head`. */
+export function linkedEntries(
+  codec: Pick<Codec, 'encode'>,
+  events: readonly DepositAddressEvent[],
+  head: Buffer,
+  trace_id: string,
+): readonly LogEntry[] {
+  let previous = head;
+  return events.map((event) => {
+    const linked: DepositAddressEvent = { ...event, previous };
+    const value = codec.encode(linked);
+    previous = headAfter(previous, hashOfValue(value));
+    return {
+      key: depositAddressEventKey(event),
+      value,
+      headers: {
+        event_id: depositAddressEventId(event),
+        event_type: event.type,
+        source: 'deposit-gateway',
+        trace_id,
+      },
+      timestamp: timeOf(event),
+    };
+  });
 }
 
 function timeOf(event: DepositAddressEvent): number {

@@ -70,7 +70,8 @@ function bookRows(log: readonly DepositAddressEvent[]): Row[] {
       pin?.type === 'SchemePinned' && pin.extended_public_key !== '' ? XPUB : null,
     key_fingerprint: pin === undefined ? null : depositKey().fingerprint,
   };
-  return [{ one: true, log_end: log.length, ...scheme, addresses: requestsOf(log).length }];
+  const head = plainHead(log.filter(isPlaced));
+  return [{ one: true, log_end: log.length, head, ...scheme, addresses: requestsOf(log).length }];
 }
 
 function millis(time: number): string {

@@ -15,6 +15,7 @@ import {
   SCHEME,
   type DepositKey,
 } from '../../../schemas/deposit-address.ts';
+import { linked, NO_RECORDS } from '../../../schemas/hash-chain.ts';
 import type {
   AddressRequested,
   DepositAddressEvent,
@@ -62,8 +63,7 @@ export function judge(
   offset: bigint,
   isKnown: boolean,
 ): AddressVerdict {
-  const { sequence = -1 } = event;
-  if (sequence !== -1 && BigInt(sequence) !== offset) return { verdict: 'ignored' };
+  if (!isInPlace(event, offset)) return { verdict: 'ignored' };
   switch (event.type) {
     case 'SchemePinned':
       return pinned(scheme, event);
@@ -75,6 +75,11 @@ export function judge(
     case 'PanelOpened':
       return { verdict: isKnown ? 'opened' : 'ignored' };
   }
+}
+
+/** Whether an event stands where it was written for; older writers wrote for any place. */
+export function isInPlace({ sequence = -1 }: DepositAddressEvent, offset: bigint): boolean {
+  return sequence === -1 || BigInt(sequence) === offset;
 }
 
 function pinned(scheme: Scheme | undefined, event: SchemePinned): AddressVerdict {
@@ -104,6 +109,7 @@ function sourceOf(
 export class AddressBook {
   #scheme: Scheme | undefined;
   #end = 0n;
+  #head = NO_RECORDS;
   /** by derivation index */
   readonly #owners: Buffer[] = [];
   readonly #sources: AddressSource[] = [];
@@ -117,6 +123,11 @@ export class AddressBook {
     return this.#end;
   }
 
+  /** The hash of the last record of the chain; empty before the first. */
+  get head(): Buffer {
+    return this.#head;
+  }
+
   /** Undefined until one is pinned. */
   get scheme(): Scheme | undefined {
     return this.#scheme;
@@ -127,14 +138,22 @@ export class AddressBook {
     return this.#owners.length;
   }
 
-  /** Folds the record at this offset; every record, in order. Repeats have no effect. */
-  apply(event: DepositAddressEvent, offset: bigint): 'applied' | 'replayed' | 'ignored' {
+  /**
+   * Folds the record at this offset; every record, in order. Repeats have no effect. Throws
+   * `BrokenChain`.
+   */
+  apply(
+    event: DepositAddressEvent,
+    offset: bigint,
+    valueHash?: Buffer,
+  ): 'applied' | 'replayed' | 'ignored' {
     if (offset < this.#end) return 'replayed';
     if (offset > this.#end)
       throw new Error(
         `deposit.addresses continues at ${this.#end}, not at ${offset}: records are missing`,
       );
     this.#end++;
+    if (isInPlace(event, offset)) this.#head = linked(this.#head, event, offset, valueHash);
     const account = event.type === 'SchemePinned' ? undefined : event.clt_address;
     const isKnown = account !== undefined && this.#indexes.has(bytesKey(account));
     const book = { scheme: this.#scheme, addresses: this.size };

@@ -215,8 +215,8 @@ export async function auditLogs(sources: AuditSources) {
   };
 
   const transfers = new TransferAudit(usdt_contract, findings, deposit_key);
-  await read(addressEnds, isDepositAddressEvent, (event, offset) =>
-    transfers.address(event, offset),
+  await read(addressEnds, isDepositAddressEvent, (event, offset, _partition, { value }) =>
+    transfers.address(event, offset, hashOfValue(value)),
   );
   await read(transferEnds, isTransferEvent, (event, offset, partition) =>
     transfers.transfer(event, partition, offset),

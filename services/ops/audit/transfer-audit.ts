@@ -41,9 +41,9 @@ export class TransferAudit {
   }
 
   /** First: all of `deposit.addresses`. */
-  address(event: DepositAddressEvent, offset: bigint): void {
+  address(event: DepositAddressEvent, offset: bigint, valueHash?: Buffer): void {
     const book = this.#book;
-    if (book.apply(event, offset) !== 'applied' || this.#key === undefined) return;
+    if (book.apply(event, offset, valueHash) !== 'applied' || this.#key === undefined) return;
     const check = this.#findings.at({ topic: DEPOSIT_ADDRESSES.name, partition: 0, offset });
     if (event.type === 'SchemePinned')
       check(

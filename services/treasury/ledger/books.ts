@@ -54,7 +54,7 @@ export class Books {
   /** Throws `another_key` when the addresses are derived from another key than ours. */
   foldAddresses({ events }: Decoded<DepositAddressEvent>): void {
     const { addresses } = this.ledger;
-    for (const { event, offset } of events) addresses.apply(event, offset);
+    for (const { event, offset, value_hash: hash } of events) addresses.apply(event, offset, hash);
     // a chunk at a time: all together would keep the process from answering
     addresses.derive();
     const { fingerprint } = addresses.scheme ?? this.#key;

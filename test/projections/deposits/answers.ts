@@ -10,7 +10,9 @@ function only(...columns: readonly string[]): (row: Named) => Named {
 
 const ADDRESS_ANSWERS: Answers = {
   book: (rows) =>
-    rows('book').map(only('log_end', 'extended_public_key', 'key_fingerprint', 'addresses')),
+    rows('book').map(
+      only('log_end', 'head', 'extended_public_key', 'key_fingerprint', 'addresses'),
+    ),
   known_addresses: (rows, wanted) =>
     within(rows('addresses'), 'clt_address', wanted).map(only('clt_address', 'deposit_address')),
 };

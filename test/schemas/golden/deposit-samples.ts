@@ -54,6 +54,16 @@ const ADDRESSES: readonly (readonly [string, DepositAddressEvent])[] = [
     },
   ],
   ['placed', { type: 'PanelOpened', clt_address: ALL, opened_at: SOME_TIME, sequence: 2 }],
+  [
+    'linked',
+    {
+      type: 'PanelOpened',
+      clt_address: ALL,
+      opened_at: SOME_TIME,
+      sequence: 3,
+      previous: bytes(32, 12),
+    },
+  ],
 ];
 
 const TRANSFERS: readonly (readonly [string, TransferEvent])[] = [

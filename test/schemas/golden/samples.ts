@@ -139,6 +139,16 @@ export const SAMPLES: readonly Sample[] = [
       decided_at: 1_790_000_000_123,
     },
   },
+  {
+    topic: 'reserve.runs',
+    name: 'linked',
+    event: {
+      ...reserveRun('ok', 0n),
+      ledger_head: bytes(32, 8),
+      sequence: LONG_MAX,
+      previous: bytes(32, 9),
+    },
+  },
   { topic: 'reserve.runs', name: 'below-zero', event: reserveRun('mismatch', -(2n ** 200n)) },
 ];
 

@@ -2,8 +2,14 @@ import { expect, test } from 'vitest';
 import { AddressBook } from '../../../projections/deposits/domain/address-book.ts';
 import { bytesKey } from '../../../schemas/address.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
-import { written, type FoldedBook } from '../../../services/deposit-gateway/address-log.ts';
+import { hashOfValue, NO_RECORDS } from '../../../schemas/hash-chain.ts';
+import {
+  linkedEntries,
+  written,
+  type FoldedBook,
+} from '../../../services/deposit-gateway/address-log.ts';
 import { accountAt, BEGIN, depositKey } from '../../support/deposit-log.ts';
+import { NumberedValues } from '../../support/plain-chain.ts';
 import { Random } from '../../support/random.ts';
 
 const KEY = depositKey();
@@ -14,7 +20,13 @@ const PIN: DepositAddressEvent = {
   fingerprint: KEY.fingerprint,
   pinned_at: BEGIN,
 };
-const NOTHING: FoldedBook = { end: 0n, fingerprint: undefined, addresses: 0, known: new Set() };
+const NOTHING: FoldedBook = {
+  end: 0n,
+  head: NO_RECORDS,
+  fingerprint: undefined,
+  addresses: 0,
+  known: new Set(),
+};
 
 function request(account: number): DepositAddressEvent {
   return { type: 'AddressRequested', clt_address: accountAt(account), requested_at: BEGIN };
@@ -37,10 +49,11 @@ test('each new account gets the next index and its address once, and each event 
   expect(written([PIN], NOTHING, KEY)).toEqual([{ ...PIN, sequence: 0 }]);
 });
 
-test('however many gateways write on old books: one address an account, dense, derived from the key', () => {
+test('however many gateways write on old books: one address an account, dense, derived from the key, in one chain', () => {
   for (let seed = 1; seed <= 20; seed++) {
     const random = new Random(seed);
     const book = new AddressBook();
+    const codec = new NumberedValues<DepositAddressEvent>();
     const views: FoldedBook[] = [NOTHING];
     const known = new Set<string>();
     for (let round = 0; round < 60; round++) {
@@ -48,14 +61,16 @@ test('however many gateways write on old books: one address an account, dense, d
       // the book as it was up to two rounds ago
       const view = views.at(-1 - random.below(Math.min(3, views.length))) ?? NOTHING;
       const events = [PIN, ...wanted.flatMap((account) => [request(account), panel(account)])];
-      for (const event of written(events, view, KEY)) {
+      for (const { value } of linkedEntries(codec, written(events, view, KEY), view.head, 'id')) {
+        const event = codec.decode(value);
         const offset = book.end;
-        const applied = book.apply(event, offset) === 'applied';
+        const applied = book.apply(event, offset, hashOfValue(value)) === 'applied';
         if (applied && event.sequence !== Number(offset)) throw new Error('a lost race counts');
         if (applied && event.type === 'AddressRequested') known.add(bytesKey(event.clt_address));
       }
       views.push({
         end: book.end,
+        head: book.head,
         fingerprint: book.scheme?.fingerprint,
         addresses: book.size,
         known: new Set(known),

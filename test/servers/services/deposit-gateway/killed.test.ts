@@ -4,6 +4,7 @@ import { AddressBook } from '../../../../projections/deposits/domain/address-boo
 import { toHex } from '../../../../schemas/address.ts';
 import { isDepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
 import { toTronAddress } from '../../../../schemas/tron-address.ts';
+import { hashOfValue } from '../../../../schemas/hash-chain.ts';
 import { DEPOSIT_ADDRESSES } from '../../../../schemas/topics.ts';
 import { openCodec } from '../../../../services/runtime/kafka/codec.ts';
 import { accountAt, depositKey } from '../../../support/deposit-log.ts';
@@ -112,7 +113,7 @@ test(
     const book = new AddressBook();
     for (const { value } of records) {
       const event = codec.decode(value);
-      if (isDepositAddressEvent(event)) book.apply(event, book.end);
+      if (isDepositAddressEvent(event)) book.apply(event, book.end, hashOfValue(value));
     }
     expect([book.size, book.scheme?.key]).toEqual([USERS, undefined]);
     for (const { user, address } of given)

@@ -249,6 +249,7 @@ test('the first gateway pins the key; later ones find it and append nothing', as
       fingerprint: depositKey().fingerprint,
       pinned_at: expect.any(Number),
       sequence: 0,
+      previous: Buffer.alloc(0),
     },
   ]);
   await first.stop();

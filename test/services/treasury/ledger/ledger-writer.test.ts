@@ -2,40 +2,25 @@ import { expect, test } from 'vitest';
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import { BrokenChain, hashOfValue, NO_RECORDS } from '../../../../schemas/hash-chain.ts';
 import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
-import type { Codec } from '../../../../services/runtime/kafka/codec.ts';
 import type { LogEntry } from '../../../../services/runtime/kafka/writer.ts';
 import { toEntries } from '../../../../services/treasury/ledger/ledger-writer.ts';
 import { confirmedEvent, depositEvents, placed } from '../../../support/deposit-events.ts';
-
-/** Each value is the number of its event. */
-class Numbering implements Codec {
-  readonly #events: TreasuryEvent[] = [];
-
-  encode(event: TreasuryEvent): Buffer {
-    return Buffer.from(String(this.#events.push(event) - 1));
-  }
-
-  learn(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  decode(value: Buffer | null): TreasuryEvent {
-    const event = this.#events[Number(String(value))];
-    if (event === undefined) throw new Error('nobody encoded it');
-    return event;
-  }
-}
+import { NumberedValues } from '../../../support/plain-chain.ts';
 
 const FIRST = confirmedEvent();
 const EVENTS = depositEvents(FIRST.deposit_id);
 
-function apply(ledger: Ledger, codec: Numbering, entries: readonly LogEntry[]): void {
+function apply(
+  ledger: Ledger,
+  codec: NumberedValues<TreasuryEvent>,
+  entries: readonly LogEntry[],
+): void {
   for (const { value } of entries)
     ledger.apply(codec.decode(value), ledger.end, hashOfValue(value));
 }
 
 test('each event of a batch names the hash of the one before it, the first the head of the ledger', () => {
-  const codec = new Numbering();
+  const codec = new NumberedValues<TreasuryEvent>();
   const ledger = new Ledger();
   apply(
     ledger,
@@ -52,7 +37,7 @@ test('each event of a batch names the hash of the one before it, the first the h
 });
 
 test('a batch on another ledger does not follow', () => {
-  const codec = new Numbering();
+  const codec = new NumberedValues<TreasuryEvent>();
   const ledger = new Ledger();
   apply(ledger, codec, toEntries(codec, [FIRST], NO_RECORDS));
   const other = new Ledger();
@@ -62,7 +47,7 @@ test('a batch on another ledger does not follow', () => {
 });
 
 test('a batch that lost a race leaves nothing in the chain, and the next one follows', () => {
-  const codec = new Numbering();
+  const codec = new NumberedValues<TreasuryEvent>();
   const ledger = new Ledger();
   const [winner, loser] = [FIRST, { ...FIRST, gross: 9_000_000n }].map((event) =>
     toEntries(codec, [event], ledger.head),
