@@ -221,8 +221,8 @@ export async function auditLogs(sources: AuditSources) {
   await read(transferEnds, isTransferEvent, (event, offset, partition) =>
     transfers.transfer(event, partition, offset),
   );
-  const ledger = new LedgerAudit(findings, (event, position, policy) =>
-    transfers.confirmed(event, position, policy),
+  const ledger = new LedgerAudit(findings, (event, position, inForce) =>
+    transfers.confirmed(event, position, inForce),
   );
   const compare = (offset: bigint): void => {
     if (stored?.next_offset === offset) auditDeposits(ledger.ledger, stored, findings);
@@ -235,8 +235,11 @@ export async function auditLogs(sources: AuditSources) {
   assertContract(ledger.ledger, usdt_contract);
   const waiting = transfers.finish();
   const runs = new RunAudit(findings);
-  await read(laterRunEnds, isReserveEvent, (run, offset) =>
-    runs.run(run, offset, offset < (runEnds[0]?.end ?? 0n)),
+  await read(laterRunEnds, isReserveEvent, (event, offset, partition, { timestamp, value }) =>
+    runs.run(
+      { event, partition, offset, timestamp, value_hash: hashOfValue(value) },
+      offset < (runEnds[0]?.end ?? 0n),
+    ),
   );
   const chain = new ChainAudit(ledger, findings, (final) => runs.final(final));
   await read(chainEnds, isChainEvent, (event, offset) => chain.apply(event, offset));

@@ -5,7 +5,7 @@ export const INVARIANTS = {
   I1: 'every USDT transfer to a deposit address is one deposit, on the terms of the policy in force, and every deposit is such a transfer',
   I2: 'a deposit is minted at most once, and nothing is minted that the ledger did not request or acknowledge',
   I3: 'what is minted is what the ledger credits, to the owner of the deposit address',
-  I4: 'within 24 hours at most the rolling cap is minted, and outside the limits of a single mint only with an approval',
+  I4: 'within 24 hours at most the rolling cap is minted, and outside the limits of a single mint, or of money that was among ours, only with an approval',
   I5: 'what arrived is minted, kept as fee, held or paid back, to the micro-USDT, at every offset',
   I6: 'a status moves only along the arrows of its machine',
   I7: 'what a projection has applied is the log, every record of it once and in order',

@@ -78,6 +78,8 @@ export class LedgerAudit {
   #policy: PolicySet | undefined;
   readonly #terms = new Map<string, DepositConfirmed>();
   readonly #approved = new Set<string>();
+  /** deposits that one of our addresses paid */
+  readonly #internal = new Set<string>();
   /** the newest one of each deposit */
   readonly #newest = new Map<string, Intent>();
   /** those of the 24 hours up to the last one, in order, without those given up */
@@ -89,7 +91,7 @@ export class LedgerAudit {
   /** by how much the sums differ: each difference is reported once */
   #missing = 0n;
 
-  /** `onConfirmed` gets every confirmation that counts, with the policy in force before it. */
+  /** `onConfirmed` gets every confirmation that counts, with the settings in force before it. */
   constructor(findings: Findings, onConfirmed: TransferAudit['confirmed']) {
     this.#findings = findings;
     this.#onConfirmed = onConfirmed;
@@ -186,7 +188,8 @@ export class LedgerAudit {
         this.sums.arrived += event.gross;
         this.sums.fees += event.fee > event.gross ? event.gross : event.fee;
         this.sums.held += event.credit;
-        return this.#onConfirmed(event, position, this.#policy);
+        this.#confirmed(event, position);
+        return;
       case 'DepositHeld':
         this.#approved.delete(event.deposit_id);
         if (intent?.outcome === 'live') this.#giveUp(intent, 'failed');
@@ -217,6 +220,12 @@ export class LedgerAudit {
         this.sums.minted += intent.amount;
         this.sums.held -= intent.amount;
     }
+  }
+
+  #confirmed(event: DepositConfirmed, position: LogPosition): void {
+    const { custody_addresses } = this.ledger.governance.custody ?? {};
+    const inForce = { policy: this.#policy, custody_addresses };
+    if (this.#onConfirmed(event, position, inForce)) this.#internal.add(event.deposit_id);
   }
 
   /** The credit is paid back first, then the fee. */
@@ -267,8 +276,9 @@ export class LedgerAudit {
     const isInside = limits !== undefined && holdReasonOf(limits, amount) === undefined;
     check(
       'I4',
-      isInside || this.#approved.has(id),
-      () => `deposit ${id} is outside the limits of a single mint, and nobody has approved it`,
+      (isInside && !this.#internal.has(id)) || this.#approved.has(id),
+      () =>
+        `deposit ${id} is ${isInside ? 'of money that was among ours' : 'outside the limits of a single mint'}, and nobody has approved it`,
     );
     check(
       'I2',

@@ -2,6 +2,7 @@
  * I12: each reserve run again, at its ledger offset and its final block; custody is the run's own
  * reading. I13: no mint is requested while the newest run forbids it.
  */
+import type { Recorded } from '../../../projections/contract/projection.ts';
 import {
   positionOf,
   statusOf,
@@ -74,7 +75,8 @@ export class RunAudit {
   }
 
   /** First: all runs. `isDue`: ledger and chain are read at least as far as by its writer. */
-  run(run: ReserveReconciled, offset: bigint, isDue: boolean): void {
+  run(recorded: Recorded<ReserveReconciled>, isDue: boolean): void {
+    const { event: run, offset } = recorded;
     const position = { topic: RESERVE_RUNS.name, partition: 0, offset };
     if (isDue) {
       this.#finals.set(run.block_height, undefined);
@@ -86,7 +88,7 @@ export class RunAudit {
     this.#newest.fold({
       topic: RESERVE_RUNS.name,
       partition: 0,
-      events: [{ event: run, partition: 0, offset, timestamp: run.run_at }],
+      events: [recorded],
       fingerprints: [],
       sizes: [],
     });

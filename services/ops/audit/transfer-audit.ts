@@ -22,6 +22,12 @@ interface ExpectedDeposit {
   confirmed: boolean;
 }
 
+/** In force before a confirmation. */
+interface InForce {
+  readonly policy: PolicySet | undefined;
+  readonly custody_addresses: readonly Buffer[] | undefined;
+}
+
 export class TransferAudit {
   readonly #book = new AddressBook();
   readonly #usdtContract: Buffer;
@@ -75,8 +81,15 @@ export class TransferAudit {
       this.#expected.set(id, { partition, offset, transfer: event, owner, confirmed: false });
   }
 
-  /** Third: each confirmation that counts, with the policy in force before it. */
-  confirmed(event: DepositConfirmed, position: LogPosition, policy: PolicySet | undefined): void {
+  /**
+   * Third: each confirmation that counts. Returns whether the money was among ours before: custody
+   * or an address with an earlier deposit paid it.
+   */
+  confirmed(
+    event: DepositConfirmed,
+    position: LogPosition,
+    { policy, custody_addresses: custody }: InForce,
+  ): boolean {
     const expected = this.#expected.get(event.deposit_id);
     const address = event.deposit_address.toString('latin1');
     const ordinal = this.#ordinals.get(address) ?? 0;
@@ -91,10 +104,16 @@ export class TransferAudit {
       wrong === undefined,
       () => `deposit ${event.deposit_id} ${wrong}`,
     );
-    if (expected === undefined) return;
+    if (expected === undefined) return false;
     expected.confirmed = true;
-    const { partition, offset } = expected;
+    const { partition, offset, transfer } = expected;
     if (offset > (this.#decided.get(partition) ?? -1n)) this.#decided.set(partition, offset);
+    const { from } = transfer;
+    // older treasuries credited such transfers, and pinned no custody
+    return (
+      custody !== undefined &&
+      (custody.some((each) => each.equals(from)) || this.#ordinals.has(from.toString('latin1')))
+    );
   }
 
   /**

@@ -92,7 +92,7 @@ async function project({ kafka, codec, topics }: World, writerUrl: string): Prom
 async function auditLedger({ kafka, codec, topics }: World, noted?: string): Promise<ChainHeads> {
   const topic = topics.ledger.name;
   const heads = new ChainHeads(noted === undefined ? undefined : readHead(noted));
-  const audit = new LedgerAudit(new Findings(), () => undefined);
+  const audit = new LedgerAudit(new Findings(), () => false);
   const { high } = await readLogEnds(kafka, topic, 0);
   const range = { topic, partition: 0, from: 0n, to: high };
   await readLogEvents({ kafka, codec }, range, (event, record) => {

@@ -2,13 +2,14 @@
 import { Wallet } from 'ethers';
 import { expect, test } from 'vitest';
 import type { BlockAppended } from '../../../../schemas/chain.blocks/events.ts';
+import { hashOfValue, headAfter, NO_RECORDS } from '../../../../schemas/hash-chain.ts';
 import type { ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
 import type { DepositApproved, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { INVARIANTS, type Invariant } from '../../../../services/ops/audit/findings.ts';
 import { ChainByHand, named, type BlockByHand } from '../../../support/chain-by-hand.ts';
-import { BEGIN } from '../../../support/deposit-log.ts';
+import { BEGIN, depositKey } from '../../../support/deposit-log.ts';
 import { audited, type Logs } from './audited.ts';
-import { AUTHORITY, signed, TreasuryByHand, USD } from './treasury-by-hand.ts';
+import { AUTHORITY, CUSTODY, signed, TreasuryByHand, USD } from './treasury-by-hand.ts';
 
 /** Two deposits are credited, one is held for its size; a run after each step. */
 function healthy(): TreasuryByHand {
@@ -86,7 +87,9 @@ function mintedAfter(
   return treasury.logs;
 }
 
-const ALONE: readonly (readonly [invariant: Invariant, what: string, make: () => Logs])[] = [
+type Alone = readonly [invariant: Invariant, what: string, make: () => Logs];
+
+const ALONE: readonly Alone[] = [
   [
     'I1',
     'a deposit that names another position of its transfer',
@@ -137,6 +140,17 @@ const ALONE: readonly (readonly [invariant: Invariant, what: string, make: () =>
         tx_hash: named('x', 32),
       })),
   ],
+  ...[CUSTODY, depositKey().addressAt(0)].map((from): Alone => [
+    'I4',
+    `a mint of what ${from === CUSTODY ? 'custody' : 'a deposit address'} sent, that nobody approved`,
+    () => {
+      const { logs } = healthy();
+      const transfers = logs.transfers.map((each) =>
+        each.event.address_index === 1 ? { ...each, event: { ...each.event, from } } : each,
+      );
+      return { ...logs, transfers };
+    },
+  ]),
   [
     'I5',
     'a held deposit with a unit of credit that did not arrive',
@@ -275,6 +289,16 @@ test('I12 alone fails by a run with any figure, block, offset or status that doe
     treasury.run();
     expect({ change, violated: violatedBy(treasury.logs) }).toEqual({ change, violated: ['I12'] });
   }
+});
+
+test('runs that name the hash of the run before them are read', () => {
+  const treasury = healthy();
+  const head = treasury.logs.runs.reduce(
+    (before, _, at) => headAfter(before, hashOfValue(Buffer.from([at]))),
+    NO_RECORDS,
+  );
+  treasury.run(0n, { sequence: treasury.logs.runs.length, previous: head });
+  expect(violatedBy(treasury.logs)).toEqual([]);
 });
 
 test('a run that says ok where money is missing is a violation', () => {

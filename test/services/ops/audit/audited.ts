@@ -1,6 +1,8 @@
 /** Logs in memory and the audit of them, in the order in which `ops audit` reads. */
+import type { Recorded } from '../../../../projections/contract/projection.ts';
 import type { AddressBook } from '../../../../projections/deposits/domain/address-book.ts';
 import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
+import { hashOfValue } from '../../../../schemas/hash-chain.ts';
 import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
 import type { ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
 import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
@@ -39,6 +41,12 @@ export function tellAddresses(book: AddressBook): void {
   for (const event of ADDRESSES) book.apply(event, book.end);
 }
 
+/** A record's value is its offset. */
+function recorded(event: ReserveReconciled, offset: number): Recorded<ReserveReconciled> {
+  const value_hash = hashOfValue(Buffer.from([offset]));
+  return { event, partition: 0, offset: BigInt(offset), timestamp: event.run_at, value_hash };
+}
+
 export interface AuditedLogs {
   readonly findings: Findings;
   /** transfers that are not decided */
@@ -52,13 +60,13 @@ export function audited({ transfers, ledger, chain, runs }: Logs): AuditedLogs {
   for (const [offset, event] of ADDRESSES.entries()) transferAudit.address(event, BigInt(offset));
   for (const { event, partition, offset } of transfers)
     transferAudit.transfer(event, partition, offset);
-  const ledgerAudit = new LedgerAudit(findings, (event, place, policy) =>
-    transferAudit.confirmed(event, place, policy),
+  const ledgerAudit = new LedgerAudit(findings, (event, place, inForce) =>
+    transferAudit.confirmed(event, place, inForce),
   );
   for (const [offset, event] of ledger.entries()) ledgerAudit.apply(event, BigInt(offset));
   const waiting = transferAudit.finish();
   const runAudit = new RunAudit(findings);
-  for (const [offset, run] of runs.entries()) runAudit.run(run, BigInt(offset), true);
+  for (const [offset, run] of runs.entries()) runAudit.run(recorded(run, offset), true);
   const chainAudit = new ChainAudit(ledgerAudit, findings, (final) => runAudit.final(final));
   for (const [offset, event] of chain.entries()) chainAudit.apply(event, BigInt(offset));
   chainAudit.finish();

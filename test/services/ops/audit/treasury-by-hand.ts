@@ -46,6 +46,7 @@ import { tellAddresses, type Logs } from './audited.ts';
 const MINT_KEY = deriveKey('audit', 'authority');
 export const AUTHORITY = parseAddress(MINT_KEY.address) ?? Buffer.alloc(0);
 export const USD = 1_000_000n;
+export const CUSTODY = named('custody');
 const MINUTE_MS = 60_000;
 
 const OPERATOR = new Wallet(`0x${'a1'.repeat(32)}`);
@@ -125,6 +126,13 @@ export class TreasuryByHand {
     const by = { sequence: 0, decided_at: this.now, actor: 'alice', reason: 'to begin' };
     this.write([
       { type: 'OperatorsSet', ...by, version: 1, operators: [OPERATOR_ADDRESS], two_above: 0n },
+      {
+        type: 'CustodyPinned',
+        ...by,
+        version: 1,
+        usdt_contract: USDT_CONTRACT,
+        custody_addresses: [CUSTODY],
+      },
       { type: 'AuthoritySet', ...by, version: 1, authority: AUTHORITY },
     ]);
   }
