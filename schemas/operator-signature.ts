@@ -16,16 +16,31 @@ import type {
 export type HumanDecision =
   GovernanceEvent | PolicySet | DepositApproved | DepositRejected | RefundRecorded;
 
-const NOT_SIGNED: ReadonlySet<string> = new Set(['type', 'signature', 'previous']);
+/** The fields of every decision. */
+const COMMON = ['sequence', 'decided_at', 'actor', 'reason'];
+const LIMITS = ['first_fee', 'later_fee', 'minimum', 'single_cap', 'rolling_cap'];
+
+/** The signed fields of each event. A field added later would change the text of old decisions. */
+const SIGNED: Readonly<Record<HumanDecision['type'], readonly string[]>> = {
+  PolicySet: [...COMMON, 'version', 'network', ...LIMITS],
+  OperatorsSet: [...COMMON, 'version', 'operators', 'two_above'],
+  CustodyPinned: [...COMMON, 'version', 'usdt_contract', 'custody_addresses'],
+  AuthoritySet: [...COMMON, 'version', 'authority'],
+  BaselinePinned: [...COMMON, 'block_height', 'block_hash', 'supply', 'liability'],
+  MintAcknowledged: [...COMMON, 'tx_hash', 'to', 'amount', 'block_height'],
+  SurplusBooked: [...COMMON, 'amount'],
+  DepositApproved: [...COMMON, 'deposit_id'],
+  DepositRejected: [...COMMON, 'deposit_id'],
+  RefundRecorded: [...COMMON, 'deposit_id', 'tron_tx_id', 'amount'],
+};
+
 /** r, s and v */
 const SIGNATURE_BYTES = 65;
 
-/** The text that an operator signs: the event's name, then its fields by name, a line each. */
+/** The text that an operator signs: the event's name, then its signed fields, a line each. */
 export function decisionText(decision: HumanDecision): string {
-  const fields = Object.entries(decision)
-    .filter(([name, value]) => !NOT_SIGNED.has(name) && value !== undefined)
-    .map(([name, value]) => `${name}: ${textOf(value)}`)
-    .toSorted();
+  const values = new Map<string, unknown>(Object.entries(decision));
+  const fields = SIGNED[decision.type].map((name) => `${name}: ${textOf(values.get(name))}`);
   return ['CLT treasury', decision.type, ...fields].join('\n');
 }
 

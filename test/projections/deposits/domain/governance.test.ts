@@ -1,7 +1,13 @@
+import { readFileSync } from 'node:fs';
 import type { Wallet } from 'ethers';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { decisionText, signerOf } from '../../../../schemas/operator-signature.ts';
+import {
+  decisionText,
+  signerOf,
+  type HumanDecision,
+} from '../../../../schemas/operator-signature.ts';
 import type { MintIntended, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import { TREASURY_LEDGER } from '../../../../schemas/topics.ts';
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import { confirmedEvent, depositEvents } from '../../../support/deposit-events.ts';
 import { addressOf, alice, bob, mallory, signed } from '../../../support/operators.ts';
@@ -90,6 +96,19 @@ describe('operators', () => {
     expect(signerOf({ ...decision, reason: '' })).not.toEqual(addressOf(alice));
     const other = { ...decision, deposit_id: '6db65fd5-9fd3-86f6-b291-40571b5bcd6b' };
     expect(signerOf(other)).not.toEqual(addressOf(alice));
+  });
+
+  test('every field of a schema is signed, but the signature, the hash and later fields', () => {
+    for (const { type, avsc } of TREASURY_LEDGER.events) {
+      const { fields }: { fields: { name: string }[] } = JSON.parse(readFileSync(avsc, 'utf8'));
+      const names = fields.map(({ name }) => name);
+      if (!names.includes('signature')) continue;
+      const zeros = Object.fromEntries(names.map((name) => [name, 0]));
+      const decision: HumanDecision = JSON.parse(JSON.stringify({ ...zeros, type }));
+      const lines = decisionText(decision).split('\n').slice(2);
+      const expected = names.filter((name) => !['signature', 'previous'].includes(name));
+      expect(lines.toSorted()).toEqual(expected.map((name) => `${name}: 0`).toSorted());
+    }
   });
 
   test('a value with a line break does not read like another field', () => {
