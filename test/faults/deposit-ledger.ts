@@ -129,7 +129,7 @@ class LedgerAudit {
       address: event.deposit_address.equals(address),
       owner: owner?.equals(event.clt_address) === true,
       place: this.#isObservedAt(event),
-      hold: holdAfter(next, event.deposit_id) === holdReasonOf(policy, credit),
+      hold: holdsOf(policy, credit, paid).includes(holdAfter(next, event.deposit_id)),
     };
     for (const [what, isRight] of Object.entries(holds))
       if (!isRight) this.#complain(`the ${what} of deposit ${key} is not right`);
@@ -167,6 +167,15 @@ class LedgerAudit {
     this.#sums.held -= told.credit;
     this.#sums.minted += told.credit;
   }
+}
+
+/** A deposit address that is nobody's yet pays as any other does. */
+function holdsOf(
+  policy: PolicySet,
+  credit: bigint,
+  { internal = false }: Payable,
+): readonly (string | undefined)[] {
+  return [holdReasonOf(policy, credit), ...(internal ? ['internal_transfer'] : [])];
 }
 
 function holdAfter(next: TreasuryEvent | undefined, id: string): string | undefined {

@@ -15,6 +15,8 @@ export interface Payable {
   /** of the deposit address */
   readonly index: number;
   readonly value: bigint;
+  /** from another deposit address */
+  readonly internal?: boolean;
 }
 
 type Log = Readonly<Record<string, unknown>>;
@@ -212,10 +214,12 @@ export class Payments {
   #between(): Planned {
     const sender = this.#anybody();
     const { body, pays } = this.#transfer();
+    const [pay] = pays;
     // to oneself nothing arrives
-    if (pays[0]?.index === sender) return this.#toItself();
+    if (pay === undefined || pay.index === sender) return this.#toItself();
     this.senders.add(sender);
-    return { body: { ...body, from: this.#addresses[sender] }, pays };
+    const from = this.#addresses[sender];
+    return { body: { ...body, from }, pays: [{ ...pay, internal: true }] };
   }
 
   #toItself(): Planned {
