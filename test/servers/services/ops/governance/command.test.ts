@@ -307,19 +307,31 @@ test(
 );
 
 test(
-  'only a final Mint of the chain is acknowledged, and a baseline only before the first mint',
+  'a Mint is acknowledged once, with the facts of the final chain, and a baseline is pinned once',
   { timeout: PATIENCE_MS },
   async () => {
-    const unknown = await ops(['mint', 'acknowledge', 'ab'.repeat(32), ...BECAUSE], alice);
+    const acknowledge = (hash: string): Promise<Ended> =>
+      ops(['mint', 'acknowledge', hash, ...BECAUSE, '--json'], alice);
+    const unknown = await acknowledge('ab'.repeat(32));
     expect([unknown.code, unknown.stdout]).toEqual([1, '']);
-    const minted = [...(await folded()).requested][0];
-    if (minted === undefined) throw new Error('a deposit was minted');
-    const ours = await ops(
-      ['mint', 'acknowledge', toHex(minted.tx_hash), ...BECAUSE, '--json'],
-      alice,
+
+    const to = toHex(addressOf(bob));
+    const response = await fetch(`http://127.0.0.1:${stack.ports.devnet}/admin/clt/mint`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ to, amount: '5' }),
+    });
+    const { transaction_hash: hash }: { readonly transaction_hash: string } = JSON.parse(
+      await response.text(),
     );
-    expect(JSON.parse(ours.stdout)).toEqual({ refused: 'mint_of_a_deposit' });
-    const late = await ops(['baseline', 'pin', '--liability', '0', ...BECAUSE, '--json'], alice);
-    expect(JSON.parse(late.stdout)).toEqual({ refused: 'minted_before' });
+    await until(async () => (await acknowledge(hash)).code === 0, 'the Mint to be final');
+    const [mint] = (await folded()).governance.acknowledged.values();
+    expect(mint).toMatchObject({ to: addressOf(bob), amount: 5n });
+    expect(JSON.parse((await acknowledge(hash)).stdout)).toMatchObject({ appended: null });
+
+    const pin = ['baseline', 'pin', '--liability', '0.000005', ...BECAUSE, '--json'];
+    const pinned = JSON.parse((await ops(pin, bob)).stdout);
+    expect(pinned).toMatchObject({ baseline: { liability: '5' }, appended: { partition: 0 } });
+    expect(JSON.parse((await ops(pin, bob)).stdout)).toEqual({ refused: 'baseline_is_pinned' });
   },
 );
