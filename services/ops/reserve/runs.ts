@@ -1,5 +1,6 @@
 /** `ops reserve run|runs`. A run is made by the code that makes those on the schedule. */
 import { runsPage } from '../../../projections/reserve/queries.ts';
+import { NO_RECORDS } from '../../../schemas/hash-chain.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import { openCodec } from '../../runtime/kafka/codec.ts';
 import { ensureTopics } from '../../runtime/kafka/topics.ts';
@@ -109,6 +110,7 @@ function runOf(run: ReserveReconciled): Run {
     oldest_reading_at: timeOf(run.oldest_reading_at),
     status: run.status,
     ledger_offset: String(run.ledger_offset),
+    ledger_head: `0x${(run.ledger_head ?? NO_RECORDS).toString('hex')}`,
     block_height: String(run.block_height),
     block_hash: `0x${run.block_hash.toString('hex')}`,
     onchain_supply: String(run.onchain_supply),
@@ -136,12 +138,14 @@ type Run = ReturnType<typeof runOfCells>;
 /** A row of `runsPage`, amounts in base units. A time of 1970 is unknown: of an older treasury. */
 function runOfCells([id, at, offset, height, hash, ...cells]: Cells) {
   const [supply, genesis, minted, burned, liability, custody, held, fees, status, ...more] = cells;
-  const [begun, minting, waiting, uncovered, booked, refunded, oldest] = more;
+  const [begun, minting, waiting, uncovered, booked, refunded, oldest, head] = more;
   return {
     run_id: id ?? '',
     run_at: isoTime(at),
     begun_at: isoTime(begun),
     ledger_offset: offset ?? '',
+    /** 0x: of an older treasury */
+    ledger_head: byteaHex(head),
     block_height: height ?? '',
     block_hash: byteaHex(hash),
     onchain_supply: supply ?? '',

@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest';
 import type { ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
-import { mintingForbidden } from '../../../../services/treasury/reconciliation/newest-run.ts';
+import { BrokenChain } from '../../../../schemas/hash-chain.ts';
+import {
+  mintingForbidden,
+  NewestRun,
+} from '../../../../services/treasury/reconciliation/newest-run.ts';
 import { BEGIN } from '../../../support/deposit-log.ts';
+import { plainHash, plainHead } from '../../../support/plain-chain.ts';
 
 function runOf(status: string, age: number): ReserveReconciled {
   const zero = {
@@ -87,4 +92,27 @@ test.each([
 test('minting is closed until the newest run is known', () => {
   const said = mintingForbidden({ run: undefined, is_read: false }, 0, BEGIN);
   expect(said).toMatch('not read yet');
+});
+
+function folded(runs: readonly ReserveReconciled[]): NewestRun {
+  const newest = new NewestRun();
+  const events = runs.map((event, at) => ({
+    event,
+    partition: 0,
+    offset: BigInt(at),
+    timestamp: 0,
+    value_hash: plainHash(event),
+  }));
+  newest.fold({ topic: 'runs', partition: 0, events, fingerprints: [], sizes: [] });
+  return newest;
+}
+
+test('a run that names another hash of the run before it, at its sequence, breaks the chain', () => {
+  const first = runOf('ok', 2);
+  const next = { ...runOf('ok', 1), sequence: 1, previous: plainHead([first]) };
+  const { head } = folded([first, next]);
+  expect(head).toEqual(plainHead([first, next]));
+  expect(() => folded([{ ...first, held: 1n }, next])).toThrow(BrokenChain);
+  // a run of another process came between
+  expect(() => folded([first, { ...first, held: 1n }, next])).not.toThrow();
 });

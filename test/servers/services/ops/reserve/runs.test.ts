@@ -21,12 +21,12 @@ beforeAll(async () => {
   await pool.query(
     `INSERT INTO reserve.runs (ordinal, run_id, run_at, ledger_offset, block_height, block_hash, onchain_supply, genesis_allocation, treasury_minted,
                                burned, ledger_liability, custody_reported, held, retained_fees, status, begun_at, minting, waiting,
-                               uncovered, booked_surplus, refunded, oldest_reading_at)
+                               uncovered, booked_surplus, refunded, oldest_reading_at, ledger_head)
      SELECT n, 'run ' || n, timestamptz '2026-11-21 07:28:00.5+00' + n * interval '1 minute', 7, 9, '\\x0a', 20000000000000000001, 1000000, 5, 3, -3, 0, 0, 4, 'mismatch',
-            timestamptz '2026-11-21 07:28:00+00' + n * interval '1 minute', 6, 7, 8, 9, 10, timestamptz '1970-01-01 00:00:00+00'
+            timestamptz '2026-11-21 07:28:00+00' + n * interval '1 minute', 6, 7, 8, 9, 10, timestamptz '1970-01-01 00:00:00+00', '\\x0b'
        FROM generate_series(0, 2) n`,
   );
-  await pool.query('INSERT INTO reserve.head (one, runs) VALUES (true, 3)');
+  await pool.query("INSERT INTO reserve.head (one, runs, log_end, hash) VALUES (true, 3, 3, '')");
   await pool.end();
   const urls = {
     registry_url: 'http://127.0.0.1:1',
@@ -55,6 +55,7 @@ test('reconciliations are listed newest first, as text and as JSON', async () =>
     {
       run_id: 'run 1',
       ledger_liability: '-3',
+      ledger_head: '0x0b',
       block_hash: '0x0a',
       retained_fees: '4',
       status: 'mismatch',
