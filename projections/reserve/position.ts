@@ -1,7 +1,11 @@
 /** Supply, ledger and custody at one ledger offset and one final block. Base units, micro-USD. */
 import { bytesKey } from '../../schemas/address.ts';
 import type { RunStatus } from '../../schemas/reconciliation.ts';
-import type { DepositConfirmed, MintAcknowledged } from '../../schemas/treasury.ledger/events.ts';
+import type {
+  BaselinePinned,
+  DepositConfirmed,
+  MintAcknowledged,
+} from '../../schemas/treasury.ledger/events.ts';
 import type { Deposit } from '../deposits/domain/deposit.ts';
 import type { Ledger } from '../deposits/domain/ledger.ts';
 import type { ChainSupply, FinalSupply } from './supply.ts';
@@ -10,8 +14,10 @@ import type { ChainSupply, FinalSupply } from './supply.ts';
 export interface LedgerPosition {
   /** the first record that is not included */
   readonly ledger_offset: bigint;
-  /** with Mints that an operator acknowledged */
+  /** with Mints that an operator acknowledged, and the liability of the baseline */
   readonly treasury_minted: bigint;
+  /** the chain's side up to the pinned baseline, on a chain that had minted before */
+  readonly before?: { readonly genesis_allocation: bigint; readonly burned: bigint };
   /** credits of all deposits that are not minted up to that block */
   readonly held: bigint;
   /** the part of `held` whose mint is requested */
@@ -39,14 +45,17 @@ export function ledgerPosition(
   deposits = sumsOf(ledger, supply, height),
 ): LedgerPosition {
   const { governance, sums } = ledger;
+  const { baseline } = governance;
   let acknowledged = 0n;
   for (const mint of governance.acknowledged.values())
-    if (isMinted(mint, supply, height)) acknowledged += mint.amount;
+    if (mint.block_height > (baseline?.block_height ?? -1) && isMinted(mint, supply, height))
+      acknowledged += mint.amount;
   const { gross, credits, minted, minting, rejected } = deposits;
   const held = credits - minted;
   return {
+    ...(baseline === undefined ? {} : { before: upTo(baseline, supply) }),
     ledger_offset: ledger.end,
-    treasury_minted: minted + acknowledged,
+    treasury_minted: minted + acknowledged + (baseline?.liability ?? 0n),
     held,
     minting,
     waiting: held - minting - rejected,
@@ -54,6 +63,14 @@ export function ledgerPosition(
     booked_surplus: governance.bookedSurplus,
     refunded: sums.refunded,
   };
+}
+
+/** The part of the supply that custody need not cover; what was burned is not burned again. */
+function upTo(
+  { block_height, supply, liability }: BaselinePinned,
+  chain: ChainSupply,
+): LedgerPosition['before'] & object {
+  return { genesis_allocation: supply - liability, burned: chain.burnedUpTo(block_height) };
 }
 
 /** Sums over deposits, for mints up to one block height. */
@@ -102,7 +119,7 @@ function isMinted(
   return made.amount === mint.amount && made.to.equals(mint.to);
 }
 
-export interface Position extends Omit<LedgerPosition, 'ledger_offset'> {
+export interface Position extends Omit<LedgerPosition, 'ledger_offset' | 'before'> {
   readonly onchain_supply: bigint;
   readonly genesis_allocation: bigint;
   readonly burned: bigint;
@@ -114,16 +131,17 @@ export interface Position extends Omit<LedgerPosition, 'ledger_offset'> {
 }
 
 export function positionOf(
-  { ledger_offset: _offset, ...ledger }: LedgerPosition,
+  { ledger_offset: _offset, before, ...ledger }: LedgerPosition,
   final: FinalSupply,
   custody: bigint,
 ): Position {
-  const liability = ledger.treasury_minted - final.burned;
+  const burned = final.burned - (before?.burned ?? 0n);
+  const liability = ledger.treasury_minted - burned;
   return {
     ...ledger,
     onchain_supply: final.supply,
-    genesis_allocation: final.genesis_allocation,
-    burned: final.burned,
+    genesis_allocation: before?.genesis_allocation ?? final.genesis_allocation,
+    burned,
     ledger_liability: liability,
     custody_reported: custody,
     uncovered: above0(above0(liability) + ledger.minting + ledger.waiting - custody),

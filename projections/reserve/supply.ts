@@ -42,6 +42,8 @@ export class ChainSupply {
   #final: FinalSupply | undefined;
   /** changes of the revertible blocks, the newest last */
   readonly #open: BlockChange[] = [];
+  /** the sums of what was burned, by the height of the block that burned, ascending */
+  readonly #burned: { readonly height: number; readonly burned: bigint }[] = [];
   /** by transaction, its hash in latin1 */
   readonly #mints = new Map<string, readonly ChainMint[]>();
 
@@ -58,6 +60,11 @@ export class ChainSupply {
   /** Mints of a transaction in a final block. */
   mintsOf(txHash: Buffer): readonly ChainMint[] {
     return this.#mints.get(txHash.toString('latin1')) ?? [];
+  }
+
+  /** Burned in final blocks up to this height. */
+  burnedUpTo(height: number): bigint {
+    return this.#burned.findLast((each) => each.height <= height)?.burned ?? 0n;
   }
 
   /** Folds the record at this offset; every record, in order. `broken`: an impossible log. */
@@ -100,6 +107,7 @@ export class ChainSupply {
       supply: (before?.supply ?? 0n) + created,
       burned: (before?.burned ?? 0n) + burned,
     };
+    if (burned !== 0n) this.#burned.push({ height, burned: this.#final.burned });
     for (const { tx_hash, ...mint } of mints)
       this.#mints.set(tx_hash.toString('latin1'), [...this.mintsOf(tx_hash), mint]);
   }

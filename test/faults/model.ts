@@ -2,7 +2,7 @@
  * Searches the model of the mint protocol exhaustively: larger bounds than `npm test`, and all
  * mutants.
  */
-import { LONG_BOUNDS, MUTANT_BOUND } from '../model/bounds.ts';
+import { boundOf, LONG_BOUNDS } from '../model/bounds.ts';
 import { MintProtocol, MUTANTS, type Mutant } from '../model/mint-protocol.ts';
 import { search } from '../model/search.ts';
 import type { FaultReport, FaultRun, Given } from './fault-run.ts';
@@ -28,7 +28,7 @@ function modelRun({ progress }: Given): FaultReport {
       );
   }
   for (const mutant of Object.keys(MUTANTS).filter((name): name is Mutant => name in MUTANTS)) {
-    const { states, violation } = search(new MintProtocol({ ...MUTANT_BOUND, mutant }));
+    const { states, violation } = search(new MintProtocol(boundOf(mutant)));
     say(
       `mutant ${mutant} (${MUTANTS[mutant]}): ${violation === undefined ? 'NOT CAUGHT' : `caught after ${states} states in ${violation.steps.length} steps`}`,
     );

@@ -2,7 +2,7 @@
  * Bounds of the search of the mint protocol: `npm test` takes the short ones, `npm run test:faults
  * -- model` all.
  */
-import type { Bound } from './mint-protocol.ts';
+import type { Bound, Mutant } from './mint-protocol.ts';
 
 export interface NamedBound extends Bound {
   readonly name: string;
@@ -51,6 +51,38 @@ export const SHORT_BOUNDS: readonly NamedBound[] = [
     states_min: 10_000,
   },
   {
+    name: 'one deposit, a rotation and a forged end of a mint, nobody else at the key',
+    deposits: 1,
+    records: 4,
+    human: 0,
+    pending: 1,
+    rotates: true,
+    forged: 1,
+    credits: true,
+    states_min: 5_000,
+  },
+  {
+    name: 'one deposit, a node that lies next to one that does not',
+    deposits: 1,
+    records: 3,
+    human: 1,
+    pending: 1,
+    lies: true,
+    credits: true,
+    states_min: 10_000,
+  },
+  {
+    name: 'two deposits, one that waits for an operator and a forged approval',
+    deposits: 2,
+    records: 3,
+    human: 0,
+    pending: 1,
+    held: true,
+    forged: 1,
+    credits: false,
+    states_min: 500,
+  },
+  {
     name: 'two deposits, no compare-and-set',
     deposits: 2,
     records: 4,
@@ -64,6 +96,17 @@ export const SHORT_BOUNDS: readonly NamedBound[] = [
 
 export const LONG_BOUNDS: readonly NamedBound[] = [
   ...SHORT_BOUNDS,
+  {
+    name: 'one deposit, a rotation and a forged end of a mint',
+    deposits: 1,
+    records: 4,
+    human: 1,
+    pending: 1,
+    rotates: true,
+    forged: 1,
+    credits: true,
+    states_min: 500_000,
+  },
   {
     name: 'one deposit, a mint that is not carried out, is approved and credited',
     deposits: 1,
@@ -113,5 +156,18 @@ export const LONG_BOUNDS: readonly NamedBound[] = [
   },
 ];
 
-/** The bound in which mutants are looked for. */
-export const MUTANT_BOUND: Bound = { deposits: 1, records: 4, human: 1, pending: 1 };
+const MUTANT_BOUND: Bound = { deposits: 1, records: 4, human: 1, pending: 1 };
+
+/** A million states until it is found: left to `npm run test:faults -- model`. */
+export const SLOW_MUTANTS: ReadonlySet<string> = new Set(['one_sequence_of_nonces']);
+
+/** The bound in which a mutant is looked for. */
+export function boundOf(mutant: Mutant): Bound {
+  const changes: Partial<Record<Mutant, Partial<Bound>>> = {
+    dead_by_its_nonce: { forged: 1 },
+    one_sequence_of_nonces: { records: 6, rotates: true },
+    unsigned_decisions: { human: 0, forged: 1, held: true },
+    one_node_believed: { lies: true },
+  };
+  return { ...MUTANT_BOUND, ...changes[mutant], mutant };
+}

@@ -1,10 +1,13 @@
 /**
  * The real ledger and its decisions for the model of the mint protocol. Records are short texts:
  * `Ia0@2` is the intent to mint deposit `a` with nonce 0, written for offset 2 (`C` credited, `X`
- * dead, `H` held as failed, `A` approved by a person, `V` without effect). The real fold computes
- * each log's view once.
+ * dead, `H` held as failed, `A` approved by an operator, `U` approved without a signature, `R` the
+ * authority rotated, `V` without effect). The real fold computes each log's view once.
+ *
+ * Transactions of the first authority are in small letters, those of the second in capitals: `A0`
+ * mints deposit `a` with nonce 0 of the second.
  */
-import { Ledger } from '../../projections/deposits/domain/ledger.ts';
+import { Ledger, type RequestedMint } from '../../projections/deposits/domain/ledger.ts';
 import {
   conclude,
   intend,
@@ -18,6 +21,7 @@ import type {
   MintIntended,
   TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
+import { alice, BY, operatorsSet, signed } from '../support/operators.ts';
 import { confirmedEvent, depositEvents } from '../support/deposit-events.ts';
 
 const NOW = 1_790_000_000_000;
@@ -25,16 +29,22 @@ const OWNER = Buffer.alloc(20, 0xc1);
 const CREDIT = 8_000_000n;
 const NAMES = ['a', 'b'] as const;
 
-const CONFIRMED = NAMES.map((name, at) =>
-  confirmedEvent({
-    tx_id: Buffer.alloc(32, name),
-    clt_address: OWNER,
-    credit: CREDIT,
-    sequence: at + 1,
-  }),
+const CONFIRMED = NAMES.map((name) =>
+  confirmedEvent({ tx_id: Buffer.alloc(32, name), clt_address: OWNER, credit: CREDIT }),
 );
+/** Both keys are alice's here: a signature's text says what it rotates to. */
+const AUTHORITIES = [Buffer.alloc(20, 1), Buffer.alloc(20, 2)] as const;
 const IDS = new Map(NAMES.map((name, at) => [name as string, CONFIRMED[at]?.deposit_id ?? '']));
 const NAMES_OF = new Map([...IDS].map(([name, id]) => [id, name]));
+
+const POLICY: TreasuryEvent = {
+  type: 'PolicySet',
+  sequence: 0,
+  version: 1,
+  network: 'testnet',
+  ...NETWORK_LIMITS.testnet,
+  decided_at: NOW,
+};
 
 /** Marks a transaction that the chain included and did not execute. */
 export const FAILED = '!';
@@ -55,6 +65,8 @@ function nameOf(hash: Buffer): string {
 export interface View {
   /** whether its last record has an effect */
   readonly counts: boolean;
+  /** of the authority in force */
+  readonly version: number;
   /** transactions of the mints under way */
   readonly live: readonly string[];
   /** transactions of all that were ever requested and counted */
@@ -65,15 +77,42 @@ export interface View {
   readonly plans: (final: string) => readonly string[];
 }
 
+/** How a process decides; each `false` is a mistake. */
+export interface Rules {
+  readonly deposits: 1 | 2;
+  /** the last deposit is held for an operator */
+  readonly held?: boolean;
+  /** decisions need the signature of an operator */
+  readonly signatures?: boolean;
+  /** a given-up mint is over when the chain of its own authority shows another transaction */
+  readonly shown_over?: boolean;
+  /** nonces are those of the authority in force */
+  readonly own_nonces?: boolean;
+}
+
 export class LedgerViews {
   /** offset of the first record that the model itself appends */
   readonly begin: number;
   readonly names: readonly string[];
+  readonly #rules: Rules;
+  readonly #before: readonly TreasuryEvent[];
   readonly #views = new Map<string, View>();
 
-  constructor(deposits: 1 | 2) {
+  constructor(rules: Rules) {
+    const { deposits, held = false, signatures = true } = rules;
+    this.#rules = rules;
     this.names = NAMES.slice(0, deposits);
-    this.begin = 1 + deposits;
+    const [authority] = AUTHORITIES;
+    const heldOne = held ? CONFIRMED[deposits - 1] : undefined;
+    const before: readonly TreasuryEvent[] = [
+      POLICY,
+      ...(signatures ? [operatorsSet(alice)] : []),
+      { type: 'AuthoritySet', ...BY, version: 1, authority },
+      ...CONFIRMED.slice(0, deposits),
+      ...(heldOne === undefined ? [] : [depositEvents(heldOne.deposit_id).held('over_single_cap')]),
+    ];
+    this.#before = before.map((event, sequence) => ({ ...event, sequence }));
+    this.begin = before.length;
   }
 
   /** How many logs were folded. */
@@ -98,39 +137,44 @@ export class LedgerViews {
   #fold(records: string): View {
     const ledger = new Ledger();
     let last = '';
-    const policy = {
-      type: 'PolicySet',
-      sequence: 0,
-      version: 1,
-      network: 'testnet',
-      ...NETWORK_LIMITS.testnet,
-      decided_at: NOW,
-    } as const;
     const told = records === '' ? [] : records.split(',').map(eventOf);
-    for (const event of [policy, ...CONFIRMED.slice(0, this.names.length), ...told])
-      last = ledger.apply(event, ledger.end);
+    for (const event of [...this.#before, ...told]) last = ledger.apply(event, ledger.end);
+    const rules = this.#rules;
     const plans = new Map<string, readonly string[]>();
     return {
       counts: last === 'applied',
+      version: ledger.governance.authority?.version ?? 0,
       live: [...ledger.live.values()].map(({ tx_hash }) => nameOf(tx_hash)),
       requested: new Set([...ledger.requested].map(({ tx_hash }) => nameOf(tx_hash))),
       statuses: this.names.map((name) => ledger.deposit(IDS.get(name) ?? '').status),
       plans(final) {
         let plan = plans.get(final);
         if (plan === undefined)
-          plans.set(final, (plan = plansOf(ledger, final === '' ? [] : final.split(','))));
+          plans.set(final, (plan = plansOf(ledger, final === '' ? [] : final.split(','), rules)));
         return plan;
       },
     };
   }
 }
 
-function plansOf(ledger: Ledger, final: readonly string[]): readonly string[] {
+function plansOf(
+  ledger: Ledger,
+  chain: readonly string[],
+  { shown_over: shownOver = true, own_nonces: ownNonces = true }: Rules,
+): readonly string[] {
+  const isSecond = ledger.governance.authority?.version === 2;
+  const of = (second: boolean): readonly string[] =>
+    ownNonces ? chain.filter((each) => isOfSecond(each) === second) : chain;
+  const final = of(isSecond);
+  const isOver = ({ nonce, tx_hash, authority }: RequestedMint): boolean => {
+    const found = of(authority?.equals(AUTHORITIES[1]) === true)[nonce];
+    return found !== undefined && (!hashOf(found).equals(tx_hash) || found.endsWith(FAILED));
+  };
   const finalAt = (nonce: number): FinalTransaction | undefined => {
     const transaction = final[nonce];
     if (transaction === undefined) return undefined;
     const minted =
-      transaction.startsWith('h') || transaction.endsWith(FAILED)
+      transaction.toLowerCase().startsWith('h') || transaction.endsWith(FAILED)
         ? undefined
         : { to: OWNER, amount: CREDIT };
     return {
@@ -144,8 +188,12 @@ function plansOf(ledger: Ledger, final: readonly string[]): readonly string[] {
   const intended = intend(ledger, {
     now: NOW,
     final_nonce: final.length,
-    hash_of: ({ nonce, reference }) => hashOf(`${NAMES_OF.get(idIn(reference)) ?? '?'}${nonce}`),
+    hash_of: ({ nonce, reference }) => {
+      const name = NAMES_OF.get(idIn(reference)) ?? '?';
+      return hashOf(`${isSecond ? name.toUpperCase() : name}${nonce}`);
+    },
     most: 2,
+    ...(shownOver ? { is_over: isOver } : {}),
   });
   const plans: readonly (readonly (MintIntended | MintCredited | MintDead | DepositHeld)[])[] = [
     concluded.events,
@@ -180,19 +228,41 @@ function recordOf(event: MintIntended | MintCredited | MintDead | DepositHeld): 
   }
 }
 
+/** Whether the second authority has signed it. */
+export function isOfSecond(transaction: string): boolean {
+  return transaction.charAt(0) < 'a';
+}
+
+/** Signing takes a millisecond. */
+const SIGNED = new Map<string, TreasuryEvent>();
+
+function decisionOf(kind: string, name: string, sequence: number): TreasuryEvent {
+  const known = SIGNED.get(`${kind}${name}@${sequence}`);
+  if (known !== undefined) return known;
+  const [, authority] = AUTHORITIES;
+  const event =
+    kind === 'R'
+      ? signed({ type: 'AuthoritySet', ...BY, version: 2, authority, sequence } as const, alice)
+      : signed({ ...depositEvents(IDS.get(name) ?? '').approved(), sequence }, alice);
+  SIGNED.set(`${kind}${name}@${sequence}`, event);
+  return event;
+}
+
 function eventOf(record: string): TreasuryEvent {
   if (record === 'V') return { ...depositEvents('').rejected(), sequence: -1 };
-  const [, kind, name = '', digits = '', offset] =
-    /^([ICXHA])([ab])(\d*)@(\d+)$/.exec(record) ?? [];
+  const [, kind = '', letter = '', digits = '', offset] =
+    /^([ICXHAUR])([abAB]?)(\d*)@(\d+)$/.exec(record) ?? [];
+  const name = letter.toLowerCase();
+  if (kind === 'R' || kind === 'A') return decisionOf(kind, name, Number(offset));
   const make = depositEvents(IDS.get(name) ?? '');
   const nonce = Number(digits);
-  const tx_hash = hashOf(`${name}${digits}`);
+  const tx_hash = hashOf(`${letter}${digits}`);
   const place = { sequence: Number(offset) };
   if (kind === 'I')
     return { ...make.intended({ to: OWNER, amount: CREDIT, nonce, tx_hash }), ...place };
   if (kind === 'C') return { ...make.credited(tx_hash), ...place };
   if (kind === 'X') return { ...make.dead(tx_hash, nonce), ...place };
-  if (kind === 'A') return { ...make.approved(), ...place };
+  if (kind === 'U') return { ...make.approved(), ...place };
   if (kind === 'H') return { ...make.held('mint_failed'), ...place };
   throw new Error(`${record} is no record of the model`);
 }

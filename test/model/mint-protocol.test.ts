@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { MUTANT_BOUND, SHORT_BOUNDS } from './bounds.ts';
+import { boundOf, SHORT_BOUNDS, SLOW_MUTANTS } from './bounds.ts';
 import { MintProtocol, MUTANTS, type Mutant } from './mint-protocol.ts';
 import { search, type Model } from './search.ts';
 
@@ -18,15 +18,19 @@ test.each(SHORT_BOUNDS)(
   },
 );
 
-const mutants = Object.keys(MUTANTS).filter((name): name is Mutant => name in MUTANTS);
+const mutants = Object.keys(MUTANTS).filter(
+  (name): name is Mutant => name in MUTANTS && !SLOW_MUTANTS.has(name),
+);
 
 test.each(mutants.map((mutant) => [mutant, MUTANTS[mutant]] as const))(
   'the shortcut %s is caught: %s',
   (mutant) => {
-    const { states, violation } = search(new MintProtocol({ ...MUTANT_BOUND, mutant }));
-    expect(violation?.what).toMatch(/^deposit a is minted twice: a\d and a\d$/);
+    const { states, violation } = search(new MintProtocol(boundOf(mutant)));
+    expect(violation?.what).toMatch(
+      /^deposit a is minted(?: twice: a\d and a\d|, and no operator approved it)$/i,
+    );
     process.stdout.write(
-      `mutant ${mutant} mints twice, found after ${states} states in ${violation?.steps.length} steps\n`,
+      `mutant ${mutant}: ${violation?.what}, found after ${states} states in ${violation?.steps.length} steps\n`,
     );
   },
 );

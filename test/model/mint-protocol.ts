@@ -4,11 +4,11 @@
  * between any two steps. The answer to an append may be lost, or the append arrive after its
  * process died. The node takes transactions in any order or not at all; the chain may include a
  * mint without executing it, which a person may approve again; blocks may be reverted; a person may
- * use the key.
+ * use the key, and rotate it; somebody else may write to the log; a node may lie.
  *
  * A process knows the log and the final blocks as far as it has read them. The real ledger decides.
  */
-import { FAILED, LedgerViews } from './ledger-views.ts';
+import { FAILED, isOfSecond, LedgerViews, type View } from './ledger-views.ts';
 import type { Model } from './search.ts';
 
 export interface Bound {
@@ -22,6 +22,14 @@ export interface Bound {
    * approved by a person
    */
   readonly failures?: number;
+  /** the authority is rotated once, with no mint in flight; both keys stay valid on the chain */
+  readonly rotates?: boolean;
+  /** records that somebody without a key writes: a mint is dead, a deposit is approved */
+  readonly forged?: number;
+  /** the last deposit is held, and no operator approves it */
+  readonly held?: boolean;
+  /** one of the two nodes shows a transaction as final that a person signed and no block has */
+  readonly lies?: boolean;
   /** blocks that are not final; each has one transaction */
   readonly pending: number;
   /**
@@ -32,13 +40,18 @@ export interface Bound {
   readonly mutant?: Mutant;
 }
 
-/** Shortcuts that were each shown to mint twice. */
+/** Shortcuts that were each shown to mint twice, or without an operator. */
 export const MUTANTS = {
   record_after_sending: 'what is decided is sent, and recorded afterwards',
   fresh_nonce_each_try:
     'the ledger only says that a mint is under way; each try takes the nonce that the node gives',
   dead_when_unknown: 'a mint is given up because the node does not know it',
   evidence_before_finality: 'a mint is concluded from a block that is not final',
+  dead_by_its_nonce:
+    'a mint that is said to be dead is over once its nonce is used, by itself, too',
+  one_sequence_of_nonces: 'the nonces of a new authority go on from those of the one before',
+  unsigned_decisions: 'a decision counts without the signature of an operator',
+  one_node_believed: 'a mint is concluded from what one node shows',
   no_arbitration: 'every intent in the log is broadcast, whether it counts or not',
 } as const;
 export type Mutant = keyof typeof MUTANTS;
@@ -50,6 +63,8 @@ interface Process {
   seen: number;
   /** the planned append */
   plan: string;
+  /** shown by one node alone as the next final transaction */
+  lie: string;
 }
 
 interface State {
@@ -61,6 +76,7 @@ interface State {
   /** appends that a process sent before it crashed and that are not in the log yet */
   flying: string;
   human: number;
+  forged: number;
   processes: [Process, Process];
 }
 
@@ -73,8 +89,14 @@ export class MintProtocol implements Model {
 
   constructor(bound: Bound) {
     this.#bound = bound;
-    this.views = new LedgerViews(bound.deposits);
-    const process = { read: 0, seen: 0, plan: '' };
+    const { mutant } = bound;
+    this.views = new LedgerViews({
+      ...bound,
+      signatures: mutant !== 'unsigned_decisions',
+      shown_over: mutant !== 'dead_by_its_nonce' && mutant !== 'dead_when_unknown',
+      own_nonces: mutant !== 'one_sequence_of_nonces',
+    });
+    const process = { read: 0, seen: 0, plan: '', lie: '' };
     this.initial = written({
       log: [],
       final: [],
@@ -82,6 +104,7 @@ export class MintProtocol implements Model {
       pool: [],
       flying: '',
       human: 0,
+      forged: 0,
       processes: [process, process],
     });
   }
@@ -97,12 +120,17 @@ export class MintProtocol implements Model {
         `${flying} lands, whose writer has crashed`,
         this.#written({ ...state, flying: '', log: this.#appended(state, flying) }),
       ];
-    const next = state.final.length + state.pending.length;
-    if (state.human < this.#bound.human && !state.pool.includes(`h${next}`))
-      yield [
-        `person signs nonce ${next}`,
-        written({ ...state, human: state.human + 1, pool: withOne(state.pool, `h${next}`) }),
-      ];
+    yield* this.#forgeries(state);
+    if (state.human >= this.#bound.human) return;
+    const isRotated = this.#bound.rotates === true && this.#viewOf(state).version === 2;
+    for (const letter of isRotated ? ['h', 'H'] : ['h']) {
+      const transaction = `${letter}${nextNonce(state, letter)}`;
+      if (!state.pool.includes(transaction))
+        yield [
+          `person signs ${transaction}`,
+          written({ ...state, human: state.human + 1, pool: withOne(state.pool, transaction) }),
+        ];
+    }
   }
 
   violation(text: string): string | undefined {
@@ -112,6 +140,9 @@ export class MintProtocol implements Model {
       const mints = chain.filter((transaction) => isMintOf(name, transaction));
       if (mints.length > 1) return `deposit ${name} is minted twice: ${mints.join(' and ')}`;
     }
+    const held = this.#bound.held === true ? this.views.names.at(-1) : undefined;
+    if (held !== undefined && chain.some((transaction) => isMintOf(held, transaction)))
+      return `deposit ${held} is minted, and no operator approved it`;
     // a mutant breaks the rest by what it is: it must be caught by what it does
     if (this.#bound.mutant !== undefined) return undefined;
     const { statuses, requested } = this.views.of(log.join(','));
@@ -120,7 +151,7 @@ export class MintProtocol implements Model {
         return `deposit ${name} is credited and not minted`;
     }
     const strange = pool.find(
-      (transaction) => !transaction.startsWith('h') && !requested.has(transaction),
+      (transaction) => !isPersons(transaction) && !requested.has(transaction),
     );
     if (strange !== undefined) return `${strange} was sent and never requested`;
     if (statuses.every((status) => status === 'credited')) this.credited++;
@@ -138,18 +169,21 @@ export class MintProtocol implements Model {
     const who = `process ${which}`;
     if (read < state.log.length) yield [`${who} reads the log`, change({ read: state.log.length })];
     if (seen < state.final.length)
-      yield [`${who} looks at the chain`, change({ seen: state.final.length })];
+      yield [`${who} looks at the chain`, change({ seen: state.final.length, lie: '' })];
+    yield* this.#lies(state, process).map(
+      (lie) => [`one node shows ${who} ${lie} as final`, change({ lie })] as const,
+    );
     if (plan === '')
       for (const decided of this.#plans(state, process))
         yield [`${who} decides ${decided}`, change({ plan: decided })];
     if (plan !== '' && this.#hasRoom(state, plan))
       yield [`${who} appends ${plan}`, change({ plan: '' }, { log: this.#appended(state, plan) })];
-    if (read + seen > 0 || plan !== '') {
-      yield [`${who} crashes`, change({ read: 0, seen: 0, plan: '' })];
+    if (read + seen > 0 || plan !== '' || process.lie !== '') {
+      yield [`${who} crashes`, change({ read: 0, seen: 0, plan: '', lie: '' })];
       if (plan !== '' && state.flying === '')
         yield [
           `${who} crashes while ${plan} is on its way`,
-          change({ read: 0, seen: 0, plan: '' }, { flying: plan }),
+          change({ read: 0, seen: 0, plan: '', lie: '' }, { flying: plan }),
         ];
     }
     for (const transaction of this.#sendable(state, process)) {
@@ -163,10 +197,9 @@ export class MintProtocol implements Model {
 
   *#chain(state: State): Iterable<readonly [string, string]> {
     const { final, pending, pool } = state;
-    const nonce = final.length + pending.length;
     if (pending.length < this.#bound.pending) {
       for (const transaction of pool) {
-        if (transaction.slice(1) !== String(nonce)) continue;
+        if (transaction.slice(1) !== String(nextNonce(state, transaction))) continue;
         yield [
           `a block takes ${transaction}`,
           written({ ...state, pending: [...pending, transaction] }),
@@ -192,7 +225,7 @@ export class MintProtocol implements Model {
 
   #mayFail({ final, pending }: State, transaction: string): boolean {
     const failed = [...final, ...pending].filter((each) => each.endsWith(FAILED)).length;
-    return !transaction.startsWith('h') && failed < (this.#bound.failures ?? 0);
+    return !isPersons(transaction) && failed < (this.#bound.failures ?? 0);
   }
 
   /** By a person who has looked at the end of the log: the same compare-and-set, at once. */
@@ -209,11 +242,49 @@ export class MintProtocol implements Model {
     }
   }
 
-  #plans({ log, final, pending }: State, { read, seen }: Process): readonly string[] {
+  /** An operator rotates the authority; somebody else writes the end of a mint, or an approval. */
+  *#forgeries(state: State): Iterable<readonly [string, string]> {
+    const end = this.views.begin + state.log.length;
+    const { version, live, statuses } = this.#viewOf(state);
+    const tell = (record: string, forged: number): string =>
+      this.#written({
+        ...state,
+        forged: state.forged + forged,
+        log: this.#appended(state, record),
+      });
+    if (!this.#hasRoom(state, 'R')) return;
+    if (this.#bound.rotates === true && version === 1 && live.length === 0)
+      yield ['an operator rotates the authority', tell(`R@${end}`, 0)];
+    if (state.forged >= (this.#bound.forged ?? 0)) return;
+    for (const transaction of live)
+      yield [`somebody writes that ${transaction} is dead`, tell(`X${transaction}@${end}`, 1)];
+    for (const [at, name] of this.views.names.entries())
+      if (statuses[at] === 'needs_manual')
+        yield [`somebody writes that ${name} is approved`, tell(`U${name}@${end}`, 1)];
+  }
+
+  /** A lying node needs a transaction with the key's signature: one of a person. */
+  #lies({ final, pool }: State, { seen, lie }: Process): readonly string[] {
+    if (this.#bound.lies !== true || lie !== '') return [];
+    return pool.filter(
+      (transaction) =>
+        isPersons(transaction) &&
+        transaction.slice(1) === String(seen) &&
+        !final.includes(transaction),
+    );
+  }
+
+  #viewOf({ log }: State): View {
+    return this.views.of(log.join(','));
+  }
+
+  #plans({ log, final, pending }: State, { read, seen, lie }: Process): readonly string[] {
     const { mutant } = this.#bound;
     const view = this.views.of(log.slice(0, read).join(','));
     const evidence =
       mutant === 'evidence_before_finality' ? [...final, ...pending] : final.slice(0, seen);
+    // the second node does not show a lie of the first
+    if (mutant === 'one_node_believed' && lie !== '') evidence.push(lie);
     const plans = view.plans(evidence.join(','));
     if (mutant !== 'dead_when_unknown') return plans;
     // the node may say so of any transaction: it may have lost it, be behind, or lie
@@ -280,8 +351,18 @@ export class MintProtocol implements Model {
   }
 }
 
+function isPersons(transaction: string): boolean {
+  return transaction.toLowerCase().startsWith('h');
+}
+
+/** The next nonce of the key that signed a transaction. */
+function nextNonce({ final, pending }: State, transaction: string): number {
+  const isSecond = isOfSecond(transaction);
+  return [...final, ...pending].filter((each) => isOfSecond(each) === isSecond).length;
+}
+
 function isMintOf(name: string, transaction: string): boolean {
-  return transaction.startsWith(name) && !transaction.endsWith(FAILED);
+  return transaction.toLowerCase().startsWith(name) && !transaction.endsWith(FAILED);
 }
 
 function intentsIn(records: string): readonly string[] {
@@ -294,8 +375,10 @@ function withOne(pool: readonly string[], transaction: string): string[] {
   return [...pool, transaction].toSorted();
 }
 
-function written({ log, final, pending, pool, flying, human, processes }: State): string {
-  const [one, other] = processes.map(({ read, seen, plan }) => `${read}/${seen}/${plan}`);
+function written({ log, final, pending, pool, flying, human, forged, processes }: State): string {
+  const [one, other] = processes.map(
+    ({ read, seen, plan, lie }) => `${read}/${seen}/${plan}/${lie}`,
+  );
   return [
     log.join(','),
     final.join(','),
@@ -303,6 +386,7 @@ function written({ log, final, pending, pool, flying, human, processes }: State)
     pool.join(','),
     flying,
     human,
+    forged,
     one,
     other,
   ].join('|');
@@ -316,6 +400,7 @@ function stateOf(text: string): State {
     pool = '',
     flying = '',
     human = '',
+    forged = '',
     one = '',
     other = '',
   ] = text.split('|');
@@ -326,6 +411,7 @@ function stateOf(text: string): State {
     pool: listOf(pool),
     flying,
     human: Number(human),
+    forged: Number(forged),
     processes: [processOf(one), processOf(other)],
   };
 }
@@ -335,6 +421,6 @@ function listOf(text: string): string[] {
 }
 
 function processOf(text: string): Process {
-  const [read = '', seen = '', plan = ''] = text.split('/');
-  return { read: Number(read), seen: Number(seen), plan };
+  const [read = '', seen = '', plan = '', lie = ''] = text.split('/');
+  return { read: Number(read), seen: Number(seen), plan, lie };
 }

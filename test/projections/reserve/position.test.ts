@@ -8,9 +8,11 @@ import {
   type LedgerPosition,
 } from '../../../projections/reserve/position.ts';
 import { ChainSupply, type FinalSupply } from '../../../projections/reserve/supply.ts';
+import type { HumanDecision } from '../../../schemas/operator-signature.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
 import { ChainByHand, named, type BlockByHand } from '../../support/chain-by-hand.ts';
+import { alice, BY, operatorsSet, signed } from '../../support/operators.ts';
 import { confirmedEvent, depositEvents, placed } from '../../support/deposit-events.ts';
 
 const AUTHORITY = named('authority');
@@ -341,4 +343,46 @@ test('an intended transaction without effect is no mint', () => {
     treasury_minted: 0n,
     held: FIRST.credit,
   });
+});
+
+test('on a chain that had minted, the position begins with the supply and liability of the baseline', () => {
+  const chain = new ChainByHand();
+  chain.append({ effects: [{ address: OWNER, kind: 'genesis', delta: 1_000n }] });
+  const mint = { from: AUTHORITY, to: OWNER, function_call_type: 'Mint', amount: 50n };
+  const minted = { address: OWNER, kind: 'mint', delta: 50n, tx_index: 0 };
+  const burned = { address: OWNER, kind: 'burn', delta: -20n };
+  chain.append({ transactions: [mint], effects: [minted, burned] });
+  chain.append({ transactions: [{ ...mint, amount: 7n }], effects: [{ ...minted, delta: 7n }] });
+  chain.append({ effects: [{ ...burned, delta: -3n }] });
+  chain.finalize();
+  const supply = new ChainSupply();
+  for (const [offset, event] of chain.log.entries()) supply.apply(event, BigInt(offset));
+  const { final } = supply;
+  if (final === undefined) throw new Error('nothing is final');
+  const ledger = new Ledger();
+  const tell = (...events: readonly HumanDecision[]): void => {
+    for (const event of events)
+      ledger.apply(signed({ ...event, sequence: Number(ledger.end) }, alice), ledger.end);
+  };
+  const pinned = { block_height: 1, block_hash: Buffer.alloc(32), supply: 1_030n, liability: 30n };
+  tell(operatorsSet(alice), { type: 'BaselinePinned', ...BY, ...pinned });
+  const before = positionOf(ledgerPosition(ledger, supply, final), final, 34n);
+  expect(before).toMatchObject({
+    onchain_supply: 1_034n,
+    genesis_allocation: 1_000n,
+    treasury_minted: 30n,
+    burned: 3n,
+    ledger_liability: 27n,
+  });
+  expect(statusOf(before, 0n)).toBe('mismatch');
+  const [foreign] = chain.log.flatMap((event) =>
+    event.type === 'BlockAppended' && event.height === 2 ? event.transactions : [],
+  );
+  if (foreign === undefined) throw new Error('there is no Mint after the baseline');
+  const { hash: tx_hash, to, amount } = foreign;
+  tell({ type: 'MintAcknowledged', ...BY, tx_hash, to, amount, block_height: 2 });
+  const position = positionOf(ledgerPosition(ledger, supply, final), final, 34n);
+  expect(position).toMatchObject({ treasury_minted: 37n, ledger_liability: 34n, uncovered: 0n });
+  expect(statusOf(position, 0n)).toBe('ok');
+  expect(statusOf({ ...position, custody_reported: 33n }, 0n)).toBe('mismatch');
 });
