@@ -345,6 +345,8 @@ interface BucketOptions {
   /** milliseconds of a monotonic clock */
   readonly now: () => number;
   readonly signal: AbortSignal;
+  /** by default in real time */
+  readonly pause?: typeof untilAborted;
 }
 
 /**
@@ -394,12 +396,12 @@ export class TokenBucket {
 
   /** Resolves once the day's tokens for this many requests are there, or all that can be saved. */
   async saved(requests: number): Promise<void> {
-    const { requests_per_day: perDay, signal } = this.#options;
+    const { requests_per_day: perDay, signal, pause = untilAborted } = this.#options;
     const perMs = perDay / DAY_MS;
     const wanted = Math.min(requests, Math.max(1, perMs * SAVED_MS));
     if (perDay === 0) return;
     for (this.#wait(); this.#saved < wanted - ROUNDING && !signal.aborted; this.#wait())
-      await untilAborted(Math.ceil((wanted - this.#saved) / perMs), signal);
+      await pause(Math.ceil((wanted - this.#saved) / perMs), signal);
   }
 
   /** Waits for its turn and a token, then runs the request; after an abort at once. */
@@ -417,9 +419,9 @@ export class TokenBucket {
   }
 
   async #token(): Promise<void> {
-    const { signal } = this.#options;
+    const { signal, pause = untilAborted } = this.#options;
     for (let wait = this.#wait(); wait > 0 && !signal.aborted; wait = this.#wait())
-      await untilAborted(Math.ceil(wait), signal);
+      await pause(Math.ceil(wait), signal);
     this.#saved -= 1;
   }
 

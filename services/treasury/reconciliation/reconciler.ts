@@ -39,6 +39,8 @@ export interface ReconcilerOptions extends Omit<
   /** milliseconds that this number of provider requests takes */
   readonly expectedMs: (requests: number) => number;
   readonly progress?: Progress;
+  /** by default in real time */
+  readonly pause?: typeof untilAborted;
   /** header `source` of the records */
   readonly source: string;
 }
@@ -64,7 +66,7 @@ export class Reconciler {
 
   /** Makes a run whenever the newest is `every_ms` old, and retries it, until the abort. */
   async run(): Promise<void> {
-    const { logs, signal } = this.#options;
+    const { logs, signal, pause = untilAborted } = this.#options;
     try {
       await logs.catchUp('runs');
       // the ledger is the one that the runs are of
@@ -72,7 +74,7 @@ export class Reconciler {
       logs.newest.read();
       while (!signal.aborted) {
         const wait = this.#wait();
-        if (wait > 0) await untilAborted(wait, signal);
+        if (wait > 0) await pause(wait, signal);
         else await this.#try();
       }
     } catch (error) {
@@ -113,7 +115,7 @@ export class Reconciler {
   }
 
   async #try(): Promise<void> {
-    const { metrics, log, every_ms: every, signal } = this.#options;
+    const { metrics, log, every_ms: every, signal, pause = untilAborted } = this.#options;
     try {
       await this.once();
       this.#failures = 0;
@@ -121,17 +123,17 @@ export class Reconciler {
       if (!(error instanceof Fault) || !error.retry || signal.aborted) throw error;
       metrics.failed(error.code);
       log.warn({ err: error }, 'there is no reconciliation this time');
-      const pause = Math.min(
+      const wait = Math.min(
         FAILED_MS_MIN * 2 ** Math.min(this.#failures++, 10),
         FAILED_MS_MAX,
         Math.max(every, FAILED_MS_MIN),
       );
-      await untilAborted(pause, signal);
+      await pause(wait, signal);
     }
   }
 
   async #measured(): Promise<Measured> {
-    const { tolerance, confirm_ms: pause, log, logs, signal } = this.#options;
+    const { tolerance, confirm_ms, log, logs, signal, pause = untilAborted } = this.#options;
     const first = await measure(this.#measuring);
     const status = statusOf(first.position, tolerance);
     const { custody_reported, uncovered } = first.position;
@@ -144,7 +146,7 @@ export class Reconciler {
       { status, custody_reported, uncovered },
       'custody is not what it should be: measuring again',
     );
-    await untilAborted(pause, signal);
+    await pause(confirm_ms, signal);
     return measure(this.#measuring);
   }
 
