@@ -4,7 +4,7 @@ import yargs from 'yargs';
 import { hideBin } from 'yargs/helpers';
 import { DONE, down, FAULT, REFUSED, start, up } from './cli/commands.ts';
 import { terminalReport } from './cli/report.ts';
-import { Refusal, StackFault } from './process/fault.ts';
+import { Refusal, StackFault } from './process/run-program.ts';
 import { folderOf } from './stack/folder.ts';
 import { portNames, portVariable } from '../services/ports.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { cacheFolder } from '../../infra/local/fetch/cache.ts';
 import { findPrograms } from '../../infra/local/fetch/programs.ts';
-import { silentReport } from '../../infra/local/cli/report.ts';
+import { silentReport } from './silent-report.ts';
 import { spawnChild, type Child, type Exit } from '../../infra/local/process/child.ts';
 import {
   acquirePidFile,

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Refusal } from '../process/fault.ts';
+import { Refusal } from '../process/run-program.ts';
 import {
   acquirePidFile,
   endProcesses,

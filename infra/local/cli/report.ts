@@ -6,8 +6,6 @@ export interface Report {
   now(text: string): void;
 }
 
-export const silentReport: Report = { line: () => undefined, now: () => undefined };
-
 /** In a file the activity is written when nothing was written for this long. */
 const QUIET_MS = 5_000;
 

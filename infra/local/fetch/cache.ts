@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { seconds, type Report } from '../cli/report.ts';
-import { StackFault } from '../process/fault.ts';
+import { StackFault } from '../process/run-program.ts';
 import { acquirePidFile } from '../process/pid-files.ts';
 
 const HALF = 'half-';

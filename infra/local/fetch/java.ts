@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { StackFault } from '../process/fault.ts';
-import { runProgram } from '../process/run-program.ts';
+import { runProgram, StackFault } from '../process/run-program.ts';
 
 const JAVA_MAJOR_MIN = 17;
 /** where Homebrew installs a Java that is not on the PATH */

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { Report } from '../cli/report.ts';
-import { StackFault } from '../process/fault.ts';
-import { runProgram } from '../process/run-program.ts';
+import { runProgram, StackFault } from '../process/run-program.ts';
 
 const PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:2.8';
 
@@ -46,8 +45,8 @@ export async function fetchArtifact(
   target: string,
   options: MavenOptions,
 ): Promise<void> {
-  const args = [`${PLUGIN}:copy`, `-Dartifact=${artifact}`, `-DoutputDirectory=${target}`];
-  await maven(artifact, args, options);
+  const where = `-DoutputDirectory=${target}`;
+  await maven(artifact, [`${PLUGIN}:copy`, `-Dartifact=${artifact}`, where], options);
 }
 
 /** Puts the run-time dependencies of a pom.xml beside this file into `target`. */

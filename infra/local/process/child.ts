@@ -3,9 +3,8 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Folder } from '../stack/folder.ts';
-import { StackFault } from './fault.ts';
 import { STOP_SIGNAL, writePidFile } from './pid-files.ts';
-import { lastLines } from './run-program.ts';
+import { lastLines, StackFault } from './run-program.ts';
 
 /** A program to run. `env` is its whole environment: nothing is inherited. */
 export interface Command {

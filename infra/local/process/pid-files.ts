@@ -9,7 +9,7 @@ import { platform } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { lock } from 'proper-lockfile';
-import { codeOf } from './fault.ts';
+import { codeOf } from './run-program.ts';
 
 const POLL_MS = 50;
 /** Every process drains on SIGINT. On SIGTERM Postgres would wait for every client. */

@@ -1,5 +1,19 @@
 import { execFile } from 'node:child_process';
-import { codeOf, StackFault } from './fault.ts';
+
+/** A fault of the stack with a message for a person: what happened, and what to do about it. */
+export class StackFault extends Error {
+  override readonly name: string = 'StackFault';
+}
+
+/** A command that cannot run: bad usage, bad settings, a stack that is already running. */
+export class Refusal extends StackFault {}
+
+/** The `code` of a system error (`ENOENT`, ...), or undefined. */
+export function codeOf(error: unknown): string | undefined {
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string')
+    return error.code;
+  return undefined;
+}
 
 const TAIL_LINES = 12;
 const TAIL_COLUMNS = 300;
@@ -54,6 +68,6 @@ export async function runOrFail(
 /** The end of a program's output, each line after a line break. */
 export function lastLines(output: string): string {
   const lines = output.split(/[\r\n]+/).filter((line) => line.trim() !== '');
-  const shown = lines.slice(-TAIL_LINES).map((line) => `\n  | ${line.slice(0, TAIL_COLUMNS)}`);
-  return shown.join('');
+  const last = lines.slice(-TAIL_LINES);
+  return last.map((line) => `\n  | ${line.slice(0, TAIL_COLUMNS)}`).join('');
 }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Folder } from '../stack/folder.ts';
 import { isFree } from '../stack/ports.ts';
 import { childFault, describeExit, spawnChild, type Child, type Command } from './child.ts';
-import { StackFault } from './fault.ts';
+import { StackFault } from './run-program.ts';
 
 const POLL_MS = 50;
 const READY_MS = 90_000;

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describeExit } from './child.ts';
-import { StackFault } from './fault.ts';
+import { StackFault } from './run-program.ts';
 import { EarlyExit, type Server } from './server.ts';
 
 const BACK_OFF_MS = [500, 1_000, 2_000, 5_000, 10_000, 30_000];

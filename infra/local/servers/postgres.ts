@@ -23,15 +23,11 @@ import {
 } from '../../postgres/settings.ts';
 import type { Programs } from '../fetch/programs.ts';
 import { plainEnvironment, type Command } from '../process/child.ts';
-import { StackFault } from '../process/fault.ts';
-import { runOrFail } from '../process/run-program.ts';
+import { runOrFail, StackFault } from '../process/run-program.ts';
 import type { ServerSpec } from '../process/server.ts';
 import type { Folder } from '../stack/folder.ts';
 
-interface Account {
-  readonly uid: number;
-  readonly gid: number;
-}
+type Account = Required<Pick<Command, 'uid' | 'gid'>>;
 
 /** The account that Postgres runs as; undefined: this user. Postgres refuses to run as root. */
 export function serverAccount(): Account | undefined {

@@ -6,7 +6,7 @@ import {
   type PortName,
   type Ports,
 } from '../../services/ports.ts';
-import { codeOf, Refusal } from '../process/fault.ts';
+import { codeOf, Refusal } from '../process/run-program.ts';
 
 /** Reads the ports from the environment. Throws a Refusal that lists every bad or repeated one. */
 export function readPorts(env: NodeJS.ProcessEnv): Ports {

@@ -7,21 +7,11 @@ import { USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import type { Folder } from './folder.ts';
 import { portNames, portVariable } from '../../services/ports.ts';
-import {
-  defaultSettings,
-  settingNames,
-  type SettingName,
-  type StackSettings,
-} from '../../services/settings.ts';
+import { defaultSettings, settingNames, type StackSettings } from '../../services/settings.ts';
 
 const MAINNET = 'mainnet';
 
-const SECRETS: readonly SettingName[] = [
-  'APP_JWT_SECRET',
-  'APP_DEVNET_SEED',
-  'APP_MINT_KEY',
-  'APP_OPERATOR_KEY',
-];
+const SECRETS = ['APP_JWT_SECRET', 'APP_DEVNET_SEED', 'APP_MINT_KEY', 'APP_OPERATOR_KEY'];
 
 /** Variables that only the stack reads; a service gets only the secrets of its table entry. */
 const STACK_ONLY = new Set<string>([

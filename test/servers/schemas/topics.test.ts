@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { expect, inject, test } from 'vitest';
 import { cacheFolder } from '../../../infra/local/fetch/cache.ts';
 import { findPrograms } from '../../../infra/local/fetch/programs.ts';
-import { silentReport } from '../../../infra/local/cli/report.ts';
+import { silentReport } from '../../support/silent-report.ts';
 import { runOrFail } from '../../../infra/local/process/run-program.ts';
 import { openCodec } from '../../../services/runtime/kafka/codec.ts';
 import {

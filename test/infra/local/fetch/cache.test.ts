@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { silentReport } from '../../../../infra/local/cli/report.ts';
+import { silentReport } from '../../../support/silent-report.ts';
 import { assertPinned, cacheFolder, fetchOnce } from '../../../../infra/local/fetch/cache.ts';
 
 const never = new AbortController().signal;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Child, Exit } from '../../../../infra/local/process/child.ts';
-import { StackFault } from '../../../../infra/local/process/fault.ts';
+import { StackFault } from '../../../../infra/local/process/run-program.ts';
 import { EarlyExit } from '../../../../infra/local/process/server.ts';
 import {
   supervise,

@@ -1,0 +1,3 @@
+import type { Report } from '../../infra/local/cli/report.ts';
+
+export const silentReport: Report = { line: () => undefined, now: () => undefined };
