@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import {
+  coverOf,
   localServices,
   readServices,
   serviceLines,
@@ -99,4 +100,24 @@ test('the services are those of the stack file', () => {
   expect(localServices(join(folder, 'none.json'))).toBeUndefined();
   writeFileSync(file, JSON.stringify({ pids: {}, ports: {} }));
   expect(() => localServices(file)).toThrow('lists no services');
+});
+
+/** A treasury whose newest run leaves so much uncovered. */
+async function reserveWith(uncovered: number): ReturnType<typeof readServices> {
+  const treasury = new Metrics('treasury');
+  const amount = treasury.gauge('reserve_amount', 'amounts', ['figure']);
+  amount.set({ figure: 'custody_reported' }, 19_000_000);
+  amount.set({ figure: 'ledger_liability' }, 16_000_000);
+  amount.set({ figure: 'waiting' }, 8_000_000);
+  amount.set({ figure: 'uncovered' }, uncovered);
+  return readServices([{ name: 'treasury', url: await service(READY, treasury) }]);
+}
+
+test('whether custody covers what it has to is told by the amounts of the newest run', async () => {
+  expect(coverOf(await reserveWith(5_000_000))).toEqual({
+    is_short: true,
+    line: expect.stringMatching(/19\.000000 .*5\.000000 .*16\.000000.*8\.000000/),
+  });
+  expect(coverOf(await reserveWith(0))).toMatchObject({ is_short: false });
+  expect(coverOf([])).toBeUndefined();
 });
