@@ -144,7 +144,7 @@ const CASES: Readonly<
   },
   ride_market: (url, reading) => {
     const { log } = rideChain({
-      seed: 52,
+      seed: 59,
       blocks: 30,
       transactions_per_block: 8,
       reorg_probability: 0.2,

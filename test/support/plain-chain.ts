@@ -1,6 +1,5 @@
 /** The chain of records, computed naively; it shares no code with `schemas/hash-chain.ts`. */
 import { createHash } from 'node:crypto';
-import { serialize } from 'node:v8';
 
 const stored = new WeakMap<object, Buffer>();
 
@@ -14,8 +13,14 @@ export function storedAs<Event extends object>(event: Event, value: Buffer | nul
 export function plainHash(event: object): Buffer {
   const known = stored.get(event);
   if (known !== undefined) return known;
-  storedAs(event, serialize(event));
+  storedAs(event, Buffer.from(textOf(event)));
   return plainHash(event);
+}
+
+function textOf(event: object): string {
+  return JSON.stringify(event, (_name, value: unknown) =>
+    typeof value === 'bigint' ? String(value) : value,
+  );
 }
 
 /** The hash of the last of these records, which all count. */

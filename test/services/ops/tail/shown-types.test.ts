@@ -32,7 +32,8 @@ function shownJson(schema: avro.Schema, body: Buffer): string {
 function isTronAddress(path: string, name: string): boolean {
   return path.startsWith('tron.transfers')
     ? ['address', 'from', 'to', 'contract'].includes(name)
-    : ['deposit_address', 'usdt_contract'].includes(name);
+    : name === 'usdt_contract' ||
+        (name === 'deposit_address' && !path.startsWith('deposit.addresses'));
 }
 
 function base58(hex: string): string {
