@@ -99,19 +99,24 @@ export class Minter {
   }
 
   #isDue(): boolean {
-    const { authority, books, prover } = this.#options;
+    const { books, prover } = this.#options;
     return (
       this.#whyHalted !== this.#halted ||
       this.#conclusions(1).length > 0 ||
-      authority.due.length > 0 ||
+      this.#authorityDue.length > 0 ||
       prover.holds(1).length > 0 ||
       (this.#mayIntend() && dueMints(books.ledger, this.#intending(1)).length > 0)
     );
   }
 
+  /** The brokers take no record from the future: the clock has to be right. */
+  get #authorityDue(): readonly TreasuryEvent[] {
+    return this.clock === undefined ? this.#options.authority.due : [];
+  }
+
   #events(): readonly TreasuryEvent[] {
-    const { authority, books, prover, signer } = this.#options;
-    if (authority.due.length > 0) return authority.due;
+    const { books, prover, signer } = this.#options;
+    if (this.#authorityDue.length > 0) return this.#authorityDue;
     const conclusions = this.#conclusions(CONCLUSIONS_OF_A_BATCH);
     if (conclusions.length > 0) return conclusions;
     const holds = prover.holds(CONCLUSIONS_OF_A_BATCH);
