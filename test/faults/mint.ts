@@ -1,8 +1,9 @@
 /**
  * The fault run of minting: USDT arrives on the devnet's TRON, two treasuries decide and mint, and
  * are killed and frozen at random moments. The node lies, lags, cuts connections and reorganises,
- * and a person uses nonces of the same key. At the end all logs are audited from offset 0, and the
- * balances at the node are compared with the payments.
+ * and a person uses nonces of the same key. Somebody writes forged records to the ledger, which
+ * mint nothing, and of which the audit has to find each. At the end all logs are audited from
+ * offset 0, and the balances at the node are compared with the payments.
  */
 import { toHex } from '../../schemas/address.ts';
 import {
@@ -11,14 +12,20 @@ import {
   type DepositAddressEvent,
 } from '../../schemas/deposit.addresses/events.ts';
 import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
-import { DEPOSIT_ADDRESSES } from '../../schemas/topics.ts';
+import { DEPOSIT_ADDRESSES, TREASURY_LEDGER } from '../../schemas/topics.ts';
+import type { TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import { transferPartition } from '../../schemas/tron-partition.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import { AUDITED_TOPICS, auditLogs, type AuditResult } from '../../services/ops/audit/audit.ts';
 import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
+import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
+import { toEntries } from '../../services/treasury/ledger/ledger-writer.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import { accountAt, depositKey, USDT_CONTRACT, XPUB } from '../support/deposit-log.ts';
+import { confirmedEvent } from '../support/deposit-events.ts';
+import { BY, mallory, operatorsSet } from '../support/operators.ts';
 import { never, silentLog, testKafka } from '../support/kafka.ts';
 import { Random } from '../support/random.ts';
 import { startStack, type Stack } from '../support/stack.ts';
@@ -90,6 +97,8 @@ class MintRun {
   readonly failures: Record<string, number> = {};
   readonly recoveries: number[] = [];
   readonly paid = new Map<number, bigint[]>();
+  /** offsets of forged records in the ledger */
+  readonly planted: bigint[] = [];
   reorganisations = 0;
   #made = 0;
   readonly #options: MintRunOptions;
@@ -133,11 +142,12 @@ class MintRun {
   }
 
   /** Payments, faults, blows, in turns; after each blow something more has to be credited. */
-  async rounds(): Promise<void> {
+  async rounds(codec: Codec): Promise<void> {
     const { deposits, kills } = this.#options;
     for (let kill = 1; kill <= kills; kill++) {
       const due = Math.floor((deposits * kill) / kills) - this.#made;
       await this.#pay(due);
+      await this.#forge(codec, kill === kills);
       await this.#fail();
       if (kill % 3 === 0) await this.#reorganise();
       await this.#moment();
@@ -201,6 +211,61 @@ class MintRun {
     });
     if (count > 0) await this.#admin('/tron/block', { transfers });
     this.#made += count;
+  }
+
+  /** Decisions that nobody signed, and at last a deposit that nobody paid. */
+  async #forge(codec: Codec, isLast: boolean): Promise<void> {
+    const by = { ...BY, decided_at: Date.now() };
+    const to = this.#random.bytes(20);
+    const forged: readonly TreasuryEvent[] = [
+      { ...operatorsSet(mallory), version: 2 },
+      { type: 'AuthoritySet', ...by, version: 2, authority: to },
+      {
+        type: 'MintAcknowledged',
+        ...by,
+        tx_hash: this.#random.bytes(32),
+        to,
+        amount: 5n,
+        block_height: 1,
+      },
+      { type: 'SurplusBooked', ...by, amount: USD },
+    ];
+    const writer = new KafkaWriter(testKafka(this.stack.addresses), {
+      log: silentLog(),
+      signal: never,
+    });
+    for (const event of isLast ? [...forged, this.#unpaid()] : forged)
+      this.planted.push(await this.#plant(writer, codec, event));
+    await writer.close();
+  }
+
+  /** A deposit to an address of nobody, small enough for the fees in custody to cover it. */
+  #unpaid(): TreasuryEvent {
+    const deposit_address = this.#random.bytes(20);
+    const terms = { gross: 3n * USD, fee: 2n * USD, credit: USD };
+    const transfer_partition = transferPartition(deposit_address);
+    const tx_id = this.#random.bytes(32);
+    return confirmedEvent({
+      tx_id,
+      deposit_address,
+      transfer_partition,
+      ...terms,
+      decided_at: Date.now(),
+    });
+  }
+
+  /** For the offset that it gets: again until no treasury was faster. */
+  async #plant(writer: KafkaWriter, codec: Codec, event: TreasuryEvent): Promise<bigint> {
+    for (;;) {
+      const { high } = await readLogEnds(testKafka(this.stack.addresses), TREASURY_LEDGER.name, 0);
+      const entries = toEntries(
+        codec,
+        [{ ...event, sequence: Number(high) }],
+        undefined,
+        'mallory',
+      );
+      if ((await writer.append(TREASURY_LEDGER.name, 0, entries)) === high) return high;
+    }
   }
 
   async #fail(): Promise<void> {
@@ -291,7 +356,7 @@ export async function mintFaultRun(options: MintRunOptions, given: Given): Promi
     const codec = await openCodec(stack.addresses.registry_url, AUDITED_TOPICS);
     const { processes } = run;
     await processes.whileAllRun(run.start(codec));
-    await processes.whileAllRun(run.rounds());
+    await processes.whileAllRun(run.rounds(codec));
     await processes.whileAllRun(run.rest());
     const audited = await auditLogs({
       kafka,
@@ -303,7 +368,13 @@ export async function mintFaultRun(options: MintRunOptions, given: Given): Promi
     const { findings, mints, deposits, without_effect, sums } = audited;
     // requested, credited and dead, and each that is requested is one of the two
     const told = await figureOf(processes.at('treasury'), 'treasury_mints_total');
-    const expected = deposits === options.deposits && mints === options.deposits;
+    const expected = deposits === options.deposits + 1 && mints === options.deposits;
+    const found = new Set(
+      findings.violations.flatMap(({ topic, offset }) =>
+        topic === TREASURY_LEDGER.name ? [offset] : [],
+      ),
+    );
+    const planted = new Set(run.planted);
     return {
       struck: run.struck,
       audited,
@@ -315,10 +386,15 @@ export async function mintFaultRun(options: MintRunOptions, given: Given): Promi
         recoveryLine(run.recoveries),
       ],
       violations: [
-        ...findings.violations.map(
-          ({ invariant, topic, partition, offset, what }) =>
-            `${invariant} at ${topic}/${partition}@${offset}: ${what}`,
-        ),
+        ...run.planted
+          .filter((offset) => !found.has(offset))
+          .map((offset) => `the audit does not find the forged record at offset ${offset}`),
+        ...findings.violations
+          .filter(({ topic, offset }) => topic !== TREASURY_LEDGER.name || !planted.has(offset))
+          .map(
+            ({ invariant, topic, partition, offset, what }) =>
+              `${invariant} at ${topic}/${partition}@${offset}: ${what}`,
+          ),
         ...unlike,
         ...(expected
           ? []
