@@ -169,7 +169,10 @@ class LedgerAudit {
   }
 }
 
-/** A deposit address that is nobody's yet pays as any other does. */
+/**
+ * The holds that a deposit may have. An internal transfer is held as one only if its sender, a
+ * deposit address, was in the log before it.
+ */
 function holdsOf(
   policy: PolicySet,
   credit: bigint,

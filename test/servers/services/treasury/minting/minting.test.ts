@@ -33,6 +33,15 @@ async function authorityNamed(world: MintWorld): Promise<void> {
     .toBe(true);
 }
 
+/** A Mint of the authority that the ledger does not request. */
+async function mintUnrequested(world: MintWorld, amount: bigint): Promise<void> {
+  const call = {
+    function_call_type: 'Mint',
+    arguments: { to: toHex(accountAt(5)), amount, reference: null },
+  } as const;
+  await world.devnet.send(world.authority, call);
+}
+
 async function credited(world: MintWorld, working: Working, count: number): Promise<void> {
   await world.mineUntil(
     async () => (await working.counted('treasury_mints_total', 'MintCredited')) === count,
@@ -192,11 +201,7 @@ test('two treasuries at once mint each deposit once', async () => {
 test('an unrequested Mint by the authority halts minting, and deposits are still confirmed', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(2);
-  const call = {
-    function_call_type: 'Mint',
-    arguments: { to: toHex(accountAt(5)), amount: 1n, reference: null },
-  } as const;
-  await world.devnet.send(world.authority, call);
+  await mintUnrequested(world, 1n);
   const working = world.start();
   await working.ready();
   for (let blocks = 0; blocks < 4; blocks++) await world.mine();
@@ -333,11 +338,7 @@ test('a MintDead without a displacing final block is not believed: the deposit i
 test('an acknowledged Mint ends the halt without a restart, and minting goes on', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
-  const call = {
-    function_call_type: 'Mint',
-    arguments: { to: toHex(accountAt(5)), amount: 7n, reference: null },
-  } as const;
-  await world.devnet.send(world.authority, call);
+  await mintUnrequested(world, 7n);
   const working = world.start({}, GOVERNED);
   for (let blocks = 0; blocks < 4; blocks++) await world.mine();
   await expect.poll(() => working.treasury.problem?.message).toMatch(/^minting halted: /);
@@ -358,11 +359,7 @@ test('an acknowledged Mint ends the halt without a restart, and minting goes on'
 test('a chain that has minted before goes on from the pinned baseline', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
-  const call = {
-    function_call_type: 'Mint',
-    arguments: { to: toHex(accountAt(5)), amount: 7n, reference: null },
-  } as const;
-  await world.devnet.send(world.authority, call);
+  await mintUnrequested(world, 7n);
   for (let blocks = 0; blocks < 4; blocks++) await world.mine();
   const { hash } = (await world.node.block(1)) ?? { hash: Buffer.alloc(32) };
   await world.tell(operatorsSet(alice));
