@@ -3,6 +3,7 @@
  * in the ledger that it was made for, so that a signature is valid for one record only.
  */
 import { hashMessage, recoverAddress } from 'ethers';
+import { LRUCache } from 'lru-cache';
 import { parseAddress } from './address.ts';
 import type {
   DepositApproved,
@@ -44,13 +45,23 @@ export function decisionText(decision: HumanDecision): string {
   return ['CLT treasury', decision.type, ...fields].join('\n');
 }
 
+/** By digest and signature: several folds of one process check the decisions of the same log. */
+const signers = new LRUCache<string, { readonly address: Buffer | undefined }>({ max: 4_096 });
+
 /** The address of the key that signed the decision; undefined without a valid signature. */
 export function signerOf(decision: HumanDecision): Buffer | undefined {
-  const { signature } = decision;
-  if (signature?.length !== SIGNATURE_BYTES) return undefined;
+  if (decision.signature?.length !== SIGNATURE_BYTES) return undefined;
+  const digest = hashMessage(decisionText(decision));
+  const signature = `0x${decision.signature.toString('hex')}`;
+  const key = `${digest} ${signature}`;
+  const signer = signers.get(key) ?? { address: recovered(digest, signature) };
+  signers.set(key, signer);
+  return signer.address;
+}
+
+function recovered(digest: string, signature: string): Buffer | undefined {
   try {
-    const digest = hashMessage(decisionText(decision));
-    return parseAddress(recoverAddress(digest, `0x${signature.toString('hex')}`));
+    return parseAddress(recoverAddress(digest, signature));
   } catch {
     // a signature that is on no point of the curve
     return undefined;

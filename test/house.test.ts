@@ -31,7 +31,7 @@ const READER = [
 ];
 
 const ROOMS: readonly Room[] = [
-  { room: 'schemas', rooms: [], packages: ['ethers'], builtins: [], pure: true },
+  { room: 'schemas', rooms: [], packages: ['ethers', 'lru-cache'], builtins: [], pure: true },
   {
     room: 'projections',
     rooms: ['schemas'],

@@ -7,6 +7,8 @@
  * use the key, and rotate it; somebody else may write to the log; a node may lie.
  *
  * A process knows the log and the final blocks as far as it has read them. The real ledger decides.
+ * States in which the two processes have changed places are one state, so that the number of a
+ * process may change from step to step.
  */
 import { FAILED, isOfSecond, LedgerViews, type View } from './ledger-views.ts';
 import type { Model } from './search.ts';
@@ -376,9 +378,9 @@ function withOne(pool: readonly string[], transaction: string): string[] {
 }
 
 function written({ log, final, pending, pool, flying, human, forged, processes }: State): string {
-  const [one, other] = processes.map(
-    ({ read, seen, plan, lie }) => `${read}/${seen}/${plan}/${lie}`,
-  );
+  const [one, other] = processes
+    .map(({ read, seen, plan, lie }) => `${read}/${seen}/${plan}/${lie}`)
+    .toSorted();
   return [
     log.join(','),
     final.join(','),
