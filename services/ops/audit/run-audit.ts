@@ -1,6 +1,6 @@
 /**
  * I12: each reserve run again, at its ledger offset and its final block; custody is the run's own
- * reading. I13: no mint is requested while the newest run forbids it.
+ * reading. I13: no mint is requested while the newest run in the log forbids it.
  */
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import {
@@ -14,7 +14,7 @@ import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts'
 import { NO_RECORDS } from '../../../schemas/hash-chain.ts';
 import { RESERVE_RUNS, TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
-import { mintingForbidden, NewestRun } from '../../treasury/reconciliation/newest-run.ts';
+import { NewestRun, runForbids } from '../../treasury/reconciliation/newest-run.ts';
 import type { Findings, LogPosition } from './findings.ts';
 import type { Intent } from './ledger-audit.ts';
 import { SummedLedger, type Told } from './summed-ledger.ts';
@@ -99,7 +99,7 @@ export class RunAudit {
   #gate(run: ReserveReconciled): void {
     const last = this.#closings.at(-1);
     const isClosed = last?.to_offset === Infinity;
-    const isForbidden = mintingForbidden({ run, is_read: true }, 0, 0) !== undefined;
+    const isForbidden = runForbids(run) !== undefined;
     if (isClosed && isForbidden) last.later.push(run);
     else if (isClosed) last.to_offset = run.ledger_offset;
     else if (isForbidden) this.#closings.push({ run, to_offset: Infinity, later: [] });

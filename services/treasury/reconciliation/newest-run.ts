@@ -1,4 +1,7 @@
-/** The newest run of any process in `reserve.runs`, as read so far; whether it allows minting. */
+/**
+ * The newest run of any process in `reserve.runs`, as read so far, and the newest of this process;
+ * whether they allow minting.
+ */
 import {
   reconciliationJson,
   RUN_STATUSES,
@@ -12,6 +15,8 @@ import { Fault } from '../../runtime/process/errors.ts';
 
 export class NewestRun {
   #run: ReserveReconciled | undefined;
+  #own: ReserveReconciled | undefined;
+  #changed = new AbortController();
   #end = 0n;
   #head = NO_RECORDS;
   #isRead = false;
@@ -19,6 +24,20 @@ export class NewestRun {
   /** Undefined: there is none, as read so far. */
   get run(): ReserveReconciled | undefined {
     return this.#run;
+  }
+
+  /** As this process measured it, whatever the log says; undefined: it has made none. */
+  get own(): ReserveReconciled | undefined {
+    return this.#own;
+  }
+
+  made(own: ReserveReconciled): void {
+    this.#own = own;
+  }
+
+  /** Aborted when another run becomes the newest in the log. */
+  get changed(): AbortSignal {
+    return this.#changed.signal;
   }
 
   /** The offset after the last record folded. */
@@ -49,7 +68,10 @@ export class NewestRun {
       if (offset < this.#end) continue;
       this.#head = linked(this.#head, event, offset, hash);
       this.#end = offset + 1n;
-      if (this.#run === undefined || !isBehind(event, this.#run)) this.#run = event;
+      if (this.#run !== undefined && isBehind(event, this.#run)) continue;
+      this.#run = event;
+      this.#changed.abort();
+      this.#changed = new AbortController();
     }
   }
 }
@@ -60,27 +82,33 @@ function isBehind(run: ReserveReconciled, known: ReserveReconciled): boolean {
 
 const PASSES: ReadonlySet<string> = new Set(['ok', 'over_backed_drift']);
 
-/** The newest run as far as it is known. */
-type Known = Pick<NewestRun, 'run' | 'is_read'>;
+/** The newest runs as far as they are known. */
+type Known = Pick<NewestRun, 'run' | 'own' | 'is_read'>;
 
 /**
- * Why nothing may be minted at this moment (Unix milliseconds), and what to do: the newest run is a
- * mismatch, does not cover the deposits, or was begun more than `ageMax` milliseconds ago (0: no
- * limit). Undefined when minting is allowed.
+ * Why nothing may be minted at this moment (Unix milliseconds), and what to do: the newest run of
+ * any process or of this one forbids it, or this process has made none that began at most `ageMax`
+ * milliseconds ago (0: no limit). Undefined when minting is allowed.
  */
 export function mintingForbidden(
-  { run, is_read: isRead }: Known,
+  { run, own, is_read: isRead }: Known,
   ageMax: number,
   now: number,
 ): string | undefined {
   if (!isRead) return 'the reconciliations are not read yet: it goes on by itself';
-  if (run !== undefined && !PASSES.has(run.status)) return mismatched(run);
-  if (run !== undefined && run.uncovered > 0n) return uncovered(run);
-  if (ageMax === 0) return undefined;
-  if (run === undefined)
-    return 'there was no reconciliation yet: it goes on after the first, or `ops reserve run` makes one';
-  const age = now - measuredAt(run);
-  return Math.abs(age) <= ageMax ? undefined : outOfDate(run, age);
+  const why = runForbids(run) ?? runForbids(own);
+  if (why !== undefined || ageMax === 0) return why;
+  if (own === undefined)
+    return 'this treasury has made no reconciliation since its start: it goes on after the first; if there is none, the log of the treasury says why';
+  const age = now - measuredAt(own);
+  return Math.abs(age) <= ageMax ? undefined : outOfDate(own, age);
+}
+
+/** Why nothing may be minted after this run, of whatever age: a mismatch, or too little custody. */
+export function runForbids(run: ReserveReconciled | undefined): string | undefined {
+  if (run === undefined) return undefined;
+  if (!PASSES.has(run.status)) return mismatched(run);
+  return run.uncovered > 0n ? uncovered(run) : undefined;
 }
 
 function mismatched({ run_id: id, run_at: at }: ReserveReconciled): string {
@@ -102,7 +130,7 @@ function outOfDate(run: ReserveReconciled, age: number): string {
     age > 0
       ? `${Math.round(age / 1_000)} s old`
       : `${Math.round(-age / 1_000)} s ahead of this clock`;
-  return `the newest reconciliation, of ${timeOf(at)}, is ${how}. What to do: look why there is no newer one (the treasury's log says it), or set the clock right`;
+  return `the newest reconciliation of this treasury, of ${timeOf(at)}, is ${how}. What to do: look why there is no newer one (the treasury's log says it), or set the clock right`;
 }
 
 function timeOf(ms: number): string {
@@ -112,7 +140,7 @@ function timeOf(ms: number): string {
 const HEADERS = { 'cache-control': 'public, max-age=1' };
 
 /** `GET /public/reconciliation`. */
-export function reconciliationRoute(newest: Known): Route {
+export function reconciliationRoute(newest: Pick<NewestRun, 'run' | 'is_read'>): Route {
   let made: { readonly of: ReserveReconciled | undefined; readonly body: string } | undefined;
   return {
     method: 'get',

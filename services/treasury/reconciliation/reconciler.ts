@@ -15,6 +15,7 @@ import { Arrivals } from './arrivals.ts';
 import type { ReserveMetrics } from './metrics.ts';
 import type { ReserveLogs } from './logs.ts';
 import { measure, type Measured, type MeasureOptions, type Progress } from './measure.ts';
+import { runForbids } from './newest-run.ts';
 import { assertPinned } from './pinned-custody.ts';
 import { Readings } from './readings.ts';
 
@@ -32,7 +33,7 @@ export interface ReconcilerOptions extends Omit<
   readonly log: Logger;
   readonly metrics: ReserveMetrics;
   readonly signal: AbortSignal;
-  /** from the newest run of any process to the next */
+  /** from a run of this process to the next */
   readonly every_ms: number;
   /** before the second measurement: by then all machines of the provider agree */
   readonly confirm_ms: number;
@@ -49,6 +50,8 @@ export class Reconciler {
   readonly #options: ReconcilerOptions;
   readonly #measuring: MeasureOptions;
   #failures = 0;
+  /** the newest run in the log when this process measured last */
+  #answered: ReserveReconciled | undefined;
   #isSlow = false;
 
   constructor(options: ReconcilerOptions) {
@@ -64,7 +67,7 @@ export class Reconciler {
     };
   }
 
-  /** Makes a run whenever the newest is `every_ms` old, and retries it, until the abort. */
+  /** Makes a run at once and whenever one is due, and retries it, until the abort. */
   async run(): Promise<void> {
     const { logs, signal, pause = untilAborted } = this.#options;
     try {
@@ -73,8 +76,9 @@ export class Reconciler {
       await logs.catchUp('ledger');
       logs.newest.read();
       while (!signal.aborted) {
+        const { changed } = logs.newest;
         const wait = this.#wait();
-        if (wait > 0) await pause(wait, signal);
+        if (wait > 0) await pause(wait, AbortSignal.any([signal, changed]));
         else await this.#try();
       }
     } catch (error) {
@@ -87,6 +91,7 @@ export class Reconciler {
     const { logs } = this.#options;
     await logs.catchUp('ledger');
     assertPinned(logs.ledger.governance.custody, this.#options);
+    this.#answered = logs.newest.run;
     const measured = await this.#measured();
     const { position, final, ledger_offset, ledger_head, begun_at, oldest_reading_at } = measured;
     const run: ReserveReconciled = {
@@ -102,16 +107,28 @@ export class Reconciler {
       oldest_reading_at,
       status: statusOf(position, this.#options.tolerance),
     };
+    // when it closes the gate, also while the log takes no records
+    logs.newest.made(run);
     await this.#append(run);
     this.#report(run);
     return run;
   }
 
-  /** A clock that was set back delays the next run by at most `every_ms`. */
+  /**
+   * Until the newest run of this process is `every_ms` old; none, or a failure, is made up for at
+   * once. A clock that was set back delays the next run by at most `every_ms`.
+   */
   #wait(): number {
     const { logs, every_ms: every, now } = this.#options;
-    const { run } = logs.newest;
-    return run === undefined ? 0 : Math.min(every, run.run_at + every - now());
+    const { own } = logs.newest;
+    if (own === undefined || this.#failures > 0 || this.#isContradicted) return 0;
+    return Math.min(every, own.run_at + every - now());
+  }
+
+  /** Another process allows minting by now, and this one has not looked since. */
+  get #isContradicted(): boolean {
+    const { own, run } = this.#options.logs.newest;
+    return run !== this.#answered && runForbids(own) !== undefined && runForbids(run) === undefined;
   }
 
   async #try(): Promise<void> {
@@ -137,10 +154,10 @@ export class Reconciler {
     const first = await measure(this.#measuring);
     const status = statusOf(first.position, tolerance);
     const { custody_reported, uncovered } = first.position;
-    const { run } = logs.newest;
+    const { own } = logs.newest;
     const isNews =
-      (status !== 'ok' && status !== run?.status) ||
-      (uncovered > 0n && (run?.uncovered ?? 0n) === 0n);
+      (status !== 'ok' && status !== own?.status) ||
+      (uncovered > 0n && (own?.uncovered ?? 0n) === 0n);
     if (!isNews || !isSupplyExplained(first.position)) return first;
     log.warn(
       { status, custody_reported, uncovered },

@@ -4,6 +4,10 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEVELOPMENT_CUSTODY } from '../../../../schemas/development.ts';
+import { isReserveEvent, type ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
+import { RESERVE_RUNS } from '../../../../schemas/topics.ts';
+import { openCodec } from '../../../../services/runtime/kafka/codec.ts';
+import { appendAll, readAll, testKafka } from '../../../support/kafka.ts';
 import { until } from '../../../support/until.ts';
 import { startWholeSystem, type WholeSystem } from './whole-system.ts';
 
@@ -12,7 +16,7 @@ const PATIENCE_MS = 240_000;
 const SHOWN_MS = 60_000;
 
 const USD = 1_000_000n;
-const [ALICE, BOB, CAROL] = [1, 2, 3];
+const [ALICE, BOB, CAROL, DAVE] = [1, 2, 3, 4];
 const OUTSIDE = 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb';
 
 let system: WholeSystem;
@@ -44,6 +48,21 @@ async function gate(isClosed: boolean): Promise<void> {
     `the gate to be ${isClosed ? 'closed' : 'open'}`,
     PATIENCE_MS,
   );
+}
+
+/** Appends a copy of the newest run that says `ok`, and that true runs are behind for ever. */
+async function forgeRun(): Promise<void> {
+  const { addresses } = system.stack;
+  const kafka = testKafka(addresses);
+  const codec = await openCodec(addresses.registry_url, [RESERVE_RUNS]);
+  const run = codec.decode((await readAll(kafka, RESERVE_RUNS.name)).at(-1)?.value ?? null);
+  if (!isReserveEvent(run)) throw new Error('there is no run to copy');
+  const block_height = run.block_height + 1_000_000;
+  const said = { run_id: 'forged', status: 'ok', uncovered: 0n, block_height };
+  const forged: ReserveReconciled = { ...run, ...said };
+  const value = codec.encode(forged);
+  const entry = { key: 'forged', value, headers: {}, timestamp: Date.now() };
+  await appendAll(kafka, RESERVE_RUNS.name, [entry]);
 }
 
 test(
@@ -92,5 +111,24 @@ test(
     await system.pay(DEVELOPMENT_CUSTODY, 5n * USD);
     await system.reaches(CAROL, third, 'credited');
     await gate(false);
+  },
+);
+
+test(
+  'a forged run that is ok is published, and does not open the gate',
+  { timeout: 2 * PATIENCE_MS },
+  async () => {
+    const [taken, left] = [10n * USD, 14_000_000];
+    await system.pay(OUTSIDE, taken, DEVELOPMENT_CUSTODY);
+    await isPublished({ status: 'mismatch', custody_reported: left });
+    await gate(true);
+    await forgeRun();
+    await isPublished({ status: 'ok', custody_reported: left });
+    const paid = await system.pay(await system.open(DAVE), 10n * USD);
+    const { id } = await system.reaches(DAVE, paid, 'confirmed');
+    const runs = await system.ownRuns();
+    await until(async () => (await system.ownRuns()) >= runs + 2, 'two more runs', PATIENCE_MS);
+    await gate(true);
+    expect((await system.story(DAVE, id)).events).toEqual(['TransferObserved', 'DepositConfirmed']);
   },
 );

@@ -95,6 +95,11 @@ export class WholeSystem {
     return (await figureOf(this.#processes.at('treasury'), 'reserve_minting_closed')) > 0;
   }
 
+  /** Reserve runs that the treasury made. */
+  ownRuns(): Promise<number> {
+    return figureOf(this.#processes.at('treasury'), 'reserve_runs_total');
+  }
+
   lastLines(): string {
     return this.#processes.lastLines();
   }

@@ -29,7 +29,7 @@ import type { ReserveReconciled } from '../../../../schemas/reserve.runs/events.
 import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
 import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
-import { mintingForbidden } from '../../../../services/treasury/reconciliation/newest-run.ts';
+import { runForbids } from '../../../../services/treasury/reconciliation/newest-run.ts';
 import {
   ChainByHand,
   named,
@@ -266,7 +266,7 @@ class RandomTreasury {
 
   get #isOpen(): boolean {
     const run = this.#runs.at(-1);
-    return mintingForbidden({ run, is_read: true }, 0, 0) === undefined;
+    return runForbids(run) === undefined;
   }
 
   /** A run, by a clock of its own; now and then money is missing, or there is too much. */

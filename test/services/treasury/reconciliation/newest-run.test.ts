@@ -81,18 +81,40 @@ test.each([
   ],
   ['that does not match, where no age matters', runOf('mismatch', 10 ** 12), 0, /does not match/],
   ['that says what nobody knows', runOf('fine', 0), 0, /does not match/],
-  ['that there never was', undefined, 1_000, /no reconciliation yet/],
+  ['that there never was', undefined, 1_000, /has made no reconciliation since its start/],
   ['that there never was, where no age matters', undefined, 0, undefined],
 ])('a newest run %s', (_what, run, ageMax, why) => {
-  const said = mintingForbidden({ run, is_read: true }, ageMax, BEGIN);
+  const said = mintingForbidden({ run, own: run, is_read: true }, ageMax, BEGIN);
   if (why === undefined) expect(said).toBe(undefined);
   else expect(said).toMatch(why);
 });
 
 test('minting is closed until the newest run is known', () => {
-  const said = mintingForbidden({ run: undefined, is_read: false }, 0, BEGIN);
+  const said = mintingForbidden({ run: undefined, own: undefined, is_read: false }, 0, BEGIN);
   expect(said).toMatch('not read yet');
 });
+
+const MISMATCH = runOf('mismatch', 100);
+const SHORT = { ...runOf('ok', 100), uncovered: 1n };
+
+test.each([
+  ['ok after an own mismatch', runOf('ok', 0), MISMATCH, 1_000, /does not match/],
+  ['ok after an own mismatch, of any age', runOf('ok', 0), MISMATCH, 0, /does not match/],
+  ['ok after an own one with too little custody', runOf('ok', 0), SHORT, 1_000, /does not cover/],
+  ['ok, without an own one', runOf('ok', 0), undefined, 1_000, /has made no reconciliation/],
+  ['ok, after an own one that is too old', runOf('ok', 0), runOf('ok', 1_001), 1_000, /1 s old/],
+  ['ok, without an own one where no age matters', runOf('ok', 0), undefined, 0, undefined],
+  ['a mismatch after an own one that is ok', MISMATCH, runOf('ok', 0), 1_000, /does not match/],
+  ['without cover after an own one that is ok', SHORT, runOf('ok', 0), 1_000, /does not cover/],
+  ['old after an own one that is ok', runOf('ok', 10 ** 9), runOf('ok', 0), 1_000, undefined],
+])(
+  'a newest run of another process closes minting and never opens it: %s',
+  (_what, run, own, ageMax, why) => {
+    const said = mintingForbidden({ run, own, is_read: true }, ageMax, BEGIN);
+    if (why === undefined) expect(said).toBe(undefined);
+    else expect(said).toMatch(why);
+  },
+);
 
 function folded(runs: readonly ReserveReconciled[]): NewestRun {
   const newest = new NewestRun();

@@ -3,7 +3,10 @@ import { isReserveEvent, type ReserveReconciled } from '../../../../schemas/rese
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { LOG_NAMES } from '../../../../services/treasury/reconciliation/logs.ts';
-import { NewestRun } from '../../../../services/treasury/reconciliation/newest-run.ts';
+import {
+  mintingForbidden,
+  NewestRun,
+} from '../../../../services/treasury/reconciliation/newest-run.ts';
 import { Reconciler } from '../../../../services/treasury/reconciliation/reconciler.ts';
 import { named } from '../../../support/chain-by-hand.ts';
 import { BEGIN } from '../../../support/deposit-log.ts';
@@ -21,6 +24,8 @@ class Reconciling {
   readonly lines: string[] = [];
   /** how long the provider takes for one */
   balance_ms = 0;
+  /** the log takes no records */
+  unwritable = false;
   readonly newest = new NewestRun();
   readonly reconciler: Reconciler;
   readonly #stop = new AbortController();
@@ -35,6 +40,7 @@ class Reconciling {
       logs: { ...options.logs, newest, names: LOG_NAMES },
       codec: {
         encode: (event) => {
+          if (this.unwritable) throw new Fault('unwritable', 'no broker', { retry: true });
           if (isReserveEvent(event)) this.append(event);
           return Buffer.alloc(0);
         },
@@ -62,6 +68,10 @@ class Reconciling {
 
   get now(): number {
     return BEGIN + Math.round(performance.now() - this.#begun);
+  }
+
+  get isOpen(): boolean {
+    return mintingForbidden(this.newest, 3_600_000, this.now) === undefined;
   }
 
   /** As anybody may, in the log. */
@@ -159,14 +169,55 @@ test('the first run is immediate, later ones on schedule, each with its own id a
     expect(time - (times[at] ?? 0)).toBeGreaterThanOrEqual(EVERY_MS);
 });
 
-test('a run of another process counts for the schedule', async () => {
-  const others = new Reconciling(3_600_000);
-  const run = await others.reconciler.once();
+test('a process makes a run right after its start, whatever another one has just found', async () => {
+  const before = new Reconciling(3_600_000);
+  const run = await before.reconciler.once();
   const reconciling = new Reconciling(3_600_000);
   reconciling.append({ ...run, run_at: reconciling.now });
+  expect(reconciling.isOpen).toBe(false);
   reconciling.start();
-  await expect.poll(() => reconciling.newest.is_read).toBe(true);
-  expect([reconciling.simulated.asked, reconciling.runs.length]).toEqual([0, 1]);
+  await expect.poll(() => reconciling.runs.length, { interval: 5 }).toBe(2);
+  expect(reconciling.isOpen).toBe(true);
+});
+
+test('a forged run opens no gate: it is measured again at once, once for each, and own runs decide', async () => {
+  const reconciling = new Reconciling(3_600_000);
+  const { simulated, newest, runs } = reconciling;
+  simulated.pay(OUTSIDE, 5n * USD, { from: ALICE });
+  reconciling.start();
+  await expect.poll(() => runs.length, { interval: 5 }).toBe(1);
+  const forge = (status: string): void => {
+    const [own] = runs;
+    if (own !== undefined) reconciling.append({ ...own, run_id: 'forged', status, uncovered: 0n });
+  };
+  for (const made of [3, 5]) {
+    forge('ok');
+    expect([newest.run?.status, reconciling.isOpen]).toEqual(['ok', false]);
+    await expect.poll(() => runs.length, { interval: 5 }).toBe(made);
+    expect([runs.at(-1)?.status, reconciling.isOpen]).toEqual(['mismatch', false]);
+  }
+  simulated.pay(ALICE, 5n * USD, { from: OUTSIDE });
+  forge('ok');
+  await expect.poll(() => runs.length, { interval: 5 }).toBe(7);
+  expect([runs.at(-1)?.status, reconciling.isOpen]).toEqual(['ok', true]);
+  forge('mismatch');
+  expect(reconciling.isOpen).toBe(false);
+  await reconciling.reconciler.once();
+  expect(reconciling.isOpen).toBe(true);
+  // no further run than these
+  expect(runs.map(({ run_id: id }) => Number(id === 'forged'))).toEqual([
+    0, 1, 0, 1, 0, 1, 0, 1, 0,
+  ]);
+});
+
+test('a mismatch closes the gate before it is in the log', async () => {
+  const reconciling = new Reconciling();
+  await reconciling.reconciler.once();
+  expect(reconciling.isOpen).toBe(true);
+  reconciling.simulated.pay(OUTSIDE, 5n * USD, { from: ALICE });
+  reconciling.unwritable = true;
+  await expect(reconciling.reconciler.once()).rejects.toThrow('no broker');
+  expect([reconciling.runs.length, reconciling.isOpen]).toEqual([1, false]);
 });
 
 test('a failed run is retried before the next one is due', async () => {
