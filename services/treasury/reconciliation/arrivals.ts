@@ -6,6 +6,7 @@
 import { bytesKey } from '../../../schemas/address.ts';
 import { transfersIn } from '../../../schemas/trongrid.ts';
 import type { Holder, Receipts } from '../../../projections/reserve/position.ts';
+import { nextPage, type ListRequest } from '../../runtime/trongrid/trongrid.ts';
 import type { BalanceProvider, Readings } from './readings.ts';
 
 /** Block time before the newest known transfer that is listed again, for rows listed late. */
@@ -87,10 +88,10 @@ export class Arrivals {
     const seen = new Set(known.map(({ tx_id }) => bytesKey(tx_id)));
     const newest = known.reduce((latest, { block_timestamp: at }) => Math.max(latest, at), 0);
     const from = Math.max(0, since, newest - OVERLAP_MS);
-    let after: { readonly fingerprint: string; readonly block_timestamp: number } | undefined;
-    do {
-      const { rows, fingerprint } = await provider.list({ address, min_timestamp: from, after });
-      for (const { tx_id, contract } of rows) {
+    let next: ListRequest | undefined = { address, min_timestamp: from, after: undefined };
+    while (next !== undefined && left.receipts > 0) {
+      const page = await provider.list(next);
+      for (const { tx_id, contract } of page.rows) {
         const key = bytesKey(tx_id);
         if (seen.has(key) || contract?.equals(usdt_contract) === false || left.receipts === 0)
           continue;
@@ -98,12 +99,8 @@ export class Arrivals {
         left.receipts--;
         await this.#read(tx_id, holder, options);
       }
-      const last = rows.at(-1);
-      after =
-        fingerprint === undefined || last === undefined
-          ? undefined
-          : { fingerprint, block_timestamp: last.block_timestamp };
-    } while (after !== undefined && left.receipts > 0);
+      next = nextPage(next, page);
+    }
   }
 
   async #read(

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import { statusOf, surplusOf } from '../../../../projections/reserve/position.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
+import { PAGE_ROWS } from '../../../../services/runtime/trongrid/trongrid.ts';
 import { named } from '../../../support/chain-by-hand.ts';
 import { depositEvents } from '../../../support/deposit-events.ts';
 import { BEGIN } from '../../../support/deposit-log.ts';
@@ -90,6 +91,14 @@ test('money that arrived, was swept and arrived again before the ledger knew is 
   simulated.pay(BOB, 3n * USD);
   const { position } = await simulated.measure();
   expect([statusOf(position, 0n), position.custody_reported]).toEqual(['ok', 20n * USD]);
+});
+
+test('money that arrived after more transfers than a page lists is no surplus', async () => {
+  const simulated = world();
+  for (let known = 0; known < PAGE_ROWS; known++) simulated.confirm(simulated.pay(ALICE, 3n * USD));
+  simulated.pay(ALICE, 7n * USD);
+  const { position } = await simulated.measure();
+  expect([statusOf(position, 0n), surplusOf(position)]).toEqual(['ok', 0n]);
 });
 
 test('money that was partly swept before the ledger knew of it is no surplus', async () => {

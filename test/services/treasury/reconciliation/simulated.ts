@@ -9,7 +9,7 @@ import { creditOf, NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts'
 import type { ListedRow } from '../../../../schemas/trongrid.ts';
 import type { PolicyLimits, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
-import { BAD_ANSWER } from '../../../../services/runtime/trongrid/trongrid.ts';
+import { BAD_ANSWER, PAGE_ROWS } from '../../../../services/runtime/trongrid/trongrid.ts';
 import { Arrivals } from '../../../../services/treasury/reconciliation/arrivals.ts';
 import {
   measure,
@@ -213,7 +213,9 @@ export class Simulated {
         const rows = (this.#received.get(bytesKey(address)) ?? []).filter(
           ({ at, listed }) => listed && at >= from,
         );
-        return Promise.resolve({ rows: rows.map(rowOf), fingerprint: undefined });
+        // a full page does not say that there are more
+        const page = rows.slice(0, PAGE_ROWS).map(rowOf);
+        return Promise.resolve({ rows: page, fingerprint: undefined });
       },
       receipt: (tx_id) => Promise.resolve(this.#receipt(tx_id)),
     };
