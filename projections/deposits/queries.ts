@@ -140,7 +140,8 @@ export function eventsById(id: string): Query {
 /**
  * The deposits of a status, those of `needs_manual` that wait for a person, or `rejected` ones.
  * Columns: id, clt_address, gross, fee, credit, status, reason, approved, rejected, created_at,
- * cursor. At most `limit` rows, newest first; `below`: a cursor.
+ * approvals (so far, where one is not enough), cursor. At most `limit` rows, newest first;
+ * `below`: a cursor.
  */
 export function byStatus(
   status: string,
@@ -149,7 +150,8 @@ export function byStatus(
   return {
     name: 'deposits_by_status',
     text: `SELECT d.id, d.clt_address, d.gross, d.fee, d.credit, s.status, s.reason,
-                  s.approved, s.rejected, d.created_at, b.seq FROM
+                  s.approved, s.rejected, d.created_at,
+                  coalesce(octet_length(s.approved_by), 0) / 20 AS approvals, b.seq FROM
              (SELECT status, seq, id FROM deposits.by_status
                WHERE status = $1::text AND seq < $3::bigint ORDER BY seq DESC LIMIT $2::bigint) b
              CROSS JOIN LATERAL (SELECT * FROM deposits.deposits d WHERE d.id = b.id OFFSET 0) d
@@ -158,3 +160,10 @@ export function byStatus(
     values: [status, limit, int8(below ?? 1n << 63n)],
   };
 }
+
+/** One row once the ledger has begun: the credit in micro-USDT above which two approve; 0: none. */
+export const TWO_OPERATORS_ABOVE: Query = {
+  name: 'deposits_two_above',
+  text: 'SELECT two_above FROM deposits.ledger WHERE one',
+  values: [],
+};

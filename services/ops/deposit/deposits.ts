@@ -1,5 +1,10 @@
 /** `ops deposit ...`. A decision is an event, hence part of the audit. */
-import { byStatus, depositById, eventsById } from '../../../projections/deposits/queries.ts';
+import {
+  byStatus,
+  depositById,
+  eventsById,
+  TWO_OPERATORS_ABOVE,
+} from '../../../projections/deposits/queries.ts';
 import { approve, recordRefund, reject } from '../../../projections/deposits/domain/approval.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { parseHash } from '../../../schemas/address.ts';
@@ -25,10 +30,16 @@ export async function listDeposits(
     throw new Misuse('--rejected lists rejected deposits, whose status is needs_manual');
   const status = args.rejected === true ? 'rejected' : args.status;
   const limit = count('--limit', args.limit, LIST_MAX);
-  const rows = await withReader(readSettings(POSTGRES_READER, args.stack), (reader) =>
-    reader.rows(byStatus(status, { limit, below: undefined })),
+  const [rows, ledger] = await withReader(
+    readSettings(POSTGRES_READER, args.stack),
+    async (reader) =>
+      [
+        await reader.rows(byStatus(status, { limit, below: undefined })),
+        await reader.rows(TWO_OPERATORS_ABOVE),
+      ] as const,
   );
-  const deposits = rows.map(listed);
+  const above = BigInt(ledger[0]?.[0] ?? 0);
+  const deposits = rows.map((cells) => withApprovals(cells, above));
   print(args.json === true ? jsonOf(deposits) : listText(deposits, status));
   return 0;
 }
@@ -106,7 +117,7 @@ function readId({ id }: IdArguments): string {
 }
 
 /**
- * As JSON, with amounts in micro-USDT: a row of `byStatus`, or the beginning of one of
+ * As JSON, with amounts in micro-USDT: the beginning of a row of `byStatus`, or of one of
  * `depositById` without its deposit address.
  */
 function listed(cells: Cells) {
@@ -162,12 +173,24 @@ function hexOrNull(cell: Cells[number] | undefined): string | null {
   return typeof cell === 'string' ? byteaHex(cell) : null;
 }
 
+/** A row of `byStatus`; `above`: a credit above it needs two operators, 0: none does. */
+function withApprovals(cells: Cells, above: bigint) {
+  const deposit = listed(cells);
+  const waits = deposit.status === 'needs_manual' && !deposit.rejected;
+  const isForTwo = waits && above > 0n && BigInt(deposit.credit_usdt) > above;
+  /** of the two that it waits for; null: it waits for one, or none */
+  return { ...deposit, approvals: isForTwo ? Number(cells[10]) : null };
+}
+
 /** As text, with amounts in USDT. */
-function listText(deposits: readonly ReturnType<typeof listed>[], status: string): string {
+function listText(deposits: readonly ReturnType<typeof withApprovals>[], status: string): string {
   if (deposits.length === 0) return `no deposit is ${status}`;
   const lines = deposits.map((deposit) => {
     const { id, created_at, clt_address, amount_usdt, credit_usdt, reason, rejected } = deposit;
-    const why = [reason, rejected ? 'rejected' : null].filter((word) => word !== null).join(', ');
+    const { approvals } = deposit;
+    const given = approvals === null ? null : `${approvals} of 2 approvals`;
+    const words = [reason, rejected ? 'rejected' : null, given];
+    const why = words.filter((word) => word !== null).join(', ');
     const amounts = `arrived ${sixDecimals(amount_usdt)}, credit ${sixDecimals(credit_usdt)}`;
     return `${id}  ${created_at}  ${clt_address}  ${amounts}${why === '' ? '' : `  (${why})`}`;
   });

@@ -14,6 +14,7 @@ import { toEntries } from '../../../../../services/treasury/ledger/ledger-writer
 import { applyStretch, openTables } from '../../../../projections/deposits/applied.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { depositEvents } from '../../../../support/deposit-events.ts';
+import { alice, bob, operatorsSet, signed } from '../../../../support/operators.ts';
 import { appendAll, freshTopic, silentLog, testKafka } from '../../../../support/kafka.ts';
 import { ops as startedOps, type Ended } from '../../../../services/ops/operator.ts';
 import { MintLedger, USD } from '../../../../support/mint-ledger.ts';
@@ -34,18 +35,18 @@ function ops(...args: string[]): Promise<Ended> {
   return startedOps('deposit', ...args, '--stack', stackFile);
 }
 
-beforeAll(async () => {
+/** Writes a stack file whose read model has folded this ledger. */
+async function writeStack(file: string, { log: events }: MintLedger): Promise<void> {
   const database = await freshDatabase(stack);
   const pool = await openTables(database.writer_url, deposits);
-  await applyStretch(pool, deposits, {
-    partition: 0,
-    from: 0,
-    events: made.log,
-    topic: 'treasury.ledger',
-  });
+  await applyStretch(pool, deposits, { partition: 0, from: 0, events, topic: 'treasury.ledger' });
   await pool.end();
+  writeFileSync(file, JSON.stringify({ ...stack, postgres_reader_url: database.reader_url }));
+}
+
+beforeAll(async () => {
+  await writeStack(stackFile, made);
   await ensureTopics(testKafka(stack), [TREASURY_LEDGER]);
-  writeFileSync(stackFile, JSON.stringify({ ...stack, postgres_reader_url: database.reader_url }));
 });
 
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -70,6 +71,33 @@ test('deposits are listed by status, and one is shown with every event and its o
       { event: 'DepositHeld', topic: 'treasury.ledger', partition: 0, offset: '2' },
     ],
   });
+});
+
+test('a deposit that needs two operators is listed with the number of its approvals', async () => {
+  const ledger = new MintLedger();
+  ledger.setPolicy();
+  ledger.write({ ...operatorsSet(alice, bob), two_above: 2_000n * USD });
+  const [one, two, none] = [1_500n, 3_000n, 4_000n].map((credit) => ledger.deposit(credit * USD));
+  const sequence = ledger.log.length;
+  ledger.write(signed({ ...depositEvents(two ?? '').approved(), sequence }, alice));
+  const file = join(folder, 'two.json');
+  await writeStack(file, ledger);
+  const list = await startedOps('deposit', 'list', '--stack', file);
+  const shown = list.stdout
+    .trim()
+    .split('\n')
+    .map((line) => [line.split(' ')[0], line.split('  ').at(-1)]);
+  expect(shown).toEqual([
+    [none, '(over_single_cap, 0 of 2 approvals)'],
+    [two, '(over_single_cap, 1 of 2 approvals)'],
+    [one, '(over_single_cap)'],
+  ]);
+  const json = await startedOps('deposit', 'list', '--json', '--stack', file);
+  expect(JSON.parse(json.stdout)).toMatchObject([
+    { id: none, approvals: 0 },
+    { id: two, approvals: 1 },
+    { id: one, approvals: null },
+  ]);
 });
 
 test('a rejected deposit is listed on request only, and its status stays', async () => {
