@@ -83,7 +83,7 @@ export class DepositSums {
 
   /** `times`: -1n takes a deposit away that was added. */
   add(deposit: Deposit, supply: ChainSupply, height: number, times: 1n | -1n = 1n): void {
-    if (deposit.status === 'absent' || isInternal(deposit)) return;
+    if (deposit.status === 'absent' || isNoMoney(deposit)) return;
     const { terms } = deposit;
     const credit = times * terms.credit;
     this.gross += times * terms.gross;
@@ -103,9 +103,14 @@ function sumsOf({ deposits }: Ledger, supply: ChainSupply, height: number): Depo
   return sums;
 }
 
-/** Money that only changed its address among ours, as long as nobody approves it. */
-function isInternal(deposit: Deposit): boolean {
-  return deposit.status === 'needs_manual' && deposit.reason === 'internal_transfer';
+/**
+ * Money that only changed its address among ours, as long as nobody approves it; and what nobody
+ * has shown to have arrived, once a person has rejected it without paying anything back.
+ */
+function isNoMoney(deposit: Deposit): boolean {
+  if (deposit.status !== 'needs_manual') return false;
+  const { reason, rejected, refunded } = deposit;
+  return reason === 'internal_transfer' || (reason === 'unproven' && rejected && refunded === 0n);
 }
 
 /** Whether the transaction made just this mint, up to that block. */

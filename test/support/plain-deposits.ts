@@ -268,7 +268,7 @@ function tell(
     const fits =
       event.reason === 'mint_failed'
         ? status === 'mint_requested'
-        : status === 'confirmed' && !story.approved;
+        : status === 'confirmed' && (!story.approved || event.reason === 'unproven');
     if (!fits) return;
     if (mint !== null) mints.giveUp(mint.sequence);
     Object.assign(story, {

@@ -142,12 +142,15 @@ export function phase(deposit: Deposit, { limits, cap_left: left }: Circumstance
   }
 }
 
-/** Held by its limits before a person decides, or because its mint failed. */
+/**
+ * Held by its limits before a person decides, because its mint failed, or, also after an approval,
+ * because it is not proven: only a person can end that.
+ */
 function held(deposit: Deposit, event: DepositHeld): Deposit {
   const isDue =
     event.reason === 'mint_failed'
       ? deposit.status === 'mint_requested'
-      : deposit.status === 'confirmed' && !deposit.approved;
+      : deposit.status === 'confirmed' && (!deposit.approved || event.reason === 'unproven');
   if (!isDue || deposit.status === 'absent') return deposit;
   const { terms } = deposit;
   const undecided = { rejected: false, approved_by: [], refunded: 0n };

@@ -33,7 +33,7 @@ export interface ProverOptions extends TreasuryContext {
   readonly custody_addresses: readonly Buffer[];
   /** what TRON shows of a transaction, once it is solidified; when missing, the log is believed */
   readonly receipt?: ((txId: Buffer) => Promise<TronReceipt | undefined>) | undefined;
-  /** a transfer that TRON does not know this long after its confirmation is held */
+  /** a transfer that TRON, asked again and again, has not known for this long is held */
   readonly late_ms: number;
   readonly again_ms?: number;
   readonly now: () => number;
@@ -54,8 +54,8 @@ export class Prover {
   readonly #shown = new Map<string, string | undefined>();
   /** deposits whose record was read and is not there */
   readonly #missing = new Set<string>();
-  /** by deposit, when TRON was asked last, on the monotonic clock */
-  readonly #asked = new Map<string, number>();
+  /** by deposit that waits, when TRON was asked first and last, on the monotonic clock */
+  readonly #asked = new Map<string, { readonly first: number; readonly last: number }>();
   /** deposits whose owner our key derives their address for; deriving takes 0.6 ms */
   readonly #owned = new Set<string>();
   readonly #reported = new Set<string>();
@@ -153,11 +153,12 @@ export class Prover {
     const { books } = this.#options;
     const { ledger } = books;
     const deposit = ledger.deposit(id);
-    if (deposit.status !== 'confirmed' || deposit.approved) return undefined;
-    if (this.#isInternal(books.confirmation(id))) return 'internal_transfer';
+    if (deposit.status !== 'confirmed') return undefined;
+    if (!deposit.approved && this.#isInternal(books.confirmation(id))) return 'internal_transfer';
+    // whoever has approved it can only reject it then
+    if (this.#proofOf(id).status === 'refused') return 'unproven';
+    if (deposit.approved) return undefined;
     const limits = ledger.policyOf(deposit.terms.policy_version);
-    const proof = this.#proofOf(id);
-    if (proof.status === 'refused') return 'unproven';
     return limits === undefined ? undefined : holdReasonOf(limits, deposit.terms.credit);
   }
 
@@ -209,10 +210,11 @@ export class Prover {
       const at = performance.now();
       const confirmation = books.confirmation(id);
       if (confirmation?.transfer === undefined || this.#shown.has(id)) continue;
-      if (at - (this.#asked.get(id) ?? Number.NEGATIVE_INFINITY) < again) continue;
+      const { first = at, last = Number.NEGATIVE_INFINITY } = this.#asked.get(id) ?? {};
+      if (at - last < again) continue;
       if (signal.aborted) return found;
-      this.#asked.set(id, at);
       const shown = await receipt(confirmation.event.tx_id);
+      this.#asked.set(id, { first, last: at });
       if (shown === undefined) continue;
       this.#shown.set(id, this.#whyNotShown(confirmation.event, shown));
       found = true;
@@ -257,7 +259,7 @@ export class Prover {
       const contradiction = this.#shown.get(id);
       return contradiction === undefined ? PROVEN : this.#refused(id, contradiction);
     }
-    return this.#isLate(event) ? this.#refused(id, 'TRON does not know its transaction') : WAITING;
+    return this.#isLate(id) ? this.#refused(id, 'TRON does not know its transaction') : WAITING;
   }
 
   #isOwned(event: DepositConfirmed): boolean {
@@ -272,17 +274,19 @@ export class Prover {
     return transfer !== undefined && isInternal(books.ledger, transfer, custody_addresses);
   }
 
-  /** Asked about, in vain, and late. */
-  #isLate({ deposit_id: id, decided_at: at }: DepositConfirmed): boolean {
-    const { late_ms, now } = this.#options;
-    return this.#asked.has(id) && now() - at > late_ms;
+  /** Asked about for long, in vain. */
+  #isLate(id: string): boolean {
+    const { first, last } = this.#asked.get(id) ?? { first: 0, last: 0 };
+    return last - first > this.#options.late_ms;
   }
 
-  /** Drops what is known of deposits that are credited. */
+  /** Drops what is known of deposits that are credited; one that is approved is asked about anew. */
   #forget(): void {
     const { books } = this.#options;
     for (const known of [this.#shown, this.#missing, this.#asked, this.#owned, this.#reported])
       for (const id of known.keys()) if (books.confirmation(id) === undefined) known.delete(id);
+    for (const id of this.#asked.keys())
+      if (books.ledger.deposit(id).status === 'needs_manual') this.#asked.delete(id);
   }
 
   /** Logged and counted once. */

@@ -432,3 +432,20 @@ test('a transfer between our own addresses is no money, unless a person approves
   simulated.decide(depositEvents(id).approved());
   expect((await simulated.measure()).position).toMatchObject({ waiting: 3n * USD });
 });
+
+test('a rejected deposit that is not proven is no money, unless it is paid back', async () => {
+  const simulated = world();
+  const id = simulated.confirm(simulated.pay(CAROL, 1_000n * USD));
+  simulated.pay(OUTSIDE, 1_000n * USD, { from: CAROL });
+  const events = depositEvents(id);
+  simulated.append(events.held('unproven'));
+  const { position } = await simulated.measure();
+  expect([surplusOf(position), position.uncovered]).toEqual([-1_000n * USD, 994n * USD]);
+  simulated.decide(events.rejected());
+  const closed = (await simulated.measure()).position;
+  expect([surplusOf(closed), closed.uncovered, closed.held]).toEqual([0n, 0n, 0n]);
+  simulated.pay(CAROL, 1_000n * USD);
+  simulated.pay(OUTSIDE, 1_000n * USD, { from: CAROL });
+  simulated.decide(events.refunded(1_000n * USD));
+  expect(surplusOf((await simulated.measure()).position)).toBe(0n);
+});
