@@ -280,7 +280,7 @@ export class Prover {
     return last - first > this.#options.late_ms;
   }
 
-  /** Drops what is known of deposits that are credited; one that is approved is asked about anew. */
+  /** Drops what is known of credited deposits; of held ones, that TRON was asked. */
   #forget(): void {
     const { books } = this.#options;
     for (const known of [this.#shown, this.#missing, this.#asked, this.#owned, this.#reported])
