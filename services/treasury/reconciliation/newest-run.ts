@@ -15,6 +15,8 @@ import { Fault } from '../../runtime/process/errors.ts';
 
 export class NewestRun {
   #run: ReserveReconciled | undefined;
+  /** the time of its record: the brokers take none from the future */
+  #writtenAt = 0;
   #own: ReserveReconciled | undefined;
   #changed = new AbortController();
   #end = 0n;
@@ -61,15 +63,18 @@ export class NewestRun {
 
   /**
    * The last run in the log is the newest, since clocks differ, unless its block or ledger offset
-   * is older than that of a run before it: that run took longer to measure. Throws `BrokenChain`.
+   * is older than that of a run before it, which was written while it was measured. A run that was
+   * begun later is the newest, whatever a forged one before it claims. Throws `BrokenChain`.
    */
   fold({ events }: Decoded<ReserveReconciled>): void {
-    for (const { event, offset, value_hash: hash } of events) {
+    for (const { event, offset, timestamp, value_hash: hash } of events) {
       if (offset < this.#end) continue;
       this.#head = linked(this.#head, event, offset, hash);
       this.#end = offset + 1n;
-      if (this.#run !== undefined && isBehind(event, this.#run)) continue;
+      const isLate = event.begun_at < this.#writtenAt;
+      if (this.#run !== undefined && isLate && isBehind(event, this.#run)) continue;
       this.#run = event;
+      this.#writtenAt = timestamp;
       this.#changed.abort();
       this.#changed = new AbortController();
     }

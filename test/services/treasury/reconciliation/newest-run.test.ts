@@ -122,7 +122,7 @@ function folded(runs: readonly ReserveReconciled[]): NewestRun {
     event,
     partition: 0,
     offset: BigInt(at),
-    timestamp: 0,
+    timestamp: event.run_at,
     value_hash: plainHash(event),
   }));
   newest.fold({ topic: 'runs', partition: 0, events, fingerprints: [], sizes: [] });
@@ -137,4 +137,18 @@ test('a run that names another hash of the run before it, at its sequence, break
   expect(() => folded([{ ...first, held: 1n }, next])).toThrow(BrokenChain);
   // a run of another process came between
   expect(() => folded([first, { ...first, held: 1n }, next])).not.toThrow();
+});
+
+test('a run of an older block or offset is the newest only if it began after the other was written', () => {
+  const known = { ...runOf('ok', 50), begun_at: BEGIN - 60, block_height: 7, ledger_offset: 9 };
+  for (const place of [{ block_height: 6 }, { ledger_offset: 8 }]) {
+    const slow = { ...known, ...place, begun_at: BEGIN - 70, run_at: BEGIN };
+    expect(folded([known, slow]).run).toBe(known);
+    const older = { ...slow, begun_at: 0 };
+    expect(folded([known, older]).run).toBe(known);
+  }
+  const forged = { ...known, status: 'mismatch', block_height: 2 ** 50, ledger_offset: 2 ** 50 };
+  const next = { ...known, begun_at: BEGIN - 40, run_at: BEGIN };
+  expect(folded([known, forged]).run).toBe(forged);
+  expect(folded([known, forged, next]).run).toBe(next);
 });
