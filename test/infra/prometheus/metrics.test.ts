@@ -114,14 +114,18 @@ test('every alert has a unique name, a summary and an action', () => {
   }
 });
 
-test('every alert about money is on the page for operators', () => {
+test('every alert about money is on the page for operators, and has a test for promtool', () => {
   const page = read('docs/operations/money.md');
+  const { tests }: { readonly tests: readonly { readonly name: string }[] } = parse(
+    read('test/infra/prometheus/alerts.yml'),
+  );
   const money = alerts.groups.filter(({ name }) =>
     ['deposits', 'minting', 'reserve'].includes(name),
   );
   const named = money.flatMap((group) => group.rules.map(({ alert }) => alert));
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter((alert) => !page.includes(`| \`${alert}\` |`))).toEqual([]);
+  expect(new Set(tests.map(({ name }) => name))).toEqual(new Set(named));
 });
 
 test('no two panels of the dashboard lie over each other, and all ask the data source that is provisioned', () => {
