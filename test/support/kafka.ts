@@ -85,29 +85,35 @@ export async function deleteRecordsBefore(
 }
 
 /** Deletes a topic and creates it again under the same name, empty. */
-export async function recreateTopic(kafka: Kafka, topic: string): Promise<void> {
+export async function recreateTopic(
+  kafka: Kafka,
+  topic: string,
+  config: Topic['config'] = {},
+): Promise<void> {
   await withAdmin(kafka, async (admin) => {
     await admin.deleteTopics({ topics: [topic] });
-    const creation = { waitForLeaders: false, topics: [{ topic, numPartitions: 1 }] };
+    const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
+    const topics = [{ topic, numPartitions: 1, configEntries }];
     // false while the deletion is still under way
-    while (!(await admin.createTopics(creation)));
+    while (!(await admin.createTopics({ waitForLeaders: false, topics })));
   });
-  await ensureTopics(kafka, [ownTopic({ name: topic, config: {} })]);
+  await ensureTopics(kafka, [ownTopic({ name: topic, config })]);
 }
 
 /** Replaces a topic by a new one of that name with other records. */
 export async function rewriteTopic(
   kafka: Kafka,
   topic: string,
-  rewrite: (records: readonly LogRecord[]) => readonly Pick<LogRecord, 'key' | 'value'>[],
+  rewrite: (records: readonly LogRecord[]) => readonly LogRecord[],
+  config?: Topic['config'],
 ): Promise<void> {
   const records = rewrite(await readAll(kafka, topic));
-  await recreateTopic(kafka, topic);
-  const entries = records.map(({ key, value }) => ({
+  await recreateTopic(kafka, topic, config);
+  const entries = records.map(({ key, value, headers, timestamp }) => ({
     key: String(key),
     value: value ?? Buffer.alloc(0),
-    headers: {},
-    timestamp: 1,
+    headers,
+    timestamp,
   }));
   await appendAll(kafka, topic, entries);
 }

@@ -342,8 +342,8 @@ test('a ledger that was written anew, or cut off, after a run published its head
     };
     const { codec, kafka, names } = reserve;
     await rewriteTopic(kafka, names.ledger, (records) =>
-      records.map(({ key, value }, at) => ({
-        key,
+      records.map(({ value, ...record }, at) => ({
+        ...record,
         value: at === 0 ? codec.encode(Object.assign(codec.decode(value), { minimum: 1n })) : value,
       })),
     );
