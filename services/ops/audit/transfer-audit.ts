@@ -49,8 +49,16 @@ export class TransferAudit {
   /** First: all of `deposit.addresses`. */
   address(event: DepositAddressEvent, offset: bigint, valueHash?: Buffer): void {
     const book = this.#book;
-    if (book.apply(event, offset, valueHash) !== 'applied' || this.#key === undefined) return;
+    const verdict = book.apply(event, offset, valueHash);
     const check = this.#findings.at({ topic: DEPOSIT_ADDRESSES.name, partition: 0, offset });
+    // a writer of sequences has read every record before: what it writes there fits
+    if (verdict === 'ignored' && event.type !== 'PanelOpened' && event.sequence === Number(offset))
+      check(
+        'I1',
+        false,
+        () => `${event.type} does not follow from the records before it, and has no effect`,
+      );
+    if (verdict !== 'applied' || this.#key === undefined) return;
     if (event.type === 'SchemePinned')
       check(
         'I1',

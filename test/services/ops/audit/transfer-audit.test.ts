@@ -36,3 +36,17 @@ test.each([
   expect(violations(log, depositKey())).toEqual(expected);
   expect(violations(log)).toEqual([]);
 });
+
+test('a scheme or a request that has no effect where it was written for is a violation', () => {
+  const log = [
+    OURS,
+    FIRST,
+    { ...schemePinned(Buffer.alloc(32)), sequence: 2 },
+    { ...SECOND, derivation_index: 7, sequence: 3 },
+    // lost races, and a repetition
+    { ...schemePinned(Buffer.alloc(32)), sequence: 3 },
+    { ...SECOND, derivation_index: 7 },
+    { ...FIRST, sequence: 6 },
+  ];
+  expect(violations(log)).toEqual([2n, 3n]);
+});
