@@ -1,32 +1,42 @@
 /**
  * The fault run of minting: USDT arrives on the devnet's TRON, two treasuries decide and mint, and
- * are killed and frozen at random moments. The node lies, lags, cuts connections and reorganises,
- * and a person uses nonces of the same key. Somebody writes forged records to the ledger, which
- * mint nothing, and of which the audit has to find each. At the end all logs are audited from
- * offset 0, and the balances at the node are compared with the payments.
+ * are killed and frozen at random moments. Its parts:
+ *
+ * 1. Under load: the node lies, lags, cuts connections and reorganises, a person uses nonces of the
+ *    same key, and a stranger writes a record of every kind (`forgeries.ts`).
+ * 2. A foreign Mint halts minting, until an operator acknowledges it; money is missing from custody
+ *    meanwhile, which keeps the gate closed. A forged run that matches does not open it.
+ * 3. The second node lies: nothing is minted. Meanwhile an operator rotates the authority; with its
+ *    key and a second node that tells the truth minting goes on.
+ * 4. Optional: records that halt every reader.
+ *
+ * Then `ops audit` has to find each forged record, by its invariant and at its offset, and nothing
+ * else, and the balances at the node are compared with the payments.
  */
+import { Wallet } from 'ethers';
+import { defaultSettings } from '../../infra/services/settings.ts';
 import { toHex } from '../../schemas/address.ts';
 import {
   depositAddressEventId,
   depositAddressEventKey,
   type DepositAddressEvent,
 } from '../../schemas/deposit.addresses/events.ts';
-import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
-import { DEPOSIT_ADDRESSES, TREASURY_LEDGER } from '../../schemas/topics.ts';
-import type { TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
-import { transferPartition } from '../../schemas/tron-partition.ts';
+import {
+  DEPOSIT_ADDRESSES,
+  RESERVE_RUNS,
+  TREASURY_LEDGER,
+  TRON_TRANSFERS,
+} from '../../schemas/topics.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
-import { AUDITED_TOPICS, auditLogs, type AuditResult } from '../../services/ops/audit/audit.ts';
+import { AUDITED_TOPICS } from '../../services/ops/audit/audit.ts';
+import { LedgerLog } from '../../services/ops/deposit/ledger-log.ts';
 import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
-import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
-import { toEntries } from '../../services/treasury/ledger/ledger-writer.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
-import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
-import { accountAt, depositKey, USDT_CONTRACT, XPUB } from '../support/deposit-log.ts';
-import { confirmedEvent } from '../support/deposit-events.ts';
-import { BY, mallory, operatorsSet } from '../support/operators.ts';
-import { never, silentLog, testKafka } from '../support/kafka.ts';
+import { accountAt, depositKey } from '../support/deposit-log.ts';
+import { appendAll, silentLog, testKafka } from '../support/kafka.ts';
+import { LyingNode } from '../support/lying-node.ts';
+import { addressOf } from '../support/operators.ts';
 import { Random } from '../support/random.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
@@ -37,59 +47,44 @@ import {
   type FaultRun,
   type Given,
 } from './fault-run.ts';
+import { ADDRESSES, CLOSING_RUN, LEDGER, OPENING_RUN, TRANSFERS } from './forgeries.ts';
+import { FAILURES, SETTINGS, TREASURY } from './mint-settings.ts';
+import { miscounted, misjudged, unlikeBalances, type Audited } from './mint-verdict.ts';
+import { runOps, type OpsEnded } from './ops-run.ts';
 import { figureOf, Processes } from './processes.ts';
+import { plantsOf, Stranger, type Plant } from './stranger.ts';
 
 export interface MintRunOptions {
   readonly deposits: number;
   readonly kills: number;
+  /** 0: the run ends with what minting survives */
+  readonly halts: number;
 }
 
 export interface MintRunReport extends FaultReport {
   readonly struck: Readonly<Record<string, number>>;
-  readonly audited: AuditResult;
+  readonly audited: Audited;
+}
+
+interface Parts {
+  readonly stack: Stack;
+  readonly codec: Codec;
+  readonly second: LyingNode;
 }
 
 const ACCOUNTS = 24;
+/** Nobody pays it. */
+const UNPAID = { index: ACCOUNTS, address: depositKey().addressAt(ACCOUNTS) };
 const PATIENCE_MS = 180_000;
 const USD = 1_000_000n;
 const TREASURIES = ['treasury', 'treasury/2'];
-const SETTINGS = {
-  devnet: {
-    APP_TRAFFIC_PER_SECOND: '0',
-    APP_BLOCK_INTERVAL_MS: '150',
-    APP_FINALITY_DEPTH: '4',
-    APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '200',
-    APP_DEVNET_TRON_SOLIDIFY_MS: '200',
-  },
-  'tron-watcher': {
-    APP_KAFKA_SESSION_MS: '2000',
-    APP_TRON_REQUESTS_PER_SECOND: '500',
-    APP_PASS_EVERY_MS: '200',
-    APP_COLD_EVERY_MS: '500',
-  },
-  treasury: {
-    APP_ROLLING_CAP: String(10n ** 15n),
-    APP_MINT_EVERY_MS: '100',
-    APP_MINT_AGAIN_MS: '500',
-    APP_RECONCILE_EVERY_MS: '2000',
-    APP_RECONCILE_REQUESTS_PER_SECOND: '500',
-    APP_RECONCILE_REQUESTS_PER_DAY: '0',
-  },
-};
-
-/** Failures of the node: mode, the most requests that it affects, and its time in ms. */
-const FAILURES = [
-  ['accept_then_timeout', 3, 200],
-  ['already_known', 6, 0],
-  ['nonce_too_low', 6, 0],
-  ['unknown_transaction', 6, 0],
-  ['lag', 10, 600],
-  ['status_503', 5, 0],
-  ['reset', 5, 0],
-  ['delay', 5, 100],
-  ['human_takes_nonce', 2, 0],
-] as const;
-
+/** One in the ledger, one in `tron.transfers`. */
+const FORGED_DEPOSITS = 2;
+/** Deposits while minting is closed. */
+const MEANWHILE = 3;
+/** Final blocks in which nothing may be minted. */
+const BLOCKS = 5;
+const BECAUSE = ['--actor', 'alice', '--reason', 'known to us', '--json'];
 class MintRun {
   readonly stack: Stack;
   readonly processes: Processes;
@@ -97,73 +92,90 @@ class MintRun {
   readonly failures: Record<string, number> = {};
   readonly recoveries: number[] = [];
   readonly paid = new Map<number, bigint[]>();
-  /** offsets of forged records in the ledger */
-  readonly planted: bigint[] = [];
+  readonly stranger: Stranger;
+  /** claims that did not hold on the way */
+  readonly violations: string[] = [];
   reorganisations = 0;
-  #made = 0;
+  /** payments */
+  made = 0;
+  #authority: Buffer = Buffer.alloc(0);
   readonly #options: MintRunOptions;
   readonly #random: Random;
   readonly #progress: (line: string) => void;
+  readonly #codec: Codec;
+  readonly #second: LyingNode;
+  readonly #settings: Record<string, Readonly<Record<string, string>>>;
+  readonly #ledger: LedgerLog;
 
-  constructor(stack: Stack, options: MintRunOptions, { seed, progress }: Given) {
+  constructor({ stack, codec, second }: Parts, options: MintRunOptions, { seed, progress }: Given) {
     this.stack = stack;
     this.#options = options;
     this.#random = new Random(seed);
     this.#progress = progress;
-    this.processes = new Processes(stack, SETTINGS);
+    this.#codec = codec;
+    this.#second = second;
+    this.#settings = { ...SETTINGS, treasury: { ...TREASURY, APP_SECOND_NODE_URL: second.url } };
+    this.processes = new Processes(stack, this.#settings);
+    const kafka = testKafka(stack.addresses);
+    this.#ledger = new LedgerLog({ kafka, codec, log: silentLog() });
+    const accounts = UNPAID.index + 1;
+    this.stranger = new Stranger(kafka, codec, { random: this.#random, accounts, unpaid: UNPAID });
   }
 
-  async start(codec: Codec): Promise<void> {
+  async start(): Promise<void> {
     await (await this.processes.start('devnet')).ready();
     for (const slot of ['chain-ingester', 'projector-watch', ...TREASURIES, 'tron-watcher'])
       await this.processes.start(slot);
-    const writer = new KafkaWriter(testKafka(this.stack.addresses), {
-      log: silentLog(),
-      signal: never,
-    });
     const now = Date.now();
+    const { fingerprint } = depositKey();
     const events: DepositAddressEvent[] = [
-      { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: now },
-      ...Array.from({ length: ACCOUNTS }, (_, at): DepositAddressEvent => ({
+      { type: 'SchemePinned', scheme: 'hd', extended_public_key: '', fingerprint, pinned_at: now },
+      ...Array.from({ length: UNPAID.index + 1 }, (_, at): DepositAddressEvent => ({
         type: 'AddressRequested',
         clt_address: accountAt(at),
         requested_at: now,
+        derivation_index: at,
+        deposit_address: depositKey().addressAt(at),
       })),
     ];
     const entries = events.map((event) => ({
       key: depositAddressEventKey(event),
-      value: codec.encode(event),
+      value: this.#codec.encode(event),
       headers: { event_id: depositAddressEventId(event), event_type: event.type },
       timestamp: now,
     }));
-    await writer.append(DEPOSIT_ADDRESSES.name, 0, entries);
-    await writer.close();
+    await appendAll(testKafka(this.stack.addresses), DEPOSIT_ADDRESSES.name, entries);
     for (const slot of TREASURIES) await this.processes.at(slot).ready(PATIENCE_MS);
   }
 
-  /** Payments, faults, blows, in turns; after each blow something more has to be credited. */
-  async rounds(codec: Codec): Promise<void> {
+  /** Payments, forgeries, faults, blows, in turns; after each blow something more is credited. */
+  async rounds(): Promise<void> {
     const { deposits, kills } = this.#options;
+    const plants = [
+      ...plantsOf(TREASURY_LEDGER, LEDGER),
+      ...plantsOf(DEPOSIT_ADDRESSES, ADDRESSES),
+      ...plantsOf(TRON_TRANSFERS, TRANSFERS),
+      { topic: RESERVE_RUNS, kind: 'a run that does not match', forgery: CLOSING_RUN },
+    ];
     for (let kill = 1; kill <= kills; kill++) {
-      const due = Math.floor((deposits * kill) / kills) - this.#made;
-      await this.#pay(due);
-      await this.#forge(codec, kill === kills);
+      await this.#pay(Math.floor((deposits * kill) / kills) - this.made);
+      const [from, to] = [kill - 1, kill].map((at) => Math.floor((plants.length * at) / kills));
+      await this.#forge(plants.slice(from, to));
       await this.#fail();
       if (kill % 3 === 0) await this.#reorganise();
       await this.#moment();
       const started = performance.now();
       const what = await this.#strike();
       const before = await this.#credited();
-      if (this.#made > before)
-        await until(
-          async () => (await this.#credited()) > before || (await this.#isAllCredited()),
-          `a credit after a ${what}`,
-          PATIENCE_MS,
-        );
+      await until(
+        async () => (await this.#credited()) >= Math.min(before + 1, this.made),
+        `a credit after a ${what}`,
+        PATIENCE_MS,
+      );
       await this.processes.thaw();
       this.recoveries.push(Math.round(performance.now() - started));
       this.#progress(
-        `kill ${kill} of ${kills}: ${what}; ${this.#made} paid, ${before} credited before, again after ${this.recoveries.at(-1)} ms`,
+        `kill ${kill} of ${kills}: ${what}; ${this.made} paid, ${before} credited before, again after ${this.recoveries.at(-1)} ms`,
       );
     }
   }
@@ -172,34 +184,105 @@ class MintRun {
   async rest(): Promise<void> {
     await this.processes.thaw();
     await this.#admin('/faults', undefined, 'DELETE');
-    for (const slot of TREASURIES)
-      await until(
-        () => this.#isAllCredited(slot),
-        `everything that was paid to be credited, as ${slot} sees it`,
-        PATIENCE_MS,
-      );
+    await this.#allCredited();
   }
 
-  /** Compares each account's balance at the node with its deposits. */
-  async unlikeBalances(): Promise<readonly string[]> {
-    const { first_fee, later_fee, minimum } = NETWORK_LIMITS.testnet;
-    const unlike: string[] = [];
-    for (const [account, amounts] of this.paid) {
-      const response = await fetch(
-        `${this.stack.addresses.node_url}/v1/accounts/${toHex(accountAt(account))}`,
+  /** A foreign Mint and a theft close the gate; an acknowledgement and the money open it. */
+  async closeGate(): Promise<void> {
+    const to = toHex(this.#random.bytes(20));
+    const minted = await this.#admin('/clt/mint', { to, amount: '1000' });
+    const thief = toTronAddress(this.#random.bytes(20));
+    const stolen = [...this.paid].map(([account, amounts]) => ({
+      from: toTronAddress(depositKey().addressAt(account)),
+      to: thief,
+      value: String(amounts.reduce((sum, amount) => sum + amount, 0n)),
+      solidified: true,
+    }));
+    await this.#everywhere('minting to halt at the foreign Mint', (slot) => this.#isHalted(slot));
+    await this.#admin('/tron/block', { transfers: stolen });
+    // the second run of each began after the theft
+    await this.#moreRuns(2, 'mismatch');
+    const hash = String(Reflect.get(minted, 'transaction_hash'));
+    await this.#ops('mint', 'acknowledge', hash, ...BECAUSE);
+    await this.#everywhere('the halt to end', async (slot) => !(await this.#isHalted(slot)));
+    await this.#nothingMinted('a forged run', async () => {
+      await this.#forge([
+        { topic: RESERVE_RUNS, kind: 'a run that matches', forgery: OPENING_RUN },
+      ]);
+      await this.#everywhere('the forged run to be the newest', async (slot) => {
+        return (await this.#figure(slot, 'reserve_newest_run', 'ok')) === 1;
+      });
+      await this.#moreRuns(1);
+      const closed = await this.#each((slot) => this.#figure(slot, 'reserve_minting_closed'));
+      if (closed.includes(0)) this.violations.push('a forged run opened the gate');
+    });
+    const value = stolen.reduce((sum, each) => sum + BigInt(each.value), 0n);
+    const custody = defaultSettings.APP_CUSTODY_ADDRESSES;
+    const back = { from: thief, to: custody, value: String(value), solidified: true };
+    await this.#admin('/tron/block', { transfers: [back] });
+    await this.#allCredited();
+    this.#progress('a foreign Mint was acknowledged, and stolen money came back');
+  }
+
+  /** The second node lies; meanwhile the authority is rotated. */
+  async lieAndRotate(): Promise<void> {
+    this.#second.lie = 'another_hash';
+    await this.#everywhere(
+      'the nodes to disagree',
+      async (slot) =>
+        (await this.#figure(slot, 'treasury_chain_contradicted', 'second_node')) === 1,
+    );
+    const wallet = new Wallet(`0x${this.#random.bytes(32).toString('hex')}`);
+    const address = wallet.address.toLowerCase();
+    this.#authority = addressOf(wallet);
+    await this.#nothingMinted('a second node that lies', async () => {
+      await this.#ops('authority', 'rotate', address, ...BECAUSE);
+      await this.#admin('/clt/authority', { address });
+      const final = await this.#finalHeight();
+      await until(
+        async () => (await this.#finalHeight()) >= final + BLOCKS,
+        `${BLOCKS} more final blocks`,
       );
-      const balance = BigInt(Object(await response.json()).balance);
-      // the network decides which payment of an address is first: all are above the minimum
-      const sum = amounts.reduce(
-        (total, amount) => total + amount - later_fee,
-        later_fee - first_fee,
+    });
+    this.#second.lie = 'none';
+    this.#settings['treasury'] = { ...this.#settings['treasury'], APP_MINT_KEY: wallet.privateKey };
+    for (const slot of TREASURIES) await this.processes.kill(slot);
+    await this.#allCredited();
+    this.#progress('the second node lied, and the authority was rotated');
+  }
+
+  /** A forged final block halts minting. */
+  async forgeBlock(): Promise<void> {
+    await this.processes.drain(['chain-ingester']);
+    await this.stranger.forgeBlock(this.#authority);
+    await this.#everywhere(
+      'minting to halt at the forged block',
+      async (slot) => (await this.#figure(slot, 'treasury_chain_contradicted', 'bytes')) === 1,
+    );
+  }
+
+  /** A record that names another one before it halts every reader, and ends the audit. */
+  async breakChains(): Promise<void> {
+    const chained = [
+      { topic: RESERVE_RUNS, kind: 'ReserveReconciled', forgery: CLOSING_RUN },
+      ...plantsOf(TREASURY_LEDGER, LEDGER).slice(0, 1),
+      ...plantsOf(DEPOSIT_ADDRESSES, ADDRESSES).slice(0, 1),
+    ];
+    for await (const { topic, offset } of this.stranger.misplace(chained)) {
+      await this.#everywhere(`the treasury to halt at ${topic}`, async (slot) =>
+        topic === RESERVE_RUNS.name
+          ? this.processes.at(slot).log().includes('"msg":"reconciling halted"')
+          : (await this.#figure(slot, 'treasury_halted')) === 1,
       );
-      if (amounts.some((amount) => amount - first_fee < minimum))
-        throw new Error('the run pays less than is minted');
-      if (balance !== sum)
-        unlike.push(`account ${account} has ${balance}, and ${sum} was credited to it`);
+      const { code, stderr } = await this.audit();
+      if (code !== 2 || !stderr.includes(`${topic}/0: the record at offset ${offset} `))
+        this.violations.push(`the audit does not end at ${topic}/0@${offset}: ${stderr}`);
     }
-    return unlike;
+  }
+
+  /** `ops audit`, with the key that derives the addresses. */
+  audit(): Promise<OpsEnded> {
+    return runOps(this.stack.addresses, ['audit', '--json'], defaultSettings);
   }
 
   async #pay(count: number): Promise<void> {
@@ -210,62 +293,85 @@ class MintRun {
       return { to: toTronAddress(depositKey().addressAt(account)), value: String(value) };
     });
     if (count > 0) await this.#admin('/tron/block', { transfers });
-    this.#made += count;
+    this.made += count;
   }
 
-  /** Decisions that nobody signed, and at last a deposit that nobody paid. */
-  async #forge(codec: Codec, isLast: boolean): Promise<void> {
-    const by = { ...BY, decided_at: Date.now() };
-    const to = this.#random.bytes(20);
-    const forged: readonly TreasuryEvent[] = [
-      { ...operatorsSet(mallory), version: 2 },
-      { type: 'AuthoritySet', ...by, version: 2, authority: to },
-      {
-        type: 'MintAcknowledged',
-        ...by,
-        tx_hash: this.#random.bytes(32),
-        to,
-        amount: 5n,
-        block_height: 1,
-      },
-      { type: 'SurplusBooked', ...by, amount: USD },
-    ];
-    const writer = new KafkaWriter(testKafka(this.stack.addresses), {
-      log: silentLog(),
-      signal: never,
-    });
-    for (const event of isLast ? [...forged, this.#unpaid()] : forged)
-      this.planted.push(await this.#plant(writer, codec, event));
-    await writer.close();
+  /** Once something is credited, since a stranger would write of that. */
+  async #forge(plants: readonly Plant[]): Promise<void> {
+    if (plants.length === 0) return;
+    await until(async () => (await this.#credited()) > 0, 'a first credit', PATIENCE_MS);
+    await this.stranger.forge(plants);
   }
 
-  /** A deposit to an address of nobody, small enough for the fees in custody to cover it. */
-  #unpaid(): TreasuryEvent {
-    const deposit_address = this.#random.bytes(20);
-    const terms = { gross: 3n * USD, fee: 2n * USD, credit: USD };
-    const transfer_partition = transferPartition(deposit_address);
-    const tx_id = this.#random.bytes(32);
-    return confirmedEvent({
-      tx_id,
-      deposit_address,
-      transfer_partition,
-      ...terms,
-      decided_at: Date.now(),
-    });
+  /** Waits for so many more runs of each treasury, of any status unless one is named. */
+  async #moreRuns(count: number, status?: string): Promise<void> {
+    const runs = (slot: string): Promise<number> =>
+      this.#figure(slot, 'reserve_runs_total', status);
+    const before = new Map(await this.#each(async (slot) => [slot, await runs(slot)] as const));
+    await this.#everywhere(
+      `${count} more runs`,
+      async (slot) => (await runs(slot)) >= (before.get(slot) ?? 0) + count,
+    );
   }
 
-  /** For the offset that it gets: again until no treasury was faster. */
-  async #plant(writer: KafkaWriter, codec: Codec, event: TreasuryEvent): Promise<bigint> {
-    for (;;) {
-      const { high } = await readLogEnds(testKafka(this.stack.addresses), TREASURY_LEDGER.name, 0);
-      const entries = toEntries(
-        codec,
-        [{ ...event, sequence: Number(high) }],
-        undefined,
-        'mallory',
-      );
-      if ((await writer.append(TREASURY_LEDGER.name, 0, entries)) === high) return high;
-    }
+  /** Pays, and waits until all is confirmed; then nothing may be minted, whatever happens. */
+  async #nothingMinted(despite: string, happens: () => Promise<void>): Promise<void> {
+    const before = await this.#requested();
+    await this.#pay(MEANWHILE);
+    const confirmed = this.made + FORGED_DEPOSITS;
+    await this.#everywhere(
+      'the deposits to be confirmed',
+      async (slot) => (await this.#figure(slot, 'treasury_deposits_confirmed_total')) === confirmed,
+    );
+    await happens();
+    const minted = (await this.#requested()) - before;
+    if (minted > 0) this.violations.push(`${minted} mints were requested in spite of ${despite}`);
+  }
+
+  /** Mints in the ledger, with those given up. */
+  async #requested(): Promise<number> {
+    await this.#ledger.catchUp();
+    return [...this.#ledger.ledger.requested].length;
+  }
+
+  async #finalHeight(): Promise<number> {
+    const response = await fetch(`${this.stack.addresses.node_url}/v1/chain`);
+    return Number(Object(await response.json()).finalized_height);
+  }
+
+  async #isHalted(slot: string): Promise<boolean> {
+    const response = await fetch(`${this.processes.at(slot).url}/status`);
+    return Object(await response.json()).status === 'halted';
+  }
+
+  #each<Told>(ask: (slot: string) => Promise<Told>): Promise<readonly Told[]> {
+    return Promise.all(TREASURIES.map(ask));
+  }
+
+  /** Waits until it holds at both treasuries. */
+  #everywhere(what: string, holds: (slot: string) => Promise<boolean>): Promise<void> {
+    const held = async (): Promise<boolean> => !(await this.#each(holds)).includes(false);
+    return until(held, what, PATIENCE_MS);
+  }
+
+  #allCredited(): Promise<void> {
+    return this.#everywhere(
+      'everything that was paid to be credited',
+      async (slot) =>
+        (await this.#creditedBy(slot)) === this.made &&
+        (await this.#figure(slot, 'treasury_mints_live')) === 0,
+    );
+  }
+
+  #figure(slot: string, metric: string, label?: string): Promise<number> {
+    return figureOf(this.processes.at(slot), metric, label);
+  }
+
+  /** A command of an operator. */
+  async #ops(...words: readonly string[]): Promise<void> {
+    const { APP_OPERATOR_KEY } = defaultSettings;
+    const ended = await runOps(this.stack.addresses, words, { APP_OPERATOR_KEY });
+    if (ended.code !== 0) throw new Error(`ops ${words.join(' ')}: ${ended.stdout}${ended.stderr}`);
   }
 
   async #fail(): Promise<void> {
@@ -302,39 +408,20 @@ class MintRun {
 
   /** As the one says who answers. */
   async #credited(): Promise<number> {
-    const told = await Promise.all(
-      TREASURIES.map((slot) => this.#figure(slot, 'treasury_mints_total', 'MintCredited')),
-    );
+    const asked = TREASURIES.filter((slot) => !this.processes.isFrozen(slot));
+    // one that was killed just now does not answer
+    const told = await Promise.all(asked.map((slot) => this.#creditedBy(slot).catch(() => 0)));
     return Math.max(0, ...told);
   }
 
-  async #isAllCredited(slot?: string): Promise<boolean> {
-    if (slot === undefined) return (await this.#credited()) === this.#made;
-    return (
-      (await this.#figure(slot, 'treasury_mints_total', 'MintCredited')) === this.#made &&
-      (await figureOf(this.processes.at(slot), 'treasury_mints_live')) === 0
-    );
+  #creditedBy(slot: string): Promise<number> {
+    return this.#figure(slot, 'treasury_mints_total', 'MintCredited');
   }
 
-  /** 0 while it does not answer. */
-  async #figure(slot: string, metric: string, label: string): Promise<number> {
-    try {
-      const response = await fetch(`${this.processes.at(slot).url}/metrics`, {
-        signal: AbortSignal.timeout(500),
-      });
-      const line = (await response.text())
-        .split('\n')
-        .find((each) => each.startsWith(`${metric}{`) && each.includes(`"${label}"`));
-      return Number(line?.slice(line.lastIndexOf(' ') + 1) ?? 0);
-    } catch {
-      // killed, frozen, or just starting
-      return 0;
-    }
-  }
-
-  async #admin(path: string, body: unknown, method = 'POST'): Promise<void> {
+  async #admin(path: string, body: unknown, method = 'POST'): Promise<object> {
     const response = await this.#ask(path, body, method);
     if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
+    return Object(await response.json());
   }
 
   #ask(path: string, body: unknown, method = 'POST'): Promise<Response> {
@@ -349,71 +436,63 @@ class MintRun {
 
 export async function mintFaultRun(options: MintRunOptions, given: Given): Promise<MintRunReport> {
   const stack = await startStack();
-  const run = new MintRun(stack, options, given);
+  const second = await LyingNode.open(stack.addresses.node_url);
+  await ensureTopics(testKafka(stack.addresses), AUDITED_TOPICS);
+  const codec = await openCodec(stack.addresses.registry_url, AUDITED_TOPICS);
+  const run = new MintRun({ stack, codec, second }, options, given);
   try {
-    const kafka = testKafka(stack.addresses);
-    await ensureTopics(kafka, AUDITED_TOPICS);
-    const codec = await openCodec(stack.addresses.registry_url, AUDITED_TOPICS);
     const { processes } = run;
-    await processes.whileAllRun(run.start(codec));
-    await processes.whileAllRun(run.rounds(codec));
+    await processes.whileAllRun(run.start());
+    await processes.whileAllRun(run.rounds());
     await processes.whileAllRun(run.rest());
-    const audited = await auditLogs({
-      kafka,
-      codec,
-      reader: undefined,
-      usdt_contract: USDT_CONTRACT,
-    });
-    const unlike = await run.unlikeBalances();
-    const { findings, mints, deposits, without_effect, sums } = audited;
-    // requested, credited and dead, and each that is requested is one of the two
+    await processes.whileAllRun(run.closeGate());
+    await processes.whileAllRun(run.lieAndRotate());
+    // of those that end in each outcome: requested, and credited or dead
     const told = await figureOf(processes.at('treasury'), 'treasury_mints_total');
-    const expected = deposits === options.deposits + 1 && mints === options.deposits;
-    const found = new Set(
-      findings.violations.flatMap(({ topic, offset }) =>
-        topic === TREASURY_LEDGER.name ? [offset] : [],
-      ),
-    );
-    const planted = new Set(run.planted);
+    if (options.halts > 0) await processes.whileAllRun(run.forgeBlock());
+    const { stdout, stderr } = await run.audit();
+    if (stdout === '') throw new Error(stderr);
+    const audited: Audited = JSON.parse(stdout);
+    if (options.halts > 0) await processes.whileAllRun(run.breakChains());
+    const { mints, deposits, sums } = audited;
+    // the foreign one, and that of the forged block
+    const others = options.halts > 0 ? 2 : 1;
     return {
       struck: run.struck,
       audited,
       lines: [
         `treasuries struck: ${countsLine(run.struck)}; the node failed: ${countsLine(run.failures)}; reorganisations: ${run.reorganisations}`,
-        `${deposits} deposits, ${mints} Mints; ${told / 2 - mints} mints given up because somebody else had their nonce; ${without_effect} records without effect`,
+        `${deposits} deposits, ${mints} Mints; ${told / 2 - run.made} mints given up because somebody else had their nonce; ${audited.without_effect} records without effect`,
+        `forged: ${run.stranger.planted.map(({ kind, found = 'never minted' }) => `${kind} (${found})`).join(', ')}`,
         `arrived ${sums.arrived}, minted ${sums.minted}, fees ${sums.fees}, held ${sums.held}, the same at every offset`,
-        `checked: ${countsLine(findings.checked)}`,
+        `checked: ${countsLine(audited.checked)}`,
         recoveryLine(run.recoveries),
       ],
       violations: [
-        ...run.planted
-          .filter((offset) => !found.has(offset))
-          .map((offset) => `the audit does not find the forged record at offset ${offset}`),
-        ...findings.violations
-          .filter(({ topic, offset }) => topic !== TREASURY_LEDGER.name || !planted.has(offset))
-          .map(
-            ({ invariant, topic, partition, offset, what }) =>
-              `${invariant} at ${topic}/${partition}@${offset}: ${what}`,
-          ),
-        ...unlike,
-        ...(expected
-          ? []
-          : [`${options.deposits} were paid, ${deposits} are deposits, ${mints} are minted`]),
+        ...run.violations,
+        ...misjudged(audited, run.stranger.planted),
+        ...(await unlikeBalances(stack.addresses.node_url, run.paid)),
+        ...miscounted(audited, { made: run.made, forged: FORGED_DEPOSITS, others }),
       ],
     };
   } catch (cause) {
     throw new Error(`${messageOf(cause)}\n${run.processes.lastLines()}`, { cause });
   } finally {
+    await run.stranger.close();
+    await second.close();
     await stack.stop();
   }
 }
 
 export const mint: FaultRun<keyof MintRunOptions> = {
   about:
-    'two treasuries mint what is paid, killed and frozen at random, while the node lies, lags and reorganises and a person\ntakes nonces; then audits every log from its beginning',
+    'two treasuries mint what is paid, killed and frozen at random, while the node lies, lags and reorganises, a person takes nonces\n' +
+    'and a stranger forges a record of every kind; then a foreign Mint, a theft, a second node that lies, a rotation of the\n' +
+    'authority; ops audit has to find each forged record and nothing else',
   options: {
     deposits: { about: 'how many deposits', default: 1_000 },
     kills: { about: 'how many blows', default: 60 },
+    halts: { about: 'at the end records that halt every reader, 0: none', default: 1 },
   },
   run: mintFaultRun,
 };

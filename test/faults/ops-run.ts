@@ -3,6 +3,7 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { plainEnvironment } from '../../infra/local/process/child.ts';
 import type { Addresses } from '../../infra/services/services.ts';
 
@@ -45,7 +46,7 @@ export function spawnOps(
   const child = opsProcess(at, args, settings);
   let output = '';
   for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+    stream.setEncoding('utf8').on('data', (part: string) => (output += part));
   const closed = once(child, 'close');
   return {
     printed: () => output,
@@ -55,4 +56,23 @@ export function spawnOps(
       return child.exitCode;
     },
   };
+}
+
+export interface OpsEnded {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** One command to its end, without a stack file. */
+export async function runOps(
+  at: Addresses,
+  args: readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): Promise<OpsEnded> {
+  const child = opsProcess(at, [...args, '--stack', '/nowhere/stack.json'], settings);
+  const ended = once(child, 'close');
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  await ended;
+  return { code: child.exitCode, stdout, stderr };
 }

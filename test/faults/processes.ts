@@ -65,6 +65,10 @@ export class Processes {
     this.#frozen.add(slot);
   }
 
+  isFrozen(slot: string): boolean {
+    return this.#frozen.has(slot);
+  }
+
   /** Continues all frozen processes. */
   async thaw(): Promise<void> {
     for (const slot of this.#frozen) await this.at(slot).kill('SIGCONT');
@@ -102,11 +106,16 @@ export class Processes {
   }
 }
 
-/** The sum of a figure of a service, over all its labels. */
-export async function figureOf({ url }: ServiceHandle, metric: string): Promise<number> {
+/** The sum of a figure of a service, over all its labels unless the value of one is named. */
+export async function figureOf(
+  { url }: ServiceHandle,
+  metric: string,
+  label?: string,
+): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   const lines = text
     .split('\n')
-    .filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `));
+    .filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `))
+    .filter((line) => label === undefined || line.includes(`"${label}"`));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }

@@ -6,7 +6,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Wallet } from 'ethers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { opsProcess } from '../../../../faults/ops-run.ts';
+import { runOps, type OpsEnded } from '../../../../faults/ops-run.ts';
 import { figureOf } from '../../../../faults/processes.ts';
 import { approve } from '../../../../../projections/deposits/domain/approval.ts';
 import type { Ledger } from '../../../../../projections/deposits/domain/ledger.ts';
@@ -32,36 +32,21 @@ let stack: Stack;
 let world: World;
 let treasury: ServiceHandle;
 
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-async function read(stream: NodeJS.ReadableStream): Promise<string> {
-  let text = '';
-  for await (const chunk of stream) text += String(chunk);
-  return text;
-}
-
 /** Waits until a figure of the treasury has this value. */
 function reaches(metric: string, value: number): Promise<void> {
   return until(async () => (await figureOf(treasury, metric)) === value, `${metric} ${value}`);
 }
 
 /** Runs a command with these settings; `key` signs. */
-async function ops(
+function ops(
   words: readonly string[],
   key?: Wallet,
   settings: Readonly<Record<string, string>> = {},
-): Promise<Ended> {
-  const child = opsProcess(stack.addresses, [...words, '--stack', '/nowhere/stack.json'], {
+): Promise<OpsEnded> {
+  return runOps(stack.addresses, words, {
     ...(key === undefined ? {} : { APP_OPERATOR_KEY: key.privateKey }),
     ...settings,
   });
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const [stdout, stderr] = await Promise.all([read(child.stdout), read(child.stderr)]);
-  return { code: await ended, stdout, stderr };
 }
 
 async function folded(): Promise<Ledger> {
@@ -310,7 +295,7 @@ test(
   'a Mint is acknowledged once, with the facts of the final chain, and a baseline is pinned once',
   { timeout: PATIENCE_MS },
   async () => {
-    const acknowledge = (hash: string): Promise<Ended> =>
+    const acknowledge = (hash: string): Promise<OpsEnded> =>
       ops(['mint', 'acknowledge', hash, ...BECAUSE, '--json'], alice);
     const unknown = await acknowledge('ab'.repeat(32));
     expect([unknown.code, unknown.stdout]).toEqual([1, '']);
