@@ -42,7 +42,7 @@ const REFUSALS: Readonly<Record<Refusal, string>> = {
   repeated_address: 'an address is named twice',
   negative_amount: 'an amount is below 0',
   mint_in_flight:
-    'a mint is in flight, and only transactions of the present authority conclude it: try again once `deposit list --status mint_requested` shows none',
+    'a mint is in flight, and only transactions of the present authority conclude it: try again once `deposit list --status mint_requested` shows none; if there is always one, lower the rolling cap until there is none (`policy set --rolling-cap`)',
   baseline_is_pinned: 'a baseline is pinned already, which is for good',
   minted_before: 'this ledger has requested mints already: its baseline is the beginning',
   liability_above_supply: 'the liability is at most the supply',

@@ -13,10 +13,11 @@ import {
   setOperators,
   type Governed,
 } from '../../../../projections/deposits/domain/governing.ts';
+import { conclude, intend } from '../../../../projections/deposits/domain/minting.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import type { HumanDecision } from '../../../../schemas/operator-signature.ts';
-import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
-import { BEGIN, MintLedger, NOBODY, USD } from '../../../support/mint-ledger.ts';
+import type { MintIntended, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import { BEGIN, hashOf, MintLedger, NOBODY, USD } from '../../../support/mint-ledger.ts';
 import { addressOf, alice, bob, signed } from '../../../support/operators.ts';
 
 const PERSON = { actor: 'alice', reason: 'known to us', now: BEGIN };
@@ -142,6 +143,27 @@ describe('operators', () => {
     expect(own).toMatchObject({ version: 2, authority });
     expect(made.ledger.policy).toMatchObject({ version: 2, rolling_cap: 6_000n * USD });
     expect(made.ledger.policy).toMatchObject({ later_fee: NETWORK_LIMITS.testnet.later_fee });
+  });
+
+  test('stop requests by a rolling cap that is used up, and rotate the authority then', () => {
+    const made = governed();
+    for (let at = 0; at < 3; at++) made.deposit(1_000n * USD);
+    const request = (): readonly MintIntended[] =>
+      intend(made.ledger, { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 1 }).events;
+    const next = Buffer.alloc(20, 2);
+    const [mint] = request();
+    if (mint === undefined) throw new Error('no mint is due');
+    made.writeAll([mint]);
+    expect(request()).toHaveLength(1);
+    expect(rotateAuthority(made.ledger, next, PERSON)).toEqual({ refused: 'mint_in_flight' });
+    carryOut(made, changePolicy(made.ledger, { rolling_cap: 1_000n * USD }, PERSON));
+    expect(request()).toEqual([]);
+    const final = { ...mint, block_height: 9, block_hash: Buffer.alloc(32, 9), minted: mint };
+    made.writeAll(conclude(made.ledger, () => final, { now: BEGIN, most: 1 }).events);
+    carryOut(made, rotateAuthority(made.ledger, next, PERSON));
+    expect(request()).toEqual([]);
+    carryOut(made, changePolicy(made.ledger, { rolling_cap: 5_000n * USD }, PERSON));
+    expect(request()).toMatchObject([{ nonce: 0 }]);
   });
 
   test.each([
