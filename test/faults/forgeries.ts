@@ -262,10 +262,7 @@ export const CLOSING_RUN: Forgery<ReserveReconciled> = {
   found: 'I12',
 };
 
-/**
- * A run that matches, of a block far ahead, so that it stays the newest in the log: a treasury that
- * believes it has its gate open for good.
- */
+/** A run that matches, of a block far ahead: no run that began before is newer. */
 export const OPENING_RUN: Forgery<ReserveReconciled> = {
   event: ({ random, newest_run, now }) => ({
     ...unchained(newest_run, random),

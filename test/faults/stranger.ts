@@ -68,6 +68,7 @@ export class Stranger {
 
   /** Writes them, as they follow from the logs, in which something is credited. */
   async forge(plants: readonly Plant[]): Promise<void> {
+    if (plants.length === 0) return;
     const known = await this.#look();
     for (const plant of plants) this.planted.push(await this.#plant(plant, known));
   }
