@@ -382,13 +382,13 @@ test.each(
   const { kafka, codec, stack_file } = logs;
   await rewrite(logs, topic, how);
   const auditing = ops('audit', '--stack', stack_file);
-  await projectorsHalt(logs, topic, { database: await freshDatabase(stack.addresses), why });
-  if (topic !== RESERVE_RUNS) await expectHalted(startTreasury(logs.world), why);
-  if (topic !== DEPOSIT_ADDRESSES) await reconcilingHalts(logs, why);
-  if (topic === TREASURY_LEDGER)
-    await expect(new LedgerLog({ kafka, codec, log: silentLog() }).catchUp()).rejects.toThrow(
-      LogLost,
-    );
+  const log = new LedgerLog({ kafka, codec, log: silentLog() });
+  await Promise.all([
+    projectorsHalt(logs, topic, { database: await freshDatabase(stack.addresses), why }),
+    topic === RESERVE_RUNS ? undefined : expectHalted(startTreasury(logs.world), why),
+    topic === DEPOSIT_ADDRESSES ? undefined : reconcilingHalts(logs, why),
+    topic === TREASURY_LEDGER ? expect(log.catchUp()).rejects.toThrow(LogLost) : undefined,
+  ]);
   expect(await auditing).toEqual({
     code: 2,
     stdout: '',
@@ -418,12 +418,11 @@ test.each(
         ? `the log ends at offset ${end - lost}, below the ${end}`
         : `the record at offset ${end - 1} is not the one that was applied`,
     );
-    await projectorsHalt(logs, topic, { database, why });
-    if (topic === TREASURY_LEDGER)
-      await reconcilingHalts(
-        logs,
-        lost > 0 ? why : / published [0-9a-f]{64} .* it is [0-9a-f]{64}/,
-      );
+    const published = lost > 0 ? why : / published [0-9a-f]{64} .* it is [0-9a-f]{64}/;
+    await Promise.all([
+      projectorsHalt(logs, topic, { database, why }),
+      topic === TREASURY_LEDGER ? reconcilingHalts(logs, published) : undefined,
+    ]);
     const { code, stdout } = await auditing;
     expect(stdout).toContain('VIOLATED  no log has the head of --head');
     expect(stdout).toMatch(new RegExp(`^VIOLATED  I7 at ${topic.name}/0@${end}: `, 'm'));
