@@ -14,7 +14,7 @@ import { startWholeSystem, type WholeSystem } from './whole-system.ts';
 const PATIENCE_MS = 240_000;
 
 const USD = 1_000_000n;
-const [ALICE, BOB, CAROL, DAVE] = [1, 2, 3, 4];
+const [ALICE, BOB, CAROL, DAVE, ERIN] = [1, 2, 3, 4, 5];
 const OUTSIDE = 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb';
 
 let system: WholeSystem;
@@ -127,12 +127,10 @@ test(
   'forged runs that are ok are published, and do not open the gate',
   { timeout: 2 * PATIENCE_MS },
   async () => {
-    for (const from of [DEVELOPMENT_CUSTODY, await system.open(CAROL)])
-      await system.pay(OUTSIDE, 10n * USD, from);
-    await isPublished({ status: 'mismatch', custody_reported: 4_000_000 });
+    // the newest run is the mismatch of the test before
     await gate(true);
-    const paid = await system.pay(await system.open(DAVE), 10n * USD);
-    const { id } = await system.reaches(DAVE, paid, 'confirmed');
+    const paid = await system.pay(await system.open(ERIN), 10n * USD);
+    const { id } = await system.reaches(ERIN, paid, 'confirmed');
     const runs = await system.ownRuns();
     let [isShown, isOpen] = [false, false];
     const isOver = async (): Promise<boolean> => {
@@ -143,6 +141,6 @@ test(
     };
     await until(isOver, 'three more runs between forged ones', PATIENCE_MS);
     expect(isOpen).toBe(false);
-    expect((await system.story(DAVE, id)).events).toEqual(['TransferObserved', 'DepositConfirmed']);
+    expect((await system.story(ERIN, id)).events).toEqual(['TransferObserved', 'DepositConfirmed']);
   },
 );
