@@ -428,9 +428,17 @@ class MintRun {
 export async function mintFaultRun(options: MintRunOptions, given: Given): Promise<MintRunReport> {
   const stack = await startStack();
   const second = await LyingNode.open(stack.addresses.node_url);
-  await ensureTopics(testKafka(stack.addresses), AUDITED_TOPICS);
-  const codec = await openCodec(stack.addresses.registry_url, AUDITED_TOPICS);
-  const run = new MintRun({ stack, codec, second }, options, given);
+  try {
+    await ensureTopics(testKafka(stack.addresses), AUDITED_TOPICS);
+    const codec = await openCodec(stack.addresses.registry_url, AUDITED_TOPICS);
+    return await reportOf(new MintRun({ stack, codec, second }, options, given), options);
+  } finally {
+    await second.close();
+    await stack.stop();
+  }
+}
+
+async function reportOf(run: MintRun, options: MintRunOptions): Promise<MintRunReport> {
   try {
     const { processes } = run;
     await processes.whileAllRun(run.start());
@@ -462,7 +470,7 @@ export async function mintFaultRun(options: MintRunOptions, given: Given): Promi
       violations: [
         ...run.violations,
         ...misjudged(audited, run.stranger.planted),
-        ...(await unlikeBalances(stack.addresses.node_url, run.paid)),
+        ...(await unlikeBalances(run.stack.addresses.node_url, run.paid)),
         ...miscounted(audited, { made: run.made, forged: FORGED_DEPOSITS, others }),
       ],
     };
@@ -470,8 +478,6 @@ export async function mintFaultRun(options: MintRunOptions, given: Given): Promi
     throw new Error(`${messageOf(cause)}\n${run.processes.lastLines()}`, { cause });
   } finally {
     await run.stranger.close();
-    await second.close();
-    await stack.stop();
   }
 }
 
