@@ -1,6 +1,6 @@
 /** The governance that deposits depend on, restored from the columns of `ledger`. */
 import type { GovernanceEvent, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
-import { amountIn, bytesIn, countIn } from '../contract/loaded-row.ts';
+import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
 import type { Load, Loaded, LoadedRow, Recorded } from '../contract/projection.ts';
 import { addressesIn } from './deposit-rows.ts';
 import { Governance } from './domain/governance.ts';
@@ -15,16 +15,19 @@ interface GovernanceHead {
   readonly authority: Buffer;
 }
 
-/** A rotation counts only while no mint is in flight. */
+/** A rotation counts only while no mint is in flight; after a release nonces go on behind those. */
 export function governanceLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly Load[] {
-  if (!batch.some(({ event }) => event.type === 'AuthoritySet')) return [];
-  const text = `SELECT id FROM by_status WHERE status = 'mint_requested'`;
+  if (!batch.some(({ event: { type } }) => type === 'AuthoritySet' || type === 'DepositRejected'))
+    return [];
+  const text = `SELECT b.id, s.nonce FROM by_status b JOIN standings s ON s.id = b.id
+                 WHERE b.status = 'mint_requested'`;
   return [{ name: 'mints_in_flight', text, values: [] }];
 }
 
-/** The mints in flight before the batch, by deposit. */
-export function mintsInFlight(loaded: Loaded): Set<unknown> {
-  return new Set((loaded['mints_in_flight'] ?? []).map((row) => row['id']));
+/** The nonces of the mints in flight before the batch, by deposit. */
+export function mintsInFlight(loaded: Loaded): Map<string, number> {
+  const rows = loaded['mints_in_flight'] ?? [];
+  return new Map(rows.map((row) => [textIn(row, 'id'), countIn(row, 'nonce')]));
 }
 
 export function storedGovernance(head: LoadedRow | undefined): Governance {

@@ -109,8 +109,8 @@ class LedgerRows {
   readonly #timeline: Row[] = [];
   readonly #mints: MintRows;
   readonly #governance: Governance;
-  /** deposits with a mint in flight; complete where the batch rotates the authority */
-  readonly #inFlight: Set<unknown>;
+  /** by deposit with a mint in flight, its nonce; complete where the batch depends on it */
+  readonly #inFlight: Map<string, number>;
   readonly #loadedSequence: number;
   /** of the last record of the chain */
   #sequence: number;
@@ -165,7 +165,7 @@ class LedgerRows {
       hasMinted: false,
       isOurs: () => false,
     });
-    if (counts && isRotation(event)) this.#mints.beginNonces();
+    if (counts && isRotation(event)) this.#mints.beginNonces(this.#inFlight.values());
     return counts;
   }
 
@@ -175,10 +175,13 @@ class LedgerRows {
     if (event.type === 'MintIntended' && !this.#mints.isValid(before, event)) return false;
     const deposit = evolve(before, event, this.#governance.approving(before, event));
     if (deposit === before) return false;
-    if (deposit.status === 'mint_requested') this.#inFlight.add(event.deposit_id);
+    if (deposit.status === 'mint_requested')
+      this.#inFlight.set(event.deposit_id, deposit.mint.nonce);
     else this.#inFlight.delete(event.deposit_id);
     if (event.type === 'MintIntended') this.#mints.count(event);
-    if (event.type === 'MintDead' || event.type === 'DepositHeld') this.#mints.release(before);
+    else if (event.type !== 'MintCredited') this.#mints.giveUp(before);
+    if (event.type === 'DepositRejected' && before.status === 'mint_requested')
+      this.#mints.beginNonces(this.#inFlight.values());
     const change = known ?? this.#add(event);
     const { seq, position } = change.after;
     let { events } = change.after;

@@ -118,17 +118,17 @@ export class MintRows {
     };
   }
 
-  /** Another authority mints from here on, whose nonces are its own. */
-  beginNonces(): void {
-    this.#book.beginNonces();
-    this.#head = { ...this.#head, last_nonce: -1 };
+  /** After a rotation or a release the next intent has a nonce above those in flight. */
+  beginNonces(inFlight: Iterable<number>): void {
+    this.#book.beginNonces(inFlight);
+    this.#head = { ...this.#head, last_nonce: this.#book.lastNonce };
   }
 
   /** The deposit's mint in flight, if any, is given up. */
-  release(deposit: Deposit): void {
+  giveUp(deposit: Deposit): void {
     if (deposit.status !== 'mint_requested') return;
     const { sequence } = deposit.mint;
-    this.#book.release(sequence);
+    this.#book.giveUp(sequence);
     if (!this.#added.delete(sequence)) this.#gone.push(sequence);
   }
 }

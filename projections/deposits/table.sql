@@ -23,7 +23,7 @@ CREATE TABLE ledger (
   head     bytea   NOT NULL,                -- its hash; empty before the first
   deposits bigint  NOT NULL,                -- how many there are: the next one's seq
   policy_version integer NOT NULL,          -- the one in force; 0 before the first
-  last_nonce      bigint NOT NULL,          -- of the authority's last intent that counts; -1: none
+  last_nonce      bigint NOT NULL,          -- an intent counts above it; -1: any
   mint_time       bigint NOT NULL,          -- the ledger's time of the last intent, Unix milliseconds
   window_sequence bigint NOT NULL,          -- mints below it have left the rolling window
   operators_version integer NOT NULL,       -- the list in force; 0 before the first

@@ -34,9 +34,10 @@ export interface LedgerPosition {
 
 /**
  * A mint counts when a live intent names its transaction, and it gave the deposit's owner exactly
- * the credit; a Mint that an operator acknowledged counts when it is on the chain as acknowledged.
- * Any other mint (undecided, repeated, of another amount or account) stays unexplained supply. The
- * block must be older than the ledger: every intent is appended before its broadcast.
+ * the credit; a Mint that an operator acknowledged counts when it is on the chain as acknowledged,
+ * and pays the deposit whose mint was given up with it. Any other mint (undecided, repeated, of
+ * another amount or account) stays unexplained supply. The block must be older than the ledger:
+ * every intent is appended before its broadcast.
  */
 export function ledgerPosition(
   ledger: Ledger,
@@ -47,18 +48,26 @@ export function ledgerPosition(
   const { governance, sums } = ledger;
   const { baseline } = governance;
   let acknowledged = 0n;
-  for (const mint of governance.acknowledged.values())
-    if (mint.block_height > (baseline?.block_height ?? -1) && isMinted(mint, supply, height))
-      acknowledged += mint.amount;
-  const { gross, credits, minted, minting, rejected } = deposits;
-  const held = credits - minted;
+  /** by acknowledged Mints, of what deposits have in `credits` */
+  const paid = { held: 0n, rejected: 0n };
+  for (const mint of governance.acknowledged.values()) {
+    if (mint.block_height <= (baseline?.block_height ?? -1) || !isMinted(mint, supply, height))
+      continue;
+    acknowledged += mint.amount;
+    const deposit = depositPaidBy(mint, ledger);
+    if (deposit === undefined) continue;
+    paid.held += mint.amount;
+    if (deposit.status === 'needs_manual' && deposit.rejected) paid.rejected += mint.amount;
+  }
+  const { gross, credits, minted, minting } = deposits;
+  const held = credits - minted - paid.held;
   return {
     ...(baseline === undefined ? {} : { before: upTo(baseline, supply) }),
     ledger_offset: ledger.end,
     treasury_minted: minted + acknowledged + (baseline?.liability ?? 0n),
     held,
     minting,
-    waiting: held - minting - rejected,
+    waiting: held - minting - (deposits.rejected - paid.rejected),
     retained_fees: gross - credits,
     booked_surplus: governance.bookedSurplus,
     refunded: sums.refunded,
@@ -111,6 +120,19 @@ function isNoMoney(deposit: Deposit): boolean {
   if (deposit.status !== 'needs_manual') return false;
   const { reason, rejected, refunded } = deposit;
   return reason === 'internal_transfer' || (reason === 'unproven' && rejected && refunded === 0n);
+}
+
+/** The deposit of a given-up mint that was carried out nevertheless; nobody mints it again. */
+function depositPaidBy(
+  { tx_hash, to, amount }: Pick<MintAcknowledged, 'tx_hash' | 'to' | 'amount'>,
+  ledger: Ledger,
+): Exclude<Deposit, { readonly status: 'absent' }> | undefined {
+  const mint = ledger.requestedBy(tx_hash);
+  if (mint?.amount !== amount || !mint.to.equals(to)) return undefined;
+  const deposit = ledger.deposit(mint.deposit_id);
+  return deposit.status === 'absent' || 'mint' in deposit || isNoMoney(deposit)
+    ? undefined
+    : deposit;
 }
 
 /** Whether the transaction made just this mint, up to that block. */

@@ -104,7 +104,7 @@ Amounts are decimal text, bytes 0x and hex, TRON addresses base58, times ISO 860
 Exits 0 at the end, at Ctrl-C and when nobody reads the output any more, 1 when called wrongly, 2 when something does not answer or the log was deleted meanwhile.`;
 
 function addDeposit(commands: Commands, run: Run): void {
-  commands.command('deposit', 'list, show, approve, reject and refund deposits', (deposit) =>
+  commands.command('deposit', 'list, show and decide deposits', (deposit) =>
     deposit
       .command(
         'list',
@@ -141,6 +141,12 @@ function addDeposit(commands: Commands, run: Run): void {
         'leave a held deposit unminted for good; the USDT stays in the reserve',
         (command) => command.positional('id', DEPOSIT_ID).options(SIGNED),
         run(async (args) => (await import('./deposit/deposits.ts')).decideDeposit('reject', args)),
+      )
+      .command(
+        'release <id>',
+        'give up a mint in flight that no block takes; its deposit is rejected for good',
+        (command) => command.positional('id', DEPOSIT_ID).options(SIGNED),
+        run(async (args) => (await import('./deposit/deposits.ts')).decideDeposit('release', args)),
       )
       .command(
         'refund <id>',

@@ -26,7 +26,7 @@ const ARROWS: Readonly<
 > = {
   DepositHeld: { from: ['confirmed', 'mint_requested'], to: 'needs_manual' },
   DepositApproved: { from: ['needs_manual'], to: 'confirmed' },
-  DepositRejected: { from: ['needs_manual'], to: 'needs_manual' },
+  DepositRejected: { from: ['needs_manual', 'mint_requested'], to: 'needs_manual' },
   MintIntended: { from: ['confirmed'], to: 'mint_requested' },
   MintCredited: { from: ['mint_requested'], to: 'credited' },
   MintDead: { from: ['mint_requested'], to: 'confirmed' },

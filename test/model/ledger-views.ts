@@ -1,8 +1,9 @@
 /**
  * The real ledger and its decisions for the model of the mint protocol. Records are short texts:
  * `Ia0@2` is the intent to mint deposit `a` with nonce 0, written for offset 2 (`C` credited, `X`
- * dead, `H` held as failed, `A` approved by an operator, `U` approved without a signature, `R` the
- * authority rotated, `V` without effect). The real fold computes each log's view once.
+ * dead, `H` held as failed, `A` approved by an operator, `D` released by an operator, `U` approved
+ * without a signature, `R` the authority rotated, `V` without effect). The real fold computes each
+ * log's view once.
  *
  * Transactions of the first authority are in small letters, those of the second in capitals: `A0`
  * mints deposit `a` with nonce 0 of the second.
@@ -84,8 +85,11 @@ export interface Rules {
   readonly held?: boolean;
   /** decisions need the signature of an operator */
   readonly signatures?: boolean;
-  /** a given-up mint is over when the chain of its own authority shows another transaction */
-  readonly shown_over?: boolean;
+  /**
+   * a given-up mint is over when the chain of its own authority shows another transaction; once its
+   * nonce is used; or at once
+   */
+  readonly over?: 'shown' | 'used' | 'at_once';
   /** nonces are those of the authority in force */
   readonly own_nonces?: boolean;
 }
@@ -160,7 +164,7 @@ export class LedgerViews {
 function plansOf(
   ledger: Ledger,
   chain: readonly string[],
-  { shown_over: shownOver = true, own_nonces: ownNonces = true }: Rules,
+  { over = 'shown', own_nonces: ownNonces = true }: Rules,
 ): readonly string[] {
   const isSecond = ledger.governance.authority?.version === 2;
   const of = (second: boolean): readonly string[] =>
@@ -193,7 +197,7 @@ function plansOf(
       return hashOf(`${isSecond ? name.toUpperCase() : name}${nonce}`);
     },
     most: 2,
-    ...(shownOver ? { is_over: isOver } : {}),
+    ...(over === 'used' ? {} : { is_over: over === 'shown' ? isOver : () => true }),
   });
   const plans: readonly (readonly (MintIntended | MintCredited | MintDead | DepositHeld)[])[] = [
     concluded.events,
@@ -240,10 +244,11 @@ function decisionOf(kind: string, name: string, sequence: number): TreasuryEvent
   const known = SIGNED.get(`${kind}${name}@${sequence}`);
   if (known !== undefined) return known;
   const [, authority] = AUTHORITIES;
+  const make = depositEvents(IDS.get(name) ?? '');
   const event =
     kind === 'R'
       ? signed({ type: 'AuthoritySet', ...BY, version: 2, authority, sequence } as const, alice)
-      : signed({ ...depositEvents(IDS.get(name) ?? '').approved(), sequence }, alice);
+      : signed({ ...(kind === 'D' ? make.rejected() : make.approved()), sequence }, alice);
   SIGNED.set(`${kind}${name}@${sequence}`, event);
   return event;
 }
@@ -251,9 +256,9 @@ function decisionOf(kind: string, name: string, sequence: number): TreasuryEvent
 function eventOf(record: string): TreasuryEvent {
   if (record === 'V') return { ...depositEvents('').rejected(), sequence: -1 };
   const [, kind = '', letter = '', digits = '', offset] =
-    /^([ICXHAUR])([abAB]?)(\d*)@(\d+)$/.exec(record) ?? [];
+    /^([ICXHADUR])([abAB]?)(\d*)@(\d+)$/.exec(record) ?? [];
   const name = letter.toLowerCase();
-  if (kind === 'R' || kind === 'A') return decisionOf(kind, name, Number(offset));
+  if (kind === 'R' || kind === 'A' || kind === 'D') return decisionOf(kind, name, Number(offset));
   const make = depositEvents(IDS.get(name) ?? '');
   const nonce = Number(digits);
   const tx_hash = hashOf(`${letter}${digits}`);

@@ -4,7 +4,8 @@
  * between any two steps. The answer to an append may be lost, or the append arrive after its
  * process died. The node takes transactions in any order or not at all; the chain may include a
  * mint without executing it, which a person may approve again; blocks may be reverted; a person may
- * use the key, and rotate it; somebody else may write to the log; a node may lie.
+ * use the key, rotate it, and release mints that no block has; somebody else may write to the log;
+ * a node may lie.
  *
  * A process knows the log and the final blocks as far as it has read them. The real ledger decides.
  * States in which the two processes have changed places are one state, so that the number of a
@@ -26,6 +27,8 @@ export interface Bound {
   readonly failures?: number;
   /** the authority is rotated once, with no mint in flight; both keys stay valid on the chain */
   readonly rotates?: boolean;
+  /** an operator releases mints in flight, wherever their transactions are */
+  readonly releases?: boolean;
   /** records that somebody without a key writes: a mint is dead, a deposit is approved */
   readonly forged?: number;
   /** the last deposit is held, and no operator approves it */
@@ -51,6 +54,7 @@ export const MUTANTS = {
   evidence_before_finality: 'a mint is concluded from a block that is not final',
   dead_by_its_nonce:
     'a mint that is said to be dead is over once its nonce is used, by itself, too',
+  released_and_approved: 'a deposit whose mint was released may be approved at once',
   one_sequence_of_nonces: 'the nonces of a new authority go on from those of the one before',
   unsigned_decisions: 'a decision counts without the signature of an operator',
   one_node_believed: 'a mint is concluded from what one node shows',
@@ -95,7 +99,7 @@ export class MintProtocol implements Model {
     this.views = new LedgerViews({
       ...bound,
       signatures: mutant !== 'unsigned_decisions',
-      shown_over: mutant !== 'dead_by_its_nonce' && mutant !== 'dead_when_unknown',
+      over: overOf(mutant),
       own_nonces: mutant !== 'one_sequence_of_nonces',
     });
     const process = { read: 0, seen: 0, plan: '', lie: '' };
@@ -232,7 +236,8 @@ export class MintProtocol implements Model {
 
   /** By a person who has looked at the end of the log: the same compare-and-set, at once. */
   *#approvals(state: State): Iterable<readonly [string, string]> {
-    if (this.#bound.failures === undefined) return;
+    const { failures, mutant } = this.#bound;
+    if (failures === undefined && mutant !== 'released_and_approved') return;
     const { statuses } = this.views.of(state.log.join(','));
     for (const [at, name] of this.views.names.entries()) {
       const approval = `A${name}@${this.views.begin + state.log.length}`;
@@ -244,7 +249,10 @@ export class MintProtocol implements Model {
     }
   }
 
-  /** An operator rotates the authority; somebody else writes the end of a mint, or an approval. */
+  /**
+   * An operator rotates the authority or releases a mint; somebody else writes the end of a mint,
+   * or an approval.
+   */
   *#forgeries(state: State): Iterable<readonly [string, string]> {
     const end = this.views.begin + state.log.length;
     const { version, live, statuses } = this.#viewOf(state);
@@ -257,6 +265,12 @@ export class MintProtocol implements Model {
     if (!this.#hasRoom(state, 'R')) return;
     if (this.#bound.rotates === true && version === 1 && live.length === 0)
       yield ['an operator rotates the authority', tell(`R@${end}`, 0)];
+    const released = this.#bound.mutant === 'released_and_approved' ? 'H' : 'D';
+    for (const transaction of this.#bound.releases === true ? live : [])
+      yield [
+        `an operator releases ${transaction}`,
+        tell(`${released}${transaction.charAt(0).toLowerCase()}@${end}`, 0),
+      ];
     if (state.forged >= (this.#bound.forged ?? 0)) return;
     for (const transaction of live)
       yield [`somebody writes that ${transaction} is dead`, tell(`X${transaction}@${end}`, 1)];
@@ -351,6 +365,11 @@ export class MintProtocol implements Model {
       ],
     });
   }
+}
+
+function overOf(mutant: Mutant | undefined): 'shown' | 'used' | 'at_once' {
+  if (mutant === 'released_and_approved') return 'at_once';
+  return mutant === 'dead_by_its_nonce' || mutant === 'dead_when_unknown' ? 'used' : 'shown';
 }
 
 function isPersons(transaction: string): boolean {

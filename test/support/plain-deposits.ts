@@ -279,6 +279,17 @@ function tell(
       queued: null,
     });
     note({ reason: event.reason });
+  } else if (event.type === 'DepositRejected' && mint !== null && status === 'mint_requested') {
+    mints.release(mint.sequence);
+    Object.assign(story, {
+      status: 'needs_manual',
+      reason: 'mint_failed',
+      approved: false,
+      rejected: true,
+      mint: null,
+      queued: null,
+    });
+    note({ reason: event.reason, actor: event.actor.replace('\0', '\uFFFD') });
   } else if (event.type === 'DepositApproved' || event.type === 'DepositRejected') {
     const approves = event.type === 'DepositApproved';
     if (status !== 'needs_manual' || story.rejected || (approves && first.credit === 0n)) return;
@@ -318,6 +329,7 @@ function tell(
   } else if (event.type === 'MintCredited' || event.type === 'MintDead') {
     if (status !== 'mint_requested' || mint?.hash.equals(event.tx_hash) !== true) return;
     if (event.type === 'MintCredited') {
+      mints.end(mint.sequence);
       Object.assign(story, { status: 'credited', approved: false, queued: null });
       note({ tx_hash: event.tx_hash, block_height: event.block_height });
     } else {

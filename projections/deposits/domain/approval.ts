@@ -25,6 +25,7 @@ interface HumanDecision extends Person {
 export type HumanRefusal =
   | 'no_such_deposit'
   | 'not_waiting_for_a_person'
+  | 'no_mint_in_flight'
   | 'rejected_for_good'
   | 'nothing_to_mint'
   | 'over_rolling_cap';
@@ -67,6 +68,23 @@ export function reject(
   if (deposit.status === 'absent') return { refused: 'no_such_deposit' };
   if (deposit.status !== 'needs_manual') return { refused: 'not_waiting_for_a_person' };
   if (deposit.rejected) return { events: [] };
+  return { events: [{ type: 'DepositRejected', ...decided(ledger, decision) }] };
+}
+
+/**
+ * Gives up a mint in flight that no block will take, and with it the deposit: for good, since the
+ * transaction may still be carried out. No events when it is released already.
+ */
+export function release(
+  ledger: Ledger,
+  decision: HumanDecision,
+): Decision<HumanRefusal, DepositRejected> {
+  const { deposit_id: id } = decision;
+  const deposit = ledger.deposit(id);
+  if (deposit.status === 'absent') return { refused: 'no_such_deposit' };
+  if (deposit.status === 'needs_manual' && deposit.rejected && ledger.givenUp(id).length > 0)
+    return { events: [] };
+  if (deposit.status !== 'mint_requested') return { refused: 'no_mint_in_flight' };
   return { events: [{ type: 'DepositRejected', ...decided(ledger, decision) }] };
 }
 

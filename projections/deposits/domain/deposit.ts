@@ -4,7 +4,9 @@
  * rejected, it stays held for good. A deposit to be minted waits for room under the rolling cap, is
  * intended under one nonce, and is credited once that mint is final. A dead mint returns the
  * deposit to its position in the queue; a mint that failed on the chain is held for a person. A
- * rejected deposit may be paid back, once. A large credit may need the approval of two operators.
+ * mint in flight that a person releases is given up with its deposit, which is rejected: the
+ * transaction may still be carried out, so nobody mints that deposit again. A rejected deposit may
+ * be paid back, once. A large credit may need the approval of two operators.
  *
  * Events that do not fit a state have no effect.
  */
@@ -97,7 +99,7 @@ export function evolve(deposit: Deposit, event: DepositEvent, approving = ONE_PE
     case 'DepositApproved':
       return approvedState(deposit, approving);
     case 'DepositRejected':
-      return isAwaited(deposit) ? { ...deposit, rejected: true } : deposit;
+      return rejectedState(deposit);
     case 'MintIntended':
       return intended(deposit, event);
     case 'MintCredited':
@@ -152,9 +154,17 @@ function held(deposit: Deposit, event: DepositHeld): Deposit {
       ? deposit.status === 'mint_requested'
       : deposit.status === 'confirmed' && (!deposit.approved || event.reason === 'unproven');
   if (!isDue || deposit.status === 'absent') return deposit;
+  return { status: 'needs_manual', terms: deposit.terms, reason: event.reason, ...UNDECIDED };
+}
+
+const UNDECIDED = { rejected: false, approved_by: [], refunded: 0n } as const;
+
+/** A mint in flight is released. */
+function rejectedState(deposit: Deposit): Deposit {
+  if (isAwaited(deposit)) return { ...deposit, rejected: true };
+  if (deposit.status !== 'mint_requested') return deposit;
   const { terms } = deposit;
-  const undecided = { rejected: false, approved_by: [], refunded: 0n };
-  return { status: 'needs_manual', terms, reason: event.reason, ...undecided };
+  return { status: 'needs_manual', terms, reason: 'mint_failed', ...UNDECIDED, rejected: true };
 }
 
 function approvedState(deposit: Deposit, { operator, needed }: Approving): Deposit {

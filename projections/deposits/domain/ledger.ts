@@ -62,7 +62,7 @@ export class Ledger {
   readonly #requested = new Map<string, RequestedMint>();
   /** the mints in flight, by nonce, in order */
   readonly #live = new Map<number, RequestedMint>();
-  /** by deposit, its mints that were given up (dead or failed), the newest last */
+  /** by deposit, its mints that were given up (dead, failed or released), the newest last */
   readonly #givenUp = new Map<string, readonly RequestedMint[]>();
   #sums: Sums = { gross: 0n, credit: 0n, fees: 0n, shortfalls: 0n, minted: 0n, refunded: 0n };
   #end = 0n;
@@ -140,7 +140,7 @@ export class Ledger {
     return this.#book.counted;
   }
 
-  /** Nonce of the last mint requested; -1 before the first. */
+  /** The nonce that the next intent has to be above; -1: any. */
   get lastNonce(): number {
     return this.#book.lastNonce;
   }
@@ -179,7 +179,7 @@ export class Ledger {
     if (isDepositEvent(event)) return this.#evolve(event);
     if (event.type === 'PolicySet') return this.#book.setPolicy(event);
     const applied = this.governance.apply(event, this.#facts);
-    if (applied && isRotation(event)) this.#book.beginNonces();
+    if (applied && isRotation(event)) this.#book.beginNonces(this.#live.keys());
     return applied;
   }
 
@@ -237,14 +237,15 @@ export class Ledger {
     this.#live.set(nonce, mint);
   }
 
-  /** The mint in flight ended: credited, dead, or failed on the chain. */
+  /** The mint in flight ended: credited, dead, failed on the chain, or released. */
   #concluded(event: DepositEvent, { mint: { nonce, sequence }, terms }: MintRequested): void {
     const ended = this.#live.get(nonce);
     this.#live.delete(nonce);
     if (event.type === 'MintCredited')
       this.#sums = { ...this.#sums, minted: this.#sums.minted + terms.credit };
     else {
-      this.#book.release(sequence);
+      this.#book.giveUp(sequence);
+      if (event.type === 'DepositRejected') this.#book.beginNonces(this.#live.keys());
       if (ended !== undefined)
         this.#givenUp.set(event.deposit_id, [...this.givenUp(event.deposit_id), ended]);
     }

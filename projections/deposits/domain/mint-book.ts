@@ -8,7 +8,8 @@
  * The rolling cap holds over the times of the intents that count, each at least that of the one
  * before: a slow clock cannot move the window back. The rolling cap is that of the policy in force;
  * the limits of a single mint are those of the policy that the deposit was confirmed under. A mint
- * that is given up leaves the window.
+ * that is given up leaves the window. When an operator releases one, nonces go on behind the mints
+ * that are still in flight: the chain may never reach the nonce of the released one.
  */
 import { holdReasonOf } from '../../../schemas/deposit-policy.ts';
 import type {
@@ -38,7 +39,7 @@ export interface StoredMints {
   readonly policies: readonly Policy[];
   /** version of the policy in force; 0 before the first */
   readonly policy_version: number;
-  /** of the last intent that counted; -1 before the first */
+  /** an intent counts above it; -1 before the first */
   readonly last_nonce: number;
   /** the ledger's time of that intent */
   readonly time: number;
@@ -84,7 +85,7 @@ export class MintBook {
     return this.#policies.get(version);
   }
 
-  /** Nonce of the last intent that counted; -1 before the first. */
+  /** The nonce that the next intent has to be above; -1: any. */
   get lastNonce(): number {
     return this.#lastNonce;
   }
@@ -138,7 +139,7 @@ export class MintBook {
     const at = this.timeOf(decided_at);
     for (const gone of this.#counted.values()) {
       if (gone.at > at - WINDOW_MS) break;
-      this.release(gone.sequence);
+      this.giveUp(gone.sequence);
     }
     const mint = { sequence, amount, at };
     this.#counted.set(sequence, mint);
@@ -148,13 +149,13 @@ export class MintBook {
     return mint;
   }
 
-  /** Another authority mints from here on, whose nonces are its own. */
-  beginNonces(): void {
-    this.#lastNonce = -1;
+  /** After a rotation or a release the next intent has a nonce above those in flight. */
+  beginNonces(inFlight: Iterable<number>): void {
+    this.#lastNonce = Math.max(-1, ...inFlight);
   }
 
   /** Gives up an intent that counted: its part of the window is free again. */
-  release(sequence: number): void {
+  giveUp(sequence: number): void {
     this.#sum -= this.#counted.get(sequence)?.amount ?? 0n;
     this.#counted.delete(sequence);
   }

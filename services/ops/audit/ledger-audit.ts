@@ -45,7 +45,7 @@ export interface Intent {
   readonly decided_at: number;
   /** the same, never less than that of the intent before */
   readonly at: number;
-  outcome: 'live' | 'credited' | 'dead' | 'failed';
+  outcome: 'live' | 'credited' | 'dead' | 'failed' | 'released';
   /** the transaction that took its nonce, by `MintDead` */
   given_up_for:
     { readonly tx_hash: Buffer; readonly height: number; readonly offset: bigint } | undefined;
@@ -85,7 +85,7 @@ export class LedgerAudit {
   /** those of the 24 hours up to the last one, in order, without those given up */
   readonly #window = new Set<Intent>();
   #windowSum = 0n;
-  /** of the last intent under the authority in force */
+  /** an intent counts above it: that of the last one under the authority in force, or -1 */
   #lastNonce = -1;
   #lastAt = 0;
   /** by how much the sums differ: each difference is reported once */
@@ -199,6 +199,7 @@ export class LedgerAudit {
         if (after === 'confirmed') this.#approved.add(event.deposit_id);
         return;
       case 'DepositRejected':
+        if (intent?.outcome === 'live') this.#released(intent);
         return;
       case 'RefundRecorded':
         return this.#refunded(event);
@@ -237,7 +238,14 @@ export class LedgerAudit {
     this.sums.fees -= amount - ofCredit;
   }
 
-  #giveUp(intent: Intent, outcome: 'dead' | 'failed'): void {
+  /** Nonces go on behind the mints in flight, each the newest of its deposit. */
+  #released(intent: Intent): void {
+    this.#giveUp(intent, 'released');
+    const live = [...this.#newest.values()].filter(({ outcome }) => outcome === 'live');
+    this.#lastNonce = Math.max(-1, ...live.map(({ nonce }) => nonce));
+  }
+
+  #giveUp(intent: Intent, outcome: 'dead' | 'failed' | 'released'): void {
     intent.outcome = outcome;
     if (this.#window.delete(intent)) this.#windowSum -= intent.amount;
   }

@@ -5,7 +5,12 @@ import {
   eventsById,
   TWO_OPERATORS_ABOVE,
 } from '../../../projections/deposits/queries.ts';
-import { approve, recordRefund, reject } from '../../../projections/deposits/domain/approval.ts';
+import {
+  approve,
+  recordRefund,
+  reject,
+  release,
+} from '../../../projections/deposits/domain/approval.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { parseHash } from '../../../schemas/address.ts';
 import { parseDepositId } from '../../../schemas/deposit-id.ts';
@@ -62,15 +67,21 @@ export async function showDeposit(args: IdArguments): Promise<number> {
   return 0;
 }
 
+const DECISIONS = {
+  approve: { decider: approve, done: 'approved' },
+  reject: { decider: reject, done: 'rejected' },
+  release: { decider: release, done: 'released' },
+} as const;
+
 export function decideDeposit(
-  verb: 'approve' | 'reject',
+  verb: keyof typeof DECISIONS,
   args: IdArguments & DecisionArguments,
 ): Promise<number> {
   const deposit_id = readId(args);
-  const decider = verb === 'approve' ? approve : reject;
+  const { decider, done } = DECISIONS[verb];
   return decide(args, (ledger, person) => decider(ledger, { deposit_id, ...person }), {
     subject: deposit_id,
-    done: verb === 'approve' ? 'approved' : 'rejected',
+    done,
     state: (ledger) => stateOf(ledger, deposit_id),
   });
 }

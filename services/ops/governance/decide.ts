@@ -25,6 +25,7 @@ type Refusal = HumanRefusal | RefundRefusal | GovernanceRefusal | 'no_key' | 'no
 const REFUSALS: Readonly<Record<Refusal, string>> = {
   no_such_deposit: 'there is no such deposit',
   not_waiting_for_a_person: 'it does not wait for a person: deposit show tells its status',
+  no_mint_in_flight: 'it has no mint in flight: deposit show tells its status',
   rejected_for_good: 'it was rejected, which is for good',
   nothing_to_mint: 'the fee took all of it: there is nothing to mint',
   over_rolling_cap:
@@ -42,7 +43,7 @@ const REFUSALS: Readonly<Record<Refusal, string>> = {
   repeated_address: 'an address is named twice',
   negative_amount: 'an amount is below 0',
   mint_in_flight:
-    'a mint is in flight, and only transactions of the present authority conclude it: try again once `deposit list --status mint_requested` shows none; if there is always one, lower the rolling cap until there is none (`policy set --rolling-cap`)',
+    'a mint is in flight, and only transactions of the present authority conclude it: try again once `deposit list --status mint_requested` shows none; if there is always one, lower the rolling cap until there is none (`policy set --rolling-cap`); `deposit release` gives up one that no block ever takes',
   baseline_is_pinned: 'a baseline is pinned already, which is for good',
   minted_before: 'this ledger has requested mints already: its baseline is the beginning',
   liability_above_supply: 'the liability is at most the supply',

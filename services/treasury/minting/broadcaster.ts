@@ -46,7 +46,7 @@ export class Broadcaster {
     const at = now();
     for (const { deposit_id, nonce, tx_hash, at: requested } of books.ledger.live.values()) {
       if (at - requested <= most || chain.sender.has(nonce, tx_hash)) continue;
-      return `the mint of deposit ${deposit_id}, with nonce ${nonce}, was requested ${Math.round((at - requested) / 1_000)} s ago and is in no block: it is sent again and again. What to do: look what the node answers (treasury_broadcasts_total on /metrics), whether the chain-ingester works, and at the node's transactions of the mint authority before that nonce`;
+      return `the mint of deposit ${deposit_id}, with nonce ${nonce}, was requested ${Math.round((at - requested) / 1_000)} s ago and is in no block: it is sent again and again. What to do: look what the node answers (treasury_broadcasts_total on /metrics), whether the chain-ingester works, and at the node's transactions of the mint authority before that nonce; if no block can take it, \`ops deposit release\` gives it up`;
     }
     return undefined;
   }
@@ -92,7 +92,7 @@ export class Broadcaster {
     const { raw, tx_hash } = signer.sign(mintCallOf(mint));
     if (why !== undefined || !tx_hash.equals(mint.tx_hash)) {
       const reason = why ?? 'the key signs other bytes';
-      this.#notSigned = `the mint of deposit ${mint.deposit_id} is not sent: ${reason}. What to do: look at the deposit with \`ops deposit show\`, and run \`ops audit\``;
+      this.#notSigned = `the mint of deposit ${mint.deposit_id} is not sent: ${reason}. What to do: look at the deposit with \`ops deposit show\`, run \`ops audit\`, and give the mint up with \`ops deposit release\``;
       this.#sent.set(mint.nonce, performance.now());
       metrics.broadcast('not_signed');
       const { deposit_id, nonce } = mint;

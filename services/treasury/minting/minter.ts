@@ -194,7 +194,7 @@ export class Minter {
     const mint = this.#foreign();
     if (mint === undefined) return undefined;
     const { deposit_id, nonce } = mint;
-    return `minting halted: the mint of deposit ${deposit_id} with nonce ${nonce} was requested with another key, or for another chain, than the settings say. What to do: correct APP_MINT_KEY or APP_CHAIN_ID if they are wrong; else somebody wrote it to the ledger: take that out of use, and use nonce ${nonce} of the mint authority for another transaction, whose final block ends this halt; ${MEANWHILE}`;
+    return `minting halted: the mint of deposit ${deposit_id} with nonce ${nonce} was requested with another key, or for another chain, than the settings say. What to do: correct APP_MINT_KEY or APP_CHAIN_ID if they are wrong; else somebody wrote it to the ledger: take that out of use, and release the deposit (\`ops deposit release\`), or use nonce ${nonce} of the mint authority for another transaction, whose final block ends this halt; ${MEANWHILE}`;
   }
 
   #foreign(): RequestedMint | undefined {

@@ -71,6 +71,10 @@ export const DEPOSITS_ANSWERS: Answers = {
       .toSorted((one, other) => Number(one['sequence']) - Number(other['sequence']))
       .map(only('sequence', 'amount', 'counted_at'));
   },
+  mints_in_flight: (rows) =>
+    rows('standings')
+      .filter(({ status }) => status === 'mint_requested')
+      .map(only('id', 'nonce')),
   owners: (rows, wanted) =>
     within(rows('owners'), 'clt_address', wanted).map(only('clt_address', 'deposits')),
   stored_deposits: storedDeposits,

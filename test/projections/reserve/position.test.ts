@@ -345,6 +345,30 @@ test('an intended transaction without effect is no mint', () => {
   });
 });
 
+test('a released mint that is carried out is unexplained until it is acknowledged, and pays its deposit then', () => {
+  const { supply, final } = chainOf(minting(FIRST.credit));
+  const events = depositEvents(FIRST.deposit_id);
+  const ledger = ledgerOf(FIRST, INTENDED, events.rejected());
+  const tell = (event: HumanDecision): void => {
+    ledger.apply(signed({ ...event, sequence: Number(ledger.end) }, alice), ledger.end);
+  };
+  const before = positionOf(ledgerPosition(ledger, supply, final), final, FIRST.gross);
+  expect(before).toMatchObject({ treasury_minted: 0n, held: FIRST.credit, waiting: 0n });
+  expect(statusOf(before, 0n)).toBe('mismatch');
+  const { tx_hash } = INTENDED;
+  const acknowledged = { tx_hash, to: OWNER, amount: FIRST.credit, block_height: 1 };
+  tell(operatorsSet(alice));
+  tell({ type: 'MintAcknowledged', ...BY, ...acknowledged });
+  const position = positionOf(ledgerPosition(ledger, supply, final), final, FIRST.gross);
+  expect(position).toMatchObject({ treasury_minted: FIRST.credit, held: 0n, waiting: 0n });
+  expect([statusOf(position, 0n), surplusOf(position)]).toEqual(['ok', 0n]);
+  // paid twice: by the Mint, and by hand
+  tell(events.refunded(FIRST.credit));
+  const twice = ledgerPosition(ledger, supply, final);
+  const left = positionOf(twice, final, FIRST.gross - FIRST.credit);
+  expect([statusOf(left, 0n), surplusOf(left)]).toEqual(['mismatch', 0n]);
+});
+
 test('on a chain that had minted, the position begins with the supply and liability of the baseline', () => {
   const chain = new ChainByHand();
   chain.append({ effects: [{ address: OWNER, kind: 'genesis', delta: 1_000n }] });

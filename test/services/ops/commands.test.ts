@@ -13,6 +13,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   'deposit show': 'id',
   'deposit approve': 'id --actor alice --reason why',
   'deposit reject': 'id --actor alice --reason why',
+  'deposit release': 'id --actor alice --reason why',
   'deposit refund': 'id --tron-tx id --amount 1 --actor alice --reason why',
   'operators new-key': 'file',
   'operators show': '',

@@ -182,8 +182,8 @@ const TABLE: Record<Happening, Line> = {
     'failed, rejected',
     'nothing, rejected',
     '-',
-    '-',
-    '-',
+    'failed, rejected',
+    'failed, rejected',
     '-',
   ],
   MintIntended: /*                    */ [

@@ -197,6 +197,35 @@ describe('mint authority', () => {
     expect(ledger.lastNonce).toBe(7);
   });
 
+  test('a mint that no block takes is released by a signed event, and the authority rotated', () => {
+    expect(intend(2 ** 50)).toBe('applied');
+    const [mint] = ledger.live.values();
+    expect(tell(events.rejected())).toBe('ignored');
+    expect(tell(events.rejected(), mallory)).toBe('ignored');
+    expect(tell(events.rejected(), alice)).toBe('applied');
+    expect([...ledger.live.keys()]).toEqual([]);
+    expect(ledger.givenUp(id)).toEqual([mint]);
+    expect(ledger.deposit(id)).toMatchObject({ status: 'needs_manual', rejected: true });
+    expect(tell(events.approved(), alice)).toBe('ignored');
+    expect(tell(events.credited(Buffer.alloc(32, 2 ** 50 + 1)))).toBe('ignored');
+    expect(tell(events.refunded(10_000_000n), alice)).toBe('applied');
+    expect(tell(authority(2, 2), alice)).toBe('applied');
+  });
+
+  test('a stranger who names the first while a mint is in flight is rotated out after a release', () => {
+    ledger = new Ledger();
+    tell(POLICY);
+    tell(confirmedEvent({ credit: 4_000_000n }));
+    const { clt_address: to } = confirmedEvent();
+    tell(events.intended({ to, amount: 4_000_000n, nonce: 7, tx_hash: Buffer.alloc(32, 1) }));
+    tell(operators(1, [alice]));
+    expect(tell(authority(1, 0xee))).toBe('applied');
+    expect(tell(authority(2, 1), alice)).toBe('ignored');
+    expect(tell(events.rejected(), alice)).toBe('applied');
+    expect(tell(authority(2, 1), alice)).toBe('applied');
+    expect(ledger.governance.authority?.authority).toEqual(Buffer.alloc(20, 1));
+  });
+
   test('mints of the authority before stay in the window of the rolling cap', () => {
     const mint = { tx_hash: Buffer.alloc(32, 1) };
     expect(intend(0)).toBe('applied');

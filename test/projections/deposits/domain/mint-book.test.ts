@@ -8,7 +8,7 @@ import { PlainMints } from '../../../support/plain-mints.ts';
 const OWNER = Buffer.alloc(20, 0xc1);
 
 interface Move {
-  readonly kind: 'intend' | 'intend_again' | 'dead' | 'credited' | 'policy';
+  readonly kind: 'intend' | 'intend_again' | 'dead' | 'credited' | 'release' | 'policy';
   readonly usd: number;
   /** the nonce is that of the last intent and so much more */
   readonly nonce_step: number;
@@ -27,6 +27,7 @@ const MOVES = fc.array(
       'intend_again',
       'dead',
       'credited',
+      'release',
       'policy',
     ),
     usd: fc.integer({ min: 1, max: 60 }),
@@ -42,7 +43,7 @@ const MOVES = fc.array(
 class Match {
   readonly real = new MintLedger();
   readonly plain = new PlainMints();
-  readonly verdicts = { counted: 0, void: 0, at_edge: 0 };
+  readonly verdicts = { counted: 0, void: 0, at_edge: 0, released: 0 };
   readonly #minted: {
     readonly id: string;
     readonly sequence: number;
@@ -65,10 +66,27 @@ class Match {
     if (move.kind === 'intend_again') return this.#intend(minted.id, { ...move, usd: minted.usd });
     const make = depositEvents(minted.id);
     const isLive = this.real.ledger.live.get(minted.nonce)?.tx_hash.equals(minted.hash) === true;
+    if (
+      move.kind === 'release' &&
+      this.real.state(minted.id).status === 'mint_requested' &&
+      !isLive
+    )
+      return;
     const event =
-      move.kind === 'dead' ? make.dead(minted.hash, minted.nonce) : make.credited(minted.hash);
+      move.kind === 'dead'
+        ? make.dead(minted.hash, minted.nonce)
+        : move.kind === 'release'
+          ? make.rejected()
+          : make.credited(minted.hash);
     expect(this.real.write(event)).toBe(isLive ? 'applied' : 'ignored');
-    if (isLive && move.kind === 'dead') this.plain.giveUp(minted.sequence);
+    if (!isLive) return;
+    if (move.kind === 'dead') this.plain.giveUp(minted.sequence);
+    else if (move.kind === 'credited') this.plain.end(minted.sequence);
+    else {
+      this.plain.release(minted.sequence);
+      this.#nonce = this.plain.lastNonce;
+      this.verdicts.released++;
+    }
   }
 
   #setPolicy(usd: number): void {
@@ -112,19 +130,21 @@ class Match {
 }
 
 test('in any order of events, the intents that count are those of a brute-force reading, to the millisecond', () => {
-  const sum = { counted: 0, void: 0, at_edge: 0 };
+  const sum = { counted: 0, void: 0, at_edge: 0, released: 0 };
   fc.assert(
     fc.property(MOVES, (moves) => {
       const match = new Match();
       for (const move of moves) match.play(move);
-      for (const key of ['counted', 'void', 'at_edge'] as const) sum[key] += match.verdicts[key];
-      expect(match.real.ledger.lastNonce).toBe(match.plain.counted.at(-1)?.nonce ?? -1);
+      for (const key of ['counted', 'void', 'at_edge', 'released'] as const)
+        sum[key] += match.verdicts[key];
+      expect(match.real.ledger.lastNonce).toBe(match.plain.lastNonce);
     }),
     { numRuns: 1_000 },
   );
   expect(sum.counted).toBeGreaterThan(2_000);
   expect(sum.void).toBeGreaterThan(2_000);
   expect(sum.at_edge).toBeGreaterThan(1_000);
+  expect(sum.released).toBeGreaterThan(500);
 });
 
 function intentOf(
@@ -194,10 +214,11 @@ test('a slow clock cannot move the window back, and a void intent with a fast on
   expect(made.write(intentOf(last, 60n * USD, 2, BEGIN + DAY_MS))).toBe('applied');
 });
 
-test('dead and failed mints leave the window, credited ones stay', () => {
+test('dead, failed and released mints leave the window, credited ones stay', () => {
   for (const [end, left] of [
     ['dead', 100n],
     ['failed', 100n],
+    ['released', 100n],
     ['credited', 40n],
   ] as const) {
     const made = bookWith(60);
@@ -208,7 +229,9 @@ test('dead and failed mints leave the window, credited ones stay', () => {
         ? make.dead(hash, 0)
         : end === 'failed'
           ? make.held('mint_failed')
-          : make.credited(hash),
+          : end === 'released'
+            ? make.rejected()
+            : make.credited(hash),
     ]);
     expect(made.ledger.leftAt(BEGIN)).toBe(left * USD);
   }

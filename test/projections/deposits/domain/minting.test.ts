@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { approve, reject } from '../../../../projections/deposits/domain/approval.ts';
+import { approve, reject, release } from '../../../../projections/deposits/domain/approval.ts';
 import {
   conclude,
   dueMints,
@@ -239,6 +239,45 @@ test('a rejection is final', () => {
   expect(made.state(id)).toMatchObject({ status: 'needs_manual', rejected: true });
   expect(reject(made.ledger, rejecting)).toEqual({ events: [] });
   expect(approve(made.ledger, rejecting)).toEqual({ refused: 'rejected_for_good' });
+});
+
+test('a mint in flight is released with its deposit, for good', () => {
+  const made = opened();
+  const id = made.deposit(8n * USD);
+  const releasing = { deposit_id: id, ...PERSON };
+  expect(release(made.ledger, releasing)).toEqual({ refused: 'no_mint_in_flight' });
+  mintDue(made);
+  expect(reject(made.ledger, releasing)).toEqual({ refused: 'not_waiting_for_a_person' });
+  made.writeAll(eventsOf(release(made.ledger, releasing)));
+  expect(made.log.at(-1)).toMatchObject({ type: 'DepositRejected', actor: 'alice' });
+  expect(made.state(id)).toMatchObject({ status: 'needs_manual', rejected: true });
+  expect(release(made.ledger, releasing)).toEqual({ events: [] });
+  expect(approve(made.ledger, releasing)).toEqual({ refused: 'rejected_for_good' });
+  expect(due(made)).toEqual([]);
+  expect(release(made.ledger, { ...releasing, deposit_id: NOBODY })).toEqual({
+    refused: 'no_such_deposit',
+  });
+  const held = made.deposit(USD / 2n);
+  made.writeAll(eventsOf(reject(made.ledger, { ...releasing, deposit_id: held })));
+  expect(release(made.ledger, { ...releasing, deposit_id: held })).toEqual({
+    refused: 'no_mint_in_flight',
+  });
+});
+
+test('after a release nonces go on behind the mints in flight, or from those of the chain', () => {
+  const made = opened();
+  const [first, far, other] = [8n, 9n, 10n].map((usd) => made.deposit(usd * USD));
+  made.writeAll(intend(made.ledger, { ...INTENDING, final_nonce: 5, most: 1 }).events);
+  made.writeAll(intend(made.ledger, { ...INTENDING, final_nonce: 2 ** 31, most: 1 }).events);
+  const next = (): readonly number[] =>
+    intend(made.ledger, { ...INTENDING, final_nonce: 5 }).events.map(({ nonce }) => nonce);
+  expect(next()).toEqual([2 ** 31 + 1]);
+  made.writeAll(eventsOf(release(made.ledger, { deposit_id: far ?? '', ...PERSON })));
+  expect(next()).toEqual([6]);
+  made.writeAll(eventsOf(release(made.ledger, { deposit_id: first ?? '', ...PERSON })));
+  expect(next()).toEqual([5]);
+  mintDue(made);
+  expect([...made.ledger.live.values()]).toMatchObject([{ deposit_id: other, nonce: 0 }]);
 });
 
 test.each([

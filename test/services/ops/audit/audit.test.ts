@@ -297,6 +297,35 @@ test('a final Mint that the ledger gave up and a second Mint are violations', ()
   ]);
 });
 
+/** A Mint becomes final after an operator has released it; the next one has the same nonce. */
+function released({ isAcknowledged }: { readonly isAcknowledged: boolean }): Logs {
+  const treasury = new TreasuryByHand();
+  treasury.begin();
+  treasury.pay(0, 10n * USD);
+  treasury.request();
+  const [mint] = treasury.ledger.live.values();
+  if (mint === undefined) throw new Error('nothing was requested');
+  const by = { sequence: 0, decided_at: BEGIN, actor: 'alice', reason: 'no block takes it' };
+  treasury.decide({ type: 'DepositRejected', ...by, deposit_id: mint.deposit_id });
+  treasury.run();
+  treasury.pay(1, 10n * USD);
+  treasury.request();
+  const { height } = treasury.mine([mint]);
+  const { tx_hash, to, amount } = mint;
+  const acknowledged = { type: 'MintAcknowledged', ...by, tx_hash, to, amount } as const;
+  if (!isAcknowledged) return treasury.logs;
+  treasury.decide({ ...acknowledged, block_height: height });
+  treasury.run();
+  return treasury.logs;
+}
+
+test('a final Mint that an operator released is a violation until it is acknowledged', () => {
+  expect(audited(released({ isAcknowledged: true })).findings.violations).toEqual([]);
+  expect(audited(released({ isAcknowledged: false })).findings.violations).toMatchObject([
+    { invariant: 'I2', what: expect.stringContaining('has given it up') },
+  ]);
+});
+
 test('a transfer that the treasury has not decided is waiting, and no violation', () => {
   const { transfers, ledger } = healthy();
   const { findings, waiting } = audited({

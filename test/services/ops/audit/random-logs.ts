@@ -5,7 +5,7 @@
  */
 import { confirmAll, setPolicy } from '../../../../projections/deposits/domain/confirmation.ts';
 import { Ledger, type RequestedMint } from '../../../../projections/deposits/domain/ledger.ts';
-import { approve, reject } from '../../../../projections/deposits/domain/approval.ts';
+import { approve, reject, release } from '../../../../projections/deposits/domain/approval.ts';
 import {
   conclude,
   intend,
@@ -63,6 +63,8 @@ class RandomTreasury {
   readonly #ends = new Map<number, bigint>();
   readonly #skew: number;
   #final = new Map<number, FinalTransaction>();
+  /** mints that an operator has given up and a block may still take, with this key */
+  #released = new Map<number, RequestedMint>();
   #key = deriveKey('audit', 'authority 1');
   #now = BEGIN;
 
@@ -181,11 +183,19 @@ class RandomTreasury {
   }
 
   #decide(): void {
+    const random = this.#random;
     for (const [id, { status }] of this.#ledger.deposits) {
-      if (status !== 'needs_manual' || this.#random.chance(0.6)) continue;
+      if (status !== 'needs_manual' || random.chance(0.6)) continue;
       const person = { deposit_id: id, actor: 'alice', reason: 'so it is', now: this.#now };
-      const decision = (this.#random.chance(0.7) ? approve : reject)(this.#ledger, person);
+      const decision = (random.chance(0.7) ? approve : reject)(this.#ledger, person);
       if ('events' in decision) this.#write(decision.events);
+    }
+    for (const mint of this.#ledger.live.values()) {
+      if (!this.#isGoverned || this.#released.has(mint.nonce) || random.chance(0.6)) continue;
+      const person = { deposit_id: mint.deposit_id, actor: 'alice', reason: 'no', now: this.#now };
+      const decision = release(this.#ledger, person);
+      if ('events' in decision) this.#write(decision.events);
+      this.#released.set(mint.nonce, mint);
     }
   }
 
@@ -210,22 +220,27 @@ class RandomTreasury {
     const version = (this.#ledger.governance.authority?.version ?? 0) + 1;
     this.#key = deriveKey('audit', `authority ${version}`);
     this.#final = new Map();
+    this.#released = new Map();
     const authority = addressOf(this.#key);
     this.#write([{ type: 'AuthoritySet', ...by, version, authority }]);
   }
 
   /**
    * Requested mints in nonce order; some fail, and some nonces are used by somebody else, who may
-   * even mint. Others move money, burn and pay fees.
+   * even mint, or by a mint that was released. Others move money, burn and pay fees.
    */
   #block(): void {
     const random = this.#random;
     const fates = this.#isGoverned
       ? (['minted', 'minted', 'minted', 'failed', 'taken', 'foreign'] as const)
       : (['minted', 'minted', 'minted', 'failed', 'taken'] as const);
-    const mints = [...this.#ledger.live.values()]
+    const released = random.chance(0.5) ? this.#released : new Map<number, RequestedMint>();
+    const mints = [...new Map([...this.#ledger.live, ...released]).values()]
       .filter(({ nonce }) => !this.#final.has(nonce))
-      .map((mint) => ({ mint, fate: random.pick(fates) }));
+      .map((mint) => {
+        const isReleased = released.get(mint.nonce) === mint;
+        return { mint, fate: isReleased ? ('released' as const) : random.pick(fates) };
+      });
     const own = mints.map(({ mint, fate }) => transactionOf(mint, fate, this.#key));
     const transactions = [...own, { from: named('dave'), to: named('erin') }];
     const tx_index = own.length;
@@ -233,9 +248,9 @@ class RandomTreasury {
       transactions,
       effects: [
         ...own.flatMap(({ to, amount }, at) =>
-          mints[at]?.fate === 'minted' || mints[at]?.fate === 'foreign'
-            ? [{ address: to, kind: 'mint', delta: amount, tx_index: at }]
-            : [],
+          mints[at]?.fate === 'failed' || mints[at]?.fate === 'taken'
+            ? []
+            : [{ address: to, kind: 'mint', delta: amount, tx_index: at }],
         ),
         { address: named('dave'), kind: 'transfer_out', delta: -9n, tx_index },
         { address: named('erin'), kind: 'transfer_in', delta: 9n, tx_index },
@@ -257,7 +272,7 @@ class RandomTreasury {
         block_hash: block.hash,
         minted: fate === 'minted' ? mint : undefined,
       });
-      if (fate !== 'foreign') continue;
+      if (fate !== 'foreign' && fate !== 'released') continue;
       const by = { sequence: 0, decided_at: this.#now, actor: 'alice', reason: 'it was me' };
       const at_block = { tx_hash: hash, to, amount, block_height: block.height };
       this.#write([{ type: 'MintAcknowledged', ...by, ...at_block }]);
@@ -311,7 +326,7 @@ function feePaid(tx_index: number): EffectByHand {
   return { address: named('dave'), kind: 'tx_fee_paid', delta: -3n, tx_index };
 }
 
-type Fate = 'minted' | 'failed' | 'taken' | 'foreign';
+type Fate = 'minted' | 'failed' | 'taken' | 'foreign' | 'released';
 
 function transactionOf(
   mint: RequestedMint,
@@ -319,7 +334,7 @@ function transactionOf(
   key: Key,
 ): TransactionByHand & Pick<BlockTransaction, 'hash' | 'amount'> {
   const call = mintCallOf(mint);
-  if (fate === 'minted' || fate === 'failed') return signedMint(key, call);
+  if (fate === 'minted' || fate === 'failed' || fate === 'released') return signedMint(key, call);
   if (fate === 'foreign') return signedMint(key, { ...call, to: named('somebody'), amount: 77n });
   const args = { to: toHex(mint.to), amount: mint.amount };
   const { hash, ...transfer } = signedCall(key, mint.nonce, {

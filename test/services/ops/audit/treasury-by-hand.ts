@@ -9,7 +9,7 @@
  */
 import { Wallet } from 'ethers';
 import { confirmAll } from '../../../../projections/deposits/domain/confirmation.ts';
-import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
+import { Ledger, type RequestedMint } from '../../../../projections/deposits/domain/ledger.ts';
 import {
   conclude,
   intend,
@@ -26,7 +26,7 @@ import {
 import { ChainSupply } from '../../../../projections/reserve/supply.ts';
 import { deriveKey, type Key } from '../../../../infra/devnet/clt/keys.ts';
 import { parseAddress, toHex } from '../../../../schemas/address.ts';
-import type { BlockTransaction } from '../../../../schemas/chain.blocks/events.ts';
+import type { BlockAppended, BlockTransaction } from '../../../../schemas/chain.blocks/events.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import { decisionText, type HumanDecision } from '../../../../schemas/operator-signature.ts';
 import type { ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
@@ -117,6 +117,11 @@ export class TreasuryByHand {
     }
   }
 
+  /** By the operator. */
+  decide(decision: HumanDecision): void {
+    this.write([signed({ ...decision, sequence: Number(this.ledger.end) })]);
+  }
+
   pass(minutes: number): void {
     this.now += minutes * MINUTE_MS;
   }
@@ -154,9 +159,17 @@ export class TreasuryByHand {
 
   /** Due mints are requested, final and credited. */
   mint(): void {
+    this.request();
+    this.conclude(this.mine([...this.ledger.live.values()]));
+  }
+
+  request(): void {
     const intending = { now: this.now, final_nonce: 0, hash_of: hashOf, most: 100 };
     this.write(intend(this.ledger, intending).events);
-    const mints = [...this.ledger.live.values()];
+  }
+
+  /** A final block that carries out these mints. */
+  mine(mints: readonly RequestedMint[]): BlockAppended {
     const block = this.chain.append({
       transactions: mints.map((mint) => signedMint(MINT_KEY, mintCallOf(mint))),
       effects: mints.map(({ to, amount }, tx_index) => ({
@@ -167,6 +180,11 @@ export class TreasuryByHand {
       })),
     });
     this.chain.finalize();
+    return block;
+  }
+
+  /** The mints in flight are in this block. */
+  conclude(block: BlockAppended): void {
     const finalAt = (nonce: number) => {
       const mint = this.ledger.live.get(nonce);
       return mint === undefined

@@ -4,6 +4,7 @@ import { deriveKey, type Key } from '../../../../infra/devnet/clt/keys.ts';
 import { parseAddress, toHex } from '../../../../schemas/address.ts';
 import type {
   AuthoritySet,
+  DepositRejected,
   GovernanceEvent,
   TreasuryEvent,
 } from '../../../../schemas/treasury.ledger/events.ts';
@@ -16,7 +17,7 @@ import {
 import { ChainBook } from '../../../../services/treasury/minting/chain-book.ts';
 import { MintSigner } from '../../../../services/treasury/minting/mint-signer.ts';
 import { ChainByHand, named, signedCall } from '../../../support/chain-by-hand.ts';
-import { depositEvents } from '../../../support/deposit-events.ts';
+import { confirmedEvent, depositEvents } from '../../../support/deposit-events.ts';
 import { BEGIN, MintLedger, USD } from '../../../support/mint-ledger.ts';
 import { alice, BY, operatorsSet, signed } from '../../../support/operators.ts';
 
@@ -66,7 +67,11 @@ class Minted {
     return this.book.unexplained.map(({ nonce, block_height }) => [nonce, block_height]);
   }
 
-  decide(...events: readonly GovernanceEvent[]): void {
+  release(deposit_id: string): void {
+    this.decide(depositEvents(deposit_id).rejected());
+  }
+
+  decide(...events: readonly (GovernanceEvent | DepositRejected)[]): void {
     for (const event of events)
       this.made.writeAll([signed({ ...event, sequence: this.made.log.length }, alice)]);
   }
@@ -104,9 +109,8 @@ class Minted {
     return events.map(({ type }) => type);
   }
 
-  /** A final block with the mint in flight of this nonce, signed with this key. */
-  mineMint(key: Key, nonce: number): void {
-    const mint = this.made.ledger.live.get(nonce);
+  /** A final block with a mint of this nonce, by default the one in flight. */
+  mineMint(key: Key, nonce: number, mint = this.made.ledger.live.get(nonce)): void {
     if (mint === undefined) throw new Error(`no mint has nonce ${nonce}`);
     const { deposit_id: id, to, amount } = mint;
     const reference = `0x${id.replaceAll('-', '')}${'0'.repeat(32)}`;
@@ -242,6 +246,54 @@ test('a final Mint whose intent is given up afterwards is unexplained, and is no
   });
   expect(book.unexplained).toEqual([]);
   expect(world.due(OLD)).toEqual([]);
+});
+
+/** An operator releases a forged intent whose nonce the chain never reaches. */
+function releasedForgery(): Minted {
+  const world = begun();
+  const id = world.made.deposit(8n * USD);
+  const { clt_address: to } = confirmedEvent();
+  const tx_hash = Buffer.alloc(32, 0xbad);
+  world.write(depositEvents(id).intended({ to, amount: 8n * USD, nonce: 2 ** 50, tx_hash }));
+  world.release(id);
+  return world;
+}
+
+test('after a forged intent far ahead was released, minting goes on, with the same key or another', () => {
+  for (const key of [OLD, NEW]) {
+    const world = releasedForgery();
+    if (key === NEW) world.decide(authoritySet(2, NEW));
+    const id = world.made.deposit(9n * USD);
+    world.request(key);
+    expect([...world.made.ledger.live.values()]).toMatchObject([{ deposit_id: id, nonce: 0 }]);
+    world.mineMint(key, 0);
+    expect(world.conclude()).toEqual(['MintCredited']);
+    expect(world.unexplained).toEqual([]);
+  }
+});
+
+test('a released mint that becomes final is unexplained until it is acknowledged, and takes the nonce of the next', () => {
+  const world = begun();
+  const id = world.made.deposit(8n * USD);
+  world.request(OLD);
+  const [mint] = world.made.ledger.live.values();
+  if (mint === undefined) throw new Error('nothing was requested');
+  world.release(id);
+  const next = world.made.deposit(9n * USD);
+  world.request(OLD);
+  expect([...world.made.ledger.live.values()]).toMatchObject([{ deposit_id: next, nonce: 0 }]);
+  world.mineMint(OLD, 0, mint);
+  expect(world.unexplained).toEqual([[0, 1]]);
+  expect(world.conclude()).toEqual(['MintDead']);
+  expect(world.unexplained).toEqual([[0, 1]]);
+  expect(world.due(OLD)).toEqual([next]);
+  const { tx_hash, to, amount } = mint;
+  world.decide({ type: 'MintAcknowledged', ...BY, tx_hash, to, amount, block_height: 1 });
+  expect(world.unexplained).toEqual([]);
+  world.request(OLD);
+  world.mineMint(OLD, 1);
+  expect(world.conclude()).toEqual(['MintCredited']);
+  expect([world.unexplained, world.due(OLD)]).toEqual([[], []]);
 });
 
 test('an authority that the ledger names later is not followed', () => {

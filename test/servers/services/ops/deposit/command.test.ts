@@ -125,8 +125,10 @@ test('a deposit that does not exist is refused', async () => {
 
 test('a decision on a deposit that the ledger does not know is refused', async () => {
   const given = ['6db65fd5-9fd3-86f6-b291-40571b5bcd6b', '--actor', 'alice', '--reason', 'why not'];
-  const json = await ops('reject', ...given, '--json');
-  expect([json.code, JSON.parse(json.stdout)]).toEqual([1, { refused: 'no_such_deposit' }]);
+  for (const verb of ['approve', 'reject', 'release']) {
+    const json = await ops(verb, ...given, '--json');
+    expect([json.code, JSON.parse(json.stdout)]).toEqual([1, { refused: 'no_such_deposit' }]);
+  }
 });
 
 interface OwnLog {
