@@ -25,7 +25,7 @@ type DepositsEvent = DepositAddressEvent | TreasuryEvent;
 
 export const deposits: Projection<DepositsEvent> = {
   name: 'deposits',
-  version: 8,
+  version: 9,
   topics: ['deposit.addresses', 'treasury.ledger'],
   isEvent: (event): event is DepositsEvent =>
     isDepositAddressEvent(event) || isTreasuryEvent(event),

@@ -78,14 +78,16 @@ export interface Mint {
 
 export const ABSENT: Absent = { status: 'absent' };
 
-/** The operator of an approval, and how many approvals the deposit needs. */
+/** Addresses are as `bytesKey` gives them. */
 export interface Approving {
-  /** as `bytesKey` gives it */
   readonly operator: string;
+  /** those whose approvals count */
+  readonly in_force: readonly string[];
+  /** approvals */
   readonly needed: number;
 }
 
-const ONE_PERSON: Approving = { operator: '', needed: 1 };
+const ONE_PERSON: Approving = { operator: '', in_force: [], needed: 1 };
 
 /** The state after an event; the same object where the event does not fit. Never throws. */
 export function evolve(deposit: Deposit, event: DepositEvent, approving = ONE_PERSON): Deposit {
@@ -167,9 +169,11 @@ function rejectedState(deposit: Deposit): Deposit {
   return { status: 'needs_manual', terms, reason: 'mint_failed', ...UNDECIDED, rejected: true };
 }
 
-function approvedState(deposit: Deposit, { operator, needed }: Approving): Deposit {
+/** The approval of an operator who was replaced since does not count. */
+function approvedState(deposit: Deposit, { operator, in_force, needed }: Approving): Deposit {
   if (!isAwaited(deposit) || deposit.terms.credit === 0n) return deposit;
-  const { terms, approved_by: before } = deposit;
+  const { terms } = deposit;
+  const before = deposit.approved_by.filter((each) => in_force.includes(each));
   if (before.includes(operator)) return deposit;
   return before.length + 1 < needed
     ? { ...deposit, approved_by: [...before, operator] }

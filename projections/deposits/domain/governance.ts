@@ -109,13 +109,17 @@ export class Governance {
     return this.#refused;
   }
 
-  /** The operator of an approval that was admitted, and how many the deposit needs. */
+  /** The operator of an approval that was admitted, those in force, and how many it needs. */
   approving(deposit: Deposit, event: DepositEvent): Approving | undefined {
     if (event.type !== 'DepositApproved' || deposit.status !== 'needs_manual') return undefined;
     const signer = signerOf(event);
     const above = this.#operators?.two_above ?? 0n;
     const needed = above > 0n && deposit.terms.credit > above ? 2 : 1;
-    return { operator: signer === undefined ? '' : bytesKey(signer), needed };
+    return {
+      operator: signer === undefined ? '' : bytesKey(signer),
+      in_force: (this.#operators?.operators ?? []).map(bytesKey),
+      needed,
+    };
   }
 
   /** Whether the event may count as far as signatures go; counts refusals. */

@@ -7,6 +7,7 @@ import {
   type HumanDecision,
 } from '../../../../schemas/operator-signature.ts';
 import type { MintIntended, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import { bytesKey } from '../../../../schemas/address.ts';
 import { TREASURY_LEDGER } from '../../../../schemas/topics.ts';
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import { confirmedEvent, depositEvents } from '../../../support/deposit-events.ts';
@@ -143,6 +144,21 @@ describe('operators', () => {
     expect(intend(0)).toBe('ignored');
     expect(tell(events.approved(), bob)).toBe('applied');
     expect(intend(0)).toBe('applied');
+  });
+
+  test('the approval of an operator who was replaced since does not count', () => {
+    tell(POLICY);
+    tell(operators(1, [alice, mallory], 7_999_999n));
+    holdDeposit();
+    expect(tell(events.approved(), mallory)).toBe('applied');
+    expect(tell(operators(2, [alice, bob], 7_999_999n), alice)).toBe('applied');
+    expect(tell(events.approved(), alice)).toBe('applied');
+    expect(ledger.deposit(id)).toMatchObject({
+      status: 'needs_manual',
+      approved_by: [bytesKey(addressOf(alice))],
+    });
+    expect(tell(events.approved(), bob)).toBe('applied');
+    expect(ledger.deposit(id)).toMatchObject({ status: 'confirmed', approved: true });
   });
 
   test('a credit of just the amount needs one operator', () => {
