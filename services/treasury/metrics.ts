@@ -123,7 +123,7 @@ export function openTreasuryMetrics(
     'mints in flight: no final block shows their outcome yet',
     () => ledger().live.size,
   );
-  gauge('treasury_minting_closed', '1 while nothing is minted: the log and /ready say why', (now) =>
+  gauge('treasury_minting_closed', '1 while nothing is minted: the log says why', (now) =>
     Number(now.minting_closed),
   );
   metrics.gauge(

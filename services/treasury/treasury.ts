@@ -122,7 +122,18 @@ export class Treasury {
 
   /** Why the treasury is not ready, and what to do. */
   get problem(): HealthProblem | undefined {
-    return this.#activity.problem ?? this.#heldUp ?? this.#minting?.problem;
+    return this.#activity.problem ?? this.#heldUp ?? this.#otherInForce ?? this.#minting?.problem;
+  }
+
+  get #otherInForce(): HealthProblem | undefined {
+    const why = this.#minting && this.#whyOtherInForce();
+    if (why === undefined) return undefined;
+    return { status: 'halted', phase: 'minting', message: `minting halted: ${why}` };
+  }
+
+  /** Why nothing is minted while operators have put other settings in force than ours. */
+  #whyOtherInForce(): string | undefined {
+    return otherInForce(this.#books.ledger, { ...this.#options, governed: this.#governed });
   }
 
   get #heldUp(): HealthProblem | undefined {
@@ -217,9 +228,7 @@ export class Treasury {
   #mint(append: Append): void {
     const { minting: options } = this.#options;
     if (options === undefined) return;
-    const { ledger } = this.#books;
-    const settings = { ...this.#options, governed: this.#governed };
-    const allowed = (): string | undefined => otherInForce(ledger, settings) ?? options.allowed();
+    const allowed = (): string | undefined => this.#whyOtherInForce() ?? options.allowed();
     const minting = new Minting(
       { ...options, allowed },
       {

@@ -212,6 +212,7 @@ test(
   async () => {
     // it runs with the list from before: one operator alone cannot change who decides
     await expect.poll(() => treasury.log()).toContain('in force are the operators');
+    expect(await statusOf(treasury)).toContain('ops operators set');
     await restart({});
     await until(
       async () => (await statusOf(treasury)).includes('ops operators set'),
