@@ -37,15 +37,15 @@ async function main(): Promise<number> {
   const parser = yargs(hideBin(process.argv));
   for (const [name, run, describe] of [
     ['start', start, 'run the whole system in the foreground; Ctrl-C drains and stops it'],
-    ['up', up, 'the same, detached: returns when everything is ready'],
+    ['up', up, 'run the whole system in the background; returns when everything is ready'],
   ] as const)
     parser.command(name, describe, SERVERS_ONLY, async ({ serversOnly: servers_only }) => {
       exit_code = await run({ ...options, servers_only });
     });
   await parser
-    .scriptName('infra/local/main.ts')
-    .usage('Usage: $0 <command>')
-    .command('down', 'stop it', WIPE, async ({ wipe }) => {
+    .scriptName('npm run')
+    .usage('usage: $0 <command> [-- options]')
+    .command('down', 'stop the system; its data stays', WIPE, async ({ wipe }) => {
       exit_code = await down(options.folder, wipe, options.report);
     })
     .demandCommand(1, 1, 'Name a command.', 'Name one command.')
