@@ -94,7 +94,7 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
   readonly #rate = new Rate();
   readonly #gauge;
   #phase: LoadPhase | 'starting' = 'starting';
-  #building = '';
+  #building = 'indexes';
   /** where the log ended when the load began, by `partitionKey` */
   #ends: ReadonlyMap<string, bigint> = new Map();
   #reporting: NodeJS.Timeout | undefined;
