@@ -23,6 +23,8 @@ import { decide, type DecisionArguments } from '../governance/decide.ts';
 import { count, Misuse, usd, type SharedArguments } from '../usage.ts';
 
 const LIST_MAX = 100;
+/** Details of an event that are micro-USDT. */
+const AMOUNTS = new Set(['gross', 'fee', 'credit']);
 
 export async function listDeposits(
   args: SharedArguments & {
@@ -61,7 +63,10 @@ export async function showDeposit(args: IdArguments): Promise<number> {
       [await reader.rows(depositById(id)), await reader.rows(eventsById(id))] as const,
   );
   const [cells] = rows;
-  if (cells === undefined) throw new Misuse('there is no such deposit');
+  if (cells === undefined)
+    throw new Misuse(
+      'there is no deposit with this id: `ops deposit list` shows ids, with --status those of every status',
+    );
   const deposit = shown(cells, events);
   print(args.json === true ? jsonOf(deposit) : showText(deposit));
   return 0;
@@ -98,7 +103,7 @@ export function refundDeposit(
     args,
     (ledger, person) => recordRefund(ledger, { deposit_id, tron_tx_id, amount, ...person }),
     {
-      subject: `a refund of ${sixDecimals(String(amount))} for ${deposit_id}`,
+      subject: `a refund of ${sixDecimals(String(amount))} USDT for ${deposit_id}`,
       done: 'recorded',
       state: (ledger) => stateOf(ledger, deposit_id),
     },
@@ -112,10 +117,10 @@ function stateOf(
   const deposit = ledger.deposit(deposit_id);
   const { status } = deposit;
   const waits = status === 'needs_manual' && !deposit.rejected && deposit.approved_by.length > 0;
-  const text = waits
-    ? `it is ${status}, since its credit needs another operator's approval too`
-    : `it is ${status}`;
-  return { json: { deposit_id, status }, text };
+  const isRejected = status === 'needs_manual' && deposit.rejected;
+  const text = isRejected ? `it stays ${status} for good` : `it is ${status}`;
+  const more = waits ? ", since its credit needs another operator's approval too" : '';
+  return { json: { deposit_id, status }, text: `${text}${more}` };
 }
 
 function readId({ id }: IdArguments): string {
@@ -195,7 +200,8 @@ function withApprovals(cells: Cells, above: bigint) {
 
 /** As text, with amounts in USDT. */
 function listText(deposits: readonly ReturnType<typeof withApprovals>[], status: string): string {
-  if (deposits.length === 0) return `no deposit is ${status}`;
+  if (deposits.length === 0)
+    return status === 'needs_manual' ? 'no deposit waits for a person' : `no deposit is ${status}`;
   const lines = deposits.map((deposit) => {
     const { id, created_at, clt_address, amount_usdt, credit_usdt, reason, rejected } = deposit;
     const { approvals } = deposit;
@@ -217,9 +223,11 @@ function showText(deposit: ReturnType<typeof shown>): string {
     `status    ${words.filter((word) => word !== null).join(', ')}`,
     `owner     ${deposit.clt_address}`,
     `address   ${deposit.deposit_address}, transaction ${deposit.tron_tx_id}, log ${deposit.log_index}`,
-    `amounts   arrived ${gross}, fee ${fee}, credit ${credit}`,
+    `amounts   arrived ${gross}, fee ${fee}, credit ${credit} (USDT)`,
     ...deposit.events.map(({ event, at, topic, partition, offset, details }) => {
-      const given = Object.entries(details).map(([name, value]) => `${name} ${value}`);
+      const given = Object.entries(details).map(
+        ([name, value]) => `${name} ${AMOUNTS.has(name) ? sixDecimals(value) : value}`,
+      );
       const tail = given.length === 0 ? '' : `: ${given.join(', ')}`;
       return `${at}  ${topic}/${partition}@${offset}  ${event}${tail}`;
     }),

@@ -44,7 +44,7 @@ export function addGovernance(commands: Commands, run: Run): void {
             })
             .options(SIGNED)
             .epilogue(
-              'The chain has to know the new authority: then set APP_MINT_KEY of the treasury to its key and start it again.',
+              'Then have the chain accept the new authority, set APP_MINT_KEY of the treasury to its key, and start it again.',
             ),
         run(async (args) => (await import('./decisions.ts')).authorityRotate(args)),
       )
@@ -142,12 +142,12 @@ function addOperators(commands: Commands, run: Run): void {
               .positional('addresses', { ...ADDRESSES, describe: 'addresses of their keys' })
               .option('two-above', {
                 ...TEXT,
-                describe: 'a credit above it needs two operators, in USDT; 0: none does',
+                describe: 'in USDT: a credit above it needs two operators; 0: none does',
                 defaultDescription: 'as before',
               })
               .options(SIGNED)
               .epilogue(
-                'Then set APP_OPERATORS and APP_TWO_OPERATORS_ABOVE of the treasury to the same: it starts with no others.',
+                'Then set APP_OPERATORS and APP_TWO_OPERATORS_ABOVE of the treasury to the same, the latter in micro-USDT, and start it again: it starts with no others.',
               ),
           run(async (args) => (await import('./decisions.ts')).operatorsSet(args)),
         )
@@ -163,13 +163,13 @@ function addPolicy(commands: Commands, run: Run): void {
     policy
       .command(
         'show',
-        'show the limits in force',
+        'show the limits in force, in USDT',
         (command) => command,
         run(async (args) => (await import('./in-force.ts')).showPolicy(args)),
       )
       .command(
         'set',
-        'replace limits, in USDT, for the deposits to come',
+        'replace limits, in USDT: fees, minimum and single cap for deposits to come, the rolling cap at once',
         (command) =>
           command
             .options({

@@ -15,7 +15,7 @@ import type { HumanDecision } from '../../../schemas/operator-signature.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import { openCodec } from '../../runtime/kafka/codec.ts';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
-import { jsonOf, kafkaOf, LOG, print } from '../connections.ts';
+import { jsonOf, kafkaOf, LOG, note, print } from '../connections.ts';
 import { LedgerLog } from '../deposit/ledger-log.ts';
 import { decision, Misuse, type Decision as Given, type SharedArguments } from '../usage.ts';
 import { readOperatorKey, type KeyArguments, type OperatorKey } from './operator-key.ts';
@@ -24,14 +24,14 @@ type Refusal = HumanRefusal | RefundRefusal | GovernanceRefusal | 'no_key' | 'no
 
 const REFUSALS: Readonly<Record<Refusal, string>> = {
   no_such_deposit: 'there is no such deposit',
-  not_waiting_for_a_person: 'it does not wait for a person: deposit show tells its status',
-  no_mint_in_flight: 'it has no mint in flight: deposit show tells its status',
+  not_waiting_for_a_person: 'it does not wait for a person (`ops deposit show` tells its status)',
+  no_mint_in_flight: 'it has no mint in flight (`ops deposit show` tells its status)',
   rejected_for_good: 'it was rejected, which is for good',
   nothing_to_mint: 'the fee took all of it: there is nothing to mint',
   over_rolling_cap:
     'its credit is above the rolling cap itself: raise that first (`ops policy set --rolling-cap`; without operators APP_ROLLING_CAP of the treasury)',
   not_rejected: 'only a rejected deposit is paid back: reject it first',
-  refunded_before: 'another amount was recorded as paid back: deposit show tells it',
+  refunded_before: 'another amount was recorded as paid back (`ops deposit show` tells it)',
   not_within_gross: 'a refund is above 0, and at most the amount that arrived',
   no_operators:
     'no operators are in force, so nobody can sign: set APP_OPERATORS of the treasury and start it again',
@@ -43,7 +43,7 @@ const REFUSALS: Readonly<Record<Refusal, string>> = {
   repeated_address: 'an address is named twice',
   negative_amount: 'an amount is below 0',
   mint_in_flight:
-    'a mint is in flight, and only transactions of the present authority conclude it: try again once `deposit list --status mint_requested` shows none; if there is always one, lower the rolling cap until there is none (`policy set --rolling-cap`); `deposit release` gives up one that no block ever takes',
+    'a mint is in flight, and only transactions of the present authority conclude it: try again once `ops deposit list --status mint_requested` shows none; if there is always one, lower the rolling cap until there is none (`ops policy set --rolling-cap`); `ops deposit release` gives up one that no block ever takes',
   baseline_is_pinned: 'a baseline is pinned already, which is for good',
   minted_before: 'this ledger has requested mints already: its baseline is the beginning',
   liability_above_supply: 'the liability is at most the supply',
@@ -66,13 +66,15 @@ export interface Words {
   readonly subject: string;
   readonly done: string;
   readonly state: (ledger: Ledger) => { readonly json: object; readonly text: string };
+  /** what the person does next, once it is done */
+  readonly next?: (ledger: Ledger) => string;
 }
 
 /** Decides, signs, appends and prints. The exit code: 1 when refused. */
 export async function decide(
   args: DecisionArguments,
   decider: Decide,
-  { subject, done, state }: Words,
+  { subject, done, state, next }: Words,
 ): Promise<number> {
   const person = decision(args);
   const key = await readOperatorKey(args);
@@ -92,6 +94,7 @@ export async function decide(
   else {
     const { topic, partition, offset } = appended;
     print(`${subject} is ${done}: ${topic}/${partition}@${offset}; ${text}`);
+    if (next !== undefined) note(`next: ${next(log.ledger)}`);
   }
   return 0;
 }

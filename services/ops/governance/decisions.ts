@@ -39,7 +39,15 @@ export function operatorsSet(
       const two_above = given ?? ledger.governance.operators?.two_above ?? 0n;
       return setOperators(ledger, { operators, two_above }, person);
     },
-    { subject: 'the list of operators', done: 'set', state: inForce('operators') },
+    {
+      subject: 'the list of operators',
+      done: 'set',
+      state: inForce('operators'),
+      next: (ledger) => {
+        const { operators: set, two_above } = governanceOf(ledger).json;
+        return `start the treasury again with APP_OPERATORS=${set.join(',')} and APP_TWO_OPERATORS_ABOVE=${two_above} (micro-USDT); until then nothing is minted`;
+      },
+    },
   );
 }
 
@@ -55,6 +63,10 @@ export function custodySet(
     subject: 'custody',
     done: 'pinned',
     state: inForce('custody'),
+    next: (ledger) => {
+      const { custody_addresses, usdt_contract } = governanceOf(ledger).json;
+      return `start the treasury again with APP_CUSTODY_ADDRESSES=${custody_addresses.join(',')} and APP_USDT_CONTRACT=${usdt_contract}; until then it makes no reserve run and mints nothing`;
+    },
   });
 }
 
@@ -66,6 +78,8 @@ export function authorityRotate(
     subject: 'the mint authority',
     done: 'rotated',
     state: inForce('authority'),
+    next: () =>
+      'have the chain accept the new authority, and start the treasury again with its key in APP_MINT_KEY; until then nothing is minted',
   });
 }
 

@@ -45,7 +45,10 @@ export function governanceOf({ governance }: Ledger) {
     booked_surplus: governance.bookedSurplus,
     refused,
   };
-  const two = two_above === 0n ? 'never two' : `two above ${usdt(two_above)}`;
+  const two =
+    two_above === 0n
+      ? 'one approves any credit'
+      : `two approve a credit above ${usdt(two_above)} USDT`;
   const token = usdt_contract === null ? '' : ` of the token ${usdt_contract}`;
   const texts = {
     operators: operators.length === 0 ? 'none' : `${operators.join(', ')} (${two})`,
@@ -54,9 +57,9 @@ export function governanceOf({ governance }: Ledger) {
     baseline:
       baseline === undefined
         ? 'none'
-        : `block ${baseline.block_height}, supply ${usdt(baseline.supply)}, liability ${usdt(baseline.liability)}`,
-    acknowledged: `${mints.length} Mints of ${usdt(sum)}`,
-    surplus: `${usdt(governance.bookedSurplus)} booked`,
+        : `block ${baseline.block_height}, supply ${usdt(baseline.supply)} CLT, liability ${usdt(baseline.liability)} USDT`,
+    acknowledged: `Mints: ${mints.length}, together ${usdt(sum)} CLT`,
+    surplus: `${usdt(governance.bookedSurplus)} USDT booked`,
     'no effect': `${refused.unsigned} unsigned decisions, ${refused.foreign_signature} of strangers`,
   };
   return { json, texts };
@@ -75,7 +78,7 @@ export function policyOf({ policy }: Ledger): { readonly json: object; readonly 
   );
   return {
     json: { version, network, ...limits },
-    text: `limits ${version} of ${network}: ${named.join(', ')}`,
+    text: `policy ${version} of ${network}, in USDT: ${named.join(', ')}`,
   };
 }
 
