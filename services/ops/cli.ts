@@ -110,7 +110,10 @@ function refuseRepeated(args: Readonly<Record<string, unknown>>): true {
 
 function linesOf(error: unknown): readonly string[] {
   if (error instanceof ConfigError)
-    return ['no running stack was found, and these are missing:', ...error.problems];
+    return [
+      'no stack file gives what is missing below: start the stack (npm run up), name its file (--stack) or its folder (APP_LOCAL_DIR), or set:',
+      ...error.problems,
+    ];
   if (error instanceof LogLost) return [error.message, `what to do: ${error.remedy}`];
   return [messageOf(error)];
 }

@@ -195,7 +195,8 @@ const INVARIANT_LIST = Object.entries(INVARIANTS).map(
 
 const HEAD = {
   ...TEXT,
-  describe: 'a hash that an earlier audit or a reserve run named: is it still in the logs?',
+  describe:
+    'a hash that an earlier audit printed (or `reserve runs --json`, as ledger_head): is it still in the logs?',
 } as const;
 
 function addAudit(commands: Commands, run: Run): void {

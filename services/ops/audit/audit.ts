@@ -107,9 +107,10 @@ function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResu
   const names = Object.keys(INVARIANTS).filter((name): name is Invariant => name in INVARIANTS);
   const lines = [
     ...read.map(
-      ({ topic, partition, end }) => `read      ${topic}/${partition}: offsets 0 to ${end}`,
+      ({ topic, partition, end }) =>
+        `read      ${topic}/${partition}: first offset 0, next offset ${end}`,
     ),
-    `deposits  ${deposits}, ${rest.waiting} transfers wait to be decided; ${rest.without_effect} records of the ledger without effect; ${mints} Mints final`,
+    `deposits  ${deposits}, ${rest.waiting} transfers wait to be decided; ${rest.without_effect} records of the ledger without effect; ${mints} final Mints`,
     `sums      arrived ${sums.arrived}, minted ${sums.minted}, fees ${sums.fees}, held ${sums.held}, paid back ${sums.refunded} (micro-USDT)`,
     ...supplyLines(rest.supply),
     ...names.map((name) => {
@@ -120,10 +121,14 @@ function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResu
   for (const { topic, partition, offset, head } of rest.heads)
     lines.push(`head      ${head} of ${topic}/${partition}, offsets 0 to ${offset}`);
   if (rest.seen === null)
-    lines.push('VIOLATED  no log has the head of --head: records were changed, removed or moved');
+    lines.push(
+      'VIOLATED  no log has the head of --head: it is of another log or miscopied, or records were changed, removed or moved: then restore the topic from a replica or a backup',
+    );
   else if (rest.seen !== undefined) {
     const { topic, partition, offset } = rest.seen;
-    lines.push(`seen      ${topic}/${partition}, offsets 0 to ${offset} are those of --head`);
+    lines.push(
+      `seen      ${topic}/${partition}, offsets 0 to ${offset}: the same records as when --head was noted`,
+    );
   }
   if (!rest.derived)
     lines.push('addresses were read from the log and not derived: APP_DEPOSIT_XPUB is not set');

@@ -166,13 +166,13 @@ function runOfCells([id, at, offset, height, hash, ...cells]: Cells) {
   };
 }
 
-/** A line each, with amounts in USD. */
+/** A line each, with amounts in USDT. */
 function runsText(runs: readonly Run[]): string {
   if (runs.length === 0)
     return 'there was no reconciliation yet; `npm run ops -- reserve run` makes one';
   const lines = runs.map((run) => {
     const amounts = AMOUNTS.map((name) => `${name} ${sixDecimals(run[name])}`);
-    const at = `ledger ${run.ledger_offset}, block ${run.block_height}`;
+    const at = `ledger ${run.ledger_offset}, block ${run.block_height}, in USDT`;
     return `${run.run_at}  ${run.status.padEnd(17)} ${at}: ${amounts.join(', ')}  (${run.run_id})`;
   });
   return lines.join('\n');

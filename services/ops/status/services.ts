@@ -93,14 +93,22 @@ function metricsIn(text: string): Readonly<Record<string, number>> {
   return Object.fromEntries(sums);
 }
 
-/** For people: one line a service. */
+/** Labels that have a part for each of several states or figures. */
+const PARTED = SHOWN.flatMap(([label, , by]) => (by === undefined ? [] : [`${label} `]));
+
+/** For people: one line a service. A part that is 0 is left out; figures of the reserve in USDT. */
 export function serviceLines(services: readonly ServiceHealth[]): readonly string[] {
   return services.map((service) => {
-    const metrics = Object.entries(service.metrics).map(
-      ([label, value]) => `${label} ${Number.isInteger(value) ? value : value.toFixed(1)}`,
-    );
+    const metrics = Object.entries(service.metrics)
+      .filter(([label, value]) => value !== 0 || !PARTED.some((part) => label.startsWith(part)))
+      .map(([label, value]) => `${label} ${valueText(label, value)}`);
     return `service     ${service.name.padEnd(22)} ${[stateText(service), ...metrics].join(', ')}`;
   });
+}
+
+function valueText(label: string, value: number): string {
+  if (label.startsWith('reserve ')) return sixDecimals(BigInt(Math.round(value)).toString());
+  return Number.isInteger(value) ? `${value}` : value.toFixed(1);
 }
 
 /** Whether custody covers what it has to, by the treasury's newest run; undefined without a run. */

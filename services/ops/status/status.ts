@@ -167,7 +167,7 @@ function statusText({ node, log, projections, services, faults }: Status): strin
   ];
   if (log === null) lines.push('log         does not answer');
   for (const { topic, partition, low, high } of log ?? [])
-    lines.push(`log         ${topic}/${partition}: offsets ${low} to ${high}`);
+    lines.push(`log         ${topic}/${partition}: first offset ${low}, next offset ${high}`);
   if (projections === null) lines.push('projections Postgres does not answer');
   for (const position of projections ?? []) {
     const { projection, version, topic, partition, next_offset, lag, rate, loading } = position;

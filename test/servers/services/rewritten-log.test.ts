@@ -367,7 +367,7 @@ test('a head of the ledger that was noted is found in the log that has grown', a
   const head = plainHead(before.map(({ value }) => storedAs({}, value))).toString('hex');
   const { code, stdout } = await ops('audit', '--head', head, '--stack', stack_file);
   expect(stdout).toContain(
-    `seen      treasury.ledger/0, offsets 0 to ${before.length - 1} are those of --head`,
+    `seen      treasury.ledger/0, offsets 0 to ${before.length - 1}: the same records as when --head was noted`,
   );
   expect(code).toBe(0);
 });

@@ -46,7 +46,7 @@ test('reconciliations are listed newest first, as text and as JSON', async () =>
   expect(text).toMatchObject({ code: 0, stderr: '' });
   expect(text.stdout.trim().split('\n')).toHaveLength(3);
   expect(text.stdout).toMatch(
-    /^2026-11-21T07:30:00\.500Z {2}mismatch +ledger 7, block 9: onchain_supply 20000000000000\.000001, genesis_allocation 1\.000000, .*\(run 2\)$/m,
+    /^2026-11-21T07:30:00\.500Z {2}mismatch +ledger 7, block 9, in USDT: onchain_supply 20000000000000\.000001, genesis_allocation 1\.000000, .*\(run 2\)$/m,
   );
   const { stdout } = await ops('reserve', 'runs', '--limit', '2', '--json', '--stack', stackFile);
   const runs: unknown = JSON.parse(stdout);
