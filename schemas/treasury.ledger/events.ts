@@ -131,6 +131,7 @@ export interface DepositApproved extends Signed {
   readonly deposit_id: string;
 }
 
+/** Ends a held deposit, or one whose mint in flight an operator releases. */
 export interface DepositRejected extends Signed {
   readonly type: 'DepositRejected';
   readonly deposit_id: string;

@@ -64,6 +64,8 @@ export class Broadcaster {
       for (const mint of this.#due()) {
         // checked before each broadcast: a reconciliation may have closed minting meanwhile
         if (signal.aborted || this.#minter.closed !== undefined) return;
+        // the ledger is read on meanwhile, and a mint that was released is not sent any more
+        if (books.ledger.live.get(mint.nonce) !== mint) continue;
         await this.#send(mint);
       }
       this.#fault = undefined;
