@@ -24,11 +24,14 @@ declare global {
   }
 }
 
+/** From here on `readLong`, which doubles a number, gives others than were written. */
+const ROUNDED_FROM = 2 ** 52;
+
 class ShownLong extends avro.types.LongType {
   _read(tap: Tap): unknown {
     const from = tap.pos;
     const value = tap.readLong();
-    if (Number.isSafeInteger(value)) return value;
+    if (Math.abs(value) < ROUNDED_FROM) return value;
     tap.pos = from;
     return JSON.rawJSON(String(tap.unpackLongBytes().readBigInt64LE()));
   }

@@ -91,6 +91,7 @@ test('amounts and long integers of any size keep every digit', () => {
     }),
   );
   // by hand: avsc itself loses digits beyond 2^52
+  const border = 1n << 52n;
   assert(
     property(bigInt({ min: -(1n << 63n), max: (1n << 63n) - 1n }), (value) => {
       const bytes: number[] = [];
@@ -98,6 +99,7 @@ test('amounts and long integers of any size keep every digit', () => {
       for (; rest > 127n; rest >>= 7n) bytes.push(Number(rest & 127n) | 128);
       expect(shownJson('long', Buffer.from([...bytes, Number(rest)]))).toBe(String(value));
     }),
+    { examples: [-1n, 0n, 1n].flatMap((by) => [[border + by], [by - border]]) },
   );
   expect(shownJson('long', Buffer.from('ffffffffffffffffff01', 'hex'))).toBe(
     '-9223372036854775808',
