@@ -4,17 +4,15 @@ import { LongestFirst } from './support/longest-first.ts';
 
 const fromHere = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-/** Tests that need a stack of servers, which one global set-up starts for all of them. */
+/** Tests on a stack of servers, which one global set-up starts for all of them, and long runs. */
 const ON_SERVERS = ['test/servers/**/*.test.ts', 'test/faults/**/*.test.ts'];
 
 export default defineConfig({
   root: fromHere('..'),
-  // as Node itself finds it: graphql must not be there twice
-  resolve: {
-    alias: [{ find: /^graphql$/, replacement: fromHere('../node_modules/graphql/index.js') }],
-  },
   test: {
     pool: 'forks',
+    // Node itself loads the modules, as it does in the services
+    experimental: { viteModuleRunner: false },
     sequence: { sequencer: LongestFirst },
     // tests wait for servers: a third worker uses the time of two cores
     maxWorkers: 3,

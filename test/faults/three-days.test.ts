@@ -4,27 +4,24 @@
  * micro-USDT that is read wrongly shows. The clock is virtual: a wait passes at once.
  */
 import { expect, test } from 'vitest';
-import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
-import { toTronAddress } from '../../../../schemas/tron-address.ts';
-import { isReserveEvent, type ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
-import { readConfig } from '../../../../services/runtime/process/config.ts';
-import { openLog } from '../../../../services/runtime/process/log.ts';
-import { TokenBucket } from '../../../../services/runtime/trongrid/trongrid.ts';
-import { LOG_NAMES } from '../../../../services/treasury/reconciliation/logs.ts';
-import {
-  mintingForbidden,
-  NewestRun,
-} from '../../../../services/treasury/reconciliation/newest-run.ts';
-import { BATCH_MAX } from '../../../../services/treasury/reconciliation/readings.ts';
-import { Reconciler } from '../../../../services/treasury/reconciliation/reconciler.ts';
+import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
+import { toTronAddress } from '../../schemas/tron-address.ts';
+import { isReserveEvent, type ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
+import { readConfig } from '../../services/runtime/process/config.ts';
+import { openLog } from '../../services/runtime/process/log.ts';
+import { TokenBucket } from '../../services/runtime/trongrid/trongrid.ts';
+import { LOG_NAMES } from '../../services/treasury/reconciliation/logs.ts';
+import { mintingForbidden, NewestRun } from '../../services/treasury/reconciliation/newest-run.ts';
+import { BATCH_MAX } from '../../services/treasury/reconciliation/readings.ts';
+import { Reconciler } from '../../services/treasury/reconciliation/reconciler.ts';
 import {
   RECONCILIATION_SETTINGS,
   refreshRequests,
-} from '../../../../services/treasury/reconciliation/settings.ts';
-import { named } from '../../../support/chain-by-hand.ts';
-import { depositEvents } from '../../../support/deposit-events.ts';
-import { BEGIN, USDT_CONTRACT } from '../../../support/deposit-log.ts';
-import { CUSTODY, DAY_MS, Simulated, USD } from './simulated.ts';
+} from '../../services/treasury/reconciliation/settings.ts';
+import { named } from '../support/chain-by-hand.ts';
+import { depositEvents } from '../support/deposit-events.ts';
+import { BEGIN, USDT_CONTRACT } from '../support/deposit-log.ts';
+import { CUSTODY, DAY_MS, Simulated, USD } from '../services/treasury/reconciliation/simulated.ts';
 
 const MINUTE_MS = 60_000;
 const ANSWER_MS = 100;
