@@ -233,7 +233,10 @@ export function holderOf(address: Buffer): Holder {
   return { address, key: bytesKey(address) };
 }
 
-interface Receiver extends Holder {
+/** A deposit address. */
+export interface Receiver extends Holder {
+  /** the accounts of its deposits: one, unless a deposit is forged */
+  readonly owners: Buffer[];
   /** in the order of the ledger */
   readonly received: Received[];
   /** block time of its newest transfer */
@@ -248,10 +251,12 @@ export class Receipts {
 
   /** Takes each DepositConfirmed that counts, in order. */
   add(deposit: DepositConfirmed, offset: bigint): void {
-    const { tx_id, deposit_address: address, block_timestamp } = deposit;
+    const { tx_id, deposit_address: address, clt_address: owner, block_timestamp } = deposit;
     const holder = holderOf(address);
-    const receiver = this.#receivers.get(holder.key) ?? { ...holder, received: [], newest: 0 };
+    const known = this.#receivers.get(holder.key);
+    const receiver = known ?? { ...holder, owners: [], received: [], newest: 0 };
     this.#receivers.set(holder.key, receiver);
+    if (!receiver.owners.some((other) => other.equals(owner))) receiver.owners.push(owner);
     receiver.received.push({ tx_id, offset, block_timestamp });
     receiver.newest = Math.max(receiver.newest, block_timestamp);
     this.#newest = Math.max(this.#newest, block_timestamp);
@@ -268,7 +273,7 @@ export class Receipts {
   }
 
   /** In the order of first deposits; with an offset, only those with a deposit from there on. */
-  holders(fromOffset = 0n): readonly Holder[] {
+  holders(fromOffset = 0n): readonly Receiver[] {
     return [...this.#receivers.values()].filter(
       ({ received }) => (received.at(-1)?.offset ?? -1n) >= fromOffset,
     );

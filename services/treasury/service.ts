@@ -61,6 +61,10 @@ export async function serve({
     log,
     signal,
     newest,
+    own_addresses: {
+      catchUp: () => treasury.own_addresses.catchUp(),
+      has: (receiver) => treasury.own_addresses.has(receiver),
+    },
     source: 'treasury',
   });
   const minting = {

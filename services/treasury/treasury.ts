@@ -29,6 +29,7 @@ import { TransferQueue } from './ledger/transfer-queue.ts';
 import { LogFollower } from './log-follower.ts';
 import { openTreasuryMetrics, type TreasuryState } from './metrics.ts';
 import { chainTopicOf, Minting, type MintingOptions } from './minting/minting.ts';
+import type { OwnAddresses } from './reconciliation/measure.ts';
 
 /** Deposit addresses whose owners are checked at the start, which takes almost 1 ms each. */
 const OWNERS_CHECKED = 1_000;
@@ -139,6 +140,15 @@ export class Treasury {
   get #heldUp(): HealthProblem | undefined {
     const heldUp = this.#queue?.heldUp ?? [];
     return heldUp.length === 0 ? undefined : { status: 'waiting', message: heldUp.join('; ') };
+  }
+
+  /** For reserve runs. A halted treasury, which mints nothing, knows no newer addresses. */
+  get own_addresses(): OwnAddresses {
+    const { signal } = this.#follower;
+    return {
+      catchUp: () => this.#follower.catchUp([this.#topics.addresses]),
+      has: ({ address, owners }) => signal.aborted || this.#books.isOurs(address, owners),
+    };
   }
 
   /** Runs until the signal is aborted, halted or not. Throws bugs. */

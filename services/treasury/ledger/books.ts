@@ -30,6 +30,8 @@ export class Books {
   readonly #onApplied: (event: TreasuryEvent) => void;
   /** the newest deposits of each partition of `tron.transfers`, the newest transfer first */
   readonly #newest = new Map<number, readonly DepositConfirmed[]>();
+  /** deposit addresses that are children of the key, by their bytes in latin1 */
+  readonly #own = new Set<string>();
   /** of the deposits that are not credited, by id */
   readonly #confirmations = new Map<string, Confirmation>();
   /** the first deposit of each deposit address, by its bytes in latin1 */
@@ -72,6 +74,15 @@ export class Books {
     deposit_address,
   }: Pick<DepositConfirmed, 'clt_address' | 'deposit_address'>): boolean {
     return this.ledger.addresses.isDerived(this.#key, clt_address, deposit_address);
+  }
+
+  /** Whether one of these accounts has this address; derives it the first time. */
+  isOurs(deposit_address: Buffer, accounts: readonly Buffer[]): boolean {
+    const key = deposit_address.toString('latin1');
+    if (this.#own.has(key)) return true;
+    const isOurs = accounts.some((clt_address) => this.owns({ clt_address, deposit_address }));
+    if (isOurs) this.#own.add(key);
+    return isOurs;
   }
 
   newestIn(partition: number): readonly DepositConfirmed[] {

@@ -12,7 +12,7 @@ import { openTronGrid, type TronGrid } from '../../runtime/trongrid/trongrid.ts'
 import { aborted } from '../../runtime/process/retry.ts';
 import { openReserveMetrics } from './metrics.ts';
 import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';
-import type { Progress } from './measure.ts';
+import type { OwnAddresses, Progress } from './measure.ts';
 import { mintingForbidden, NewestRun } from './newest-run.ts';
 import { Reconciler } from './reconciler.ts';
 import { refreshRequests, type ReconciliationConfig } from './settings.ts';
@@ -32,6 +32,7 @@ export interface ReconciliationOptions {
   readonly signal: AbortSignal;
   readonly source: string;
   readonly newest?: NewestRun;
+  readonly own_addresses?: OwnAddresses;
   readonly confirm_ms?: number;
   readonly progress?: Progress;
   readonly names?: LogNames;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
-import { statusOf, surplusOf } from '../../../../projections/reserve/position.ts';
+import { statusOf, surplusOf, type Receiver } from '../../../../projections/reserve/position.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { PAGE_ROWS } from '../../../../services/runtime/trongrid/trongrid.ts';
 import { named } from '../../../support/chain-by-hand.ts';
@@ -85,6 +85,24 @@ test.each(Array.from({ length: QUIET }, (_, at) => at))(
     }
   },
 );
+
+test('the balance of an address that is no child of the key is not in custody, whatever the ledger says', async () => {
+  const simulated = world();
+  simulated.pay(OUTSIDE, 1_000n * USD);
+  simulated.confirm(simulated.pay(OUTSIDE, 10n * USD));
+  const asked: string[] = [];
+  const own_addresses = {
+    catchUp: () => Promise.resolve(void asked.push('catch up')),
+    has: ({ address, owners }: Receiver) => {
+      asked.push('has');
+      return !address.equals(OUTSIDE) && owners.length === 1;
+    },
+  };
+  const { position } = await simulated.measure({ own_addresses });
+  expect([position.custody_reported, position.uncovered]).toEqual([20n * USD, 4n * USD]);
+  // no address is judged before all of them are known
+  expect(asked[0]).toBe('catch up');
+});
 
 test('money that arrived, was swept and arrived again before the ledger knew is no surplus', async () => {
   const simulated = world();
