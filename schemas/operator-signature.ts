@@ -1,10 +1,12 @@
 /**
- * Operators' signatures of decisions: EIP-191 over a text that states the decision and the position
- * in the ledger that it was made for, so that a signature is valid for one record only.
+ * Operators' signatures of decisions, and the mint authority's of reserve runs: EIP-191 over a text
+ * that states the event and the position in the log that it was made for, so that a signature is
+ * valid for one record only.
  */
-import { hashMessage, recoverAddress } from 'ethers';
+import { hashMessage, recoverAddress, type SigningKey } from 'ethers';
 import { LRUCache } from 'lru-cache';
 import { parseAddress } from './address.ts';
+import type { ReserveReconciled } from './reserve.runs/events.ts';
 import type {
   DepositApproved,
   DepositRejected,
@@ -17,12 +19,20 @@ import type {
 export type HumanDecision =
   GovernanceEvent | PolicySet | DepositApproved | DepositRejected | RefundRecorded;
 
+type Signed = HumanDecision | ReserveReconciled;
+
 /** The fields of every decision. */
 const COMMON = ['sequence', 'decided_at', 'actor', 'reason'];
 const LIMITS = ['first_fee', 'later_fee', 'minimum', 'single_cap', 'rolling_cap'];
+/** The fields of a reserve run. */
+const RUN = ['sequence', 'previous', 'run_id', 'run_at', 'begun_at', 'oldest_reading_at', 'status'];
+const OF = ['ledger_offset', 'ledger_head', 'block_height', 'block_hash'];
+const SUPPLY = ['onchain_supply', 'genesis_allocation', 'treasury_minted', 'burned'];
+const CUSTODY = ['ledger_liability', 'custody_reported', 'uncovered', 'booked_surplus', 'refunded'];
+const DEPOSITS = ['held', 'retained_fees', 'minting', 'waiting'];
 
-/** The signed fields of each event. A field added later would change the text of old decisions. */
-const SIGNED: Readonly<Record<HumanDecision['type'], readonly string[]>> = {
+/** The signed fields of each event. A field added later would change the text of old records. */
+const SIGNED: Readonly<Record<Signed['type'], readonly string[]>> = {
   PolicySet: [...COMMON, 'version', 'network', ...LIMITS],
   OperatorsSet: [...COMMON, 'version', 'operators', 'two_above'],
   CustodyPinned: [...COMMON, 'version', 'usdt_contract', 'custody_addresses'],
@@ -33,23 +43,29 @@ const SIGNED: Readonly<Record<HumanDecision['type'], readonly string[]>> = {
   DepositApproved: [...COMMON, 'deposit_id'],
   DepositRejected: [...COMMON, 'deposit_id'],
   RefundRecorded: [...COMMON, 'deposit_id', 'tron_tx_id', 'amount'],
+  ReserveReconciled: [...RUN, ...OF, ...SUPPLY, ...CUSTODY, ...DEPOSITS],
 };
 
 /** r, s and v */
 const SIGNATURE_BYTES = 65;
 
-/** The text that an operator signs: the event's name, then its signed fields, a line each. */
-export function decisionText(decision: HumanDecision): string {
+/** The text that is signed: the event's name, then its signed fields, a line each. */
+export function decisionText(decision: Signed): string {
   const values = new Map<string, unknown>(Object.entries(decision));
   const fields = SIGNED[decision.type].map((name) => `${name}: ${textOf(values.get(name))}`);
   return ['CLT treasury', decision.type, ...fields].join('\n');
 }
 
+/** r, s and v over the text. */
+export function signatureBy(key: SigningKey, decision: Signed): Buffer {
+  return Buffer.from(key.sign(hashMessage(decisionText(decision))).serialized.slice(2), 'hex');
+}
+
 /** By digest and signature: several folds of one process check the decisions of the same log. */
 const signers = new LRUCache<string, { readonly address: Buffer | undefined }>({ max: 4_096 });
 
-/** The address of the key that signed the decision; undefined without a valid signature. */
-export function signerOf(decision: HumanDecision): Buffer | undefined {
+/** The address of the key that signed the event; undefined without a valid signature. */
+export function signerOf(decision: Signed): Buffer | undefined {
   if (decision.signature?.length !== SIGNATURE_BYTES) return undefined;
   const digest = hashMessage(decisionText(decision));
   const signature = `0x${decision.signature.toString('hex')}`;

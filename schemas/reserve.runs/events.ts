@@ -39,6 +39,8 @@ export interface ReserveReconciled {
   readonly sequence?: number;
   /** the hash of the record before; the writer adds it */
   readonly previous?: Buffer;
+  /** of the mint authority's key, 65 bytes; none: by `ops`, a stranger or an older writer */
+  readonly signature?: Buffer;
 }
 
 /** Whether a decoded record is an event of this topic. Its Avro schema guarantees the shape. */

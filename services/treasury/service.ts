@@ -37,7 +37,8 @@ export async function serve({
   const opening = new Activity({ log, signal });
   let problem = (): HealthProblem | undefined => opening.problem;
   showProvider(metrics, config);
-  const newest = new NewestRun();
+  const signer = new MintSigner(config.mint_key, config.chain_id);
+  const newest = new NewestRun(signer.address);
   const http = await openHttp({
     ...config,
     log,
@@ -60,6 +61,7 @@ export async function serve({
     metrics,
     log,
     signal,
+    signer,
     newest,
     own_addresses: {
       catchUp: () => treasury.own_addresses.catchUp(),
@@ -68,7 +70,7 @@ export async function serve({
     source: 'treasury',
   });
   const minting = {
-    signer: new MintSigner(config.mint_key, config.chain_id),
+    signer,
     node: new ChainNode(config.node_url, signal),
     second_node:
       config.second_node_url === ''

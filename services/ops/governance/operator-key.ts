@@ -5,9 +5,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { computeAddress, hashMessage, SigningKey, Wallet } from 'ethers';
+import { computeAddress, SigningKey, Wallet } from 'ethers';
 import { parseAddress } from '../../../schemas/address.ts';
-import { decisionText, type HumanDecision } from '../../../schemas/operator-signature.ts';
+import { signatureBy, type HumanDecision } from '../../../schemas/operator-signature.ts';
 import type { Setting } from '../../runtime/process/config.ts';
 import { assert } from '../../runtime/process/errors.ts';
 import { readSettings } from '../config.ts';
@@ -44,11 +44,7 @@ export async function readOperatorKey({
   const key =
     file === undefined ? readSettings({ key: KEY }, stack).key : await decryptKeyFile(file);
   if (key === undefined) return undefined;
-  return {
-    address: addressOf(key),
-    sign: (decision) =>
-      Buffer.from(key.sign(hashMessage(decisionText(decision))).serialized.slice(2), 'hex'),
-  };
+  return { address: addressOf(key), sign: (decision) => signatureBy(key, decision) };
 }
 
 /** `ops operators new-key`. */

@@ -1,7 +1,12 @@
-/** The mint authority's key. Signs only Mints, the same Mint with the same bytes (RFC 6979). */
+/**
+ * The mint authority's key. Signs only Mints, the same Mint with the same bytes (RFC 6979), and the
+ * reserve runs that this process measured.
+ */
 import { computeAddress, SigningKey } from 'ethers';
 import { parseAddress, toHex } from '../../../schemas/address.ts';
+import { signatureBy } from '../../../schemas/operator-signature.ts';
 import { encodeRaw, transactionHash, unsignedDigest } from '../../../schemas/raw-transaction.ts';
+import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { MintCall } from '../../../projections/deposits/domain/minting.ts';
 import { assert } from '../../runtime/process/errors.ts';
 
@@ -50,5 +55,10 @@ export class MintSigner {
     const { r, s, v } = this.#key.sign(unsignedDigest(unsigned));
     const raw = Buffer.from(encodeRaw({ ...unsigned, signature: { r, s, v } }));
     return { raw, tx_hash: Buffer.from(transactionHash(raw).slice(2), 'hex') };
+  }
+
+  /** 65 bytes, valid only at the place in the log that the run names. */
+  signRun(run: ReserveReconciled): Buffer {
+    return signatureBy(this.#key, run);
   }
 }

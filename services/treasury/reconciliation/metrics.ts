@@ -95,7 +95,7 @@ export function openReserveMetrics(metrics: Metrics, state: () => ReserveState) 
   );
   metrics.gauge(
     'reserve_minting_closed',
-    '1 while the newest run of any process or of this one forbids minting, or this one has no recent run',
+    '1 while the newest run of anybody or the newest own one forbids minting, or there is no recent own one',
     [],
     function () {
       this.set(Number(state().is_closed));

@@ -1,6 +1,6 @@
 /**
- * The newest run of any process in `reserve.runs`, as read so far, and the newest of this process;
- * whether they allow minting.
+ * The newest run of anybody in `reserve.runs`, as read so far, and the newest own one, which this
+ * process measured or which the mint authority's key signed (TRE-13); whether they allow minting.
  */
 import {
   reconciliationJson,
@@ -8,31 +8,47 @@ import {
   type Reconciliation,
 } from '../../../schemas/reconciliation.ts';
 import { linked, NO_RECORDS } from '../../../schemas/hash-chain.ts';
+import { signerOf } from '../../../schemas/operator-signature.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { Route } from '../../runtime/http/handler.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 
+/**
+ * Runs at the end of the log whose signatures are checked at the start, which takes 2 ms each. If
+ * no own run is among them, minting waits for the first one of this process.
+ */
+const CHECKED_MAX = 100;
+
 export class NewestRun {
+  readonly #authority: Buffer | undefined;
   #run: ReserveReconciled | undefined;
   /** the time of its record: the brokers take none from the future */
   #writtenAt = 0;
   #own: ReserveReconciled | undefined;
+  /** may be own ones, in the order of the log: the signatures are not checked yet */
+  #unchecked: ReserveReconciled[] = [];
   #changed = new AbortController();
   #end = 0n;
   #head = NO_RECORDS;
   #isRead = false;
+
+  /** `authority`: runs with a signature of this account are own ones, 20 bytes; none: no run is. */
+  constructor(authority?: Buffer) {
+    this.#authority = authority;
+  }
 
   /** Undefined: there is none, as read so far. */
   get run(): ReserveReconciled | undefined {
     return this.#run;
   }
 
-  /** As this process measured it, whatever the log says; undefined: it has made none. */
+  /** Undefined: there is none, as read so far. */
   get own(): ReserveReconciled | undefined {
     return this.#own;
   }
 
+  /** This process measured it: it counts before it is in the log. */
   made(own: ReserveReconciled): void {
     this.#own = own;
   }
@@ -59,29 +75,50 @@ export class NewestRun {
 
   read(): void {
     this.#isRead = true;
+    this.#check();
   }
 
   /**
    * The last run in the log is the newest, since clocks differ, unless its block or ledger offset
    * is older than that of a run before it, which was written while it was measured. A run that was
-   * begun later is the newest, whatever a forged one before it claims. Throws `BrokenChain`.
+   * begun later is the newest, whatever a forged one before it claims. A signed run at another
+   * place than it names may be a copy, which can only close the gate. Throws `BrokenChain`.
    */
   fold({ events }: Decoded<ReserveReconciled>): void {
     for (const { event, offset, timestamp, value_hash: hash } of events) {
       if (offset < this.#end) continue;
+      const { sequence, previous = NO_RECORDS } = event;
+      const isInPlace = sequence === Number(offset) && previous.equals(this.#head);
       this.#head = linked(this.#head, event, offset, hash);
       this.#end = offset + 1n;
-      const isLate = event.begun_at < this.#writtenAt;
-      if (this.#run !== undefined && isLate && isBehind(event, this.#run)) continue;
+      if (isInPlace || runForbids(event) !== undefined) this.#unchecked.push(event);
+      if (isOlder(event, this.#run, this.#writtenAt)) continue;
       this.#run = event;
       this.#writtenAt = timestamp;
       this.#changed.abort();
       this.#changed = new AbortController();
     }
+    if (this.#isRead) this.#check();
+    else this.#unchecked = this.#unchecked.slice(-CHECKED_MAX);
+  }
+
+  #check(): void {
+    const authority = this.#authority;
+    for (const run of this.#unchecked) {
+      const isOwn = authority !== undefined && signerOf(run)?.equals(authority) === true;
+      if (isOwn && !isOlder(run, this.#own, this.#own?.run_at)) this.#own = run;
+    }
+    this.#unchecked = [];
   }
 }
 
-function isBehind(run: ReserveReconciled, known: ReserveReconciled): boolean {
+/** `known` was written, at this time, while the run was measured, and is of newer logs. */
+function isOlder(
+  run: ReserveReconciled,
+  known: ReserveReconciled | undefined,
+  writtenAt = 0,
+): boolean {
+  if (known === undefined || run.begun_at >= writtenAt) return false;
   return run.block_height < known.block_height || run.ledger_offset < known.ledger_offset;
 }
 
@@ -92,7 +129,7 @@ type Known = Pick<NewestRun, 'run' | 'own' | 'is_read'>;
 
 /**
  * Why nothing may be minted at this moment (Unix milliseconds), and what to do: the newest run of
- * any process or of this one forbids it, or this process has made none that began at most `ageMax`
+ * anybody or the newest own one forbids it, or there is no own one that began at most `ageMax`
  * milliseconds ago (0: no limit). Undefined when minting is allowed.
  */
 export function mintingForbidden(
@@ -104,7 +141,7 @@ export function mintingForbidden(
   const why = runForbids(run) ?? runForbids(own);
   if (why !== undefined || ageMax === 0) return why;
   if (own === undefined)
-    return 'this treasury has made no reconciliation since its start: it goes on after the first; if there is none, the log of the treasury says why';
+    return 'there is no reconciliation that this treasury made, or signed with APP_MINT_KEY before its start: it goes on after the first; if there is none, the log of the treasury says why';
   const age = now - measuredAt(own);
   return Math.abs(age) <= ageMax ? undefined : outOfDate(own, age);
 }

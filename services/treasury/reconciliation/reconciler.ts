@@ -11,6 +11,7 @@ import { Fault } from '../../runtime/process/errors.ts';
 import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
+import type { MintSigner } from '../minting/mint-signer.ts';
 import { Arrivals } from './arrivals.ts';
 import type { ReserveMetrics } from './metrics.ts';
 import type { ReserveLogs } from './logs.ts';
@@ -33,7 +34,7 @@ export interface ReconcilerOptions extends Omit<
   readonly log: Logger;
   readonly metrics: ReserveMetrics;
   readonly signal: AbortSignal;
-  /** from a run of this process to the next */
+  /** from an own run to the next */
   readonly every_ms: number;
   /** before the second measurement: by then all machines of the provider agree */
   readonly confirm_ms: number;
@@ -42,6 +43,8 @@ export interface ReconcilerOptions extends Omit<
   readonly progress?: Progress;
   /** by default in real time */
   readonly pause?: typeof untilAborted;
+  /** none: the runs open no gate of other processes */
+  readonly signer?: Pick<MintSigner, 'signRun'>;
   /** header `source` of the records */
   readonly source: string;
 }
@@ -67,7 +70,7 @@ export class Reconciler {
     };
   }
 
-  /** Makes a run at once and whenever one is due, and retries it, until the abort. */
+  /** Makes a run whenever one is due, and retries it, until the abort. */
   async run(): Promise<void> {
     const { logs, signal, pause = untilAborted } = this.#options;
     try {
@@ -115,8 +118,8 @@ export class Reconciler {
   }
 
   /**
-   * Until the newest run of this process is `every_ms` old; none, or a failure, is made up for at
-   * once. A clock that was set back delays the next run by at most `every_ms`.
+   * Until the newest own run is `every_ms` old; none, or a failure, is made up for at once. A clock
+   * that was set back delays the next run by at most `every_ms`.
    */
   #wait(): number {
     const { logs, every_ms: every, now } = this.#options;
@@ -125,7 +128,7 @@ export class Reconciler {
     return Math.min(every, own.run_at + every - now());
   }
 
-  /** Another process allows minting by now, and this one has not looked since. */
+  /** Somebody else allows minting by now, and this process has not looked since. */
   get #isContradicted(): boolean {
     const { own, run } = this.#options.logs.newest;
     return run !== this.#answered && runForbids(own) !== undefined && runForbids(run) === undefined;
@@ -188,9 +191,10 @@ export class Reconciler {
   }
 
   async #append(run: ReserveReconciled): Promise<void> {
-    const { codec, writer, logs, source } = this.#options;
+    const { codec, writer, logs, signer, source } = this.#options;
     const { end, head: previous } = logs.newest;
     const linked: ReserveReconciled = { ...run, sequence: Number(end), previous };
+    const signed = signer === undefined ? linked : { ...linked, signature: signer.signRun(linked) };
     const headers = {
       event_id: run.run_id,
       event_type: run.type,
@@ -198,7 +202,7 @@ export class Reconciler {
       trace_id: randomBytes(16).toString('hex'),
     };
     await writer.append(logs.names.runs, PARTITION, [
-      { key: run.run_id, value: codec.encode(linked), headers, timestamp: run.run_at },
+      { key: run.run_id, value: codec.encode(signed), headers, timestamp: run.run_at },
     ]);
     await logs.catchUp('runs');
     logs.newest.read();

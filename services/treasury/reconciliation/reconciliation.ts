@@ -10,6 +10,7 @@ import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 import { openTronGrid, type TronGrid } from '../../runtime/trongrid/trongrid.ts';
 import { aborted } from '../../runtime/process/retry.ts';
+import type { MintSigner } from '../minting/mint-signer.ts';
 import { openReserveMetrics } from './metrics.ts';
 import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';
 import type { OwnAddresses, Progress } from './measure.ts';
@@ -31,6 +32,8 @@ export interface ReconciliationOptions {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly source: string;
+  /** the mint authority's key, which signs the runs */
+  readonly signer?: MintSigner;
   readonly newest?: NewestRun;
   readonly own_addresses?: OwnAddresses;
   readonly confirm_ms?: number;
@@ -53,7 +56,13 @@ export class Reconciliation {
 
   constructor(options: ReconciliationOptions) {
     this.#options = options;
-    const { config, metrics, log, newest = new NewestRun(), names } = options;
+    const {
+      config,
+      metrics,
+      log,
+      newest = new NewestRun(options.signer?.address),
+      names,
+    } = options;
     const signal = AbortSignal.any([options.signal, this.#stopping.signal]);
     const reserveMetrics = openReserveMetrics(metrics, () => ({
       run: newest.run,

@@ -55,7 +55,7 @@ export const RECONCILIATION_SETTINGS = {
     min: 100,
     max: DAY_MS,
   }),
-  /** without a run of this process that is as new, nothing is minted; 0: no limit */
+  /** without an own run that is as new, nothing is minted; 0: no limit */
   reconcile_age_max_ms: integer('APP_RECONCILE_AGE_MAX_MS', {
     default: 3_600_000,
     min: 0,

@@ -149,6 +149,11 @@ export const SAMPLES: readonly Sample[] = [
       previous: bytes(32, 9),
     },
   },
+  {
+    topic: 'reserve.runs',
+    name: 'signed',
+    event: { ...reserveRun('ok', 0n), signature: bytes(65, 10) },
+  },
   { topic: 'reserve.runs', name: 'below-zero', event: reserveRun('mismatch', -(2n ** 200n)) },
 ];
 

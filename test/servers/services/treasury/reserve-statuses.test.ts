@@ -14,7 +14,7 @@ import { startWholeSystem, type WholeSystem } from './whole-system.ts';
 const PATIENCE_MS = 240_000;
 
 const USD = 1_000_000n;
-const [ALICE, BOB, CAROL, DAVE, ERIN] = [1, 2, 3, 4, 5];
+const [ALICE, BOB, CAROL, DAVE, ERIN, FRANK] = [1, 2, 3, 4, 5, 6];
 const OUTSIDE = 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb';
 
 let system: WholeSystem;
@@ -52,19 +52,33 @@ async function gate(isClosed: boolean): Promise<void> {
   );
 }
 
-/** Appends a copy of the last run that says `ok`, of a block that no true run has reached. */
+/**
+ * Appends a copy of the last run that says `ok`, of a block that no true run has reached, and the
+ * newest run that said it, byte by byte.
+ */
 async function forgeRun(): Promise<void> {
   const { addresses } = system.stack;
   const kafka = testKafka(addresses);
   const codec = await openCodec(addresses.registry_url, [RESERVE_RUNS]);
-  const run = codec.decode((await readAll(kafka, RESERVE_RUNS.name)).at(-1)?.value ?? null);
-  if (!isReserveEvent(run)) throw new Error('there is no run to copy');
+  const records = await readAll(kafka, RESERVE_RUNS.name);
+  const run = codec.decode(records.at(-1)?.value ?? null);
+  const isOk = ({ value }: { readonly value: Buffer | null }): boolean => {
+    const event = codec.decode(value);
+    return isReserveEvent(event) && event.run_id !== 'forged' && event.status === 'ok';
+  };
+  const ok = records.findLast((record) => isOk(record))?.value ?? null;
+  if (!isReserveEvent(run) || ok === null) throw new Error('there is no run to copy');
   const block_height = run.block_height + 1_000_000;
   const said = { run_id: 'forged', status: 'ok', uncovered: 0n, block_height };
   const forged: ReserveReconciled = { ...run, ...said };
   const value = codec.encode(forged);
-  const entry = { key: 'forged', value, headers: {}, timestamp: Date.now() };
-  await appendAll(kafka, RESERVE_RUNS.name, [entry]);
+  const entries = [ok, value].map((each) => ({
+    key: 'forged',
+    value: each,
+    headers: {},
+    timestamp: Date.now(),
+  }));
+  await appendAll(kafka, RESERVE_RUNS.name, entries);
 }
 
 test(
@@ -114,9 +128,16 @@ test(
     await system.reaches(CAROL, third, 'credited');
     await gate(false);
 
+    // the signed runs of its predecessor suffice
+    await system.restart('treasury', { APP_RECONCILE_EVERY_MS: '3000000' });
+    const more = await system.pay(await system.open(FRANK), 10n * USD);
+    await system.reaches(FRANK, more, 'credited');
+    expect(await system.ownRuns()).toBe(0);
+    await system.restart('treasury');
+
     await system.hideFees();
-    await isPublished({ status: 'mismatch', ledger_liability: 24_000_000 });
-    expect(await system.published()).toMatchObject({ custody_reported: 24_000_000 });
+    await isPublished({ status: 'mismatch', ledger_liability: 32_000_000 });
+    expect(await system.published()).toMatchObject({ custody_reported: 34_000_000 });
     await gate(true);
     const fourth = await system.pay(await system.open(DAVE), 10n * USD);
     await system.reaches(DAVE, fourth, 'confirmed');
@@ -141,6 +162,11 @@ test(
     };
     await until(isOver, 'three more runs between forged ones', PATIENCE_MS);
     expect(isOpen).toBe(false);
+    // with a forged one as the newest, and none of its own
+    await forgeRun();
+    await system.restart('treasury', { APP_RECONCILE_EVERY_MS: '3000000' });
+    await until(async () => (await system.ownRuns()) > 0, 'a run after the start', PATIENCE_MS);
+    await gate(true);
     expect((await system.story(ERIN, id)).events).toEqual(['TransferObserved', 'DepositConfirmed']);
   },
 );

@@ -83,9 +83,9 @@ export class WholeSystem {
     writeFileSync(join(folder.root, 'ops.json'), JSON.stringify(stack));
   }
 
-  /** Kills the service and starts it; a treasury with the settings of a working one. */
-  async restart(service: string): Promise<void> {
-    this.#settings['treasury'] = SETTINGS.treasury;
+  /** Kills the service and starts it; a treasury with the settings of a working one and these. */
+  async restart(service: string, treasury: Readonly<Record<string, string>> = {}): Promise<void> {
+    this.#settings['treasury'] = { ...SETTINGS.treasury, ...treasury };
     await this.#processes.kill(service);
   }
 

@@ -1,6 +1,10 @@
-import { expect, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
 import type { ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
 import { BrokenChain } from '../../../../schemas/hash-chain.ts';
+import { decisionText } from '../../../../schemas/operator-signature.ts';
+import { RESERVE_RUNS } from '../../../../schemas/topics.ts';
+import { MintSigner } from '../../../../services/treasury/minting/mint-signer.ts';
 import {
   mintingForbidden,
   NewestRun,
@@ -81,7 +85,7 @@ test.each([
   ],
   ['that does not match, where no age matters', runOf('mismatch', 10 ** 12), 0, /does not match/],
   ['that says what nobody knows', runOf('fine', 0), 0, /does not match/],
-  ['that there never was', undefined, 1_000, /has made no reconciliation since its start/],
+  ['that there never was', undefined, 1_000, /there is no reconciliation that this treasury made/],
   ['that there never was, where no age matters', undefined, 0, undefined],
 ])('a newest run %s', (_what, run, ageMax, why) => {
   const said = mintingForbidden({ run, own: run, is_read: true }, ageMax, BEGIN);
@@ -101,14 +105,14 @@ test.each([
   ['ok after an own mismatch', runOf('ok', 0), MISMATCH, 1_000, /does not match/],
   ['ok after an own mismatch, of any age', runOf('ok', 0), MISMATCH, 0, /does not match/],
   ['ok after an own one with too little custody', runOf('ok', 0), SHORT, 1_000, /does not cover/],
-  ['ok, without an own one', runOf('ok', 0), undefined, 1_000, /has made no reconciliation/],
+  ['ok, without an own one', runOf('ok', 0), undefined, 1_000, /there is no reconciliation that/],
   ['ok, after an own one that is too old', runOf('ok', 0), runOf('ok', 1_001), 1_000, /1 s old/],
   ['ok, without an own one where no age matters', runOf('ok', 0), undefined, 0, undefined],
   ['a mismatch after an own one that is ok', MISMATCH, runOf('ok', 0), 1_000, /does not match/],
   ['without cover after an own one that is ok', SHORT, runOf('ok', 0), 1_000, /does not cover/],
   ['old after an own one that is ok', runOf('ok', 10 ** 9), runOf('ok', 0), 1_000, undefined],
 ])(
-  'a newest run of another process closes minting and never opens it: %s',
+  'a newest run of somebody else closes minting and never opens it: %s',
   (_what, run, own, ageMax, why) => {
     const said = mintingForbidden({ run, own, is_read: true }, ageMax, BEGIN);
     if (why === undefined) expect(said).toBe(undefined);
@@ -116,8 +120,8 @@ test.each([
   },
 );
 
-function folded(runs: readonly ReserveReconciled[]): NewestRun {
-  const newest = new NewestRun();
+function folded(runs: readonly ReserveReconciled[], authority?: Buffer): NewestRun {
+  const newest = new NewestRun(authority);
   const events = runs.map((event, at) => ({
     event,
     partition: 0,
@@ -126,6 +130,7 @@ function folded(runs: readonly ReserveReconciled[]): NewestRun {
     value_hash: plainHash(event),
   }));
   newest.fold({ topic: 'runs', partition: 0, events, fingerprints: [], sizes: [] });
+  newest.read();
   return newest;
 }
 
@@ -151,4 +156,91 @@ test('a run of an older block or offset is the newest only if it began after the
   const next = { ...known, begun_at: BEGIN - 40, run_at: BEGIN };
   expect(folded([known, forged]).run).toBe(forged);
   expect(folded([known, forged, next]).run).toBe(next);
+});
+
+const OURS = new MintSigner(`0x${'51'.repeat(32)}`, 1);
+const THEIRS = new MintSigner(`0x${'52'.repeat(32)}`, 1);
+
+type Runs = readonly ReserveReconciled[];
+
+/** The log with one more run, which is signed for its end; `after`: what came first. */
+function signed(log: Runs, run: ReserveReconciled, { by = OURS, after = log } = {}): Runs {
+  const placed = { ...run, sequence: log.length, previous: plainHead(log) };
+  return [...after, { ...placed, signature: by.signRun(placed) }];
+}
+
+/** A run of the time since which so many milliseconds have passed, of that time's block. */
+function runFrom(status: string, age: number): ReserveReconciled {
+  return { ...runOf(status, age), begun_at: BEGIN - age - 1, block_height: 10 ** 6 - age };
+}
+
+const FORGED = { ...runFrom('ok', 0), run_id: 'forged' };
+
+describe('a run is an own one with the signature of the authority at its place in the log', () => {
+  const own = (log: Runs): ReserveReconciled | undefined => folded(log, OURS.address).own;
+  const first: Runs = [FORGED];
+
+  test('the newest of them counts, of whatever process', () => {
+    const one = signed(first, runFrom('mismatch', 90));
+    expect(own(one)).toBe(one[1]);
+    const two = signed(one, runFrom('ok', 80));
+    expect(own([...two, FORGED])).toBe(two[2]);
+    const fromBegin = signed([], runFrom('ok', 90));
+    expect(own(fromBegin)).toBe(fromBegin[0]);
+  });
+
+  test('an unsigned run, one of another key and one that was changed are none', () => {
+    expect(own(first)).toBe(undefined);
+    const foreign = signed(first, runFrom('ok', 90), { by: THEIRS });
+    expect(own(foreign)).toBe(undefined);
+    expect(folded(foreign, THEIRS.address).own).toBe(foreign[1]);
+    expect(folded(foreign).own).toBe(undefined);
+    const [, mismatch] = signed(first, runFrom('mismatch', 90));
+    if (mismatch === undefined) throw new Error('there is no run');
+    expect(own([...first, { ...mismatch, status: 'ok' }])).toBe(undefined);
+  });
+
+  test('a copy of a run that is ok is none, with its own place or with that of the copy', () => {
+    const log = signed(signed(first, runFrom('ok', 90)), runFrom('mismatch', 80));
+    const [, ok, mismatch] = log;
+    if (ok === undefined) throw new Error('there is no run');
+    expect(own([...log, ok])).toBe(mismatch);
+    expect(own([...log, { ...ok, sequence: 3, previous: plainHead(log) }])).toBe(mismatch);
+    expect(own([...log, { ...ok, sequence: 3, previous: Buffer.alloc(0) }])).toBe(mismatch);
+    // where the log has another record before it
+    expect(() => own([{ ...FORGED, held: 1n }, ok])).toThrow(BrokenChain);
+  });
+
+  test('a run behind another one than its writer saw does not open the gate, and closes it', () => {
+    const before = signed(first, runFrom('ok', 90));
+    const after = [...before, FORGED];
+    const passed = signed(before, runFrom('ok', 80), { after });
+    expect(own(passed)).toBe(before[1]);
+    const closing = signed(before, runFrom('mismatch', 80), { after });
+    expect(own([...closing, FORGED])).toBe(closing[3]);
+  });
+
+  test('a copy of a mismatch that a later own run ended closes nothing', () => {
+    const log = signed(signed(first, runFrom('mismatch', 90)), runFrom('ok', 80));
+    expect(own([...log, ...log.slice(1, 2)])).toBe(log[2]);
+  });
+
+  test('at the start it is found at the end of the log, and later wherever it comes', () => {
+    const log = signed(first, runFrom('ok', 90));
+    const forged = (count: number): Runs =>
+      Array.from({ length: count }, () => ({ ...runFrom('mismatch', 80), run_id: 'forged' }));
+    expect(own([...log, ...forged(99)])).toBe(log[1]);
+    expect(own([...log, ...forged(100)])).toBe(undefined);
+  });
+});
+
+test('the signature is over every field of the schema but itself', () => {
+  for (const { type, avsc } of RESERVE_RUNS.events) {
+    const { fields }: { fields: { name: string }[] } = JSON.parse(readFileSync(avsc, 'utf8'));
+    const names = fields.map(({ name }) => name).filter((name) => name !== 'signature');
+    const zeros = Object.fromEntries(names.map((name) => [name, 0]));
+    const run: ReserveReconciled = JSON.parse(JSON.stringify({ ...zeros, type }));
+    const lines = decisionText(run).split('\n').slice(2);
+    expect(lines.toSorted()).toEqual(names.map((name) => `${name}: 0`).toSorted());
+  }
 });

@@ -7,6 +7,7 @@ import {
   mintingForbidden,
   NewestRun,
 } from '../../../../services/treasury/reconciliation/newest-run.ts';
+import { MintSigner } from '../../../../services/treasury/minting/mint-signer.ts';
 import { Reconciler } from '../../../../services/treasury/reconciliation/reconciler.ts';
 import { named } from '../../../support/chain-by-hand.ts';
 import { BEGIN } from '../../../support/deposit-log.ts';
@@ -15,6 +16,7 @@ import { CUSTODY, Simulated, USD } from './simulated.ts';
 const ALICE = named('alice');
 const OUTSIDE = named('outside');
 const EVERY_MS = 60;
+const SIGNER = new MintSigner(`0x${'51'.repeat(32)}`, 1);
 
 /** A reconciler whose runs stay in memory; Alice has 8 USD, of the 10 that came. */
 class Reconciling {
@@ -26,7 +28,7 @@ class Reconciling {
   balance_ms = 0;
   /** the log takes no records */
   unwritable = false;
-  readonly newest = new NewestRun();
+  readonly newest = new NewestRun(SIGNER.address);
   readonly reconciler: Reconciler;
   readonly #stop = new AbortController();
   readonly #begun = performance.now();
@@ -61,6 +63,7 @@ class Reconciling {
       signal: this.#stop.signal,
       every_ms: every,
       confirm_ms: 1,
+      signer: SIGNER,
       source: 'test',
       now: () => this.now,
     });
@@ -169,7 +172,7 @@ test('the first run is immediate, later ones on schedule, each with its own id a
     expect(time - (times[at] ?? 0)).toBeGreaterThanOrEqual(EVERY_MS);
 });
 
-test('a process makes a run right after its start, whatever another one has just found', async () => {
+test('a process makes a run right after its start, whatever somebody else has just found', async () => {
   const before = new Reconciling(3_600_000);
   const run = await before.reconciler.once();
   const reconciling = new Reconciling(3_600_000);
@@ -177,6 +180,38 @@ test('a process makes a run right after its start, whatever another one has just
   expect(reconciling.isOpen).toBe(false);
   reconciling.start();
   await expect.poll(() => reconciling.runs.length, { interval: 5 }).toBe(2);
+  expect(reconciling.isOpen).toBe(true);
+});
+
+test('a process mints by the signed run of its predecessor, and makes the next one when it is due', async () => {
+  const before = new Reconciling();
+  await before.reconciler.once();
+  const followed = (every: number): Reconciling => {
+    const reconciling = new Reconciling(every);
+    for (const run of before.runs) reconciling.append(run);
+    reconciling.start();
+    return reconciling;
+  };
+  const reconciling = followed(3_600_000);
+  await expect.poll(() => reconciling.isOpen, { interval: 5 }).toBe(true);
+  expect(reconciling.simulated.asked).toBe(0);
+  const late = followed(EVERY_MS);
+  await expect.poll(() => late.runs.length, { interval: 5 }).toBeGreaterThan(2);
+  expect(reconciling.runs).toEqual(before.runs);
+});
+
+test('the signed mismatch of a predecessor stays in force behind a forged run', async () => {
+  const before = new Reconciling();
+  before.simulated.pay(OUTSIDE, 5n * USD, { from: ALICE });
+  const run = await before.reconciler.once();
+  const reconciling = new Reconciling(3_600_000);
+  for (const each of before.runs) reconciling.append(each);
+  reconciling.append({ ...run, run_id: 'forged', status: 'ok', uncovered: 0n });
+  reconciling.newest.read();
+  expect(reconciling.isOpen).toBe(false);
+  reconciling.start();
+  // it looks itself, and no money is missing by now
+  await expect.poll(() => reconciling.runs.length, { interval: 5 }).toBe(3);
   expect(reconciling.isOpen).toBe(true);
 });
 
