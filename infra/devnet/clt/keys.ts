@@ -8,10 +8,18 @@ export interface Key {
   readonly signing_key: SigningKey;
 }
 
+/** By private key: a key takes half a millisecond, and tests start hundreds of devnets. */
+const keys = new Map<string, Key>();
+
 /** Deterministic: the same seed and name give the same key. */
 export function deriveKey(seed: string, name: string): Key {
-  const signingKey = new SigningKey(id(`clt-devnet:${seed}:${name}`));
-  return { address: computeAddress(signingKey).toLowerCase(), signing_key: signingKey };
+  const privateKey = id(`clt-devnet:${seed}:${name}`);
+  const known = keys.get(privateKey);
+  if (known !== undefined) return known;
+  const signing_key = new SigningKey(privateKey);
+  const key = { address: computeAddress(signing_key).toLowerCase(), signing_key };
+  keys.set(privateKey, key);
+  return key;
 }
 
 export function deriveKeys(seed: string, name: string, count: number): readonly Key[] {
