@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Each takes half a minute or more; at the end of a run, one worker would wait for it. */
+/** At the end of a run, the other workers would wait for one of these. */
 const LONG =
-  /\/test\/(faults\/|servers\/(infra\/local\/main|stack|services\/(rewritten-log|ops\/governance\/command|runtime\/kafka\/client|treasury\/(minting\/minting|reserve-statuses|whole-system)))\.test)/;
+  /\/test\/(faults\/|model\/|servers\/(infra\/local\/main|stack|services\/(rewritten-log|ops\/governance\/command|runtime\/kafka\/client|treasury\/(minting\/minting|reserve-statuses|whole-system)))\.test|services\/(ops\/audit\/mutations|runtime\/(http\/streamed-body|process\/main))\.test)/;
 
 function about({ moduleId }: TestSpecification): number {
   return LONG.test(moduleId) ? Number.MAX_SAFE_INTEGER : statSync(moduleId).size;

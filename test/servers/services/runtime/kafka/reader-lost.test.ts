@@ -81,6 +81,7 @@ test.each([
 test('a topic created again while a full queue kept the reader from fetching halts it', async () => {
   const topic = await topicOf(kafka, 60);
   const reader = await openReader(kafka, topic, { ahead_bytes_max: 1 });
+  expect(await take(reader, 1)).toContain(0);
   await appendAll(kafka, topic, numbered(60, 5));
   await recreateTopic(kafka, topic);
   await appendAll(kafka, topic, numbered(1_000, 500));

@@ -1,4 +1,4 @@
-import { ConfigResourceTypes, type Kafka } from 'kafkajs';
+import kafkajs, { type Kafka } from 'kafkajs';
 import { expect, inject, test } from 'vitest';
 import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
 import { withAdmin } from '../../../../../services/runtime/kafka/client.ts';
@@ -17,7 +17,7 @@ async function settingsOf(topic: Topic): Promise<{
     const { topics } = await admin.fetchTopicMetadata({ topics: [topic.name] });
     const { resources } = await admin.describeConfigs({
       includeSynonyms: false,
-      resources: [{ type: ConfigResourceTypes.TOPIC, name: topic.name }],
+      resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic.name }],
     });
     const entries = resources[0]?.configEntries ?? [];
     return {
