@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import type { Programs } from '../fetch/programs.ts';
 import { plainEnvironment } from '../process/child.ts';
@@ -14,13 +13,11 @@ export const redisSettings: readonly string[] = ['--save', '', '--appendonly', '
 /** Whether Redis on this port of 127.0.0.1 answers a PING. */
 export async function redisAnswers(port: number): Promise<boolean> {
   const socket = createConnection({ port, host: '127.0.0.1' });
+  socket.setTimeout(1_000, () => socket.destroy());
   socket.write('PING\r\n');
-  try {
-    const [answer]: unknown[] = await once(socket, 'data', { signal: AbortSignal.timeout(1_000) });
-    return String(answer).startsWith('+PONG');
-  } finally {
-    socket.destroy();
-  }
+  // ends also when Redis closes the connection, as one does that is being stopped
+  for await (const answer of socket) return String(answer).startsWith('+PONG');
+  return false;
 }
 
 export function redisServer(folder: Folder, programs: Programs, port: number): ServerSpec {
