@@ -206,10 +206,10 @@ export class MintWorld {
         event.type === 'DepositConfirmed' ? [[event.deposit_id, event] as const] : [],
       ),
     );
-    const credited = ledger.flatMap((event) =>
+    const paid = ledger.flatMap((event) =>
       event.type === 'MintCredited' ? [deposits.get(event.deposit_id)] : [],
     );
-    const expected = credited.map((deposit) => ({
+    const expected = paid.map((deposit) => ({
       reference: `0x${deposit?.deposit_id.replaceAll('-', '')}${'0'.repeat(32)}`,
       amount: deposit?.credit,
       to: toHex(deposit?.clt_address ?? Buffer.alloc(0)),
@@ -228,6 +228,14 @@ function byReference(
   other: { readonly reference: string },
 ): number {
   return one.reference < other.reference ? -1 : 1;
+}
+
+/** Mines until so many deposits are credited. */
+export async function credited(world: MintWorld, working: Working, count: number): Promise<void> {
+  await world.mineUntil(
+    async () => (await working.counted('treasury_mints_total', 'MintCredited')) === count,
+    `${count} credited deposits`,
+  );
 }
 
 /** For one test. */

@@ -10,8 +10,8 @@ import { applyStretch, openTables } from '../../../projections/deposits/applied.
 import { freshDatabase } from '../../../support/database.ts';
 import { plainDeposits } from '../../../support/plain-deposits.ts';
 import { differences, digestOf, readTables, type TableTexts } from '../../../support/plain-fold.ts';
-import { ownMintWorld, type MintWorld } from '../../../services/treasury/mint-world.ts';
-import { expectDeposits, transferTo, type Working } from '../../../services/treasury/world.ts';
+import { credited, ownMintWorld, type MintWorld } from '../../../services/treasury/mint-world.ts';
+import { expectDeposits, transferTo } from '../../../services/treasury/world.ts';
 
 const USD = 1_000_000n;
 const CHANGED: PolicyLimits = {
@@ -21,13 +21,6 @@ const CHANGED: PolicyLimits = {
   single_cap: 30n * USD,
   rolling_cap: 60n * USD,
 };
-
-async function credited(world: MintWorld, working: Working, count: number): Promise<void> {
-  await world.mineUntil(
-    async () => (await working.counted('treasury_mints_total', 'MintCredited')) === count,
-    `${count} credited deposits`,
-  );
-}
 
 /** The tables after these parts of the ledger, in batches of this size. */
 async function tablesOf(

@@ -8,8 +8,8 @@ import type { TronReceipt } from '../../../../../schemas/trongrid.ts';
 import { confirmedEvent, depositEvents } from '../../../../support/deposit-events.ts';
 import { accountAt, USDT_CONTRACT } from '../../../../support/deposit-log.ts';
 import { addressOf, alice, mallory, operatorsSet, signed } from '../../../../support/operators.ts';
-import { ownMintWorld, type MintWorld } from '../../../../services/treasury/mint-world.ts';
-import { transferTo, type Working } from '../../../../services/treasury/world.ts';
+import { credited, ownMintWorld } from '../../../../services/treasury/mint-world.ts';
+import { transferTo } from '../../../../services/treasury/world.ts';
 
 const stack = inject('stack');
 const USD = 1_000_000n;
@@ -39,13 +39,6 @@ function confirmationOf(
     transfer_offset: 0,
     ...change,
   });
-}
-
-async function credited(world: MintWorld, working: Working, count: number): Promise<void> {
-  await world.mineUntil(
-    async () => (await working.counted('treasury_mints_total', 'MintCredited')) === count,
-    `${count} credited deposits`,
-  );
 }
 
 function word(bytes: Buffer): string {

@@ -13,8 +13,12 @@ import { depositEvents } from '../../../../support/deposit-events.ts';
 import { accountAt } from '../../../../support/deposit-log.ts';
 import { never } from '../../../../support/kafka.ts';
 import { addressOf, alice, BY, mallory, operatorsSet } from '../../../../support/operators.ts';
-import { ownMintWorld, type MintWorld } from '../../../../services/treasury/mint-world.ts';
-import { expectHalted, transferTo, type Working } from '../../../../services/treasury/world.ts';
+import {
+  credited,
+  ownMintWorld,
+  type MintWorld,
+} from '../../../../services/treasury/mint-world.ts';
+import { expectHalted, transferTo } from '../../../../services/treasury/world.ts';
 
 const stack = inject('stack');
 const USD = 1_000_000n;
@@ -40,13 +44,6 @@ async function mintUnrequested(world: MintWorld, amount: bigint): Promise<void> 
     arguments: { to: toHex(accountAt(5)), amount, reference: null },
   } as const;
   await world.devnet.send(world.authority, call);
-}
-
-async function credited(world: MintWorld, working: Working, count: number): Promise<void> {
-  await world.mineUntil(
-    async () => (await working.counted('treasury_mints_total', 'MintCredited')) === count,
-    `${count} credited deposits`,
-  );
 }
 
 test('a first deposit of 10 USDT mints 8.00 CLT, a second 9.50, and a first of 2.50 is held below the minimum', async () => {

@@ -5,8 +5,8 @@ import type { TransferObserved } from '../../../../../schemas/tron.transfers/eve
 import { depositEvents } from '../../../../support/deposit-events.ts';
 import { accountAt } from '../../../../support/deposit-log.ts';
 import { addressOf, alice, BY } from '../../../../support/operators.ts';
-import { ownMintWorld, type MintWorld } from '../../../../services/treasury/mint-world.ts';
-import { transferTo, type Working } from '../../../../services/treasury/world.ts';
+import { credited, ownMintWorld } from '../../../../services/treasury/mint-world.ts';
+import { transferTo } from '../../../../services/treasury/world.ts';
 
 const stack = inject('stack');
 const USD = 1_000_000n;
@@ -14,13 +14,6 @@ const GOVERNED = { operators: [addressOf(alice)] };
 
 function idOf({ tx_id, log_index }: TransferObserved): string {
   return depositIdOf(tx_id, log_index);
-}
-
-async function credited(world: MintWorld, working: Working, count: number): Promise<void> {
-  await world.mineUntil(
-    async () => (await working.counted('treasury_mints_total', 'MintCredited')) === count,
-    `${count} credited deposits`,
-  );
 }
 
 test('minting goes on with the same key after a forged intent, whose nonce no block reaches, is released', async () => {

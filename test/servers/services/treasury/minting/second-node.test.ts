@@ -3,7 +3,11 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { ChainNode } from '../../../../../services/runtime/clt-node.ts';
 import { never } from '../../../../support/kafka.ts';
 import { LyingNode, type Lie } from '../../../../support/lying-node.ts';
-import { ownMintWorld, type MintWorld } from '../../../../services/treasury/mint-world.ts';
+import {
+  credited,
+  ownMintWorld,
+  type MintWorld,
+} from '../../../../services/treasury/mint-world.ts';
 import { transferTo, type Working } from '../../../../services/treasury/world.ts';
 
 const stack = inject('stack');
@@ -22,13 +26,6 @@ async function withSecond(): Promise<{
   await world.world.observe(transferTo(0, 10n * USD));
   await credited(world, working, 1);
   return { world, node, working };
-}
-
-async function credited(world: MintWorld, working: Working, count: number): Promise<void> {
-  await world.mineUntil(
-    async () => (await working.counted('treasury_mints_total', 'MintCredited')) === count,
-    `${count} credited deposits`,
-  );
 }
 
 test.each<Lie>(['another_hash', 'no_transactions'])(
