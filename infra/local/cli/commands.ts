@@ -65,11 +65,15 @@ export async function start(options: BootOptions): Promise<number> {
   if (isDetached) process.on('disconnect', onDisconnect);
   try {
     const begun = performance.now();
-    const stopStack = await boot(options, stop.signal);
+    const { stop: stopStack, halted } = await boot(options, stop.signal);
     printSummary(options);
-    const ready_after = seconds(performance.now() - begun);
+    const after = seconds(performance.now() - begun);
+    const outcome =
+      halted.length === 0
+        ? `ready in ${after}`
+        : `started in ${after}, but halted: ${halted.join(', ')} (npm run ops -- status says why)`;
     const hint = isDetached ? 'npm run down' : 'Ctrl-C';
-    report.line(`\n  ready in ${ready_after} · ${hint} stops everything, the data stays\n`);
+    report.line(`\n  ${outcome} · ${hint} stops everything, the data stays\n`);
     process.off('disconnect', onDisconnect);
     if (process.connected) process.send?.('ready');
     if (!stop.signal.aborted) await once(stop.signal, 'abort');

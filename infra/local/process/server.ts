@@ -21,7 +21,10 @@ export interface ServerSpec {
   readonly stop_ms?: number;
   /** Creates the data folder if there is none, and returns the command to run. */
   prepare(signal: AbortSignal): Promise<Command>;
-  /** Rejects while it does not answer, and with a `Working` while it is busy with long work. */
+  /**
+   * Rejects while it does not answer, with a `Working` while it is busy with long work, and with
+   * a `Halted`.
+   */
   isReady(): Promise<boolean>;
   /** In its log when it ended for a reason that passes: it is started again until `ready_ms`. */
   readonly passing_exit?: RegExp;
@@ -39,6 +42,9 @@ export class Working extends Error {
     this.progress = progress;
   }
 }
+
+/** A server runs, and goes on only after a person has acted: waiting for it is in vain. */
+export class Halted extends Error {}
 
 /** A server ended before it was ready. */
 export class EarlyExit extends StackFault {}
@@ -88,6 +94,8 @@ export class Server {
   readonly #folder: Folder;
   /** The process of the last start. */
   child: Child | undefined;
+  /** Why it was halted when it started, and what to do; undefined: it was ready. */
+  halted: string | undefined;
 
   constructor(spec: ServerSpec, folder: Folder) {
     this.name = spec.name;
@@ -101,7 +109,7 @@ export class Server {
     return this.child?.exited === undefined ? this.child?.pid : undefined;
   }
 
-  /** Resolves when ready. Otherwise stops it and rejects with the end of its log. */
+  /** Resolves when ready or halted. Otherwise stops it and rejects with the end of its log. */
   async start(signal?: AbortSignal, onWorking?: (text: string) => void): Promise<void> {
     if (this.pid !== undefined)
       throw new StackFault(`${this.name} is already running as process ${this.pid}`);
@@ -129,7 +137,14 @@ export class Server {
     signal?.throwIfAborted();
     const child = await spawnChild(this.name, command, this.#folder);
     this.child = child;
-    await waitUntilReady(child, () => this.#spec.isReady(), ready_ms, signal, onWorking);
+    this.halted = undefined;
+    const isReady = (): Promise<boolean> =>
+      this.#spec.isReady().catch((error: unknown) => {
+        if (!(error instanceof Halted)) throw error;
+        this.halted = error.message;
+        return true;
+      });
+    await waitUntilReady(child, isReady, ready_ms, signal, onWorking);
     await this.#spec.settle?.();
   }
 

@@ -38,13 +38,14 @@ export async function stopOrphans(folder: Folder, timeout_ms = ORPHANS_STOP_MS):
 }
 
 /**
- * Boots the stack. Resolves when it is ready, to the function that drains and stops it. Rejects
- * when the boot fails or `signal` aborts; then nothing runs.
+ * Boots the stack. Resolves when each of its parts is ready or halted, to the names of those halted
+ * and the function that drains and stops it. Rejects when the boot fails or `signal` aborts; then
+ * nothing runs.
  */
 export async function boot(
   { folder, env, report, servers_only }: BootOptions,
   signal: AbortSignal,
-): Promise<() => Promise<void>> {
+): Promise<{ readonly stop: () => Promise<void>; readonly halted: readonly string[] }> {
   const ports = readPorts(env);
   const orphans = await stopOrphans(folder);
   if (orphans.length > 0)
@@ -83,11 +84,14 @@ export async function boot(
       ready(after_ms, isRestart) {
         const { name, pid } = server;
         if (areServersReady && !stopping.services.signal.aborted) write();
-        report.line(
-          isRestart
-            ? `  ${name} is ready again (process ${pid})`
-            : `  ready    ${name.padEnd(24)} ${seconds(after_ms).padStart(8)}`,
-        );
+        if (server.halted !== undefined)
+          report.line(`  halted   ${name.padEnd(24)} ${server.halted}`);
+        else
+          report.line(
+            isRestart
+              ? `  ${name} is ready again (process ${pid})`
+              : `  ready    ${name.padEnd(24)} ${seconds(after_ms).padStart(8)}`,
+          );
       },
     });
     started.ready.catch(failure.reject);
@@ -121,5 +125,5 @@ export async function boot(
     await stop();
     throw error;
   }
-  return stop;
+  return { stop, halted: all.flatMap(({ name, halted }) => (halted === undefined ? [] : [name])) };
 }

@@ -10,7 +10,7 @@ import {
 } from '../../services/services.ts';
 import type { StackSettings } from '../../services/settings.ts';
 import { plainEnvironment, type Command } from '../process/child.ts';
-import { Server, Working } from '../process/server.ts';
+import { Halted, Server, Working } from '../process/server.ts';
 import { registry_path } from '../servers/registry.ts';
 import { checkout, type Folder } from './folder.ts';
 import { http } from './stack-file.ts';
@@ -76,6 +76,7 @@ export async function serviceIsReady(url: string, ports: Ports): Promise<boolean
     projector === undefined ? own : await readStatus(http(ports[projector])).catch(() => own);
   if (worker.status === 'working')
     throw new Working(text, JSON.stringify([worker.phase, worker.eta_s, worker.message]));
+  if (worker.status === 'halted') throw new Halted(worker.message ?? text);
   throw new Error(message ?? text);
 }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { computeAddress } from 'ethers';
 import { expect, onTestFinished, test } from 'vitest';
 import { mintAuthorityKey } from '../../../../infra/devnet/clt/keys.ts';
-import { Working } from '../../../../infra/local/process/server.ts';
+import { Halted, Working } from '../../../../infra/local/process/server.ts';
 import { localAddresses } from '../../../../infra/local/stack/services.ts';
 import { checkout, folderAt, type Folder } from '../../../../infra/local/stack/folder.ts';
 import { defaultPorts, portNames } from '../../../../infra/services/ports.ts';
@@ -130,7 +130,7 @@ test.each([
   [
     'halted',
     { ...WAITING, status: 'halted', waits_for: null, message: 'A record is poison.' },
-    new Error('A record is poison.'),
+    new Halted('A record is poison.'),
   ],
 ])('a service is probed by its status: %s', async (_, status, expected) => {
   const port = await statusServer(status);
@@ -138,7 +138,7 @@ test.each([
     (error: unknown) => error,
   );
   expect(outcome).toEqual(expected);
-  expect(outcome instanceof Working).toBe(expected instanceof Working);
+  expect(outcome?.constructor).toBe(expected.constructor);
 });
 
 test.each(['working', 'ready'])(

@@ -6,7 +6,12 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { plainEnvironment } from '../../../../infra/local/process/child.ts';
-import { Server, Working, type ServerSpec } from '../../../../infra/local/process/server.ts';
+import {
+  Halted,
+  Server,
+  Working,
+  type ServerSpec,
+} from '../../../../infra/local/process/server.ts';
 import { folderAt, openFolder, type Folder } from '../../../../infra/local/stack/folder.ts';
 import { takePort } from '../../../support/free-ports.ts';
 
@@ -94,6 +99,19 @@ test('the time limit of a server does not run while it is working', async () => 
   const server = serverOf('setInterval(() => {}, 1000)', { ready_ms: 200, isReady });
   await server.start(undefined, (text) => void reports.push(text));
   expect(reports).toHaveLength(9);
+});
+
+test('a halted server is started, with the reason, until it is started anew and is ready', async () => {
+  let isHalted = true;
+  const isReady = (): Promise<boolean> =>
+    isHalted ? Promise.reject(new Halted('a record is poison')) : Promise.resolve(true);
+  const server = serverOf('setInterval(() => {}, 1000)', { isReady });
+  await server.start();
+  expect(server.halted).toBe('a record is poison');
+  await server.stop();
+  isHalted = false;
+  await server.start();
+  expect(server.halted).toBeUndefined();
 });
 
 test('the same work for 30 minutes no longer extends the time limit', async () => {
