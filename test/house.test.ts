@@ -26,6 +26,7 @@ const HTTP_SERVICE = ['schemas', 'services/runtime/process', 'services/runtime/h
 const READER = [
   'services/runtime/postgres',
   'services/runtime/redis',
+  'services/runtime/shared-counts',
   'services/runtime/read-version',
   ...READ_MODELS,
 ];

@@ -11,12 +11,13 @@ import { toHex } from '../../schemas/address.ts';
 import type { DepositKey } from '../../schemas/deposit-address.ts';
 import type { AddressRequested, PanelOpened } from '../../schemas/deposit.addresses/events.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
-import { RateLimit } from '../runtime/http/rate-limit.ts';
+import { openRateLimit, type RateLimit } from '../runtime/http/rate-limit.ts';
 import { byteaBytes, unixMilliseconds } from '../runtime/postgres/cells.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
+import type { SharedCounts } from '../runtime/shared-counts.ts';
 import { changedKeys } from '../runtime/read-version.ts';
 import type { AddressLog } from './address-log.ts';
 
@@ -37,6 +38,8 @@ export interface DepositAddressesOptions {
   /** New addresses of one client; 0: any number. Each takes from the watcher's budget for a day. */
   readonly addresses_per_minute: number;
   readonly addresses_burst: number;
+  /** of all instances; undefined: this one counts for itself */
+  readonly counts?: Pick<SharedCounts, 'run'>;
   /** how long a caller waits for a new address */
   readonly address_wait_ms: number;
   /** Unix milliseconds */
@@ -78,10 +81,8 @@ export class DepositAddresses {
   constructor(options: DepositAddressesOptions) {
     const { addresses_per_minute: perMinute, addresses_burst: burst, metrics, signal } = options;
     this.#options = options;
-    this.#limit =
-      perMinute === 0
-        ? undefined
-        : new RateLimit({ rate_per_second: perMinute / 60, rate_burst: burst });
+    const rate = { rate_per_second: perMinute / 60, rate_burst: burst };
+    this.#limit = openRateLimit('addresses', rate, options.counts);
     this.#outcomes = metrics.counter(
       'deposit_addresses_total',
       'Requests for an address, by outcome: known, new, late, refused',
@@ -122,9 +123,7 @@ export class DepositAddresses {
       this.#outcomes.inc({ outcome: 'known' });
       return known.deposit_address;
     }
-    const wait_ms = this.#requested.has(key)
-      ? 0
-      : (this.#limit?.take(client, performance.now()) ?? 0);
+    const wait_ms = this.#requested.has(key) ? 0 : ((await this.#limit?.takeExactly(client)) ?? 0);
     if (wait_ms > 0) {
       this.#outcomes.inc({ outcome: 'refused' });
       return { wait_ms };

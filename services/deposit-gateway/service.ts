@@ -3,13 +3,14 @@ import { performance } from 'node:perf_hooks';
 import { addressBook } from '../../projections/deposits/queries.ts';
 import { DEPOSIT_ADDRESSES, type Topic } from '../../schemas/topics.ts';
 import { corsHeaders, preflight, type Guard, type HttpRequest } from '../runtime/http/handler.ts';
-import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
+import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import { STARTING, type HealthProblem } from '../runtime/process/health.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { aborted } from '../runtime/process/retry.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
+import { openSharedCounts, type SharedCounts } from '../runtime/shared-counts.ts';
 import { AddressLog } from './address-log.ts';
 import { Callers } from './callers.ts';
 import type { DepositGatewayConfig } from './config.ts';
@@ -32,8 +33,10 @@ export async function serve(
   const key = config.deposit_key;
   const addressLog = new AddressLog({ ...config, topic, reader, key, log, signal });
   closing.add('Kafka', () => addressLog.close());
+  const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
+  closing.add('shared counts', () => counts.close());
   const sources = { reader, address_log: addressLog, key, now, log, signal };
-  const addresses = new DepositAddresses({ ...config, ...sources, metrics });
+  const addresses = new DepositAddresses({ ...config, ...sources, counts, metrics });
   const notifications = openNotificationSubscriber(
     { ...config, client_name: NAME },
     ['projection:deposits'],
@@ -47,6 +50,7 @@ export async function serve(
   const app = depositApp(config, {
     reader,
     addresses,
+    counts,
     now,
     starting: () => starting,
     writing: () => addressLog.problem,
@@ -79,6 +83,8 @@ type Settings = Pick<
 export interface DepositAppOptions {
   readonly reader: Reader;
   readonly addresses: Pick<DepositAddresses, 'open'>;
+  /** of all instances; undefined: this one counts for itself */
+  readonly counts?: SharedCounts;
   /** Unix milliseconds */
   readonly now: () => number;
   /** undefined once the API is served */
@@ -90,13 +96,10 @@ export interface DepositAppOptions {
 /** The token is checked first, then the pilot's list; only a browser's preflight needs neither. */
 export function depositApp(
   config: Settings,
-  { reader, addresses, now, starting, writing }: DepositAppOptions,
+  { reader, addresses, counts, now, starting, writing }: DepositAppOptions,
 ) {
   const callers = new Callers({ ...config, now });
-  const limited =
-    config.rate_per_second === 0
-      ? []
-      : [rateGuard(new RateLimit(config), () => performance.now(), DEPOSIT_ERRORS)];
+  const rate = openRateLimit(NAME, config, counts);
   const started: Guard = ({ path }) =>
     path.startsWith('/api/') && starting() !== undefined ? NOT_STARTED : undefined;
   const readable = async (): Promise<undefined> => void (await reader.rows(addressBook([])));
@@ -110,7 +113,7 @@ export function depositApp(
     guards: [
       preflight('GET, HEAD, POST'),
       (request: HttpRequest) => callers.refuse(request),
-      ...limited,
+      ...(rate === undefined ? [] : [rateGuard(rate, () => performance.now(), DEPOSIT_ERRORS)]),
       started,
     ],
     headers: corsHeaders('retry-after, x-request-id'),

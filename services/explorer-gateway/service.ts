@@ -4,13 +4,14 @@ import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
 import type { HttpAppOptions } from '../runtime/http/app.ts';
 import { corsHeaders, preflight } from '../runtime/http/handler.ts';
-import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
+import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import { ReadVersion } from '../runtime/read-version.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
+import { openSharedCounts, type SharedCounts } from '../runtime/shared-counts.ts';
 import type { ExplorerGatewayConfig } from './config.ts';
 import { EXPLORER_ERRORS } from './errors.ts';
 import { indexCheck, logEnds, nodeHead } from './lag.ts';
@@ -40,7 +41,9 @@ export async function serve({
     log,
   );
   closing.add('Redis', () => notifications.close());
-  const app = explorerApp(config, reader, log, clock, index);
+  const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
+  closing.add('shared counts', () => counts.close());
+  const app = explorerApp(config, reader, log, clock, index, counts);
   const http = await openHttp({ ...config, log, metrics, ...app });
   closing.add('HTTP', () => http.drain());
 }
@@ -58,20 +61,23 @@ type Settings = Pick<
   | 'trust_proxy_hops'
 >;
 
-/** Responses are cached per version of `index`; without it none is. */
+/**
+ * Responses are cached per version of `index`; without it none is. Limits hold for all instances
+ * that share `counts`; without it for this one.
+ */
 export function explorerApp(
   config: Settings,
   reader: Reader,
   log: Logger,
   now = clock,
   index?: ReadVersion,
+  counts?: SharedCounts,
 ): Pick<
   HttpAppOptions,
   'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops'
 > {
   const { treasury_public_reconciliation_url: treasuryUrl, kafka_brokers: brokers } = config;
-  const limited =
-    config.rate_per_second === 0 ? [] : [rateGuard(new RateLimit(config), now, EXPLORER_ERRORS)];
+  const rate = openRateLimit(NAME, config, counts);
   const head = nodeHead(config.node_url, now, log);
   return {
     routes: explorerRoutes({
@@ -80,11 +86,15 @@ export function explorerApp(
       ends: brokers === undefined ? () => Promise.resolve(undefined) : logEnds(brokers, now, log),
       reserve: treasuryUrl === undefined ? undefined : openReserve(treasuryUrl, now, log),
       exports_max: config.exports_max,
+      counts,
       cache: index && new AnswerCache(index, config),
     }),
     checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
     errors: EXPLORER_ERRORS,
-    guards: [preflight('GET, HEAD'), ...limited],
+    guards: [
+      preflight('GET, HEAD'),
+      ...(rate === undefined ? [] : [rateGuard(rate, now, EXPLORER_ERRORS)]),
+    ],
     headers: corsHeaders('link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash'),
     trust_proxy_hops: config.trust_proxy_hops,
   };

@@ -6,7 +6,7 @@ import { marketHead } from '../../projections/ride-market/queries.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
 import { preflight } from '../runtime/http/handler.ts';
-import { RateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
+import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openReader, type Reader, type Statement } from '../runtime/postgres/pool.ts';
 import type { Check, HealthProblem } from '../runtime/process/health.ts';
@@ -14,6 +14,7 @@ import type { Service } from '../runtime/process/main.ts';
 import { aborted } from '../runtime/process/retry.ts';
 import { changedKeys, ReadVersion, VERSION_CHECK_MS } from '../runtime/read-version.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
+import { openSharedCounts } from '../runtime/shared-counts.ts';
 import { GRAPHQL_PATH, type HubGatewayConfig } from './config.ts';
 import { Apollo } from './graphql/apollo.ts';
 import { SignIns } from './graphql/authentication.ts';
@@ -42,6 +43,8 @@ export async function serve(
   const reader = openReader({ ...config, application_name: NAME }, log);
   closing.add('Postgres', () => reader.close());
 
+  const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
+  closing.add('shared counts', () => counts.close());
   const node = new ChainNode(config.node_url, signal, config.node_timeout_ms);
   const chain = new ChainParameters();
   const hub: Hub = {
@@ -50,7 +53,7 @@ export async function serve(
     node,
     chain,
     balances: new Balances(reader),
-    sign_ins: new SignIns(config, now),
+    sign_ins: new SignIns(config, now, counts),
   };
   const schema = hubSchema();
   const documents = new Documents(schema, introspection);
@@ -62,7 +65,7 @@ export async function serve(
   await apollo.start();
   closing.add('Apollo', () => apollo.stop());
   const cache = new AnswerCache(market, config);
-  const rate = config.rate_per_second === 0 ? undefined : new RateLimit(config);
+  const rate = openRateLimit(NAME, config, counts);
   const executable = { schema, hub, documents, formatting, subscriptions };
   const protocol = socketProtocol({ ...config, ...executable, now });
   const sockets = new SocketServer({ settings: config, protocol, rate, log, now: clock });

@@ -1,6 +1,6 @@
 /**
  * Redis carries change notifications: keys, never rows. They may be lost or doubled: no process
- * waits for one, and none is queued for later.
+ * waits for one, and none is queued for later. Limits count there too (`shared-counts.ts`).
  */
 import { RedisPubSub } from 'graphql-redis-subscriptions';
 import { Redis } from 'ioredis';
@@ -90,10 +90,12 @@ export function openNotificationSubscriber(
   return { close: () => Promise.resolve(redis.disconnect()) };
 }
 
-function connect(
+/** `meanwhile`: how the process goes on while Redis is away. */
+export function connect(
   { redis_url: url, client_name: connectionName }: NotificationSettings,
   log: Logger,
   subscribes: boolean,
+  meanwhile = 'notifications are dropped',
 ): Redis {
   const redis = new Redis(url, {
     connectionName,
@@ -112,7 +114,7 @@ function connect(
     // ioredis retries several times a second: repeated messages are not logged
     if (messageOf(error) === away) return;
     away = messageOf(error);
-    log.warn({ err: error }, 'Redis is away; notifications are dropped until it is back');
+    log.warn({ err: error }, `Redis is away; ${meanwhile} until it is back`);
   });
   redis.on('ready', () => {
     if (away !== '') log.info('Redis is back');

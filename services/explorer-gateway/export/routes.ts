@@ -6,6 +6,7 @@ import { rateLimited } from '../../runtime/http/rate-limit.ts';
 import { byteaBytes } from '../../runtime/postgres/cells.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { Fault } from '../../runtime/process/errors.ts';
+import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import { EXPLORER_ERRORS } from '../errors.ts';
 import {
   invalid,
@@ -94,9 +95,13 @@ function within(span: Span, block: bigint | undefined): Span {
   };
 }
 
-/** At most `max` exports run at once; 0: none. */
-export function exportRoutes(reader: Reader, max: number): readonly GetRoute[] {
-  const slots = new ExportSlots(max);
+/** At most `max` exports run at once, in all instances that share `counts`; 0: none. */
+export function exportRoutes(
+  reader: Reader,
+  max: number,
+  counts?: Pick<SharedCounts, 'run'>,
+): readonly GetRoute[] {
+  const slots = new ExportSlots(max, counts);
   return [TRANSACTIONS, ACTIVITY].flatMap((kind) =>
     [CSV, NDJSON].map((format) => exportRoute(reader, slots, kind, format)),
   );

@@ -1,21 +1,55 @@
 /**
- * Limits the exports of this process. An export has at most one statement in flight, so exports
- * hold at most as many connections of the pool as there are slots.
+ * Limits the exports of all instances together, and those of this process when Redis is away. An
+ * export has at most one statement in flight, so exports hold at most as many connections of the
+ * pool as there are slots.
  */
+import { randomUUID } from 'node:crypto';
+import type { SharedCounts } from '../../runtime/shared-counts.ts';
+
 export interface Started {
   readonly pieces: AsyncGenerator<string>;
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** The slots that are taken, each with the time (ms) at which it is free unless it is renewed. */
+const KEY = 'limits:exports';
+/** After so long the slots of a killed process are free. */
+const HELD_MS = 30_000;
+const RENEW_MS = 10_000;
+
+/** ARGV: how many may be taken, how many by this client, how long, the client, a name. */
+const TAKE = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+local taken = redis.call('ZRANGE', KEYS[1], 0, -1)
+local own = 0
+for _, slot in ipairs(taken) do
+  if string.sub(slot, 1, #ARGV[4] + 1) == ARGV[4] .. ' ' then own = own + 1 end
+end
+if #taken >= tonumber(ARGV[1]) or own >= tonumber(ARGV[2]) then return 0 end
+redis.call('ZADD', KEYS[1], now + ARGV[3], ARGV[4] .. ' ' .. ARGV[5])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return 1`;
+/** ARGV: how long, the slot; one that Redis does not know was taken while Redis was away. */
+const RENEW = `
+local time = redis.call('TIME')
+redis.call('ZADD', KEYS[1], time[1] * 1000 + ARGV[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[1])`;
+const FREE = `redis.call('ZREM', KEYS[1], ARGV[1])`;
+
 export class ExportSlots {
   readonly max: number;
   readonly #clientMax: number;
-  #taken = 0;
-  readonly #takenBy = new Map<string, number>();
+  readonly #counts: Pick<SharedCounts, 'run'> | undefined;
+  /** of this process, each with its client */
+  readonly #taken = new Map<string, string>();
 
-  constructor(max: number) {
+  /** Without `counts` only this process counts. */
+  constructor(max: number, counts?: Pick<SharedCounts, 'run'>) {
     this.max = max;
     this.#clientMax = Math.max(1, Math.floor(max / 2));
+    this.#counts = counts;
   }
 
   /**
@@ -27,7 +61,7 @@ export class ExportSlots {
     client: string,
     start: () => Promise<Started | Refused>,
   ): Promise<(Omit<Started, 'pieces'> & { body: AsyncIterable<string> }) | Refused | undefined> {
-    const release = this.#take(client);
+    const release = await this.#take(client);
     if (release === undefined) return undefined;
     try {
       const started = await start();
@@ -42,19 +76,24 @@ export class ExportSlots {
   }
 
   /** The function that gives the slot back; only its first call counts. */
-  #take(client: string): (() => void) | undefined {
-    const own = this.#takenBy.get(client) ?? 0;
-    if (this.#taken >= this.max || own >= this.#clientMax) return undefined;
-    this.#taken++;
-    this.#takenBy.set(client, own + 1);
-    let isHeld = true;
+  async #take(client: string): Promise<(() => void) | undefined> {
+    const own = this.#taken.values().filter((each) => each === client);
+    if (this.#taken.size >= this.max || [...own].length >= this.#clientMax) return undefined;
+    const name = randomUUID();
+    const slot = `${client} ${name}`;
+    this.#taken.set(slot, client);
+    const values = [this.max, this.#clientMax, HELD_MS, client, name];
+    if ((await this.#counts?.run(TAKE, [KEY], values)) === 0) {
+      this.#taken.delete(slot);
+      return undefined;
+    }
+    const renewing = setInterval(
+      () => void this.#counts?.run(RENEW, [KEY], [HELD_MS, slot]),
+      RENEW_MS,
+    );
     return () => {
-      if (!isHeld) return;
-      isHeld = false;
-      this.#taken--;
-      const left = (this.#takenBy.get(client) ?? 1) - 1;
-      if (left > 0) this.#takenBy.set(client, left);
-      else this.#takenBy.delete(client);
+      clearInterval(renewing);
+      if (this.#taken.delete(slot)) void this.#counts?.run(FREE, [KEY], [slot]);
     };
   }
 }

@@ -3,6 +3,7 @@ import type { GetRoute, Route } from '../../runtime/http/handler.ts';
 import type { AnswerCache } from '../../runtime/http/answer-cache.ts';
 import { documentRoutes } from '../../runtime/http/document-routes.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
+import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import { accountRoutes } from './accounts.ts';
 import { chainRoutes } from './chain.ts';
 import { exportRoutes } from '../export/routes.ts';
@@ -26,6 +27,8 @@ export interface Sources {
   readonly reserve: (() => Promise<Reserve>) | undefined;
   /** how many exports may run at once; 0: none */
   readonly exports_max: number;
+  /** of all instances; undefined: this one counts for itself */
+  readonly counts?: SharedCounts | undefined;
   /** undefined: no response is cached */
   readonly cache: AnswerCache | undefined;
 }
@@ -42,7 +45,7 @@ export function explorerRoutes(sources: Sources): readonly Route[] {
     ...(cache === undefined ? indexRoutes : indexRoutes.map((route) => cached(route, cache))),
     statusRoute(reader, sources.head, sources.ends),
     ...reserveRoutes(reader, sources.reserve),
-    ...exportRoutes(reader, sources.exports_max),
+    ...exportRoutes(reader, sources.exports_max, sources.counts),
     ...documentRoutes(OPENAPI),
   ];
 }

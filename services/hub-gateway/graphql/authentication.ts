@@ -1,12 +1,14 @@
 /** Sign-in by a signed challenge, and the callers that tokens stand for. */
 import {
   accountOfKey,
+  challengeOf,
   refuseSignIn,
   TIMESTAMP_SECONDS_MAX,
   type SignInRefusal,
   type SignInRequest,
 } from '../../../schemas/sign-in.ts';
 import { bearerToken, signToken, verifyToken } from '../../runtime/http/token.ts';
+import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import type { HubGatewayConfig } from '../config.ts';
 
 export interface Caller {
@@ -37,50 +39,64 @@ type SignInSettings = Pick<
   'jwt_secret' | 'chain_id' | 'jwt_expiration_hours' | 'auth_single_use'
 >;
 
+/** `from_before`: the hub may have been told of it before it was started. */
+type UseRefusal = 'used_before' | 'from_before';
+
+/** Hubs accept a challenge for so long; their clocks may differ by a minute. */
+const USED_MS = (2 * TIMESTAMP_SECONDS_MAX + 60) * 1_000;
+const USE = `return redis.call('SET', KEYS[1], 1, 'NX', 'PX', ARGV[1])`;
+
 /**
  * Issues tokens for signed challenges. The life of a token counts from the time in the challenge:
  * every hub gives the same token for the same challenge, so a retry works and nothing prolongs a
- * token.
+ * token. With `auth_single_use` a challenge is used once at all hubs that share `counts`, also
+ * after a restart. While Redis is away each hub knows its own sign-ins since its start; it refuses
+ * challenges from before, and cannot know of one that was used before and dated ahead.
  */
 export class SignIns {
   readonly #settings: SignInSettings;
   readonly #now: () => number;
+  readonly #counts: Pick<SharedCounts, 'run'> | undefined;
   readonly #startedAt: number;
   /** used challenges with the Unix second from which their age refuses them, in the order of use */
   readonly #used = new Map<string, number>();
 
   /** `now` in Unix milliseconds. */
-  constructor(settings: SignInSettings, now: () => number) {
+  constructor(settings: SignInSettings, now: () => number, counts?: Pick<SharedCounts, 'run'>) {
     this.#settings = settings;
     this.#now = now;
+    this.#counts = counts;
     this.#startedAt = Math.floor(now() / 1_000);
   }
 
   /** `expiresAt` in Unix seconds. */
   async signIn(
     request: SignInRequest,
-  ): Promise<{ token: string; expiresAt: number } | { refused: SignInRefusal | 'used_before' }> {
+  ): Promise<{ token: string; expiresAt: number } | { refused: SignInRefusal | UseRefusal }> {
     const { chain_id: chainId, jwt_secret: secret, jwt_expiration_hours: hours } = this.#settings;
     const { publicKey, timestamp } = request;
-    const refused = refuseSignIn(request, chainId, this.#now());
+    const refused =
+      refuseSignIn(request, chainId, this.#now()) ?? (await this.#use(publicKey, timestamp));
     if (refused !== undefined) return { refused };
-    if (this.#settings.auth_single_use && !this.#use(publicKey, timestamp))
-      return { refused: 'used_before' };
     const exp = timestamp + hours * 3_600;
     return { token: await signToken({ pk: publicKey, exp }, secret), expiresAt: exp };
   }
 
-  /** False for a used challenge, and for one from before this process, which may be used. */
-  #use(publicKey: string, timestamp: number): boolean {
+  async #use(publicKey: string, timestamp: number): Promise<UseRefusal | undefined> {
+    const { auth_single_use: isOnce, chain_id: chainId } = this.#settings;
+    if (!isOnce) return undefined;
     const now = Math.floor(this.#now() / 1_000);
     for (const [challenge, until] of this.#used) {
       if (until >= now) break;
       this.#used.delete(challenge);
     }
     const challenge = `${timestamp} ${publicKey}`;
-    if (timestamp < this.#startedAt || this.#used.has(challenge)) return false;
+    if (this.#used.has(challenge)) return 'used_before';
     // its timestamp may be ahead of now by the tolerance, and is accepted for another tolerance
     this.#used.set(challenge, now + 2 * TIMESTAMP_SECONDS_MAX);
-    return true;
+    const key = `limits:${challengeOf(chainId, publicKey, timestamp)}`;
+    const used = await this.#counts?.run(USE, [key], [USED_MS]);
+    if (used !== undefined) return used === null ? 'used_before' : undefined;
+    return timestamp < this.#startedAt ? 'from_before' : undefined;
   }
 }

@@ -69,6 +69,8 @@ const SIGN_IN_REFUSALS = {
   wrong_signature:
     'the signature is not one of publicKey over the challenge service-auth:{chain_id}:{publicKey}:{timestamp}',
   used_before: 'this challenge was used before: sign a new one',
+  from_before:
+    'this challenge is from before the start of this server, which cannot tell whether it was used: sign a new one, and if that is refused too, check your clock',
 } as const;
 
 const signIn: Resolver<SignInRequest> = async (_root, args, { hub }) => {

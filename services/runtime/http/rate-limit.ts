@@ -1,12 +1,22 @@
 /**
  * A token bucket for each client, in bounded memory: so many requests a second, with bursts. A
  * library of fixed windows would let twice as many pass around the end of a window.
+ *
+ * All instances of a service share the buckets in Redis, without a question per request: an
+ * instance decides by its own bucket, and ten times a second tells Redis how many requests of each
+ * client passed. The answer is the shared bucket, and the own one is never fuller than that. So a
+ * client that asks n instances at once gets n bursts at most, and then waits until the excess has
+ * been made up: in the long run the rate is that of one instance. To a service of one instance the
+ * shared bucket makes no difference. `takeExactly` asks each time instead.
  */
+import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
+import type { SharedCounts } from '../shared-counts.ts';
 import { clientOf } from './client-address.ts';
 import type { ErrorShape, HttpRequest, HttpResponse } from './handler.ts';
 
 interface Bucket {
+  /** below 0: taken in excess at other instances */
   tokens: number;
   /** when `tokens` was right, ms */
   at: number;
@@ -19,17 +29,62 @@ export interface RateLimitOptions {
   readonly clients_max?: number;
 }
 
+export interface Sharing {
+  /** names the buckets, with rate and burst: instances with other settings count by themselves */
+  readonly name: string;
+  readonly counts: Pick<SharedCounts, 'run'>;
+  /** the clock of `take`; default: the monotonic one */
+  readonly now?: () => number;
+}
+
+/** Requests that passed and that Redis has not been told of. */
+interface Passed {
+  requests: number;
+  /** when the first of them passed, ms */
+  readonly since: number;
+}
+
 const CLIENTS_MAX = 50_000;
+const TELL_MS = 100;
+const TELL_CLIENTS_MAX = 500;
+
+/**
+ * KEYS: buckets. ARGV: ms of a token; a bucket with more than so many ms to its full burst is left
+ * as it is; and for each bucket how long ago the first of its requests passed (ms), and how many
+ * did. Returns for each bucket how many ms from now it is full, these requests taken. A bucket is
+ * stored as the time at which it is full, and not any longer.
+ */
+const TAKE = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+local answer = {}
+for i, key in ipairs(KEYS) do
+  local full = math.max(tonumber(redis.call('GET', key) or 0), now - ARGV[2 * i + 1])
+  full = full + ARGV[2 * i + 2] * ARGV[1]
+  if full > now and full - now <= tonumber(ARGV[2]) then
+    redis.call('SET', key, string.format('%.4f', full), 'PX', math.ceil(full - now))
+  end
+  answer[i] = string.format('%.4f', full - now)
+end
+return answer`;
 
 export class RateLimit {
   readonly #perMs: number;
   readonly #burst: number;
   readonly #buckets: LRUCache<string, Bucket>;
+  readonly #sharing: Sharing | undefined;
+  readonly #prefix: string;
+  readonly #now: () => number;
+  #passed = new Map<string, Passed>();
 
-  constructor(options: RateLimitOptions) {
-    this.#perMs = options.rate_per_second / 1_000;
-    this.#burst = options.rate_burst;
+  constructor(options: RateLimitOptions, sharing?: Sharing) {
+    const { rate_per_second: rate, rate_burst: burst } = options;
+    this.#perMs = rate / 1_000;
+    this.#burst = burst;
     this.#buckets = new LRUCache({ max: options.clients_max ?? CLIENTS_MAX });
+    this.#sharing = sharing;
+    this.#prefix = `limits:${sharing?.name}:${rate}:${burst}:`;
+    this.#now = sharing?.now ?? ((): number => performance.now());
   }
 
   /**
@@ -37,6 +92,23 @@ export class RateLimit {
    * the ms after which one may.
    */
   take(client: string, now: number): number {
+    const wait = this.#takeHere(client, now);
+    if (wait === 0 && this.#sharing !== undefined) this.#note(client, now);
+    return wait;
+  }
+
+  /** As `take`, of all instances together, for what is worth a question to Redis. */
+  async takeExactly(client: string): Promise<number> {
+    const now = this.#now();
+    const wait = this.#takeHere(client, now);
+    if (wait > 0 || this.#sharing === undefined) return wait;
+    const burstMs = this.#burst / this.#perMs;
+    // beyond the precision of the stored time
+    const [fullIn] = await this.#share([[client, { requests: 1, since: now }]], burstMs + 0.01);
+    return fullIn === undefined ? 0 : Math.max(0, fullIn - burstMs - 0.01);
+  }
+
+  #takeHere(client: string, now: number): number {
     let bucket = this.#buckets.get(client);
     if (bucket === undefined) {
       bucket = { tokens: this.#burst, at: now };
@@ -48,6 +120,56 @@ export class RateLimit {
     bucket.tokens -= 1;
     return 0;
   }
+
+  #note(client: string, now: number): void {
+    const passed = this.#passed.get(client);
+    if (passed !== undefined) passed.requests++;
+    else if (this.#passed.set(client, { requests: 1, since: now }).size === 1)
+      setTimeout(() => void this.#tell(), TELL_MS).unref();
+  }
+
+  /** While Redis is away nothing is kept for later: the own buckets have counted it. */
+  async #tell(): Promise<void> {
+    const passed = [...this.#passed];
+    this.#passed = new Map();
+    for (let at = 0; at < passed.length; at += TELL_CLIENTS_MAX)
+      await this.#share(passed.slice(at, at + TELL_CLIENTS_MAX), Number.MAX_SAFE_INTEGER);
+  }
+
+  /** In how many ms each shared bucket is full; empty while Redis is away. */
+  async #share(passed: readonly (readonly [string, Passed])[], mostMs: number): Promise<number[]> {
+    const asked = this.#now();
+    const answer = await this.#sharing?.counts.run(
+      TAKE,
+      passed.map(([client]) => this.#prefix + client),
+      [
+        1 / this.#perMs,
+        mostMs,
+        ...passed.flatMap(([, { requests, since }]) => [asked - since, requests]),
+      ],
+    );
+    const fullIn = Array.isArray(answer) ? answer.map(Number) : [];
+    for (const [at, [client, { requests }]] of passed.entries()) {
+      const bucket = this.#buckets.peek(client);
+      const ms = fullIn[at];
+      if (bucket === undefined || ms === undefined) continue;
+      const isTaken = ms <= mostMs;
+      const since = (this.#passed.get(client)?.requests ?? 0) - (isTaken ? 0 : requests);
+      const shared = this.#burst - (ms + asked - bucket.at) * this.#perMs - since;
+      bucket.tokens = Math.min(bucket.tokens, shared);
+    }
+    return fullIn;
+  }
+}
+
+/** The limit of a gateway's requests; undefined without one. */
+export function openRateLimit(
+  name: string,
+  options: RateLimitOptions,
+  counts: Sharing['counts'] | undefined,
+): RateLimit | undefined {
+  if (options.rate_per_second === 0) return undefined;
+  return new RateLimit(options, counts && { name, counts });
 }
 
 /**

@@ -67,6 +67,8 @@ export async function openWorld(stack: Addresses): Promise<World> {
   const topic = { ...DEPOSIT_ADDRESSES, name: `test.addresses.${name}` };
   const ledger = { ...TREASURY_LEDGER, name: `test.ledger.${name}` };
   const projection = { ...deposits, topics: [topic.name, ledger.name] };
+  // limits count in Redis, and outlive a test
+  const client = `fd00:${randomUUID().slice(9, 18).replace('-', ':')}::1`;
   const kafka = testKafka(stack);
   await ensureTopics(kafka, [topic, ledger]);
   const codec: Codec = await openCodec(stack.registry_url, [topic, ledger]);
@@ -115,7 +117,7 @@ export async function openWorld(stack: Addresses): Promise<World> {
     writer_url,
     startProjector,
     startGateway: (settings = {}, now = Date.now) =>
-      startGateway({ stack, topic, reader_url, settings, now }),
+      startGateway({ stack, topic, reader_url, settings, now, client }),
     append: (...events) =>
       appendAll(
         kafka,
@@ -138,6 +140,8 @@ export async function openWorld(stack: Addresses): Promise<World> {
 interface GatewayOptions extends Pick<World, 'stack' | 'topic' | 'reader_url'> {
   readonly settings: Readonly<Record<string, string>>;
   readonly now: () => number;
+  /** the address of all requests */
+  readonly client: string;
 }
 
 async function startGateway({
@@ -146,6 +150,7 @@ async function startGateway({
   reader_url,
   settings,
   now,
+  client,
 }: GatewayOptions): Promise<Gateway> {
   const lines: string[] = [];
   const log = openLog({
@@ -164,6 +169,7 @@ async function startGateway({
     APP_DEPOSIT_XPUB: XPUB,
     APP_STATEMENT_TIMEOUT_MS: '20000',
     APP_RATE_PER_SECOND: '0',
+    APP_TRUST_PROXY: '1',
     ...settings,
   });
   const [stop, closing, metrics] = [new AbortController(), new Closing(), new Metrics('test')];
@@ -181,7 +187,7 @@ async function startGateway({
     const token = goodToken({ pk: toHex(account), exp: Math.floor(now() / 1_000) + 60 }, SECRET);
     const response = await fetch(url + path, {
       method,
-      headers: { authorization: `Bearer ${token}` },
+      headers: { authorization: `Bearer ${token}`, 'x-forwarded-for': client },
     });
     const answer = {
       status: response.status,

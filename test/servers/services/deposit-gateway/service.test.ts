@@ -216,15 +216,14 @@ test('an opened panel is appended once in ten minutes an address, and by another
   await expect.poll(opened).toBe(3);
 });
 
-test('a client that requests too many new addresses gets Retry-After, and still gets known ones', async () => {
+test('a client that requests too many new addresses, of any gateway, gets Retry-After, and still gets known ones', async () => {
   const world = await openWorld(inject('stack'));
   world.startProjector();
-  const gateway = await world.startGateway({
-    APP_ADDRESSES_PER_MINUTE: '1',
-    APP_ADDRESSES_BURST: '2',
-  });
-  await gateway.serving;
-  const given = [await gateway.open(accountAt(1)), await gateway.open(accountAt(2))];
+  const settings = { APP_ADDRESSES_PER_MINUTE: '1', APP_ADDRESSES_BURST: '2' };
+  const other = await world.startGateway(settings);
+  const gateway = await world.startGateway(settings);
+  await Promise.all([gateway.serving, other.serving]);
+  const given = [await gateway.open(accountAt(1)), await other.open(accountAt(2))];
   const refused = await gateway.ask('POST', '/api/v1/deposits', accountAt(3));
   expect(refused).toMatchObject({
     status: 429,
@@ -234,6 +233,31 @@ test('a client that requests too many new addresses gets Retry-After, and still 
   expect([await gateway.open(accountAt(1)), await gateway.open(accountAt(2))]).toEqual(given);
   expect(await gateway.counted('deposit_addresses_total', 'refused')).toBe(1);
   expect(countOf(await world.events(), 'AddressRequested')).toBe(2);
+});
+
+test('two gateways together serve a client as many requests as one of them would', async () => {
+  const world = await openWorld(inject('stack'));
+  world.startProjector();
+  const settings = { APP_RATE_PER_SECOND: '1', APP_RATE_BURST: '20' };
+  const gateways = [await world.startGateway(settings), await world.startGateway(settings)];
+  await Promise.all(gateways.map(({ serving }) => serving));
+  const [one, other] = gateways.map((gateway) => async (): Promise<number> => {
+    const { status } = await gateway.ask('GET', '/api/v1/deposits', accountAt(1));
+    return status;
+  });
+  if (one === undefined || other === undefined) throw new Error('there are not two gateways');
+  await expect.poll(one).toBe(429);
+  // one that passes tells this gateway of the other
+  expect(await other()).toBe(200);
+  let passed = 1;
+  await expect
+    .poll(async () => {
+      const status = await other();
+      if (status === 200) passed++;
+      return status;
+    })
+    .toBe(429);
+  expect(passed).toBeLessThan(20);
 });
 
 test('the first gateway pins the key; later ones find it and append nothing', async () => {

@@ -1,7 +1,12 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { PLAIN_ERRORS } from '../../../../services/runtime/http/handler.ts';
-import { RateLimit, rateGuard } from '../../../../services/runtime/http/rate-limit.ts';
+import {
+  RateLimit,
+  rateGuard,
+  type Sharing,
+} from '../../../../services/runtime/http/rate-limit.ts';
+import type { SharedCounts } from '../../../../services/runtime/shared-counts.ts';
 
 test('a burst passes at once, then as many a second as the rate says', () => {
   const limit = new RateLimit({ rate_per_second: 10, rate_burst: 3 });
@@ -60,4 +65,139 @@ test('health, readiness and metrics are never refused, and a refusal says when t
   });
   for (const path of ['/health', '/ready', '/status', '/metrics'])
     expect(ask(path)).toBeUndefined();
+});
+
+/** As the script counts in Redis, at the time of the fake clock. */
+class Counts implements Pick<SharedCounts, 'run'> {
+  isAway = false;
+  asked = 0;
+  readonly #fullAt = new Map<string, number>();
+
+  run(_script: string, keys: readonly string[], values: readonly (string | number)[]) {
+    if (this.isAway) return Promise.resolve(undefined);
+    this.asked++;
+    const [tokenMs = 0, mostMs = 0, ...each] = values.map(Number);
+    const now = performance.now();
+    return Promise.resolve(
+      keys.map((key, at) => {
+        const [age = 0, requests = 0] = each.slice(2 * at);
+        const full = Math.max(this.#fullAt.get(key) ?? 0, now - age) + requests * tokenMs;
+        if (full - now <= mostMs) this.#fullAt.set(key, full);
+        return (full - now).toFixed(4);
+      }),
+    );
+  }
+}
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'performance'], now: 1_000_000 }));
+afterEach(() => void vi.useRealTimers());
+
+function sharing(counts: Counts): Sharing {
+  return { name: 'test', counts, now: () => performance.now() };
+}
+
+/** How many of the requests pass, each some ms after the one before, at one of the instances. */
+async function passing(
+  limits: readonly RateLimit[],
+  requests: readonly (readonly [wait: number, instance: number])[],
+): Promise<number> {
+  let passed = 0;
+  for (const [wait, instance] of requests) {
+    await vi.advanceTimersByTimeAsync(wait);
+    if (limits[instance % limits.length]?.take('a', performance.now()) === 0) passed++;
+  }
+  return passed;
+}
+
+const requests = fc.array(fc.tuple(fc.integer({ min: 0, max: 300 }), fc.nat(5)), {
+  maxLength: 200,
+});
+
+test('instances that share counts let pass a burst each at most, and the rate of one', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      requests,
+      fc.integer({ min: 1, max: 50 }),
+      fc.integer({ min: 1, max: 20 }),
+      fc.integer({ min: 2, max: 4 }),
+      async (asked, rate, burst, instances) => {
+        const counts = new Counts();
+        const options = { rate_per_second: rate, rate_burst: burst };
+        const limits = Array.from(
+          { length: instances },
+          () => new RateLimit(options, sharing(counts)),
+        );
+        const begun = performance.now();
+        const passed = await passing(limits, asked);
+        const ms = performance.now() - begun;
+        // in the time of one message an instance does not know of the others
+        const most = instances * (burst + rate / 10) + (ms * rate) / 1_000;
+        expect(passed).toBeLessThanOrEqual(most + 1e-3);
+      },
+    ),
+    { numRuns: 25 },
+  );
+});
+
+test('a client that asks two instances all the time gets the rate of one, its excess made up', async () => {
+  const counts = new Counts();
+  const options = { rate_per_second: 10, rate_burst: 20 };
+  const limits = [new RateLimit(options, sharing(counts)), new RateLimit(options, sharing(counts))];
+  const asked = Array.from({ length: 2_000 }, (_, at) => [10, at] as const);
+  // 20 s: a burst, and ten each second
+  const passed = await passing(limits, asked);
+  expect(passed).toBeGreaterThanOrEqual(20 + 200 - 2);
+  expect(passed).toBeLessThanOrEqual(20 + 200 + 2);
+  // about ten messages a second from each instance, however many requests
+  expect(counts.asked).toBeLessThanOrEqual(2 * 200);
+});
+
+test('to a single instance shared counts make no difference', async () => {
+  await fc.assert(
+    fc.asyncProperty(requests, fc.integer({ min: 1, max: 50 }), async (asked, rate) => {
+      const options = { rate_per_second: rate, rate_burst: 5 };
+      const [alone, shared] = [
+        new RateLimit(options),
+        new RateLimit(options, sharing(new Counts())),
+      ];
+      for (const [wait] of asked) {
+        await vi.advanceTimersByTimeAsync(wait);
+        const now = performance.now();
+        expect(shared.take('a', now)).toBeCloseTo(alone.take('a', now), 1);
+      }
+    }),
+    { numRuns: 25 },
+  );
+});
+
+test('while Redis is away each instance goes on by its own count, and keeps no debt for later', async () => {
+  const counts = new Counts();
+  counts.isAway = true;
+  const options = { rate_per_second: 10, rate_burst: 3 };
+  const limits = [new RateLimit(options, sharing(counts)), new RateLimit(options, sharing(counts))];
+  const asked = Array.from({ length: 1_000 }, (_, at) => [10, at] as const);
+  const away = await passing(limits, asked);
+  // 10 s at two instances
+  expect(away).toBeGreaterThanOrEqual(2 * (3 + 100 - 2));
+  expect(away).toBeLessThanOrEqual(2 * (3 + 100));
+  counts.isAway = false;
+  const back = await passing(limits, asked);
+  expect(back).toBeGreaterThanOrEqual(100 - 3);
+  expect(back).toBeLessThanOrEqual(100 + 5);
+});
+
+test('an exact count is one of all instances, and that of the instance while Redis is away', async () => {
+  const counts = new Counts();
+  const options = { rate_per_second: 1, rate_burst: 3 };
+  const limits = [new RateLimit(options, sharing(counts)), new RateLimit(options, sharing(counts))];
+  const take = async (at: number): Promise<number> => (await limits[at]?.takeExactly('a')) ?? -1;
+  expect([await take(0), await take(1), await take(0)]).toEqual([0, 0, 0]);
+  expect(await take(1)).toBeCloseTo(1_000, 0);
+  await vi.advanceTimersByTimeAsync(1_001);
+  expect(await take(0)).toBe(0);
+  expect(await take(1)).toBeGreaterThan(900);
+  counts.isAway = true;
+  await vi.advanceTimersByTimeAsync(10_000);
+  for (const at of [0, 1, 0, 1, 0, 1]) expect(await take(at)).toBe(0);
+  for (const at of [0, 1]) expect(await take(at)).toBeCloseTo(1_000, 0);
 });
