@@ -61,7 +61,8 @@ export function begin(
 }
 
 /** `not_begun`: the treasury has not put the first in force; it needs operators. */
-export type GovernanceRefusal = Misfit | 'no_operators' | 'not_begun' | 'contradicting_limits';
+export type GovernanceRefusal =
+  Misfit | 'no_operators' | 'not_begun' | 'contradicting_limits' | 'contract_as_custody';
 
 export function setOperators(
   ledger: Ledger,
@@ -86,6 +87,8 @@ export function pinCustody(
   if (before === undefined) return { refused: notBegun(ledger) };
   const custody = { usdt_contract: before.usdt_contract, ...given };
   if (sameCustody(before, custody)) return { events: [] };
+  if (custody.custody_addresses.some((each) => each.equals(custody.usdt_contract)))
+    return { refused: 'contract_as_custody' };
   const version = before.version + 1;
   const by = decidedBy(ledger, person);
   return fitting(ledger, { type: 'CustodyPinned', ...by, version, ...custody });

@@ -38,6 +38,8 @@ const REFUSALS: Readonly<Record<Refusal, string>> = {
   not_begun: 'the treasury has to put its settings in force first: start it',
   contradicting_limits:
     'the limits contradict each other: none is below 0, the minimum is at most the single cap, and that at most the rolling cap',
+  contract_as_custody:
+    'an address is that of the USDT contract itself, whose balance is no money of ours',
   not_the_next_version: 'another decision of this kind came first: look at it and decide again',
   too_few_operators: 'one operator is needed, and two where an amount asks for two',
   repeated_address: 'an address is named twice',

@@ -1,4 +1,5 @@
 /** `ops reserve run|runs`. A run is made by the code that makes those on the schedule. */
+import { surplusOf } from '../../../projections/reserve/position.ts';
 import { runsPage } from '../../../projections/reserve/queries.ts';
 import { NO_RECORDS } from '../../../schemas/hash-chain.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
@@ -35,6 +36,7 @@ const AMOUNTS = [
   'waiting',
   'booked_surplus',
   'refunded',
+  'surplus',
   'uncovered',
 ] as const;
 
@@ -126,6 +128,7 @@ function runOf(run: ReserveReconciled): Run {
     uncovered: String(run.uncovered),
     booked_surplus: String(run.booked_surplus),
     refunded: String(run.refunded),
+    surplus: String(surplusOf(run)),
   };
 }
 
@@ -139,6 +142,14 @@ type Run = ReturnType<typeof runOfCells>;
 function runOfCells([id, at, offset, height, hash, ...cells]: Cells) {
   const [supply, genesis, minted, burned, liability, custody, held, fees, status, ...more] = cells;
   const [begun, minting, waiting, uncovered, booked, refunded, oldest, head] = more;
+  const surplus = surplusOf({
+    ledger_liability: BigInt(liability ?? 0),
+    held: BigInt(held ?? 0),
+    retained_fees: BigInt(fees ?? 0),
+    booked_surplus: BigInt(booked ?? 0),
+    refunded: BigInt(refunded ?? 0),
+    custody_reported: BigInt(custody ?? 0),
+  });
   return {
     run_id: id ?? '',
     run_at: isoTime(at),
@@ -161,6 +172,7 @@ function runOfCells([id, at, offset, height, hash, ...cells]: Cells) {
     uncovered: uncovered ?? '',
     booked_surplus: booked ?? '',
     refunded: refunded ?? '',
+    surplus: String(surplus),
     oldest_reading_at: isoTime(oldest),
     status: status ?? '',
   };

@@ -198,6 +198,13 @@ describe('operators', () => {
     });
   });
 
+  test('cannot pin the token itself as custody', () => {
+    const custody = { custody_addresses: [CUSTODY, SETTINGS.usdt_contract] };
+    expect(pinCustody(governed().ledger, custody, PERSON)).toEqual({
+      refused: 'contract_as_custody',
+    });
+  });
+
   test('acknowledge a Mint once, and none of nothing', () => {
     const made = governed();
     const mint = { tx_hash: Buffer.alloc(32, 5), to: CUSTODY, amount: 7n, block_height: 9 };

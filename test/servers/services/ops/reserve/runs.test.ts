@@ -22,7 +22,7 @@ beforeAll(async () => {
     `INSERT INTO reserve.runs (ordinal, run_id, run_at, ledger_offset, block_height, block_hash, onchain_supply, genesis_allocation, treasury_minted,
                                burned, ledger_liability, custody_reported, held, retained_fees, status, begun_at, minting, waiting,
                                uncovered, booked_surplus, refunded, oldest_reading_at, ledger_head)
-     SELECT n, 'run ' || n, timestamptz '2026-11-21 07:28:00.5+00' + n * interval '1 minute', 7, 9, '\\x0a', 20000000000000000001, 1000000, 5, 3, -3, 0, 0, 4, 'mismatch',
+     SELECT n, 'run ' || n, timestamptz '2026-11-21 07:28:00.5+00' + n * interval '1 minute', 7, 9, '\\x0a', 20000000000000000001, 1000000, 5, 3, -3, 12, 0, 4, 'mismatch',
             timestamptz '2026-11-21 07:28:00+00' + n * interval '1 minute', 6, 7, 8, 9, 10, timestamptz '1970-01-01 00:00:00+00', '\\x0b'
        FROM generate_series(0, 2) n`,
   );
@@ -46,7 +46,7 @@ test('reconciliations are listed newest first, as text and as JSON', async () =>
   expect(text).toMatchObject({ code: 0, stderr: '' });
   expect(text.stdout.trim().split('\n')).toHaveLength(3);
   expect(text.stdout).toMatch(
-    /^2026-11-21T07:30:00\.500Z {2}mismatch +ledger 7, block 9, in USDT: onchain_supply 20000000000000\.000001, genesis_allocation 1\.000000, .*\(run 2\)$/m,
+    /^2026-11-21T07:30:00\.500Z {2}mismatch +ledger 7, block 9, in USDT: onchain_supply 20000000000000\.000001, genesis_allocation 1\.000000, .*surplus 0\.000012, .*\(run 2\)$/m,
   );
   const { stdout } = await ops('reserve', 'runs', '--limit', '2', '--json', '--stack', stackFile);
   const runs: unknown = JSON.parse(stdout);
@@ -65,6 +65,7 @@ test('reconciliations are listed newest first, as text and as JSON', async () =>
       uncovered: '8',
       booked_surplus: '9',
       refunded: '10',
+      surplus: '12',
       oldest_reading_at: '1970-01-01T00:00:00.000Z',
     },
   ]);
