@@ -25,6 +25,7 @@ export function opsProcess(
 ): ChildProcessByStdio<null, Readable, Readable> {
   const env = {
     ...plainEnvironment(),
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
     APP_KAFKA_BROKERS: at.kafka_brokers,
     APP_REGISTRY_URL: at.registry_url,
     APP_POSTGRES_URL: at.postgres_url,

@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync }
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { cacheFolder } from '../../infra/local/fetch/cache.ts';
+import { withClassArchives } from '../../infra/local/fetch/class-archives.ts';
 import { findPrograms } from '../../infra/local/fetch/programs.ts';
 import { silentReport } from './silent-report.ts';
 import { spawnChild, type Child, type Exit } from '../../infra/local/process/child.ts';
@@ -156,7 +157,9 @@ async function stackServers(folder: Folder, ports: Ports): Promise<Stack['server
   if ((await engineSocket()) !== undefined)
     return (await import('./containers.ts')).containerServers(ports);
   const cache = cacheFolder(process.env);
-  const programs = await findPrograms(cache, process.env, silentReport, never);
+  const found = await findPrograms(cache, process.env, silentReport, never);
+  const place = { ports, folder };
+  const programs = await withClassArchives(cache, found, place, silentReport, never);
   const servers = createServers(folder, programs, ports, KAFKA_JAVA);
   return {
     kafka: serverHandle(servers.kafka),

@@ -20,6 +20,8 @@ export interface Programs {
   /** The class path of Kafka's broker and command-line tools. */
   readonly kafka_classpath: string;
   readonly registry_jar: string;
+  /** Java's options for the archive of the classes of a server; none before there is one. */
+  readonly classArchive: (server: 'kafka' | 'registry') => readonly string[];
   readonly redis_server: string;
   /** The folder with the bin, lib and share of Postgres. */
   readonly postgres: string;
@@ -79,6 +81,7 @@ export async function findPrograms(
     java,
     kafka_classpath: join(libraries, '*'),
     registry_jar: join(registry, `apicurio-registry-app-${registry_version}-runner.jar`),
+    classArchive: () => [],
     redis_server: join(redis, 'redis-server'),
     postgres,
   };

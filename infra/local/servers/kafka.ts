@@ -61,6 +61,7 @@ export function kafkaServer(
     file: programs.java,
     args: [
       ...options,
+      ...programs.classArchive('kafka'),
       '-XX:-UsePerfData',
       '-XX:+ExitOnOutOfMemoryError',
       `-Djava.io.tmpdir=${folder.scratch}`,

@@ -31,6 +31,7 @@ export function registryServer(folder: Folder, programs: Programs, port: number)
   const data = join(folder.data, 'registry');
   const args = [
     ...registryJava,
+    ...programs.classArchive('registry'),
     '-XX:-UsePerfData',
     `-Djava.io.tmpdir=${folder.scratch}`,
     `-Dquarkus.http.port=${port}`,

@@ -3,6 +3,7 @@ import { portNames } from '../../services/ports.ts';
 import { services } from '../../services/services.ts';
 import { seconds, type Report } from '../cli/report.ts';
 import { cacheFolder } from '../fetch/cache.ts';
+import { withClassArchives } from '../fetch/class-archives.ts';
 import { findPrograms } from '../fetch/programs.ts';
 import { endProcesses, livingProcesses, STOP_SIGNAL } from '../process/pid-files.ts';
 import type { Server } from '../process/server.ts';
@@ -56,7 +57,9 @@ export async function boot(
   const addresses = localAddresses(ports);
   const needed = ['kafka', 'kafka_controller', 'registry', 'postgres', 'redis'] as const;
   await assertPortsFree(ports, servers_only ? needed : portNames);
-  const programs = await findPrograms(cacheFolder(env), env, report, signal);
+  const cache = cacheFolder(env);
+  const found = await findPrograms(cache, env, report, signal);
+  const programs = await withClassArchives(cache, found, { ports, folder }, report, signal);
 
   const servers = Object.values(createServers(folder, programs, ports));
   const specs = servers_only ? [] : services;

@@ -15,7 +15,8 @@ export interface Ended {
 }
 
 /** An environment without this process' settings. */
-const env = { PATH: process.env['PATH'] };
+const { PATH, NODE_COMPILE_CACHE } = process.env;
+const env = { PATH, NODE_COMPILE_CACHE };
 
 /** Resolves when it has ended. */
 export function ops(...args: string[]): Promise<Ended> {

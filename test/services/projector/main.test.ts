@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 
+const { NODE_COMPILE_CACHE } = process.env;
 const MAIN = new URL('../../../services/projector/main.ts', import.meta.url).pathname;
 
 test('an unknown projection ends it with 1, and the list of all', () => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, 'exploder'], {
-    env: {},
+    env: { NODE_COMPILE_CACHE },
     encoding: 'utf8',
   });
   expect({ status, stdout, stderr }).toEqual({
@@ -18,7 +19,7 @@ test('an unknown projection ends it with 1, and the list of all', () => {
 
 test('without its settings it names every one of them and ends with 1', () => {
   const { status, stderr } = spawnSync(process.execPath, [MAIN, 'explorer'], {
-    env: {},
+    env: { NODE_COMPILE_CACHE },
     encoding: 'utf8',
   });
   expect(status).toBe(1);

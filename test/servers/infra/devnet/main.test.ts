@@ -41,9 +41,11 @@ interface Run {
   readonly ended: Promise<number | string | null>;
 }
 
+const { PATH, NODE_COMPILE_CACHE } = process.env;
+
 function start(env: Readonly<Record<string, string>>): Run {
   const child = spawn(process.execPath, [MAIN], {
-    env: { PATH: process.env['PATH'], ...env },
+    env: { PATH, NODE_COMPILE_CACHE, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   children.push(child);

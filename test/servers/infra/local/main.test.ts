@@ -124,6 +124,8 @@ test(
       const status = readFileSync(`/proc/${stack.pids['postgres']}/status`, 'utf8');
       expect(status).not.toMatch(/^Uid:\s0/m);
       expect(status).toMatch(/^CapEff:\s+0+$/m);
+      for (const name of ['kafka', 'registry'])
+        expect(readFileSync(`/proc/${stack.pids[name]}/maps`, 'utf8')).toContain(`/${name}.jsa`);
     }
     const redis = stack.pids['redis'] ?? 0;
     process.kill(redis, 'SIGKILL');

@@ -91,6 +91,7 @@ interface Process {
 /** The service as a process of its own. */
 async function start(env: Readonly<Record<string, string>> = {}): Promise<Process> {
   const own = {
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
     APP_HTTP_PORT: '0',
     APP_POSTGRES_READER_URL: urls.reader_url,
     APP_REDIS_URL: 'redis://127.0.0.1:1',

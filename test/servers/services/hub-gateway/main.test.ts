@@ -15,12 +15,17 @@ afterEach(() => {
   running.clear();
 });
 
+const { NODE_COMPILE_CACHE } = process.env;
+
 function start(env: Readonly<Record<string, string>>): {
   readonly child: ChildProcess;
   readonly text: () => string;
   readonly ended: Promise<unknown>;
 } {
-  const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [MAIN], {
+    env: { NODE_COMPILE_CACHE, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   running.add(child);
   let text = '';
   for (const stream of [child.stdout, child.stderr])

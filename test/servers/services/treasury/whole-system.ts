@@ -2,7 +2,6 @@
  * The whole path of money as its own processes and servers, with its users: depositors, an
  * operator, and a second holder of the mint authority's key.
  */
-import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultSettings } from '../../../../infra/services/settings.ts';
@@ -13,9 +12,9 @@ import { accountAt } from '../../../support/deposit-log.ts';
 import { startStack, type Stack } from '../../../support/stack.ts';
 import { until } from '../../../support/until.ts';
 import { figureOf, Processes } from '../../../faults/processes.ts';
+import { ops, type Ended } from '../../../services/ops/operator.ts';
 import { goodToken } from '../../../support/tokens.ts';
 
-const OPS = join(import.meta.dirname, '../../../../services/ops/main.ts');
 const SETTINGS = {
   devnet: {
     APP_TRAFFIC_PER_SECOND: '0',
@@ -44,12 +43,6 @@ export interface Listed {
   readonly status: string;
   readonly amount_usdt: number;
   readonly tron_tx_id: string;
-}
-
-export interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
 }
 
 export class WholeSystem {
@@ -214,18 +207,7 @@ export class WholeSystem {
 
   /** The operator's command line, with a stack file of this stack. */
   ops(...args: string[]): Promise<Ended> {
-    const stack = join(this.stack.folder.root, 'ops.json');
-    return new Promise((resolve) => {
-      const flags = ['--disable-warning=TimeoutNegativeWarning', OPS];
-      execFile(
-        process.execPath,
-        [...flags, ...args, '--stack', stack],
-        { env: { PATH: process.env['PATH'] } },
-        (error, stdout, stderr) => {
-          resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
-        },
-      );
-    });
+    return ops(...args, '--stack', join(this.stack.folder.root, 'ops.json'));
   }
 
   #note(deposit: Listed | undefined): void {
