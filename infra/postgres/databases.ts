@@ -8,20 +8,29 @@ const DUPLICATE_DATABASE = '42P04';
 const roles = readFileSync(new URL('roles.sql', import.meta.url), 'utf8');
 const grants = readFileSync(new URL('grants.sql', import.meta.url), 'utf8');
 
+type Role = { readonly name: string; readonly password: string };
+
+/** The roles with their passwords, and the parameters of a connection string, such as TLS. */
+export interface Access {
+  readonly superuser: Role;
+  readonly writer: Role;
+  readonly reader: Role;
+  readonly parameters: string;
+}
+
+const development: Access = { superuser, writer, reader, parameters: '' };
+
 /** A connection string of a role to a database. */
-export function postgresUrl(
-  role: { readonly name: string; readonly password: string },
-  host: string,
-  name: string,
-): string {
-  return `postgres://${role.name}:${role.password}@${host}/${name}`;
+export function postgresUrl(role: Role, host: string, name: string, parameters = ''): string {
+  return `postgres://${role.name}:${role.password}@${host}/${name}${parameters}`;
 }
 
 /** A server on a busy machine may take long to answer. */
 const CONNECT_MS = 30_000;
 const PROBE_MS = 2_000;
 
-async function withClient<T>(
+/** Connects, and closes the connection after `work`. */
+export async function withClient<T>(
   url: string,
   work: (client: Client) => Promise<T>,
   connectMs = CONNECT_MS,
@@ -49,29 +58,44 @@ async function createIfMissing(client: Client, name: string): Promise<void> {
 export async function createDatabase(
   host: string,
   name: string,
+  access = development,
 ): Promise<{ writer_url: string; reader_url: string }> {
-  await withClient(postgresUrl(superuser, host, 'postgres'), (client) =>
+  const { parameters } = access;
+  await withClient(postgresUrl(access.superuser, host, 'postgres', parameters), (client) =>
     createIfMissing(client, name),
   );
-  await withClient(postgresUrl(superuser, host, name), (client) => client.query(grants));
+  await withClient(postgresUrl(access.superuser, host, name, parameters), (client) =>
+    client.query(grants),
+  );
   return {
-    writer_url: postgresUrl(writer, host, name),
-    reader_url: postgresUrl(reader, host, name),
+    writer_url: postgresUrl(access.writer, host, name, parameters),
+    reader_url: postgresUrl(access.reader, host, name, parameters),
   };
 }
 
 /** Whether Postgres at host:port answers the superuser. */
-export async function postgresAnswers(host: string): Promise<boolean> {
+export async function postgresAnswers(host: string, access = development): Promise<boolean> {
   await withClient(
-    postgresUrl(superuser, host, 'postgres'),
+    postgresUrl(access.superuser, host, 'postgres', access.parameters),
     (client) => client.query('SELECT 1'),
     PROBE_MS,
   );
   return true;
 }
 
-/** Creates the roles and the database of the services unless they exist. */
-export async function settlePostgres(host: string): Promise<void> {
-  await withClient(postgresUrl(superuser, host, 'postgres'), (client) => client.query(roles));
-  await createDatabase(host, database);
+/**
+ * Creates the roles and the database of the services unless they exist, on a server that may be
+ * written to: a replica gets them from there.
+ */
+export async function settlePostgres(host: string, access = development): Promise<void> {
+  const url = postgresUrl(access.superuser, host, 'postgres', access.parameters);
+  const isPrimary = await withClient(url, async (client) => {
+    const { rows } = await client.query<{ replica: boolean }>('SELECT pg_is_in_recovery() replica');
+    if (rows[0]?.replica === true) return false;
+    await client.query(roles);
+    for (const { name, password } of [access.writer, access.reader])
+      await client.query(`ALTER ROLE ${name} PASSWORD '${password}'`);
+    return true;
+  });
+  if (isPrimary) await createDatabase(host, database, access);
 }

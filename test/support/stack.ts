@@ -64,7 +64,7 @@ export interface Stack {
 
 const PREFIX = 'clt-test-stack-';
 /** A broker of a test does not live long enough for the second compiler; one of a bench does. */
-const KAFKA_JAVA = process.env['VITEST'] === undefined ? [] : ['-XX:TieredStopAtLevel=1'];
+export const KAFKA_JAVA = process.env['VITEST'] === undefined ? [] : ['-XX:TieredStopAtLevel=1'];
 const never = new AbortController().signal;
 
 /** Ends and removes the stacks of killed test runs. */
@@ -101,7 +101,7 @@ function handleOf(spec: ServiceSpec, child: Child, ports: Ports): ServiceHandle 
   };
 }
 
-function serverHandle(server: Server): ServerHandle {
+export function serverHandle(server: Server): ServerHandle {
   return {
     name: server.name,
     port: server.port,
@@ -115,7 +115,7 @@ function serverHandle(server: Server): ServerHandle {
 }
 
 /** Creates a folder that belongs to this process from the moment that it has its name. */
-function makeFolder(): Folder {
+export function makeFolder(): Folder {
   const unnamed = mkdtempSync(join(tmpdir(), 'clt-test-new-'));
   // Root's Postgres runs as another user, who has to enter this folder.
   chmodSync(unnamed, 0o755);
@@ -132,7 +132,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
  * Kills the stack when this process ends without having stopped it. Returns the function that
  * undoes this.
  */
-function killAtExit(folder: Folder): () => void {
+export function killAtExit(folder: Folder): () => void {
   const killAll = (): void => {
     for (const identity of livingProcesses(folder.pids).values())
       signalProcess(identity, 'SIGKILL');

@@ -5,6 +5,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -14,7 +15,7 @@ import {
 } from 'node:fs';
 import { platform, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { postgresAnswers, settlePostgres } from '../../postgres/databases.ts';
+import { postgresAnswers, settlePostgres, type Access } from '../../postgres/databases.ts';
 import {
   initdbArguments,
   postgresArguments,
@@ -47,11 +48,11 @@ function canEnter(path: string, account: Account): boolean {
 }
 
 /** The data folder, created if missing: a link into the shelter if the account cannot enter it. */
-function openHome({ data, shelter }: Folder, account: Account | undefined): string {
-  const home = join(data, 'postgres');
+function openHome({ data, shelter }: Folder, name: string, account: Account | undefined): string {
+  const home = join(data, name);
   if (lstatSync(home, { throwIfNoEntry: false }) === undefined) {
     const isOpen = account === undefined || canEnter(data, account);
-    const target = isOpen ? home : join(shelter, 'data');
+    const target = isOpen ? home : join(shelter, name);
     rmSync(target, { recursive: true, force: true });
     if (!isOpen) mkdirSync(shelter, { recursive: true });
     mkdirSync(target, { mode: 0o700 });
@@ -86,25 +87,45 @@ function removeStaleLock(data: string): void {
   if (!String(stdout).includes(data)) rmSync(lock, { force: true });
 }
 
-/** Arguments for this machine: data, port, and two fifths of the memory for the buffer cache. */
-function localArguments(data: string, port: number): string[] {
+/** Sizes that suit a share of this machine's memory. */
+export function memorySettings(share: number): Record<string, string> {
   // 0: unknown; a container's limit is below the machine's memory
   const limit = process.constrainedMemory() || Number.POSITIVE_INFINITY;
-  const mebibytes = Math.min(totalmem(), limit) / 2 ** 20;
-  const settings = [
-    'listen_addresses=127.0.0.1',
-    'unix_socket_directories=',
-    `shared_buffers=${Math.floor(mebibytes * 0.4)}MB`,
-    `effective_cache_size=${Math.floor(mebibytes * 0.6)}MB`,
-  ];
-  return ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
+  const mebibytes = (Math.min(totalmem(), limit) / 2 ** 20) * share;
+  return {
+    shared_buffers: `${Math.floor(mebibytes)}MB`,
+    effective_cache_size: `${Math.floor(mebibytes * 1.5)}MB`,
+  };
 }
 
-export function postgresServer(folder: Folder, programs: Programs, port: number): ServerSpec {
+/** One server, and how it differs from the only one of a plain stack. */
+export interface PostgresPlace {
+  readonly name: string;
+  readonly port: number;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly access?: Access;
+  /** Written beside the data, for the server's account alone; settings call it `{home}`. */
+  readonly files?: Readonly<Record<string, string>>;
+  /**
+   * Fills `half` with the data of another server where this one has none or has outdated ones.
+   * False: there is nothing to copy.
+   */
+  readonly copyFrom?: (data: string, half: string, signal: AbortSignal) => Promise<boolean>;
+}
+
+export function postgresServer(
+  folder: Folder,
+  programs: Programs,
+  place: PostgresPlace,
+): ServerSpec {
+  const { name, port, access, files = {}, copyFrom } = place;
   const host = `127.0.0.1:${port}`;
   const account = serverAccount();
+  const own = (path: string): void => {
+    if (account !== undefined) chownSync(path, account.uid, account.gid);
+  };
   return {
-    name: 'postgres',
+    name,
     ports: [port],
     // After a kill during a load it replays gigabytes of its log; a stop writes its memory to disk.
     ready_ms: 300_000,
@@ -112,22 +133,33 @@ export function postgresServer(folder: Folder, programs: Programs, port: number)
     // The workers of a killed Postgres end a moment later.
     passing_exit: /shared memory block .* is still in use/,
     async prepare(signal) {
-      const home = openHome(folder, account);
+      const home = openHome(folder, name, account);
       const data = join(home, 'cluster');
       const programs_folder = openPrograms(programs.postgres, folder, account);
-      const command = (name: string, args: readonly string[]): Command => ({
-        file: join(programs_folder, 'bin', name),
+      const command = (program: string, args: readonly string[]): Command => ({
+        file: join(programs_folder, 'bin', program),
         args,
-        env: plainEnvironment(),
+        // a replica would look there for a certificate of its own
+        env: plainEnvironment({ HOME: home }),
         cwd: home,
         ...account,
       });
-      if (!existsSync(data)) {
-        // The cluster gets its name when it is complete, so a killed initdb leaves no half of one.
-        const half = join(home, 'half');
-        rmSync(half, { recursive: true, force: true });
+      for (const [file, text] of Object.entries(files)) {
+        const path = join(home, file);
+        writeFileSync(path, text, { mode: 0o600 });
+        own(path);
+      }
+      // The cluster gets its name when it is complete, so a killed copy leaves no half of one.
+      const half = join(home, 'half');
+      rmSync(half, { recursive: true, force: true });
+      if ((await copyFrom?.(data, half, signal)) === true) {
+        if (account !== undefined) chownAll(half, account);
+        rmSync(data, { recursive: true, force: true });
+        renameSync(half, data);
+      } else if (!existsSync(data)) {
         const password = join(home, 'password');
-        writeFileSync(password, superuser.password);
+        writeFileSync(password, (access?.superuser ?? superuser).password, { mode: 0o600 });
+        own(password);
         const options = [`--username=${superuser.name}`, `--pwfile=${password}`];
         const initdb = command('initdb', ['-D', half, ...options, ...initdbArguments]);
         await runOrFail(initdb.file, initdb.args, { ...initdb, signal });
@@ -135,9 +167,31 @@ export function postgresServer(folder: Folder, programs: Programs, port: number)
         rmSync(password);
       }
       removeStaleLock(data);
-      return command('postgres', [...postgresArguments(), ...localArguments(data, port)]);
+      const settings = {
+        listen_addresses: '127.0.0.1',
+        unix_socket_directories: '',
+        ...place.settings,
+      };
+      return command('postgres', [
+        ...postgresArguments(),
+        '-D',
+        data,
+        '-p',
+        String(port),
+        ...Object.entries(settings).flatMap(([setting, value]) => [
+          '-c',
+          `${setting}=${value.replaceAll('{home}', home)}`,
+        ]),
+      ]);
     },
-    isReady: () => postgresAnswers(host),
-    settle: () => settlePostgres(host),
+    isReady: () => postgresAnswers(host, access),
+    settle: () => settlePostgres(host, access),
   };
+}
+
+/** Gives a folder and everything below it to an account. */
+function chownAll(folder: string, { uid, gid }: Account): void {
+  chownSync(folder, uid, gid);
+  for (const path of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
+    chownSync(join(folder, path), uid, gid);
 }

@@ -2,9 +2,9 @@ import type { Programs } from '../fetch/programs.ts';
 import { Server } from '../process/server.ts';
 import type { Folder } from '../stack/folder.ts';
 import type { Ports } from '../../services/ports.ts';
-import { kafkaServer } from './kafka.ts';
-import { postgresServer } from './postgres.ts';
-import { redisServer } from './redis.ts';
+import { kafkaAnswers, kafkaProperties, kafkaServer, type KafkaNode } from './kafka.ts';
+import { memorySettings, postgresServer } from './postgres.ts';
+import { redisServer, redisSettings } from './redis.ts';
 import { registryServer } from './registry.ts';
 
 /** In the order of the data flow; they are stopped in the opposite one. */
@@ -20,10 +20,21 @@ export function createServers(
   kafka_java: readonly string[] = [],
 ): Servers {
   const { kafka, kafka_controller, postgres, registry, redis } = ports;
+  const node: KafkaNode = {
+    name: 'kafka',
+    ports: [kafka, kafka_controller],
+    settings: (data) => kafkaProperties(kafka, kafka_controller, data),
+    users: {},
+    java_options: kafka_java,
+    isReady: () => kafkaAnswers(kafka),
+  };
+  // two fifths of the memory for the buffer cache
+  const place = { name: 'postgres', port: postgres, settings: memorySettings(0.4) };
+  const redis_args = ['--bind', '127.0.0.1', '--port', String(redis), ...redisSettings];
   return {
-    kafka: new Server(kafkaServer(folder, programs, kafka, kafka_controller, kafka_java), folder),
-    postgres: new Server(postgresServer(folder, programs, postgres), folder),
+    kafka: new Server(kafkaServer(folder, programs, node), folder),
+    postgres: new Server(postgresServer(folder, programs, place), folder),
     registry: new Server(registryServer(folder, programs, registry), folder),
-    redis: new Server(redisServer(folder, programs, redis), folder),
+    redis: new Server(redisServer(folder, programs, 'redis', redis, redis_args), folder),
   };
 }

@@ -1,0 +1,103 @@
+/** Three brokers, which are controllers too, with TLS, passwords and rights. */
+import { kafkaSettings } from '../kafka/settings.ts';
+import type { Certificate } from './certificates.ts';
+
+/** 16 bytes in base64. */
+export const CLUSTER_ID = 'Y2x0LWxvY2FsLXN0YWNrMA';
+export const REPLICATION = 3;
+const IN_SYNC_MIN = 2;
+
+/** The principal that may do everything. No service has its password. */
+export const ADMINISTRATOR = 'admin';
+
+export const nodeIds: readonly number[] = [1, 2, 3];
+
+/** The common name of a broker's certificate, by which brokers and controllers know each other. */
+export function brokerName(id: number): string {
+  return `kafka-${id}`;
+}
+
+/** host:port of a node: for clients, for other brokers, for controllers. */
+export interface NodeAddresses {
+  readonly clients: string;
+  readonly brokers: string;
+  readonly controllers: string;
+}
+
+/** The settings of one node in server.properties. `listen_host`: the interface, if not its own. */
+export function clusterKafkaSettings(
+  id: number,
+  nodes: ReadonlyMap<number, NodeAddresses>,
+  files: Certificate & { readonly authority: string; readonly data: string },
+  listen_host?: string,
+): Record<string, string> {
+  const own = nodes.get(id);
+  if (own === undefined) throw new Error(`the cluster has no node ${id}`);
+  const listen = (address: string): string =>
+    listen_host === undefined ? address : address.replace(/^[^:]*/, listen_host);
+  const voters = [...nodes].map(([node, { controllers }]) => `${node}@${controllers}`);
+  const replicated = {
+    'offsets.topic.replication.factor': String(REPLICATION),
+    'transaction.state.log.replication.factor': String(REPLICATION),
+    'transaction.state.log.min.isr': String(IN_SYNC_MIN),
+    'share.coordinator.state.topic.replication.factor': String(REPLICATION),
+    'share.coordinator.state.topic.min.isr': String(IN_SYNC_MIN),
+    'default.replication.factor': String(REPLICATION),
+    'min.insync.replicas': String(IN_SYNC_MIN),
+    // An acknowledged record is never given up for a leader that has not got it.
+    'unclean.leader.election.enable': 'false',
+  };
+  const brokers = [...nodes.keys()].map((node) => `User:${brokerName(node)}`);
+  return {
+    ...kafkaSettings,
+    ...replicated,
+    'process.roles': 'broker,controller',
+    'node.id': String(id),
+    'controller.quorum.voters': voters.join(','),
+    'controller.listener.names': 'CONTROLLERS',
+    'inter.broker.listener.name': 'BROKERS',
+    'listener.security.protocol.map': 'CLIENTS:SASL_SSL,BROKERS:SSL,CONTROLLERS:SSL',
+    listeners: [
+      `CLIENTS://${listen(own.clients)}`,
+      `BROKERS://${listen(own.brokers)}`,
+      `CONTROLLERS://${listen(own.controllers)}`,
+    ].join(','),
+    'advertised.listeners': `CLIENTS://${own.clients},BROKERS://${own.brokers}`,
+    'log.dirs': files.data,
+    'ssl.keystore.type': 'PEM',
+    'ssl.keystore.location': files.keystore,
+    'ssl.truststore.type': 'PEM',
+    'ssl.truststore.location': files.authority,
+    // Brokers and controllers know each other by certificate, clients by name and password.
+    'listener.name.brokers.ssl.client.auth': 'required',
+    'listener.name.controllers.ssl.client.auth': 'required',
+    'ssl.principal.mapping.rules': 'RULE:^CN=([^,]+).*$/$1/',
+    'sasl.enabled.mechanisms': 'SCRAM-SHA-512',
+    'listener.name.clients.scram-sha-512.sasl.jaas.config':
+      'org.apache.kafka.common.security.scram.ScramLoginModule required;',
+    'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+    'allow.everyone.if.no.acl.found': 'false',
+    'super.users': [...brokers, `User:${ADMINISTRATOR}`].join(';'),
+  };
+}
+
+/** The arguments of `StorageTool` that make the first data of a node, with the users' passwords. */
+export function formatArguments(
+  properties: string,
+  users: Readonly<Record<string, string>>,
+): string[] {
+  const scram = Object.entries(users).flatMap(([name, password]) => [
+    '--add-scram',
+    `SCRAM-SHA-512=[name=${name},password=${password}]`,
+  ]);
+  return ['format', '-t', CLUSTER_ID, '-c', properties, ...scram];
+}
+
+/** server.properties as text. */
+export function propertiesText(settings: Readonly<Record<string, string>>): string {
+  // a backslash escapes in a properties file
+  const lines = Object.entries(settings).map(
+    ([name, value]) => `${name}=${value.replaceAll('\\', '\\\\')}\n`,
+  );
+  return lines.join('');
+}

@@ -1,0 +1,54 @@
+/** The accounts of a cluster's servers. */
+import { join } from 'node:path';
+import type { Access } from '../postgres/databases.ts';
+import { reader, superuser, writer } from '../postgres/settings.ts';
+import { services } from '../services/services.ts';
+import { ADMINISTRATOR } from './kafka.ts';
+import { passwordIn } from './passwords.ts';
+
+/** The operator's commands have a principal as every service has. */
+export const OPERATOR = 'ops';
+/** The account by which a replica reads the log of the primary. */
+export const REPLICATOR = 'clt_replica';
+export const REGISTRY_READER = 'registry-reader';
+export const REGISTRY_WRITER = 'registry-writer';
+
+/** Kafka's principals: each service that opens Kafka, the operator and the administrator. */
+export const kafkaPrincipals: readonly string[] = [
+  ...services
+    .filter(({ variables }) => variables.includes('APP_KAFKA_BROKERS'))
+    .map(({ name }) => name),
+  OPERATOR,
+  ADMINISTRATOR,
+];
+
+/** Every password of a cluster, made once in `folder`. */
+export interface Passwords {
+  readonly kafka: Readonly<Record<string, string>>;
+  readonly registry_reader: string;
+  readonly registry_writer: string;
+  readonly postgres: Omit<Access, 'parameters'>;
+  readonly replicator: string;
+  readonly redis: string;
+}
+
+export function passwordsIn(folder: string): Passwords {
+  const of = (name: string): string => passwordIn(folder, name);
+  const role = ({ name }: { readonly name: string }) => ({
+    name,
+    password: of(`postgres-${name}`),
+  });
+  return {
+    kafka: Object.fromEntries(kafkaPrincipals.map((name) => [name, of(`kafka-${name}`)])),
+    registry_reader: of(REGISTRY_READER),
+    registry_writer: of(REGISTRY_WRITER),
+    postgres: { superuser: role(superuser), writer: role(writer), reader: role(reader) },
+    replicator: of(`postgres-${REPLICATOR}`),
+    redis: of('redis'),
+  };
+}
+
+/** The folder of the passwords and that of the certificates, below the data of a cluster. */
+export function secretFolders(data: string): { passwords: string; certificates: string } {
+  return { passwords: join(data, 'passwords'), certificates: join(data, 'certificates') };
+}

@@ -1,0 +1,277 @@
+/** The servers of a cluster on this machine: three brokers, two Postgres, two Redis, sentinels. */
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { get } from 'node:https';
+import { join } from 'node:path';
+import {
+  authorityFile,
+  certificateFiles,
+  makeCertificates,
+  type Certificate,
+} from '../../cluster/certificates.ts';
+import {
+  ADMINISTRATOR,
+  brokerName,
+  clusterKafkaSettings,
+  nodeIds,
+  type NodeAddresses,
+} from '../../cluster/kafka.ts';
+import { clusterPostgresSettings, followSettings, hbaText } from '../../cluster/postgres.ts';
+import {
+  passwordsIn,
+  REGISTRY_READER,
+  REGISTRY_WRITER,
+  secretFolders,
+  type Passwords,
+} from '../../cluster/principals.ts';
+import { redisConf, sentinelConf, SENTINELS } from '../../cluster/redis.ts';
+import { postgresUrl, type Access } from '../../postgres/databases.ts';
+import type { Programs } from '../fetch/programs.ts';
+import { plainEnvironment, type Command } from '../process/child.ts';
+import { Server, type ServerSpec } from '../process/server.ts';
+import { kafkaAnswers, kafkaServer } from '../servers/kafka.ts';
+import { memorySettings, postgresServer } from '../servers/postgres.ts';
+import { redisServer } from '../servers/redis.ts';
+import { registry_path, registryServer } from '../servers/registry.ts';
+import { checkout, type Folder } from '../stack/folder.ts';
+import { http } from '../stack/stack-file.ts';
+import type { ClusterPorts, InstancePorts } from './ports.ts';
+import { copyOf } from './replica.ts';
+
+/** Clients reach every server of this machine by these. */
+const HOSTS = ['127.0.0.1', 'localhost'];
+const HOST = '127.0.0.1';
+/** Two servers of Postgres share the memory with all services twice. */
+const POSTGRES_MEMORY = 0.04;
+const POSTGRES_NAMES = ['postgres-1', 'postgres-2'] as const;
+const REDIS_NAMES = ['redis-1', 'redis-2'] as const;
+
+/** Passwords, and the paths of the certificates. */
+export interface ClusterSecrets {
+  readonly passwords: Passwords;
+  /** The path of the certificate that clients trust. */
+  readonly authority: string;
+  readonly certificateOf: (server: string) => Certificate;
+}
+
+/** Makes the secrets of this folder that are missing. */
+export async function openSecrets(folder: Folder): Promise<ClusterSecrets> {
+  const { passwords, certificates } = secretFolders(folder.data);
+  const names = [...nodeIds.map(brokerName), 'registry', 'postgres', 'redis'];
+  await makeCertificates(certificates, names, () => HOSTS, new Date());
+  return {
+    passwords: passwordsIn(passwords),
+    authority: authorityFile(certificates),
+    certificateOf: (name) => certificateFiles(certificates, name),
+  };
+}
+
+/** How Postgres is reached: every role with its password, and TLS. */
+export function postgresAccess({ passwords, authority }: ClusterSecrets): Access {
+  const parameters = `?sslmode=verify-full&sslrootcert=${encodeURIComponent(authority)}`;
+  return { ...passwords.postgres, parameters };
+}
+
+/** In the order of the data flow; none is started. */
+export function clusterServers(
+  folder: Folder,
+  programs: Programs,
+  ports: ClusterPorts,
+  secrets: ClusterSecrets,
+  kafka_java: readonly string[] = [],
+): readonly Server[] {
+  const specs = [
+    ...brokers(folder, programs, ports, secrets, kafka_java),
+    ...postgres(folder, programs, ports, secrets),
+    ...registry(folder, programs, ports, secrets),
+    ...redis(folder, programs, ports, secrets),
+  ];
+  return specs.map((spec) => new Server(spec, folder));
+}
+
+/** Names of all servers of a cluster. */
+export const clusterServerNames: readonly string[] = [
+  ...nodeIds.map(brokerName),
+  ...POSTGRES_NAMES,
+  'registry',
+  'registry-proxy',
+  ...REDIS_NAMES,
+  ...Array.from({ length: SENTINELS }, (_, index) => sentinelName(index)),
+];
+
+function sentinelName(index: number): string {
+  return `sentinel-${index + 1}`;
+}
+
+function at<T>(all: readonly T[], index: number): T {
+  const found = all[index];
+  if (found === undefined) throw new Error(`there is no instance ${index + 1}`);
+  return found;
+}
+
+function nodeAddresses(ports: InstancePorts): NodeAddresses {
+  return {
+    clients: `${HOST}:${ports.kafka}`,
+    brokers: `${HOST}:${ports.kafka_brokers}`,
+    controllers: `${HOST}:${ports.kafka_controller}`,
+  };
+}
+
+function brokers(
+  folder: Folder,
+  programs: Programs,
+  ports: ClusterPorts,
+  secrets: ClusterSecrets,
+  java_options: readonly string[],
+): ServerSpec[] {
+  const nodes = new Map(nodeIds.map((id, index) => [id, nodeAddresses(at(ports, index))]));
+  const { authority, certificateOf, passwords } = secrets;
+  const security = {
+    ssl: { ca: readFileSync(authority, 'utf8') },
+    sasl: {
+      mechanism: 'scram-sha-512',
+      username: ADMINISTRATOR,
+      password: passwords.kafka[ADMINISTRATOR] ?? '',
+    },
+  } as const;
+  return nodeIds.map((id, index) => {
+    const { kafka, kafka_brokers, kafka_controller } = at(ports, index);
+    const name = brokerName(id);
+    const settings = (data: string): Record<string, string> =>
+      clusterKafkaSettings(id, nodes, { ...certificateOf(name), authority, data });
+    return kafkaServer(folder, programs, {
+      name,
+      ports: [kafka, kafka_brokers, kafka_controller],
+      settings,
+      users: passwords.kafka,
+      java_options,
+      isReady: () => kafkaAnswers(kafka, security),
+    });
+  });
+}
+
+function postgres(
+  folder: Folder,
+  programs: Programs,
+  ports: ClusterPorts,
+  secrets: ClusterSecrets,
+): ServerSpec[] {
+  const access = postgresAccess(secrets);
+  const { cert, key } = secrets.certificateOf('postgres');
+  const files = {
+    'server.crt': readFileSync(cert, 'utf8'),
+    'server.key': readFileSync(key, 'utf8'),
+    'authority.crt': readFileSync(secrets.authority, 'utf8'),
+    'pg_hba.conf': hbaText(`${HOST}/32`),
+  };
+  const { replicator } = secrets.passwords;
+  return POSTGRES_NAMES.map((name, index) => {
+    const { postgres: port } = at(ports, index);
+    const { postgres: peer_port } = at(ports, 1 - index);
+    const peer = at(POSTGRES_NAMES, 1 - index);
+    const url = postgresUrl(
+      access.superuser,
+      `${HOST}:${peer_port}`,
+      'postgres',
+      access.parameters,
+    );
+    const from = { name: peer, data: join(folder.data, peer, 'cluster'), url };
+    const settings = {
+      ...memorySettings(POSTGRES_MEMORY),
+      ...clusterPostgresSettings,
+      ...followSettings(name, { host: HOST, port: peer_port }, replicator, '{home}/authority.crt'),
+      ssl_cert_file: '{home}/server.crt',
+      ssl_key_file: '{home}/server.key',
+      hba_file: '{home}/pg_hba.conf',
+    };
+    const copyFrom = copyOf(name, index === 0, from, replicator);
+    return postgresServer(folder, programs, { name, port, settings, access, files, copyFrom });
+  });
+}
+
+/** The registry, and the door before it. */
+function registry(
+  folder: Folder,
+  programs: Programs,
+  [{ registry: port, registry_inside }]: ClusterPorts,
+  { passwords, certificateOf, authority }: ClusterSecrets,
+): ServerSpec[] {
+  const { cert, key } = certificateOf('registry');
+  const environment = {
+    APP_PROXY_HOST: HOST,
+    APP_PROXY_PORT: String(port),
+    APP_PROXY_TARGET: http(registry_inside),
+    APP_PROXY_TLS_CERT: cert,
+    APP_PROXY_TLS_KEY: key,
+    APP_PROXY_READER_USERNAME: REGISTRY_READER,
+    APP_PROXY_READER_PASSWORD: passwords.registry_reader,
+    APP_PROXY_WRITER_USERNAME: REGISTRY_WRITER,
+    APP_PROXY_WRITER_PASSWORD: passwords.registry_writer,
+  };
+  const command: Command = {
+    file: process.execPath,
+    args: [join(checkout, 'infra/cluster/registry-proxy.ts')],
+    env: plainEnvironment(environment),
+    cwd: checkout,
+  };
+  const reader = `${REGISTRY_READER}:${passwords.registry_reader}`;
+  return [
+    registryServer(folder, programs, registry_inside),
+    {
+      name: 'registry-proxy',
+      ports: [port],
+      prepare: () => Promise.resolve(command),
+      isReady: () => proxyAnswers(port, reader, authority),
+    },
+  ];
+}
+
+/** Whether the registry lists its subjects to an account, `name:password`. */
+async function proxyAnswers(port: number, auth: string, authority: string): Promise<boolean> {
+  const asked = get({
+    host: HOST,
+    port,
+    path: `${registry_path}/subjects`,
+    auth,
+    timeout: 2_000,
+    ca: readFileSync(authority),
+  });
+  asked.on('timeout', () => asked.destroy(new Error('no answer')));
+  const [answer]: { statusCode?: number; resume(): void }[] = await once(asked, 'response');
+  answer?.resume();
+  return answer?.statusCode === 200;
+}
+
+function redis(
+  folder: Folder,
+  programs: Programs,
+  ports: ClusterPorts,
+  { passwords: { redis: password }, certificateOf, authority }: ClusterSecrets,
+): ServerSpec[] {
+  const { cert, key } = certificateOf('redis');
+  const access = { password, ca: readFileSync(authority, 'utf8') };
+  const place = (port: number) => ({
+    bind: HOST,
+    port,
+    cert,
+    key,
+    authority,
+    password,
+    primary: [HOST, ports[0].redis] as const,
+  });
+  // Redis keeps no data, so every run begins with the first as the primary.
+  const server = (name: string, port: number, conf: string, args: readonly string[]) => {
+    const file = join(folder.scratch, `${name}.conf`);
+    writeFileSync(file, conf, { mode: 0o600 });
+    return redisServer(folder, programs, name, port, [file, ...args], access);
+  };
+  return [
+    ...REDIS_NAMES.map((name, index) => {
+      const { redis: port } = at(ports, index);
+      return server(name, port, redisConf(place(port), index > 0), []);
+    }),
+    ...ports.map(({ sentinel: port }, index) =>
+      server(sentinelName(index), port, sentinelConf(place(port)), ['--sentinel']),
+    ),
+  ];
+}

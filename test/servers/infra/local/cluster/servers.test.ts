@@ -1,0 +1,207 @@
+import { readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { Redis } from 'ioredis';
+import kafkajs, { Kafka, logLevel, type Admin, type KafkaConfig } from 'kafkajs';
+import { Client } from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ADMINISTRATOR } from '../../../../../infra/cluster/kafka.ts';
+import { REGISTRY_READER, REGISTRY_WRITER } from '../../../../../infra/cluster/principals.ts';
+import { REDIS_NAME } from '../../../../../infra/cluster/redis.ts';
+import { postgresAccess } from '../../../../../infra/local/cluster/servers.ts';
+import { registry_path } from '../../../../../infra/local/servers/registry.ts';
+import { postgresUrl } from '../../../../../infra/postgres/databases.ts';
+import { startCluster, type Cluster } from '../../../../support/cluster.ts';
+
+let cluster: Cluster;
+let authority: string;
+beforeAll(async () => {
+  cluster = await startCluster();
+  authority = readFileSync(cluster.secrets.authority, 'utf8');
+}, 240_000);
+afterAll(async () => await cluster.stop(), 120_000);
+
+type Security = Pick<KafkaConfig, 'ssl' | 'sasl'>;
+
+function passwordOf(principal: string): string {
+  return cluster.secrets.passwords.kafka[principal] ?? '';
+}
+
+/** TLS, and the account of a principal. */
+function account(username: string, password = passwordOf(username)): Security {
+  return {
+    ssl: { ca: authority },
+    sasl: { mechanism: 'scram-sha-512', username, password },
+  };
+}
+
+async function withAdmin<T>(security: Security, use: (admin: Admin) => Promise<T>): Promise<T> {
+  const kafka = new Kafka({
+    brokers: [`127.0.0.1:${cluster.ports[0].kafka}`],
+    logLevel: logLevel.NOTHING,
+    retry: { retries: 0 },
+    connectionTimeout: 20_000,
+    ...security,
+  });
+  const admin = kafka.admin();
+  try {
+    await admin.connect();
+    return await use(admin);
+  } finally {
+    await admin.disconnect();
+  }
+}
+
+test.each<[string, () => Security, RegExp]>([
+  ['plain text', () => ({}), /closed|disconnected/i],
+  ['an unknown authority', () => ({ ...account(ADMINISTRATOR), ssl: true }), /certificate/],
+  ['no password', () => ({ ssl: { ca: authority } }), /closed|disconnected|authenticat/i],
+  ['a wrong password', () => account(ADMINISTRATOR, 'wrong'), /invalid credentials/],
+  ['an unknown name', () => account('nobody', 'wrong'), /invalid credentials/],
+])('Kafka refuses a client with %s', async (_, security, reason) => {
+  await expect(withAdmin(security(), (admin) => admin.listTopics())).rejects.toThrow(reason);
+});
+
+test('topics have three replicas of which two must have a record', async () => {
+  await withAdmin(account(ADMINISTRATOR), async (admin) => {
+    await admin.createTopics({ topics: [{ topic: 'kept', replicationFactor: -1 }] });
+    await expect
+      .poll(async () => (await admin.fetchTopicMetadata({ topics: ['kept'] })).topics[0])
+      .toMatchObject({ partitions: [{ isr: { length: 3 }, replicas: { length: 3 } }] });
+    const { resources } = await admin.describeConfigs({
+      includeSynonyms: false,
+      resources: [
+        {
+          type: kafkajs.ConfigResourceTypes.TOPIC,
+          name: 'kept',
+          configNames: ['min.insync.replicas', 'unclean.leader.election.enable'],
+        },
+      ],
+    });
+    const values = resources[0]?.configEntries.map(({ configValue }) => configValue);
+    expect(values?.toSorted()).toEqual(['2', 'false']);
+  });
+});
+
+test('a principal without rights sees no topic and may create none', async () => {
+  await withAdmin(account('chain-ingester'), async (admin) => {
+    expect(await admin.listTopics()).toEqual([]);
+    await expect(admin.createTopics({ topics: [{ topic: 'mine' }] })).rejects.toMatchObject({
+      errors: [{ type: 'TOPIC_AUTHORIZATION_FAILED' }],
+    });
+  });
+});
+
+async function ask(method: string, auth?: string): Promise<[number | undefined, string]> {
+  const asked = request({
+    host: '127.0.0.1',
+    port: cluster.ports[0].registry,
+    method,
+    ca: authority,
+    path: `${registry_path}/subjects${method === 'POST' ? '/a-test/versions' : ''}`,
+    headers: { 'content-type': 'application/json' },
+    ...(auth === undefined ? {} : { auth }),
+  });
+  asked.end(method === 'POST' ? JSON.stringify({ schema: '"string"' }) : undefined);
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  asked.on('response', resolve).on('error', reject);
+  const answer = await promise;
+  return [answer.statusCode, await text(answer)];
+}
+
+test('the registry lets the reader only read, and nobody else in', async () => {
+  const { registry_reader, registry_writer } = cluster.secrets.passwords;
+  const reader = `${REGISTRY_READER}:${registry_reader}`;
+  const writer = `${REGISTRY_WRITER}:${registry_writer}`;
+  expect(await ask('GET')).toMatchObject([401, expect.stringContaining('no such user')]);
+  expect(await ask('GET', `${REGISTRY_READER}:wrong`)).toMatchObject([401, expect.anything()]);
+  expect(await ask('POST', reader)).toMatchObject([403, expect.stringContaining('may only read')]);
+  expect(await ask('POST', writer)).toMatchObject([200, expect.stringContaining('"id"')]);
+  expect(await ask('GET', reader)).toEqual([200, '["a-test"]']);
+});
+
+async function query(
+  index: 0 | 1,
+  sql: string,
+  role: 'superuser' | 'writer' | 'reader' = 'writer',
+) {
+  const access = postgresAccess(cluster.secrets);
+  const host = `127.0.0.1:${cluster.ports[index].postgres}`;
+  return await rowsOf(postgresUrl(access[role], host, 'clt', access.parameters), sql);
+}
+
+async function rowsOf(connectionString: string, sql: string): Promise<unknown[]> {
+  const client = new Client({ connectionString });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+test('Postgres refuses plain text and wrong passwords', async () => {
+  const { postgres: port } = cluster.ports[0];
+  const { writer, parameters } = postgresAccess(cluster.secrets);
+  const host = `127.0.0.1:${port}`;
+  await expect(rowsOf(postgresUrl(writer, host, 'clt'), 'SELECT 1')).rejects.toThrow(
+    'no encryption',
+  );
+  const wrong = { ...writer, password: 'clt_writer' };
+  await expect(rowsOf(postgresUrl(wrong, host, 'clt', parameters), 'SELECT 1')).rejects.toThrow(
+    'password authentication failed',
+  );
+});
+
+test('the replica follows, is promoted, and the earlier primary follows it then', async () => {
+  await query(0, 'CREATE TABLE public.kept AS SELECT 1 AS a');
+  await expect.poll(() => query(1, 'SELECT a FROM kept', 'reader')).toEqual([{ a: 1 }]);
+  await expect(query(1, 'INSERT INTO kept VALUES (2)')).rejects.toThrow('read-only transaction');
+
+  await cluster.server('postgres-1').kill();
+  await query(1, 'SELECT pg_promote()', 'superuser');
+  await query(1, 'INSERT INTO kept VALUES (2)');
+  await query(1, 'CHECKPOINT', 'superuser');
+  await cluster.server('postgres-1').start();
+  await query(1, 'INSERT INTO kept VALUES (3)');
+  await expect
+    .poll(() => query(0, 'SELECT a FROM kept', 'reader'))
+    .toEqual([{ a: 1 }, { a: 2 }, { a: 3 }]);
+  await expect(query(0, 'INSERT INTO kept VALUES (4)')).rejects.toThrow('read-only transaction');
+}, 120_000);
+
+test('Redis refuses plain text and wrong passwords, and a sentinel promotes the replica', async () => {
+  const { redis: password } = cluster.secrets.passwords;
+  const tls = { ca: authority };
+  const at = { host: '127.0.0.1', port: cluster.ports[0].redis, retryStrategy: () => null };
+  for (const [options, reason] of [
+    [{ password }, /closed|ECONNRESET/i],
+    [{ tls, password: 'wrong' }, /WRONGPASS/],
+  ] as const) {
+    const redis = new Redis({ ...at, ...options, lazyConnect: true });
+    const seen: string[] = [];
+    redis.on('error', (error) => void seen.push(error.message));
+    const outcome = await redis.connect().catch((error: unknown) => String(error));
+    expect([...seen, outcome].join(', ')).toMatch(reason);
+    redis.disconnect();
+  }
+  const redis = new Redis({
+    sentinels: cluster.ports.map(({ sentinel }) => ({ host: '127.0.0.1', port: sentinel })),
+    name: REDIS_NAME,
+    password,
+    sentinelPassword: password,
+    tls,
+    sentinelTLS: tls,
+    enableTLSForSentinelMode: true,
+  });
+  redis.on('error', () => undefined);
+  const info = async (): Promise<string> => await redis.info('replication');
+  await expect.poll(info).toMatch(/role:master[^]*connected_slaves:1/);
+  await cluster.server('redis-1').kill();
+  await expect.poll(info).toMatch(/role:master[^]*connected_slaves:0/);
+  await cluster.server('redis-1').start();
+  await expect.poll(info).toMatch(/role:master[^]*connected_slaves:1/);
+  redis.disconnect();
+}, 120_000);
