@@ -71,7 +71,13 @@ export async function spawnChild(name: string, command: Command, folder: Folder)
     const [error]: unknown[] = await once(started, 'error');
     throw new StackFault(`${name} could not be started: ${String(error)}`, { cause: error });
   }
-  writePidFile(pid_file, pid);
+  try {
+    writePidFile(pid_file, pid);
+  } catch (error) {
+    // without its file nobody would find it after a kill of this process
+    started.kill('SIGKILL');
+    throw error;
+  }
   const { promise: exit, resolve } = Promise.withResolvers<Exit>();
   let stopped: Promise<void> | undefined;
   const stop = async (timeout_ms: number): Promise<void> => {

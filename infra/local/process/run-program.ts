@@ -15,6 +15,11 @@ export function codeOf(error: unknown): string | undefined {
   return undefined;
 }
 
+/** No room on the disk, or none left of this user's. */
+export function isOutOfRoom(error: unknown): error is Error {
+  return ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
+}
+
 const TAIL_LINES = 12;
 const TAIL_COLUMNS = 300;
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describeExit } from './child.ts';
-import { StackFault } from './run-program.ts';
+import { isOutOfRoom, StackFault } from './run-program.ts';
 import { EarlyExit, type Server } from './server.ts';
 
 const BACK_OFF_MS = [500, 1_000, 2_000, 5_000, 10_000, 30_000];
@@ -65,11 +65,13 @@ export function supervise(
       events.line(`${server.name} ${reason}: not restarted; see ${server.child?.log_file}`);
       return undefined;
     } catch (error) {
+      if (!signal.aborted && isOutOfRoom(error))
+        return `${server.name} was not started: ${error.message}`;
       if (signal.aborted || !(error instanceof StackFault)) throw error;
       const isCrash = isService && error instanceof EarlyExit && !isFinal();
       const mayRestart = isCrash && (isWorking || crashes < BOOT_CRASHES_MAX);
       if (wasReady ? error instanceof EarlyExit && isFinal() : !mayRestart) throw error;
-      return error.message.split('\n')[0];
+      return error.message.split(/:?\n/)[0];
     }
   };
   /** A service that drained, or refused its configuration, would do the same after a restart. */

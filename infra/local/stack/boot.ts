@@ -6,6 +6,7 @@ import { cacheFolder } from '../fetch/cache.ts';
 import { withClassArchives } from '../fetch/class-archives.ts';
 import { findPrograms } from '../fetch/programs.ts';
 import { endProcesses, livingProcesses, STOP_SIGNAL } from '../process/pid-files.ts';
+import { isOutOfRoom } from '../process/run-program.ts';
 import type { Server } from '../process/server.ts';
 import { supervise, type Supervised } from '../process/supervise.ts';
 import { createServers, serverNames } from '../servers/servers.ts';
@@ -13,6 +14,7 @@ import { openFolder, type Folder } from './folder.ts';
 import { assertPortsFree, readPorts } from './ports.ts';
 import { localAddresses, serviceServer } from './services.ts';
 import { folderSettings, userSettings } from './settings.ts';
+import { watchRoom } from './room.ts';
 import { describeStack, writeStackFile } from './stack-file.ts';
 
 /** Postgres may have much memory to write to disk. */
@@ -76,13 +78,25 @@ export async function boot(
   const write = (): void => {
     const pids = all.flatMap(({ name, pid }) => (pid === undefined ? [] : [[name, pid] as const]));
     const running = Object.fromEntries(pids);
-    writeStackFile(folder, describeStack(folder, ports, addresses, settings, running));
+    try {
+      writeStackFile(folder, describeStack(folder, ports, addresses, settings, running));
+    } catch (error) {
+      if (!isOutOfRoom(error)) throw error;
+    }
   };
+  const room = watchRoom(folder, (text, isEnough) => {
+    report.line(`  ${text}`);
+    // it could not be written before
+    if (isEnough && areServersReady && !stopping.services.signal.aborted) write();
+  });
   const start = (server: Server): Supervised => {
     const isService = ours.includes(server);
     const stop_signal = stopping[isService ? 'services' : 'servers'].signal;
     const started = supervise(server, isService, stop_signal, {
-      line: (text) => report.line(`  ${text}`),
+      line(text) {
+        report.line(`  ${text}`);
+        room.check();
+      },
       working: (text) => report.now(`${server.name}: ${text}`),
       ready(after_ms, isRestart) {
         const { name, pid } = server;
@@ -103,6 +117,7 @@ export async function boot(
   };
   const stop = async (): Promise<void> => {
     stopping.services.abort();
+    room.close();
     rmSync(folder.stack_file, { force: true });
     for (const server of all.toReversed()) {
       if (server === servers.at(-1)) stopping.servers.abort();

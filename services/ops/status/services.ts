@@ -1,4 +1,5 @@
 /** The services of a stack, by their own /status, and the metrics that a person looks at first. */
+import { statfsSync } from 'node:fs';
 import { messageOf } from '../../runtime/process/errors.ts';
 import type { ServiceStatus } from '../../runtime/process/health.ts';
 import { readStackFile } from '../config.ts';
@@ -51,6 +52,19 @@ export function localServices(stackFile: string): readonly LocalService[] | unde
     );
   const entries: [string, { readonly url: string }][] = Object.entries(services);
   return entries.map(([name, { url }]) => ({ name, url }));
+}
+
+export interface Disk {
+  readonly path: string;
+  readonly free_bytes: number;
+}
+
+/** The disk with the data of the stack file's stack; null where there is no stack file. */
+export function localDisk(stackFile: string): Disk | null {
+  const path: unknown = Reflect.get(readStackFile(stackFile), 'data');
+  if (typeof path !== 'string') return null;
+  const { bavail, bsize } = statfsSync(path);
+  return { path, free_bytes: bavail * bsize };
 }
 
 export function readServices(services: readonly LocalService[]): Promise<readonly ServiceHealth[]> {

@@ -11,10 +11,12 @@ import { jsonOf, kafkaOf, print, withReader } from '../connections.ts';
 import type { SharedArguments } from '../usage.ts';
 import {
   coverOf,
+  localDisk,
   localServices,
   readServices,
   serviceLines,
   stateText,
+  type Disk,
   type LocalService,
   type ServiceHealth,
 } from './services.ts';
@@ -41,6 +43,8 @@ interface Status {
   readonly projections: readonly Position[] | null;
   /** null: there is no stack file that lists them */
   readonly services: readonly ServiceHealth[] | null;
+  /** of a stack on this machine */
+  readonly disk: Disk | null;
   /** a line for each part that does not answer, is not ready or is wrong */
   readonly faults: readonly string[];
 }
@@ -50,13 +54,18 @@ type Checkpoint = Omit<Position, 'lag' | 'rate'>;
 const TOPIC_NAMES = TOPICS.map(({ name }) => name);
 /** Between two reads of the checkpoints. */
 const RATE_MS = 1_000;
+/** Below this free room of the disk `ops status` warns, as the local stack does. */
+const LOW_BYTES = 2 ** 30;
 
 export async function status(args: SharedArguments): Promise<number> {
   const services = localServices(args.stack);
+  const disk = localDisk(args.stack);
   const config = readSettings({ ...KAFKA, ...POSTGRES_READER, ...NODE }, args.stack);
   const node = new ChainNode(config.node_url, new AbortController().signal);
   const kafka = kafkaOf(config);
-  const result = await withReader(config, (reader) => readStatus(node, kafka, reader, services));
+  const result = await withReader(config, (reader) =>
+    readStatus(node, kafka, reader, services, disk),
+  );
   print(args.json === true ? jsonOf(result) : statusText(result));
   return result.faults.length === 0 ? 0 : 2;
 }
@@ -67,6 +76,7 @@ async function readStatus(
   kafka: Kafka,
   reader: Reader,
   local: readonly LocalService[] | undefined,
+  disk: Disk | null,
 ): Promise<Status> {
   const faults: string[] = [];
   // checkpoints first: read after the ends of the log they could lie beyond them
@@ -82,6 +92,8 @@ async function readStatus(
     checkpoints?.map((position) => Object.assign(position, { lag: lagOf(position, log) })) ?? null;
   for (const service of services ?? [])
     if (service.status !== 'ready') faults.push(`${service.name}: ${stateText(service)}`);
+  if (disk !== null && disk.free_bytes < LOW_BYTES)
+    faults.push(`disk: ${diskText(disk)}; when it is full the servers stop: make room`);
   const cover = coverOf(services ?? []);
   if (cover?.is_short === true) faults.push(`reserve: ${cover.line}: nothing is minted`);
   for (const { projection, topic, partition, lag } of projections ?? []) {
@@ -93,7 +105,7 @@ async function readStatus(
   const head =
     chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height };
   const ends = log?.toSorted(byTopic) ?? null;
-  return { node: head, log: ends, projections, services, faults };
+  return { node: head, log: ends, projections, services, disk, faults };
 }
 
 function byTopic(a: LogEnd, b: LogEnd): number {
@@ -158,8 +170,12 @@ function lagOf(
   return end === undefined ? null : end.high - next;
 }
 
+function diskText({ path, free_bytes: free }: Disk): string {
+  return `${Math.floor(free / 2 ** 20)} MB free at ${path}`;
+}
+
 /** For people. */
-function statusText({ node, log, projections, services, faults }: Status): string {
+function statusText({ node, log, projections, services, disk, faults }: Status): string {
   const lines = [
     node === null
       ? 'node        does not answer'
@@ -180,6 +196,7 @@ function statusText({ node, log, projections, services, faults }: Status): strin
   lines.push(...serviceLines(services ?? []));
   const cover = coverOf(services ?? []);
   if (cover !== undefined) lines.push(`reserve     ${cover.line}`);
+  if (disk !== null) lines.push(`disk        ${diskText(disk)}`);
   for (const fault of faults) lines.push(`fault       ${fault}`);
   return lines.join('\n');
 }

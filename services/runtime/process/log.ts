@@ -28,11 +28,7 @@ export interface LogOptions {
 }
 
 /** Redacts values whose key names a secret; errors (`{ err }`) keep code, retry and causes. */
-export function openLog({
-  service,
-  level,
-  destination = pino.destination({ fd: 1, sync: true }),
-}: LogOptions): Logger {
+export function openLog({ service, level, destination = standardOutput() }: LogOptions): Logger {
   return pino(
     {
       level,
@@ -47,6 +43,19 @@ export function openLog({
     // on the finished line: pino copies messages from errors
     { write: (line) => destination.write(withoutCredentials(line)) },
   );
+}
+
+/** Lines that are kept while the disk of a log file is full, bytes; further ones are dropped. */
+const KEPT_BYTES_MAX = 2 ** 20;
+
+/** A full disk ends no process: its lines are kept, and written when there is room. */
+function standardOutput(): DestinationStream {
+  const destination = pino.destination({ fd: 1, sync: true, maxLength: KEPT_BYTES_MAX });
+  // pino ends the log itself when a pipe has no reader
+  destination.on('error', (error: NodeJS.ErrnoException) => {
+    if (!['ENOSPC', 'EDQUOT', 'EPIPE'].includes(error.code ?? '')) throw error;
+  });
+  return destination;
 }
 
 function loggableEntries(entry: object, depth: number): (readonly [string, unknown])[] {

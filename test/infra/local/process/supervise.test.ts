@@ -18,6 +18,8 @@ interface Start {
   readonly early?: Exit;
   /** It is not ready in time. */
   readonly late?: true;
+  /** It cannot be started: an error of the system with this code. */
+  readonly error?: string;
   /** It ends after it was ready; without, it runs on. */
   readonly exit?: Exit;
 }
@@ -34,7 +36,7 @@ class ScriptedServer implements Supervisable {
   }
 
   start(_: AbortSignal, onWorking: (text: string) => void): Promise<void> {
-    const { working, early, late, exit } = this.#script[this.starts] ?? {};
+    const { working, early, late, error, exit } = this.#script[this.starts] ?? {};
     this.starts += 1;
     const exited = early ?? (late === true ? { code: 0, signal: null } : exit);
     this.child = {
@@ -46,6 +48,8 @@ class ScriptedServer implements Supervisable {
       kill: () => Promise.resolve(),
       stop: () => Promise.resolve(),
     };
+    if (error !== undefined)
+      return Promise.reject(Object.assign(new Error(`${error}: at a file`), { code: error }));
     if (working !== undefined) onWorking(working);
     if (early !== undefined) return Promise.reject(new EarlyExit('small ended\n  | its log'));
     if (late === true) return Promise.reject(new StackFault('small was not ready'));
@@ -150,6 +154,20 @@ test('a working service answers before it is ready', async () => {
   await answering;
   expect(lines).toEqual(['loading']);
 });
+
+test.each(['ENOSPC', 'EDQUOT'])(
+  'a server that finds no room on the disk (%s) is started again until there is some',
+  async (error) => {
+    const full = Array.from({ length: 9 }, () => ({ error }));
+    const { ready, lines, server } = run([...full, {}], false);
+    await ready;
+    expect(server.starts).toBe(10);
+    expect(lines).toContain(`small was not started: ${error}: at a file: restarting it in 0.002 s`);
+    const later = run([{ exit: KILL }, ...full, {}]);
+    await later.readyTimes(2);
+    expect(later.server.starts).toBe(11);
+  },
+);
 
 test('an abort ends the supervision', async () => {
   const { readyTimes, ended, stop, server } = run([{ exit: CRASH }]);

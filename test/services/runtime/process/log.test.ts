@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import {
@@ -114,3 +116,25 @@ test('addresses without credentials stay unchanged', () => {
     expect(withoutCredentials(text)).toBe(text);
   }
 });
+
+/** Every write to it fails with ENOSPC. */
+const FULL = '/dev/full';
+
+test.skipIf(!existsSync(FULL))(
+  'a log on a full disk ends no process (skipped where there is no /dev/full)',
+  () => {
+    const module = new URL('../../../../services/runtime/process/log.ts', import.meta.url);
+    const script = `
+      const { openLog } = await import(${JSON.stringify(module.href)});
+      const log = openLog({ service: 'test', level: 'info' });
+      for (let at = 0; at < 10_000; at++) log.info({ text: 'x'.repeat(200) }, 'a line');
+      setImmediate(() => process.exit(7));`;
+    const full = openSync(FULL, 'w');
+    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', full, 'pipe'],
+      encoding: 'utf8',
+    });
+    closeSync(full);
+    expect([status, stderr]).toEqual([7, '']);
+  },
+);
