@@ -13,7 +13,7 @@ import {
   writePidFile,
 } from '../../infra/local/process/pid-files.ts';
 import { waitUntilReady, type Server } from '../../infra/local/process/server.ts';
-import { createServers, type ServerName } from '../../infra/local/servers/servers.ts';
+import { createServers, serverNames, type ServerName } from '../../infra/local/servers/servers.ts';
 import { localAddresses } from '../../infra/local/stack/services.ts';
 import type { Addresses } from '../../infra/services/services.ts';
 import { stopOrphans } from '../../infra/local/stack/boot.ts';
@@ -62,6 +62,13 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
+/** The address by which services find a server. */
+const ADDRESS = {
+  kafka: 'kafka_brokers',
+  postgres: 'postgres_url',
+  registry: 'registry_url',
+  redis: 'redis_url',
+} as const satisfies Record<ServerName, keyof Addresses>;
 const PREFIX = 'clt-test-stack-';
 /** A broker of a test does not live long enough for the second compiler; one of a bench does. */
 export const KAFKA_JAVA = process.env['VITEST'] === undefined ? [] : ['-XX:TieredStopAtLevel=1'];
@@ -170,11 +177,14 @@ async function stackServers(folder: Folder, ports: Ports): Promise<Stack['server
 }
 
 /**
- * Starts a stack on free ports, independent of any other, with its own data; `services` names
- * what else to start (true: all of them).
+ * Starts a stack on free ports with its own data; `services` names what else to start (true: all
+ * of them). It is independent of any other, but for the servers at the addresses of `others`.
  */
 export async function startStack(
-  options: { readonly services?: boolean | readonly string[] } = {},
+  options: {
+    readonly services?: boolean | readonly string[];
+    readonly others?: Partial<Addresses>;
+  } = {},
 ): Promise<Stack> {
   const folder = makeFolder();
   const forget = killAtExit(folder);
@@ -186,7 +196,7 @@ export async function startStack(
   };
   const ports: Record<PortName, number> = { ...defaultPorts };
   for (const name of portNames) ports[name] = await nextPort();
-  const addresses = localAddresses(ports);
+  const addresses = { ...localAddresses(ports), ...options.others };
   const spawned: Child[] = [];
 
   const servers = await stackServers(folder, ports);
@@ -214,7 +224,11 @@ export async function startStack(
   };
 
   try {
-    await Promise.all(Object.values(servers).map((server) => server.start()));
+    await Promise.all(
+      serverNames
+        .filter((name) => options.others?.[ADDRESS[name]] === undefined)
+        .map((name) => servers[name].start()),
+    );
     const wanted = services.filter(
       ({ name }) =>
         options.services === true ||

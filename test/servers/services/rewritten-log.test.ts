@@ -48,7 +48,8 @@ import { accountAt, CUSTODY, depositKey, USDT_CONTRACT } from '../../support/dep
 import { openDevnet } from '../../support/devnet.ts';
 import { appendAll, never, readAll, rewriteTopic, silentLog } from '../../support/kafka.ts';
 import { plainHead, storedAs } from '../../support/plain-chain.ts';
-import { startStack, type Stack } from '../../support/stack.ts';
+import { startOwnKafka } from '../../support/own-kafka.ts';
+import type { Stack } from '../../support/stack.ts';
 
 const PAID_ACCOUNTS = 4;
 const ACCOUNTS = 5;
@@ -57,7 +58,7 @@ const RUNS = 5;
 /** Readers and the command read the topics under their declared names. */
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await startOwnKafka();
 });
 afterAll(() => stack?.stop());
 

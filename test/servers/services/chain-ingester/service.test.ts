@@ -13,7 +13,8 @@ import { readLogRange } from '../../../../services/runtime/kafka/range.ts';
 import { readLogEnds } from '../../../../services/runtime/kafka/ends.ts';
 import type { LogRecord } from '../../../../services/runtime/kafka/record.ts';
 import { ScriptedNode } from '../../../support/scripted-node.ts';
-import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
+import { startOwnKafka } from '../../../support/own-kafka.ts';
+import type { ServiceHandle, Stack } from '../../../support/stack.ts';
 
 const log = openLog({ service: 'test', level: 'silent' });
 
@@ -26,7 +27,7 @@ const running: ServiceHandle[] = [];
 const closing: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await startOwnKafka();
   kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'test' }, log);
   codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
 });

@@ -1,5 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, inject } from 'vitest';
 import { AddressBook } from '../../../../projections/deposits/domain/address-book.ts';
 import { toHex } from '../../../../schemas/address.ts';
 import { isDepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
@@ -20,7 +20,8 @@ const KILLS = 3;
 /** Gateways and a projector as processes, on servers of their own. */
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack();
+  const { registry_url } = inject('stack');
+  stack = await startStack({ others: { registry_url } });
 });
 afterAll(() => stack?.stop());
 

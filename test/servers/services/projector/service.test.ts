@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, inject } from 'vitest';
 import { explorer } from '../../../../projections/explorer/explorer.ts';
 import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../../schemas/topics.ts';
@@ -34,7 +34,8 @@ let codec: Codec;
 let writer: KafkaWriter;
 
 beforeAll(async () => {
-  stack = await startStack();
+  const { registry_url } = inject('stack');
+  stack = await startStack({ others: { registry_url } });
   kafka = testKafka(stack.addresses);
   codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
   writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });

@@ -5,7 +5,8 @@ import { readLogEnds } from '../../../../services/runtime/kafka/ends.ts';
 import { transferLog } from '../../../support/deposit-log.ts';
 import { insisting } from '../../../support/kafka.ts';
 import { Random } from '../../../support/random.ts';
-import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
+import { startOwnKafka } from '../../../support/own-kafka.ts';
+import type { ServiceHandle, Stack } from '../../../support/stack.ts';
 import { until } from '../../../support/until.ts';
 import { expectLedger, plainDepositsIn } from '../../../services/treasury/plain-decisions.ts';
 import { openWorld, requests, type World } from '../../../services/treasury/world.ts';
@@ -47,7 +48,7 @@ let world: World;
 let both: ServiceHandle[] = [];
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await startOwnKafka();
   world = await openWorld(stack.addresses, true);
 });
 

@@ -4,6 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inject } from 'vitest';
 import { defaultSettings } from '../../../../infra/services/settings.ts';
 import { mintAuthorityKey } from '../../../../infra/devnet/clt/keys.ts';
 import { signCallText } from '../../../support/devnet.ts';
@@ -257,5 +258,6 @@ async function answered<Answer>(
 export async function startWholeSystem(
   treasury?: Readonly<Record<string, string>>,
 ): Promise<WholeSystem> {
-  return new WholeSystem(await startStack(), treasury);
+  const { registry_url } = inject('stack');
+  return new WholeSystem(await startStack({ others: { registry_url } }), treasury);
 }

@@ -4,13 +4,14 @@ import { toTronAddress } from '../../../../schemas/tron-address.ts';
 import type { TronReceipt } from '../../../../schemas/trongrid.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import type { TronGrid } from '../../../../services/runtime/trongrid/trongrid.ts';
-import { startStack, type Stack } from '../../../support/stack.ts';
+import { startOwnKafka } from '../../../support/own-kafka.ts';
+import type { Stack } from '../../../support/stack.ts';
 import { openTronWorld } from '../../../support/tron-world.ts';
 import { Watching } from '../../../services/tron-watcher/watching.ts';
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await startOwnKafka();
 });
 afterAll(() => stack?.stop());
 

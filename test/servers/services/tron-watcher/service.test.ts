@@ -3,12 +3,13 @@
  * kills them.
  */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
+import { startOwnKafka } from '../../../support/own-kafka.ts';
+import type { ServiceHandle, Stack } from '../../../support/stack.ts';
 import { openTronWorld, type TronWorld } from '../../../support/tron-world.ts';
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await startOwnKafka();
 });
 afterAll(() => stack?.stop());
 

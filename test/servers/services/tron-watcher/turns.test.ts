@@ -1,13 +1,14 @@
 /** The order of addresses, and the requests of a pass. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { toTronAddress } from '../../../../schemas/tron-address.ts';
-import { startStack, type Stack } from '../../../support/stack.ts';
+import { startOwnKafka } from '../../../support/own-kafka.ts';
+import type { Stack } from '../../../support/stack.ts';
 import { openTronWorld, type TronWorld } from '../../../support/tron-world.ts';
 import { ALL, Watching } from '../../../services/tron-watcher/watching.ts';
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await startOwnKafka();
 });
 afterAll(() => stack?.stop());
 

@@ -3,14 +3,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { toTronAddress } from '../../../../schemas/tron-address.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
 import { depositIdOf } from '../../../../schemas/deposit-id.ts';
-import { startStack, type Stack } from '../../../support/stack.ts';
+import { startOwnKafka } from '../../../support/own-kafka.ts';
+import type { Stack } from '../../../support/stack.ts';
 import { COUNTERFEIT, USDT } from '../../../support/tron.ts';
 import { openTronWorld, type TronWorld } from '../../../support/tron-world.ts';
 import { addressBytes, Watching } from '../../../services/tron-watcher/watching.ts';
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await startOwnKafka();
 });
 afterAll(() => stack?.stop());
 

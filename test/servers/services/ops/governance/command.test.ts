@@ -18,7 +18,8 @@ import { LedgerLog } from '../../../../../services/ops/deposit/ledger-log.ts';
 import { openWorld, transferTo, type World } from '../../../../services/treasury/world.ts';
 import { silentLog } from '../../../../support/kafka.ts';
 import { addressOf, alice, bob, mallory, signed } from '../../../../support/operators.ts';
-import { startStack, type ServiceHandle, type Stack } from '../../../../support/stack.ts';
+import { startOwnKafka } from '../../../../support/own-kafka.ts';
+import type { ServiceHandle, Stack } from '../../../../support/stack.ts';
 import { until } from '../../../../support/until.ts';
 
 const PATIENCE_MS = 240_000;
@@ -78,7 +79,7 @@ async function restart(settings: Readonly<Record<string, string>>): Promise<void
 }
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await startOwnKafka();
   world = await openWorld(stack.addresses, true);
   await world.openAddresses(8);
   await (await stack.spawnService('devnet', { APP_TRAFFIC_PER_SECOND: '0' })).ready();

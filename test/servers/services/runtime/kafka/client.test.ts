@@ -12,13 +12,14 @@ import {
   silentLog,
   testKafka,
 } from '../../../../support/kafka.ts';
-import { startStack, type Stack } from '../../../../support/stack.ts';
+import { startOwnKafka } from '../../../../support/own-kafka.ts';
+import type { Stack } from '../../../../support/stack.ts';
 
 let stack: Stack;
 let proxy: FaultProxy;
 
 beforeAll(async () => {
-  stack = await startStack();
+  stack = await startOwnKafka();
   proxy = await FaultProxy.open({ port: stack.ports.kafka, requests: 'kafka', api_keys: [0] });
 });
 
