@@ -17,6 +17,17 @@ export interface OpsRun {
   ended(): Promise<number | null>;
 }
 
+/** The settings of a command on this stack. */
+export function opsSettings(at: Addresses): Readonly<Record<string, string>> {
+  return {
+    APP_KAFKA_BROKERS: at.kafka_brokers,
+    APP_REGISTRY_URL: at.registry_url,
+    APP_POSTGRES_URL: at.postgres_url,
+    APP_POSTGRES_READER_URL: at.postgres_reader_url,
+    APP_NODE_URL: at.node_url,
+  };
+}
+
 /** Its standard output and errors are pipes. */
 export function opsProcess(
   at: Addresses,
@@ -26,11 +37,7 @@ export function opsProcess(
   const env = {
     ...plainEnvironment(),
     NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
-    APP_KAFKA_BROKERS: at.kafka_brokers,
-    APP_REGISTRY_URL: at.registry_url,
-    APP_POSTGRES_URL: at.postgres_url,
-    APP_POSTGRES_READER_URL: at.postgres_reader_url,
-    APP_NODE_URL: at.node_url,
+    ...opsSettings(at),
     ...settings,
   };
   return spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', MAIN, ...args], {

@@ -31,7 +31,7 @@ import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { openNotificationPublisher } from '../../../services/runtime/redis.ts';
 import { Reconciliation } from '../../../services/treasury/reconciliation/reconciliation.ts';
 import { openTables } from '../../projections/deposits/applied.ts';
-import { ops } from '../../services/ops/operator.ts';
+import { opsHere } from '../../services/ops/operator.ts';
 import {
   expectDeposits,
   expectHalted,
@@ -193,7 +193,7 @@ async function writeLogs(): Promise<Logs> {
     .toEqual([{ records: ends.flat().reduce((sum, { high }) => sum + Number(high), 0) }]);
   await client.end();
   for (const { stop } of projectors) await stop();
-  const audited = await ops('audit', '--json', '--stack', stack_file);
+  const audited = await opsHere(['audit', '--json', '--stack', stack_file]);
   expect(audited).toMatchObject({ code: 0, stderr: '' });
   const { heads: printed }: { readonly heads: readonly { topic: string; head: string }[] } =
     JSON.parse(audited.stdout);
@@ -366,7 +366,7 @@ test('a head of the ledger that was noted is found in the log that has grown', a
   const { stack_file, records } = await logsOnce();
   const before = (records.get(TREASURY_LEDGER) ?? []).slice(0, -1);
   const head = plainHead(before.map(({ value }) => storedAs({}, value))).toString('hex');
-  const { code, stdout } = await ops('audit', '--head', head, '--stack', stack_file);
+  const { code, stdout } = await opsHere(['audit', '--head', head, '--stack', stack_file]);
   expect(stdout).toContain(
     `seen      treasury.ledger/0, offsets 0 to ${before.length - 1}: the same records as when --head was noted`,
   );
@@ -382,7 +382,7 @@ test.each(
   const logs = await logsOnce();
   const { kafka, codec, stack_file } = logs;
   await rewrite(logs, topic, how);
-  const auditing = ops('audit', '--stack', stack_file);
+  const auditing = opsHere(['audit', '--stack', stack_file]);
   const log = new LedgerLog({ kafka, codec, log: silentLog() });
   await Promise.all([
     projectorsHalt(logs, topic, { database: await freshDatabase(stack.addresses), why }),
@@ -413,7 +413,7 @@ test.each(
     const end = logs.records.get(topic)?.length ?? 0;
     const head = logs.heads.get(topic.name) ?? '';
     await rewrite(logs, topic, how);
-    const auditing = ops('audit', '--head', head, '--stack', stack_file);
+    const auditing = opsHere(['audit', '--head', head, '--stack', stack_file]);
     const why = new RegExp(
       lost > 0
         ? `the log ends at offset ${end - lost}, below the ${end}`

@@ -50,18 +50,27 @@ export function opsInShell(args: readonly string[], rest: string): Promise<Ended
   });
 }
 
-/** In this process. Only what needs no server: output that comes later is not seen. */
-export async function opsHere(words: string): Promise<Ended> {
+/**
+ * In this process, which spares its start; one command at a time. Words in a text are separated by
+ * spaces.
+ */
+export async function opsHere(
+  words: string | readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  const given = typeof words === 'string' ? words.split(' ').filter((word) => word !== '') : words;
   let [stdout, stderr] = ['', ''];
+  for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value);
   const spies = [
     vi.spyOn(process.stdout, 'write').mockImplementation((text) => (stdout += String(text)) !== ''),
     vi.spyOn(process.stderr, 'write').mockImplementation((text) => (stderr += String(text)) !== ''),
     vi.spyOn(console, 'log').mockImplementation((text) => void (stdout += `${String(text)}\n`)),
   ];
   try {
-    const code = await runOps(words.split(' ').filter((word) => word !== ''));
+    const code = await runOps(given);
     return { code, stdout, stderr };
   } finally {
+    vi.unstubAllEnvs();
     for (const spy of spies) spy.mockRestore();
   }
 }

@@ -1,12 +1,12 @@
 /**
- * Operators at work: the treasury and the real commands on servers of their own. Alice and Bob are
+ * Operators at work: a treasury and the commands on a Kafka of their own. Alice and Bob are
  * operators, Mallory is not; credits above 2,000 USDT need both.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Wallet } from 'ethers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runOps, type OpsEnded } from '../../../../faults/ops-run.ts';
+import { opsSettings, runOps } from '../../../../faults/ops-run.ts';
 import { figureOf } from '../../../../faults/processes.ts';
 import { approve } from '../../../../../projections/deposits/domain/approval.ts';
 import type { Ledger } from '../../../../../projections/deposits/domain/ledger.ts';
@@ -17,6 +17,7 @@ import type { TreasuryEvent } from '../../../../../schemas/treasury.ledger/event
 import { LedgerLog } from '../../../../../services/ops/deposit/ledger-log.ts';
 import { openWorld, transferTo, type World } from '../../../../services/treasury/world.ts';
 import { silentLog } from '../../../../support/kafka.ts';
+import { opsHere, type Ended } from '../../../../services/ops/operator.ts';
 import { addressOf, alice, bob, mallory, signed } from '../../../../support/operators.ts';
 import { startOwnKafka } from '../../../../support/own-kafka.ts';
 import type { ServiceHandle, Stack } from '../../../../support/stack.ts';
@@ -43,8 +44,9 @@ function ops(
   words: readonly string[],
   key?: Wallet,
   settings: Readonly<Record<string, string>> = {},
-): Promise<OpsEnded> {
-  return runOps(stack.addresses, words, {
+): Promise<Ended> {
+  return opsHere([...words, '--stack', '/nowhere/stack.json'], {
+    ...opsSettings(stack.addresses),
     ...(key === undefined ? {} : { APP_OPERATOR_KEY: key.privateKey }),
     ...settings,
   });
@@ -111,7 +113,7 @@ test(
         refused: { unsigned: 0, foreign_signature: 0 },
       },
     ]);
-    const text = await ops(['policy', 'show']);
+    const text = await runOps(stack.addresses, ['policy', 'show']);
     expect(text.stdout).toContain('rolling-cap 5000.000000');
   },
 );
@@ -255,7 +257,7 @@ test(
       APP_RECONCILE_REQUESTS_PER_SECOND: '200',
       APP_RECONCILE_REQUESTS_PER_DAY: '0',
     };
-    const run = await ops(['reserve', 'run'], undefined, reserve);
+    const run = await runOps(stack.addresses, ['reserve', 'run'], reserve);
     expect([run.code, run.stdout]).toEqual([2, '']);
     expect(run.stderr).toContain(defaultSettings.APP_CUSTODY_ADDRESSES);
     expect(run.stderr).toContain('ops custody set');
@@ -297,7 +299,7 @@ test(
   'a Mint is acknowledged once, with the facts of the final chain, and a baseline is pinned once',
   { timeout: PATIENCE_MS },
   async () => {
-    const acknowledge = (hash: string): Promise<OpsEnded> =>
+    const acknowledge = (hash: string): Promise<Ended> =>
       ops(['mint', 'acknowledge', hash, ...BECAUSE, '--json'], alice);
     const unknown = await acknowledge('ab'.repeat(32));
     expect([unknown.code, unknown.stdout]).toEqual([1, '']);
