@@ -104,22 +104,15 @@ async function query(sql: string): Promise<unknown[]> {
 }
 
 test(
-  'start restarts a crashed server and drains on Ctrl-C with exit code 0, a second start finds the data, and a second Ctrl-C kills a server that does not end',
+  'start restarts a crashed server, and drains on Ctrl-C with exit code 0',
   { timeout: BOOTS_MS },
   async () => {
-    const first = run('start', '--servers-only');
-    await first.prints('ready in');
+    const start = run('start', '--servers-only');
+    await start.prints('ready in');
     const stack = stackFile();
     expect(statSync(folder.stack_file).mode & 0o777).toBe(0o600);
     expect(Object.keys(stack.pids).toSorted()).toEqual([...serverNames].toSorted());
-    expect(stack.supervisor_pid).toBe(first.pid);
-    await withAdmin((admin) =>
-      admin.createTopics({ topics: [{ topic: 'kept', numPartitions: 3 }] }),
-    );
-    await query(
-      'CREATE SCHEMA kept; CREATE TABLE kept.rows (a int); INSERT INTO kept.rows VALUES (7)',
-    );
-
+    expect(stack.supervisor_pid).toBe(start.pid);
     if (existsSync('/proc/self/status')) {
       const status = readFileSync(`/proc/${stack.pids['postgres']}/status`, 'utf8');
       expect(status).not.toMatch(/^Uid:\s0/m);
@@ -129,30 +122,26 @@ test(
     }
     const redis = stack.pids['redis'] ?? 0;
     process.kill(redis, 'SIGKILL');
-    await first.prints('redis is ready again');
+    await start.prints('redis is ready again');
     expect(stackFile().pids['redis']).not.toBe(redis);
 
     const were = running();
     expect(were).toHaveLength(serverNames.length);
     // npm repeats the Ctrl-C of the terminal; the two count as one.
-    first.signal('SIGINT');
-    first.signal('SIGINT');
-    expect(await first.ended()).toBe(0);
+    start.signal('SIGINT');
+    start.signal('SIGINT');
+    expect(await start.ended()).toBe(0);
     await expectNothingLeft(were);
-
-    const second = run('start', '--servers-only');
-    await second.prints('ready in');
-    expect(await withAdmin((admin) => admin.listTopics())).toContain('kept');
-    expect(await query('SELECT a FROM kept.rows')).toEqual([{ a: 7 }]);
-    expect(stackFile().jwt_secret).toBe(stack.jwt_secret);
-    await killsAtSecondCtrlC(second);
   },
 );
 
-/** A second Ctrl-C does not wait for a server that does not end. */
-async function killsAtSecondCtrlC(start: CommandRun): Promise<void> {
+test('a second Ctrl-C kills a server that does not end', { timeout: BOOTS_MS }, async () => {
+  const start = run('start', '--servers-only');
+  const pid_file = join(folder.pids, 'kafka.json');
+  await expect.poll(() => existsSync(pid_file)).toBe(true);
   const were = running();
-  process.kill(stackFile().pids['kafka'] ?? 0, 'SIGSTOP');
+  const { pid }: ProcessIdentity = JSON.parse(readFileSync(pid_file, 'utf8'));
+  process.kill(pid, 'SIGSTOP');
   start.signal('SIGINT');
   await expect.poll(() => running().length).toBe(1);
   const again = (): number => {
@@ -163,30 +152,40 @@ async function killsAtSecondCtrlC(start: CommandRun): Promise<void> {
   expect(await start.ended()).toBe(130);
   expect(start.printed()).toContain('killed everything');
   expect(were.filter(isAlive)).toEqual([]);
-}
+});
 
 test(
-  'up returns when the stack is ready, refuses a second one, and stops the orphans of a killed supervisor',
+  'up returns when the stack is ready, refuses a second one, stops the orphans of a killed supervisor, and finds its data',
   { timeout: BOOTS_MS },
   async () => {
     expect(await run('up', '--servers-only').ended()).toBe(0);
     const were = running();
     expect(were).toHaveLength(serverNames.length);
+    await withAdmin((admin) =>
+      admin.createTopics({ topics: [{ topic: 'kept', numPartitions: 3 }] }),
+    );
+    await query(
+      'CREATE SCHEMA kept; CREATE TABLE kept.rows (a int); INSERT INTO kept.rows VALUES (7)',
+    );
+    const { jwt_secret, supervisor_pid } = stackFile();
     const second = run('start', '--servers-only');
     expect(await second.ended()).toBe(1);
     expect(second.printed()).toContain(
-      `already running (process ${stackFile().supervisor_pid}); npm run down stops it`,
+      `already running (process ${supervisor_pid}); npm run down stops it`,
     );
     const again = run('up', '--servers-only');
     expect(await again.ended()).toBe(0);
     expect(again.printed()).toContain('already running');
 
-    process.kill(stackFile().supervisor_pid, 'SIGKILL');
+    process.kill(supervisor_pid, 'SIGKILL');
     expect(running()).toEqual(were);
     const third = run('up', '--servers-only');
     expect(await third.ended()).toBe(0);
     expect(third.printed()).toContain('stopped processes that a killed run had left');
     expect(were.filter(isAlive)).toEqual([]);
+    expect(await withAdmin((admin) => admin.listTopics())).toContain('kept');
+    expect(await query('SELECT a FROM kept.rows')).toEqual([{ a: 7 }]);
+    expect(stackFile().jwt_secret).toBe(jwt_secret);
 
     const are = running();
     expect(await run('down', '--wipe').ended()).toBe(0);
