@@ -9,7 +9,7 @@ const AVRO_FORMAT = 'application/vnd.apache.avro;version=1.9.0';
 
 const ABOUT = `The events of the system, kept for ever. Replaying the topics from offset 0 rebuilds every read model.
 
-A value is Avro in Confluent's wire format: a zero byte, the schema id in four bytes (big-endian), the body. The registry resolves the id; subjects are named by topic and record, compatibility is FULL_TRANSITIVE.
+A value is Avro in Confluent's wire format: a zero byte, the schema id in four bytes (big-endian), the body. The registry resolves the id; subjects are named by topic and record, compatibility is FULL_TRANSITIVE. The topic \`schema.ids\` keeps the schema of each id too: its values are JSON with \`id\`, \`subject\` and \`schema\`, and the first record of an id counts.
 Amounts are \`decimal\` with scale 0 (CLT base units, which are micro-USDT), hashes and addresses are bytes, times are milliseconds since 1970 in UTC. Delivery is at least once; the same fact has the same \`event_id\` in every retry.`;
 
 const HEADERS = {
@@ -18,6 +18,12 @@ const HEADERS = {
   properties: {
     event_id: { type: 'string', description: 'the same for every retry of one fact' },
     event_type: { type: 'string', description: 'name of the event and of its Avro record' },
+    schema_fingerprint: {
+      type: 'string',
+      description:
+        "first 8 bytes of the SHA-256 of the schema's Parsing Canonical Form, as hex; a record whose schema id names another schema at the registry is not to be decoded. Older records have none.",
+      pattern: '^[0-9a-f]{16}$',
+    },
     source: { type: 'string', description: 'the service that wrote it' },
     trace_id: {
       type: 'string',

@@ -143,6 +143,19 @@ export const PROJECTOR_SKIPS: Topic = {
   events: [eventOf('projector.skips', 'RecordSkipped')],
 };
 
+/** JSON (`schema.ids/pin.ts`), so it is none of `TOPICS`, whose values are Avro. */
+export const SCHEMA_IDS: Topic = {
+  name: 'schema.ids',
+  about:
+    'The schema that each id in the values of this log names: the registry can be made from it.',
+  key: 'id',
+  partitions: 1,
+  record_bytes_max: MIB,
+  config: ON_DISK,
+  events: [],
+};
+
+/** Every topic of events. */
 export const TOPICS: readonly Topic[] = [
   CHAIN_BLOCKS,
   DEPOSIT_ADDRESSES,

@@ -262,8 +262,8 @@ async function foldRange(
   );
   await codec.learn(records.map(({ value }) => value));
   let tail: Tail | undefined = isWhole ? EMPTY_TAIL : undefined;
-  for (const { value, offset } of records) {
-    const event = codec.decode(value);
+  for (const { value, headers, offset } of records) {
+    const event = codec.decode(value, headers);
     if (!isChainEvent(event))
       throw new Fault(
         'log_damaged',
@@ -303,6 +303,7 @@ export function* toEntries(
       headers: {
         event_id: chainEventId(event),
         event_type: event.type,
+        schema_fingerprint: codec.fingerprintOf(event.type),
         source: 'chain-ingester',
         trace_id: trace,
       },

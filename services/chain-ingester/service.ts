@@ -45,7 +45,7 @@ export async function ingest({
   const kafka = openKafka({ ...config, client_id: 'chain-ingester' }, log);
   await activity.retrying('creating the topic', () => ensureTopics(kafka, [CHAIN_BLOCKS]));
   const codec = await activity.retrying('registering the schemas', () =>
-    openCodec(config.registry_url, [CHAIN_BLOCKS]),
+    openCodec({ ...config, kafka, log }, [CHAIN_BLOCKS]),
   );
   const writer = new KafkaWriter(kafka, { log, signal });
   closing.add('kafka', () => writer.close());

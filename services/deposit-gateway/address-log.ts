@@ -20,12 +20,13 @@ import type { Topic } from '../../schemas/topics.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { openCodec, type Codec } from '../runtime/kafka/codec.ts';
 import { readTopicEnds } from '../runtime/kafka/ends.ts';
+import type { RegistrySettings } from '../runtime/kafka/schema-registry.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
 import { KafkaWriter, type LogEntry } from '../runtime/kafka/writer.ts';
 import { byteaBytes } from '../runtime/postgres/cells.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
 import { Fault } from '../runtime/process/errors.ts';
-import type { HealthProblem } from '../runtime/process/health.ts';
+import { waitingFor, type HealthProblem } from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { retrying, untilAborted } from '../runtime/process/retry.ts';
 
@@ -105,9 +106,8 @@ export function written(
   return placed;
 }
 
-export interface AddressLogOptions {
+export interface AddressLogOptions extends RegistrySettings {
   readonly kafka_brokers: readonly string[];
-  readonly registry_url: string;
   readonly topic: Topic;
   readonly reader: Reader;
   /** derives the addresses */
@@ -133,6 +133,8 @@ export class AddressLog {
   #inFlightSince: number | undefined;
   /** the offset behind the last record that this gateway knows of */
   #end = 0n;
+  /** why the codec is not open yet */
+  #fault: Fault | undefined;
   /** how far the read model is, while an append waits for it */
   #folded: bigint | undefined;
 
@@ -151,8 +153,9 @@ export class AddressLog {
     await this.#codec;
   }
 
-  /** An append that takes too long. */
+  /** An append that takes too long, or a registry that no append can use. */
   get problem(): HealthProblem | undefined {
+    if (this.#fault?.code === 'another_registry') return waitingFor(this.#fault);
     if (this.#inFlightSince === undefined) return undefined;
     const waited = performance.now() - this.#inFlightSince;
     if (waited < SLOW_MS) return undefined;
@@ -189,14 +192,15 @@ export class AddressLog {
   }
 
   async #open(): Promise<Codec> {
-    const { registry_url: registryUrl, topic, log, signal } = this.#options;
+    const { topic, log, signal } = this.#options;
     this.#end = await retrying({ what: 'looking for the topic', log, signal }, async () => {
       await ensureTopics(this.#kafka, [topic]);
       const ends = await readTopicEnds(this.#kafka, [topic.name]);
       return ends.find(({ partition }) => partition === PARTITION)?.high ?? 0n;
     });
-    return retrying({ what: 'registering the schemas', log, signal }, () =>
-      openCodec(registryUrl, [topic]),
+    const onFault = (fault: Fault | undefined): void => void (this.#fault = fault);
+    return retrying({ what: 'registering the schemas', log, signal, onFault }, () =>
+      openCodec({ ...this.#options, kafka: this.#kafka }, [topic]),
     );
   }
 
@@ -266,7 +270,7 @@ export class AddressLog {
 
 /** Each names the hash of the record before it; the first one `head`. */
 export function linkedEntries(
-  codec: Pick<Codec, 'encode'>,
+  codec: Pick<Codec, 'encode' | 'fingerprintOf'>,
   events: readonly DepositAddressEvent[],
   head: Buffer,
   trace_id: string,
@@ -282,6 +286,7 @@ export function linkedEntries(
       headers: {
         event_id: depositAddressEventId(event),
         event_type: event.type,
+        schema_fingerprint: codec.fingerprintOf(event.type),
         source: 'deposit-gateway',
         trace_id,
       },

@@ -48,6 +48,7 @@ export function addCommands(commands: Commands, run: Run): void {
   addAudit(commands, run);
   addRebuild(commands, run);
   addQuarantine(commands, run);
+  addRegistry(commands, run);
   addAsyncapi(commands, run);
   addCompletion(commands, run);
 }
@@ -244,9 +245,9 @@ function addRebuild(commands: Commands, run: Run): void {
         .positional('projection', PROJECTION)
         .option('afresh', AFRESH)
         .epilogue(
-          'Folds the log into staging tables and compares every row of every table with the live ones at the same offsets. Projector and gateways go on ' +
+          'Folds the log into staging tables and compares every row of every table with the live ones at the same offsets, and the digest of the records with the one that the projector kept. Projector and gateways go on ' +
             'meanwhile. A second call goes on where an interrupted one stopped.\n\n' +
-            'Exits 0 when all rows are equal, 1 when refused, 2 when rows differ (the first one is shown) or something did not answer.',
+            'Exits 0 when all is equal, 1 when refused, 2 when rows differ (the first one is shown) or records do or something did not answer.',
         ),
     run(async (args) => (await import('./rebuild/rebuild.ts')).verify(args)),
   );
@@ -286,6 +287,32 @@ function addQuarantine(commands: Commands, run: Run): void {
         .epilogue(
           'A skipped record counts for nothing. After a skipped block of the chain the next block does not link to the one before, and halts the projection again.\n\n' +
             DONE_BEFORE,
+        ),
+  );
+}
+
+function addRegistry(commands: Commands, run: Run): void {
+  commands.command(
+    'registry',
+    'compare the schema registry with the ids that the log has pinned, and seed it',
+    (registry) =>
+      registry
+        .command(
+          'check',
+          'list the pinned schema ids, and whether the registry has them',
+          (command) => command,
+          run(async (args) => (await import('./registry/registry.ts')).checkRegistry(args)),
+        )
+        .command(
+          'seed',
+          'register the pinned schemas that the registry lacks, under the same ids',
+          (command) => command,
+          run(async (args) => (await import('./registry/registry.ts')).seedRegistry(args)),
+        )
+        .demandCommand(1, 1, MISSING)
+        .epilogue(
+          'The topic schema.ids says which schema each id in the log names. A registry that has lost its data, or a part of it, gets the schemas back from there. Services that wait for it go on by themselves.\n\n' +
+            'Exits 0 when the registry has every pinned schema, 2 when it does not, or when something did not answer.',
         ),
   );
 }

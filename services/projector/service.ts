@@ -1,6 +1,6 @@
 /** Opens what a projection needs and runs it. */
 import type { Projection } from '../../projections/contract/projection.ts';
-import { openCodec } from '../runtime/kafka/codec.ts';
+import { openDecoder } from '../runtime/kafka/codec.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
@@ -56,9 +56,7 @@ async function open<Event extends { readonly type: string }>(
       prepareDatabase(config.postgres_url, projection),
     );
   let tables = await prepare();
-  const codec = await opening.retrying('registering the schemas', () =>
-    openCodec(config.registry_url, topics, projection.unread),
-  );
+  const codec = await openDecoder(config, topics, projection.unread);
   const pool = openWriter({ ...config, application_name: name, schema: projection.name }, log);
   closing.add('postgres', () => pool.end());
   const notifications = openNotificationPublisher({ ...config, client_name: name }, log, metrics);

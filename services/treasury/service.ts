@@ -2,6 +2,7 @@
 import {
   CHAIN_BLOCKS,
   DEPOSIT_ADDRESSES,
+  RESERVE_RUNS,
   TREASURY_LEDGER,
   TRON_TRANSFERS,
 } from '../../schemas/topics.ts';
@@ -23,6 +24,9 @@ import { Treasury } from './treasury.ts';
 const TOPICS = [
   ...new Set([DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, CHAIN_BLOCKS, ...LOG_TOPICS]),
 ];
+
+/** The other topics it reads. */
+const WRITTEN = [TREASURY_LEDGER, RESERVE_RUNS];
 
 /** Timeout of a question to the second node: minting waits for the answer. */
 const SECOND_NODE_MS = 5_000;
@@ -52,7 +56,7 @@ export async function serve({
   const kafka = openKafka({ ...config, client_id: 'treasury' }, log);
   await opening.retrying('looking for the topics', () => ensureTopics(kafka, TOPICS));
   const codec = await opening.retrying('registering the schemas', () =>
-    openCodec(config.registry_url, TOPICS),
+    openCodec({ ...config, kafka, log }, WRITTEN, TOPICS),
   );
   const reconciliation = new Reconciliation({
     config,

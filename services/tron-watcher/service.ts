@@ -51,7 +51,7 @@ export async function watchTron({
     ensureTopics(kafka, [DEPOSIT_ADDRESSES, TRON_TRANSFERS]),
   );
   const codec = await attempt('registering the schemas', () =>
-    openCodec(config.registry_url, [TRON_TRANSFERS]),
+    openCodec({ ...config, kafka, log }, [TRON_TRANSFERS]),
   );
   const reader = openReader(
     {

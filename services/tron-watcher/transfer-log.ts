@@ -8,7 +8,7 @@ import type { KafkaWriter } from '../runtime/kafka/writer.ts';
 
 interface TransferLogOptions {
   readonly writer: Pick<KafkaWriter, 'append'>;
-  readonly codec: Pick<Codec, 'encode'>;
+  readonly codec: Pick<Codec, 'encode' | 'fingerprintOf'>;
   /** after each acknowledged append */
   readonly onAppended: (events: readonly TransferEvent[]) => void;
 }
@@ -33,6 +33,7 @@ export class TransferLog {
       headers: {
         event_id: transferEventId(event),
         event_type: event.type,
+        schema_fingerprint: codec.fingerprintOf(event.type),
         source: 'tron-watcher',
         trace_id: trace,
       },

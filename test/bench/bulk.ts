@@ -3,7 +3,6 @@
  * do at best and against the usual way.
  */
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
-import { openCodec } from '../../services/runtime/kafka/codec.ts';
 import { openKafka } from '../../services/runtime/kafka/client.ts';
 import { openLog } from '../../services/runtime/process/log.ts';
 import { startStack } from '../support/stack.ts';
@@ -15,6 +14,7 @@ import { fillTopic } from './fill-topic.ts';
 import { loadByProjector } from './load-projection.ts';
 import { dumpTables, rawCopy, type Dump } from './raw-copy.ts';
 import { median, type BenchReport } from './report.ts';
+import { openCodec } from '../support/codec.ts';
 
 const log = openLog({ service: 'bench', level: 'error' });
 

@@ -4,13 +4,13 @@ import type { Kafka } from 'kafkajs';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { toEntries } from '../../services/chain-ingester/follower.ts';
-import { openCodec } from '../../services/runtime/kafka/codec.ts';
 import { openKafka, withAdmin } from '../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import type { Logger } from '../../services/runtime/process/log.ts';
 import type { Addresses } from '../../infra/services/services.ts';
 import { GeneratedChain, type ChainCounts, type GeneratedChainSettings } from './generator.ts';
+import { openCodec } from '../support/codec.ts';
 
 const PART_BYTES = 4 * 1024 * 1024;
 const STRETCH_TRANSACTIONS = 8_000;

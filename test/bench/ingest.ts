@@ -10,7 +10,6 @@ import { explorer } from '../../projections/explorer/explorer.ts';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { toEntries } from '../../services/chain-ingester/follower.ts';
-import { openCodec } from '../../services/runtime/kafka/codec.ts';
 import { CopyRows, newCopyRows } from '../../services/runtime/postgres/copy-rows.ts';
 import { openKafka } from '../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
@@ -29,6 +28,7 @@ import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import type { Bench } from './bench.ts';
 import { median, type BenchReport } from './report.ts';
+import { openCodec } from '../support/codec.ts';
 
 const TRANSACTIONS_PER_BLOCK = 100;
 

@@ -12,7 +12,7 @@ import {
   depositAddressEventKey,
   type DepositAddressEvent,
 } from '../../schemas/deposit.addresses/events.ts';
-import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import { openReader, type ReaderPool } from '../../services/runtime/postgres/pool.ts';
@@ -22,6 +22,7 @@ import { say, type Bench } from './bench.ts';
 import { vacuum } from './databases.ts';
 import { residentMemory } from './process-figures.ts';
 import { median, percentile, type BenchReport } from './report.ts';
+import { openCodec } from '../support/codec.ts';
 
 const PARTITIONS = Array.from({ length: TRON_TRANSFERS.partitions }, (_, partition) => partition);
 const PASS_ADDRESSES = 50;

@@ -7,7 +7,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { toEntries } from '../../services/chain-ingester/follower.ts';
-import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { openKafka } from '../../services/runtime/kafka/client.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
@@ -20,6 +20,7 @@ import { settle, vacuum } from './databases.ts';
 import { GeneratedChain } from './generator.ts';
 import { PacedReaders } from './paced-readers.ts';
 import { median, percentile, type BenchReport } from './report.ts';
+import { openCodec } from '../support/codec.ts';
 
 const log = openLog({ service: 'bench', level: 'error' });
 

@@ -9,7 +9,6 @@ import { createInterface } from 'node:readline';
 import { depositIdOf } from '../../schemas/deposit-id.ts';
 import { CHAIN_BLOCKS, TREASURY_LEDGER } from '../../schemas/topics.ts';
 import type { TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
-import { openCodec } from '../../services/runtime/kafka/codec.ts';
 import { openKafka } from '../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
@@ -20,6 +19,7 @@ import { startStack, type Stack } from '../support/stack.ts';
 import { say, type Bench } from './bench.ts';
 import { residentMemory } from './process-figures.ts';
 import { median, type BenchReport } from './report.ts';
+import { openCodec } from '../support/codec.ts';
 
 const MAIN = join(import.meta.dirname, '../../services/ops/main.ts');
 const BATCH = 10_000;

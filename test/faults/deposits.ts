@@ -12,7 +12,7 @@ import {
 } from '../../schemas/deposit.addresses/events.ts';
 import { parseTronAddress } from '../../schemas/tron-address.ts';
 import { DEPOSIT_ADDRESSES } from '../../schemas/topics.ts';
-import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import { accountAt, depositKey } from '../support/deposit-log.ts';
@@ -35,6 +35,7 @@ import {
 import { Payments } from './payments.ts';
 import { Processes } from './processes.ts';
 import { searchLogs, secretsOf } from './secrets.ts';
+import { openCodec } from '../support/codec.ts';
 
 export interface DepositRunOptions {
   readonly transfers: number;

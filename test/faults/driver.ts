@@ -8,7 +8,6 @@ import { evolve, EMPTY_CHAIN, type Chain } from '../../projections/chain/chain.t
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { ChainNode } from '../../services/runtime/clt-node.ts';
-import { openCodec } from '../../services/runtime/kafka/codec.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
 import { openKafka } from '../../services/runtime/kafka/client.ts';
 import { openLog } from '../../services/runtime/process/log.ts';
@@ -19,6 +18,7 @@ import { until } from '../support/until.ts';
 import { startStack, type ServiceHandle, type Stack } from '../support/stack.ts';
 import { heightIn } from './head-height.ts';
 import { unlikeTheNode } from './node-accounts.ts';
+import { openCodec } from '../support/codec.ts';
 
 export interface FaultRunOptions {
   readonly kills: number;

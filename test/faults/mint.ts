@@ -30,7 +30,7 @@ import {
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import { AUDITED_TOPICS } from '../../services/ops/audit/audit.ts';
 import { LedgerLog } from '../../services/ops/deposit/ledger-log.ts';
-import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { accountAt, depositKey } from '../support/deposit-log.ts';
@@ -53,6 +53,7 @@ import { miscounted, misjudged, unlikeBalances, type Audited } from './mint-verd
 import { runOps, type OpsEnded } from './ops-run.ts';
 import { figureOf, Processes } from './processes.ts';
 import { plantsOf, Stranger } from './stranger.ts';
+import { openCodec } from '../support/codec.ts';
 
 export interface MintRunOptions {
   readonly deposits: number;

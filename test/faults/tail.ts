@@ -6,7 +6,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { depositIdOf } from '../../schemas/deposit-id.ts';
 import { CHAIN_BLOCKS, TREASURY_LEDGER } from '../../schemas/topics.ts';
-import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import { readLogRange } from '../../services/runtime/kafka/range.ts';
@@ -19,6 +19,7 @@ import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import { recoveryLine, type FaultReport, type FaultRun, type Given } from './fault-run.ts';
 import { TailReader } from './tail-reader.ts';
+import { openCodec } from '../support/codec.ts';
 
 const PARTITIONS = 2;
 /** As the ledger, without a flush to the disk for each record. */

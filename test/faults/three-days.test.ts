@@ -106,6 +106,7 @@ class Operation {
       confirm_ms: 6_000,
       logs: { ...options.logs, newest: this.newest, names: LOG_NAMES },
       codec: {
+        fingerprintOf: () => 'none',
         encode: (event) => {
           if (isReserveEvent(event)) this.#append(event);
           return Buffer.alloc(0);

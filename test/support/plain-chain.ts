@@ -52,6 +52,10 @@ export class NumberedValues<Event extends { readonly type: string }> {
     return Buffer.from(String(this.#events.push(event) - 1));
   }
 
+  fingerprintOf(): string {
+    return 'none';
+  }
+
   learn(): Promise<void> {
     return Promise.resolve();
   }

@@ -5,7 +5,7 @@ import { watch } from '../../projections/watch/watch.ts';
 import { DEPOSIT_ADDRESSES, TRON_TRANSFERS } from '../../schemas/topics.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import { isTransferEvent, type TransferEvent } from '../../schemas/tron.transfers/events.ts';
-import { openCodec, type Codec } from '../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { withAdmin } from '../../services/runtime/kafka/client.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
@@ -25,6 +25,7 @@ import { never, silentLog, testKafka } from './kafka.ts';
 import type { Stack } from './stack.ts';
 import { TestTron } from './tron.ts';
 import { until } from './until.ts';
+import { openCodec } from './codec.ts';
 
 const TOPICS = [DEPOSIT_ADDRESSES, TRON_TRANSFERS];
 const DAY_MS = 86_400_000;
@@ -129,7 +130,9 @@ export class TronWorld {
   /** The same, decoded. */
   async events(): Promise<readonly (readonly TransferEvent[])[]> {
     return (await this.records()).map((records) =>
-      records.map(({ value }) => this.codec.decode(value)).filter(isTransferEvent),
+      records
+        .map(({ value, headers }) => this.codec.decode(value, headers))
+        .filter(isTransferEvent),
     );
   }
 }

@@ -27,7 +27,7 @@ import { Fault } from '../../runtime/process/errors.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import { RunAudit } from './run-audit.ts';
 import type { FinalSupply } from '../../../projections/reserve/supply.ts';
-import { openCodec, undecodable, type Codec } from '../../runtime/kafka/codec.ts';
+import { openDecoder, undecodable, type Decoder } from '../../runtime/kafka/codec.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import { readLogEvents } from '../../runtime/kafka/range.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
@@ -59,7 +59,7 @@ export const AUDITED_TOPICS = [
 export interface AuditSources {
   readonly kafka: Kafka;
   /** of `AUDITED_TOPICS` */
-  readonly codec: Codec;
+  readonly codec: Decoder;
   /** undefined: tables are not audited */
   readonly reader: Reader | undefined;
   /** 20 bytes */
@@ -93,7 +93,7 @@ export async function audit({
   const settings = { ...KAFKA, ...REGISTRY, ...POSTGRES_READER, ...USDT, deposit_key };
   const config = readSettings(settings, stack);
   const kafka = kafkaOf(config);
-  const codec = await openCodec(config.registry_url, AUDITED_TOPICS);
+  const codec = await openDecoder(config, AUDITED_TOPICS);
   const result = await withReader(
     config,
     (reader) => auditLogs({ ...config, kafka, codec, reader, seen, onProgress: note }),

@@ -104,8 +104,9 @@ export async function decide(
 /** The ledger of these arguments, not read yet. */
 export async function openLedgerLog({ stack }: SharedArguments): Promise<LedgerLog> {
   const config = readSettings({ ...KAFKA, ...REGISTRY }, stack);
-  const codec = await openCodec(config.registry_url, [TREASURY_LEDGER]);
-  return new LedgerLog({ kafka: kafkaOf(config), codec, log: LOG });
+  const kafka = kafkaOf(config);
+  const codec = await openCodec({ ...config, kafka, log: LOG }, [TREASURY_LEDGER]);
+  return new LedgerLog({ kafka, codec, log: LOG });
 }
 
 /** Without operators in force decisions count without signatures. */

@@ -14,7 +14,7 @@ import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import { isChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import { parseTronAddress } from '../../../schemas/tron-address.ts';
-import { openCodec, undecodable } from '../../runtime/kafka/codec.ts';
+import { openDecoder, undecodable } from '../../runtime/kafka/codec.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import { readLogEvents } from '../../runtime/kafka/range.ts';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
@@ -165,7 +165,7 @@ function inForce(
 async function readFinalChain({ stack }: SharedArguments): Promise<ChainSupply> {
   const config = readSettings({ ...KAFKA, ...REGISTRY }, stack);
   const kafka = kafkaOf(config);
-  const codec = await openCodec(config.registry_url, [CHAIN_BLOCKS]);
+  const codec = await openDecoder(config, [CHAIN_BLOCKS]);
   const chain = new ChainSupply();
   const { high: to } = await readLogEnds(kafka, CHAIN_BLOCKS.name, 0);
   note(`reading the ${to} records of ${CHAIN_BLOCKS.name}`);

@@ -123,7 +123,7 @@ async function appendOnce(event: RecordSkipped, stack: string): Promise<bigint |
   const kafka = kafkaOf(config);
   const { name: topic } = PROJECTOR_SKIPS;
   await ensureTopics(kafka, [PROJECTOR_SKIPS]);
-  const codec = await openCodec(config.registry_url, [PROJECTOR_SKIPS]);
+  const codec = await openCodec({ ...config, kafka, log: LOG }, [PROJECTOR_SKIPS]);
   const key = skipKey(event);
   let isDecided = false;
   const { low: from, high: to } = await readLogEnds(kafka, topic, 0);
@@ -136,6 +136,7 @@ async function appendOnce(event: RecordSkipped, stack: string): Promise<bigint |
   const headers = {
     event_id: skipEventId(event),
     event_type: event.type,
+    schema_fingerprint: codec.fingerprintOf(event.type),
     source: 'ops',
     trace_id: randomBytes(16).toString('hex'),
   };

@@ -10,7 +10,7 @@ import {
   type RebuildStep,
 } from '../../projector/rebuild/rebuild.ts';
 import { verify as verifyTables, type Verified } from '../../projector/rebuild/verify.ts';
-import { openCodec } from '../../runtime/kafka/codec.ts';
+import { openDecoder } from '../../runtime/kafka/codec.ts';
 import { KAFKA, POSTGRES, readSettings, REGISTRY } from '../config.ts';
 import { jsonOf, kafkaOf, LOG, print, stopAtSignals } from '../connections.ts';
 import { Misuse, type SharedArguments } from '../usage.ts';
@@ -100,7 +100,7 @@ async function withProjection<Result extends object>(
     last = line;
   };
   const outcome = await named.with(async (projection) => {
-    const codec = await openCodec(config.registry_url, topicsOf(projection), projection.unread);
+    const codec = await openDecoder(config, topicsOf(projection), projection.unread);
     const kafka = kafkaOf(config);
     return work({ ...config, projection, kafka, codec, log: LOG, signal, onStep, afresh });
   });

@@ -3,6 +3,7 @@ import { surplusOf } from '../../../projections/reserve/position.ts';
 import { runsPage } from '../../../projections/reserve/queries.ts';
 import { NO_RECORDS } from '../../../schemas/hash-chain.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
+import { RESERVE_RUNS } from '../../../schemas/topics.ts';
 import { openCodec } from '../../runtime/kafka/codec.ts';
 import { ensureTopics } from '../../runtime/kafka/topics.ts';
 import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
@@ -45,7 +46,7 @@ export async function makeRun({ json, stack }: SharedArguments): Promise<number>
   const config = readSettings(RESERVE_SETTINGS, stack);
   const kafka = kafkaOf(config);
   await ensureTopics(kafka, LOG_TOPICS);
-  const codec = await openCodec(config.registry_url, LOG_TOPICS);
+  const codec = await openCodec({ ...config, kafka, log: LOG }, [RESERVE_RUNS], LOG_TOPICS);
   const stopping = new AbortController();
   const late = setTimeout(() => stopping.abort(), READING_MS);
   let [planned, read, noted] = [0, 0, 0];

@@ -1,7 +1,9 @@
 /** Records as they are shown: values, each by the schema it was written with, and lines of text. */
 import { isUtf8 } from 'node:buffer';
 import type avro from 'avsc';
-import { HEADER_BYTES, schemaIdOf, WriterSchemas } from '../../runtime/kafka/codec.ts';
+import { HEADER_BYTES, schemaIdOf } from '../../runtime/kafka/avro-schemas.ts';
+import { readType } from '../../runtime/kafka/codec.ts';
+import { SchemaRegistry, type RegistrySettings } from '../../runtime/kafka/schema-registry.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
 import { SHOWN_OPTIONS, shownTime } from './shown-types.ts';
@@ -19,13 +21,12 @@ const NO_VALUE = Buffer.alloc(0);
 
 /** Registers nothing. An event that this version of the software does not know is shown too. */
 export class RecordSchemas {
-  readonly #registry: WriterSchemas;
+  readonly #registry: SchemaRegistry;
   /** the schema, or why there is none */
   readonly #known = new Map<number, avro.Type | string>();
 
-  /** `registryUrl` is that of Confluent's interface. */
-  constructor(registryUrl: string) {
-    this.#registry = new WriterSchemas(registryUrl, SHOWN_OPTIONS);
+  constructor(settings: RegistrySettings) {
+    this.#registry = new SchemaRegistry(settings);
   }
 
   /** Whether the schema of this value, if it has one, was requested. */
@@ -39,7 +40,8 @@ export class RecordSchemas {
     const id = schemaIdOf(value ?? NO_VALUE);
     if (id === undefined) return;
     try {
-      this.#known.set(id, await this.#registry.read(id));
+      const none = `no schema ${id} at the registry`;
+      this.#known.set(id, (await readType(this.#registry, id, SHOWN_OPTIONS)) ?? none);
     } catch (error) {
       if (error instanceof Fault && error.retry) throw error;
       this.#known.set(id, messageOf(error));

@@ -34,7 +34,7 @@ export async function tail(args: TailArguments, write = writeOut): Promise<numbe
   const where = args.where === undefined ? undefined : new Where(args.where);
   const matches = filterOf(args);
   const config = readSettings({ ...KAFKA, ...REGISTRY }, args.stack);
-  const schemas = new RecordSchemas(config.registry_url);
+  const schemas = new RecordSchemas(config);
   const kafka = openKafka({ ...config, client_id: 'ops-tail' }, LOG);
   const ranges = await findRanges(kafka, range, now);
   const render = (partition: number, record: LogRecord): string | undefined => {

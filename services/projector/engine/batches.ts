@@ -1,7 +1,7 @@
 /** Cuts the records of a log into batches, decoded while the batch before is written. */
 import type { Load, Projection } from '../../../projections/contract/projection.ts';
 import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
-import type { Codec } from '../../runtime/kafka/codec.ts';
+import type { Decoder } from '../../runtime/kafka/codec.ts';
 import type { Retrying } from '../../runtime/kafka/ends.ts';
 import { decode, type Decoded, type Poison } from '../../runtime/kafka/decode.ts';
 import { partitionKey } from '../../runtime/kafka/position.ts';
@@ -33,7 +33,7 @@ export interface BatchesOptions<Event extends { readonly type: string }> {
     Projection<Event>,
     'name' | 'isEvent' | 'loads' | 'settled' | 'records_max'
   >;
-  readonly codec: Codec;
+  readonly codec: Decoder;
   /** the next records of one partition within the limits; undefined when there will be none */
   readonly take: (recordsMax: number, bytesMax: number) => Promise<Chunk | undefined>;
   readonly retrying: Retrying;

@@ -6,7 +6,7 @@
 import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import type { Outcomes, Projection } from '../../../projections/contract/projection.ts';
-import type { Codec } from '../../runtime/kafka/codec.ts';
+import type { Decoder } from '../../runtime/kafka/codec.ts';
 import type { Poison } from '../../runtime/kafka/decode.ts';
 import { watchLog, type Retrying } from '../../runtime/kafka/ends.ts';
 import { LogLost, partitionKey, type Positions } from '../../runtime/kafka/position.ts';
@@ -35,7 +35,7 @@ const BATCH_RECORDS = [1, 2, 5, 10, 50, 100, 500, 1_000, 5_000, 20_000, 100_000]
 export interface RunnerOptions<Event extends { readonly type: string }> {
   readonly projection: Projection<Event>;
   readonly kafka: Kafka;
-  readonly codec: Codec;
+  readonly codec: Decoder;
   readonly pool: Pool;
   readonly notifications: NotificationPublisher;
   readonly metrics: Metrics;

@@ -7,7 +7,7 @@ import type { Kafka } from 'kafkajs';
 import type { Projection } from '../../../projections/contract/projection.ts';
 import { isSkipEvent, skipKeysOf } from '../../../schemas/projector.skips/events.ts';
 import { PROJECTOR_SKIPS, TOPICS, type Topic } from '../../../schemas/topics.ts';
-import type { Codec } from '../../runtime/kafka/codec.ts';
+import type { Decoder } from '../../runtime/kafka/codec.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import { readLogRange } from '../../runtime/kafka/range.ts';
 import { fingerprint, type LogRecord } from '../../runtime/kafka/record.ts';
@@ -25,7 +25,7 @@ export interface RecordAt {
 export interface SkipsOptions {
   readonly kafka: Kafka;
   /** of `topicsOf` the projection */
-  readonly codec: Codec;
+  readonly codec: Decoder;
   /** under which name in `projector.skips` */
   readonly name: string;
   readonly topics: readonly string[];
@@ -73,7 +73,7 @@ export class Skips {
     });
     await codec.learn(records.map(({ value }) => value));
     for (const record of records) {
-      const event = codec.decode(record.value);
+      const event = codec.decode(record.value, record.headers);
       // the first decision on a record counts
       if (isSkipEvent(event)) {
         const position = positionKey(event.topic, event.partition, event.record_offset);

@@ -8,7 +8,7 @@ import type { Kafka } from 'kafkajs';
 import type { ClientBase, Pool } from 'pg';
 import type { Projection, Table } from '../../../projections/contract/projection.ts';
 import { Rate, readEnds, recordsBehind, type Offsets } from '../engine/progress.ts';
-import type { Codec } from '../../runtime/kafka/codec.ts';
+import type { Decoder } from '../../runtime/kafka/codec.ts';
 import { Fault, type Refusal } from '../../runtime/process/errors.ts';
 import { buildIndexes } from '../tables/index-build.ts';
 import { readTableVersion, type TableVersion } from '../tables/live-tables.ts';
@@ -43,7 +43,7 @@ export interface RebuildOptions<Event extends { readonly type: string }> {
   readonly projection: Projection<Event>;
   readonly postgres_url: string;
   readonly kafka: Kafka;
-  readonly codec: Codec;
+  readonly codec: Decoder;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** called at each step, and about once a second during it */

@@ -13,7 +13,7 @@ import { BatchLookahead, type Batch, type LoadExtent } from '../engine/batches.t
 import type { Offsets } from '../engine/progress.ts';
 import { readPositions } from '../engine/checkpoint.ts';
 import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
-import type { Codec } from '../../runtime/kafka/codec.ts';
+import type { Decoder } from '../../runtime/kafka/codec.ts';
 import type { Retrying } from '../../runtime/kafka/ends.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
@@ -36,7 +36,7 @@ export interface ReplayOptions<Event extends { readonly type: string }> {
   /** its name is that of the tables to fold into */
   readonly projection: Projection<Event>;
   readonly kafka: Kafka;
-  readonly codec: Codec;
+  readonly codec: Decoder;
   /** its search_path is those tables */
   readonly pool: Pool;
   readonly log: Logger;

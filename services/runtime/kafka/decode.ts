@@ -3,7 +3,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import type { Projection, Recorded } from '../../../projections/contract/projection.ts';
 import { hashOfValue } from '../../../schemas/hash-chain.ts';
 import type { Chunk } from './chunk-queue.ts';
-import { undecodable, type Codec } from './codec.ts';
+import { undecodable, type Decoder } from './codec.ts';
 import { Fault } from '../process/errors.ts';
 import { bytesOf, fingerprint, type LogRecord } from './record.ts';
 
@@ -38,7 +38,7 @@ export interface Decoded<Event> {
 /** Decodes up to the first poison record. Throws a fault while a schema cannot be read. */
 export async function decode<Event extends { readonly type: string }>(
   projection: Pick<Projection<Event>, 'name' | 'isEvent'>,
-  codec: Codec,
+  codec: Decoder,
   chunk: Pick<Chunk, 'topic' | 'partition' | 'records'>,
   skips?: RecordFilter,
 ): Promise<Decoded<Event>> {
@@ -58,7 +58,7 @@ export async function decode<Event extends { readonly type: string }>(
     try {
       if (skips?.hasRecord(topic, partition, record) === true)
         throw undecodable('a person decided to skip it');
-      const event = codec.decode(record.value);
+      const event = codec.decode(record.value, record.headers);
       if (!projection.isEvent(event))
         throw undecodable(`${event.type} is no event that ${projection.name} folds`);
       events.push(recordedOf(event, partition, record));

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import { FETCH_BYTES_MAX, kafkaFault, withAdmin } from './client.ts';
-import type { Codec } from './codec.ts';
+import type { Decoder } from './codec.ts';
 import { readLogEnds } from './ends.ts';
 import { lossBy } from './position.ts';
 import { toLogRecord, type LogRecord } from './record.ts';
@@ -27,14 +27,14 @@ export interface LogRange {
  * where `take` finds a broken chain of records.
  */
 export function readLogEvents(
-  { kafka, codec }: { readonly kafka: Kafka; readonly codec: Pick<Codec, 'learn' | 'decode'> },
+  { kafka, codec }: { readonly kafka: Kafka; readonly codec: Decoder },
   range: LogRange,
   take: (event: { readonly type: string }, record: LogRecord) => void,
 ): Promise<void> {
   return readLogBatches(kafka, { bytes_max: EVENTS_FETCH_BYTES, ...range }, async (records) => {
     await codec.learn(records.map(({ value }) => value));
     try {
-      for (const record of records) take(codec.decode(record.value), record);
+      for (const record of records) take(codec.decode(record.value, record.headers), record);
     } catch (error) {
       throw lossBy(error, range.topic, range.partition);
     }

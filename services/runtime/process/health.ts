@@ -47,11 +47,14 @@ export interface Check {
 /** The dependency that a fault of this code waits for. */
 const DEPENDENCIES: readonly (readonly [code: RegExp, dependency: string])[] = [
   [/^(kafka|append_|log_busy|topic_)/, 'kafka'],
-  [/^schema_registry/, 'registry'],
+  [/^(schema|another)_registry/, 'registry'],
   [/^storage_/, 'postgres'],
   [/^(chain_|node_|another_chain)/, 'node'],
   [/^tron_/, 'trongrid'],
 ];
+
+/** A fault that a person has to end: the process looks again and goes on by itself afterwards. */
+const NEEDS_PERSON = /^another_registry/;
 
 /** A fault as a process' problem; `message` when it is to say more than the code. */
 export function waitingFor(
@@ -67,6 +70,8 @@ export function waitingFor(
     fault.code === 'storage_missing' && projection !== undefined
       ? `projection:${projection}`
       : DEPENDENCIES.find(([code]) => code.test(fault.code))?.[1];
+  if (NEEDS_PERSON.test(fault.code))
+    return { status: 'halted', phase: 'halted', waits_for, message: `halted: ${fault.message}` };
   return { status: 'waiting', phase, waits_for, message };
 }
 

@@ -77,6 +77,7 @@ export function toEntries(
       headers: {
         event_id: treasuryEventId(event),
         event_type: event.type,
+        schema_fingerprint: codec.fingerprintOf(event.type),
         source,
         trace_id,
       },

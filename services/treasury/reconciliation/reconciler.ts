@@ -29,7 +29,7 @@ export interface ReconcilerOptions extends Omit<
   'logs' | 'progress' | 'readings' | 'arrivals'
 > {
   readonly logs: MeasureOptions['logs'] & Pick<ReserveLogs, 'newest' | 'names'>;
-  readonly codec: Pick<Codec, 'encode'>;
+  readonly codec: Pick<Codec, 'encode' | 'fingerprintOf'>;
   readonly writer: Pick<KafkaWriter, 'append'>;
   readonly log: Logger;
   readonly metrics: ReserveMetrics;
@@ -198,6 +198,7 @@ export class Reconciler {
     const headers = {
       event_id: run.run_id,
       event_type: run.type,
+      schema_fingerprint: codec.fingerprintOf(run.type),
       source,
       trace_id: randomBytes(16).toString('hex'),
     };

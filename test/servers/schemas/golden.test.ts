@@ -10,10 +10,10 @@
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { expect, inject, test } from 'vitest';
-import { openCodec } from '../../../services/runtime/kafka/codec.ts';
 import { subjectOf, TOPICS, type EventSchema, type Topic } from '../../../schemas/topics.ts';
 import { ownTopic } from '../../support/kafka.ts';
 import { SAMPLES } from '../../schemas/golden/samples.ts';
+import { openCodec } from '../../support/codec.ts';
 
 const { registry_url: registryUrl } = inject('stack');
 const NAMESPACE = /"namespace":\s*"([^"]+)"/;

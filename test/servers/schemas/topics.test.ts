@@ -4,7 +4,6 @@ import { cacheFolder } from '../../../infra/local/fetch/cache.ts';
 import { findPrograms } from '../../../infra/local/fetch/programs.ts';
 import { silentReport } from '../../support/silent-report.ts';
 import { runOrFail } from '../../../infra/local/process/run-program.ts';
-import { openCodec } from '../../../services/runtime/kafka/codec.ts';
 import {
   CHAIN_BLOCKS,
   DEPOSIT_ADDRESSES,
@@ -31,6 +30,7 @@ import { TestChain } from '../../support/chain.ts';
 import { confirmedEvent, depositEvents } from '../../support/deposit-events.ts';
 import { transferLog } from '../../support/deposit-log.ts';
 import { appendAll, freshTopic, never, ownTopic, testKafka } from '../../support/kafka.ts';
+import { openCodec } from '../../support/codec.ts';
 
 const stack = inject('stack');
 
@@ -210,7 +210,8 @@ test("Kafka's console consumer shows keys, headers and timestamps", async () => 
   );
   const records = events.map((event, at) => {
     const trace = String(entries[at]?.headers['trace_id']);
-    const headers = `event_id:${chainEventId(event)},event_type:${event.type},source:chain-ingester,trace_id:${trace}`;
+    const schema = codec.fingerprintOf(event.type);
+    const headers = `event_id:${chainEventId(event)},event_type:${event.type},schema_fingerprint:${schema},source:chain-ingester,trace_id:${trace}`;
     return `CreateTime:${entries[at]?.timestamp}\tPartition:0\tOffset:${at}\t${headers}\t${event.height}`;
   });
   for (const record of records) expect(lines.split('\n')).toContain(record);

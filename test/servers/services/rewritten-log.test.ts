@@ -21,7 +21,7 @@ import { AUDITED_TOPICS } from '../../../services/ops/audit/audit.ts';
 import { LedgerLog } from '../../../services/ops/deposit/ledger-log.ts';
 import { Runner, type RunnerStatus } from '../../../services/projector/engine/runner.ts';
 import { PROJECTIONS, type Named } from '../../../services/projector/registry.ts';
-import { openCodec, type Codec } from '../../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../../services/runtime/kafka/codec.ts';
 import { readTopicEnds } from '../../../services/runtime/kafka/ends.ts';
 import { LogLost } from '../../../services/runtime/kafka/position.ts';
 import type { LogRecord } from '../../../services/runtime/kafka/record.ts';
@@ -50,6 +50,7 @@ import { appendAll, never, readAll, rewriteTopic, silentLog } from '../../suppor
 import { plainHead, storedAs } from '../../support/plain-chain.ts';
 import { startOwnKafka } from '../../support/own-kafka.ts';
 import type { Stack } from '../../support/stack.ts';
+import { openCodec } from '../../support/codec.ts';
 
 const PAID_ACCOUNTS = 4;
 const ACCOUNTS = 5;

@@ -15,7 +15,7 @@ import { toHex } from '../../../schemas/address.ts';
 import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, type Topic } from '../../../schemas/topics.ts';
 import { readDepositGatewayConfig } from '../../../services/deposit-gateway/config.ts';
 import { serve } from '../../../services/deposit-gateway/service.ts';
-import { openCodec, type Codec } from '../../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../../services/runtime/kafka/codec.ts';
 import { ensureTopics } from '../../../services/runtime/kafka/topics.ts';
 import { openLog } from '../../../services/runtime/process/log.ts';
 import { Closing } from '../../../services/runtime/process/main.ts';
@@ -29,6 +29,7 @@ import { XPUB } from '../../support/deposit-log.ts';
 import { appendAll, readAll, silentLog, testKafka } from '../../support/kafka.ts';
 import { goodToken, SECRET } from '../../support/tokens.ts';
 import { checkAnswer, type Answered } from './answer-check.ts';
+import { openCodec } from '../../support/codec.ts';
 
 export interface World {
   readonly stack: Addresses;
@@ -132,7 +133,9 @@ export async function openWorld(stack: Addresses): Promise<World> {
     events: async () => {
       const records = await readAll(kafka, topic.name);
       await codec.learn(records.map(({ value }) => value));
-      return records.map(({ value }) => codec.decode(value)).filter(isDepositAddressEvent);
+      return records
+        .map(({ value, headers }) => codec.decode(value, headers))
+        .filter(isDepositAddressEvent);
     },
   };
 }

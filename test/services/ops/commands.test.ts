@@ -30,6 +30,8 @@ const COMMANDS: Readonly<Record<string, string>> = {
   'quarantine list': '',
   'quarantine skip': 'explorer --actor alice --reason why',
   audit: '',
+  'registry check': '',
+  'registry seed': '',
   asyncapi: '',
   completion: 'bash',
 };
@@ -47,6 +49,7 @@ const GROUPS = [
   'mint',
   'surplus',
   'quarantine',
+  'registry',
 ];
 
 test('the help of each level lists its commands', async () => {

@@ -33,7 +33,7 @@ import {
   type Tail,
 } from '../../../services/chain-ingester/tail.ts';
 import { ChainNode } from '../../../services/runtime/clt-node.ts';
-import { openCodec, type Codec } from '../../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../../services/runtime/kafka/codec.ts';
 import { ensureTopics } from '../../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../../services/runtime/kafka/writer.ts';
 import { toEntries as toLedgerEntries } from '../../../services/treasury/ledger/ledger-writer.ts';
@@ -46,6 +46,7 @@ import { alice, signed } from '../../support/operators.ts';
 import { never, silentLog } from '../../support/kafka.ts';
 import { until } from '../../support/until.ts';
 import { openWorld, startTreasury, type Working, type World } from './world.ts';
+import { openCodec } from '../../support/codec.ts';
 
 const CHAIN_ID = 7777;
 type Placed = Pick<TreasuryEvent, 'sequence' | 'decided_at'>;

@@ -30,7 +30,7 @@ import {
   type TransferEvent,
   type TransferObserved,
 } from '../../../schemas/tron.transfers/events.ts';
-import { openCodec, type Codec } from '../../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../../services/runtime/kafka/codec.ts';
 import { ensureTopics } from '../../../services/runtime/kafka/topics.ts';
 import { KafkaWriter, type LogEntry } from '../../../services/runtime/kafka/writer.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
@@ -40,6 +40,7 @@ import { accountAt, BEGIN, CUSTODY, depositKey, USDT_CONTRACT } from '../../supp
 import { never, readAll, silentLog, testKafka } from '../../support/kafka.ts';
 import { storedAs } from '../../support/plain-chain.ts';
 import { Random } from '../../support/random.ts';
+import { openCodec } from '../../support/codec.ts';
 
 const RECORDS_OF_AN_APPEND = 1_000;
 

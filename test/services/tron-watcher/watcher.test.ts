@@ -68,7 +68,7 @@ class World {
       },
       transfers: new TransferLog({
         writer: { append: () => Promise.resolve(0n) },
-        codec: { encode: () => Buffer.alloc(0) },
+        codec: { encode: () => Buffer.alloc(0), fingerprintOf: () => 'none' },
         onAppended: (events) => void this.events.push(...events),
       }),
       usdt_contract: USDT_CONTRACT,

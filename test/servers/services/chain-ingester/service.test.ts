@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { EMPTY_CHAIN, evolve, type Chain } from '../../../../projections/chain/chain.ts';
 import { isChainEvent, type ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../../schemas/topics.ts';
-import { openCodec, type Codec } from '../../../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../../../services/runtime/kafka/codec.ts';
 import { openKafka, withAdmin } from '../../../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../../../services/runtime/kafka/topics.ts';
 import { ChainNode } from '../../../../services/runtime/clt-node.ts';
@@ -15,6 +15,7 @@ import type { LogRecord } from '../../../../services/runtime/kafka/record.ts';
 import { ScriptedNode } from '../../../support/scripted-node.ts';
 import { startOwnKafka } from '../../../support/own-kafka.ts';
 import type { ServiceHandle, Stack } from '../../../support/stack.ts';
+import { openCodec } from '../../../support/codec.ts';
 
 const log = openLog({ service: 'test', level: 'silent' });
 
@@ -68,7 +69,7 @@ async function records(): Promise<LogRecord[]> {
 async function events(): Promise<ChainEvent[]> {
   const read = await records();
   await codec.learn(read.map(({ value }) => value));
-  return read.map(({ value }) => codec.decode(value)).filter(isChainEvent);
+  return read.map(({ value, headers }) => codec.decode(value, headers)).filter(isChainEvent);
 }
 
 /** The chain that the log tells; every event of it must continue it. */

@@ -6,12 +6,12 @@ import { isDepositAddressEvent } from '../../../../schemas/deposit.addresses/eve
 import { toTronAddress } from '../../../../schemas/tron-address.ts';
 import { hashOfValue } from '../../../../schemas/hash-chain.ts';
 import { DEPOSIT_ADDRESSES } from '../../../../schemas/topics.ts';
-import { openCodec } from '../../../../services/runtime/kafka/codec.ts';
 import { accountAt, depositKey } from '../../../support/deposit-log.ts';
 import { readAll, testKafka } from '../../../support/kafka.ts';
 import { Random } from '../../../support/random.ts';
 import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
 import { goodToken, SECRET } from '../../../support/tokens.ts';
+import { openCodec } from '../../../support/codec.ts';
 
 const USERS = 50;
 const POSTS = 200;

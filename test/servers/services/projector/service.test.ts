@@ -6,7 +6,7 @@ import { explorer } from '../../../../projections/explorer/explorer.ts';
 import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../../schemas/topics.ts';
 import { toEntries } from '../../../../services/chain-ingester/follower.ts';
-import { openCodec, type Codec } from '../../../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../../../services/runtime/kafka/codec.ts';
 import { withAdmin } from '../../../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../../../services/runtime/kafka/writer.ts';
@@ -26,6 +26,7 @@ import {
   wantedIndexes,
 } from '../../../services/projector/load/loading.ts';
 import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
+import { openCodec } from '../../../support/codec.ts';
 
 /** Processes are killed and frozen on their own servers. Each test has its topic and database. */
 let stack: Stack;

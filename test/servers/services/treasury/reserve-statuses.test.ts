@@ -6,10 +6,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEVELOPMENT_CUSTODY } from '../../../../schemas/development.ts';
 import { isReserveEvent, type ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
 import { RESERVE_RUNS } from '../../../../schemas/topics.ts';
-import { openCodec } from '../../../../services/runtime/kafka/codec.ts';
 import { appendAll, readAll, testKafka } from '../../../support/kafka.ts';
 import { until } from '../../../support/until.ts';
 import { startWholeSystem, type WholeSystem } from './whole-system.ts';
+import { openCodec } from '../../../support/codec.ts';
 
 const PATIENCE_MS = 240_000;
 

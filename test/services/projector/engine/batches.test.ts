@@ -5,7 +5,7 @@ import {
   type BatchesOptions,
 } from '../../../../services/projector/engine/batches.ts';
 import type { Chunk } from '../../../../services/runtime/kafka/chunk-queue.ts';
-import type { Codec } from '../../../../services/runtime/kafka/codec.ts';
+import type { Decoder } from '../../../../services/runtime/kafka/codec.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { insisting } from '../../../support/kafka.ts';
 
@@ -13,8 +13,7 @@ interface Step {
   readonly type: string;
 }
 
-const codec: Codec = {
-  encode: () => Buffer.alloc(0),
+const codec: Decoder = {
   learn: () => Promise.resolve(),
   decode: (value) => ({ type: String(value) }),
 };

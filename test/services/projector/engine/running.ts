@@ -9,13 +9,14 @@ import { CHAIN_BLOCKS, PROJECTOR_SKIPS } from '../../../../schemas/topics.ts';
 import type { Addresses } from '../../../../infra/services/services.ts';
 import { toEntries } from '../../../../services/chain-ingester/follower.ts';
 import { readCheckpoints } from '../../../../services/projector/engine/checkpoint.ts';
-import { openCodec, type Codec } from '../../../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../../../services/runtime/kafka/codec.ts';
 import { KafkaWriter, type LogEntry } from '../../../../services/runtime/kafka/writer.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 import { openNotificationPublisher } from '../../../../services/runtime/redis.ts';
 import { Runner } from '../../../../services/projector/engine/runner.ts';
 import { freshTopic, never, silentLog, testKafka } from '../../../support/kafka.ts';
 import { differences, plainFold, readTables } from '../../../support/plain-fold.ts';
+import { openCodec } from '../../../support/codec.ts';
 
 const APPEND_BYTES = 1024 * 1024;
 

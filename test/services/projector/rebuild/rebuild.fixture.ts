@@ -4,9 +4,9 @@
  */
 import { explorer } from '../../../../projections/explorer/explorer.ts';
 import { CHAIN_BLOCKS } from '../../../../schemas/topics.ts';
-import { openCodec } from '../../../../services/runtime/kafka/codec.ts';
 import { rebuild } from '../../../../services/projector/rebuild/rebuild.ts';
 import { never, silentLog, testKafka } from '../../../support/kafka.ts';
+import { openCodec } from '../../../support/codec.ts';
 
 const {
   name,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { explorer } from '../../../../projections/explorer/explorer.ts';
 import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import type { Chunk } from '../../../../services/runtime/kafka/chunk-queue.ts';
-import { undecodable, type Codec } from '../../../../services/runtime/kafka/codec.ts';
+import { undecodable, type Decoder } from '../../../../services/runtime/kafka/codec.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { bytesOf, fingerprint, type LogRecord } from '../../../../services/runtime/kafka/record.ts';
 import { decode } from '../../../../services/runtime/kafka/decode.ts';
@@ -16,9 +16,8 @@ function codec(
     learn?: () => Promise<void>;
     decode?: (place: number) => ChainEvent | { type: string };
   } = {},
-): Codec {
+): Decoder {
   return {
-    encode: () => Buffer.alloc(0),
     learn: change.learn ?? (() => Promise.resolve()),
     decode(value) {
       const place = Number(String(value));

@@ -41,6 +41,7 @@ class Reconciling {
       ...options,
       logs: { ...options.logs, newest, names: LOG_NAMES },
       codec: {
+        fingerprintOf: () => 'none',
         encode: (event) => {
           if (this.unwritable) throw new Fault('unwritable', 'no broker', { retry: true });
           if (isReserveEvent(event)) this.append(event);

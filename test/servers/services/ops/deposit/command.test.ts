@@ -7,7 +7,6 @@ import { approve, reject } from '../../../../../projections/deposits/domain/appr
 import { TREASURY_LEDGER } from '../../../../../schemas/topics.ts';
 import type { TreasuryEvent } from '../../../../../schemas/treasury.ledger/events.ts';
 import { LedgerLog } from '../../../../../services/ops/deposit/ledger-log.ts';
-import { openCodec } from '../../../../../services/runtime/kafka/codec.ts';
 import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../../../../services/runtime/kafka/writer.ts';
 import { toEntries } from '../../../../../services/treasury/ledger/ledger-writer.ts';
@@ -18,6 +17,7 @@ import { alice, bob, operatorsSet, signed } from '../../../../support/operators.
 import { appendAll, freshTopic, silentLog, testKafka } from '../../../../support/kafka.ts';
 import { ops as startedOps, type Ended } from '../../../../services/ops/operator.ts';
 import { MintLedger, USD } from '../../../../support/mint-ledger.ts';
+import { openCodec } from '../../../../support/codec.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'clt-ops-deposit-'));
 const stackFile = join(folder, 'stack.json');

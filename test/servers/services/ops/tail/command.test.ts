@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { TREASURY_LEDGER } from '../../../../../schemas/topics.ts';
-import { openCodec, type Codec } from '../../../../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../../../../services/runtime/kafka/codec.ts';
 import type { LogEntry } from '../../../../../services/runtime/kafka/writer.ts';
 import { toEntries } from '../../../../../services/treasury/ledger/ledger-writer.ts';
 import {
@@ -16,6 +16,7 @@ import { BEGIN, MintLedger, USD } from '../../../../support/mint-ledger.ts';
 import { tail, type TailArguments } from '../../../../../services/ops/tail/tail.ts';
 import { Misuse } from '../../../../../services/ops/usage.ts';
 import { ops, opsInShell, startOps } from '../../../../services/ops/operator.ts';
+import { openCodec } from '../../../../support/codec.ts';
 
 const stack = inject('stack');
 const kafka = testKafka(stack);

@@ -23,7 +23,7 @@ function all(partition: number, to?: bigint): PartitionRange {
 async function tailing(
   change: Pick<TailOptions, 'topic' | 'ranges' | 'render' | 'write'> & Partial<TailOptions>,
 ): Promise<{ read: number; shown: number }> {
-  const schemas = new RecordSchemas(stack.registry_url);
+  const schemas = new RecordSchemas(stack);
   const found = await tailLog({
     kafka,
     schemas,

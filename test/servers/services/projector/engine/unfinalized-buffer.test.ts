@@ -10,7 +10,7 @@ import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
 import { applyBatch } from '../../../../../services/projector/engine/apply-batch.ts';
 import { BatchLookahead } from '../../../../../services/projector/engine/batches.ts';
 import type { Chunk } from '../../../../../services/runtime/kafka/chunk-queue.ts';
-import type { Codec } from '../../../../../services/runtime/kafka/codec.ts';
+import type { Decoder } from '../../../../../services/runtime/kafka/codec.ts';
 import { chainEvents } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { insisting } from '../../../../support/kafka.ts';
@@ -49,8 +49,7 @@ async function load(
       return folded;
     },
   };
-  const codec: Codec = {
-    encode: () => Buffer.alloc(0),
+  const codec: Decoder = {
     learn: () => Promise.resolve(),
     decode: (value) => events[Number(String(value))] ?? { type: 'nothing' },
   };

@@ -1,10 +1,10 @@
 import { expect, inject, test } from 'vitest';
 import type { BlockAppended } from '../../../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../../../schemas/topics.ts';
-import { openCodec } from '../../../../../services/runtime/kafka/codec.ts';
 import { Fault } from '../../../../../services/runtime/process/errors.ts';
 import { chainEvents } from '../../../../support/chain.ts';
 import { Random } from '../../../../support/random.ts';
+import { openCodec } from '../../../../support/codec.ts';
 
 test('bytes that end too early or have an endless length are undecodable at once', async () => {
   const codec = await openCodec(inject('stack').registry_url, [CHAIN_BLOCKS]);

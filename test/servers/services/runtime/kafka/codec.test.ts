@@ -19,13 +19,14 @@ import {
   uint8Array,
 } from 'fast-check';
 import { afterEach, beforeAll, expect, inject, test } from 'vitest';
-import { openCodec, type Codec } from '../../../../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../../../../services/runtime/kafka/codec.ts';
 import { decodeDecimal } from '../../../../../schemas/money.ts';
 import { CHAIN_BLOCKS, subjectOf, type Topic } from '../../../../../schemas/topics.ts';
 import type { BlockAppended } from '../../../../../schemas/chain.blocks/events.ts';
 import { bigBlock, chainEvents } from '../../../../support/chain.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import { ownTopic } from '../../../../support/kafka.ts';
+import { openCodec } from '../../../../support/codec.ts';
 
 const { registry_url: registryUrl } = inject('stack');
 const closing: (() => Promise<void>)[] = [];

@@ -3,7 +3,6 @@ import { withAdmin } from '../../../../../services/runtime/kafka/client.ts';
 import { KafkaWriter } from '../../../../../services/runtime/kafka/writer.ts';
 import { partitionKey, type Positions } from '../../../../../services/runtime/kafka/position.ts';
 import type { LogReader } from '../../../../../services/runtime/kafka/reader.ts';
-import { openCodec } from '../../../../../services/runtime/kafka/codec.ts';
 import { CHAIN_BLOCKS } from '../../../../../schemas/topics.ts';
 import { bigBlock } from '../../../../support/chain.ts';
 import { watchLog } from '../../../../../services/runtime/kafka/ends.ts';
@@ -21,6 +20,7 @@ import {
   topicOf,
 } from '../../../../support/kafka.ts';
 import { applied, makeReader, openReader, take } from '../../../../support/reader.ts';
+import { openCodec } from '../../../../support/codec.ts';
 
 const stack = inject('stack');
 const kafka = testKafka(stack);

@@ -9,7 +9,7 @@ import {
 import { RESERVE_RUNS, TREASURY_LEDGER } from '../../../../../schemas/topics.ts';
 import type { TreasuryEvent } from '../../../../../schemas/treasury.ledger/events.ts';
 import { parseTronAddress, toTronAddress } from '../../../../../schemas/tron-address.ts';
-import { openCodec, type Codec } from '../../../../../services/runtime/kafka/codec.ts';
+import type { Codec } from '../../../../../services/runtime/kafka/codec.ts';
 import { openHttp } from '../../../../../services/runtime/http/server.ts';
 import { Metrics } from '../../../../../services/runtime/process/metrics.ts';
 import { toEntries } from '../../../../../services/treasury/ledger/ledger-writer.ts';
@@ -35,6 +35,7 @@ import {
   testKafka,
 } from '../../../../support/kafka.ts';
 import { TestTron } from '../../../../support/tron.ts';
+import { openCodec } from '../../../../support/codec.ts';
 
 const USD = 1_000_000n;
 const OWNER = accountAt(0);
@@ -122,7 +123,9 @@ class Reserve {
 
   async runs(): Promise<readonly ReserveReconciled[]> {
     const records = await readAll(this.kafka, this.names.runs);
-    return records.map(({ value }) => this.codec.decode(value)).filter(isReserveEvent);
+    return records
+      .map(({ value, headers }) => this.codec.decode(value, headers))
+      .filter(isReserveEvent);
   }
 
   async statuses(from: number): Promise<readonly string[]> {

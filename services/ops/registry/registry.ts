@@ -1,0 +1,58 @@
+/** `ops registry check|seed`: the schema registry against the ids that the log has pinned. */
+import { SCHEMA_IDS } from '../../../schemas/topics.ts';
+import { readPins, type PinnedIds } from '../../runtime/kafka/schema-ids.ts';
+import { SchemaRegistry, type RegistrySettings } from '../../runtime/kafka/schema-registry.ts';
+import { KAFKA, readSettings, REGISTRY } from '../config.ts';
+import { jsonOf, kafkaOf, LOG, note, print } from '../connections.ts';
+import type { SharedArguments } from '../usage.ts';
+import { comparePins, seedPins, type ComparedPin } from './seeding.ts';
+
+type Where = RegistrySettings & PinnedIds;
+
+export async function checkRegistry(args: SharedArguments): Promise<number> {
+  const where = whereOf(args);
+  const pins = await comparePins(new SchemaRegistry(where), await readPins(where));
+  show(pins, args);
+  return isWhole(pins) ? 0 : 2;
+}
+
+export async function seedRegistry(args: SharedArguments): Promise<number> {
+  const { pins, seeded } = await seed(whereOf(args));
+  show(pins, args);
+  if (pins.some(({ state }) => state === 'other'))
+    note(
+      'an id cannot be given to another schema: nothing was registered. Start the registry with empty data, or point APP_REGISTRY_URL to another one, and seed that',
+    );
+  else note(`${seeded} schemas were registered`);
+  return isWhole(pins) ? 0 : 2;
+}
+
+/** The pins as they are afterwards. */
+export async function seed(
+  where: Where,
+): Promise<{ readonly pins: readonly ComparedPin[]; readonly seeded: number }> {
+  const registry = new SchemaRegistry(where);
+  const pinned = await readPins(where);
+  const pins = await comparePins(registry, pinned);
+  const missing = pins.filter(({ state }) => state === 'missing');
+  if (missing.length === 0 || pins.some(({ state }) => state === 'other'))
+    return { pins, seeded: 0 };
+  await seedPins(registry, missing);
+  return { pins: await comparePins(registry, pinned), seeded: missing.length };
+}
+
+function whereOf({ stack }: SharedArguments): Where {
+  const config = readSettings({ ...KAFKA, ...REGISTRY }, stack);
+  return { ...config, kafka: kafkaOf(config), log: LOG };
+}
+
+function isWhole(pins: readonly ComparedPin[]): boolean {
+  return pins.every(({ state }) => state === 'present');
+}
+
+function show(pins: readonly ComparedPin[], { json }: SharedArguments): void {
+  if (json === true) return print(jsonOf(pins.map(({ schema: _schema, ...pin }) => pin)));
+  if (pins.length === 0) return print(`${SCHEMA_IDS.name} has no record: no id is pinned yet`);
+  for (const { id, subject, version, state } of pins)
+    print(`${state.padEnd(8)} ${String(id).padStart(5)}  ${subject} ${version}`);
+}

@@ -1,0 +1,212 @@
+/** The client of schema registries: every request to one is sent here, by Confluent's API. */
+import type { Pin } from '../../../schemas/schema.ids/pin.ts';
+import { Fault, messageOf } from '../process/errors.ts';
+
+const ANSWER_MS = 5_000;
+const REGISTER_TRIES = 10;
+const COMPATIBILITY = 'FULL_TRANSITIVE';
+const JSON_TYPE = 'application/vnd.schemaregistry.v1+json';
+
+export interface RegistrySettings {
+  /** of Confluent's API */
+  readonly registry_url: string;
+  /** for basic authentication */
+  readonly registry_username?: string | undefined;
+  readonly registry_password?: string | undefined;
+}
+
+interface Question {
+  readonly method?: 'GET' | 'POST' | 'PUT';
+  readonly body?: string | Uint8Array<ArrayBuffer>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Answer {
+  readonly status: number;
+  /** an empty object where the body is no JSON */
+  readonly body: object;
+}
+
+export class SchemaRegistry {
+  readonly url: string;
+  readonly #authorization: Readonly<Record<string, string>>;
+
+  constructor({
+    registry_url: url,
+    registry_username: username = '',
+    registry_password: password = '',
+  }: RegistrySettings) {
+    this.url = url.replace(/\/$/, '');
+    const credentials = Buffer.from(`${username}:${password}`).toString('base64');
+    this.#authorization = username === '' ? {} : { authorization: `Basic ${credentials}` };
+  }
+
+  /** The Avro schema of an id; undefined where the registry has none. */
+  async schema(id: number): Promise<string | undefined> {
+    const body = await this.#find(`/schemas/ids/${id}`, `schema ${id}`);
+    return body === undefined ? undefined : textOf(body, 'schema');
+  }
+
+  /** All versions of a subject, oldest first. */
+  async versions(subject: string): Promise<readonly Pin[]> {
+    const path = `/subjects/${encodeURIComponent(subject)}/versions`;
+    const numbers = (await this.#find(path, `the versions of ${subject}`)) ?? [];
+    if (!Array.isArray(numbers)) throw noRegistry('versions');
+    const found: Pin[] = [];
+    for (const number of numbers) {
+      const version =
+        (await this.#find(`${path}/${number}`, `version ${number} of ${subject}`)) ?? {};
+      found.push({ id: numberOf(version, 'id'), subject, schema: textOf(version, 'schema') });
+    }
+    return found;
+  }
+
+  async subjects(): Promise<readonly unknown[]> {
+    const subjects = await this.#find('/subjects', 'the subjects');
+    return Array.isArray(subjects) ? subjects : [];
+  }
+
+  /**
+   * The id of a schema, registered where it is new. Of services that register a schema at the same
+   * moment some get "already exists": they ask again.
+   */
+  async register(subject: string, schema: string): Promise<number> {
+    const what = `schema ${subject} was not registered at ${this.url}`;
+    for (let tries = 1; ; tries++) {
+      const compatibility = await this.#compatibility(subject);
+      if (compatibility !== 'NONE' && compatibility !== COMPATIBILITY)
+        throw fault(
+          `${what}: its compatibility is ${compatibility}; set the subject's compatibility to ${COMPATIBILITY} at the registry, and look at who changed it`,
+          false,
+        );
+      const answer = await this.ask(`/subjects/${encodeURIComponent(subject)}/versions`, {
+        method: 'POST',
+        body: JSON.stringify({ schema }),
+      });
+      if (answer.status === 200) {
+        // also after a kill between the two
+        if (compatibility === 'NONE') await this.setCompatibility(subject);
+        return numberOf(answer.body, 'id');
+      }
+      if (tries < REGISTER_TRIES && /already exists/i.test(complaintOf(answer))) continue;
+      throw refusal(what, answer);
+    }
+  }
+
+  async setCompatibility(subject: string): Promise<void> {
+    const answer = await this.ask(`/config/${encodeURIComponent(subject)}`, {
+      method: 'PUT',
+      body: JSON.stringify({ compatibility: COMPATIBILITY }),
+    });
+    if (answer.status !== 200)
+      throw refusal(`the compatibility of ${subject} was not set at ${this.url}`, answer);
+  }
+
+  /** A path is below the registry's URL. Throws a fault with retry where nothing answers. */
+  async ask(path: string | URL, { headers, ...question }: Question = {}): Promise<Answer> {
+    const url = path instanceof URL ? path : `${this.url}${path}`;
+    try {
+      const response = await fetch(url, {
+        ...question,
+        headers: {
+          accept: 'application/json, */*',
+          'content-type': JSON_TYPE,
+          ...headers,
+          ...this.#authorization,
+        },
+        signal: AbortSignal.timeout(ANSWER_MS),
+      });
+      return { status: response.status, body: objectOf(await response.text()) };
+    } catch (cause) {
+      throw fault(
+        `the schema registry at ${this.url} does not answer: ${messageOf(cause)}; start the schema registry or correct APP_REGISTRY_URL`,
+        true,
+        cause,
+      );
+    }
+  }
+
+  /** NONE where it was never set. */
+  async #compatibility(subject: string): Promise<string> {
+    const path = `/config/${encodeURIComponent(subject)}`;
+    const set = await this.#find(path, `the compatibility of ${subject}`);
+    return set === undefined ? 'NONE' : textOf(set, 'compatibilityLevel');
+  }
+
+  /** Undefined where the registry says that there is none. */
+  async #find(path: string, what: string): Promise<object | undefined> {
+    const answer = await this.ask(path);
+    if (answer.status === 200) return answer.body;
+    // a server that is no registry has no such code for an unknown path
+    const code: unknown = Reflect.get(answer.body, 'error_code');
+    if (answer.status === 404 && String(code).startsWith('404')) return undefined;
+    throw refusal(`${what} was not read from ${this.url}`, answer);
+  }
+}
+
+function objectOf(text: string): object {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null ? parsed : {};
+  } catch {
+    return {};
+  }
+}
+
+function textOf(body: object, name: string): string {
+  const value: unknown = Reflect.get(body, name);
+  if (typeof value !== 'string') throw noRegistry(name);
+  return value;
+}
+
+function numberOf(body: object, name: string): number {
+  const value: unknown = Reflect.get(body, name);
+  if (typeof value !== 'number') throw noRegistry(name);
+  return value;
+}
+
+function complaintOf({ body }: Answer): string {
+  const message: unknown = Reflect.get(body, 'message');
+  return typeof message === 'string' ? message : '';
+}
+
+function noRegistry(missing: string): Fault {
+  return fault(
+    `an answer has no ${missing}: correct APP_REGISTRY_URL, it is not a schema registry's`,
+    true,
+  );
+}
+
+/** The fault that an answer stands for. */
+export function refusal(what: string, answer: Answer): Fault {
+  const { retry, remedy } = /already exists/i.test(complaintOf(answer))
+    ? { retry: true, remedy: 'another service has just registered it' }
+    : remedyOf(answer.status);
+  return fault(`${what}: ${answer.status} ${complaintOf(answer)}; ${remedy}`, retry);
+}
+
+function remedyOf(status: number): { readonly retry: boolean; readonly remedy: string } {
+  switch (status) {
+    case 401:
+    case 403:
+      return {
+        retry: true,
+        remedy:
+          'correct APP_REGISTRY_USERNAME and APP_REGISTRY_PASSWORD, or the rights of that user',
+      };
+    case 409:
+      return {
+        retry: false,
+        remedy:
+          'change the schema so that it and every earlier version read each other (new fields with a default)',
+      };
+    case 422:
+      return { retry: false, remedy: 'correct the schema: the registry does not take it for Avro' };
+    default:
+      return { retry: true, remedy: 'start the schema registry or correct APP_REGISTRY_URL' };
+  }
+}
+
+function fault(message: string, retry: boolean, cause?: unknown): Fault {
+  return new Fault('schema_registry', message, { retry, cause });
+}

@@ -1,0 +1,139 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CHAIN_BLOCKS, TREASURY_LEDGER, type Topic } from '../../../../schemas/topics.ts';
+import { openDecoder } from '../../../../services/runtime/kafka/codec.ts';
+import { openCodec } from '../../../support/codec.ts';
+import { ScriptedRegistry } from '../../../support/scripted-registry.ts';
+
+let registry: ScriptedRegistry;
+const closing: (() => Promise<void>)[] = [];
+
+beforeEach(async () => {
+  registry = await ScriptedRegistry.open();
+  closing.push(() => registry.close());
+});
+
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+const APPROVED = {
+  type: 'DepositApproved',
+  sequence: 7,
+  deposit_id: 'd1',
+  actor: 'ann',
+  reason: 'checked',
+  decided_at: 1,
+};
+
+/** The topic with two events in each other's place. */
+function swapped(topic: Topic, one: string, other: string): Topic {
+  const named = (type: string): Topic['events'] =>
+    topic.events.filter((event) => event.type === type);
+  const events = topic.events.flatMap((event) =>
+    event.type === one ? named(other) : event.type === other ? named(one) : [event],
+  );
+  return { ...topic, events };
+}
+
+test('a record whose id names another event at the registry is not decoded', async () => {
+  const value = (await openCodec(registry.url, [TREASURY_LEDGER])).encode(APPROVED);
+  registry.empty();
+  await openCodec(registry.url, [swapped(TREASURY_LEDGER, 'DepositApproved', 'DepositRejected')]);
+  const reader = await openDecoder({ registry_url: registry.url }, [TREASURY_LEDGER]);
+  await reader.learn([value]);
+  // what the id alone says
+  expect(reader.decode(value)).toMatchObject({ type: 'DepositRejected' });
+  for (const event_type of [Buffer.from('DepositApproved'), 'DepositApproved'])
+    expect(() => reader.decode(value, { event_type })).toThrow(
+      expect.objectContaining({
+        code: 'undecodable',
+        message: expect.stringMatching(
+          /event_type is DepositApproved, and schema \d+ is that of DepositRejected .*backup.md/,
+        ) as unknown,
+      }),
+    );
+});
+
+test('a record whose id names another version of its event is not decoded', async () => {
+  const fields = [{ name: 'id', type: 'long' }];
+  const older = await topicOf(fields);
+  const newer = await topicOf([{ name: 'more', type: 'long', default: 0 }, ...fields]);
+  const writer = await openCodec(registry.url, [older]);
+  const value = writer.encode(Object.assign({ type: 'Noted' }, { id: 1 }));
+  const headers = { event_type: 'Noted', schema_fingerprint: writer.fingerprintOf('Noted') };
+  registry.empty();
+  await openCodec(registry.url, [newer]);
+  const reader = await openDecoder({ registry_url: registry.url }, [newer]);
+  await reader.learn([value]);
+  expect(() => reader.decode(value, headers)).toThrow(/header schema_fingerprint is [0-9a-f]{16}/);
+});
+
+test('a reader registers nothing, and looks each id up once', async () => {
+  const writer = await openCodec(registry.url, [TREASURY_LEDGER]);
+  const value = writer.encode(APPROVED);
+  registry.asked.length = 0;
+  const reader = await openDecoder({ registry_url: registry.url }, [TREASURY_LEDGER]);
+  for (let time = 0; time < 2; time++) await reader.learn([value, value]);
+  expect(registry.asked).toEqual([`GET /schemas/ids/${value.readUInt32BE(1)}`]);
+  const headers = {
+    event_type: Buffer.from('DepositApproved'),
+    schema_fingerprint: Buffer.from(writer.fingerprintOf('DepositApproved')),
+  };
+  expect(reader.decode(value, headers)).toMatchObject(APPROVED);
+  // records of older software say less
+  expect(reader.decode(value)).toMatchObject(APPROVED);
+});
+
+test('a reader waits for a registry that has no schema of its topics, and goes on by itself', async () => {
+  const value = (await openCodec(registry.url, [TREASURY_LEDGER])).encode(APPROVED);
+  const { subjects } = registry;
+  const kept = [...subjects];
+  registry.empty();
+  await openCodec(registry.url, [CHAIN_BLOCKS]);
+  value.writeUInt32BE(1_000, 1);
+  const reader = await openDecoder({ registry_url: registry.url }, [TREASURY_LEDGER]);
+  await expect(reader.learn([value])).rejects.toMatchObject({
+    code: 'another_registry',
+    retry: true,
+  });
+  for (const [subject, versions] of kept) subjects.set(subject, versions);
+  // now the record is what is wrong
+  await reader.learn([value]);
+  expect(() => reader.decode(value)).toThrow(/no schema 1000 at the registry/);
+});
+
+test('credentials are sent with every request, and asked for where they are wrong', async () => {
+  registry.authorization = `Basic ${Buffer.from('ann:secret').toString('base64')}`;
+  const value = Buffer.from([0, 0, 0, 0, 1, 2]);
+  const settings = { registry_url: registry.url, registry_username: 'ann' };
+  const wrong = await openDecoder({ ...settings, registry_password: 'guess' }, [TREASURY_LEDGER]);
+  await expect(wrong.learn([value])).rejects.toMatchObject({
+    code: 'schema_registry',
+    retry: true,
+    message: expect.stringContaining('APP_REGISTRY_PASSWORD') as unknown,
+  });
+  const right = await openDecoder({ ...settings, registry_password: 'secret' }, [TREASURY_LEDGER]);
+  await expect(right.learn([value])).rejects.toMatchObject({ code: 'another_registry' });
+});
+
+test('a server that is no registry is a fault with retry', async () => {
+  const reader = await openDecoder({ registry_url: `${registry.url}/elsewhere` }, [CHAIN_BLOCKS]);
+  await expect(reader.learn([Buffer.from([0, 0, 0, 0, 1, 2])])).rejects.toMatchObject({
+    code: 'schema_registry',
+    retry: true,
+    message: expect.stringContaining('APP_REGISTRY_URL') as unknown,
+  });
+});
+
+async function topicOf(fields: readonly object[]): Promise<Topic> {
+  const folder = await mkdtemp(join(tmpdir(), 'clt-codec-'));
+  closing.push(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'Noted.avsc');
+  const schema = { type: 'record', name: 'Noted', namespace: 'test', fields };
+  await writeFile(file, JSON.stringify(schema));
+  return { ...CHAIN_BLOCKS, events: [{ type: 'Noted', avsc: pathToFileURL(file) }] };
+}
