@@ -39,19 +39,23 @@ export async function rebuild(
 export async function verify(args: ProjectionArguments): Promise<number> {
   const { projection } = args;
   const verified = await withProjection(args, verifyTables);
-  const { version, positions, tables } = verified;
-  const equal = tables.every(({ difference }) => difference === undefined);
+  const { version, positions, tables, rewritten } = verified;
+  const equal = isEqual(verified);
   const offsets = Object.fromEntries(positions);
   print(
     args.json === true
-      ? jsonOf({ step: 'done', projection, version, equal, positions: offsets, tables })
+      ? jsonOf({ step: 'done', projection, version, equal, positions: offsets, tables, rewritten })
       : verifiedText(projection, verified),
   );
   return equal ? 0 : 2;
 }
 
+function isEqual({ tables, rewritten }: Verified): boolean {
+  return rewritten.length === 0 && tables.every(({ difference }) => difference === undefined);
+}
+
 export function verifiedText(name: string, verified: Verified): string {
-  const { positions, tables } = verified;
+  const { positions, tables, rewritten } = verified;
   const width = Math.max(...tables.map(({ table }) => table.length));
   const [first] = tables.flatMap(({ table, difference }) =>
     difference === undefined ? [] : [`first        ${differenceText(table, difference)}`],
@@ -62,9 +66,14 @@ export function verifiedText(name: string, verified: Verified): string {
       const state = difference === undefined ? 'equal  ' : 'DIFFERS';
       return `${state}      ${table.padEnd(width)}  ${String(rows).padStart(11)} rows  ${digest}`;
     }),
+    ...rewritten.map(
+      (partition) =>
+        `REWRITTEN    ${partition} has other records now than those that ${name} applied: look for who wrote to it (ops audit), and restore it before any rebuild`,
+    ),
     ...(first === undefined
-      ? [`${name} is what its log says`]
+      ? []
       : [first, `${name} is not what its log says: ops rebuild ${name} puts it right`]),
+    ...(isEqual(verified) ? [`${name} is what its log says`] : []),
   ].join('\n');
 }
 

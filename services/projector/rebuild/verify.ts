@@ -2,7 +2,8 @@
  * Folds the log of a projection into tables of its own, compares every row of the live tables with
  * them at the same offsets, and drops them. The projector goes on meanwhile.
  */
-import { Client } from 'pg';
+import { Client, type ClientBase } from 'pg';
+import { partitionKey } from '../../runtime/kafka/position.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { readTableVersion } from '../tables/live-tables.ts';
 import { prepareDatabase } from '../tables/migrations.ts';
@@ -16,6 +17,7 @@ import {
   type Work,
 } from './rebuild.ts';
 import { dropTables, readOffsets, verifyName } from './switch.ts';
+import { readCheckpoints, type ProjectionId } from '../engine/checkpoint.ts';
 import type { Offsets } from '../engine/progress.ts';
 import type { Replay } from './replay.ts';
 
@@ -25,6 +27,8 @@ export interface Verified {
   readonly positions: Offsets;
   /** every table, by name */
   readonly tables: readonly Compared[];
+  /** partitions, as `partitionKey`, that have other records now than those that were applied */
+  readonly rewritten: readonly string[];
 }
 
 /**
@@ -93,6 +97,7 @@ async function compare<Event extends { readonly type: string }>(
     const ends = await readOffsets(snapshot, projection.name);
     const build = (await readTableVersion(snapshot, projection.name))?.build;
     await load('catching_up', ends);
+    const rewritten = await findRewritten(snapshot, session, projection, name);
     progress.begin('comparing');
     const tables = await withClient(postgres_url, (client) =>
       compareTables(
@@ -108,8 +113,32 @@ async function compare<Event extends { readonly type: string }>(
         `the tables of ${projection.name} were replaced during the comparison: verify again`,
         { retry: true },
       );
-    return { version: projection.version, positions: ends, tables };
+    return { version: projection.version, positions: ends, tables, rewritten };
   });
+}
+
+type Queries = Pick<ClientBase, 'query'>;
+
+/** Compares the digests of the checkpoints of both sides, which stand at the same offsets. */
+async function findRewritten(
+  live: Queries,
+  fresh: Queries,
+  { name, version }: ProjectionId,
+  freshName: string,
+): Promise<readonly string[]> {
+  const digests = await digestsOf(fresh, { name: freshName, version });
+  return [...(await digestsOf(live, { name, version }))].flatMap(([key, digest]) =>
+    digests.get(key)?.equals(digest) === true ? [] : [key],
+  );
+}
+
+async function digestsOf(client: Queries, id: ProjectionId): Promise<ReadonlyMap<string, Buffer>> {
+  return new Map(
+    (await readCheckpoints(client, id)).map(({ topic, partition, digest }) => [
+      partitionKey(topic, partition),
+      digest,
+    ]),
+  );
 }
 
 async function withClient<Result>(

@@ -49,6 +49,7 @@ test('verify during writes finds no difference; one changed cell is named, and a
     until(() => verifyStarted(world), 'the other to begin').then(() => verify(optionsOf(world))),
   ]);
   expect(refused).toMatchObject({ refused: 'busy' });
+  expect(sound.rewritten).toEqual([]);
   expect(differing(sound)).toEqual([]);
   expect(sound.tables.map(({ table }) => table)).toEqual(
     world.projection.tables.map((table) => table.name).toSorted(),
@@ -59,7 +60,13 @@ test('verify during writes finds no difference; one changed cell is named, and a
   await expectProjected(world, events.slice(0, written));
 
   await world.pool.query(`UPDATE ${name}.transactions SET amount = amount + 1 WHERE seq = 17`);
+  await world.pool.query(
+    'UPDATE projector.checkpoints SET digest = sha256(digest) WHERE projection = $1',
+    [name],
+  );
   const wrong = await verified(world);
+  expect(wrong.rewritten).toEqual([...wrong.positions.keys()]);
+  expect(verifiedText(name, wrong)).toContain('REWRITTEN');
   expect(differing(wrong)).toEqual([
     expect.objectContaining({
       table: 'transactions',
