@@ -1,5 +1,5 @@
 /** The services of a stack, by their own /status, and the metrics that a person looks at first. */
-import { statfsSync } from 'node:fs';
+import { existsSync, statfsSync } from 'node:fs';
 import { messageOf } from '../../runtime/process/errors.ts';
 import type { ServiceStatus } from '../../runtime/process/health.ts';
 import { readStackFile } from '../config.ts';
@@ -59,10 +59,10 @@ export interface Disk {
   readonly free_bytes: number;
 }
 
-/** The disk with the data of the stack file's stack; null where there is no stack file. */
+/** The disk with the data of the stack file's stack; null where there is none here. */
 export function localDisk(stackFile: string): Disk | null {
   const path: unknown = Reflect.get(readStackFile(stackFile), 'data');
-  if (typeof path !== 'string') return null;
+  if (typeof path !== 'string' || !existsSync(path)) return null;
   const { bavail, bsize } = statfsSync(path);
   return { path, free_bytes: bavail * bsize };
 }

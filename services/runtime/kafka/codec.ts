@@ -132,7 +132,7 @@ class EventDecoder implements Decoder {
     const name = writer.name ?? 'nameless';
     if (schema === undefined)
       throw undecodable(
-        `schema ${id} is ${name}, an event that this version of the software does not know`,
+        `schema ${id} is ${name}, an event that this version of the software does not know: upgrade this reader first, it goes on at this record; do not skip it (docs/operations/upgrade.md)`,
       );
     this.#known.set(id, {
       event_type: schema.event_type,
