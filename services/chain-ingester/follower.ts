@@ -4,17 +4,18 @@
  * the log: after another writer's append the log is read again.
  */
 import { randomBytes } from 'node:crypto';
-import type { Kafka } from 'kafkajs';
 import { chainEventId, isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import type { NodeBlock, NodeChain } from '../../schemas/chain-node.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { ChainNode } from '../runtime/clt-node.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
 import { readLogEnds } from '../runtime/kafka/ends.ts';
+import type { Kafka } from '../runtime/kafka/port.ts';
 import { readLogRange } from '../runtime/kafka/range.ts';
 import type { LogRecord } from '../runtime/kafka/record.ts';
 import { Fault } from '../runtime/process/errors.ts';
-import type { KafkaWriter, LogEntry } from '../runtime/kafka/writer.ts';
+import type { LogEntry } from '../runtime/kafka/record.ts';
+import type { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
 import {

@@ -1,6 +1,6 @@
 /** Shared by the operator's commands: clients of the servers, signals, printing. */
-import type { Kafka } from 'kafkajs';
 import { openKafka } from '../runtime/kafka/client.ts';
+import type { Kafka } from '../runtime/kafka/port.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import { openLog } from '../runtime/process/log.ts';
 

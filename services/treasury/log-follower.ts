@@ -1,10 +1,8 @@
 /** Reading of topics in the background, from the positions of their folds. */
-import { randomUUID } from 'node:crypto';
-import type { Kafka } from 'kafkajs';
 import type { Codec } from '../runtime/kafka/codec.ts';
 import { decode, type Decoded } from '../runtime/kafka/decode.ts';
-import { withAdmin } from '../runtime/kafka/client.ts';
 import { readLogEnds, watchLog, type Retrying } from '../runtime/kafka/ends.ts';
+import type { Kafka } from '../runtime/kafka/port.ts';
 import { lossBy, partitionKey, type Positions } from '../runtime/kafka/position.ts';
 import { LogReader } from '../runtime/kafka/reader.ts';
 import { Fault } from '../runtime/process/errors.ts';
@@ -116,9 +114,7 @@ export class LogFollower {
   }
 
   /**
-   * Reads one topic, decoded, as the only member of a group of its own: no partition can be taken
-   * away, and several processes all read everything. The group's offsets are never committed, and
-   * the broker forgets the group, also after a kill.
+   * Reads one topic, all of its partitions, decoded.
    */
   follow<Event extends { readonly type: string }>(topic: FollowedTopic<Event>): void {
     const { topic: name, ends } = topic;
@@ -136,16 +132,14 @@ export class LogFollower {
       ]);
     const positions = topic.positions ?? atEnd;
     this.#ends.set(name, ends);
-    const group_id = `treasury-${randomUUID()}`;
     const reader = new LogReader({
       ...options,
       retrying: (what, attempt) => options.retrying(`${what} (${name})`, attempt),
-      group_id,
       topics: [name],
       positions: () => Promise.resolve(positions()),
       ahead_bytes_max: AHEAD_BYTES_MAX,
     });
-    this.run(readTopic(reader, group_id, { ...topic, fold }, options));
+    this.run(readTopic(reader, { ...topic, fold }, options));
   }
 
   /** Ends all reading when this work fails. */
@@ -200,13 +194,12 @@ export class LogFollower {
 /** Reads until the abort. Throws `LogLost` or `log_damaged`, and what the fold throws. */
 async function readTopic<Event extends { readonly type: string }>(
   reader: LogReader,
-  group: string,
   topic: FollowedTopic<Event>,
   options: LogFollowerOptions,
 ): Promise<void> {
   const { signal } = options;
   // closing the reader ends a pending `take`
-  const closed = aborted(signal).then(() => close(reader, group, options));
+  const closed = aborted(signal).then(() => reader.close());
   await Promise.race([reader.start(), closed]);
   while (!signal.aborted) {
     await topic.room?.();
@@ -238,17 +231,4 @@ async function takeChunk<Event extends { readonly type: string }>(
     `${topic}/${chunk.partition}: the record at offset ${offset} cannot be read: ${reason}. What to do: look at that record with a console consumer and at who wrote it; once this software can read it, or the topic is restored, start the treasury again`,
     { retry: false },
   );
-}
-
-async function close(
-  reader: LogReader,
-  group: string,
-  { kafka, log }: LogFollowerOptions,
-): Promise<void> {
-  try {
-    await reader.close();
-    await withAdmin(kafka, (admin) => admin.deleteGroups([group]));
-  } catch (error) {
-    log.debug({ err: error }, 'a consumer group is left for the broker to delete');
-  }
 }

@@ -1,5 +1,4 @@
 /** Follows the topics of deposits, decides and mints; halts at an impossible log. */
-import type { Kafka } from 'kafkajs';
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
 import type { DepositKey } from '../../schemas/deposit-address.ts';
 import { isDepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
@@ -13,6 +12,7 @@ import {
 } from '../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
+import type { Kafka } from '../runtime/kafka/port.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import { Fault } from '../runtime/process/errors.ts';

@@ -4,6 +4,7 @@ import { openCodec } from '../runtime/kafka/codec.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka, withAdmin } from '../runtime/kafka/client.ts';
+import { Membership } from '../runtime/kafka/membership.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
@@ -13,7 +14,6 @@ import { showProvider } from '../runtime/trongrid/settings.ts';
 import { openTronGrid } from '../runtime/trongrid/trongrid.ts';
 import { Condition } from './condition.ts';
 import type { readWatcherConfig } from './config.ts';
-import { PartitionShare } from './partition-share.ts';
 import { ReadModel } from './read-model.ts';
 import { TransferLog } from './transfer-log.ts';
 import { CROSS_CHECK_OUTCOMES, Watcher } from './watcher.ts';
@@ -160,12 +160,16 @@ export async function watchTron({
       (assigned?.partitions.length ?? 0) / TRON_TRANSFERS.partitions,
       config.kafka_session_ms * LEASE,
     );
-  const share = new PartitionShare({
+  // two holders of one partition do no harm: both append the same facts under the same ids
+  const share = new Membership({
     kafka,
+    group_id: 'tron-watcher',
+    topics: [TRON_TRANSFERS.name],
     session_ms: config.kafka_session_ms,
     log,
     signal,
-    onAssigned(partitions) {
+    onAssigned(shared) {
+      const partitions = shared && (shared.get(TRON_TRANSFERS.name) ?? []);
       assigned = partitions === undefined ? undefined : { partitions, known: false };
       partitionsAssigned.set(partitions?.length ?? 0);
       takeShare();
@@ -183,8 +187,8 @@ export async function watchTron({
     // the records of the partitions' former watchers have to be folded before any address is asked
     // about
     if (!mine.known) {
-      const ends = await withAdmin(kafka, (admin) => admin.fetchTopicOffsets(TRON_TRANSFERS.name));
-      transfers.endsAt(ends.map(({ partition, high }) => [partition, BigInt(high)]));
+      const ends = await withAdmin(kafka, (admin) => admin.ends(TRON_TRANSFERS.name));
+      transfers.endsAt(ends.map(({ partition, high }) => [partition, high]));
     }
     mine.known = true;
     passAddresses.inc(await waitable(watcher.pass(mine.partitions)));

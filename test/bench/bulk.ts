@@ -3,7 +3,6 @@
  * do at best and against the usual way.
  */
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
-import { openKafka } from '../../services/runtime/kafka/client.ts';
 import { openLog } from '../../services/runtime/process/log.ts';
 import { startStack } from '../support/stack.ts';
 import { say, type Bench } from './bench.ts';
@@ -45,10 +44,6 @@ async function run({
     say('using all of Postgres’ memory once');
     await useMemory(stack);
     const filled = await fillTopic(stack.addresses, settings, log, say);
-    const kafka = openKafka(
-      { kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' },
-      log,
-    );
     const codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
     const projected: number[] = [];
     const starting: number[] = [];
@@ -73,7 +68,7 @@ async function run({
       raw.push(dump.rows / (copy + index + analyze));
       rawAsHere.push(dump.rows / (copy + indexAsHere + analyze));
       rawCopied.push(dump.rows / copy);
-      usual.push(await eachMessageRate(stack, kafka, codec, Math.min(slice, transactions)));
+      usual.push(await eachMessageRate(stack, codec, Math.min(slice, transactions)));
       say(
         `round ${round + 1} of ${rounds}: projector ${seconds.toFixed(1)} s; raw COPY ${copy.toFixed(1)} s, indexes ${index.toFixed(1)} s (${indexAsHere.toFixed(1)} s two at a time), ANALYZE ${analyze.toFixed(1)} s`,
       );

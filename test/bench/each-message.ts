@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import type { EachMessagePayload, Kafka } from 'kafkajs';
+import kafkajs, { type EachMessagePayload } from 'kafkajs';
 import { Pool, type ClientBase } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { explorer } from '../../projections/explorer/explorer.ts';
@@ -24,7 +24,6 @@ import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { selectOf } from '../../services/projector/engine/table-reader.ts';
 import { CopyRows } from '../../services/runtime/postgres/copy-rows.ts';
-import { withAdmin } from '../../services/runtime/kafka/client.ts';
 import type { Stack } from '../support/stack.ts';
 import { dropDatabase, emptyDatabase } from './databases.ts';
 import { plainRows, rowsIn } from '../support/plain-rows.ts';
@@ -32,7 +31,6 @@ import { plainRows, rowsIn } from '../support/plain-rows.ts';
 /** Rows a second, from the first block with transactions until so many transactions stand. */
 export async function eachMessageRate(
   stack: Stack,
-  kafka: Kafka,
   codec: Codec,
   transactions: number,
 ): Promise<number> {
@@ -47,6 +45,11 @@ export async function eachMessageRate(
   for (const sql of [explorer.table_sql, explorer.index_sql])
     await client.query(await readFile(sql, 'utf8'));
   const groupId = `bench-${randomUUID()}`;
+  const kafka = new kafkajs.Kafka({
+    clientId: 'bench',
+    brokers: [stack.addresses.kafka_brokers],
+    logLevel: kafkajs.logLevel.NOTHING,
+  });
   const consumer = kafka.consumer({ groupId, allowAutoTopicCreation: false });
   const done = Promise.withResolvers<number>();
   const writer = new EventWriter(client, transactions);
@@ -69,7 +72,6 @@ export async function eachMessageRate(
     return await done.promise;
   } finally {
     await consumer.disconnect();
-    await withAdmin(kafka, (admin) => admin.deleteGroups([groupId]));
     client.release();
     await pool.end();
     await dropDatabase(stack, database);

@@ -1,10 +1,10 @@
 /** Topic `chain.blocks`, new and filled with a generated chain. */
 import { setTimeout as after } from 'node:timers/promises';
-import type { Kafka } from 'kafkajs';
+import kafkajs from 'kafkajs';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { toEntries } from '../../services/chain-ingester/follower.ts';
-import { openKafka, withAdmin } from '../../services/runtime/kafka/client.ts';
+import { openKafka } from '../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import type { Logger } from '../../services/runtime/process/log.ts';
@@ -28,8 +28,11 @@ export interface Filled {
 }
 
 /** Deletes the topic, and the consumer groups with their offsets. */
-async function startAnew(kafka: Kafka): Promise<void> {
-  await withAdmin(kafka, async (admin) => {
+async function startAnew(brokers: string): Promise<void> {
+  const { NOTHING: logLevel } = kafkajs.logLevel;
+  const admin = new kafkajs.Kafka({ clientId: 'bench', brokers: [brokers], logLevel }).admin();
+  await admin.connect();
+  try {
     if (!(await admin.listTopics()).includes(CHAIN_BLOCKS.name)) return;
     const { groups } = await admin.listGroups();
     await admin.deleteGroups(groups.map(({ groupId }) => groupId));
@@ -44,7 +47,9 @@ async function startAnew(kafka: Kafka): Promise<void> {
       }))
     )
       await after(DELETED_EVERY_MS);
-  });
+  } finally {
+    await admin.disconnect();
+  }
 }
 
 /** The events in stretches of about so many transactions as one part holds. */
@@ -73,7 +78,7 @@ export async function fillTopic(
   say: (line: string) => void,
 ): Promise<Filled> {
   const kafka = openKafka({ kafka_brokers: [addresses.kafka_brokers], client_id: 'bench' }, log);
-  await startAnew(kafka);
+  await startAnew(addresses.kafka_brokers);
   await ensureTopics(kafka, [CHAIN_BLOCKS]);
   const codec = await openCodec(addresses.registry_url, [CHAIN_BLOCKS]);
   const writer = new KafkaWriter(kafka, { log, signal: new AbortController().signal });

@@ -1,5 +1,4 @@
 /** The three topics of deposits, whole, as an auditor reads them. */
-import type { Kafka } from 'kafkajs';
 import {
   isDepositAddressEvent,
   type DepositAddressEvent,
@@ -12,6 +11,7 @@ import {
   TRON_TRANSFERS,
   type Topic,
 } from '../../schemas/topics.ts';
+import type { Kafka } from '../../services/runtime/kafka/port.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { readLogRange } from '../../services/runtime/kafka/range.ts';
 import { readLogEnds } from '../../services/runtime/kafka/ends.ts';

@@ -7,8 +7,8 @@ import {
   TRON_TRANSFERS,
   type Topic,
 } from '../../schemas/topics.ts';
+import type { Kafka } from '../../services/runtime/kafka/port.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
-import type { Kafka } from 'kafkajs';
 import { depositKey } from '../support/deposit-log.ts';
 import { testKafka } from '../support/kafka.ts';
 import { plainDeposits, plainWatch } from '../support/plain-deposits.ts';

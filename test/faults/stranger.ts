@@ -1,5 +1,4 @@
 /** Somebody who reaches the brokers and writes forged records; nobody there checks a writer. */
-import type { Kafka } from 'kafkajs';
 import { EMPTY_CHAIN, evolve, type Chain } from '../../projections/chain/chain.ts';
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { isReserveEvent, type ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
@@ -7,10 +6,12 @@ import { CHAIN_BLOCKS, RESERVE_RUNS, TRON_TRANSFERS, type Topic } from '../../sc
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { Invariant } from '../../services/ops/audit/findings.ts';
 import { LedgerLog } from '../../services/ops/deposit/ledger-log.ts';
+import type { Kafka } from '../../services/runtime/kafka/port.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
 import { readLogEvents } from '../../services/runtime/kafka/range.ts';
-import { KafkaWriter, type LogEntry } from '../../services/runtime/kafka/writer.ts';
+import type { LogEntry } from '../../services/runtime/kafka/record.ts';
+import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import { never, silentLog } from '../support/kafka.ts';
 import { forgedBlock, type Facts, type Forgeries, type Forgery } from './forgeries.ts';
 

@@ -18,7 +18,7 @@
  */
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import type { ISocketFactory } from 'kafkajs';
+import type { SocketFactory } from '../../services/runtime/kafka/port.ts';
 import { Random } from './random.ts';
 
 export type FaultMode =
@@ -88,7 +88,7 @@ export class FaultProxy {
     return through.toString();
   }
 
-  readonly socketFactory: ISocketFactory = ({ onConnect }) =>
+  readonly socketFactory: SocketFactory = ({ onConnect }) =>
     connect({ host: '127.0.0.1', port: this.port, noDelay: true }, onConnect);
 
   /**

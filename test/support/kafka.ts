@@ -1,15 +1,17 @@
 /** For tests of the log: a silent logger, fresh topics, and a topic read back whole. */
 import { randomUUID } from 'node:crypto';
-import { openKafka, withAdmin } from '../../services/runtime/kafka/client.ts';
+import { openKafka } from '../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
-import { KafkaWriter, type LogEntry } from '../../services/runtime/kafka/writer.ts';
+import type { LogEntry } from '../../services/runtime/kafka/record.ts';
+import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import { readLogRange } from '../../services/runtime/kafka/range.ts';
 import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
 import type { LogRecord } from '../../services/runtime/kafka/record.ts';
 import { openLog, type Logger } from '../../services/runtime/process/log.ts';
 import { retrying } from '../../services/runtime/process/retry.ts';
 import { CHAIN_BLOCKS, type Topic } from '../../schemas/topics.ts';
-import type { Kafka } from 'kafkajs';
+import kafkajs from 'kafkajs';
+import type { Kafka } from '../../services/runtime/kafka/port.ts';
 import type { FaultProxy } from './fault-proxy.ts';
 
 export const never = new AbortController().signal;
@@ -18,13 +20,43 @@ export function silentLog(): Logger {
   return openLog({ service: 'test', level: 'silent' });
 }
 
+/** A client with kafkajs itself, for requests that no service makes. */
+export interface TestKafka extends Kafka {
+  readonly raw: kafkajs.Kafka;
+}
+
 /** A client of a stack's brokers; through a fault proxy when one is given. */
-export function testKafka(stack: { readonly kafka_brokers: string }, proxy?: FaultProxy): Kafka {
+export function testKafka(
+  stack: { readonly kafka_brokers: string },
+  proxy?: FaultProxy,
+): TestKafka {
   const settings = { kafka_brokers: stack.kafka_brokers.split(','), client_id: 'test' };
-  return openKafka(
+  const kafka = openKafka(
     proxy === undefined ? settings : { ...settings, socket_factory: proxy.socketFactory },
     silentLog(),
   );
+  const raw = new kafkajs.Kafka({
+    clientId: settings.client_id,
+    brokers: settings.kafka_brokers,
+    retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
+    logLevel: kafkajs.logLevel.NOTHING,
+    ...(proxy === undefined ? {} : { socketFactory: proxy.socketFactory }),
+  });
+  return { ...kafka, raw };
+}
+
+/** Runs with an admin client of kafkajs. */
+export async function withRawAdmin<Result>(
+  { raw }: TestKafka,
+  use: (admin: kafkajs.Admin) => Promise<Result>,
+): Promise<Result> {
+  const admin = raw.admin();
+  await admin.connect();
+  try {
+    return await use(admin);
+  } finally {
+    await admin.disconnect();
+  }
 }
 
 /** A declaration like that of chain.blocks under a name that nobody else uses. */
@@ -70,11 +102,11 @@ export function insisting<Result>(what: string, attempt: () => Promise<Result>):
 
 /** Deletes the head of partition 0, as a wrong retention would. */
 export async function deleteRecordsBefore(
-  kafka: Kafka,
+  kafka: TestKafka,
   topic: string,
   offset: number,
 ): Promise<void> {
-  await withAdmin(kafka, async (admin) => {
+  await withRawAdmin(kafka, async (admin) => {
     // the client knows a topic only after it has looked at it
     await admin.fetchTopicOffsets(topic);
     await admin.deleteTopicRecords({
@@ -86,11 +118,11 @@ export async function deleteRecordsBefore(
 
 /** Deletes a topic and creates it again under the same name, empty. */
 export async function recreateTopic(
-  kafka: Kafka,
+  kafka: TestKafka,
   topic: string,
   config: Topic['config'] = {},
 ): Promise<void> {
-  await withAdmin(kafka, async (admin) => {
+  await withRawAdmin(kafka, async (admin) => {
     await admin.deleteTopics({ topics: [topic] });
     const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
     const topics = [{ topic, numPartitions: 1, configEntries }];
@@ -102,7 +134,7 @@ export async function recreateTopic(
 
 /** Replaces a topic by a new one of that name with other records. */
 export async function rewriteTopic(
-  kafka: Kafka,
+  kafka: TestKafka,
   topic: string,
   rewrite: (records: readonly LogRecord[]) => readonly LogRecord[],
   config?: Topic['config'],

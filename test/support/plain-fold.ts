@@ -11,7 +11,6 @@
  * runs with too many rows to hold twice.
  */
 import { createHash } from 'node:crypto';
-import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import {
   isChainEvent,
@@ -19,6 +18,7 @@ import {
   type ChainEvent,
 } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
+import type { Kafka } from '../../services/runtime/kafka/port.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { readLogRange } from '../../services/runtime/kafka/range.ts';
 import { readLogEnds } from '../../services/runtime/kafka/ends.ts';

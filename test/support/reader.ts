@@ -1,12 +1,12 @@
 /** Readers of the log for tests: opened, read from, and closed when the test has ended. */
-import type { Kafka } from 'kafkajs';
 import { onTestFinished } from 'vitest';
+import type { Kafka } from '../../services/runtime/kafka/port.ts';
 import { LogLost, partitionKey, type Positions } from '../../services/runtime/kafka/position.ts';
 import { LogReader, type LogReaderOptions } from '../../services/runtime/kafka/reader.ts';
 import { fingerprint, type LogRecord } from '../../services/runtime/kafka/record.ts';
 import { insisting, silentLog } from './kafka.ts';
 
-/** A reader of one topic from its beginning, in a group of its own, that is not started yet. */
+/** A reader of one topic from its beginning that is not started yet. */
 export function makeReader(
   kafka: Kafka,
   topic: string,
@@ -14,7 +14,6 @@ export function makeReader(
 ): LogReader {
   const reader = new LogReader({
     kafka,
-    group_id: `${topic}-reader`,
     topics: [topic],
     log: silentLog(),
     retrying: insisting,

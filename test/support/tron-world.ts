@@ -1,5 +1,4 @@
 /** A world of watched deposit addresses: a devnet, topics, a database, and `projector watch`. */
-import type { Kafka } from 'kafkajs';
 import { onTestFinished } from 'vitest';
 import { watch } from '../../projections/watch/watch.ts';
 import { DEPOSIT_ADDRESSES, TRON_TRANSFERS } from '../../schemas/topics.ts';
@@ -7,7 +6,6 @@ import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events
 import { isTransferEvent, type TransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
-import { withAdmin } from '../../services/runtime/kafka/client.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import { readLogRange } from '../../services/runtime/kafka/range.ts';
 import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
@@ -21,7 +19,7 @@ import { ReadModel } from '../../services/tron-watcher/read-model.ts';
 import { freshDatabase } from './database.ts';
 import { accountAt, depositKey, XPUB } from './deposit-log.ts';
 import { openDevnet, type TestDevnet } from './devnet.ts';
-import { never, silentLog, testKafka } from './kafka.ts';
+import { never, silentLog, testKafka, withRawAdmin, type TestKafka } from './kafka.ts';
 import type { Stack } from './stack.ts';
 import { TestTron } from './tron.ts';
 import { until } from './until.ts';
@@ -31,7 +29,7 @@ const TOPICS = [DEPOSIT_ADDRESSES, TRON_TRANSFERS];
 const DAY_MS = 86_400_000;
 
 export class TronWorld {
-  readonly kafka: Kafka;
+  readonly kafka: TestKafka;
   readonly codec: Codec;
   readonly writer: KafkaWriter;
   readonly devnet: TestDevnet;
@@ -198,13 +196,15 @@ export async function openTronWorld(
   });
 }
 
-async function remakeTopics(kafka: Kafka): Promise<void> {
+async function remakeTopics(kafka: TestKafka): Promise<void> {
   const names = TOPICS.map(({ name }) => name);
-  const known = await withAdmin(kafka, (admin) => admin.listTopics());
+  const known = await withRawAdmin(kafka, (admin) => admin.listTopics());
   const old = names.filter((name) => known.includes(name));
-  if (old.length > 0) await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: old }));
+  if (old.length > 0) await withRawAdmin(kafka, (admin) => admin.deleteTopics({ topics: old }));
   const isGone = async (): Promise<boolean> =>
-    (await withAdmin(kafka, (admin) => admin.listTopics())).every((name) => !names.includes(name));
+    (await withRawAdmin(kafka, (admin) => admin.listTopics())).every(
+      (name) => !names.includes(name),
+    );
   await until(isGone, 'the topics to be gone');
   await ensureTopics(kafka, TOPICS);
 }

@@ -5,7 +5,6 @@
  * before the addresses. The ledger derives from the runs as well, which allow its mints: runs up to
  * a second end are read, and judged by a later audit.
  */
-import type { Kafka } from 'kafkajs';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { isChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { isDepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
@@ -31,6 +30,7 @@ import { openDecoder, undecodable, type Decoder } from '../../runtime/kafka/code
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import { readLogEvents } from '../../runtime/kafka/range.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
+import type { Kafka } from '../../runtime/kafka/port.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { depositKeySetting } from '../../runtime/process/deposit-key.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY, USDT } from '../config.ts';
@@ -296,7 +296,7 @@ function assertContract({ governance }: Ledger, contract: Buffer): void {
 
 /** A topic that does not exist is empty: checkpoints beyond its end are violations. */
 async function endsOf(kafka: Kafka, { name, partitions }: Topic): Promise<readonly PartitionEnd[]> {
-  const exists = await withAdmin(kafka, async (admin) => (await admin.listTopics()).includes(name));
+  const exists = await withAdmin(kafka, async (admin) => (await admin.topicNames()).includes(name));
   const ends: PartitionEnd[] = [];
   for (let partition = 0; partition < partitions; partition++) {
     ends.push({

@@ -2,7 +2,6 @@
  * The ledger for a person's decision: folded from its beginning, appended to with the same
  * compare-and-set on the offset as the treasury's, and folded again.
  */
-import type { Kafka } from 'kafkajs';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { hashOfValue } from '../../../schemas/hash-chain.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
@@ -12,6 +11,7 @@ import { Fault } from '../../runtime/process/errors.ts';
 import { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import { readLogEvents } from '../../runtime/kafka/range.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
+import type { Kafka } from '../../runtime/kafka/port.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { toEntries } from '../../treasury/ledger/ledger-writer.ts';
 import type { LogPosition } from '../audit/findings.ts';

@@ -1,10 +1,10 @@
 /** `ops status`: how far the node, the log and every projection are, and how the services are. */
 import { setTimeout as after } from 'node:timers/promises';
-import type { Kafka } from 'kafkajs';
 import { TOPICS } from '../../../schemas/topics.ts';
 import { ChainNode } from '../../runtime/clt-node.ts';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
-import { readTopicEnds, type LogEnd } from '../../runtime/kafka/ends.ts';
+import { readTopicEnds } from '../../runtime/kafka/ends.ts';
+import type { Kafka, LogEnd } from '../../runtime/kafka/port.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { KAFKA, NODE, POSTGRES_READER, readSettings } from '../config.ts';
 import { jsonOf, kafkaOf, print, withReader } from '../connections.ts';

@@ -1,6 +1,6 @@
 /** The range of each partition that is shown: offsets, times, or so many of the newest records. */
-import type { Admin, Kafka } from 'kafkajs';
 import { withAdmin } from '../../runtime/kafka/client.ts';
+import type { Admin, Kafka } from '../../runtime/kafka/port.ts';
 import { didYouMean, Misuse } from '../usage.ts';
 
 /** As given on the command line. */
@@ -75,16 +75,15 @@ export async function findRanges(
 }
 
 async function readRanges(admin: Admin, { topic, from, to, follow }: RangeOptions, now: number) {
-  const topics = (await admin.listTopics()).filter((name) => !name.startsWith('__'));
+  const topics = (await admin.topicNames()).filter((name) => !name.startsWith('__'));
   if (!topics.includes(topic)) return { topics, ranges: [] };
-  const ends = await admin.fetchTopicOffsets(topic);
+  const ends = await admin.ends(topic);
   const firsts = await offsetsOf(admin, topic, from);
   const stops = await offsetsOf(admin, topic, to ?? { newest: 0n });
   // a time to come has no offset yet
   const before = follow && to !== undefined && 'time' in to && to.time > now ? to.time : undefined;
   const isOpen = follow && (to === undefined || before !== undefined);
-  const ranges = ends.map(({ partition, ...end }): PartitionRange => {
-    const [low, high] = [BigInt(end.low), BigInt(end.high)];
+  const ranges = ends.map(({ partition, low, high }): PartitionRange => {
     const [first, stop] = [firsts(partition, high), stops(partition, high)];
     const begin = first > low ? first : low;
     const last = follow || stop < high ? stop : high;
@@ -102,7 +101,6 @@ async function offsetsOf(
 ): Promise<(partition: number, high: bigint) => bigint> {
   if ('offset' in bound) return () => bound.offset;
   if ('newest' in bound) return (_, high) => high - bound.newest;
-  const found = await admin.fetchTopicOffsetsByTimestamp(topic, bound.time);
-  const offsets = new Map(found.map(({ partition, offset }) => [partition, BigInt(offset)]));
+  const offsets = await admin.offsetsAt(topic, bound.time);
   return (partition, high) => offsets.get(partition) ?? high;
 }

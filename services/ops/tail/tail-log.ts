@@ -2,13 +2,11 @@
  * Shows a topic: reads on through every failure of the brokers, each record once and in the order
  * of its partition, and holds little of it at a time.
  */
-import { randomUUID } from 'node:crypto';
-import type { Kafka } from 'kafkajs';
 import { partitionKey, type Positions } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
-import { withAdmin } from '../../runtime/kafka/client.ts';
 import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
+import type { Kafka } from '../../runtime/kafka/port.ts';
 import type { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { retrying } from '../../runtime/process/retry.ts';
@@ -49,10 +47,8 @@ export async function tailLog(
   const tail = new Tail(options);
   if (tail.next.size === 0) return tail;
   const { kafka, topic, log, signal } = options;
-  const group_id = `ops-tail-${randomUUID()}`;
   const reader = new LogReader({
     kafka,
-    group_id,
     topics: [topic],
     log,
     retrying: (what, attempt) => tail.retrying(what, attempt),
@@ -77,7 +73,6 @@ export async function tailLog(
   } finally {
     signal.removeEventListener('abort', stop);
     await reader.close();
-    await withAdmin(kafka, (admin) => admin.deleteGroups([group_id])).catch(() => undefined);
   }
   return tail;
 }

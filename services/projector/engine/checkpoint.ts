@@ -2,10 +2,10 @@
  * How far a projection has come in each partition. A checkpoint moves by compare-and-set, in the
  * transaction of the rows that it stands for.
  */
-import type { Kafka } from 'kafkajs';
 import type { ClientBase, Pool } from 'pg';
 import type { Projection } from '../../../projections/contract/projection.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
+import type { Kafka } from '../../runtime/kafka/port.ts';
 import { anotherCluster, partitionKey, type Position } from '../../runtime/kafka/position.ts';
 import { DIGEST_OF_NOTHING, digestNext } from '../../runtime/kafka/record.ts';
 import { withFaults } from '../../runtime/postgres/pool.ts';
@@ -71,7 +71,7 @@ export async function readPositions(
   pool: Pool,
   id: ProjectionId,
 ): Promise<{ readonly cluster_id: string; readonly positions: ReadonlyMap<string, Position> }> {
-  const { clusterId } = await withAdmin(kafka, (admin) => admin.describeCluster());
+  const clusterId = await withAdmin(kafka, (admin) => admin.clusterId());
   const positions = new Map<string, Position>();
   for (const checkpoint of await withFaults(readCheckpoints(pool, id))) {
     const { topic, partition, cluster_id: was, next_offset, last_record } = checkpoint;

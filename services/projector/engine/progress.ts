@@ -2,11 +2,11 @@
  * How far a projection is behind its log: also for a process that stands by, and while the brokers
  * are silent.
  */
-import type { Kafka } from 'kafkajs';
 import type { Outcomes } from '../../../projections/contract/projection.ts';
 import { offsetsOf, type Checkpoint } from './checkpoint.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
+import type { Kafka } from '../../runtime/kafka/port.ts';
 import { partitionKey } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
@@ -19,8 +19,8 @@ export function readEnds(kafka: Kafka, topics: readonly string[]): Promise<Offse
   return withAdmin(kafka, async (admin) => {
     const ends = new Map<string, bigint>();
     for (const topic of topics) {
-      for (const { partition, high } of await admin.fetchTopicOffsets(topic))
-        ends.set(partitionKey(topic, partition), BigInt(high));
+      for (const { partition, high } of await admin.ends(topic))
+        ends.set(partitionKey(topic, partition), high);
     }
     return ends;
   });

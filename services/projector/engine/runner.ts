@@ -3,12 +3,12 @@
  * server is away, a deadlock) are retried without end. A log that cannot be right halts the
  * projection; the process stays up to report it.
  */
-import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import type { Outcomes, Projection } from '../../../projections/contract/projection.ts';
 import type { Decoder } from '../../runtime/kafka/codec.ts';
 import type { Poison } from '../../runtime/kafka/decode.ts';
 import { watchLog, type Retrying } from '../../runtime/kafka/ends.ts';
+import type { Kafka } from '../../runtime/kafka/port.ts';
 import { LogLost, partitionKey, type Positions } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
 import { withFaults } from '../../runtime/postgres/pool.ts';

@@ -3,12 +3,12 @@
  * before anything is folded, so that a replay skips the same. A projection of money has none: it
  * halts until its log is right.
  */
-import type { Kafka } from 'kafkajs';
 import type { Projection } from '../../../projections/contract/projection.ts';
 import { isSkipEvent, skipKeysOf } from '../../../schemas/projector.skips/events.ts';
 import { PROJECTOR_SKIPS, TOPICS, type Topic } from '../../../schemas/topics.ts';
 import type { Decoder } from '../../runtime/kafka/codec.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
+import type { Kafka } from '../../runtime/kafka/port.ts';
 import { readLogRange } from '../../runtime/kafka/range.ts';
 import { fingerprint, type LogRecord } from '../../runtime/kafka/record.ts';
 
@@ -104,9 +104,9 @@ export class Skips {
   /** 0 while the topic does not exist. */
   #endOfLog(): Promise<bigint> {
     return withAdmin(this.#options.kafka, async (admin) => {
-      if (!(await admin.listTopics()).includes(PROJECTOR_SKIPS.name)) return 0n;
-      const [end] = await admin.fetchTopicOffsets(PROJECTOR_SKIPS.name);
-      return BigInt(end?.high ?? 0);
+      if (!(await admin.topicNames()).includes(PROJECTOR_SKIPS.name)) return 0n;
+      const [end] = await admin.ends(PROJECTOR_SKIPS.name);
+      return end?.high ?? 0n;
     });
   }
 }

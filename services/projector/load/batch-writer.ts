@@ -32,10 +32,10 @@
  * Two projectors of one name take turns at the checkpoint's lock, and one of them builds the
  * indexes.
  */
-import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import type { Projection } from '../../../projections/contract/projection.ts';
 import type { Retrying } from '../../runtime/kafka/ends.ts';
+import type { Kafka } from '../../runtime/kafka/port.ts';
 import { partitionKey } from '../../runtime/kafka/position.ts';
 import { withFaults } from '../../runtime/postgres/pool.ts';
 import { Fault } from '../../runtime/process/errors.ts';

@@ -4,11 +4,11 @@
  * tables are kept, and `rollback` puts them back.
  */
 import { hostname } from 'node:os';
-import type { Kafka } from 'kafkajs';
 import type { ClientBase, Pool } from 'pg';
 import type { Projection, Table } from '../../../projections/contract/projection.ts';
 import { Rate, readEnds, recordsBehind, type Offsets } from '../engine/progress.ts';
 import type { Decoder } from '../../runtime/kafka/codec.ts';
+import type { Kafka } from '../../runtime/kafka/port.ts';
 import { Fault, type Refusal } from '../../runtime/process/errors.ts';
 import { buildIndexes } from '../tables/index-build.ts';
 import { readTableVersion, type TableVersion } from '../tables/live-tables.ts';

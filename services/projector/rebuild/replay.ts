@@ -4,8 +4,6 @@
  * follows the other, here or in Postgres, with pauses while loading: a load takes twice as long as
  * it could, and readers of the live tables do not notice it.
  */
-import { randomUUID } from 'node:crypto';
-import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import type { Projection } from '../../../projections/contract/projection.ts';
 import { applyBatch, type Applied, type Conflict } from '../engine/apply-batch.ts';
@@ -16,7 +14,7 @@ import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
 import type { Decoder } from '../../runtime/kafka/codec.ts';
 import type { Retrying } from '../../runtime/kafka/ends.ts';
 import { Fault } from '../../runtime/process/errors.ts';
-import { withAdmin } from '../../runtime/kafka/client.ts';
+import type { Kafka } from '../../runtime/kafka/port.ts';
 import { partitionKey, unreadable, type Positions } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
 import type { Logger } from '../../runtime/process/log.ts';
@@ -51,7 +49,6 @@ export class Replay<Event extends { readonly type: string }> implements LoadExte
   readonly #options: ReplayOptions<Event>;
   readonly #reader: LogReader;
   readonly #batches: BatchLookahead<Event>;
-  readonly #groupId: string;
   readonly #skips: Skips | undefined;
   readonly #applied = new Map<string, bigint>();
   #clusterId = '';
@@ -63,11 +60,9 @@ export class Replay<Event extends { readonly type: string }> implements LoadExte
   constructor(options: ReplayOptions<Event>) {
     this.#options = options;
     const { projection, codec } = options;
-    this.#groupId = `replay-${projection.name}-${randomUUID()}`;
     this.#skips = skipsOf(projection, options);
     this.#reader = new LogReader({
       ...options,
-      group_id: this.#groupId,
       topics: projection.topics,
       retrying: this.#retrying,
       positions: () => this.#positions(),
@@ -106,11 +101,6 @@ export class Replay<Event extends { readonly type: string }> implements LoadExte
 
   async close(): Promise<void> {
     await this.#reader.close();
-    await withAdmin(this.#options.kafka, (admin) => admin.deleteGroups([this.#groupId])).catch(
-      (error: unknown) => {
-        this.#options.log.debug({ err: error }, 'the consumer group was not deleted');
-      },
-    );
   }
 
   /**

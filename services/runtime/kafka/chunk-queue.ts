@@ -17,7 +17,8 @@ export class ChunkQueue {
   #ended: { readonly error: unknown } | undefined;
   /** resolves when there is a chunk, or the end */
   #filled = Promise.withResolvers<void>();
-  #room: (() => void) | undefined;
+  /** resolves when chunks were taken or dropped */
+  #drained = Promise.withResolvers<void>();
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
@@ -35,28 +36,22 @@ export class ChunkQueue {
     return this.#ended === undefined && this.#bytes >= this.#bytesMax;
   }
 
-  /** Resolves when a chunk was taken, or after `ms`. */
-  room(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#room = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+  /** Resolves when chunks were taken or dropped. */
+  room(): Promise<void> {
+    return this.#drained.promise;
   }
 
   clear(): void {
     this.#chunks = [];
     this.#bytes = 0;
-    this.#room?.();
+    this.#drain();
   }
 
   /** Ends the queue: with an error, or undefined when it is closed. The first end counts. */
   fail(error: unknown): void {
     this.#ended ??= { error };
     this.#filled.resolve();
-    this.#room?.();
+    this.#drain();
   }
 
   /**
@@ -90,8 +85,13 @@ export class ChunkQueue {
       this.#chunks.shift();
     }
     this.#bytes -= bytes;
-    this.#room?.();
+    this.#drain();
     return { ...first, records, bytes };
+  }
+
+  #drain(): void {
+    this.#drained.resolve();
+    this.#drained = Promise.withResolvers();
   }
 }
 

@@ -1,9 +1,5 @@
-/**
- * Where logs begin and end, and what that says against the positions of a reader: kafkajs itself
- * skips over a log that has lost its beginning or its end without an error.
- */
-import type { Admin, Kafka } from 'kafkajs';
-import { disconnect, kafkaFault, withAdmin } from './client.ts';
+/** Where logs begin and end, and what that says against the positions of a reader. */
+import { disconnect, withAdmin } from './client.ts';
 import {
   CONFIRMATIONS,
   endLost,
@@ -13,25 +9,18 @@ import {
   type LogLost,
   type Positions,
 } from './position.ts';
+import { kafkaFault, type Admin, type Kafka, type LogEnd } from './port.ts';
 import type { Logger } from '../process/log.ts';
 import { aborted, untilAborted } from '../process/retry.ts';
 
 const LOOK_AGAIN_MS = 1_000;
 
-export interface LogEnd {
-  readonly topic: string;
-  readonly partition: number;
-  readonly low: bigint;
-  /** offset of the next record to be written */
-  readonly high: bigint;
-}
-
 /** The ends of the topics that exist. Throws a fault with retry when the brokers do not answer. */
 export function readTopicEnds(kafka: Kafka, topics: readonly string[]): Promise<readonly LogEnd[]> {
   return withAdmin(kafka, async (admin) => {
-    const existing = new Set(await admin.listTopics());
+    const existing = new Set(await admin.topicNames());
     const found = topics.filter((topic) => existing.has(topic));
-    return (await Promise.all(found.map((topic) => readEnds(admin, topic)))).flat();
+    return (await Promise.all(found.map((topic) => admin.ends(topic)))).flat();
   });
 }
 
@@ -42,18 +31,9 @@ export function readLogEnds(
   partition: number,
 ): Promise<Pick<LogEnd, 'low' | 'high'>> {
   return withAdmin(kafka, async (admin) => {
-    const end = (await readEnds(admin, topic)).find((each) => each.partition === partition);
+    const end = (await admin.ends(topic)).find((each) => each.partition === partition);
     return { low: end?.low ?? 0n, high: end?.high ?? 0n };
   });
-}
-
-async function readEnds(admin: Admin, topic: string): Promise<readonly LogEnd[]> {
-  return (await admin.fetchTopicOffsets(topic)).map(({ partition, low, high }) => ({
-    topic,
-    partition,
-    low: BigInt(low),
-    high: BigInt(high),
-  }));
 }
 
 /** Retries an attempt until it succeeds. */
@@ -74,7 +54,7 @@ export async function findLoss(options: LossOptions): Promise<LogLost | undefine
   const { kafka, retrying, topics, positions, lenient = false, signal } = options;
   for (let looks = 1; ; looks++) {
     const ends = await retrying('looking at the ends of the log', () =>
-      withAdmin(kafka, (admin) => Promise.all(topics.map((topic) => readEnds(admin, topic)))),
+      withAdmin(kafka, (admin) => Promise.all(topics.map((topic) => admin.ends(topic)))),
     );
     let short: LogLost | undefined;
     for (const { topic, partition, low, high } of ends.flat()) {
@@ -127,11 +107,10 @@ async function watchOnce(
   { topics, signal, applied, onLag, onLost }: LogWatchOptions,
   below: Map<string, number>,
 ): Promise<void> {
-  await admin.connect();
   for (const topic of topics) {
     // by the time the ends arrive more may be applied than they show
     const before = new Map(applied);
-    for (const { partition, low, high } of await readEnds(admin, topic)) {
+    for (const { partition, low, high } of await admin.ends(topic)) {
       if (signal.aborted) return;
       const key = partitionKey(topic, partition);
       const next = before.get(key) ?? 0n;

@@ -1,15 +1,14 @@
 /** Reads a range of one partition, for processes that must know the log before they write. */
-import { randomUUID } from 'node:crypto';
-import type { Kafka } from 'kafkajs';
-import { FETCH_BYTES_MAX, kafkaFault, withAdmin } from './client.ts';
 import type { Decoder } from './codec.ts';
 import { readLogEnds } from './ends.ts';
+import { PartitionLog } from './partition-log.ts';
+import { kafkaFault, type Kafka } from './port.ts';
 import { lossBy } from './position.ts';
-import { toLogRecord, type LogRecord } from './record.ts';
+import type { LogRecord } from './record.ts';
 
+const FETCH_BYTES = 8 * 1024 * 1024;
 const EVENTS_FETCH_BYTES = 4 * 1024 * 1024;
-/** How long a new group may fail to start: after a broker's start kafkajs must join again. */
-const JOIN_MS = 10_000;
+const WAIT_MS = 500;
 
 export interface LogRange {
   readonly topic: string;
@@ -56,86 +55,58 @@ export function readLogRange(
 }
 
 /**
- * Calls `take` with the records of the range, in order, a fetch at a time: memory does not depend
- * on the length of the range. Reads through a consumer group of its own, which it deletes
- * afterwards. Throws a fault with retry when the brokers fail or the log does not hold the range,
- * and what `take` throws; `take` may have had a part by then.
+ * Calls `take` with the records of the range, in order, a fetch at a time; one more is under way
+ * meanwhile. Memory does not depend on the length of the range. Throws a fault with retry when the
+ * brokers fail or the log does not hold the range, `LogLost` where a record is missing, and what
+ * `take` throws; `take` may have had a part by then.
  */
 export async function readLogBatches(
   kafka: Kafka,
-  { topic, partition, from, to, bytes_max: bytes = FETCH_BYTES_MAX }: LogRange,
+  range: LogRange,
   take: (records: readonly LogRecord[]) => void | Promise<void>,
 ): Promise<void> {
+  const { topic, partition, from, to, bytes_max = FETCH_BYTES } = range;
   if (from >= to) return;
   const what = `records ${from} to ${to - 1n} of ${topic}/${partition} were not read`;
-  const { low, high } = await readLogEnds(kafka, topic, partition);
-  if (low > from || high < to)
-    throw kafkaFault(what, new Error(`the log holds records ${low} to ${high - 1n}`));
-  const groupId = `range-${randomUUID()}`;
-  const consumer = kafka.consumer({
-    groupId,
-    allowAutoTopicCreation: false,
-    maxBytes: bytes,
-    maxBytesPerPartition: bytes,
-    maxWaitTimeInMs: 100,
-  });
-  const done = Promise.withResolvers<void>();
-  let refused: { readonly error: unknown } | undefined;
-  let next = from;
-  const begun = performance.now();
-  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-    const others = (payload.memberAssignment[topic] ?? []).filter((each) => each !== partition);
-    consumer.pause([{ topic, partitions: others }]);
-    consumer.seek({ topic, partition, offset: next.toString() });
-  });
-  consumer.on(consumer.events.CRASH, ({ payload: { error, restart } }) => {
-    if (!restart || next > from || performance.now() - begun > JOIN_MS) done.reject(error);
-  });
-  try {
-    await consumer.connect();
-    await consumer.subscribe({ topic, fromBeginning: true });
-    await consumer.run({
-      autoCommit: false,
-      eachBatchAutoResolve: false,
-      eachBatch: async (payload) => {
-        if (next >= to || refused !== undefined) return;
-        const { records, missing } = recordsFrom(payload.batch.messages.map(toLogRecord), next, to);
-        const end = next + BigInt(records.length);
-        // moved before `take`: records that are fetched again meanwhile are skipped
-        next = end;
-        try {
-          await take(records);
-        } catch (error) {
-          refused = { error };
-        }
-        if (records.length > 0) payload.resolveOffset((end - 1n).toString());
-        if (missing !== undefined) done.reject(new Error(missing));
-        if (end >= to || refused !== undefined) done.resolve();
-      },
-    });
-    await done.promise;
-  } catch (cause) {
+  const fault = (cause: unknown): never => {
     throw kafkaFault(what, cause);
+  };
+  const fetcher = kafka.fetcher();
+  try {
+    await assertHeld(kafka, range);
+    const log = new PartitionLog({
+      fetcher,
+      topic,
+      topic_id: await fetcher.topicId(topic),
+      partition,
+      next_offset: from,
+      last_record: null,
+      bytes_max,
+      wait_ms: WAIT_MS,
+    });
+    let reading = log.read();
+    for (let position = from, isOpen = true; isOpen;) {
+      const records = await reading.catch(fault);
+      isOpen = log.next < to;
+      // the end of the log may have been lost meanwhile
+      if (log.next === position) await assertHeld(kafka, range);
+      position = log.next;
+      if (isOpen) reading = log.read();
+      // an error is thrown where the records are awaited
+      reading.catch(() => undefined);
+      const wanted = records.filter(({ offset }) => offset < to);
+      if (wanted.length > 0) await take(wanted);
+    }
   } finally {
-    await consumer.disconnect();
-    await withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);
+    await fetcher.disconnect();
   }
-  if (refused !== undefined) throw refused.error;
 }
 
-/** The fetched records from offset `from` on, up to a gap or to `to`. */
-function recordsFrom(
-  fetched: readonly LogRecord[],
-  from: bigint,
-  to: bigint,
-): { readonly records: readonly LogRecord[]; readonly missing?: string } {
-  const records: LogRecord[] = [];
-  for (const record of fetched) {
-    const next = from + BigInt(records.length);
-    if (next >= to) break;
-    if (record.offset !== next)
-      return { records, missing: `record ${next} is missing, the log goes on at ${record.offset}` };
-    records.push(record);
-  }
-  return { records };
+async function assertHeld(kafka: Kafka, { topic, partition, from, to }: LogRange): Promise<void> {
+  const { low, high } = await readLogEnds(kafka, topic, partition);
+  if (low > from || high < to)
+    throw kafkaFault(
+      `records ${from} to ${to - 1n} of ${topic}/${partition} were not read`,
+      new Error(`the log holds records ${low} to ${high - 1n}`),
+    );
 }

@@ -1,34 +1,35 @@
 /**
- * Reads topics from the positions of checkpoints, as a member of a consumer group. Offsets
- * committed to Kafka are never read: kafkajs resets them without an error when the log no longer
- * holds them. On each assignment the partitions are paused, the checkpoints read, and reading
- * begins one record before the position: that record must be the one applied last. A log that is
- * another one, or has lost records, ends the reader with `LogLost`.
+ * Reads topics from the positions of checkpoints, all partitions or those that a consumer group
+ * gives to this process. Offsets committed to Kafka are never read. A log that is another one, or
+ * has lost records, ends the reader with `LogLost`.
  */
-import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
-import { disconnect, kafkaFault } from './client.ts';
-import { findLoss, type Retrying } from './ends.ts';
-import { bytesOf, fingerprint, toLogRecord, type LogRecord } from './record.ts';
 import type { Logger } from '../process/log.ts';
-import { hole, partitionKey, recreated, replaced, type Positions } from './position.ts';
-import { TopicIds } from './topic-ids.ts';
 import { ChunkQueue, type Chunk } from './chunk-queue.ts';
-import { untilAborted } from '../process/retry.ts';
+import { disconnect, withAdmin } from './client.ts';
+import { findLoss, type Retrying } from './ends.ts';
+import { Membership } from './membership.ts';
+import { PartitionLog } from './partition-log.ts';
+import { errorType, kafkaFault, type Assigned, type Fetcher, type Kafka } from './port.ts';
+import { partitionKey, type Positions } from './position.ts';
+import { bytesOf, type LogRecord } from './record.ts';
 
 const COMMIT_EVERY_MS = 2_000;
 
 /** The least that brokers allow by default. */
 const SESSION_MS = 6_000;
 const FETCH_BYTES = 8 * 1024 * 1024;
+/** At the end of the log, until it is asked again. */
+const WAIT_MS = 1_000;
 
 export interface LogReaderOptions {
   readonly kafka: Kafka;
-  readonly group_id: string;
+  /** the group whose members share the partitions; all are read when not given */
+  readonly group_id?: string;
   readonly topics: readonly string[];
   readonly log: Logger;
   /** retries faults of the brokers and of `positions` */
   readonly retrying: Retrying;
-  /** called on each assignment and each rewind */
+  /** called at the start, on each assignment and on each rewind */
   readonly positions: () => Promise<Positions>;
   /** limit of what is fetched and not taken yet */
   readonly ahead_bytes_max: number;
@@ -44,56 +45,47 @@ export interface LogReaderOptions {
   readonly session_ms?: number;
 }
 
-/** Partitions of one topic, as a group assigns them. */
-interface Assigned {
-  readonly topic: string;
-  readonly partitions: number[];
-}
-
-interface Reading {
-  /** first offset not queued yet */
-  next: bigint;
-  /** the record before it; its fingerprint where only that is known */
-  last: Buffer | LogRecord | null;
-  /** since the last seek the record before `next` was seen, and is the one that was applied */
-  verified: boolean;
-  /** kafkajs fetches by name: a topic deleted and created again would go unnoticed */
-  readonly topic_id: string;
-}
-
 export class LogReader {
   readonly #options: LogReaderOptions;
   readonly #queue: ChunkQueue;
-  readonly #topicIds: TopicIds;
-  readonly #reading = new Map<string, Reading>();
   readonly #stopping = new AbortController();
-  #consumer: Consumer | undefined;
-  readonly #uncommitted = new Map<string, { topic: string; partition: number; offset: string }>();
-  /** offsets that were missing when they were last expected */
-  readonly #missing = new Map<string, bigint>();
+  readonly #membership: Membership | undefined;
+  readonly #uncommitted = new Map<string, { topic: string; partition: number; next: bigint }>();
+  /** of this generation */
+  readonly #fetchers = new Set<Fetcher>();
+  #assigned: Assigned | undefined;
   #generation = 0;
   #committing: NodeJS.Timeout | undefined;
-  #assigned: readonly Assigned[] = [];
 
   constructor(options: LogReaderOptions) {
     this.#options = options;
     this.#queue = new ChunkQueue(options.ahead_bytes_max);
-    this.#topicIds = new TopicIds(options.kafka);
+    const { group_id: group, session_ms: session = SESSION_MS } = options;
+    if (group !== undefined)
+      this.#membership = new Membership({
+        ...options,
+        group_id: group,
+        session_ms: session,
+        signal: this.#stopping.signal,
+        onAssigned: (assigned) => {
+          this.#assigned = assigned;
+          this.#reposition();
+        },
+      });
   }
 
-  /** Joins the group; reads in the background, through all broker failures, until `close`. */
+  /** Reads in the background, through all broker failures, until `close`. */
   async start(): Promise<void> {
-    await this.#options.retrying('joining the consumer group', () => this.#connect());
+    const membership = this.#membership;
+    if (membership === undefined) return this.#reposition();
+    await this.#options.retrying('joining the consumer group', () => membership.start());
   }
 
   async close(): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#committing);
     this.#queue.fail(undefined);
-    const { log } = this.#options;
-    const clients =
-      this.#consumer === undefined ? [this.#topicIds] : [this.#consumer, this.#topicIds];
-    await Promise.all(clients.map((client) => disconnect(client, log)));
+    await Promise.all([this.#membership?.close(), this.#endGeneration()]);
   }
 
   /** The next records of one partition, in order; undefined when closed. Throws `LogLost`. */
@@ -103,7 +95,7 @@ export class LogReader {
 
   /** Whether the group has given this member any partition. */
   get isAssigned(): boolean {
-    return this.#assigned.length > 0;
+    return [...(this.#assigned?.values() ?? [])].some(({ length }) => length > 0);
   }
 
   /** True for records taken before the last rewind or assignment: they must not be applied. */
@@ -113,225 +105,135 @@ export class LogReader {
 
   /** Reads on from the positions of the checkpoints as they are now. */
   rewind(): void {
-    if (this.#assigned.length > 0) this.#reposition();
+    this.#reposition();
   }
 
   /** Commits the offset to Kafka for lag tools, at most every 2 s; no service reads it back. */
-  commit(topic: string, partition: number, nextOffset: bigint): void {
-    this.#uncommitted.set(partitionKey(topic, partition), {
-      topic,
-      partition,
-      offset: nextOffset.toString(),
-    });
+  commit(topic: string, partition: number, next: bigint): void {
+    this.#uncommitted.set(partitionKey(topic, partition), { topic, partition, next });
     this.#committing ??= setTimeout(() => {
       this.#committing = undefined;
       const offsets = [...this.#uncommitted.values()];
       this.#uncommitted.clear();
-      this.#consumer?.commitOffsets(offsets).catch((error: unknown) => {
-        this.#options.log.debug({ err: error }, 'the offsets for lag tools were not committed');
-      });
+      for (const { topic: of, partition: each, next: offset } of offsets)
+        this.#membership?.commit(of, each, offset).catch((error: unknown) => {
+          this.#options.log.debug({ err: error }, 'the offset for lag tools was not committed');
+        });
     }, COMMIT_EVERY_MS);
   }
 
-  async #connect(): Promise<void> {
-    const session = this.#options.session_ms ?? SESSION_MS;
-    const consumer = this.#options.kafka.consumer({
-      groupId: this.#options.group_id,
-      sessionTimeout: session,
-      rebalanceTimeout: session,
-      heartbeatInterval: session / 6,
-      // a larger record comes alone; larger fetches would delay the heartbeat
-      maxBytes: FETCH_BYTES,
-      maxBytesPerPartition: FETCH_BYTES,
-      minBytes: 1,
-      maxWaitTimeInMs: 250,
-      allowAutoTopicCreation: false,
-      retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
-    });
-    consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-      if (this.#consumer !== consumer) return;
-      this.#assigned = Object.entries(payload.memberAssignment).map(([topic, partitions]) => ({
-        topic,
-        partitions,
-      }));
-      this.#reposition();
-    });
-    // a stopped consumer can neither seek nor pause until it has joined again
-    consumer.on(consumer.events.STOP, () => {
-      if (this.#consumer !== consumer) return;
-      this.#assigned = [];
-      this.#reset();
-    });
-    consumer.on(consumer.events.CRASH, ({ payload }) => {
-      if (payload.restart || this.#consumer !== consumer) return;
-      this.#options.log.warn({ err: payload.error }, 'the consumer crashed, joining again');
-      void this.#reconnect(consumer);
-    });
-    try {
-      await consumer.connect();
-      await consumer.subscribe({ topics: [...this.#options.topics], fromBeginning: true });
-      this.#consumer = consumer;
-      await consumer.run({
-        autoCommit: false,
-        eachBatchAutoResolve: false,
-        partitionsConsumedConcurrently: 1,
-        eachBatch: (payload) => this.#receive(payload),
-      });
-    } catch (cause) {
-      this.#consumer = undefined;
-      await consumer.disconnect().catch(() => undefined);
-      throw kafkaFault(`topics ${this.#options.topics.join(', ')} cannot be read`, cause);
-    }
-    if (this.#stopping.signal.aborted) await consumer.disconnect();
-  }
-
-  async #reconnect(crashed: Consumer): Promise<void> {
-    this.#consumer = undefined;
-    await crashed.disconnect().catch(() => undefined);
-    await untilAborted(1_000, this.#stopping.signal);
-    if (this.#stopping.signal.aborted) return;
-    await this.start().catch((error: unknown) => this.#queue.fail(error));
-  }
-
-  /** Drops records that were fetched, and those of fetches in flight. */
-  #reset(): number {
+  /** Drops records that were fetched, and fetches in flight. */
+  async #endGeneration(): Promise<void> {
+    this.#generation++;
     this.#queue.clear();
-    this.#reading.clear();
-    return ++this.#generation;
+    const fetchers = [...this.#fetchers];
+    this.#fetchers.clear();
+    await Promise.all(fetchers.map((fetcher) => disconnect(fetcher, this.#options.log)));
   }
 
-  /** Synchronous up to the pause: records fetched before the seek must not count as next. */
   #reposition(): void {
-    const consumer = this.#consumer;
-    if (consumer === undefined) return;
-    const generation = this.#reset();
-    const assigned = this.#assigned;
-    if (assigned.length > 0) consumer.pause([...assigned]);
-    void this.#seek(consumer, generation, assigned).catch((error: unknown) =>
-      this.#queue.fail(error),
-    );
+    void this.#endGeneration();
+    const generation = this.#generation;
+    void this.#begin(generation).catch((error: unknown) => {
+      if (this.#isCurrent(generation)) this.#queue.fail(error);
+    });
   }
 
-  async #seek(
-    consumer: Consumer,
-    generation: number,
-    assigned: readonly Assigned[],
-  ): Promise<void> {
+  #isCurrent(generation: number): boolean {
+    return generation === this.#generation && !this.#stopping.signal.aborted;
+  }
+
+  async #begin(generation: number): Promise<void> {
     const { log, retrying, lenient = false } = this.#options;
+    if (this.#membership !== undefined && !this.isAssigned) return;
+    const assigned =
+      this.#assigned ?? (await retrying('looking at the topics', () => this.#allPartitions()));
+    const topics = [...assigned.keys()];
     const positions = await retrying('reading the checkpoints', this.#options.positions);
-    const ids = new Map<string, string>();
-    for (const { topic } of assigned)
-      ids.set(
-        topic,
-        await retrying('asking for the id of the topic', () => this.#topicIds.idOf(topic)),
-      );
-    const lost = await findLoss({
-      ...this.#options,
-      topics: assigned.map(({ topic }) => topic),
-      positions,
-      signal: this.#stopping.signal,
-    });
-    if (generation !== this.#generation || this.#stopping.signal.aborted) return;
+    const lost = await this.#loss(topics, positions);
+    if (!this.#isCurrent(generation)) return;
     if (lost !== undefined) throw lost;
-    const read = assigned.map(({ topic, partitions }) => ({
-      topic,
-      partitions: lenient
-        ? partitions.filter((partition) => positions.has(partitionKey(topic, partition)))
-        : partitions,
-    }));
-    for (const { topic, partitions } of read) {
-      for (const partition of partitions) {
-        const key = partitionKey(topic, partition);
-        const { next_offset: next, last_record: last } = positions.get(key) ?? BEGINNING;
-        const verified = lenient || next === 0n;
-        this.#reading.set(key, { next, last, verified, topic_id: ids.get(topic) ?? '' });
-        consumer.seek({ topic, partition, offset: (verified ? next : next - 1n).toString() });
-      }
-    }
-    if (read.length > 0) consumer.resume(read);
+    const partitions = topics
+      .flatMap((topic) => assigned.get(topic)?.map((partition) => ({ topic, partition })) ?? [])
+      .filter(({ topic, partition }) => !lenient || positions.has(partitionKey(topic, partition)));
     log.info(
       {
-        assigned,
+        assigned: Object.fromEntries(assigned),
         positions: Object.fromEntries(
           [...positions].map(([key, { next_offset }]) => [key, next_offset.toString()]),
         ),
       },
       'reading',
     );
-  }
-
-  async #receive(payload: EachBatchPayload): Promise<void> {
-    const generation = this.#generation;
-    const { topic, partition, messages } = payload.batch;
-    const key = partitionKey(topic, partition);
-    const reading = this.#reading.get(key);
-    if (reading === undefined || payload.isStale()) return;
-    // asked after the fetch: the records are of the topic that reading began with if it still has
-    // its id
-    const topicId = await this.#topicIds.idOf(topic);
-    if (generation !== this.#generation) return;
-    if (topicId !== reading.topic_id)
-      return this.#queue.fail(replaced(topic, partition, reading.topic_id, topicId));
-    const records: LogRecord[] = [];
-    let bytes = 0;
-    for (const message of messages) {
-      const record = toLogRecord(message);
-      if (!reading.verified && record.offset === reading.next - 1n) {
-        if (!isSame(reading, record))
-          return this.#queue.fail(recreated(topic, partition, record.offset));
-        reading.verified = true;
-        continue;
-      }
-      const follows =
-        record.offset === reading.next ||
-        (record.offset > reading.next && this.#isHole(key, reading.next, records.length));
-      if (!follows || !reading.verified)
-        return this.#jumped(topic, partition, reading, record.offset);
-      records.push(record);
-      bytes += bytesOf(record);
-      reading.next = record.offset + 1n;
-      reading.last = record;
-    }
-    const last = messages.at(-1);
-    if (last !== undefined) payload.resolveOffset(last.offset);
-    if (records.length > 0) {
-      if (reading.next > (this.#missing.get(key) ?? reading.next)) this.#missing.delete(key);
-      this.#queue.put({ topic, partition, generation, records, bytes });
-    }
-    while (this.#queue.isFull() && payload.isRunning() && generation === this.#generation) {
-      await this.#queue.room(500);
-      await payload.heartbeat();
-    }
-  }
-
-  /** A jump within one fetch is a hole in the log; one between two fetches, if repeated. */
-  #isHole(key: string, expected: bigint, fetched: number): boolean {
-    return this.#options.lenient === true && (fetched > 0 || this.#missing.get(key) === expected);
-  }
-
-  /**
-   * kafkajs skipped to another offset, as it does when the log does not hold the wanted one.
-   * Seeking again looks at the ends, which show whether records are lost; a second jump from the
-   * same offset is a hole.
-   */
-  #jumped(topic: string, partition: number, reading: Reading, got: bigint): void {
-    const expected = reading.verified ? reading.next : reading.next - 1n;
-    this.#options.log.warn(
-      { topic, partition, expected: expected.toString(), got: got.toString() },
-      'kafkajs skipped records, reading them again',
+    await Promise.all(
+      partitions.map(({ topic, partition }) =>
+        this.#follow(generation, topic, partition, positions),
+      ),
     );
-    const key = partitionKey(topic, partition);
-    if (got > expected && this.#missing.get(key) === expected)
-      return this.#queue.fail(hole(topic, partition, expected, got));
-    this.#missing.set(key, expected);
-    this.#reposition();
+  }
+
+  async #allPartitions(): Promise<Assigned> {
+    const { kafka, topics } = this.#options;
+    const ends = await withAdmin(kafka, (admin) => Promise.all(topics.map((t) => admin.ends(t))));
+    return new Map(
+      topics.map((topic, at) => [topic, ends[at]?.map(({ partition }) => partition) ?? []]),
+    );
+  }
+
+  #loss(topics: readonly string[], positions: Positions): ReturnType<typeof findLoss> {
+    return findLoss({ ...this.#options, topics, positions, signal: this.#stopping.signal });
+  }
+
+  /** Reads one partition until the next generation. */
+  async #follow(
+    generation: number,
+    topic: string,
+    partition: number,
+    positions: Positions,
+  ): Promise<void> {
+    const { kafka, retrying } = this.#options;
+    const fetcher = kafka.fetcher();
+    this.#fetchers.add(fetcher);
+    const begin = positions.get(partitionKey(topic, partition)) ?? BEGINNING;
+    const topicId = await retrying('asking for the id of the topic', () => fetcher.topicId(topic));
+    const partitionLog = new PartitionLog({
+      ...this.#options,
+      ...begin,
+      fetcher,
+      topic,
+      topic_id: topicId,
+      partition,
+      bytes_max: FETCH_BYTES,
+      wait_ms: WAIT_MS,
+    });
+    const what = `reading ${topic}/${partition}`;
+    const read = async (): Promise<readonly LogRecord[]> => {
+      try {
+        return this.#isCurrent(generation) ? await partitionLog.read() : [];
+      } catch (cause) {
+        if (!this.#isCurrent(generation)) return [];
+        const lost =
+          errorType(cause) === 'OFFSET_OUT_OF_RANGE'
+            ? await this.#loss(
+                [topic],
+                new Map([
+                  [partitionKey(topic, partition), { ...begin, next_offset: partitionLog.next }],
+                ]),
+              )
+            : undefined;
+        throw lost ?? kafkaFault(`${what} from offset ${partitionLog.next} failed`, cause);
+      }
+    };
+    while (this.#isCurrent(generation)) {
+      const records = await retrying(what, read);
+      if (!this.#isCurrent(generation)) return;
+      if (records.length > 0) {
+        const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0);
+        this.#queue.put({ topic, partition, generation, records, bytes });
+      }
+      while (this.#queue.isFull() && this.#isCurrent(generation)) await this.#queue.room();
+    }
   }
 }
 
 const BEGINNING = { next_offset: 0n, last_record: null };
-
-function isSame(reading: Reading, record: LogRecord): boolean {
-  if (reading.last === null) return true;
-  if (!Buffer.isBuffer(reading.last)) reading.last = fingerprint(reading.last);
-  return reading.last.equals(fingerprint(record));
-}

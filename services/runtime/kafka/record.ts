@@ -1,6 +1,20 @@
-/** A record of the log, and the fingerprint that distinguishes logs. */
+/** Records of the log, and the fingerprint that distinguishes logs. */
 import { createHash } from 'node:crypto';
-import type { KafkaMessage } from 'kafkajs';
+
+/** Text on the way in, bytes on the way out. */
+export type Header = Buffer | string;
+
+/** A name that occurs several times has all its values. */
+export type Headers = Readonly<Record<string, Header | Header[] | undefined>>;
+
+/** A record to be written. */
+export interface LogEntry {
+  readonly key: string;
+  readonly value: Buffer;
+  readonly headers: Headers;
+  /** Unix milliseconds */
+  readonly timestamp: number;
+}
 
 export interface LogRecord {
   readonly offset: bigint;
@@ -8,20 +22,10 @@ export interface LogRecord {
   readonly timestamp: number;
   readonly key: Buffer | null;
   readonly value: Buffer | null;
-  readonly headers: NonNullable<KafkaMessage['headers']>;
+  readonly headers: Headers;
 }
 
-export function toLogRecord(message: KafkaMessage): LogRecord {
-  return {
-    offset: BigInt(message.offset),
-    timestamp: Number(message.timestamp),
-    key: message.key,
-    value: message.value,
-    headers: message.headers ?? {},
-  };
-}
-
-/** Approximate size of kafkajs' object. */
+/** Approximate size of the object. */
 const RECORD_OVERHEAD_BYTES = 256;
 
 /** Approximate bytes in memory. */

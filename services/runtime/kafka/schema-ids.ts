@@ -11,13 +11,13 @@
  * A log of older software has no pins. Its first and last records name their event in a header, and
  * have to fit the registry; then everything that the registry has of its subjects is pinned.
  */
-import type { Kafka } from 'kafkajs';
 import { parsePin, pinText, type Pin } from '../../../schemas/schema.ids/pin.ts';
 import { SCHEMA_IDS, type Topic } from '../../../schemas/topics.ts';
 import { Fault } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import { recordName, sameSchema, schemaIdOf, type Declared } from './avro-schemas.ts';
 import { readTopicEnds } from './ends.ts';
+import type { Kafka } from './port.ts';
 import { readLogRange } from './range.ts';
 import type { LogRecord } from './record.ts';
 import type { SchemaRegistry } from './schema-registry.ts';

@@ -6,19 +6,12 @@
  * broker has lost the sequence is there a new producer; the batch may then be in the log twice,
  * which readers see by event ids and sequences.
  */
-import { CompressionTypes, Partitioners, type IHeaders, type Kafka, type Producer } from 'kafkajs';
 import { Fault } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
-import { disconnect } from './client.ts';
 import { untilAborted } from '../process/retry.ts';
-
-export interface LogEntry {
-  readonly key: string;
-  readonly value: Buffer;
-  readonly headers: IHeaders;
-  /** Unix milliseconds */
-  readonly timestamp: number;
-}
+import { disconnect } from './client.ts';
+import { errorType, type Appender, type Kafka } from './port.ts';
+import type { LogEntry } from './record.ts';
 
 export interface WriterOptions {
   readonly log: Logger;
@@ -63,7 +56,7 @@ const SEQUENCE_LOST = new Set([
 export class KafkaWriter {
   readonly #kafka: Kafka;
   readonly #options: Required<WriterOptions>;
-  #producer: Producer | undefined;
+  #appender: Appender | undefined;
   #queue: Promise<unknown> = Promise.resolve();
   #ended = false;
 
@@ -86,7 +79,7 @@ export class KafkaWriter {
   async close(): Promise<void> {
     await this.#queue;
     this.#ended = true;
-    await this.#dropProducer();
+    await this.#dropAppender();
   }
 
   async #send(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
@@ -98,25 +91,18 @@ export class KafkaWriter {
         `${topic}: the writer has ended, ${entries.length} records were not sent`,
         { retry: true },
       );
-    const messages = entries.map(({ key, value, headers, timestamp }) => ({
-      key,
-      value,
-      headers,
-      timestamp: String(timestamp),
-      partition,
-    }));
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#inTime(this.#attempt(topic, messages));
+        return await this.#inTime(this.#attempt(topic, partition, entries));
       } catch (cause) {
-        const type = protocolType(cause);
+        const type = errorType(cause);
         const remedy = REFUSED.get(type ?? '');
         if (remedy !== undefined) {
-          await this.#dropProducer();
+          await this.#dropAppender();
           const message = `${topic} refused ${entries.length} records: ${type}. What to do: ${remedy}, then start again`;
           throw new Fault('append_refused', message, { retry: false, cause });
         }
-        if (type !== undefined && SEQUENCE_LOST.has(type)) await this.#dropProducer();
+        if (type !== undefined && SEQUENCE_LOST.has(type)) await this.#dropAppender();
         if (!signal.aborted) {
           log.warn(
             { topic, partition, records: entries.length, attempt, err: cause },
@@ -136,19 +122,9 @@ export class KafkaWriter {
     }
   }
 
-  async #attempt(
-    topic: string,
-    messages: Parameters<Producer['send']>[0]['messages'],
-  ): Promise<bigint> {
-    const producer = await this.#connected();
-    const [metadata] = await producer.send({
-      topic,
-      acks: -1,
-      compression: CompressionTypes.None,
-      messages,
-    });
-    if (metadata?.baseOffset === undefined) throw new Error('the acknowledgement names no offset');
-    return BigInt(metadata.baseOffset);
+  async #attempt(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
+    const appender = await this.#connected();
+    return await appender.append(topic, partition, entries);
   }
 
   /** The answer; while the process drains, within `answer_ms`. */
@@ -172,44 +148,24 @@ export class KafkaWriter {
     }
   }
 
-  async #connected(): Promise<Producer> {
-    if (this.#producer !== undefined) return this.#producer;
-    const producer = this.#kafka.producer({
-      idempotent: true,
-      maxInFlightRequests: 1,
-      allowAutoTopicCreation: false,
-      // every record names its partition; setting the partitioner avoids a warning
-      createPartitioner: Partitioners.DefaultPartitioner,
-      retry: { initialRetryTime: 50, maxRetryTime: 1_000, retries: 5 },
-    });
+  async #connected(): Promise<Appender> {
+    if (this.#appender !== undefined) return this.#appender;
+    const appender = this.#kafka.appender();
     try {
-      await producer.connect();
+      await appender.connect();
     } catch (error) {
-      await disconnect(producer, this.#options.log, this.#options.answer_ms);
+      await disconnect(appender, this.#options.log, this.#options.answer_ms);
       throw error;
     }
-    this.#producer = producer;
-    if (this.#ended) await this.#dropProducer();
-    return producer;
+    this.#appender = appender;
+    if (this.#ended) await this.#dropAppender();
+    return appender;
   }
 
-  async #dropProducer(): Promise<void> {
-    const producer = this.#producer;
-    this.#producer = undefined;
-    if (producer !== undefined)
-      await disconnect(producer, this.#options.log, this.#options.answer_ms);
+  async #dropAppender(): Promise<void> {
+    const appender = this.#appender;
+    this.#appender = undefined;
+    if (appender !== undefined)
+      await disconnect(appender, this.#options.log, this.#options.answer_ms);
   }
-}
-
-/** The broker's error type, however deep kafkajs has wrapped it. */
-function protocolType(error: unknown): string | undefined {
-  for (
-    let at: unknown = error, depth = 0;
-    typeof at === 'object' && at !== null && depth < 8;
-    depth++
-  ) {
-    if ('type' in at && typeof at.type === 'string') return at.type;
-    at = 'cause' in at ? at.cause : undefined;
-  }
-  return undefined;
 }

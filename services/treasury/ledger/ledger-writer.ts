@@ -10,7 +10,8 @@ import {
   type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
-import type { KafkaWriter, LogEntry } from '../../runtime/kafka/writer.ts';
+import type { LogEntry } from '../../runtime/kafka/record.ts';
+import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 import { PARTITION, type Changes } from '../log-follower.ts';

@@ -1,10 +1,10 @@
 /** Single records of `tron.transfers`, read again for what the ledger says of them. */
-import type { Kafka } from 'kafkajs';
 import { isTransferOf } from '../../../projections/deposits/domain/proof.ts';
 import { isTransferEvent, type TransferEvent } from '../../../schemas/tron.transfers/events.ts';
 import type { DepositConfirmed } from '../../../schemas/treasury.ledger/events.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
+import type { Kafka } from '../../runtime/kafka/port.ts';
 import { readLogEvents } from '../../runtime/kafka/range.ts';
 
 /** Records between two wanted ones that are read rather than skipped. */

@@ -1,5 +1,4 @@
 /** The logs behind a reconciliation, read independently of the minter's. */
-import type { Kafka } from 'kafkajs';
 import { isChainEvent, type ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { isReserveEvent } from '../../../schemas/reserve.runs/events.ts';
 import { CHAIN_BLOCKS, RESERVE_RUNS, TREASURY_LEDGER } from '../../../schemas/topics.ts';
@@ -9,6 +8,7 @@ import { Receipts } from '../../../projections/reserve/position.ts';
 import { ChainSupply } from '../../../projections/reserve/supply.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
+import type { Kafka } from '../../runtime/kafka/port.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { CONFIRMATIONS, endLost } from '../../runtime/kafka/position.ts';

@@ -1,7 +1,7 @@
 /** Reconciles on a schedule for the life of the treasury, or once on demand. */
-import type { Kafka } from 'kafkajs';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
+import type { Kafka } from '../../runtime/kafka/port.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { HealthProblem } from '../../runtime/process/health.ts';
 import { KafkaWriter } from '../../runtime/kafka/writer.ts';

@@ -46,7 +46,14 @@ import { ChainByHand } from '../../support/chain-by-hand.ts';
 import { freshDatabase, type DatabaseUrls } from '../../support/database.ts';
 import { accountAt, CUSTODY, depositKey, USDT_CONTRACT } from '../../support/deposit-log.ts';
 import { openDevnet } from '../../support/devnet.ts';
-import { appendAll, never, readAll, rewriteTopic, silentLog } from '../../support/kafka.ts';
+import {
+  appendAll,
+  never,
+  readAll,
+  rewriteTopic,
+  silentLog,
+  type TestKafka,
+} from '../../support/kafka.ts';
 import { plainHead, storedAs } from '../../support/plain-chain.ts';
 import { startOwnKafka } from '../../support/own-kafka.ts';
 import type { Stack } from '../../support/stack.ts';
@@ -119,7 +126,8 @@ async function projectorsHalt(
 }
 
 /** The logs as they are written, and everything that was noted of them then. */
-interface Logs extends Pick<World, 'kafka'> {
+interface Logs {
+  readonly kafka: TestKafka;
   readonly world: World;
   readonly codec: Codec;
   readonly tron_url: string;

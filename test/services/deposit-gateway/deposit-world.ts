@@ -3,7 +3,6 @@
  * its own topics, tables and consumer group.
  */
 import { randomUUID } from 'node:crypto';
-import type { Kafka } from 'kafkajs';
 import { expect, onTestFinished } from 'vitest';
 import type { Addresses } from '../../../infra/services/services.ts';
 import { deposits } from '../../../projections/deposits/deposits.ts';
@@ -16,6 +15,7 @@ import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, type Topic } from '../../../schemas
 import { readDepositGatewayConfig } from '../../../services/deposit-gateway/config.ts';
 import { serve } from '../../../services/deposit-gateway/service.ts';
 import type { Codec } from '../../../services/runtime/kafka/codec.ts';
+import type { Kafka } from '../../../services/runtime/kafka/port.ts';
 import { ensureTopics } from '../../../services/runtime/kafka/topics.ts';
 import { openLog } from '../../../services/runtime/process/log.ts';
 import { Closing } from '../../../services/runtime/process/main.ts';

@@ -3,7 +3,6 @@
  * them.
  */
 import { randomUUID } from 'node:crypto';
-import type { Kafka } from 'kafkajs';
 import { expect, onTestFinished } from 'vitest';
 import type { Addresses } from '../../../infra/services/services.ts';
 import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
@@ -32,12 +31,13 @@ import {
 } from '../../../schemas/tron.transfers/events.ts';
 import type { Codec } from '../../../services/runtime/kafka/codec.ts';
 import { ensureTopics } from '../../../services/runtime/kafka/topics.ts';
-import { KafkaWriter, type LogEntry } from '../../../services/runtime/kafka/writer.ts';
+import type { LogEntry } from '../../../services/runtime/kafka/record.ts';
+import { KafkaWriter } from '../../../services/runtime/kafka/writer.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { toEntries } from '../../../services/treasury/ledger/ledger-writer.ts';
 import { Treasury, type TreasuryOptions } from '../../../services/treasury/treasury.ts';
 import { accountAt, BEGIN, CUSTODY, depositKey, USDT_CONTRACT } from '../../support/deposit-log.ts';
-import { never, readAll, silentLog, testKafka } from '../../support/kafka.ts';
+import { never, readAll, silentLog, testKafka, type TestKafka } from '../../support/kafka.ts';
 import { storedAs } from '../../support/plain-chain.ts';
 import { Random } from '../../support/random.ts';
 import { openCodec } from '../../support/codec.ts';
@@ -58,12 +58,12 @@ const DECLARED: Topics = {
 
 export class World {
   readonly stack: Addresses;
-  readonly kafka: Kafka;
+  readonly kafka: TestKafka;
   readonly codec: Codec;
   readonly topics: Topics;
   readonly #writer: KafkaWriter;
 
-  constructor(stack: Addresses, kafka: Kafka, codec: Codec, topics: Topics) {
+  constructor(stack: Addresses, kafka: TestKafka, codec: Codec, topics: Topics) {
     this.stack = stack;
     this.kafka = kafka;
     this.codec = codec;

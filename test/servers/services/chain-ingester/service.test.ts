@@ -3,7 +3,6 @@ import { EMPTY_CHAIN, evolve, type Chain } from '../../../../projections/chain/c
 import { isChainEvent, type ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../../schemas/topics.ts';
 import type { Codec } from '../../../../services/runtime/kafka/codec.ts';
-import { openKafka, withAdmin } from '../../../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../../../services/runtime/kafka/topics.ts';
 import { ChainNode } from '../../../../services/runtime/clt-node.ts';
 import { Follower, toEntries } from '../../../../services/chain-ingester/follower.ts';
@@ -12,6 +11,7 @@ import { openLog } from '../../../../services/runtime/process/log.ts';
 import { readLogRange } from '../../../../services/runtime/kafka/range.ts';
 import { readLogEnds } from '../../../../services/runtime/kafka/ends.ts';
 import type { LogRecord } from '../../../../services/runtime/kafka/record.ts';
+import { testKafka, withRawAdmin, type TestKafka } from '../../../support/kafka.ts';
 import { ScriptedNode } from '../../../support/scripted-node.ts';
 import { startOwnKafka } from '../../../support/own-kafka.ts';
 import type { ServiceHandle, Stack } from '../../../support/stack.ts';
@@ -20,7 +20,7 @@ import { openCodec } from '../../../support/codec.ts';
 const log = openLog({ service: 'test', level: 'silent' });
 
 let stack: Stack;
-let kafka: ReturnType<typeof openKafka>;
+let kafka: TestKafka;
 let codec: Codec;
 let node: ScriptedNode;
 let nodeUrl: string;
@@ -29,7 +29,7 @@ const closing: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
   stack = await startOwnKafka();
-  kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'test' }, log);
+  kafka = testKafka(stack.addresses);
   codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
 });
 
@@ -41,9 +41,9 @@ afterEach(async () => {
     ...closing.splice(0).map((close) => close()),
   ]);
   await node.close();
-  await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] }));
+  await withRawAdmin(kafka, (admin) => admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] }));
   await expect
-    .poll(() => withAdmin(kafka, (admin) => admin.listTopics()))
+    .poll(() => withRawAdmin(kafka, (admin) => admin.listTopics()))
     .not.toContain(CHAIN_BLOCKS.name);
 });
 

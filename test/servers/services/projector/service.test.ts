@@ -1,5 +1,4 @@
 import { setTimeout as after } from 'node:timers/promises';
-import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test, inject } from 'vitest';
 import { explorer } from '../../../../projections/explorer/explorer.ts';
@@ -7,7 +6,6 @@ import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../../schemas/topics.ts';
 import { toEntries } from '../../../../services/chain-ingester/follower.ts';
 import type { Codec } from '../../../../services/runtime/kafka/codec.ts';
-import { withAdmin } from '../../../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../../../services/runtime/kafka/writer.ts';
 import { prepareDatabase } from '../../../../services/projector/tables/migrations.ts';
@@ -15,7 +13,13 @@ import { openWriter } from '../../../../services/runtime/postgres/pool.ts';
 import { spawnOps } from '../../../faults/ops-run.ts';
 import { chainEvents } from '../../../support/chain.ts';
 import { freshDatabase } from '../../../support/database.ts';
-import { never, silentLog, testKafka } from '../../../support/kafka.ts';
+import {
+  never,
+  silentLog,
+  testKafka,
+  withRawAdmin,
+  type TestKafka,
+} from '../../../support/kafka.ts';
 import { differences, plainFold, readTables } from '../../../support/plain-fold.ts';
 import {
   holdIndexing,
@@ -30,7 +34,7 @@ import { openCodec } from '../../../support/codec.ts';
 
 /** Processes are killed and frozen on their own servers. Each test has its topic and database. */
 let stack: Stack;
-let kafka: Kafka;
+let kafka: TestKafka;
 let codec: Codec;
 let writer: KafkaWriter;
 
@@ -48,7 +52,7 @@ afterAll(async () => {
 });
 
 async function recreateTopic(): Promise<void> {
-  await withAdmin(kafka, async (admin) => {
+  await withRawAdmin(kafka, async (admin) => {
     if ((await admin.listTopics()).includes(CHAIN_BLOCKS.name))
       await admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] });
   });

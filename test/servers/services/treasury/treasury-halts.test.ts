@@ -2,10 +2,9 @@ import { expect, inject, test } from 'vitest';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
 import { ensureTopics } from '../../../../services/runtime/kafka/topics.ts';
-import { withAdmin } from '../../../../services/runtime/kafka/client.ts';
 import type { Topic } from '../../../../schemas/topics.ts';
 import { BEGIN, depositKey, XPUB } from '../../../support/deposit-log.ts';
-import { deleteRecordsBefore } from '../../../support/kafka.ts';
+import { deleteRecordsBefore, withRawAdmin } from '../../../support/kafka.ts';
 import {
   expectDeposits,
   expectHalted,
@@ -34,7 +33,7 @@ async function settled(): Promise<World> {
 }
 
 async function recreate({ kafka }: World, topic: Topic): Promise<void> {
-  await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: [topic.name] }));
+  await withRawAdmin(kafka, (admin) => admin.deleteTopics({ topics: [topic.name] }));
   await expect
     .poll(() => ensureTopics(kafka, [topic]).then(() => 'created', String))
     .toBe('created');

@@ -1,5 +1,4 @@
 /** A topic with chain events, and runners that project it, for the tests of the runner. */
-import type { Kafka } from 'kafkajs';
 import type { Pool } from 'pg';
 import { expect, onTestFinished } from 'vitest';
 import type { Projection } from '../../../../projections/contract/projection.ts';
@@ -10,11 +9,13 @@ import type { Addresses } from '../../../../infra/services/services.ts';
 import { toEntries } from '../../../../services/chain-ingester/follower.ts';
 import { readCheckpoints } from '../../../../services/projector/engine/checkpoint.ts';
 import type { Codec } from '../../../../services/runtime/kafka/codec.ts';
-import { KafkaWriter, type LogEntry } from '../../../../services/runtime/kafka/writer.ts';
+import type { Kafka } from '../../../../services/runtime/kafka/port.ts';
+import type { LogEntry } from '../../../../services/runtime/kafka/record.ts';
+import { KafkaWriter } from '../../../../services/runtime/kafka/writer.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 import { openNotificationPublisher } from '../../../../services/runtime/redis.ts';
 import { Runner } from '../../../../services/projector/engine/runner.ts';
-import { freshTopic, never, silentLog, testKafka } from '../../../support/kafka.ts';
+import { freshTopic, never, silentLog, testKafka, type TestKafka } from '../../../support/kafka.ts';
 import { differences, plainFold, readTables } from '../../../support/plain-fold.ts';
 import { openCodec } from '../../../support/codec.ts';
 
@@ -23,7 +24,7 @@ const APPEND_BYTES = 1024 * 1024;
 /** A topic like chain.blocks under a name of its own. */
 export interface OwnLog {
   readonly stack: Addresses;
-  readonly kafka: Kafka;
+  readonly kafka: TestKafka;
   readonly codec: Codec;
   readonly topic: string;
   /** resolves when the broker has them */

@@ -60,7 +60,7 @@ test('the queue is full at its limit of bytes, and room() resolves when records 
   expect(queue.isFull()).toBe(false);
   queue.put(chunk(3, 1));
   expect(queue.isFull()).toBe(true);
-  const room = queue.room(60_000);
+  const room = queue.room();
   await queue.take(1, 1);
   await room;
   expect(queue.isFull()).toBe(false);
@@ -69,7 +69,7 @@ test('the queue is full at its limit of bytes, and room() resolves when records 
 test('clear() empties the queue and makes room', async () => {
   const queue = new ChunkQueue(10);
   queue.put(chunk(0, 1));
-  const room = queue.room(60_000);
+  const room = queue.room();
   queue.clear();
   await room;
   queue.put(chunk(5, 1));

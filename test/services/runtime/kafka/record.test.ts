@@ -5,7 +5,6 @@ import {
   digestNext,
   DIGEST_OF_NOTHING,
   fingerprint,
-  toLogRecord,
   type LogRecord,
 } from '../../../../services/runtime/kafka/record.ts';
 
@@ -16,27 +15,6 @@ const RECORD: LogRecord = {
   value: Buffer.from('cd'),
   headers: { event_id: Buffer.from('1'), several: [Buffer.from('x'), Buffer.from('y')] },
 };
-
-test('a message of the client is read as it is in the log', () => {
-  const message = {
-    key: Buffer.from('1'),
-    value: null,
-    timestamp: '1700000000000',
-    offset: '9007199254740993',
-    attributes: 0,
-  };
-  const record = {
-    offset: 9007199254740993n,
-    timestamp: 1_700_000_000_000,
-    key: Buffer.from('1'),
-    value: null,
-  };
-  expect(toLogRecord({ ...message, headers: { a: Buffer.from('b') } })).toEqual({
-    ...record,
-    headers: { a: Buffer.from('b') },
-  });
-  expect(toLogRecord({ ...message, size: 0 })).toEqual({ ...record, headers: {} });
-});
 
 test('every part of a record changes its fingerprint', () => {
   const others: LogRecord[] = [

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import { BrokenChain, hashOfValue, NO_RECORDS } from '../../../../schemas/hash-chain.ts';
 import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
-import type { LogEntry } from '../../../../services/runtime/kafka/writer.ts';
+import type { LogEntry } from '../../../../services/runtime/kafka/record.ts';
 import { toEntries } from '../../../../services/treasury/ledger/ledger-writer.ts';
 import { confirmedEvent, depositEvents, placed } from '../../../support/deposit-events.ts';
 import { NumberedValues } from '../../../support/plain-chain.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { TREASURY_LEDGER } from '../../../../../schemas/topics.ts';
 import type { Codec } from '../../../../../services/runtime/kafka/codec.ts';
-import type { LogEntry } from '../../../../../services/runtime/kafka/writer.ts';
+import type { LogEntry } from '../../../../../services/runtime/kafka/record.ts';
 import { toEntries } from '../../../../../services/treasury/ledger/ledger-writer.ts';
 import {
   appendAll,

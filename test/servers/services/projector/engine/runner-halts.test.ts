@@ -1,7 +1,7 @@
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
 import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
-import type { LogEntry } from '../../../../../services/runtime/kafka/writer.ts';
+import type { LogEntry } from '../../../../../services/runtime/kafka/record.ts';
 import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';
 import { chainEvents, TestChain } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
@@ -112,7 +112,7 @@ test.each(POISON)(
 );
 
 async function produceNull(log: OwnLog): Promise<void> {
-  const producer = log.kafka.producer();
+  const producer = log.kafka.raw.producer();
   await producer.connect();
   await producer.send({ topic: log.topic, messages: [{ key: '1', value: null }] });
   await producer.disconnect();
@@ -139,7 +139,7 @@ test('an event of another projection halts the projection', async () => {
 });
 
 async function recreate(log: OwnLog, events: readonly ChainEvent[]): Promise<void> {
-  const admin = log.kafka.admin();
+  const admin = log.kafka.raw.admin();
   await admin.connect();
   await admin.deleteTopics({ topics: [log.topic] });
   await expect.poll(async () => (await admin.listTopics()).includes(log.topic)).toBe(false);
@@ -178,7 +178,7 @@ test.each([
 );
 
 async function deleteRecords(log: OwnLog, upTo: number): Promise<void> {
-  const admin = log.kafka.admin();
+  const admin = log.kafka.raw.admin();
   await admin.connect();
   // without having asked for the topic first, the client does not know its leader
   await admin.fetchTopicOffsets(log.topic);

@@ -39,7 +39,6 @@ test('a broker killed and restarted under load has every acknowledged record at 
   const read: LogRecord[] = [];
   const reader = new LogReader({
     kafka,
-    group_id: `${topic}-reader`,
     topics: [topic],
     log: silentLog(),
     retrying: insisting,

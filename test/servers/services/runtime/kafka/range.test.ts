@@ -1,5 +1,4 @@
 import { expect, inject, test } from 'vitest';
-import { withAdmin } from '../../../../../services/runtime/kafka/client.ts';
 import { KafkaWriter } from '../../../../../services/runtime/kafka/writer.ts';
 import { readLogBatches, readLogRange } from '../../../../../services/runtime/kafka/range.ts';
 import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';
@@ -44,16 +43,6 @@ test('exactly the records of the range are read, in order, from the requested pa
   expect(await numbersIn(topic, 1, 7n, 9n)).toEqual([1_007, 1_008]);
   expect(await numbersIn(topic, 1, 49n, 50n)).toEqual([1_049]);
   expect(await numbersIn(topic, 1, 9n, 9n)).toEqual([]);
-});
-
-test('reading a range leaves no consumer group', async () => {
-  const topic = await topicOf(3);
-  await numbersIn(topic, 0, 0n, 3n);
-  const { groups } = await withAdmin(kafka, (admin) => admin.listGroups());
-  const left = groups.map(({ groupId }) => groupId).filter((id) => id.startsWith('range-'));
-  const states = await withAdmin(kafka, (admin) => admin.describeGroups(left));
-  // concurrent tests have consumer groups too
-  expect(states.groups.filter(({ state }) => state === 'Empty')).toEqual([]);
 });
 
 test('a range outside the log is a fault that names the available range', async () => {

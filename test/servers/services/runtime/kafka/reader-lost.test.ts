@@ -90,7 +90,7 @@ test('a topic created again while a full queue kept the reader from fetching hal
 
 test('a log with a hole, as a transactional producer makes it, halts the reader before the hole', async () => {
   const topic = await topicOf(kafka, 3);
-  const producer = kafka.producer({
+  const producer = kafka.raw.producer({
     transactionalId: topic,
     idempotent: true,
     maxInFlightRequests: 1,

@@ -1,7 +1,7 @@
-import kafkajs, { type Kafka } from 'kafkajs';
 import { expect, inject, test } from 'vitest';
 import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
 import { withAdmin } from '../../../../../services/runtime/kafka/client.ts';
+import type { Kafka } from '../../../../../services/runtime/kafka/port.ts';
 import type { Topic } from '../../../../../schemas/topics.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import { insisting, ownTopic, testKafka } from '../../../../support/kafka.ts';
@@ -14,18 +14,8 @@ async function settingsOf(topic: Topic): Promise<{
   readonly config: Readonly<Record<string, string>>;
 }> {
   return await withAdmin(kafka, async (admin) => {
-    const { topics } = await admin.fetchTopicMetadata({ topics: [topic.name] });
-    const { resources } = await admin.describeConfigs({
-      includeSynonyms: false,
-      resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic.name }],
-    });
-    const entries = resources[0]?.configEntries ?? [];
-    return {
-      partitions: topics[0]?.partitions.length,
-      config: Object.fromEntries(
-        entries.map(({ configName, configValue }) => [configName, configValue]),
-      ),
-    };
+    const { partitions, config } = await admin.describeTopic(topic.name, Object.keys(topic.config));
+    return { partitions: partitions.length, config: Object.fromEntries(config) };
   });
 }
 

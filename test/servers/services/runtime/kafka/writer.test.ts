@@ -1,11 +1,7 @@
 import { afterAll, afterEach, expect, inject, test } from 'vitest';
-import {
-  KafkaWriter,
-  type LogEntry,
-  type WriterOptions,
-} from '../../../../../services/runtime/kafka/writer.ts';
+import { KafkaWriter, type WriterOptions } from '../../../../../services/runtime/kafka/writer.ts';
 import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';
-import type { LogRecord } from '../../../../../services/runtime/kafka/record.ts';
+import type { LogEntry, LogRecord } from '../../../../../services/runtime/kafka/record.ts';
 import { openLog, type Logger } from '../../../../../services/runtime/process/log.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import {
@@ -91,7 +87,7 @@ test('acknowledged records are in the log once, in order and at the returned off
 async function overlappedLoss(seed: number): Promise<number> {
   const proxy = await produceProxy();
   const topic = await freshTopic(direct);
-  const producer = testKafka(stack, proxy).producer({
+  const producer = testKafka(stack, proxy).raw.producer({
     idempotent: true,
     allowAutoTopicCreation: false,
     retry: { initialRetryTime: 50, retries: 20 },
@@ -127,7 +123,7 @@ test('the control: overlapping sends of one idempotent producer under the same r
 test('the control: a batch given up after a rejection takes the next one with it', async () => {
   const proxy = await produceProxy();
   const topic = await freshTopic(direct);
-  const producer = testKafka(stack, proxy).producer({
+  const producer = testKafka(stack, proxy).raw.producer({
     idempotent: true,
     maxInFlightRequests: 1,
     retry: { initialRetryTime: 10, retries: 1 },

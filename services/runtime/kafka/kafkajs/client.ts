@@ -1,0 +1,71 @@
+/** kafkajs 2.2.4 behind the port. */
+import { createRequire } from 'node:module';
+import kafkajs, { type ISocketFactory, type LogEntry as KafkajsEntry } from 'kafkajs';
+import type { Logger } from '../../process/log.ts';
+import type { KafkaSettings } from '../client.ts';
+import type { Kafka } from '../port.ts';
+import { KafkajsAdmin } from './admin.ts';
+import { KafkajsAppender } from './appender.ts';
+import { KafkajsFetcher } from './fetcher.ts';
+import { KafkajsShare } from './share.ts';
+
+interface RequestQueue {
+  readonly pending: readonly unknown[];
+  readonly throttledUntil: number;
+  scheduleCheckPendingRequests: (this: RequestQueue) => void;
+}
+
+let isPatched = false;
+
+/**
+ * kafkajs 2.2.4 re-arms its check for pending requests with a negative timeout when there are none,
+ * which wakes an idle process 1,800 times a second.
+ */
+function patchIdleTimer(): void {
+  if (isPatched) return;
+  isPatched = true;
+  const { prototype }: { prototype: RequestQueue } = createRequire(import.meta.url)(
+    'kafkajs/src/network/requestQueue',
+  );
+  const schedule = prototype.scheduleCheckPendingRequests;
+  prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
+    if (this.pending.length > 0 || this.throttledUntil > Date.now()) schedule.call(this);
+  };
+}
+
+export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
+  patchIdleTimer();
+  const { socket_factory: openSocket } = settings;
+  const socketFactory: ISocketFactory | undefined = openSocket && ((to) => openSocket(to));
+  const client = new kafkajs.Kafka({
+    clientId: settings.client_id,
+    brokers: [...settings.kafka_brokers],
+    connectionTimeout: 3_000,
+    requestTimeout: 30_000,
+    retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
+    logLevel: kafkajs.logLevel.INFO,
+    logCreator: () => (entry) => toLog(log, entry),
+    ...(socketFactory === undefined ? {} : { socketFactory }),
+  });
+  return {
+    admin: () => new KafkajsAdmin(client.admin()),
+    appender: () => new KafkajsAppender(client),
+    fetcher: () => new KafkajsFetcher(client),
+    share: (options) => new KafkajsShare(client, options),
+  };
+}
+
+/** kafkajs logs short disconnects as errors; code that retries logs the lasting ones itself. */
+function toLog(
+  log: Logger,
+  {
+    level,
+    namespace,
+    log: { message, logger: _logger, timestamp: _timestamp, stack: _stack, ...rest },
+  }: KafkajsEntry,
+): void {
+  const entry = { kafkajs: namespace, ...rest };
+  const { ERROR, WARN } = kafkajs.logLevel;
+  if (level === ERROR || level === WARN) log.warn(entry, message);
+  else log.debug(entry, message);
+}

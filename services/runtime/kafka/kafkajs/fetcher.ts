@@ -1,0 +1,204 @@
+/**
+ * Reads one partition from an offset, without a consumer group. After any failure all connections
+ * are opened anew, which also asks for the present leader: nothing depends on how kafkajs recovers.
+ */
+import { setTimeout as after } from 'node:timers/promises';
+import type kafkajs from 'kafkajs';
+import { Fault } from '../../process/errors.ts';
+import { errorType, kafkaFault, type FetchPosition, type Fetcher, type LogBatch } from '../port.ts';
+import { clusterOf, disconnectNow, exchange, type Cluster } from './cluster.ts';
+import { readBatches } from './record-batch.ts';
+import { compactString, Cursor, int32, int64 } from './wire.ts';
+
+const METADATA = { apiKey: 3, apiVersion: 12, apiName: 'Metadata' };
+const FETCH = { apiKey: 1, apiVersion: 13, apiName: 'Fetch' };
+const READ_COMMITTED = 1;
+const TRIES = 5;
+const BACK_OFF_MS = 100;
+/** Beyond the wait for records; a frozen broker is given up then. */
+const ANSWER_MS = 10_000;
+
+/** Types of errors that this reader meets, by code. */
+const TYPES: Readonly<Record<number, string>> = {
+  1: 'OFFSET_OUT_OF_RANGE',
+  3: 'UNKNOWN_TOPIC_OR_PARTITION',
+  5: 'LEADER_NOT_AVAILABLE',
+  6: 'NOT_LEADER_FOR_PARTITION',
+  29: 'TOPIC_AUTHORIZATION_FAILED',
+  100: 'UNKNOWN_TOPIC_ID',
+};
+
+class BrokerError extends Error {
+  readonly type: string;
+
+  constructor(code: number) {
+    const type = TYPES[code] ?? `Kafka error ${code}`;
+    super(type);
+    this.type = type;
+  }
+}
+
+/** Trying again does not help: the reader has to look at the log. */
+const FINAL = new Set(['OFFSET_OUT_OF_RANGE', 'UNKNOWN_TOPIC_ID', 'TOPIC_AUTHORIZATION_FAILED']);
+
+export class KafkajsFetcher implements Fetcher {
+  readonly #kafka: kafkajs.Kafka;
+  #cluster: Cluster | undefined;
+  #closed = false;
+
+  constructor(kafka: kafkajs.Kafka) {
+    this.#kafka = kafka;
+  }
+
+  async topicId(topic: string): Promise<string> {
+    try {
+      return await this.#attempt(async (cluster) => {
+        const broker = await cluster.brokerPool.findConnectedBroker();
+        return await exchange(broker, METADATA, metadataRequest(topic), (payload) => {
+          const { error, id } = metadataOf(payload);
+          if (error === 0) return id;
+          const why = error === 3 ? 'does not exist' : `has Kafka error ${error}`;
+          throw new Fault('kafka', `topic ${topic} ${why}`, { retry: true });
+        });
+      });
+    } catch (cause) {
+      throw kafkaFault(`the brokers did not answer with the id of topic ${topic}`, cause);
+    }
+  }
+
+  async fetch(position: FetchPosition): Promise<readonly LogBatch[]> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#attempt((cluster) => fetchOnce(cluster, position));
+      } catch (error) {
+        if (this.#closed || tries === TRIES || FINAL.has(errorType(error) ?? '')) throw error;
+      }
+      await after(BACK_OFF_MS * 2 ** (tries - 1));
+    }
+  }
+
+  async disconnect(): Promise<void> {
+    this.#closed = true;
+    await this.#drop();
+  }
+
+  async #attempt<Answer>(ask: (cluster: Cluster) => Promise<Answer>): Promise<Answer> {
+    if (this.#closed) throw new Error('the reader is closed');
+    this.#cluster ??= clusterOf(this.#kafka);
+    const cluster = this.#cluster;
+    try {
+      await cluster.connect();
+      return await ask(cluster);
+    } catch (error) {
+      if (!(error instanceof Fault) && this.#cluster === cluster) void this.#drop();
+      throw error;
+    } finally {
+      // connections may have been opened after those of a dropped cluster were closed
+      if (this.#cluster !== cluster) void disconnectNow(cluster).catch(() => undefined);
+    }
+  }
+
+  async #drop(): Promise<void> {
+    const cluster = this.#cluster;
+    this.#cluster = undefined;
+    // connections that fail to close are gone
+    if (cluster !== undefined) await disconnectNow(cluster).catch(() => undefined);
+  }
+}
+
+async function fetchOnce(cluster: Cluster, position: FetchPosition): Promise<readonly LogBatch[]> {
+  const { topic, partition, wait_ms: wait } = position;
+  await cluster.addTargetTopic(topic);
+  const [leader] = Object.keys(cluster.findLeaderForPartitions(topic, [partition]));
+  if (leader === undefined || leader === '-1') throw new BrokerError(5);
+  const broker = await cluster.findBroker({ nodeId: leader });
+  const timeout = new AbortController();
+  const late = after(wait + ANSWER_MS, undefined, { signal: timeout.signal }).then(
+    () => {
+      throw new Error(`broker ${leader} did not answer within ${wait + ANSWER_MS} ms`);
+    },
+    () => new Promise<never>(() => undefined),
+  );
+  try {
+    return await Promise.race([exchange(broker, FETCH, fetchRequest(position), fetched), late]);
+  } finally {
+    timeout.abort();
+  }
+}
+
+/** One topic by name, no creation, no authorised operations. */
+function metadataRequest(topic: string): Buffer {
+  return Buffer.concat([
+    Buffer.of(2),
+    Buffer.alloc(16),
+    compactString(topic),
+    Buffer.from([0, 0, 0, 0]),
+  ]);
+}
+
+function metadataOf(payload: Buffer): { readonly error: number; readonly id: string } {
+  const cursor = new Cursor(payload);
+  cursor.skipTags();
+  cursor.skip(4); // throttle time
+  cursor.array(() => {
+    cursor.skip(4); // broker id
+    cursor.skipCompact();
+    cursor.skip(4); // port
+    cursor.skipCompact();
+    cursor.skipTags();
+  });
+  cursor.skipCompact(); // cluster id
+  cursor.skip(4); // controller id
+  cursor.uvarint(); // number of topics
+  const error = cursor.int16();
+  cursor.skipCompact();
+  return { error, id: cursor.bytes(16).toString('hex') };
+}
+
+function fetchRequest(position: FetchPosition): Buffer {
+  const { topic_id: id, partition, offset, bytes_max: bytesMax, wait_ms: wait } = position;
+  return Buffer.concat([
+    int32(-1), // not a replica
+    int32(wait),
+    int32(1), // least bytes
+    int32(bytesMax),
+    Buffer.of(READ_COMMITTED),
+    int32(0), // no session
+    int32(-1),
+    Buffer.of(2), // one topic
+    Buffer.from(id, 'hex'),
+    Buffer.of(2), // one partition
+    int32(partition),
+    int32(-1), // any leader epoch
+    int64(offset),
+    int32(-1), // the epoch of the last batch is compared by the reader
+    int64(-1n),
+    int32(bytesMax),
+    Buffer.of(0, 0, 1), // no tagged fields, no forgotten topics
+    compactString(''), // rack
+    Buffer.of(0),
+  ]);
+}
+
+async function fetched(payload: Buffer): Promise<readonly LogBatch[]> {
+  const cursor = new Cursor(payload);
+  cursor.skipTags();
+  cursor.skip(4); // throttle time
+  const error = cursor.int16();
+  if (error !== 0) throw new BrokerError(error);
+  cursor.skip(4); // session
+  cursor.uvarint(); // number of topics
+  cursor.skip(16); // topic id
+  cursor.uvarint(); // number of partitions
+  cursor.skip(4); // partition
+  const partitionError = cursor.int16();
+  if (partitionError !== 0) throw new BrokerError(partitionError);
+  cursor.skip(24); // high watermark, last stable offset, begin of the log
+  const aborted = cursor.array(() => {
+    const transaction = { producer_id: cursor.int64(), first_offset: cursor.int64() };
+    cursor.skipTags();
+    return transaction;
+  });
+  cursor.skip(4); // preferred replica
+  return await readBatches(cursor.bytes(Math.max(0, cursor.uvarint() - 1)), aborted);
+}

@@ -1,0 +1,82 @@
+/**
+ * Membership of a consumer group that shares out partitions. Nothing is read through the group: it
+ * spreads the work evenly, and drops a member that died or hangs.
+ */
+import type { Logger } from '../process/log.ts';
+import { retrying, untilAborted } from '../process/retry.ts';
+import { disconnect } from './client.ts';
+import { kafkaFault, type Kafka, type Share, type ShareOptions } from './port.ts';
+
+const JOIN_AGAIN_MS = 1_000;
+
+export interface MembershipOptions extends Omit<ShareOptions, 'onLeft'> {
+  readonly kafka: Kafka;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+export class Membership {
+  readonly #options: MembershipOptions;
+  #share: Share | undefined;
+  #closed = false;
+
+  constructor(options: MembershipOptions) {
+    this.#options = options;
+  }
+
+  /** Leaves the group, so that others take over at once. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#share !== undefined) await disconnect(this.#share, this.#options.log);
+  }
+
+  /** Joins the group until `close`. Throws a fault when the brokers do not answer. */
+  async start(): Promise<void> {
+    const { kafka, group_id: group, log, onAssigned, onHeld } = this.#options;
+    const share = kafka.share({
+      ...this.#options,
+      onAssigned: (assigned) => {
+        if (this.#share !== share) return;
+        if (assigned !== undefined)
+          log.info({ group, assigned: Object.fromEntries(assigned) }, 'partitions assigned');
+        onAssigned(assigned);
+      },
+      onHeld: () => {
+        if (this.#share === share) onHeld?.();
+      },
+      onLeft: (error) => {
+        if (this.#share !== share) return;
+        log.warn({ err: error, group }, 'the group was left, joining again');
+        void this.#joinAgain(share);
+      },
+    });
+    this.#share = share;
+    try {
+      await share.join();
+    } catch (cause) {
+      this.#share = undefined;
+      await disconnect(share, log);
+      throw kafkaFault(`the group ${group} cannot be joined`, cause);
+    }
+    if (this.#closed) await disconnect(share, log);
+  }
+
+  /** Commits an offset for lag tools; without a share there is nothing to commit. */
+  async commit(topic: string, partition: number, nextOffset: bigint): Promise<void> {
+    await this.#share?.commit(topic, partition, nextOffset);
+  }
+
+  async #joinAgain(left: Share): Promise<void> {
+    const { group_id: group, log, signal } = this.#options;
+    this.#share = undefined;
+    this.#options.onAssigned(undefined);
+    await disconnect(left, log);
+    await untilAborted(JOIN_AGAIN_MS, signal);
+    if (this.#closed || signal.aborted) return;
+    await retrying({ log, signal, what: `joining the group ${group}` }, () => this.start()).catch(
+      (error: unknown) => {
+        if (!signal.aborted) throw error;
+      },
+    );
+  }
+}

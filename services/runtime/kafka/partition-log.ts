@@ -1,0 +1,128 @@
+/**
+ * One partition, read from an offset. Records have to be contiguous. The record before the position
+ * has to be the one that was read there: it is compared at the beginning, and again whenever
+ * another leader has written what comes next, because an unclean election can replace the end of a
+ * log by other records.
+ */
+import { hole, recreated, replaced } from './position.ts';
+import { errorType, type Fetcher, type LogBatch } from './port.ts';
+import { fingerprint, type LogRecord } from './record.ts';
+
+export interface PartitionLogOptions {
+  readonly fetcher: Fetcher;
+  readonly topic: string;
+  /** the topic is fetched by its id: one that was created again would go unnoticed */
+  readonly topic_id: string;
+  readonly partition: number;
+  /** first offset to be read */
+  readonly next_offset: bigint;
+  /** fingerprint of the record before it; null: any */
+  readonly last_record: Buffer | null;
+  readonly bytes_max: number;
+  readonly wait_ms: number;
+  /** offsets may have no record, and the record before may be any */
+  readonly lenient?: boolean;
+}
+
+export class PartitionLog {
+  readonly #options: PartitionLogOptions;
+  #next: bigint;
+  /** the record before `next`; its fingerprint where only that is known */
+  #last: Buffer | LogRecord | null;
+  /** the leader that wrote it */
+  #epoch: number | undefined;
+  /** the offset of the record to be compared first */
+  #compare: bigint | undefined;
+
+  constructor(options: PartitionLogOptions) {
+    this.#options = options;
+    this.#next = options.next_offset;
+    this.#last = options.last_record;
+    if (options.last_record !== null) this.#compareBefore(this.#next);
+  }
+
+  /** first offset not read yet */
+  get next(): bigint {
+    return this.#next;
+  }
+
+  /**
+   * The next records; none when there were none for a while. One call at a time. Throws `LogLost`,
+   * and errors of the client.
+   */
+  async read(): Promise<readonly LogRecord[]> {
+    for (;;) {
+      const records = this.#accept(await this.#fetch());
+      if (records !== undefined) return records;
+    }
+  }
+
+  async #fetch(): Promise<readonly LogBatch[]> {
+    const { fetcher, topic, topic_id: was, partition } = this.#options;
+    try {
+      return await fetcher.fetch({ ...this.#options, offset: this.#compare ?? this.#next });
+    } catch (error) {
+      if (errorType(error) !== 'UNKNOWN_TOPIC_ID') throw error;
+      const is = await fetcher.topicId(topic);
+      throw is === was ? error : replaced(topic, partition, was, is);
+    }
+  }
+
+  #compareBefore(offset: bigint): void {
+    this.#compare = offset > 0n ? offset - 1n : undefined;
+  }
+
+  /** The records of the batches; undefined: the record before them has to be compared first. */
+  #accept(batches: readonly LogBatch[]): readonly LogRecord[] | undefined {
+    const { lenient = false } = this.#options;
+    const records: LogRecord[] = [];
+    // one answer is one state of the log: only its first batch may not fit
+    for (const [at, batch] of batches.entries()) {
+      if (at === 0 && this.#compare !== undefined) {
+        this.#assertSame(batch, this.#compare);
+      } else if (at === 0 && !lenient && this.#isOfAnotherLeader(batch)) {
+        this.#compareBefore(this.#next);
+        return undefined;
+      }
+      if (batch.last_offset >= this.#next) this.#take(batch, records);
+      this.#epoch = batch.leader_epoch;
+    }
+    return records;
+  }
+
+  #isOfAnotherLeader({ leader_epoch: epoch }: LogBatch): boolean {
+    return this.#next > 0n && this.#epoch !== undefined && epoch !== this.#epoch;
+  }
+
+  /** Compares the record at this offset. */
+  #assertSame(batch: LogBatch, offset: bigint): void {
+    const { topic, partition } = this.#options;
+    const record = batch.records.find((each) => each.offset === offset);
+    if (record === undefined) throw hole(topic, partition, offset, batch.base_offset);
+    if (!isSame(this.#last, record)) throw recreated(topic, partition, offset);
+    this.#compare = undefined;
+  }
+
+  #take(batch: LogBatch, records: LogRecord[]): void {
+    this.#expect(batch.base_offset);
+    for (const record of batch.records) {
+      if (record.offset < this.#next) continue;
+      this.#expect(record.offset);
+      records.push(record);
+      this.#next = record.offset + 1n;
+      this.#last = record;
+    }
+    this.#expect(batch.last_offset + 1n);
+    this.#next = batch.last_offset + 1n;
+  }
+
+  #expect(offset: bigint): void {
+    const { topic, partition, lenient = false } = this.#options;
+    if (offset > this.#next && !lenient) throw hole(topic, partition, this.#next, offset);
+  }
+}
+
+function isSame(last: Buffer | LogRecord | null, record: LogRecord): boolean {
+  if (last === null) return true;
+  return (Buffer.isBuffer(last) ? last : fingerprint(last)).equals(fingerprint(record));
+}

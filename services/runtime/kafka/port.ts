@@ -1,0 +1,154 @@
+/**
+ * The port of the Kafka client: every verb that this system asks of one. The client stands behind
+ * it in a folder of its own. Errors are those of the client, whose type `errorType` names;
+ * `kafkaFault` makes faults of them.
+ */
+import type { Socket } from 'node:net';
+import { Bug, Fault, messageOf } from '../process/errors.ts';
+import { LogLost } from './position.ts';
+import type { LogEntry, LogRecord } from './record.ts';
+
+export interface Kafka {
+  /** Asks the brokers; connects at the first question. */
+  admin(): Admin;
+  /** An idempotent producer: one session of sequence numbers. */
+  appender(): Appender;
+  /** Reads single partitions; connects at the first fetch. */
+  fetcher(): Fetcher;
+  share(options: ShareOptions): Share;
+}
+
+/** Opens a connection to a broker. */
+export type SocketFactory = (to: {
+  readonly host: string;
+  readonly port: number;
+  readonly onConnect: () => void;
+}) => Socket;
+
+export interface Admin {
+  clusterId(): Promise<string>;
+  topicNames(): Promise<readonly string[]>;
+  /** by partition; throws for a topic that does not exist */
+  ends(topic: string): Promise<readonly LogEnd[]>;
+  /** the first offset of each partition whose record is not older, Unix milliseconds */
+  offsetsAt(topic: string, time: number): Promise<ReadonlyMap<number, bigint>>;
+  /** Creates topics; one that exists already is left as it is. */
+  createTopics(topics: readonly NewTopic[]): Promise<void>;
+  /** the named settings; throws for a topic that does not exist */
+  describeTopic(topic: string, settings: readonly string[]): Promise<TopicDescription>;
+  disconnect(): Promise<void>;
+}
+
+export interface LogEnd {
+  readonly topic: string;
+  readonly partition: number;
+  readonly low: bigint;
+  /** offset of the next record to be written; below the first open transaction */
+  readonly high: bigint;
+}
+
+export interface NewTopic {
+  readonly name: string;
+  readonly partitions: number;
+  readonly config: Readonly<Record<string, string>>;
+}
+
+export interface TopicDescription {
+  /** of each partition */
+  readonly partitions: readonly {
+    /** -1: none */
+    readonly leader: number;
+    readonly replicas: number;
+  }[];
+  readonly config: ReadonlyMap<string, string>;
+}
+
+export interface Appender {
+  connect(): Promise<void>;
+  /**
+   * Appends the entries as one batch, acknowledged by all replicas in sync; resolves to the first
+   * offset. After a failure the same batch may be sent again, and no other.
+   */
+  append(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint>;
+  disconnect(): Promise<void>;
+}
+
+export interface Fetcher {
+  /** 32 hex digits. Throws a fault with retry while no broker answers or there is no such topic. */
+  topicId(topic: string): Promise<string>;
+  /**
+   * The batches from the one that holds `offset` on, none when the log ends there. Retries lost
+   * connections and changes of the leader a few times. Throws an error of type OFFSET_OUT_OF_RANGE,
+   * or UNKNOWN_TOPIC_ID when the topic has another id.
+   */
+  fetch(position: FetchPosition): Promise<readonly LogBatch[]>;
+  /** Ends a fetch in flight. */
+  disconnect(): Promise<void>;
+}
+
+export interface FetchPosition {
+  readonly topic: string;
+  readonly topic_id: string;
+  readonly partition: number;
+  readonly offset: bigint;
+  /** of one answer; a larger batch comes alone */
+  readonly bytes_max: number;
+  /** the longest wait for a record at the end of the log */
+  readonly wait_ms: number;
+}
+
+/** Consecutive offsets that one leader appended together. */
+export interface LogBatch {
+  readonly base_offset: bigint;
+  readonly last_offset: bigint;
+  readonly leader_epoch: number;
+  /** empty for a control batch and for those of an aborted transaction: they have no effect */
+  readonly records: readonly LogRecord[];
+  /** the batch marks the end of a transaction, or was aborted */
+  readonly is_void: boolean;
+}
+
+/** Work by partition, shared by the members of a consumer group. Nothing is read through it. */
+export interface ShareOptions {
+  readonly group_id: string;
+  readonly topics: readonly string[];
+  /** after this silence a member loses its partitions; the brokers must allow it */
+  readonly session_ms: number;
+  /** undefined: not a member, or the group is rebalancing */
+  readonly onAssigned: (partitions: Assigned | undefined) => void;
+  /** at each heartbeat that the brokers acknowledge, several times a session */
+  readonly onHeld?: () => void;
+  /** the client has given up its membership */
+  readonly onLeft: (error: Error) => void;
+}
+
+/** partitions, by topic */
+export type Assigned = ReadonlyMap<string, readonly number[]>;
+
+export interface Share {
+  /** Joins the group. */
+  join(): Promise<void>;
+  /** Commits an offset, for lag tools. */
+  commit(topic: string, partition: number, nextOffset: bigint): Promise<void>;
+  /** Leaves the group, so that others take over at once. */
+  disconnect(): Promise<void>;
+}
+
+/** The type of Kafka's protocol error, however deep the client has wrapped it. */
+export function errorType(error: unknown): string | undefined {
+  for (
+    let at: unknown = error, depth = 0;
+    typeof at === 'object' && at !== null && depth < 8;
+    depth++
+  ) {
+    if ('type' in at && typeof at.type === 'string') return at.type;
+    at = 'cause' in at ? at.cause : undefined;
+  }
+  return undefined;
+}
+
+/** An error of the client as a fault with retry. Faults, bugs and `LogLost` pass unchanged. */
+export function kafkaFault(what: string, cause: unknown): Error {
+  if (cause instanceof Fault || cause instanceof Bug || cause instanceof LogLost) return cause;
+  return new Fault('kafka', `${what}: ${messageOf(cause)}`, { retry: true, cause });
+}

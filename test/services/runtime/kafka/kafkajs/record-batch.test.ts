@@ -1,0 +1,157 @@
+import { createRequire } from 'node:module';
+import {
+  array,
+  assert,
+  asyncProperty,
+  bigInt,
+  constantFrom,
+  integer,
+  option,
+  record as recordOf,
+  string,
+  uint8Array,
+} from 'fast-check';
+import { expect, test } from 'vitest';
+import { readBatches } from '../../../../../services/runtime/kafka/kafkajs/record-batch.ts';
+
+interface Encoder {
+  readonly buffer: Buffer;
+}
+interface KafkajsBatch {
+  readonly records: readonly {
+    readonly offset: string;
+    readonly timestamp: string;
+    readonly key: Buffer | null;
+    readonly value: Buffer | null;
+    readonly headers: Record<string, Buffer>;
+  }[];
+}
+
+const require = createRequire(import.meta.url);
+const {
+  RecordBatch,
+}: {
+  RecordBatch: (batch: object) => Promise<Encoder>;
+} = require('kafkajs/src/protocol/recordBatch/v0');
+const encodeRecord: (
+  record: object,
+) => object = require('kafkajs/src/protocol/recordBatch/record/v0');
+const Decoder: new (bytes: Buffer) => object = require('kafkajs/src/protocol/decoder');
+const decodeBatch: (
+  decoder: object,
+) => Promise<KafkajsBatch> = require('kafkajs/src/protocol/recordBatch/v0/decoder');
+
+const NONE = 0;
+const GZIP = 1;
+const FIRST_TIME = 1_700_000_000_000;
+
+const bytes = uint8Array({ maxLength: 300 }).map((each) => Buffer.from(each));
+const record = recordOf({
+  timestampDelta: integer({ min: -1_000, max: 5_000_000_000 }),
+  key: option(bytes),
+  value: option(bytes),
+  headers: array(recordOf({ name: string({ minLength: 1, maxLength: 5 }), value: bytes }), {
+    maxLength: 4,
+  }),
+});
+
+/** As kafkajs writes it. */
+async function encoded(
+  records: readonly object[],
+  batch: { readonly base?: bigint; readonly [attribute: string]: unknown } = {},
+): Promise<Buffer> {
+  const { base = 0n, ...attributes } = batch;
+  const { buffer } = await RecordBatch({
+    compression: NONE,
+    firstTimestamp: FIRST_TIME,
+    maxTimestamp: FIRST_TIME,
+    lastOffsetDelta: records.length - 1,
+    records: records.map((each, offsetDelta) => encodeRecord({ ...each, offsetDelta })),
+    ...attributes,
+  });
+  const copy = Buffer.from(buffer);
+  copy.writeBigInt64BE(base);
+  return copy;
+}
+
+test('records are read as kafkajs reads them, compressed or not', async () => {
+  const batches = asyncProperty(
+    array(record, { minLength: 1, maxLength: 5 }),
+    bigInt({ min: 0n, max: 2n ** 60n }),
+    constantFrom(NONE, GZIP),
+    async (records, base, compression) => {
+      const named = records.map(({ headers, ...each }) => ({
+        ...each,
+        headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])),
+      }));
+      const written = await encoded(named, { base, compression });
+      const [batch, ...others] = await readBatches(written, []);
+      const expected = await decodeBatch(new Decoder(written));
+      expect(others).toEqual([]);
+      expect(batch).toMatchObject({ base_offset: base, is_void: false });
+      expect(batch?.last_offset).toBe(base + BigInt(records.length - 1));
+      expect(batch?.records).toEqual(
+        expected.records.map(({ offset, timestamp, key, value, headers }) => ({
+          offset: BigInt(offset),
+          timestamp: Number(timestamp),
+          key,
+          value,
+          headers,
+        })),
+      );
+    },
+  );
+  await assert(batches, { numRuns: 100 });
+});
+
+const ONE = { timestampDelta: 0, key: null, value: Buffer.from('1'), headers: {} };
+
+test('a batch that is cut at the end of an answer is left out', async () => {
+  const whole = Buffer.concat([await encoded([ONE]), await encoded([ONE], { base: 1n })]);
+  for (let left = 1; left < 60; left += 13)
+    expect(await readBatches(whole.subarray(0, whole.length - left), [])).toHaveLength(1);
+  expect(await readBatches(whole, [])).toHaveLength(2);
+});
+
+/** Version 0 of a control record: 0 aborts, 1 commits. */
+function control(type: number): object {
+  return { ...ONE, key: Buffer.from([0, 0, 0, type]), value: Buffer.alloc(6) };
+}
+
+function withControlFlag(batch: Buffer): Buffer {
+  const copy = Buffer.from(batch);
+  copy.writeInt16BE(copy.readInt16BE(21) | 0x30, 21);
+  return copy;
+}
+
+test('marks of transactions and aborted batches have no records, committed ones have theirs', async () => {
+  const transactional = (base: bigint, producerId: number) =>
+    encoded([ONE], { base, producerId, transactional: true });
+  const mark = async (base: bigint, producerId: number, type: number) =>
+    withControlFlag(await encoded([control(type)], { base, producerId, transactional: true }));
+  const log = Buffer.concat([
+    await transactional(0n, 7),
+    await transactional(1n, 8),
+    await encoded([ONE], { base: 2n }),
+    await mark(3n, 7, 0),
+    await mark(4n, 8, 1),
+    await transactional(5n, 7),
+    await mark(6n, 7, 1),
+  ]);
+  const batches = await readBatches(log, [{ producer_id: 7n, first_offset: 0n }]);
+  expect(batches.map(({ is_void: isVoid, records }) => [isVoid, records.length])).toEqual([
+    [true, 0],
+    [false, 1],
+    [false, 1],
+    [true, 0],
+    [true, 0],
+    [false, 1],
+    [true, 0],
+  ]);
+});
+
+test('a batch of a codec that nothing here writes is a fault without retry', async () => {
+  const batch = await encoded([ONE]);
+  batch.writeInt16BE(2, 21);
+  await expect(readBatches(batch, [])).rejects.toMatchObject({ code: 'log_format', retry: false });
+});
