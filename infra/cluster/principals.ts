@@ -1,13 +1,11 @@
 /** The accounts of a cluster's servers. */
 import { join } from 'node:path';
+import { RIGHTS } from '../kafka/acls.ts';
 import type { Access } from '../postgres/databases.ts';
 import { reader, superuser, writer } from '../postgres/settings.ts';
-import { services } from '../services/services.ts';
 import { ADMINISTRATOR } from './kafka.ts';
 import { passwordIn } from './passwords.ts';
 
-/** The operator's commands have a principal as every service has. */
-export const OPERATOR = 'ops';
 /** The account by which a replica reads the log of the primary. */
 export const REPLICATOR = 'clt_replica';
 export const REGISTRY_READER = 'registry-reader';
@@ -15,10 +13,7 @@ export const REGISTRY_WRITER = 'registry-writer';
 
 /** Kafka's principals: each service that opens Kafka, the operator and the administrator. */
 export const kafkaPrincipals: readonly string[] = [
-  ...services
-    .filter(({ variables }) => variables.includes('APP_KAFKA_BROKERS'))
-    .map(({ name }) => name),
-  OPERATOR,
+  ...RIGHTS.map(({ principal }) => principal),
   ADMINISTRATOR,
 ];
 

@@ -1,4 +1,5 @@
 /** The command line of the local stack: `node infra/local/main.ts <command>`. */
+import { existsSync } from 'node:fs';
 import { inspect } from 'node:util';
 import yargs from 'yargs';
 import { hideBin } from 'yargs/helpers';
@@ -6,6 +7,7 @@ import { DONE, down, FAULT, REFUSED, start, up } from './cli/commands.ts';
 import { terminalReport } from './cli/report.ts';
 import { Refusal, StackFault } from './process/run-program.ts';
 import { folderOf } from './stack/folder.ts';
+import { OFFSET } from './cluster/ports.ts';
 import { portNames, portVariable } from '../services/ports.ts';
 
 const SETTINGS = `Settings (environment):
@@ -14,10 +16,16 @@ const SETTINGS = `Settings (environment):
   APP_LOCAL_DIR   the folder of data and logs: .local (default)
   APP_CACHE_DIR   the folder of the servers' programs, which are fetched once
   JAVA_HOME       the Java to use (17 or newer)
+  ${OFFSET}  how far a cluster's ports lie above these (10000)
   ports           ${portNames.map(portVariable).join(', ')}`;
 
-const SERVERS_ONLY = {
+const STACK = {
   'servers-only': { type: 'boolean', default: false, describe: 'without devnet and services' },
+  cluster: {
+    type: 'boolean',
+    default: false,
+    describe: 'secured servers with replicas, and two instances of every service',
+  },
 } as const;
 const WIPE = {
   wipe: { type: 'boolean', default: false, describe: 'remove the data too' },
@@ -28,25 +36,25 @@ async function main(): Promise<number> {
     throw new StackFault(
       `the stack needs Node 26, not ${process.version}: run it through npm (npm start)`,
     );
-  const options = {
-    folder: folderOf(process.env),
-    env: process.env,
-    report: terminalReport(process.stdout),
-  };
+  const { env } = process;
+  const report = terminalReport(process.stdout);
   let exit_code = DONE;
   const parser = yargs(hideBin(process.argv));
   for (const [name, run, describe] of [
     ['start', start, 'run the whole system in the foreground; Ctrl-C drains and stops it'],
     ['up', up, 'run the whole system in the background; returns when everything is ready'],
   ] as const)
-    parser.command(name, describe, SERVERS_ONLY, async ({ serversOnly: servers_only }) => {
-      exit_code = await run({ ...options, servers_only });
+    parser.command(name, describe, STACK, async ({ serversOnly: servers_only, cluster }) => {
+      const folder = folderOf(env, cluster);
+      exit_code = await run({ folder, env, report, servers_only, cluster });
     });
   await parser
     .scriptName('npm run')
     .usage('usage: $0 <command> [-- options]')
-    .command('down', 'stop the system; its data stays', WIPE, async ({ wipe }) => {
-      exit_code = await down(options.folder, wipe, options.report);
+    .command('down', 'stop the system, cluster or not; its data stays', WIPE, async ({ wipe }) => {
+      const cluster = folderOf(env, true);
+      if (existsSync(cluster.root)) await down(cluster, wipe, report);
+      exit_code = await down(folderOf(env, false), wipe, report);
     })
     .demandCommand(1, 1, 'Name a command.', 'Name one command.')
     .strict()

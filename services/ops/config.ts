@@ -2,7 +2,8 @@
  * Settings of the operator's commands: variables as everywhere, and what they do not give comes
  * from the stack file of a stack on this machine.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import {
   httpUrl,
   list,
@@ -32,11 +33,19 @@ export function readSettings<Of extends Settings>(
   env = process.env,
 ): Config<Of> {
   const stack = readStackFile(stackFile);
+  trustAuthority(stack);
   const given = Object.values(settings).map(({ name }) => [
     name,
     env[name] ?? fromStack(stack, name),
   ]);
   return readConfig(Object.fromEntries(given), settings);
+}
+
+/** A cluster on this machine has a certificate authority of its own. */
+function trustAuthority(stack: object): void {
+  const file: unknown = Reflect.get(stack, 'certificate_authority');
+  if (typeof file !== 'string' || !existsSync(file)) return;
+  setDefaultCACertificates([...getCACertificates(), readFileSync(file, 'utf8')]);
 }
 
 /** The stack file names `APP_NODE_URL` `node_url`. */

@@ -47,7 +47,7 @@ export async function startCluster(): Promise<Cluster> {
   const { signal } = new AbortController();
   const programs = await findPrograms(cacheFolder(process.env), process.env, silentReport, signal);
   const secrets = await openSecrets(folder);
-  const servers = clusterServers(folder, programs, ports, secrets, KAFKA_JAVA);
+  const servers = clusterServers(folder, programs, ports, secrets, KAFKA_JAVA).flat();
   const handles = new Map(servers.map((server) => [server.name, serverHandle(server)]));
   const stop = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.stop()));

@@ -96,7 +96,7 @@ export async function start(options: BootOptions): Promise<number> {
 
 /** Starts the stack detached, and returns when it is ready; otherwise nothing is left running. */
 export async function up(options: BootOptions): Promise<number> {
-  const { folder, report, servers_only } = options;
+  const { folder, report, servers_only, cluster } = options;
   const holder = readPidFile(folder.supervisor_file);
   if (holder !== undefined) {
     if (!existsSync(folder.stack_file))
@@ -111,7 +111,8 @@ export async function up(options: BootOptions): Promise<number> {
   const log_file = join(folder.root, 'supervisor.log');
   const log = openSync(log_file, 'w');
   const main = fileURLToPath(new URL('../main.ts', import.meta.url));
-  const child = fork(main, ['start', ...(servers_only ? ['--servers-only'] : [])], {
+  const flags = [servers_only ? '--servers-only' : '', cluster ? '--cluster' : ''];
+  const child = fork(main, ['start', ...flags.filter((flag) => flag !== '')], {
     detached: true,
     stdio: ['ignore', log, log, 'ipc'],
   });

@@ -9,7 +9,8 @@ export type InstancePorts = Readonly<Record<ClusterPortName, number>>;
 /** The ports of the first, second and third instance of everything. */
 export type ClusterPorts = readonly [InstancePorts, InstancePorts, InstancePorts];
 
-const OFFSET = 'APP_CLUSTER_PORT_OFFSET';
+/** The variable that moves all ports. */
+export const OFFSET = 'APP_CLUSTER_PORT_OFFSET';
 const OFFSET_DEFAULT = 10_000;
 /** Between two instances of the same program. */
 const STEP = 100;

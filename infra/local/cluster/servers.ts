@@ -16,6 +16,7 @@ import {
   nodeIds,
   type NodeAddresses,
 } from '../../cluster/kafka.ts';
+import { tlsParameters } from '../../cluster/environment.ts';
 import { clusterPostgresSettings, followSettings, hbaText } from '../../cluster/postgres.ts';
 import {
   passwordsIn,
@@ -25,6 +26,7 @@ import {
   type Passwords,
 } from '../../cluster/principals.ts';
 import { redisConf, sentinelConf, SENTINELS } from '../../cluster/redis.ts';
+import { settleKafka } from '../../kafka/settle.ts';
 import { postgresUrl, type Access } from '../../postgres/databases.ts';
 import type { Programs } from '../fetch/programs.ts';
 import { plainEnvironment, type Command } from '../process/child.ts';
@@ -40,7 +42,7 @@ import { copyOf } from './replica.ts';
 
 /** Clients reach every server of this machine by these. */
 const HOSTS = ['127.0.0.1', 'localhost'];
-const HOST = '127.0.0.1';
+export const HOST = '127.0.0.1';
 /** Two servers of Postgres share the memory with all services twice. */
 const POSTGRES_MEMORY = 0.04;
 const POSTGRES_NAMES = ['postgres-1', 'postgres-2'] as const;
@@ -68,25 +70,27 @@ export async function openSecrets(folder: Folder): Promise<ClusterSecrets> {
 
 /** How Postgres is reached: every role with its password, and TLS. */
 export function postgresAccess({ passwords, authority }: ClusterSecrets): Access {
-  const parameters = `?sslmode=verify-full&sslrootcert=${encodeURIComponent(authority)}`;
-  return { ...passwords.postgres, parameters };
+  return { ...passwords.postgres, parameters: tlsParameters(authority) };
 }
 
-/** In the order of the data flow; none is started. */
+/**
+ * None is started. A group stops together, since brokers need a quorum to leave; groups are in the
+ * order of the data flow.
+ */
 export function clusterServers(
   folder: Folder,
   programs: Programs,
   ports: ClusterPorts,
   secrets: ClusterSecrets,
   kafka_java: readonly string[] = [],
-): readonly Server[] {
-  const specs = [
-    ...brokers(folder, programs, ports, secrets, kafka_java),
-    ...postgres(folder, programs, ports, secrets),
-    ...registry(folder, programs, ports, secrets),
-    ...redis(folder, programs, ports, secrets),
+): readonly (readonly Server[])[] {
+  const groups = [
+    brokers(folder, programs, ports, secrets, kafka_java),
+    postgres(folder, programs, ports, secrets),
+    registry(folder, programs, ports, secrets),
+    redis(folder, programs, ports, secrets),
   ];
-  return specs.map((spec) => new Server(spec, folder));
+  return groups.map((specs) => specs.map((spec) => new Server(spec, folder)));
 }
 
 /** Names of all servers of a cluster. */
@@ -98,6 +102,18 @@ export const clusterServerNames: readonly string[] = [
   ...REDIS_NAMES,
   ...Array.from({ length: SENTINELS }, (_, index) => sentinelName(index)),
 ];
+
+/** Every port that a server listens on. */
+export function serverPorts(ports: ClusterPorts): number[] {
+  const [first, second] = ports;
+  return [
+    ...ports.flatMap((each) => [each.kafka, each.kafka_brokers, each.kafka_controller]),
+    ...ports.map(({ sentinel }) => sentinel),
+    ...[first, second].flatMap(({ postgres: one, redis: other }) => [one, other]),
+    first.registry,
+    first.registry_inside,
+  ];
+}
 
 function sentinelName(index: number): string {
   return `sentinel-${index + 1}`;
@@ -117,6 +133,11 @@ function nodeAddresses(ports: InstancePorts): NodeAddresses {
   };
 }
 
+/** host:port of every broker, for clients. */
+export function brokerAddresses(ports: ClusterPorts): string[] {
+  return ports.map(({ kafka }) => `${HOST}:${kafka}`);
+}
+
 function brokers(
   folder: Folder,
   programs: Programs,
@@ -134,6 +155,7 @@ function brokers(
       password: passwords.kafka[ADMINISTRATOR] ?? '',
     },
   } as const;
+  const addresses = brokerAddresses(ports);
   return nodeIds.map((id, index) => {
     const { kafka, kafka_brokers, kafka_controller } = at(ports, index);
     const name = brokerName(id);
@@ -146,6 +168,7 @@ function brokers(
       users: passwords.kafka,
       java_options,
       isReady: () => kafkaAnswers(kafka, security),
+      ...(index > 0 ? {} : { settle: () => settleKafka({ brokers: addresses, ...security }) }),
     });
   });
 }

@@ -56,6 +56,8 @@ export interface KafkaNode {
   readonly users: Readonly<Record<string, string>>;
   readonly java_options: readonly string[];
   readonly isReady: () => Promise<boolean>;
+  /** Runs after each start. */
+  readonly settle?: () => Promise<void>;
 }
 
 export function kafkaServer(folder: Folder, programs: Programs, node: KafkaNode): ServerSpec {
@@ -99,5 +101,6 @@ export function kafkaServer(folder: Folder, programs: Programs, node: KafkaNode)
       return java([kafka_heap, ...node.java_options], 'kafka.Kafka', properties);
     },
     isReady: node.isReady,
+    ...(node.settle === undefined ? {} : { settle: node.settle }),
   };
 }

@@ -1,6 +1,4 @@
 import { rmSync } from 'node:fs';
-import { portNames } from '../../services/ports.ts';
-import { services } from '../../services/services.ts';
 import { seconds, type Report } from '../cli/report.ts';
 import { cacheFolder } from '../fetch/cache.ts';
 import { withClassArchives } from '../fetch/class-archives.ts';
@@ -9,13 +7,14 @@ import { endProcesses, livingProcesses, STOP_SIGNAL } from '../process/pid-files
 import { isOutOfRoom } from '../process/run-program.ts';
 import type { Server } from '../process/server.ts';
 import { supervise, type Supervised } from '../process/supervise.ts';
-import { createServers, serverNames } from '../servers/servers.ts';
+import { clusterLayout } from '../cluster/layout.ts';
+import { clusterServerNames } from '../cluster/servers.ts';
+import { serverNames } from '../servers/servers.ts';
 import { openFolder, type Folder } from './folder.ts';
-import { assertPortsFree, readPorts } from './ports.ts';
-import { localAddresses, serviceServer } from './services.ts';
-import { folderSettings, userSettings } from './settings.ts';
+import { plainLayout } from './layout.ts';
+import { folderSettings } from './settings.ts';
 import { watchRoom } from './room.ts';
-import { describeStack, writeStackFile } from './stack-file.ts';
+import { writeStackFile } from './stack-file.ts';
 
 /** Postgres may have much memory to write to disk. */
 const ORPHANS_STOP_MS = 120_000;
@@ -26,14 +25,17 @@ export interface BootOptions {
   readonly report: Report;
   /** Without devnet and services. */
   readonly servers_only: boolean;
+  /** Secured servers with replicas, and two instances of every service. */
+  readonly cluster: boolean;
 }
 
 /** Ends what a killed supervisor left running, services before servers, and returns the names. */
 export async function stopOrphans(folder: Folder, timeout_ms = ORPHANS_STOP_MS): Promise<string[]> {
   const services_left = livingProcesses(folder.pids);
   const orphans = [...services_left.keys()];
-  const servers_left = serverNames.flatMap((name) => services_left.get(name) ?? []);
-  for (const name of serverNames) services_left.delete(name);
+  const names = new Set([...serverNames, ...clusterServerNames]);
+  const servers_left = [...names].flatMap((name) => services_left.get(name) ?? []);
+  for (const name of names) services_left.delete(name);
   await endProcesses([...services_left.values()], STOP_SIGNAL, timeout_ms);
   await endProcesses(servers_left, STOP_SIGNAL, timeout_ms);
   rmSync(folder.pids, { recursive: true, force: true });
@@ -46,27 +48,24 @@ export async function stopOrphans(folder: Folder, timeout_ms = ORPHANS_STOP_MS):
  * nothing runs.
  */
 export async function boot(
-  { folder, env, report, servers_only }: BootOptions,
+  { folder, env, report, servers_only, cluster }: BootOptions,
   signal: AbortSignal,
 ): Promise<{ readonly stop: () => Promise<void>; readonly halted: readonly string[] }> {
-  const ports = readPorts(env);
+  const layout = cluster ? clusterLayout(env) : plainLayout(env);
   const orphans = await stopOrphans(folder);
   if (orphans.length > 0)
     report.line(`  stopped processes that a killed run had left: ${orphans.join(', ')}`);
   openFolder(folder);
   rmSync(folder.stack_file, { force: true });
   const settings = await folderSettings(env, folder);
-  const addresses = localAddresses(ports);
-  const needed = ['kafka', 'kafka_controller', 'registry', 'postgres', 'redis'] as const;
-  await assertPortsFree(ports, servers_only ? needed : portNames);
+  await layout.assertPortsFree(servers_only);
   const cache = cacheFolder(env);
   const found = await findPrograms(cache, env, report, signal);
-  const programs = await withClassArchives(cache, found, { ports, folder }, report, signal);
+  const programs = await withClassArchives(cache, found, { ...layout, folder }, report, signal);
 
-  const servers = Object.values(createServers(folder, programs, ports));
-  const specs = servers_only ? [] : services;
-  const user = userSettings(env);
-  const ours = specs.map((spec) => serviceServer(spec, settings, addresses, ports, folder, user));
+  const parts = await layout.create(folder, programs, settings);
+  const servers = parts.servers.flat();
+  const ours = servers_only ? [] : parts.services;
   const all = [...servers, ...ours];
   const stopping = { services: new AbortController(), servers: new AbortController() };
   const supervised: Supervised[] = [];
@@ -79,7 +78,7 @@ export async function boot(
     const pids = all.flatMap(({ name, pid }) => (pid === undefined ? [] : [[name, pid] as const]));
     const running = Object.fromEntries(pids);
     try {
-      writeStackFile(folder, describeStack(folder, ports, addresses, settings, running));
+      writeStackFile(folder, parts.describe(running));
     } catch (error) {
       if (!isOutOfRoom(error)) throw error;
     }
@@ -119,10 +118,14 @@ export async function boot(
     stopping.services.abort();
     room.close();
     rmSync(folder.stack_file, { force: true });
-    for (const server of all.toReversed()) {
-      if (server === servers.at(-1)) stopping.servers.abort();
+    for (const server of ours.toReversed()) {
       if (server.pid !== undefined) report.now(`stopping ${server.name}`);
       await server.stop();
+    }
+    stopping.servers.abort();
+    for (const group of parts.servers.toReversed()) {
+      report.now(`stopping ${group.map(({ name }) => name).join(', ')}`);
+      await Promise.all(group.map((server) => server.stop()));
     }
     await Promise.all(supervised.map(({ ended }) => ended));
   };

@@ -38,9 +38,10 @@ export function folderAt(root: string): Folder {
   };
 }
 
-/** The folder of this checkout's stack: `.local`, or APP_LOCAL_DIR. */
-export function folderOf(env: NodeJS.ProcessEnv): Folder {
-  return folderAt(env['APP_LOCAL_DIR'] ?? join(checkout, '.local'));
+/** The folder of this checkout's stack: `.local`, or APP_LOCAL_DIR; below it that of a cluster. */
+export function folderOf(env: NodeJS.ProcessEnv, cluster: boolean): Folder {
+  const root = env['APP_LOCAL_DIR'] ?? join(checkout, '.local');
+  return folderAt(cluster ? join(root, 'cluster') : root);
 }
 
 /** Creates the folder, and moves the logs of the last run to `logs.before`. */

@@ -88,13 +88,18 @@ export function serviceServer(
   ports: Ports,
   folder: Folder,
   user: Environment,
+  instance: { readonly name: string; readonly environment: Environment } = {
+    name: spec.name,
+    environment: {},
+  },
 ): Server {
   const [first, ...others] = spec.ports;
   const place = { http_host: '127.0.0.1', ports, data: join(folder.data, spec.name) };
-  const command = serviceCommand(spec, serviceEnvironment(spec, settings, at, place, user));
+  const environment = serviceEnvironment(spec, settings, at, place, user);
+  const command = serviceCommand(spec, { ...environment, ...instance.environment });
   return new Server(
     {
-      name: spec.name,
+      name: instance.name,
       ports: [ports[first], ...others.map((name) => ports[name])],
       ready_ms: READY_MS,
       stop_ms: Number(settings.APP_DRAIN_MS) + GRACE_MS,

@@ -76,14 +76,21 @@ const SUMMARY: readonly (readonly [label: string, key: string, path: string])[] 
   ['redis', 'redis_url', ''],
 ];
 
-/** The addresses in stack.json as a table for a person. */
+/** The addresses in stack.json as a table for a person, without secrets. */
 export function stackSummary(folder: Folder): string[] {
   const stack: Readonly<Record<string, unknown>> = JSON.parse(
     readFileSync(folder.stack_file, 'utf8'),
   );
+  const isCluster = 'certificate_authority' in stack;
   const rows = SUMMARY.flatMap(([label, key, path]) => {
     const value = stack[key];
-    return typeof value === 'string' ? [[label, `${value}${path}`] as const] : [];
+    // the passwords of a cluster are secrets, those of a plain stack are known
+    const shown = isCluster
+      ? String(value)
+          .replace(/:[^:@/]*@/, '@')
+          .replace(/\?.*/, '')
+      : value;
+    return typeof value === 'string' ? [[label, `${String(shown)}${path}`] as const] : [];
   });
   const files = [['logs', folder.logs] as const, ['for scripts', folder.stack_file] as const];
   return [...rows, ...files].map(([label, value]) => `  ${label.padEnd(18)}${value}`);

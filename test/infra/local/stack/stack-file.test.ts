@@ -1,9 +1,16 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { localAddresses } from '../../../../infra/local/stack/services.ts';
 import { folderAt } from '../../../../infra/local/stack/folder.ts';
 import { defaultPorts } from '../../../../infra/services/ports.ts';
 import { defaultSettings } from '../../../../infra/services/settings.ts';
-import { describeStack } from '../../../../infra/local/stack/stack-file.ts';
+import {
+  describeStack,
+  stackSummary,
+  writeStackFile,
+} from '../../../../infra/local/stack/stack-file.ts';
 
 const ports = { ...defaultPorts, tron: 1_234 };
 
@@ -61,4 +68,15 @@ test('servers, secrets and the settings of a reconciliation on demand are listed
     reconcile_requests_per_second: 200,
     reconcile_requests_per_day: 0,
   });
+});
+
+test.each([
+  ['a cluster', 'postgres://clt_reader@127.0.0.1:1/clt', { certificate_authority: '/a.crt' }],
+  ['a plain stack', 'postgres://clt_reader:secret@127.0.0.1:1/clt?sslmode=verify-full', {}],
+])('the summary of %s for a person lists %s', (_, shown, more) => {
+  const folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-test-summary-')));
+  onTestFinished(() => rmSync(folder.root, { recursive: true }));
+  const url = 'postgres://clt_reader:secret@127.0.0.1:1/clt?sslmode=verify-full';
+  writeStackFile(folder, { postgres_reader_url: url, ...more });
+  expect(stackSummary(folder)[0]?.trim().split(/ +/)).toEqual(['postgres', shown]);
 });

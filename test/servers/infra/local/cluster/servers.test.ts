@@ -6,6 +6,8 @@ import { Redis } from 'ioredis';
 import kafkajs, { Kafka, logLevel, type Admin, type KafkaConfig } from 'kafkajs';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { RIGHTS } from '../../../../../infra/kafka/acls.ts';
+import { TOPICS } from '../../../../../schemas/topics.ts';
 import { ADMINISTRATOR } from '../../../../../infra/cluster/kafka.ts';
 import { REGISTRY_READER, REGISTRY_WRITER } from '../../../../../infra/cluster/principals.ts';
 import { REDIS_NAME } from '../../../../../infra/cluster/redis.ts';
@@ -36,15 +38,18 @@ function account(username: string, password = passwordOf(username)): Security {
   };
 }
 
-async function withAdmin<T>(security: Security, use: (admin: Admin) => Promise<T>): Promise<T> {
-  const kafka = new Kafka({
+function kafkaOf(security: Security): Kafka {
+  return new Kafka({
     brokers: [`127.0.0.1:${cluster.ports[0].kafka}`],
     logLevel: logLevel.NOTHING,
     retry: { retries: 0 },
     connectionTimeout: 20_000,
     ...security,
   });
-  const admin = kafka.admin();
+}
+
+async function withAdmin<T>(security: Security, use: (admin: Admin) => Promise<T>): Promise<T> {
+  const admin = kafkaOf(security).admin();
   try {
     await admin.connect();
     return await use(admin);
@@ -63,30 +68,101 @@ test.each<[string, () => Security, RegExp]>([
   await expect(withAdmin(security(), (admin) => admin.listTopics())).rejects.toThrow(reason);
 });
 
-test('topics have three replicas of which two must have a record', async () => {
+test('the topics have three replicas of which two must have a record', async () => {
   await withAdmin(account(ADMINISTRATOR), async (admin) => {
-    await admin.createTopics({ topics: [{ topic: 'kept', replicationFactor: -1 }] });
-    await expect
-      .poll(async () => (await admin.fetchTopicMetadata({ topics: ['kept'] })).topics[0])
-      .toMatchObject({ partitions: [{ isr: { length: 3 }, replicas: { length: 3 } }] });
+    const topics = TOPICS.map(({ name }) => name);
+    const found = await admin.fetchTopicMetadata({ topics });
+    const replicas = found.topics.flatMap(({ partitions }) =>
+      partitions.map((each) => each.replicas),
+    );
+    expect(new Set(replicas.map(({ length }) => length))).toEqual(new Set([3]));
     const { resources } = await admin.describeConfigs({
       includeSynonyms: false,
-      resources: [
-        {
-          type: kafkajs.ConfigResourceTypes.TOPIC,
-          name: 'kept',
-          configNames: ['min.insync.replicas', 'unclean.leader.election.enable'],
-        },
-      ],
+      resources: topics.map((name) => ({
+        type: kafkajs.ConfigResourceTypes.TOPIC,
+        name,
+        configNames: ['min.insync.replicas', 'unclean.leader.election.enable'],
+      })),
     });
-    const values = resources[0]?.configEntries.map(({ configValue }) => configValue);
-    expect(values?.toSorted()).toEqual(['2', 'false']);
+    for (const { configEntries } of resources)
+      expect(configEntries.map(({ configValue }) => configValue).toSorted()).toEqual([
+        '2',
+        'false',
+      ]);
   });
 });
 
-test('a principal without rights sees no topic and may create none', async () => {
+/** The requests of kafkajs' brokers that its clients hide. */
+interface Broker {
+  findGroupCoordinator(question: { readonly groupId: string }): Promise<unknown>;
+  fetch(question: {
+    readonly maxWaitTime: number;
+    readonly topics: readonly {
+      readonly topic: string;
+      readonly partitions: readonly Record<'partition' | 'fetchOffset' | 'maxBytes', number>[];
+    }[];
+  }): Promise<unknown>;
+}
+interface Connections {
+  connect(): Promise<void>;
+  disconnect(): Promise<void>;
+  refreshMetadata(): Promise<void>;
+  findBroker(broker: { readonly nodeId: string }): Promise<Broker>;
+}
+
+async function withBroker(kafka: Kafka, use: (broker: Broker) => Promise<void>): Promise<void> {
+  const symbol = Object.getOwnPropertySymbols(kafka).find(
+    ({ description }) => description === 'private:Kafka:createCluster',
+  );
+  if (symbol === undefined) throw new Error('another version of kafkajs');
+  const create: (options: object) => Connections = Reflect.get(kafka, symbol);
+  const connections = create({ metadataMaxAge: 60_000 });
+  try {
+    await connections.connect();
+    await connections.refreshMetadata();
+    await use(await connections.findBroker({ nodeId: '1' }));
+  } finally {
+    await connections.disconnect();
+  }
+}
+
+/** Whether Kafka refuses for want of rights; any other answer or error is a pass. */
+async function isRefused(attempt: Promise<unknown>): Promise<boolean> {
+  return await attempt.then(
+    () => false,
+    (error: unknown) => /not authorized/i.test(String(error)),
+  );
+}
+
+test.each(RIGHTS)(
+  '$principal sees, reads and appends to its topics alone, and uses its groups alone',
+  async ({ principal, reads, describes, appends, groups }) => {
+    const kafka = kafkaOf(account(principal));
+    const seen = new Set([...reads, ...describes, ...appends]);
+    const listed = await withAdmin(account(principal), (admin) => admin.listTopics());
+    expect(listed.toSorted()).toEqual([...seen].map(({ name }) => name).toSorted());
+    const producer = kafka.producer({ retry: { retries: 0 } });
+    await producer.connect();
+    await withBroker(kafka, async (broker) => {
+      for (const topic of TOPICS) {
+        const { name } = topic;
+        const sent = producer.send({ topic: name, messages: [{ value: 'a test' }] });
+        expect(await isRefused(sent), `append to ${name}`).toBe(!appends.includes(topic));
+        const partitions = [{ partition: 0, fetchOffset: 0, maxBytes: 1_000 }];
+        const read = broker.fetch({ maxWaitTime: 1, topics: [{ topic: name, partitions }] });
+        expect(await isRefused(read), `read ${name}`).toBe(!reads.includes(topic));
+      }
+      for (const group of new Set(RIGHTS.flatMap((each) => each.groups))) {
+        const joined = broker.findGroupCoordinator({ groupId: group });
+        expect(await isRefused(joined), `group ${group}`).toBe(!groups.includes(group));
+      }
+    });
+    await producer.disconnect();
+  },
+);
+
+test('a service may create no topic', async () => {
   await withAdmin(account('chain-ingester'), async (admin) => {
-    expect(await admin.listTopics()).toEqual([]);
     await expect(admin.createTopics({ topics: [{ topic: 'mine' }] })).rejects.toMatchObject({
       errors: [{ type: 'TOPIC_AUTHORIZATION_FAILED' }],
     });

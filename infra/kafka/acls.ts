@@ -1,0 +1,136 @@
+/**
+ * The rights of every service in a Kafka that has an authorizer. Each service has a principal of
+ * its own name. The administrator creates the topics, so nobody else needs the right to.
+ * `node infra/kafka/acls.ts [prefix]` prints them as commands of Kafka's own script.
+ */
+import { pathToFileURL } from 'node:url';
+import {
+  CHAIN_BLOCKS,
+  DEPOSIT_ADDRESSES,
+  PROJECTOR_SKIPS,
+  RESERVE_RUNS,
+  TOPICS,
+  TREASURY_LEDGER,
+  TRON_TRANSFERS,
+  type Topic,
+} from '../../schemas/topics.ts';
+
+export interface Rights {
+  /** the name of the service, by which Kafka knows it */
+  readonly principal: string;
+  /** whose records it reads */
+  readonly reads: readonly Topic[];
+  /** of which it knows the settings and the ends only */
+  readonly describes: readonly Topic[];
+  readonly appends: readonly Topic[];
+  /** how the names of its consumer groups begin; it may delete them */
+  readonly groups: readonly string[];
+}
+
+/** A range of a log is read by a group of random name, which is deleted then. */
+const RANGES = 'range-';
+
+/** The principal of the operator's commands. */
+export const OPERATOR = 'ops';
+
+function rights(
+  principal: string,
+  { reads = [], describes = [], appends = [], groups = [] }: Partial<Omit<Rights, 'principal'>>,
+): Rights {
+  return { principal, reads, describes, appends, groups };
+}
+
+function projector(name: string, group: string, reads: readonly Topic[]): Rights {
+  return rights(`projector-${name}`, { reads, groups: [`projector-${group}`, RANGES] });
+}
+
+export const RIGHTS: readonly Rights[] = [
+  rights('chain-ingester', {
+    reads: [CHAIN_BLOCKS],
+    appends: [CHAIN_BLOCKS],
+    groups: ['chain-ingester', RANGES],
+  }),
+  projector('explorer', 'explorer', [CHAIN_BLOCKS, PROJECTOR_SKIPS]),
+  // shows how far every projection lags
+  rights('explorer-gateway', { describes: TOPICS }),
+  rights('treasury', {
+    reads: [CHAIN_BLOCKS, DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, RESERVE_RUNS],
+    appends: [TREASURY_LEDGER, RESERVE_RUNS],
+    groups: ['treasury', RANGES],
+  }),
+  projector('reserve', 'reserve', [RESERVE_RUNS]),
+  projector('deposits', 'deposits', [DEPOSIT_ADDRESSES, TREASURY_LEDGER]),
+  rights('deposit-gateway', {
+    reads: [DEPOSIT_ADDRESSES],
+    appends: [DEPOSIT_ADDRESSES],
+    groups: ['deposit-gateway', RANGES],
+  }),
+  projector('watch', 'watch', [DEPOSIT_ADDRESSES, TRON_TRANSFERS]),
+  rights('tron-watcher', {
+    reads: [TRON_TRANSFERS],
+    describes: [DEPOSIT_ADDRESSES],
+    appends: [TRON_TRANSFERS],
+    groups: ['tron-watcher'],
+  }),
+  projector('ride-market', 'ride_market', [CHAIN_BLOCKS, PROJECTOR_SKIPS]),
+  rights(OPERATOR, {
+    reads: TOPICS,
+    // decisions of persons, runs on demand, records to skip
+    appends: [TREASURY_LEDGER, RESERVE_RUNS, PROJECTOR_SKIPS],
+    groups: ['ops-', 'replay-', RANGES],
+  }),
+];
+
+export type Operation = 'Read' | 'Write' | 'Describe' | 'DescribeConfigs' | 'Delete';
+
+export interface Acl {
+  readonly principal: string;
+  readonly resource: 'topic' | 'group';
+  readonly name: string;
+  /** every resource whose name begins so */
+  readonly isPrefix: boolean;
+  readonly operations: readonly Operation[];
+}
+
+/** The rights of all services as Kafka's rules; `prefix` is that of topics and groups. */
+export function aclsOf({ principal, ...rule }: Rights, prefix = ''): readonly Acl[] {
+  const topics = new Set([...rule.reads, ...rule.describes, ...rule.appends]);
+  return [
+    ...[...topics].map((topic): Acl => ({
+      principal,
+      resource: 'topic',
+      name: `${prefix}${topic.name}`,
+      isPrefix: false,
+      operations: [
+        'Describe',
+        'DescribeConfigs',
+        ...(rule.reads.includes(topic) ? ['Read' as const] : []),
+        ...(rule.appends.includes(topic) ? ['Write' as const] : []),
+      ],
+    })),
+    ...rule.groups.map((group): Acl => ({
+      principal,
+      resource: 'group',
+      name: `${prefix}${group}`,
+      isPrefix: true,
+      operations: ['Read', 'Describe', 'Delete'],
+    })),
+  ];
+}
+
+/** The commands of Kafka's script that grant the rights. */
+export function aclCommands(prefix = ''): string[] {
+  return RIGHTS.flatMap((each) => aclsOf(each, prefix)).map(
+    ({ principal, resource, name, isPrefix, operations }) =>
+      [
+        'kafka-acls.sh --bootstrap-server "$BROKERS" --command-config "$ADMIN" --add',
+        `--allow-principal User:${principal}`,
+        ...operations.map((operation) => `--operation ${operation}`),
+        `--${resource} ${name}`,
+        ...(isPrefix ? ['--resource-pattern-type prefixed'] : []),
+      ].join(' '),
+  );
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
+  process.stdout.write(`${aclCommands(process.argv[2]).join('\n')}\n`);

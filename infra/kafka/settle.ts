@@ -1,0 +1,60 @@
+/** Gives a cluster with an authorizer the topics, and every principal its rights. */
+import { setTimeout as pause } from 'node:timers/promises';
+import kafkajs, { Kafka, logLevel, type KafkaConfig } from 'kafkajs';
+import { TOPICS } from '../../schemas/topics.ts';
+import { aclsOf, RIGHTS, type Operation } from './acls.ts';
+
+const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
+
+const OPERATIONS: Readonly<Record<Operation, kafkajs.AclOperationTypes>> = {
+  Read: AclOperationTypes.READ,
+  Write: AclOperationTypes.WRITE,
+  Describe: AclOperationTypes.DESCRIBE,
+  DescribeConfigs: AclOperationTypes.DESCRIBE_CONFIGS,
+  Delete: AclOperationTypes.DELETE,
+};
+
+const POLL_MS = 100;
+
+/** As an administrator, when all `brokers` live. Does nothing that is done already. */
+export async function settleKafka(
+  connection: Pick<KafkaConfig, 'ssl' | 'sasl'> & { readonly brokers: string[] },
+): Promise<void> {
+  const kafka = new Kafka({ ...connection, clientId: 'settle', logLevel: logLevel.NOTHING });
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    const existing = new Set(await admin.listTopics());
+    const missing = TOPICS.filter(({ name }) => !existing.has(name));
+    if (missing.length > 0) {
+      // with fewer brokers a topic could not have as many replicas
+      while ((await admin.describeCluster()).brokers.length < connection.brokers.length)
+        await pause(POLL_MS);
+      await admin.createTopics({
+        topics: missing.map(({ name, partitions, config }) => ({
+          topic: name,
+          numPartitions: partitions,
+          replicationFactor: -1,
+          configEntries: Object.entries(config).map(([entry, value]) => ({ name: entry, value })),
+        })),
+      });
+    }
+    await admin.createAcls({
+      acl: RIGHTS.flatMap((rights) => aclsOf(rights)).flatMap((acl) =>
+        acl.operations.map((operation) => ({
+          principal: `User:${acl.principal}`,
+          host: '*',
+          permissionType: AclPermissionTypes.ALLOW,
+          operation: OPERATIONS[operation],
+          resourceType: acl.resource === 'topic' ? AclResourceTypes.TOPIC : AclResourceTypes.GROUP,
+          resourceName: acl.name,
+          resourcePatternType: acl.isPrefix
+            ? ResourcePatternTypes.PREFIXED
+            : ResourcePatternTypes.LITERAL,
+        })),
+      ),
+    });
+  } finally {
+    await admin.disconnect();
+  }
+}

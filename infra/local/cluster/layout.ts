@@ -1,0 +1,124 @@
+/** Two instances of every service, each with the account of its service, on secured servers. */
+import {
+  clusterEnvironment,
+  logEnvironment,
+  postgresEnvironment,
+  redisEnvironment,
+  type ClusterAddresses,
+} from '../../cluster/environment.ts';
+import { OPERATOR } from '../../kafka/acls.ts';
+import type { Ports } from '../../services/ports.ts';
+import { services, type Addresses, type ServiceSpec } from '../../services/services.ts';
+import { Refusal } from '../process/run-program.ts';
+import { registry_path } from '../servers/registry.ts';
+import type { Layout } from '../stack/layout.ts';
+import { isFree } from '../stack/ports.ts';
+import { localAddresses, serviceServer } from '../stack/services.ts';
+import { userSettings } from '../stack/settings.ts';
+import { describeStack, http } from '../stack/stack-file.ts';
+import { OFFSET, readClusterPorts, type ClusterPorts } from './ports.ts';
+import {
+  brokerAddresses,
+  clusterServers,
+  HOST,
+  openSecrets,
+  serverPorts,
+  type ClusterSecrets,
+} from './servers.ts';
+
+/** A chain and a network of TRON have one state, so there is one devnet. */
+const SINGLE = 'devnet';
+
+/** Where clients find the servers. */
+export function clusterAddresses(
+  ports: ClusterPorts,
+  { authority }: ClusterSecrets,
+): ClusterAddresses {
+  const [first, second] = ports;
+  return {
+    brokers: brokerAddresses(ports),
+    registry_url: `https://${HOST}:${first.registry}${registry_path}`,
+    postgres: [`${HOST}:${first.postgres}`, `${HOST}:${second.postgres}`],
+    redis: `${HOST}:${first.redis}`,
+    sentinels: ports.map(({ sentinel }) => `${HOST}:${sentinel}`),
+    authority,
+  };
+}
+
+/** The instances of every service, in the order of starts: their names and ports. */
+export function instances(
+  ports: ClusterPorts,
+): readonly { readonly name: string; readonly spec: ServiceSpec; readonly ports: Ports }[] {
+  return services.flatMap((spec) => {
+    const first = { name: spec.name, spec, ports: ports[0] };
+    const second = { name: `${spec.name}-2`, spec, ports: ports[1] };
+    return spec.name === SINGLE ? [first] : [first, second];
+  });
+}
+
+/** Throws a Refusal for bad ports. */
+export function clusterLayout(env: NodeJS.ProcessEnv): Layout {
+  const ports = readClusterPorts(env);
+  return {
+    ports: ports[0],
+    async assertPortsFree(servers_only) {
+      const own = instances(ports).flatMap((each) =>
+        each.spec.ports.map((name) => each.ports[name]),
+      );
+      const taken: number[] = [];
+      for (const port of [...serverPorts(ports), ...(servers_only ? [] : own)])
+        if (!(await isFree(port))) taken.push(port);
+      if (taken.length > 0)
+        throw new Refusal(
+          `ports are in use by other programs: ${taken.join(', ')}; stop those programs ` +
+            `(lsof -i :${taken[0]} names one), or set ${OFFSET} to move all ports`,
+        );
+    },
+    async create(folder, programs, settings) {
+      const secrets = await openSecrets(folder);
+      const { passwords } = secrets;
+      const cluster = clusterAddresses(ports, secrets);
+      const { APP_POSTGRES_URL, APP_POSTGRES_READER_URL } = postgresEnvironment(passwords, cluster);
+      const at: Addresses = {
+        ...localAddresses(ports[0]),
+        kafka_brokers: cluster.brokers.join(','),
+        registry_url: cluster.registry_url,
+        postgres_url: APP_POSTGRES_URL,
+        postgres_reader_url: APP_POSTGRES_READER_URL,
+      };
+      const user = userSettings(env);
+      const all = instances(ports);
+      const operator = {
+        ...logEnvironment(OPERATOR, passwords, cluster),
+        ...redisEnvironment(passwords, cluster),
+      };
+      return {
+        servers: clusterServers(folder, programs, ports, secrets),
+        services: all.map(({ name, spec, ports: own }) =>
+          serviceServer(spec, settings, at, own, folder, user, {
+            name,
+            environment: clusterEnvironment(spec, passwords, cluster),
+          }),
+        ),
+        describe: (pids) => ({
+          ...describeStack(folder, ports[0], at, settings, pids),
+          ...Object.fromEntries(
+            Object.entries(operator).map(([name, value]) => [
+              name.replace(/^APP_/, '').toLowerCase(),
+              value,
+            ]),
+          ),
+          // the operator's commands trust it
+          certificate_authority: secrets.authority,
+          services: Object.fromEntries(
+            all.flatMap(({ name, spec, ports: own }) => {
+              const pid = pids[name];
+              return pid === undefined ? [] : [[name, { url: http(own[spec.ports[0]]), pid }]];
+            }),
+          ),
+          ports,
+        }),
+      };
+    },
+  };
+}

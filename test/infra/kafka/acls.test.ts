@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { aclCommands, aclsOf, OPERATOR, RIGHTS } from '../../../infra/kafka/acls.ts';
+import { services } from '../../../infra/services/services.ts';
+import { deposits } from '../../../projections/deposits/deposits.ts';
+import { explorer } from '../../../projections/explorer/explorer.ts';
+import { reserve } from '../../../projections/reserve/reserve.ts';
+import { rideMarket } from '../../../projections/ride-market/ride-market.ts';
+import { watch } from '../../../projections/watch/watch.ts';
+import { topicsOf } from '../../../services/projector/engine/skips.ts';
+
+test('every service that opens Kafka has a principal, and so has the operator', () => {
+  const opening = services.filter(({ variables }) => variables.includes('APP_KAFKA_BROKERS'));
+  expect(RIGHTS.map(({ principal }) => principal)).toEqual([
+    ...opening.map(({ name }) => name),
+    OPERATOR,
+  ]);
+});
+
+function names(topics: readonly { readonly name: string }[] = []): string[] {
+  return topics.map((topic) => topic.name).toSorted();
+}
+
+test.each([explorer, reserve, deposits, watch, rideMarket])(
+  'the projector of $name may read its topics, append nothing, and use its own group',
+  (projection) => {
+    const name = `projector-${projection.name.replace('_', '-')}`;
+    const rights = RIGHTS.find(({ principal }) => principal === name);
+    expect(names(rights?.reads)).toEqual(names(topicsOf(projection)));
+    expect(rights?.appends).toEqual([]);
+    expect(rights?.groups).toContain(`projector-${projection.name}`);
+  },
+);
+
+test('each topic has one service that appends to it, besides the operator', () => {
+  const appending = RIGHTS.filter(({ principal }) => principal !== OPERATOR).flatMap(
+    ({ appends }) => appends,
+  );
+  expect(new Set(appending).size).toBe(appending.length);
+});
+
+test('nobody may alter or delete a topic', () => {
+  const operations = RIGHTS.flatMap((rights) => aclsOf(rights))
+    .filter(({ resource }) => resource === 'topic')
+    .flatMap((acl) => acl.operations);
+  expect(new Set(operations)).toEqual(new Set(['Describe', 'DescribeConfigs', 'Read', 'Write']));
+});
+
+test('the script grants the rights under a prefix', () => {
+  expect(aclCommands('clt.')).toContain(
+    'kafka-acls.sh --bootstrap-server "$BROKERS" --command-config "$ADMIN" --add ' +
+      '--allow-principal User:chain-ingester --operation Describe --operation DescribeConfigs ' +
+      '--operation Read --operation Write --topic clt.chain.blocks',
+  );
+  expect(aclCommands('clt.').every((line) => /--(topic|group) clt\./.test(line))).toBe(true);
+});
