@@ -16,6 +16,8 @@ export const clusterPostgresSettings: Readonly<Record<string, string>> = {
 /** Who may connect, from these addresses, and only by TLS. */
 export function hbaText(addresses: string): string {
   return [
+    // the first start of the image, before it listens to others
+    'local all all scram-sha-256',
     `hostssl all all ${addresses} scram-sha-256`,
     `hostssl replication ${REPLICATOR} ${addresses} scram-sha-256`,
     '',

@@ -9,6 +9,7 @@ import {
   DEPOSIT_ADDRESSES,
   PROJECTOR_SKIPS,
   RESERVE_RUNS,
+  SCHEMA_IDS,
   TOPICS,
   TREASURY_LEDGER,
   TRON_TRANSFERS,
@@ -23,12 +24,12 @@ export interface Rights {
   /** of which it knows the settings and the ends only */
   readonly describes: readonly Topic[];
   readonly appends: readonly Topic[];
-  /** how the names of its consumer groups begin; it may delete them */
+  /** how the names of its consumer groups begin */
   readonly groups: readonly string[];
 }
 
-/** A range of a log is read by a group of random name, which is deleted then. */
-const RANGES = 'range-';
+/** Every topic of the log. */
+export const ALL_TOPICS: readonly Topic[] = [...TOPICS, SCHEMA_IDS];
 
 /** The principal of the operator's commands. */
 export const OPERATOR = 'ops';
@@ -37,18 +38,26 @@ function rights(
   principal: string,
   { reads = [], describes = [], appends = [], groups = [] }: Partial<Omit<Rights, 'principal'>>,
 ): Rights {
-  return { principal, reads, describes, appends, groups };
+  // who appends an event pins the id of its schema
+  const pins = appends.length > 0 ? [SCHEMA_IDS] : [];
+  return {
+    principal,
+    reads: [...reads, ...pins],
+    describes,
+    appends: [...appends, ...pins],
+    groups,
+  };
 }
 
 function projector(name: string, group: string, reads: readonly Topic[]): Rights {
-  return rights(`projector-${name}`, { reads, groups: [`projector-${group}`, RANGES] });
+  return rights(`projector-${name}`, { reads, groups: [`projector-${group}`] });
 }
 
 export const RIGHTS: readonly Rights[] = [
   rights('chain-ingester', {
     reads: [CHAIN_BLOCKS],
     appends: [CHAIN_BLOCKS],
-    groups: ['chain-ingester', RANGES],
+    groups: ['chain-ingester'],
   }),
   projector('explorer', 'explorer', [CHAIN_BLOCKS, PROJECTOR_SKIPS]),
   // shows how far every projection lags
@@ -56,14 +65,13 @@ export const RIGHTS: readonly Rights[] = [
   rights('treasury', {
     reads: [CHAIN_BLOCKS, DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, RESERVE_RUNS],
     appends: [TREASURY_LEDGER, RESERVE_RUNS],
-    groups: ['treasury', RANGES],
+    groups: ['treasury'],
   }),
   projector('reserve', 'reserve', [RESERVE_RUNS]),
   projector('deposits', 'deposits', [DEPOSIT_ADDRESSES, TREASURY_LEDGER]),
   rights('deposit-gateway', {
     reads: [DEPOSIT_ADDRESSES],
     appends: [DEPOSIT_ADDRESSES],
-    groups: ['deposit-gateway', RANGES],
   }),
   projector('watch', 'watch', [DEPOSIT_ADDRESSES, TRON_TRANSFERS]),
   rights('tron-watcher', {
@@ -77,11 +85,10 @@ export const RIGHTS: readonly Rights[] = [
     reads: TOPICS,
     // decisions of persons, runs on demand, records to skip
     appends: [TREASURY_LEDGER, RESERVE_RUNS, PROJECTOR_SKIPS],
-    groups: ['ops-', 'replay-', RANGES],
   }),
 ];
 
-export type Operation = 'Read' | 'Write' | 'Describe' | 'DescribeConfigs' | 'Delete';
+export type Operation = 'Read' | 'Write' | 'Describe' | 'DescribeConfigs';
 
 export interface Acl {
   readonly principal: string;
@@ -113,7 +120,7 @@ export function aclsOf({ principal, ...rule }: Rights, prefix = ''): readonly Ac
       resource: 'group',
       name: `${prefix}${group}`,
       isPrefix: true,
-      operations: ['Read', 'Describe', 'Delete'],
+      operations: ['Read', 'Describe'],
     })),
   ];
 }

@@ -1,8 +1,7 @@
 /** Gives a cluster with an authorizer the topics, and every principal its rights. */
 import { setTimeout as pause } from 'node:timers/promises';
 import kafkajs, { Kafka, logLevel, type KafkaConfig } from 'kafkajs';
-import { TOPICS } from '../../schemas/topics.ts';
-import { aclsOf, RIGHTS, type Operation } from './acls.ts';
+import { aclsOf, ALL_TOPICS, RIGHTS, type Operation } from './acls.ts';
 
 const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
 
@@ -11,7 +10,6 @@ const OPERATIONS: Readonly<Record<Operation, kafkajs.AclOperationTypes>> = {
   Write: AclOperationTypes.WRITE,
   Describe: AclOperationTypes.DESCRIBE,
   DescribeConfigs: AclOperationTypes.DESCRIBE_CONFIGS,
-  Delete: AclOperationTypes.DELETE,
 };
 
 const POLL_MS = 100;
@@ -25,7 +23,7 @@ export async function settleKafka(
   await admin.connect();
   try {
     const existing = new Set(await admin.listTopics());
-    const missing = TOPICS.filter(({ name }) => !existing.has(name));
+    const missing = ALL_TOPICS.filter(({ name }) => !existing.has(name));
     if (missing.length > 0) {
       // with fewer brokers a topic could not have as many replicas
       while ((await admin.describeCluster()).brokers.length < connection.brokers.length)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { aclCommands, aclsOf, OPERATOR, RIGHTS } from '../../../infra/kafka/acls.ts';
+import { SCHEMA_IDS } from '../../../schemas/topics.ts';
 import { services } from '../../../infra/services/services.ts';
 import { deposits } from '../../../projections/deposits/deposits.ts';
 import { explorer } from '../../../projections/explorer/explorer.ts';
@@ -33,7 +34,7 @@ test.each([explorer, reserve, deposits, watch, rideMarket])(
 
 test('each topic has one service that appends to it, besides the operator', () => {
   const appending = RIGHTS.filter(({ principal }) => principal !== OPERATOR).flatMap(
-    ({ appends }) => appends,
+    ({ appends }) => appends.filter((topic) => topic !== SCHEMA_IDS),
   );
   expect(new Set(appending).size).toBe(appending.length);
 });

@@ -6,8 +6,7 @@ import { Redis } from 'ioredis';
 import kafkajs, { Kafka, logLevel, type Admin, type KafkaConfig } from 'kafkajs';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RIGHTS } from '../../../../../infra/kafka/acls.ts';
-import { TOPICS } from '../../../../../schemas/topics.ts';
+import { ALL_TOPICS, RIGHTS } from '../../../../../infra/kafka/acls.ts';
 import { ADMINISTRATOR } from '../../../../../infra/cluster/kafka.ts';
 import { REGISTRY_READER, REGISTRY_WRITER } from '../../../../../infra/cluster/principals.ts';
 import { REDIS_NAME } from '../../../../../infra/cluster/redis.ts';
@@ -70,7 +69,7 @@ test.each<[string, () => Security, RegExp]>([
 
 test('the topics have three replicas of which two must have a record', async () => {
   await withAdmin(account(ADMINISTRATOR), async (admin) => {
-    const topics = TOPICS.map(({ name }) => name);
+    const topics = ALL_TOPICS.map(({ name }) => name);
     const found = await admin.fetchTopicMetadata({ topics });
     const replicas = found.topics.flatMap(({ partitions }) =>
       partitions.map((each) => each.replicas),
@@ -144,7 +143,7 @@ test.each(RIGHTS)(
     const producer = kafka.producer({ retry: { retries: 0 } });
     await producer.connect();
     await withBroker(kafka, async (broker) => {
-      for (const topic of TOPICS) {
+      for (const topic of ALL_TOPICS) {
         const { name } = topic;
         const sent = producer.send({ topic: name, messages: [{ value: 'a test' }] });
         expect(await isRefused(sent), `append to ${name}`).toBe(!appends.includes(topic));

@@ -1,0 +1,16 @@
+/** Makes the topics and the rights of docker-compose.cluster.yml, as the administrator. */
+import { readFileSync } from 'node:fs';
+import { settleKafka } from '../kafka/settle.ts';
+
+const {
+  APP_KAFKA_BROKERS: brokers = '',
+  APP_KAFKA_TLS_CA: authority = '',
+  APP_KAFKA_USERNAME: username = '',
+  APP_KAFKA_PASSWORD: password = '',
+} = process.env;
+
+await settleKafka({
+  brokers: brokers.split(','),
+  ssl: { ca: readFileSync(authority, 'utf8') },
+  sasl: { mechanism: 'scram-sha-512', username, password },
+});

@@ -1,0 +1,98 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { composeCluster, readPlain } from '../../../infra/cluster/compose.ts';
+import { clusterEnvironment } from '../../../infra/cluster/environment.ts';
+import { addresses, prepare } from '../../../infra/cluster/prepare.ts';
+import { passwordsIn, secretFolders } from '../../../infra/cluster/principals.ts';
+import { instances } from '../../../infra/local/cluster/layout.ts';
+import { readClusterPorts } from '../../../infra/local/cluster/ports.ts';
+import { defaultPorts } from '../../../infra/services/ports.ts';
+import { serviceEnvironment } from '../../../infra/services/services.ts';
+import { defaultSettings } from '../../../infra/services/settings.ts';
+
+interface Container {
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly depends_on?: Readonly<Record<string, object>>;
+}
+
+const file: { readonly services: Readonly<Record<string, Container>> } = parse(
+  readFileSync(new URL('../../../docker-compose.cluster.yml', import.meta.url), 'utf8'),
+);
+
+let folder: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'clt-test-compose-'));
+  await prepare(folder, new Date());
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('docker-compose.cluster.yml is what infra/cluster/compose.ts makes', () => {
+  expect(file).toEqual(JSON.parse(JSON.stringify(composeCluster(readPlain()))));
+});
+
+test('every container depends on containers of the file', () => {
+  for (const [name, { depends_on = {} }] of Object.entries(file.services))
+    expect(
+      Object.keys(depends_on).filter((other) => !(other in file.services)),
+      name,
+    ).toEqual([]);
+});
+
+test('every container that has secrets finds them, and only its own account reads them', () => {
+  const mounts = Object.values(file.services).flatMap(({ volumes = [] }) =>
+    volumes.flatMap((line) => /^\.\/\.local\/compose\/(.+):\/secrets:ro$/.exec(line)?.[1] ?? []),
+  );
+  expect(mounts.length).toBeGreaterThan(20);
+  for (const name of mounts) {
+    const path = join(folder, name, 'authority.crt');
+    expect(existsSync(path), name).toBe(true);
+    expect(statSync(path).mode & 0o77).toBe(0);
+  }
+});
+
+test.each(instances(readClusterPorts({})))(
+  '$name has the settings of the local cluster, and one port on 127.0.0.1 for each of its own',
+  ({ name, spec, ports }) => {
+    const { environment = {}, command = [], ports: published } = file.services[name] ?? {};
+    expect(command).toEqual(['--env-file=/secrets/environment', spec.entry, ...spec.args]);
+    expect(published).toEqual(
+      spec.ports.map((port) => `127.0.0.1:${ports[port]}:${defaultPorts[port]}`),
+    );
+    const secret = parseEnv(readFileSync(join(folder, spec.name, 'environment'), 'utf8'));
+    const passwords = passwordsIn(secretFolders(folder).passwords);
+    expect(secret).toEqual(clusterEnvironment(spec, passwords, addresses));
+    const at = {
+      kafka_brokers: '',
+      registry_url: '',
+      postgres_url: '',
+      postgres_reader_url: '',
+      redis_url: '',
+      node_url: `http://devnet:${defaultPorts.node}`,
+      tron_url: `http://devnet:${defaultPorts.tron}`,
+      treasury_url: `http://treasury:${defaultPorts.treasury}`,
+    };
+    const place = { http_host: '0.0.0.0', ports: defaultPorts, data: '/data' };
+    const shown = Object.entries(environment)
+      .map(([key, value]) => [key, value.replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1')] as const)
+      .filter(([, value]) => value !== '');
+    expect({ ...Object.fromEntries(shown), ...secret }).toEqual({
+      ...serviceEnvironment(spec, defaultSettings, at, place),
+      ...secret,
+    });
+  },
+);
+
+test('a second preparation keeps certificates and passwords', async () => {
+  const before = readFileSync(join(folder, 'treasury', 'environment'), 'utf8');
+  const key = readFileSync(join(folder, 'kafka-1', 'server.pem'), 'utf8');
+  await prepare(folder, new Date());
+  expect(readFileSync(join(folder, 'treasury', 'environment'), 'utf8')).toBe(before);
+  expect(readFileSync(join(folder, 'kafka-1', 'server.pem'), 'utf8')).toBe(key);
+});
