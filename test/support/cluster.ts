@@ -1,4 +1,7 @@
 import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { clusterEnvironment } from '../../infra/cluster/environment.ts';
+import { clusterAddresses, serviceAddresses } from '../../infra/local/cluster/layout.ts';
 import {
   clusterPortNames,
   readClusterPorts,
@@ -13,10 +16,23 @@ import {
 } from '../../infra/local/cluster/servers.ts';
 import { cacheFolder } from '../../infra/local/fetch/cache.ts';
 import { findPrograms } from '../../infra/local/fetch/programs.ts';
+import { spawnChild, type Child } from '../../infra/local/process/child.ts';
+import { serviceCommand } from '../../infra/local/stack/services.ts';
+import { serviceEnvironment } from '../../infra/services/services.ts';
+import { defaultSettings } from '../../infra/services/settings.ts';
 import type { Folder } from '../../infra/local/stack/folder.ts';
 import { takePort } from './free-ports.ts';
 import { silentReport } from './silent-report.ts';
-import { KAFKA_JAVA, killAtExit, makeFolder, serverHandle, type ServerHandle } from './stack.ts';
+import {
+  handleOf,
+  KAFKA_JAVA,
+  killAtExit,
+  makeFolder,
+  serverHandle,
+  specOf,
+  type ServerHandle,
+  type ServiceHandle,
+} from './stack.ts';
 
 /** The servers of a cluster; a test may kill each and start it again. */
 export interface Cluster {
@@ -25,6 +41,14 @@ export interface Cluster {
   readonly secrets: ClusterSecrets;
   /** Throws for a name that is not in `clusterServerNames`. */
   readonly server: (name: string) => ServerHandle;
+  /**
+   * Starts an instance of a service with its account, on the first ports or, while another runs
+   * there, on the second.
+   */
+  readonly spawnService: (
+    name: string,
+    extra?: Readonly<Record<string, string>>,
+  ) => Promise<ServiceHandle>;
   readonly stop: () => Promise<void>;
 }
 
@@ -49,12 +73,30 @@ export async function startCluster(): Promise<Cluster> {
   const secrets = await openSecrets(folder);
   const servers = clusterServers(folder, programs, ports, secrets, KAFKA_JAVA).flat();
   const handles = new Map(servers.map((server) => [server.name, serverHandle(server)]));
+  const spawned: { readonly child: Child; readonly own: InstancePorts }[] = [];
   const stop = async (): Promise<void> => {
+    await Promise.all(spawned.map(({ child }) => child.kill()));
     await Promise.all(servers.map((server) => server.stop()));
     forget();
     for (const release of releases) release();
     for (const path of [folder.root, folder.shelter])
       rmSync(path, { recursive: true, force: true });
+  };
+  const { passwords } = secrets;
+  const cluster = clusterAddresses(ports, secrets);
+  const addresses = serviceAddresses(ports, passwords, cluster);
+  const spawnService: Cluster['spawnService'] = async (name, extra = {}) => {
+    const spec = specOf(name);
+    const earlier = spawned.filter(({ child }) => child.name.startsWith(`${name}-`));
+    const running = earlier.filter(({ child }) => child.exited === undefined);
+    const own = running.some((each) => each.own === ports[0]) ? ports[1] : ports[0];
+    const place = { http_host: '127.0.0.1', ports: own, data: join(folder.data, name) };
+    const environment = serviceEnvironment(spec, defaultSettings, addresses, place);
+    const account = clusterEnvironment(spec, passwords, cluster);
+    const command = serviceCommand(spec, { ...environment, ...account, ...extra });
+    const child = await spawnChild(`${name}-${earlier.length + 1}`, command, folder);
+    spawned.push({ child, own });
+    return handleOf(spec, child, own);
   };
   const server = (name: string): ServerHandle => {
     const handle = handles.get(name);
@@ -67,5 +109,5 @@ export async function startCluster(): Promise<Cluster> {
     await stop();
     throw error;
   }
-  return { ports, folder, secrets, server, stop };
+  return { ports, folder, secrets, server, spawnService, stop };
 }

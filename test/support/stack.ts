@@ -85,7 +85,7 @@ export async function removeAbandoned(): Promise<void> {
   }
 }
 
-function specOf(name: string): ServiceSpec {
+export function specOf(name: string): ServiceSpec {
   const spec = services.find((each) => each.name === name);
   if (spec === undefined)
     throw new Error(
@@ -94,7 +94,7 @@ function specOf(name: string): ServiceSpec {
   return spec;
 }
 
-function handleOf(spec: ServiceSpec, child: Child, ports: Ports): ServiceHandle {
+export function handleOf(spec: ServiceSpec, child: Child, ports: Ports): ServiceHandle {
   const url = `http://127.0.0.1:${ports[spec.ports[0]]}`;
   return {
     name: spec.name,

@@ -6,6 +6,7 @@ import {
   redisEnvironment,
   type ClusterAddresses,
 } from '../../cluster/environment.ts';
+import type { Passwords } from '../../cluster/principals.ts';
 import { OPERATOR } from '../../kafka/acls.ts';
 import type { Ports } from '../../services/ports.ts';
 import { services, type Addresses, type ServiceSpec } from '../../services/services.ts';
@@ -45,6 +46,22 @@ export function clusterAddresses(
   };
 }
 
+/** The addresses of a plain stack, as a cluster has them. */
+export function serviceAddresses(
+  ports: ClusterPorts,
+  passwords: Passwords,
+  cluster: ClusterAddresses,
+): Addresses {
+  const { APP_POSTGRES_URL, APP_POSTGRES_READER_URL } = postgresEnvironment(passwords, cluster);
+  return {
+    ...localAddresses(ports[0]),
+    kafka_brokers: cluster.brokers.join(','),
+    registry_url: cluster.registry_url,
+    postgres_url: APP_POSTGRES_URL,
+    postgres_reader_url: APP_POSTGRES_READER_URL,
+  };
+}
+
 /** The instances of every service, in the order of starts: their names and ports. */
 export function instances(
   ports: ClusterPorts,
@@ -78,14 +95,7 @@ export function clusterLayout(env: NodeJS.ProcessEnv): Layout {
       const secrets = await openSecrets(folder);
       const { passwords } = secrets;
       const cluster = clusterAddresses(ports, secrets);
-      const { APP_POSTGRES_URL, APP_POSTGRES_READER_URL } = postgresEnvironment(passwords, cluster);
-      const at: Addresses = {
-        ...localAddresses(ports[0]),
-        kafka_brokers: cluster.brokers.join(','),
-        registry_url: cluster.registry_url,
-        postgres_url: APP_POSTGRES_URL,
-        postgres_reader_url: APP_POSTGRES_READER_URL,
-      };
+      const at = serviceAddresses(ports, passwords, cluster);
       const user = userSettings(env);
       const all = instances(ports);
       const operator = {
