@@ -6,7 +6,7 @@ import { Fault } from '../runtime/process/errors.ts';
 import { Activity } from '../runtime/process/health.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
-import { ensureTopics } from '../runtime/kafka/topics.ts';
+import { ensureTopics, watchTopics } from '../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { aborted } from '../runtime/process/retry.ts';
@@ -47,8 +47,9 @@ export async function ingest({
   const codec = await activity.retrying('registering the schemas', () =>
     openCodec({ ...config, kafka, log }, [CHAIN_BLOCKS]),
   );
-  const writer = new KafkaWriter(kafka, { log, signal });
+  const writer = new KafkaWriter(kafka, { log, signal, metrics });
   closing.add('kafka', () => writer.close());
+  void watchTopics({ kafka, topics: [CHAIN_BLOCKS], metrics, log, signal });
 
   const events = metrics.counter('chain_events_total', 'events appended to chain.blocks', ['type']);
   const head = metrics.gauge('chain_node_height', 'height of the newest block at the node');

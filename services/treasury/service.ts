@@ -11,7 +11,7 @@ import { openCodec } from '../runtime/kafka/codec.ts';
 import { Activity, type HealthProblem } from '../runtime/process/health.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
-import { ensureTopics } from '../runtime/kafka/topics.ts';
+import { ensureTopics, watchTopics } from '../runtime/kafka/topics.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { showProvider } from '../runtime/trongrid/settings.ts';
 import type { TreasuryConfig } from './config.ts';
@@ -54,7 +54,10 @@ export async function serve({
   closing.add('http', () => http.drain());
 
   const kafka = openKafka({ ...config, client_id: 'treasury' }, log);
-  await opening.retrying('looking for the topics', () => ensureTopics(kafka, TOPICS));
+  await opening.retrying('looking for the topics', () =>
+    ensureTopics(kafka, TOPICS, { durable: config.network === 'mainnet' }),
+  );
+  void watchTopics({ kafka, topics: TOPICS, metrics, log, signal });
   const codec = await opening.retrying('registering the schemas', () =>
     openCodec({ ...config, kafka, log }, WRITTEN, TOPICS),
   );

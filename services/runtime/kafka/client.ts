@@ -8,6 +8,8 @@ export interface KafkaSettings {
   /** host:port of at least one broker */
   readonly kafka_brokers: readonly string[];
   readonly client_id: string;
+  /** the least number of replicas of a topic; 1 when not given */
+  readonly kafka_replication_min?: number;
   /** opens connections; by default to the address that a broker advertises */
   readonly socket_factory?: SocketFactory;
 }

@@ -9,6 +9,8 @@ import { LogLost } from './position.ts';
 import type { LogEntry, LogRecord } from './record.ts';
 
 export interface Kafka {
+  /** the least number of replicas of a topic */
+  readonly replication_min: number;
   /** Asks the brokers; connects at the first question. */
   admin(): Admin;
   /** An idempotent producer: one session of sequence numbers. */
@@ -50,6 +52,8 @@ export interface LogEnd {
 export interface NewTopic {
   readonly name: string;
   readonly partitions: number;
+  /** undefined: as the broker is set */
+  readonly replicas: number | undefined;
   readonly config: Readonly<Record<string, string>>;
 }
 
@@ -59,6 +63,7 @@ export interface TopicDescription {
     /** -1: none */
     readonly leader: number;
     readonly replicas: number;
+    readonly in_sync: number;
   }[];
   readonly config: ReadonlyMap<string, string>;
 }
@@ -66,11 +71,18 @@ export interface TopicDescription {
 export interface Appender {
   connect(): Promise<void>;
   /**
-   * Appends the entries as one batch, acknowledged by all replicas in sync; resolves to the first
-   * offset. After a failure the same batch may be sent again, and no other.
+   * Appends the entries as one batch, acknowledged by all replicas in sync. After a failure the
+   * same batch may be sent again, and no other.
    */
-  append(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint>;
+  append(topic: string, partition: number, entries: readonly LogEntry[]): Promise<Appended>;
   disconnect(): Promise<void>;
+}
+
+export interface Appended {
+  /** of the first record */
+  readonly offset: bigint;
+  /** of the batch on the wire, which may be compressed; without keys and headers if it is not */
+  readonly bytes: number;
 }
 
 export interface Fetcher {

@@ -1,47 +1,162 @@
 /**
  * Topics as declared: created where they are missing, refused where their settings would lose
- * records or change their order.
+ * records or change their order, watched for replicas that are missing.
  */
 import { setTimeout as after } from 'node:timers/promises';
 import type { Topic } from '../../../schemas/topics.ts';
 import { Fault } from '../process/errors.ts';
+import type { Logger } from '../process/log.ts';
+import type { Metrics } from '../process/metrics.ts';
+import { untilAborted } from '../process/retry.ts';
 import { withAdmin } from './client.ts';
-import { errorType, type Admin, type Kafka, type TopicDescription } from './port.ts';
+import { errorType, kafkaFault, type Admin, type Kafka, type TopicDescription } from './port.ts';
 
 const LEADER_TRIES = 100;
 const LEADER_EVERY_MS = 50;
+const WATCH_MS = 60_000;
+
+/** Limits: more than declared loses nothing. */
+const AT_LEAST = new Set(['max.message.bytes', 'min.insync.replicas']);
+/** Settings against loss; all others change the order or the records. */
+const DURABLE = new Set(['min.insync.replicas', 'unclean.leader.election.enable']);
+
+/**
+ * An acknowledged record is on so many replicas, all but one of the declared; and no broker leads
+ * that lacks one.
+ */
+function durableConfig(replicas: number): Topic['config'] {
+  return {
+    'min.insync.replicas': String(Math.max(1, replicas - 1)),
+    'unclean.leader.election.enable': 'false',
+  };
+}
 
 /**
  * Creates missing topics. Throws `topic_settings` (no retry) when a topic differs from its
- * declaration.
+ * declaration; `durable`: also when it could lose acknowledged records.
  */
-export async function ensureTopics(kafka: Kafka, topics: readonly Topic[]): Promise<void> {
+export async function ensureTopics(
+  kafka: Kafka,
+  topics: readonly Topic[],
+  { durable = false } = {},
+): Promise<void> {
   await withAdmin(kafka, async (admin) => {
     const existing = new Set(await admin.topicNames());
     const missing = topics.filter(({ name }) => !existing.has(name));
-    if (missing.length > 0) await admin.createTopics(missing);
-    for (const topic of topics) compareSettings(topic, await describe(admin, topic));
+    if (missing.length > 0) await create(kafka, admin, missing);
+    for (const topic of topics) {
+      const description = await describe(admin, topic, kafka.replication_min);
+      const different = differencesOf(topic, description, kafka.replication_min);
+      const refused = different.find(({ isDurable }) => durable || !isDurable);
+      if (refused !== undefined)
+        throw new Fault('topic_settings', refused.message, { retry: false });
+    }
   });
 }
 
-function compareSettings(topic: Topic, { partitions, config }: TopicDescription): void {
-  if (partitions.length !== topic.partitions) {
-    const remedy =
-      'point APP_KAFKA_BROKERS to the right cluster, or delete the topic if nothing in it is needed';
-    throw settingsFault(
-      topic,
-      `has ${partitions.length} partitions instead of ${topic.partitions}, so its order would be another; ${remedy}`,
+async function create(kafka: Kafka, admin: Admin, topics: readonly Topic[]): Promise<void> {
+  const replicas = kafka.replication_min;
+  try {
+    await admin.createTopics(
+      topics.map(({ name, partitions, config }) => ({
+        name,
+        partitions,
+        replicas: replicas === 1 ? undefined : replicas,
+        config: { ...config, ...durableConfig(replicas) },
+      })),
+    );
+  } catch (cause) {
+    if (errorType(cause) !== 'INVALID_REPLICATION_FACTOR') throw cause;
+    const names = topics.map(({ name }) => name).join(', ');
+    throw new Fault(
+      'topic_settings',
+      `${names} cannot be created with ${replicas} replicas: fewer brokers run; start them, or lower APP_KAFKA_REPLICATION_MIN`,
+      { retry: true, cause },
     );
   }
-  for (const [name, value] of config) {
-    const declared = topic.config[name];
-    if (declared !== undefined && declared !== value) {
-      const remedy = `kafka-configs.sh --alter --entity-type topics --entity-name ${topic.name} --add-config ${name}=${declared}`;
-      throw settingsFault(
-        topic,
-        `has ${name}=${value} instead of ${declared}; set it with ${remedy}`,
-      );
+}
+
+interface Difference {
+  readonly message: string;
+  readonly isDurable: boolean;
+}
+
+function differencesOf(
+  { name, config: declared, partitions }: Topic,
+  description: TopicDescription,
+  replicasMin: number,
+): readonly Difference[] {
+  const found: Difference[] = [];
+  const count = description.partitions.length;
+  if (count !== partitions)
+    found.push({
+      isDurable: false,
+      message: `topic ${name} has ${count} partitions instead of ${partitions}, so its order would be another; point APP_KAFKA_BROKERS to the right cluster, or delete the topic if nothing in it is needed`,
+    });
+  const wanted: Topic['config'] = { ...declared, ...durableConfig(replicasMin) };
+  for (const [setting, value] of description.config) {
+    const should = wanted[setting];
+    if (should === undefined || should === value) continue;
+    if (AT_LEAST.has(setting) && Number(value) >= Number(should)) continue;
+    found.push({
+      isDurable: DURABLE.has(setting),
+      message: `topic ${name} has ${setting}=${value} instead of ${should}; set it with kafka-configs.sh --alter --entity-type topics --entity-name ${name} --add-config ${setting}=${should}`,
+    });
+  }
+  const replicas = Math.min(...description.partitions.map((partition) => partition.replicas));
+  if (replicas < replicasMin)
+    found.push({
+      isDurable: true,
+      message: `topic ${name} has ${replicas} replicas instead of ${replicasMin}; add some with kafka-reassign-partitions.sh, or lower APP_KAFKA_REPLICATION_MIN`,
+    });
+  return found;
+}
+
+export interface TopicWatchOptions {
+  readonly kafka: Kafka;
+  readonly topics: readonly Topic[];
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly every_ms?: number;
+}
+
+/** Compares the topics once a minute until the signal is aborted, also while brokers are away. */
+export async function watchTopics(options: TopicWatchOptions): Promise<void> {
+  const { kafka, topics, metrics, log, signal, every_ms: everyMs = WATCH_MS } = options;
+  const different = metrics.gauge(
+    'log_topic_differences',
+    'settings and replicas of a topic that are less than declared',
+    ['topic'],
+  );
+  const lacking = metrics.gauge(
+    'log_replicas_missing',
+    'replicas of a topic that are not in sync, or not there at all',
+    ['topic'],
+  );
+  let before = '';
+  while (!signal.aborted) {
+    try {
+      const problems: string[] = [];
+      await withAdmin(kafka, async (admin) => {
+        for (const topic of topics) {
+          const description = await describe(admin, topic, kafka.replication_min);
+          const found = differencesOf(topic, description, kafka.replication_min);
+          problems.push(...found.map(({ message }) => message));
+          different.set({ topic: topic.name }, found.length);
+          const missing = description.partitions.map(
+            ({ replicas, in_sync: inSync }) => Math.max(replicas, kafka.replication_min) - inSync,
+          );
+          lacking.set({ topic: topic.name }, Math.max(0, ...missing));
+        }
+      });
+      const now = problems.join('; ');
+      if (now !== before && now !== '') log.error({ problems }, 'topics are not as declared');
+      before = now;
+    } catch (error) {
+      log.debug({ err: kafkaFault('topics are not known', error) }, 'watch of topics failed');
     }
+    await untilAborted(everyMs, signal);
   }
 }
 
@@ -49,10 +164,15 @@ function compareSettings(topic: Topic, { partitions, config }: TopicDescription)
  * Waits until all partitions have a leader: a broker does not know at once of a topic that was just
  * created, here or by another process.
  */
-async function describe(admin: Admin, { name, config }: Topic): Promise<TopicDescription> {
+async function describe(
+  admin: Admin,
+  { name, config }: Topic,
+  replicas: number,
+): Promise<TopicDescription> {
+  const settings = Object.keys({ ...config, ...durableConfig(replicas) });
   for (let tries = 1; ; tries++) {
     try {
-      const described = await admin.describeTopic(name, Object.keys(config));
+      const described = await admin.describeTopic(name, settings);
       const { partitions } = described;
       if (partitions.length > 0 && partitions.every(({ leader }) => leader >= 0)) return described;
       if (tries === LEADER_TRIES) throw new Error(`a partition of ${name} has no leader`);
@@ -61,8 +181,4 @@ async function describe(admin: Admin, { name, config }: Topic): Promise<TopicDes
     }
     await after(LEADER_EVERY_MS);
   }
-}
-
-function settingsFault(topic: Topic, what: string): Fault {
-  return new Fault('topic_settings', `topic ${topic.name} ${what}`, { retry: false });
 }

@@ -6,8 +6,10 @@
  * broker has lost the sequence is there a new producer; the batch may then be in the log twice,
  * which readers see by event ids and sequences.
  */
+import { TOPICS } from '../../../schemas/topics.ts';
 import { Fault } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
+import type { Metrics } from '../process/metrics.ts';
 import { untilAborted } from '../process/retry.ts';
 import { disconnect } from './client.ts';
 import { errorType, type Appender, type Kafka } from './port.ts';
@@ -22,6 +24,8 @@ export interface WriterOptions {
   readonly retry_ms_max?: number;
   /** how long a draining process waits for an acknowledgement */
   readonly answer_ms?: number;
+  /** gets the largest batch of each topic */
+  readonly metrics?: Metrics;
 }
 
 const TOO_LARGE =
@@ -55,7 +59,9 @@ const SEQUENCE_LOST = new Set([
 
 export class KafkaWriter {
   readonly #kafka: Kafka;
-  readonly #options: Required<WriterOptions>;
+  readonly #options: Required<Omit<WriterOptions, 'metrics'>>;
+  readonly #fill;
+  readonly #largest = new Map<string, number>();
   #appender: Appender | undefined;
   #queue: Promise<unknown> = Promise.resolve();
   #ended = false;
@@ -63,6 +69,11 @@ export class KafkaWriter {
   constructor(kafka: Kafka, options: WriterOptions) {
     this.#kafka = kafka;
     this.#options = { retry_ms_min: 50, retry_ms_max: 2_000, answer_ms: 2_000, ...options };
+    this.#fill = options.metrics?.gauge(
+      'log_batch_fill_ratio',
+      'largest batch since the start as a part of what its topic takes',
+      ['topic'],
+    );
   }
 
   /**
@@ -124,7 +135,12 @@ export class KafkaWriter {
 
   async #attempt(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
     const appender = await this.#connected();
-    return await appender.append(topic, partition, entries);
+    const { offset, bytes } = await appender.append(topic, partition, entries);
+    const largest = Math.max(bytes, this.#largest.get(topic) ?? 0);
+    this.#largest.set(topic, largest);
+    const limit = TOPICS.find(({ name }) => name === topic)?.record_bytes_max;
+    if (limit !== undefined) this.#fill?.set({ topic }, largest / limit);
+    return offset;
   }
 
   /** The answer; while the process drains, within `answer_ms`. */

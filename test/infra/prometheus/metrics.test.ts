@@ -42,6 +42,12 @@ const expressions = [
   ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
 ];
 
+function alertsIn(groups: readonly string[]): readonly string[] {
+  return alerts.groups
+    .filter(({ name }) => groups.includes(name))
+    .flatMap(({ rules: each }) => each.map(({ alert }) => alert));
+}
+
 function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
@@ -114,18 +120,15 @@ test('every alert has a unique name, a summary and an action', () => {
   }
 });
 
-test('every alert about money is on the page for operators, and has a test for promtool', () => {
+test('every alert about money is on the page for operators; these and those of the log have a test for promtool', () => {
   const page = read('docs/operations/money.md');
   const { tests }: { readonly tests: readonly { readonly name: string }[] } = parse(
     read('test/infra/prometheus/alerts.yml'),
   );
-  const money = alerts.groups.filter(({ name }) =>
-    ['deposits', 'minting', 'reserve'].includes(name),
-  );
-  const named = money.flatMap((group) => group.rules.map(({ alert }) => alert));
+  const named = alertsIn(['deposits', 'minting', 'reserve']);
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter((alert) => !page.includes(`| \`${alert}\` |`))).toEqual([]);
-  expect(new Set(tests.map(({ name }) => name))).toEqual(new Set(named));
+  expect(new Set(tests.map(({ name }) => name))).toEqual(new Set([...named, ...alertsIn(['log'])]));
 });
 
 test('no two panels of the dashboard lie over each other, and all ask the data source that is provisioned', () => {

@@ -39,15 +39,17 @@ export class KafkajsAdmin implements Admin {
 
   async createTopics(topics: readonly NewTopic[]): Promise<void> {
     await this.#admin.connect();
-    await this.#admin.createTopics({
-      waitForLeaders: false,
-      topics: topics.map(({ name, partitions, config }) => ({
-        topic: name,
-        numPartitions: partitions,
-        replicationFactor: -1,
-        configEntries: Object.entries(config).map(([entry, value]) => ({ name: entry, value })),
-      })),
-    });
+    const created = topics.map(({ name, partitions, replicas = -1, config }) => ({
+      topic: name,
+      numPartitions: partitions,
+      replicationFactor: replicas,
+      configEntries: Object.entries(config).map(([entry, value]) => ({ name: entry, value })),
+    }));
+    try {
+      await this.#admin.createTopics({ waitForLeaders: false, topics: created });
+    } catch (error) {
+      throw error instanceof kafkajs.KafkaJSAggregateError ? (error.errors[0] ?? error) : error;
+    }
   }
 
   async describeTopic(topic: string, settings: readonly string[]): Promise<TopicDescription> {
@@ -60,9 +62,10 @@ export class KafkajsAdmin implements Admin {
     });
     const entries = resources[0]?.configEntries ?? [];
     return {
-      partitions: (topics[0]?.partitions ?? []).map(({ leader, replicas }) => ({
+      partitions: (topics[0]?.partitions ?? []).map(({ leader, replicas, isr }) => ({
         leader,
         replicas: replicas.length,
+        in_sync: isr.length,
       })),
       config: new Map(entries.map(({ configName, configValue }) => [configName, configValue])),
     };

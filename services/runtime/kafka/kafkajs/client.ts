@@ -48,6 +48,7 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
     ...(socketFactory === undefined ? {} : { socketFactory }),
   });
   return {
+    replication_min: settings.kafka_replication_min ?? 1,
     admin: () => new KafkajsAdmin(client.admin()),
     appender: () => new KafkajsAppender(client),
     fetcher: () => new KafkajsFetcher(client),

@@ -1,10 +1,17 @@
 import { expect, inject, test } from 'vitest';
-import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
+import { ensureTopics, watchTopics } from '../../../../../services/runtime/kafka/topics.ts';
 import { withAdmin } from '../../../../../services/runtime/kafka/client.ts';
 import type { Kafka } from '../../../../../services/runtime/kafka/port.ts';
 import type { Topic } from '../../../../../schemas/topics.ts';
+import { Metrics } from '../../../../../services/runtime/process/metrics.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
-import { insisting, ownTopic, testKafka } from '../../../../support/kafka.ts';
+import {
+  insisting,
+  ownTopic,
+  silentLog,
+  testKafka,
+  withRawAdmin,
+} from '../../../../support/kafka.ts';
 
 const stack = inject('stack');
 const kafka = testKafka(stack);
@@ -51,6 +58,65 @@ test('a topic with other partitions or settings is refused with a remedy and lef
     message: `topic ${topic.name} has retention.ms=-1 instead of 1000; set it with kafka-configs.sh --alter --entity-type topics --entity-name ${topic.name} --add-config retention.ms=1000`,
   });
   expect(await settingsOf(topic)).toEqual(before);
+});
+
+test('a limit above the declared one is accepted, one below it is refused', async () => {
+  const topic = ownTopic();
+  await ensureTopics(kafka, [topic]);
+  const declared = (bytes: number): Topic => ({
+    ...topic,
+    config: { ...topic.config, 'max.message.bytes': String(bytes) },
+  });
+  await ensureTopics(kafka, [declared(1_000_000)]);
+  await expect(ensureTopics(kafka, [declared(64 * 1024 * 1024)])).rejects.toMatchObject({
+    code: 'topic_settings',
+    message: expect.stringContaining('max.message.bytes=33554432 instead of 67108864') as unknown,
+  });
+});
+
+test('a topic that can lose acknowledged records is shown, and refused where it has to be durable', async () => {
+  const topic = ownTopic({ partitions: 2 });
+  const { name, partitions: numPartitions } = topic;
+  const configEntries = Object.entries({
+    ...topic.config,
+    'unclean.leader.election.enable': 'true',
+  }).map(([entry, value]) => ({ name: entry, value }));
+  await withRawAdmin(kafka, (admin) =>
+    admin.createTopics({ topics: [{ topic: name, numPartitions, configEntries }] }),
+  );
+  const two = { ...kafka, replication_min: 2 };
+  await ensureTopics(two, [topic]);
+  await expect(ensureTopics(kafka, [topic], { durable: true })).rejects.toMatchObject({
+    code: 'topic_settings',
+    retry: false,
+    message: expect.stringContaining('unclean.leader.election.enable=true instead') as unknown,
+  });
+  const metrics = new Metrics('test');
+  const stopping = new AbortController();
+  const watching = watchTopics({
+    kafka: two,
+    topics: [topic],
+    metrics,
+    log: silentLog(),
+    signal: stopping.signal,
+    every_ms: 20,
+  });
+  const shown = async (gauge: string): Promise<number | undefined> =>
+    (await metrics.registry.getSingleMetric(gauge)?.get())?.values[0]?.value;
+  await expect.poll(() => shown('log_replicas_missing')).toBe(1);
+  // an unclean election, one replica instead of two
+  expect(await shown('log_topic_differences')).toBe(2);
+  stopping.abort();
+  await watching;
+});
+
+test('more replicas than brokers are a fault that says so', async () => {
+  const two = { ...kafka, replication_min: 2 };
+  await expect(ensureTopics(two, [ownTopic()])).rejects.toMatchObject({
+    code: 'topic_settings',
+    retry: true,
+    message: expect.stringContaining('with 2 replicas: fewer brokers run') as unknown,
+  });
 });
 
 test('several processes may create the same topics at once', async () => {

@@ -286,3 +286,21 @@ test('a topic that does not exist yet is waited for', async () => {
 });
 
 afterAll(() => expect(closing).toEqual([]));
+
+test('a large batch is compressed, a small one is not, both are read back', async () => {
+  const writer = new KafkaWriter(direct, { log: silentLog(), signal: never });
+  const topic = await freshTopic(direct);
+  const values = [10, 5_000, 200_000].map((bytes) => Buffer.alloc(bytes, 'block '));
+  const entries = numbered(0, 3).map((entry, at) =>
+    Object.assign(entry, { value: values[at] ?? Buffer.alloc(0) }),
+  );
+  for (const entry of entries) await writer.append(topic, 0, [entry]);
+  await writer.close();
+  expect((await readAll(direct, topic)).map(({ value }) => value)).toEqual(values);
+  const fetcher = direct.fetcher();
+  const topic_id = await fetcher.topicId(topic);
+  const position = { topic, topic_id, partition: 0, offset: 0n, bytes_max: 10_000, wait_ms: 0 };
+  // all three are within 10,000 bytes, so the large ones are compressed
+  expect(await fetcher.fetch(position)).toHaveLength(3);
+  await fetcher.disconnect();
+});
