@@ -53,6 +53,9 @@ export function clusterKafkaSettings(
     ...replicated,
     'process.roles': 'broker,controller',
     'node.id': String(id),
+    // A reader that names a rack is sent to the replica there.
+    'broker.rack': String(id),
+    'replica.selector.class': 'org.apache.kafka.common.replica.RackAwareReplicaSelector',
     'controller.quorum.voters': voters.join(','),
     'controller.listener.names': 'CONTROLLERS',
     'inter.broker.listener.name': 'BROKERS',

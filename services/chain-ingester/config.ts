@@ -1,17 +1,17 @@
 import {
   httpUrl,
   integer,
-  list,
   readConfig,
   SERVICE_SETTINGS,
   type Config,
   type Environment,
 } from '../runtime/process/config.ts';
+import { KAFKA_SETTINGS, REGISTRY_SETTINGS } from '../runtime/process/kafka-settings.ts';
 
 const SETTINGS = {
   ...SERVICE_SETTINGS,
-  kafka_brokers: list('APP_KAFKA_BROKERS'),
-  registry_url: httpUrl('APP_REGISTRY_URL'),
+  ...KAFKA_SETTINGS,
+  ...REGISTRY_SETTINGS,
   node_url: httpUrl('APP_NODE_URL'),
   chain_id: integer('APP_CHAIN_ID', { min: 1, max: Number.MAX_SAFE_INTEGER }),
 } as const;

@@ -17,6 +17,7 @@ import {
 } from '../../schemas/deposit.addresses/events.ts';
 import { hashOfValue, headAfter, NO_RECORDS } from '../../schemas/hash-chain.ts';
 import type { Topic } from '../../schemas/topics.ts';
+import type { KafkaOptions } from '../runtime/process/kafka-settings.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { openCodec, type Codec } from '../runtime/kafka/codec.ts';
 import { readTopicEnds } from '../runtime/kafka/ends.ts';
@@ -107,7 +108,7 @@ export function written(
   return placed;
 }
 
-export interface AddressLogOptions extends RegistrySettings {
+export interface AddressLogOptions extends RegistrySettings, KafkaOptions {
   readonly kafka_brokers: readonly string[];
   readonly topic: Topic;
   readonly reader: Reader;

@@ -5,23 +5,22 @@ import {
   choice,
   ConfigError,
   GATEWAY_SETTINGS,
-  httpUrl,
   integer,
-  list,
   readConfig,
   secret,
   type Config,
   type Environment,
   type Setting,
 } from '../runtime/process/config.ts';
+import { KAFKA_SETTINGS, REGISTRY_SETTINGS } from '../runtime/process/kafka-settings.ts';
 import { depositKeyProblems, depositKeySetting } from '../runtime/process/deposit-key.ts';
 import { secretProblems } from '../runtime/http/token.ts';
 
 const SETTINGS = {
   ...GATEWAY_SETTINGS,
   network: choice('APP_NETWORK', NETWORKS),
-  kafka_brokers: list('APP_KAFKA_BROKERS'),
-  registry_url: httpUrl('APP_REGISTRY_URL'),
+  ...KAFKA_SETTINGS,
+  ...REGISTRY_SETTINGS,
   jwt_secret: secret('APP_JWT_SECRET', { characters_min: 32 }),
   address_wait_ms: integer('APP_ADDRESS_WAIT_MS', { default: 10_000, min: 100, max: 10_000 }),
   /** new ones of one client; 0: any number */

@@ -2,22 +2,21 @@ import {
   GATEWAY_SETTINGS,
   httpUrl,
   integer,
-  list,
+  optional,
   readConfig,
   type Config,
   type Environment,
 } from '../runtime/process/config.ts';
+import { KAFKA_SETTINGS } from '../runtime/process/kafka-settings.ts';
 
 const SETTINGS = {
   ...GATEWAY_SETTINGS,
   node_url: httpUrl('APP_NODE_URL'),
   /** if unset, the lag of projections in records is unknown */
-  kafka_brokers: { ...list('APP_KAFKA_BROKERS'), fallback: undefined },
+  ...KAFKA_SETTINGS,
+  kafka_brokers: optional(KAFKA_SETTINGS.kafka_brokers),
   /** unset in a deployment without a treasury */
-  treasury_public_reconciliation_url: {
-    ...httpUrl('APP_TREASURY_PUBLIC_RECONCILIATION_URL'),
-    fallback: undefined,
-  },
+  treasury_public_reconciliation_url: optional(httpUrl('APP_TREASURY_PUBLIC_RECONCILIATION_URL')),
   ready_lag_blocks_max: integer('APP_READY_LAG_BLOCKS_MAX', {
     default: 20,
     min: 0,

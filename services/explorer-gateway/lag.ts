@@ -2,6 +2,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { indexedHead } from '../../projections/explorer/queries/chain.ts';
 import { ChainNode, type NodeHead } from '../runtime/clt-node.ts';
+import type { KafkaSettings } from '../runtime/kafka/client.ts';
 import type { Reader, Statement } from '../runtime/postgres/pool.ts';
 import { Fault, messageOf } from '../runtime/process/errors.ts';
 import type { Check, HealthProblem } from '../runtime/process/health.ts';
@@ -74,7 +75,7 @@ export type LogEnds = ReadonlyMap<string, readonly bigint[]>;
 
 /** The ends of these topics; undefined while they are unknown. `now` in ms. */
 export function logEnds(
-  brokers: readonly string[],
+  settings: Omit<KafkaSettings, 'client_id'>,
   now: () => number,
   log: Logger,
 ): (topics: readonly string[]) => Promise<LogEnds | undefined> {
@@ -86,7 +87,7 @@ export function logEnds(
     'the ends of the log cannot be read, so the lag of projections is unknown',
     'the ends of the log can be read again',
     async (topics: readonly string[]) => {
-      reading ??= readEnds(brokers, topics, log).finally(() => (reading = undefined));
+      reading ??= readEnds(settings, topics, log).finally(() => (reading = undefined));
       return await Promise.race([reading, timeout()]);
     },
   );
@@ -98,7 +99,7 @@ async function timeout(): Promise<never> {
 }
 
 async function readEnds(
-  brokers: readonly string[],
+  settings: Omit<KafkaSettings, 'client_id'>,
   topics: readonly string[],
   log: Logger,
 ): Promise<LogEnds> {
@@ -108,7 +109,7 @@ async function readEnds(
     import('../runtime/kafka/ends.ts'),
   ]);
   const kafka = openKafka(
-    { kafka_brokers: brokers, client_id: 'explorer-gateway' },
+    { ...settings, client_id: 'explorer-gateway' },
     log.child({}, { level: 'silent' }),
   );
   const ends = new Map<string, bigint[]>();

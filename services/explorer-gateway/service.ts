@@ -6,6 +6,7 @@ import type { HttpAppOptions } from '../runtime/http/app.ts';
 import { corsHeaders, preflight } from '../runtime/http/handler.ts';
 import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
+import type { KafkaOptions } from '../runtime/process/kafka-settings.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
@@ -59,7 +60,8 @@ type Settings = Pick<
   | 'rate_per_second'
   | 'rate_burst'
   | 'trust_proxy_hops'
->;
+> &
+  KafkaOptions;
 
 /**
  * Responses are cached per version of `index`; without it none is. Limits hold for all instances
@@ -83,7 +85,10 @@ export function explorerApp(
     routes: explorerRoutes({
       reader,
       head,
-      ends: brokers === undefined ? () => Promise.resolve(undefined) : logEnds(brokers, now, log),
+      ends:
+        brokers === undefined
+          ? () => Promise.resolve(undefined)
+          : logEnds({ ...config, kafka_brokers: brokers }, now, log),
       reserve: treasuryUrl === undefined ? undefined : openReserve(treasuryUrl, now, log),
       exports_max: config.exports_max,
       counts,

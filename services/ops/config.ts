@@ -6,16 +6,16 @@ import { existsSync, readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import {
   httpUrl,
-  list,
   postgresUrl,
   readConfig,
   type Config,
   type Settings,
 } from '../runtime/process/config.ts';
+import { KAFKA_SETTINGS, REGISTRY_SETTINGS } from '../runtime/process/kafka-settings.ts';
 import { TRONGRID_SETTINGS } from '../runtime/trongrid/settings.ts';
 
-export const KAFKA = { kafka_brokers: list('APP_KAFKA_BROKERS') } as const;
-export const REGISTRY = { registry_url: httpUrl('APP_REGISTRY_URL') } as const;
+export const KAFKA = KAFKA_SETTINGS;
+export const REGISTRY = REGISTRY_SETTINGS;
 export const POSTGRES = { postgres_url: postgresUrl('APP_POSTGRES_URL') } as const;
 export const POSTGRES_READER = {
   postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),

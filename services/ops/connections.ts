@@ -1,5 +1,5 @@
 /** Shared by the operator's commands: clients of the servers, signals, printing. */
-import { openKafka } from '../runtime/kafka/client.ts';
+import { openKafka, type KafkaSettings } from '../runtime/kafka/client.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import { openLog } from '../runtime/process/log.ts';
@@ -9,7 +9,7 @@ const STATEMENT_MS = 5_000;
 /** Faults end a command with a message, so that nothing else is logged. */
 export const LOG = openLog({ service: 'ops', level: 'fatal' });
 
-export function kafkaOf(settings: { readonly kafka_brokers: readonly string[] }): Kafka {
+export function kafkaOf(settings: Omit<KafkaSettings, 'client_id'>): Kafka {
   return openKafka({ ...settings, client_id: 'ops' }, LOG);
 }
 

@@ -3,7 +3,8 @@
  * waits for one, and none is queued for later. Limits count there too (`shared-counts.ts`).
  */
 import { RedisPubSub } from 'graphql-redis-subscriptions';
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
+import type { Config, REDIS_SETTINGS } from './process/config.ts';
 import { messageOf } from './process/errors.ts';
 import type { Logger } from './process/log.ts';
 import type { Metrics } from './process/metrics.ts';
@@ -11,7 +12,7 @@ import type { Metrics } from './process/metrics.ts';
 /** Notifications in flight; further ones are dropped. */
 const PENDING_MAX = 1_000;
 
-export interface NotificationSettings {
+export interface RedisSettings extends Partial<Config<typeof REDIS_SETTINGS>> {
   readonly redis_url: string;
   readonly client_name: string;
 }
@@ -27,7 +28,7 @@ export interface NotificationSubscriber {
 }
 
 export function openNotificationPublisher(
-  settings: NotificationSettings,
+  settings: RedisSettings,
   log: Logger,
   metrics: Metrics,
 ): NotificationPublisher {
@@ -64,7 +65,7 @@ export function openNotificationPublisher(
  * (re)connection: notifications in between are lost, so the caller must read again.
  */
 export function openNotificationSubscriber(
-  settings: NotificationSettings,
+  settings: RedisSettings,
   channels: readonly string[],
   heard: {
     readonly onNotification: (channel: string, message: string) => void;
@@ -92,20 +93,21 @@ export function openNotificationSubscriber(
 
 /** `meanwhile`: how the process goes on while Redis is away. */
 export function connect(
-  { redis_url: url, client_name: connectionName }: NotificationSettings,
+  settings: RedisSettings,
   log: Logger,
   subscribes: boolean,
   meanwhile = 'notifications are dropped',
 ): Redis {
-  const redis = new Redis(url, {
-    connectionName,
+  const redis = new Redis({
+    ...addressOf(settings),
+    connectionName: settings.client_name,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResubscribe: false,
     autoResendUnfulfilledCommands: false,
     connectTimeout: 2_000,
     keepAlive: 5_000,
-    retryStrategy: (times) => Math.min(100 * 2 ** Math.min(times, 4), 1_000),
+    retryStrategy: retryAfter,
     // a frozen server keeps its connections open: missing replies close them
     ...(subscribes ? {} : { socketTimeout: 3_000 }),
   });
@@ -121,4 +123,49 @@ export function connect(
     away = '';
   });
   return redis;
+}
+
+// ioredis refuses the option by type
+type Address = Omit<RedisOptions, 'replyMapping'>;
+
+/**
+ * Where the server is, the account and TLS, which are those of the sentinels too. Sentinels name
+ * the primary; the host of the URL is not used then.
+ */
+function addressOf(settings: RedisSettings): Address {
+  const { redis_url, redis_tls_ca: ca, redis_sentinels: sentinels } = settings;
+  const url = new URL(redis_url);
+  const tls = ca === undefined ? {} : { ca };
+  const common: Address = {
+    db: Number(url.pathname.slice(1)),
+    ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
+    ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
+    ...(url.protocol === 'rediss:'
+      ? { tls, sentinelTLS: tls, enableTLSForSentinelMode: true }
+      : {}),
+  };
+  if (sentinels === undefined)
+    return { ...common, host: bare(url.hostname), port: Number(url.port || 6379) };
+  const { redis_sentinel_name: name, redis_sentinel_password: sentinelPassword } = settings;
+  return {
+    ...common,
+    sentinels: sentinels.map((address) => {
+      const at = address.lastIndexOf(':');
+      return { host: bare(address.slice(0, at)), port: Number(address.slice(at + 1)) };
+    }),
+    ...(name === undefined ? {} : { name }),
+    ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
+    sentinelRetryStrategy: retryAfter,
+    sentinelCommandTimeout: 2_000,
+  };
+}
+
+/** An IPv6 address without its brackets. */
+function bare(host: string): string {
+  return host.replace(/^\[|\]$/g, '');
+}
+
+/** ms */
+function retryAfter(times: number): number {
+  return Math.min(100 * 2 ** Math.min(times, 4), 1_000);
 }

@@ -7,7 +7,7 @@
 import { messageOf } from './process/errors.ts';
 import type { Logger } from './process/log.ts';
 import type { Metrics } from './process/metrics.ts';
-import { connect, type NotificationSettings } from './redis.ts';
+import { connect, type RedisSettings } from './redis.ts';
 
 /** A request waits no longer for its count. */
 const ANSWER_MS = 500;
@@ -26,7 +26,7 @@ export interface SharedCounts {
 }
 
 export function openSharedCounts(
-  settings: NotificationSettings,
+  settings: RedisSettings,
   log: Logger,
   metrics: Metrics,
 ): SharedCounts {

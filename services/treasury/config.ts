@@ -13,13 +13,13 @@ import {
   ConfigError,
   httpUrl,
   integer,
-  list,
   readConfig,
   SERVICE_SETTINGS,
   type Config,
   type Environment,
   type Setting,
 } from '../runtime/process/config.ts';
+import { KAFKA_SETTINGS, REGISTRY_SETTINGS } from '../runtime/process/kafka-settings.ts';
 import { depositKeyProblems, depositKeySetting } from '../runtime/process/deposit-key.ts';
 import { mainnetProblems } from '../runtime/trongrid/settings.ts';
 import { authorityOf, parseMintKey } from './minting/mint-signer.ts';
@@ -52,8 +52,8 @@ const OPERATORS: Setting<readonly Buffer[]> = {
 
 const SETTINGS = {
   ...SERVICE_SETTINGS,
-  kafka_brokers: list('APP_KAFKA_BROKERS'),
-  registry_url: httpUrl('APP_REGISTRY_URL'),
+  ...KAFKA_SETTINGS,
+  ...REGISTRY_SETTINGS,
   network: choice('APP_NETWORK', NETWORKS),
   ...RECONCILIATION_SETTINGS,
   first_fee: microUsd(VARIABLES.first_fee, undefined),

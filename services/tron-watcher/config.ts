@@ -2,24 +2,23 @@ import { NETWORKS } from '../../schemas/deposit-policy.ts';
 import {
   choice,
   ConfigError,
-  httpUrl,
   integer,
-  list,
   postgresUrl,
   readConfig,
   SERVICE_SETTINGS,
   type Config,
   type Environment,
 } from '../runtime/process/config.ts';
+import { KAFKA_SETTINGS, REGISTRY_SETTINGS } from '../runtime/process/kafka-settings.ts';
 import { mainnetProblems, TRONGRID_SETTINGS } from '../runtime/trongrid/settings.ts';
 
 const DAY_MS = 86_400_000;
 
 const SETTINGS = {
   ...SERVICE_SETTINGS,
-  kafka_brokers: list('APP_KAFKA_BROKERS'),
+  ...KAFKA_SETTINGS,
   kafka_session_ms: integer('APP_KAFKA_SESSION_MS', { default: 6_000, min: 1_000, max: 300_000 }),
-  registry_url: httpUrl('APP_REGISTRY_URL'),
+  ...REGISTRY_SETTINGS,
   postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
   network: choice('APP_NETWORK', NETWORKS),
   ...TRONGRID_SETTINGS,

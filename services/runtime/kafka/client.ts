@@ -1,10 +1,11 @@
 /** Clients of the brokers, as every service opens them. */
 import { setTimeout as after } from 'node:timers/promises';
+import type { KafkaOptions } from '../process/kafka-settings.ts';
 import type { Logger } from '../process/log.ts';
 import { openKafkajs } from './kafkajs/client.ts';
 import { kafkaFault, type Admin, type Kafka, type SocketFactory } from './port.ts';
 
-export interface KafkaSettings {
+export interface KafkaSettings extends KafkaOptions {
   /** host:port of at least one broker */
   readonly kafka_brokers: readonly string[];
   readonly client_id: string;

@@ -3,7 +3,11 @@
  * ones together and never shows a secret.
  */
 
-/** `read` returns undefined for a value that is not as `expected`. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { messageOf } from './errors.ts';
+
+/** `read` returns undefined for a value that is not as `expected`, or throws why it is not. */
 export interface Setting<Value> {
   readonly name: string;
   readonly expected: string;
@@ -12,6 +16,8 @@ export interface Setting<Value> {
   /** absent: the setting is mandatory */
   readonly fallback?: Value;
   read(text: string): Value | undefined;
+  /** what other variables lack or contradict, as a sentence, where this one is `given` */
+  contradiction?(given: string, env: Environment): string | undefined;
 }
 
 export type Settings = Readonly<Record<string, Setting<unknown>>>;
@@ -52,14 +58,24 @@ function readSetting(env: Environment, wanted: Setting<unknown>, problems: strin
     if (!('fallback' in wanted)) problems.push(`${name} is not set: expected ${expected}`);
     return wanted.fallback;
   }
-  const value = wanted.read(given);
+  const contradiction = wanted.contradiction?.(given, env);
+  if (contradiction !== undefined) problems.push(contradiction);
+  const { value, reason = '' } = tryRead(wanted, given);
   if (value === undefined)
     problems.push(
       wanted.secret
         ? `${name} is not ${expected}`
-        : `${name} is ${excerpt(given)}: expected ${expected}`,
+        : `${name} is ${excerpt(given)}${reason}: expected ${expected}`,
     );
   return value;
+}
+
+function tryRead(wanted: Setting<unknown>, given: string): { value?: unknown; reason?: string } {
+  try {
+    return { value: wanted.read(given) };
+  } catch (error) {
+    return { reason: `, and ${messageOf(error)}` };
+  }
 }
 
 function excerpt(given: string): string {
@@ -89,6 +105,34 @@ function setting<Value>(
 /** Any text. */
 export function text(name: string, options: Options<string> = {}): Setting<string> {
   return setting(name, 'text', options, (value) => value);
+}
+
+/** The setting need not be set. */
+export function optional<Value>(wanted: Setting<Value>): Setting<Value | undefined> {
+  return { ...wanted, fallback: undefined };
+}
+
+/** The setting is of no use without `other`. */
+export function together<Value>(wanted: Setting<Value>, other: string): Setting<Value> {
+  return {
+    ...wanted,
+    contradiction: (_given, env) =>
+      isSet(env, other) ? undefined : `${wanted.name} is set without ${other}: set both or neither`,
+  };
+}
+
+export function isSet(env: Environment, name: string): boolean {
+  return (env[name]?.trim() ?? '') !== '';
+}
+
+/** The contents of a PEM file, read when the settings are. */
+export function pemFile(name: string, holds: 'certificates' | 'a private key'): Setting<string> {
+  return setting(name, `the path of a PEM file with ${holds}`, {}, (path) => {
+    const pem = readFileSync(path, 'utf8');
+    if (holds === 'certificates') void new X509Certificate(pem);
+    else createPrivateKey(pem);
+    return pem;
+  });
 }
 
 export function secret(
@@ -213,11 +257,31 @@ export const SERVICE_SETTINGS = {
 
 export type ServiceConfig = Config<typeof SERVICE_SETTINGS>;
 
+/** The settings of every process that opens Redis. */
+export const REDIS_SETTINGS = {
+  redis_url: redisUrl('APP_REDIS_URL'),
+  /** PEM */
+  redis_tls_ca: {
+    ...optional(pemFile('APP_REDIS_TLS_CA', 'certificates')),
+    contradiction: (_given: string, env: Environment) =>
+      env['APP_REDIS_URL']?.trim().startsWith('redis:') === true
+        ? 'APP_REDIS_TLS_CA is set, and APP_REDIS_URL begins with redis://, which is without TLS: change it to rediss://'
+        : undefined,
+  },
+  /** host:port of each; they name the primary, and the host of `redis_url` is not used */
+  redis_sentinels: together(optional(list('APP_REDIS_SENTINELS')), 'APP_REDIS_SENTINEL_NAME'),
+  redis_sentinel_name: together(optional(text('APP_REDIS_SENTINEL_NAME')), 'APP_REDIS_SENTINELS'),
+  redis_sentinel_password: together(
+    optional(secret('APP_REDIS_SENTINEL_PASSWORD', { characters_min: 1 })),
+    'APP_REDIS_SENTINELS',
+  ),
+} as const;
+
 /** The settings of every gateway. */
 export const GATEWAY_SETTINGS = {
   ...SERVICE_SETTINGS,
   postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
-  redis_url: redisUrl('APP_REDIS_URL'),
+  ...REDIS_SETTINGS,
   statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', {
     default: 2_000,
     min: 10,

@@ -10,7 +10,7 @@ const NEEDED = {
 };
 
 test('only the addresses of servers are required', () => {
-  expect(readExplorerGatewayConfig(NEEDED)).toEqual({
+  expect(readExplorerGatewayConfig(NEEDED)).toMatchObject({
     log_level: 'info',
     http_host: '127.0.0.1',
     http_port: 17_003,

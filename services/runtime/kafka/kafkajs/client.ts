@@ -7,6 +7,7 @@ import type { Kafka } from '../port.ts';
 import { KafkajsAdmin } from './admin.ts';
 import { KafkajsAppender } from './appender.ts';
 import { KafkajsFetcher } from './fetcher.ts';
+import { securityOf } from './security.ts';
 import { KafkajsShare } from './share.ts';
 
 interface RequestQueue {
@@ -40,8 +41,9 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
   const client = new kafkajs.Kafka({
     clientId: settings.client_id,
     brokers: [...settings.kafka_brokers],
-    connectionTimeout: 3_000,
-    requestTimeout: 30_000,
+    ...securityOf(settings),
+    connectionTimeout: settings.kafka_connect_ms ?? 3_000,
+    requestTimeout: settings.kafka_request_ms ?? 30_000,
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
     logLevel: kafkajs.logLevel.INFO,
     logCreator: () => (entry) => toLog(log, entry),
@@ -51,7 +53,7 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
     replication_min: settings.kafka_replication_min ?? 1,
     admin: () => new KafkajsAdmin(client.admin()),
     appender: () => new KafkajsAppender(client),
-    fetcher: () => new KafkajsFetcher(client),
+    fetcher: () => new KafkajsFetcher(client, settings.kafka_rack),
     share: (options) => new KafkajsShare(client, options),
   };
 }

@@ -18,6 +18,21 @@ const BACK_OFF_MS = 100;
 /** Beyond the wait for records; a frozen broker is given up then. */
 const ANSWER_MS = 10_000;
 
+/** After it the leader is asked again which replica is the nearest. */
+const NEAR_MS = 60_000;
+
+/** The broker to read from, until a moment of `performance.now()`. */
+interface Near {
+  readonly broker: string;
+  readonly until: number;
+}
+
+interface Fetched {
+  /** the id of a nearer broker, which is to be asked instead; -1: none */
+  readonly preferred: number;
+  readonly batches: readonly LogBatch[];
+}
+
 /** Types of errors that this reader meets, by code. */
 const TYPES: Readonly<Record<number, string>> = {
   1: 'OFFSET_OUT_OF_RANGE',
@@ -43,11 +58,16 @@ const FINAL = new Set(['OFFSET_OUT_OF_RANGE', 'UNKNOWN_TOPIC_ID', 'TOPIC_AUTHORI
 
 export class KafkajsFetcher implements Fetcher {
   readonly #kafka: kafkajs.Kafka;
+  readonly #rack: string;
+  /** by topic and partition */
+  readonly #near = new Map<string, Near>();
   #cluster: Cluster | undefined;
   #closed = false;
 
-  constructor(kafka: kafkajs.Kafka) {
+  /** `rack`: where this process runs; a leader elsewhere may name a nearer replica. */
+  constructor(kafka: kafkajs.Kafka, rack = '') {
     this.#kafka = kafka;
+    this.#rack = rack;
   }
 
   async topicId(topic: string): Promise<string> {
@@ -69,7 +89,7 @@ export class KafkajsFetcher implements Fetcher {
   async fetch(position: FetchPosition): Promise<readonly LogBatch[]> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#attempt((cluster) => fetchOnce(cluster, position));
+        return await this.#attempt((cluster) => this.#read(cluster, position));
       } catch (error) {
         if (this.#closed || tries === TRIES || FINAL.has(errorType(error) ?? '')) throw error;
       }
@@ -80,6 +100,31 @@ export class KafkajsFetcher implements Fetcher {
   async disconnect(): Promise<void> {
     this.#closed = true;
     await this.#drop();
+  }
+
+  /** Asks the near replica that the leader has named, and the leader where that one fails. */
+  async #read(cluster: Cluster, position: FetchPosition): Promise<readonly LogBatch[]> {
+    const { topic, partition } = position;
+    await cluster.addTargetTopic(topic);
+    const [leader] = Object.keys(cluster.findLeaderForPartitions(topic, [partition]));
+    if (leader === undefined || leader === '-1') throw new BrokerError(5);
+    if (this.#rack === '') return (await fetchFrom(cluster, leader, position, '')).batches;
+    const key = `${topic}/${partition}`;
+    let near = this.#near.get(key);
+    if (near === undefined || near.until < performance.now()) {
+      const { batches, preferred } = await fetchFrom(cluster, leader, position, this.#rack);
+      if (preferred === -1) return batches;
+      near = { broker: String(preferred), until: performance.now() + NEAR_MS };
+      this.#near.set(key, near);
+    }
+    try {
+      return (await fetchFrom(cluster, near.broker, position, '')).batches;
+    } catch (error) {
+      if (this.#closed || near.broker === leader) throw error;
+      // it may be away, or not have the record yet: only the leader knows the end of the log
+      this.#near.set(key, { broker: leader, until: performance.now() + NEAR_MS });
+      return (await fetchFrom(cluster, leader, position, '')).batches;
+    }
   }
 
   async #attempt<Answer>(ask: (cluster: Cluster) => Promise<Answer>): Promise<Answer> {
@@ -106,21 +151,26 @@ export class KafkajsFetcher implements Fetcher {
   }
 }
 
-async function fetchOnce(cluster: Cluster, position: FetchPosition): Promise<readonly LogBatch[]> {
-  const { topic, partition, wait_ms: wait } = position;
-  await cluster.addTargetTopic(topic);
-  const [leader] = Object.keys(cluster.findLeaderForPartitions(topic, [partition]));
-  if (leader === undefined || leader === '-1') throw new BrokerError(5);
-  const broker = await cluster.findBroker({ nodeId: leader });
+async function fetchFrom(
+  cluster: Cluster,
+  nodeId: string,
+  position: FetchPosition,
+  rack: string,
+): Promise<Fetched> {
+  const { wait_ms: wait } = position;
+  const broker = await cluster.findBroker({ nodeId });
   const timeout = new AbortController();
   const late = after(wait + ANSWER_MS, undefined, { signal: timeout.signal }).then(
     () => {
-      throw new Error(`broker ${leader} did not answer within ${wait + ANSWER_MS} ms`);
+      throw new Error(`broker ${nodeId} did not answer within ${wait + ANSWER_MS} ms`);
     },
     () => new Promise<never>(() => undefined),
   );
   try {
-    return await Promise.race([exchange(broker, FETCH, fetchRequest(position), fetched), late]);
+    return await Promise.race([
+      exchange(broker, FETCH, fetchRequest(position, rack), fetched),
+      late,
+    ]);
   } finally {
     timeout.abort();
   }
@@ -155,7 +205,7 @@ function metadataOf(payload: Buffer): { readonly error: number; readonly id: str
   return { error, id: cursor.bytes(16).toString('hex') };
 }
 
-function fetchRequest(position: FetchPosition): Buffer {
+function fetchRequest(position: FetchPosition, rack: string): Buffer {
   const { topic_id: id, partition, offset, bytes_max: bytesMax, wait_ms: wait } = position;
   return Buffer.concat([
     int32(-1), // not a replica
@@ -175,12 +225,12 @@ function fetchRequest(position: FetchPosition): Buffer {
     int64(-1n),
     int32(bytesMax),
     Buffer.of(0, 0, 1), // no tagged fields, no forgotten topics
-    compactString(''), // rack
+    compactString(rack),
     Buffer.of(0),
   ]);
 }
 
-async function fetched(payload: Buffer): Promise<readonly LogBatch[]> {
+async function fetched(payload: Buffer): Promise<Fetched> {
   const cursor = new Cursor(payload);
   cursor.skipTags();
   cursor.skip(4); // throttle time
@@ -199,6 +249,7 @@ async function fetched(payload: Buffer): Promise<readonly LogBatch[]> {
     cursor.skipTags();
     return transaction;
   });
-  cursor.skip(4); // preferred replica
-  return await readBatches(cursor.bytes(Math.max(0, cursor.uvarint() - 1)), aborted);
+  const preferred = cursor.int32();
+  const bytes = cursor.bytes(Math.max(0, cursor.uvarint() - 1));
+  return { preferred, batches: await readBatches(bytes, aborted) };
 }

@@ -6,14 +6,21 @@ import { Redis } from 'ioredis';
 import kafkajs, { Kafka, logLevel, type Admin, type KafkaConfig } from 'kafkajs';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { logEnvironment, redisEnvironment } from '../../../../../infra/cluster/environment.ts';
 import { ALL_TOPICS, RIGHTS } from '../../../../../infra/kafka/acls.ts';
+import { clusterAddresses } from '../../../../../infra/local/cluster/layout.ts';
+import { TREASURY_LEDGER } from '../../../../../schemas/topics.ts';
+import { openKafka } from '../../../../../services/runtime/kafka/client.ts';
+import { readConfig, REDIS_SETTINGS } from '../../../../../services/runtime/process/config.ts';
+import { KAFKA_SETTINGS } from '../../../../../services/runtime/process/kafka-settings.ts';
+import { connect } from '../../../../../services/runtime/redis.ts';
 import { ADMINISTRATOR } from '../../../../../infra/cluster/kafka.ts';
 import { REGISTRY_READER, REGISTRY_WRITER } from '../../../../../infra/cluster/principals.ts';
-import { REDIS_NAME } from '../../../../../infra/cluster/redis.ts';
 import { postgresAccess } from '../../../../../infra/local/cluster/servers.ts';
 import { registry_path } from '../../../../../infra/local/servers/registry.ts';
 import { postgresUrl } from '../../../../../infra/postgres/databases.ts';
 import { startCluster, type Cluster } from '../../../../support/cluster.ts';
+import { silentLog } from '../../../../support/kafka.ts';
 
 let cluster: Cluster;
 let authority: string;
@@ -160,6 +167,24 @@ test.each(RIGHTS)(
   },
 );
 
+test('a service appends and reads with the settings of its account', async () => {
+  const { passwords } = cluster.secrets;
+  const at = clusterAddresses(cluster.ports, cluster.secrets);
+  const settings = readConfig(logEnvironment('treasury', passwords, at), KAFKA_SETTINGS);
+  const kafka = openKafka({ ...settings, client_id: 'test', kafka_rack: '2' }, silentLog());
+  const { name: topic } = TREASURY_LEDGER;
+  const [appender, fetcher] = [kafka.appender(), kafka.fetcher()];
+  await appender.connect();
+  const entry = { key: 'a', value: Buffer.from('b'), headers: {}, timestamp: Date.now() };
+  const { offset } = await appender.append(topic, 0, [entry]);
+  const topic_id = await fetcher.topicId(topic);
+  const position = { topic, topic_id, partition: 0, offset, bytes_max: 1_000, wait_ms: 1_000 };
+  await expect
+    .poll(async () => (await fetcher.fetch(position)).flatMap(({ records }) => records))
+    .toMatchObject([{ value: entry.value }]);
+  await Promise.all([appender.disconnect(), fetcher.disconnect()]);
+});
+
 test('a service may create no topic', async () => {
   await withAdmin(account('chain-ingester'), async (admin) => {
     await expect(admin.createTopics({ topics: [{ topic: 'mine' }] })).rejects.toMatchObject({
@@ -250,28 +275,21 @@ test('the replica follows, is promoted, and the earlier primary follows it then'
 test('Redis refuses plain text and wrong passwords, and a sentinel promotes the replica', async () => {
   const { redis: password } = cluster.secrets.passwords;
   const tls = { ca: authority };
-  const at = { host: '127.0.0.1', port: cluster.ports[0].redis, retryStrategy: () => null };
+  const at = clusterAddresses(cluster.ports, cluster.secrets);
+  const direct = { host: '127.0.0.1', port: cluster.ports[0].redis, retryStrategy: () => null };
   for (const [options, reason] of [
     [{ password }, /closed|ECONNRESET/i],
     [{ tls, password: 'wrong' }, /WRONGPASS/],
   ] as const) {
-    const redis = new Redis({ ...at, ...options, lazyConnect: true });
+    const redis = new Redis({ ...direct, ...options, lazyConnect: true });
     const seen: string[] = [];
     redis.on('error', (error) => void seen.push(error.message));
     const outcome = await redis.connect().catch((error: unknown) => String(error));
     expect([...seen, outcome].join(', ')).toMatch(reason);
     redis.disconnect();
   }
-  const redis = new Redis({
-    sentinels: cluster.ports.map(({ sentinel }) => ({ host: '127.0.0.1', port: sentinel })),
-    name: REDIS_NAME,
-    password,
-    sentinelPassword: password,
-    tls,
-    sentinelTLS: tls,
-    enableTLSForSentinelMode: true,
-  });
-  redis.on('error', () => undefined);
+  const settings = readConfig(redisEnvironment(cluster.secrets.passwords, at), REDIS_SETTINGS);
+  const redis = connect({ ...settings, client_name: 'test' }, silentLog(), false);
   const info = async (): Promise<string> => await redis.info('replication');
   await expect.poll(info).toMatch(/role:master[^]*connected_slaves:1/);
   await cluster.server('redis-1').kill();

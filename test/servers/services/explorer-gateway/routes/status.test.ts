@@ -129,9 +129,9 @@ test('lags are unknown while the brokers are away or silent, which is logged onc
     expect.stringMatching(/^the ends of the log cannot be read, .*: /),
   ];
   let at = 0;
-  const ends = logEnds([`127.0.0.1:${port}`], () => at++ * 1_000, log);
+  const ends = logEnds({ kafka_brokers: [`127.0.0.1:${port}`] }, () => at++ * 1_000, log);
   expect(await Promise.all([ends([topic]), ends([topic])])).toEqual([undefined, undefined]);
   expect(lines).toEqual([lost]);
-  const right = logEnds([inject('stack').kafka_brokers], () => 0, log);
+  const right = logEnds({ kafka_brokers: [inject('stack').kafka_brokers] }, () => 0, log);
   expect(await right([topic, 'of.nobody'])).toEqual(new Map([[topic, [3n]]]));
 });

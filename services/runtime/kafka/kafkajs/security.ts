@@ -1,0 +1,83 @@
+/** TLS and the account, as kafkajs takes them. */
+import type { KafkaConfig, SASLOptions } from 'kafkajs';
+import { Fault, messageOf } from '../../process/errors.ts';
+import type { KafkaSettings } from '../client.ts';
+
+const ANSWER_MS = 5_000;
+/** The part of a token's life after which another one is asked for. */
+const REFRESH_AT = 0.8;
+/** Where the endpoint does not say how long a token lives. */
+const LIFE_S = 60;
+
+export function securityOf(settings: KafkaSettings): Pick<KafkaConfig, 'ssl' | 'sasl'> {
+  const { kafka_tls: tls, kafka_tls_ca: ca, kafka_tls_cert: cert, kafka_tls_key: key } = settings;
+  const files = Object.entries({ ca, cert, key }).filter(([, pem]) => pem !== undefined);
+  const sasl = saslOf(settings);
+  return {
+    ...(tls === 'on' || files.length > 0 ? { ssl: Object.fromEntries(files) } : {}),
+    ...(sasl === undefined ? {} : { sasl }),
+  };
+}
+
+function saslOf(settings: KafkaSettings): SASLOptions | undefined {
+  const { kafka_sasl: mechanism, kafka_username = '', kafka_password = '' } = settings;
+  if (mechanism === undefined) return undefined;
+  if (mechanism === 'oauthbearer')
+    return { mechanism, oauthBearerProvider: tokenSource(settings, () => performance.now()) };
+  return { mechanism, username: kafka_username, password: kafka_password };
+}
+
+/**
+ * A token for the client's credentials, asked for again before it expires. `now` in ms. Throws a
+ * fault with retry.
+ * Source: RFC 6749, section 4.4
+ */
+export function tokenSource(
+  settings: Pick<
+    KafkaSettings,
+    'kafka_username' | 'kafka_password' | 'kafka_oauth_url' | 'kafka_oauth_scope'
+  >,
+  now: () => number,
+): () => Promise<{ readonly value: string }> {
+  const { kafka_oauth_url: url = '', kafka_oauth_scope: scope } = settings;
+  const { kafka_username: name = '', kafka_password: password = '' } = settings;
+  const account = [name, password].map((each) => encodeURIComponent(each)).join(':');
+  const ask = async (): Promise<{ value: string; refresh_at: number }> => {
+    const askedAt = now();
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from(account).toString('base64')}` },
+      body: new URLSearchParams({
+        grant_type: 'client_credentials',
+        ...(scope === undefined ? {} : { scope }),
+      }),
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    if (!response.ok) throw new Error(`it answered ${response.status}`);
+    const body: unknown = await response.json();
+    const value: unknown = Reflect.get(Object(body), 'access_token');
+    const life = Number(Reflect.get(Object(body), 'expires_in') ?? LIFE_S);
+    if (typeof value !== 'string') throw new Error('its answer has no access_token');
+    return { value, refresh_at: askedAt + life * 1_000 * REFRESH_AT };
+  };
+  // connections to several brokers ask at the same time
+  let token = Promise.resolve({ value: '', refresh_at: Number.NEGATIVE_INFINITY });
+  return async () => {
+    const known = token;
+    try {
+      if ((await known).refresh_at > now()) return await known;
+    } catch {
+      // the failure was thrown to those who waited for it
+    }
+    if (token === known) token = ask();
+    try {
+      return await token;
+    } catch (cause) {
+      throw new Fault(
+        'kafka',
+        `${url} gave no token for ${name}: ${messageOf(cause)}; correct APP_KAFKA_OAUTH_URL, APP_KAFKA_USERNAME or APP_KAFKA_PASSWORD`,
+        { retry: true, cause },
+      );
+    }
+  };
+}
