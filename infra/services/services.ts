@@ -60,7 +60,7 @@ export interface ServiceSpec {
 type Variables = ServiceSpec['variables'];
 const KAFKA: Variables = ['APP_KAFKA_BROKERS', 'APP_REGISTRY_URL'];
 const READ: Variables = ['APP_POSTGRES_READER_URL', 'APP_REDIS_URL'];
-/** The brokers of this stack allow a short session, so a killed consumer is replaced soon. */
+/** The brokers of this stack allow a short session, so a killed process is replaced soon. */
 const SHORT_SESSION = { APP_KAFKA_SESSION_MS: '2000' };
 /** All clients of a development stack share one address. */
 const WIDE_RATE_LIMITS = { APP_RATE_PER_SECOND: '2000', APP_RATE_BURST: '6000' };
@@ -105,7 +105,7 @@ export const services: readonly ServiceSpec[] = [
     port_variables: ['APP_ADMIN_PORT', 'APP_NODE_PORT', 'APP_TRON_PORT'],
     data_variable: 'APP_DEVNET_DIR',
   },
-  service('chain-ingester', 'chain_ingester', [...KAFKA, 'APP_NODE_URL']),
+  service('chain-ingester', 'chain_ingester', [...KAFKA, 'APP_NODE_URL'], SHORT_SESSION),
   // A load allocates much that is short-lived: a larger young generation copies less of it.
   projector('explorer', { NODE_OPTIONS: '--max-semi-space-size=64' }),
   service(
@@ -127,7 +127,7 @@ export const services: readonly ServiceSpec[] = [
       ...RECONCILIATION,
     ],
     // The reserve shows soon.
-    { APP_RECONCILE_EVERY_MS: '5000' },
+    { ...SHORT_SESSION, APP_RECONCILE_EVERY_MS: '5000' },
   ),
   projector('reserve'),
   projector('deposits'),

@@ -13,6 +13,7 @@ const SETTINGS = {
   ...KAFKA_SETTINGS,
   ...REGISTRY_SETTINGS,
   node_url: httpUrl('APP_NODE_URL'),
+  kafka_session_ms: integer('APP_KAFKA_SESSION_MS', { default: 6_000, min: 1_000, max: 300_000 }),
   chain_id: integer('APP_CHAIN_ID', { min: 1, max: Number.MAX_SAFE_INTEGER }),
 } as const;
 

@@ -1,9 +1,10 @@
 /**
  * Follows the node from the end of the log. Every block must link to the one before it; otherwise
- * the branch that the node left is reverted first. Each append is checked against the known end of
- * the log: after another writer's append the log is read again.
+ * the branch that the node left is reverted first. A lease lets one instance append at a time. Each
+ * append is checked against the known end of the log all the same, since a former holder may not
+ * know yet that it lost the lease: after another writer's append the log is read again.
  */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { chainEventId, isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import type { NodeBlock, NodeChain } from '../../schemas/chain-node.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
@@ -11,8 +12,8 @@ import type { ChainNode } from '../runtime/clt-node.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
 import { readLogEnds } from '../runtime/kafka/ends.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
-import { readLogRange } from '../runtime/kafka/range.ts';
-import type { LogRecord } from '../runtime/kafka/record.ts';
+import type { Held } from '../runtime/kafka/lease.ts';
+import { readLogEvents } from '../runtime/kafka/range.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { LogEntry } from '../runtime/kafka/record.ts';
 import type { KafkaWriter } from '../runtime/kafka/writer.ts';
@@ -40,10 +41,14 @@ const ANSWER_BYTES = 16 * 1024 * 1024;
 const APPEND_BYTES = 8 * 1024 * 1024;
 const LONG_POLL_MS = 10_000;
 const PARTITION = 0;
+const RACE_MS_MIN = 50;
+const RACE_MS_MAX = 5_000;
 /** Records at the end of the log that a recovery reads first. */
 const FIRST_WINDOW = 32n;
 
 interface FollowerOptions {
+  /** without it nothing is appended */
+  readonly lease: Pick<Held, 'isHeld' | 'term'>;
   readonly kafka: Kafka;
   readonly codec: Codec;
   readonly writer: KafkaWriter;
@@ -53,6 +58,8 @@ interface FollowerOptions {
   readonly signal: AbortSignal;
   /** after each acknowledged append */
   readonly onAppended: (events: readonly ChainEvent[]) => void;
+  /** after an append that another writer came before */
+  readonly onLostRace: () => void;
   readonly onHead: (height: number) => void;
 }
 
@@ -61,6 +68,10 @@ export class Follower {
   #end: Tail | undefined;
   #height = -1;
   #limit = 50;
+  /** races lost in a row */
+  #lost = 0;
+  /** in which the end was read */
+  #term = 0;
 
   constructor(options: FollowerOptions) {
     this.#options = options;
@@ -76,11 +87,21 @@ export class Follower {
    * After a fault the next round reads the log again, since an append may or may not have happened.
    */
   async round(): Promise<void> {
-    const before = this.#end;
+    const { term } = this.#options.lease;
+    // since the lease was held last, others may have written
+    const before = term === this.#term ? this.#end : undefined;
     this.#end = undefined;
+    this.#term = term;
+    if (this.#lost > 0) await this.#backOff();
     const end = before ?? (await this.#recover());
     this.#end = await this.#advance(end);
     if (this.#end !== undefined) this.#height = nextHeight(this.#end) - 1;
+  }
+
+  /** At random, so that two writers do not spoil each other's appends again and again. */
+  async #backOff(): Promise<void> {
+    const most = Math.min(RACE_MS_MAX, RACE_MS_MIN * 2 ** Math.min(this.#lost, 10));
+    await untilAborted(randomInt(RACE_MS_MIN, most), this.#options.signal);
   }
 
   async #recover(): Promise<Tail> {
@@ -196,17 +217,24 @@ export class Follower {
       await untilAborted(50, this.#options.signal);
       return end;
     }
-    const { writer, codec, log, onAppended } = this.#options;
+    const { lease, writer, codec, log, onAppended, onLostRace } = this.#options;
     let tail = end;
-    for (const part of toEntries(codec, events, APPEND_BYTES)) {
+    // after a lost race one event shows whether the end is known now: an append that does not count
+    // stays in the log for ever
+    const sent = this.#lost > 0 ? events.slice(0, 1) : events;
+    for (const part of toEntries(codec, sent, APPEND_BYTES)) {
+      if (!lease.isHeld || lease.term !== this.#term) return undefined;
       const offset = await writer.append(CHAIN_BLOCKS.name, PARTITION, part.entries);
       if (offset !== tail.next_offset) {
+        this.#lost++;
+        onLostRace();
         log.warn(
           { expected: tail.next_offset, got: offset },
           'another writer appended to the log, or the log holds a batch twice: the append does not count, reading the end of the log again',
         );
         return undefined;
       }
+      this.#lost = 0;
       tail = part.events.reduce(continued, tail);
       onAppended(part.events);
     }
@@ -250,6 +278,7 @@ async function recoverTail(kafka: Kafka, codec: Codec): Promise<Tail> {
   }
 }
 
+/** Folds while it reads: a block may have 32 MiB. */
 async function foldRange(
   kafka: Kafka,
   codec: Codec,
@@ -257,14 +286,9 @@ async function foldRange(
   to: bigint,
   isWhole: boolean,
 ): Promise<Tail> {
-  const records: LogRecord[] = [];
-  await readLogRange(kafka, CHAIN_BLOCKS.name, PARTITION, from, to, (record) =>
-    records.push(record),
-  );
-  await codec.learn(records.map(({ value }) => value));
   let tail: Tail | undefined = isWhole ? EMPTY_TAIL : undefined;
-  for (const { value, headers, offset } of records) {
-    const event = codec.decode(value, headers);
+  const range = { topic: CHAIN_BLOCKS.name, partition: PARTITION, from, to };
+  await readLogEvents({ kafka, codec }, range, (event, { offset }) => {
     if (!isChainEvent(event))
       throw new Fault(
         'log_damaged',
@@ -272,7 +296,7 @@ async function foldRange(
         { retry: false },
       );
     tail = tail === undefined ? beginningAt(event, offset) : continued(tail, event);
-  }
+  });
   return tail ?? EMPTY_TAIL;
 }
 

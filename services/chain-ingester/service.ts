@@ -6,6 +6,7 @@ import { Fault } from '../runtime/process/errors.ts';
 import { Activity } from '../runtime/process/health.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
+import { Lease } from '../runtime/kafka/lease.ts';
 import { ensureTopics, watchTopics } from '../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
@@ -33,12 +34,13 @@ export async function ingest({
       message: `nothing has been heard of the brokers or the node for ${Math.round(ms / 1_000)} s`,
     }),
   });
+  let phase = (): string => activity.phase;
   const http = await openHttp({
     ...config,
     log,
     metrics,
     checks: [{ name: 'chain.blocks', check: () => activity.problem }],
-    phase: () => activity.phase,
+    phase: () => phase(),
   });
   closing.add('http', () => http.drain());
 
@@ -54,8 +56,26 @@ export async function ingest({
   const events = metrics.counter('chain_events_total', 'events appended to chain.blocks', ['type']);
   const head = metrics.gauge('chain_node_height', 'height of the newest block at the node');
   const height = metrics.gauge('chain_log_height', 'height of the newest block in the log');
+  const races = metrics.counter(
+    'chain_races_lost_total',
+    'appends that had no effect, since another writer came first',
+  );
+  const lease = new Lease({
+    kafka,
+    group_id: 'chain-ingester',
+    topic: CHAIN_BLOCKS.name,
+    session_ms: config.kafka_session_ms,
+    log,
+    metrics,
+    signal,
+    onStandbyHeard: () => activity.heard(),
+  });
+  phase = () => lease.phase(activity.phase);
+  closing.add('lease', () => lease.close());
+  await activity.retrying('joining the group of ingesters', () => lease.start());
   const follower = new Follower({
     kafka,
+    lease,
     codec,
     writer,
     node: new ChainNode(config.node_url, signal),
@@ -66,9 +86,16 @@ export async function ingest({
     onAppended(appended) {
       for (const { type } of appended) events.inc({ type });
     },
+    onLostRace: () => races.inc(),
   });
 
+  activity.enter('following');
   while (!signal.aborted) {
+    if (!lease.isHeld) {
+      await lease.held();
+      if (signal.aborted) return;
+      activity.heard();
+    }
     try {
       await activity.retrying('following the node', () => follower.round());
       activity.heard();
@@ -80,6 +107,7 @@ export async function ingest({
       // no automatic action is right: the ingester stops writing until a person has looked
       activity.halt(error.message);
       log.error({ err: error }, 'ingester halted');
+      await lease.close();
       await aborted(signal);
     }
   }

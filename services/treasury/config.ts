@@ -54,6 +54,7 @@ const SETTINGS = {
   ...SERVICE_SETTINGS,
   ...KAFKA_SETTINGS,
   ...REGISTRY_SETTINGS,
+  kafka_session_ms: integer('APP_KAFKA_SESSION_MS', { default: 6_000, min: 1_000, max: 300_000 }),
   network: choice('APP_NETWORK', NETWORKS),
   ...RECONCILIATION_SETTINGS,
   first_fee: microUsd(VARIABLES.first_fee, undefined),

@@ -11,6 +11,7 @@ import { openCodec } from '../runtime/kafka/codec.ts';
 import { Activity, type HealthProblem } from '../runtime/process/health.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
+import { Lease } from '../runtime/kafka/lease.ts';
 import { ensureTopics, watchTopics } from '../runtime/kafka/topics.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { showProvider } from '../runtime/trongrid/settings.ts';
@@ -43,13 +44,14 @@ export async function serve({
   showProvider(metrics, config);
   const signer = new MintSigner(config.mint_key, config.chain_id);
   const newest = new NewestRun(signer.address);
+  let phase = (): string => opening.phase;
   const http = await openHttp({
     ...config,
     log,
     metrics,
     routes: [reconciliationRoute(newest)],
     checks: [{ name: 'treasury', check: () => problem() }],
-    phase: () => 'deciding',
+    phase: () => phase(),
   });
   closing.add('http', () => http.drain());
 
@@ -61,8 +63,21 @@ export async function serve({
   const codec = await opening.retrying('registering the schemas', () =>
     openCodec({ ...config, kafka, log }, WRITTEN, TOPICS),
   );
+  const lease = new Lease({
+    kafka,
+    group_id: 'treasury',
+    topic: TREASURY_LEDGER.name,
+    session_ms: config.kafka_session_ms,
+    log,
+    metrics,
+    signal,
+  });
+  phase = () => lease.phase('deciding');
+  closing.add('lease', () => lease.close());
+  await opening.retrying('joining the group of treasuries', () => lease.start());
   const reconciliation = new Reconciliation({
     config,
+    lease,
     kafka,
     codec,
     metrics,
@@ -91,7 +106,16 @@ export async function serve({
     late_ms: config.mint_late_ms,
     clock_apart_max_ms: config.clock_apart_max_ms,
   };
-  const treasury = new Treasury({ ...config, kafka, codec, metrics, log, signal, minting });
+  const treasury = new Treasury({
+    ...config,
+    kafka,
+    codec,
+    lease,
+    metrics,
+    log,
+    signal,
+    minting,
+  });
   problem = () => treasury.problem ?? reconciliation.problem;
   await Promise.all([treasury.run(), reconciliation.run()]);
 }

@@ -13,6 +13,7 @@ import {
 import { isTransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
+import { ALWAYS_HELD, type Held } from '../runtime/kafka/lease.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import { Fault } from '../runtime/process/errors.ts';
@@ -72,6 +73,8 @@ export interface TreasuryOptions {
   readonly topics?: TopicNames;
   /** when missing, transfers become deposits and nothing is minted */
   readonly minting?: MintingOptions;
+  /** by default this is the only treasury */
+  readonly lease?: Held;
 }
 
 export class Treasury {
@@ -86,6 +89,8 @@ export class Treasury {
   #queue: TransferQueue | undefined;
   #minting: Minting | undefined;
   #bug: { readonly error: unknown } | undefined;
+  /** in which the settings were compared with the ledger */
+  #term = 0;
 
   constructor(options: TreasuryOptions) {
     const { log } = options;
@@ -118,12 +123,21 @@ export class Treasury {
     );
     this.#books = new Books(options.deposit_key, (event) => metrics.applied(event));
     this.#transfers = new TransferLog({ ...options, topic: this.#topics.transfers });
-    this.#context = { books: this.#books, changes, metrics, log, signal };
+    const { lease = ALWAYS_HELD } = options;
+    this.#context = { books: this.#books, changes, metrics, lease, log, signal };
+  }
+
+  /** A standby follows the logs, so that it can take over at once, and does nothing else. */
+  get #works(): boolean {
+    const { lease } = this.#context;
+    return lease.isHeld && lease.term === this.#term;
   }
 
   /** Why the treasury is not ready, and what to do. */
   get problem(): HealthProblem | undefined {
-    return this.#activity.problem ?? this.#heldUp ?? this.#otherInForce ?? this.#minting?.problem;
+    const problem = this.#activity.problem ?? this.#otherInForce;
+    if (problem !== undefined || !this.#works) return problem;
+    return this.#heldUp ?? this.#minting?.problem;
   }
 
   get #otherInForce(): HealthProblem | undefined {
@@ -179,7 +193,6 @@ export class Treasury {
     };
     const decider = new Decider(deciding);
     await this.#readBooks();
-    await putInForce({ ...deciding, governed: this.#governed });
     if (signal.aborted) return;
     this.#mint(append);
     const queue = await this.#readTransfers();
@@ -187,11 +200,30 @@ export class Treasury {
     const { deposits, policy } = this.#books.ledger;
     this.#options.log.info({ deposits: deposits.size, policy: policy?.version }, 'deciding');
     while (!signal.aborted) {
+      if (!this.#works) {
+        await this.#standBy(decider, queue);
+        const { term } = this.#context.lease;
+        await putInForce({ ...deciding, governed: this.#governed });
+        this.#term = term;
+        changes.notify();
+        continue;
+      }
       const { next } = changes;
       const decided = await decider.round(queue);
       const minted = (await this.#minting?.round()) ?? false;
       this.#follower.noteApplied();
       if (!decided && !minted) await next;
+    }
+  }
+
+  /** Until the lease is held, or the treasury stops. */
+  async #standBy(decider: Decider, queue: TransferQueue): Promise<void> {
+    const { changes, lease, signal } = this.#context;
+    void lease.held().then(() => changes.notify());
+    while (!lease.isHeld && !signal.aborted) {
+      const { next } = changes;
+      await decider.follow(queue);
+      await next;
     }
   }
 
@@ -238,7 +270,8 @@ export class Treasury {
   #mint(append: Append): void {
     const { minting: options } = this.#options;
     if (options === undefined) return;
-    const allowed = (): string | undefined => this.#whyOtherInForce() ?? options.allowed();
+    const allowed = (): string | undefined =>
+      this.#works ? (this.#whyOtherInForce() ?? options.allowed()) : 'another instance works';
     const minting = new Minting(
       { ...options, allowed },
       {
@@ -318,7 +351,7 @@ export class Treasury {
       halted: this.#activity.isHalted,
       waiting: this.#queue?.waiting ?? 0,
       held_up: this.#queue?.heldUp.length ?? 0,
-      minting_closed: this.#minting?.closed !== undefined,
+      minting_closed: this.#works && this.#minting?.closed !== undefined,
       forged: this.#minting?.chain.forged !== undefined,
       nodes_disagree: this.#minting?.second?.disagrees ?? false,
       agreed_height: this.#minting?.second?.agreed_height ?? -1,

@@ -2,6 +2,8 @@
  * The ledger for a person's decision: folded from its beginning, appended to with the same
  * compare-and-set on the offset as the treasury's, and folded again.
  */
+import { randomInt } from 'node:crypto';
+import { setTimeout as after } from 'node:timers/promises';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { hashOfValue } from '../../../schemas/hash-chain.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
@@ -20,6 +22,9 @@ const PARTITION = 0;
 /** The treasury appends too: after a lost race the decision is made again. */
 const TRIES_MAX = 20;
 const TIMEOUT_MS = 30_000;
+/** At random, so that two writers do not meet again and again. */
+const RACE_MS_MIN = 20;
+const RACE_MS_MAX = 2_000;
 
 interface LedgerLogOptions {
   readonly kafka: Kafka;
@@ -71,7 +76,10 @@ export class LedgerLog {
         const expected = this.ledger.end;
         const entries = toEntries(codec, decided.events, this.ledger.head, 'ops');
         const offset = await writer.append(this.#topic, PARTITION, entries);
-        if (offset !== expected) continue;
+        if (offset !== expected) {
+          await after(randomInt(RACE_MS_MIN, Math.min(RACE_MS_MAX, RACE_MS_MIN * 2 ** tries)));
+          continue;
+        }
         await this.catchUp();
         return { appended: { topic: this.#topic, partition: PARTITION, offset } };
       }

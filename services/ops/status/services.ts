@@ -24,6 +24,9 @@ const ANSWER_MS = 4_000;
 const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] = [
   ['node height', 'chain_node_height'],
   ['log height', 'chain_log_height'],
+  ['races lost', 'chain_races_lost_total'],
+  ['races lost', 'treasury_lost_races_total'],
+  ['log records', 'projection_records_total', 'outcome'],
   ['records behind', 'projection_lag_records'],
   ['records behind', 'treasury_lag_records'],
   ['deposits', 'treasury_queue_deposits', 'status'],
@@ -114,10 +117,22 @@ const PARTED = SHOWN.flatMap(([label, , by]) => (by === undefined ? [] : [`${lab
 export function serviceLines(services: readonly ServiceHealth[]): readonly string[] {
   return services.map((service) => {
     const metrics = Object.entries(service.metrics)
+      .filter(([label]) => !label.startsWith(RECORDS))
       .filter(([label, value]) => value !== 0 || !PARTED.some((part) => label.startsWith(part)))
       .map(([label, value]) => `${label} ${valueText(label, value)}`);
+    metrics.push(...deadText(service.metrics));
     return `service     ${service.name.padEnd(22)} ${[stateText(service), ...metrics].join(', ')}`;
   });
+}
+
+const RECORDS = 'log records ';
+
+/** Records that had no effect since the projector's start: their writer had lost a race. */
+function deadText(metrics: Readonly<Record<string, number>>): readonly string[] {
+  const { [`${RECORDS}applied`]: applied = 0, [`${RECORDS}ignored`]: dead = 0 } = metrics;
+  if (dead === 0) return [];
+  const share = (100 * dead) / (applied + dead);
+  return [`dead records ${dead} of ${applied + dead} (${share.toFixed(1)} %)`];
 }
 
 function valueText(label: string, value: number): string {

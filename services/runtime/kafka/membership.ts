@@ -35,14 +35,14 @@ export class Membership {
     const { kafka, group_id: group, log, onAssigned, onHeld } = this.#options;
     const share = kafka.share({
       ...this.#options,
-      onAssigned: (assigned) => {
+      onAssigned: (assigned, sentMs) => {
         if (this.#share !== share) return;
         if (assigned !== undefined)
           log.info({ group, assigned: Object.fromEntries(assigned) }, 'partitions assigned');
-        onAssigned(assigned);
+        onAssigned(assigned, sentMs);
       },
-      onHeld: () => {
-        if (this.#share === share) onHeld?.();
+      onHeld: (sentMs) => {
+        if (this.#share === share) onHeld?.(sentMs);
       },
       onLeft: (error) => {
         if (this.#share !== share) return;
@@ -69,7 +69,7 @@ export class Membership {
   async #joinAgain(left: Share): Promise<void> {
     const { group_id: group, log, signal } = this.#options;
     this.#share = undefined;
-    this.#options.onAssigned(undefined);
+    this.#options.onAssigned(undefined, 0);
     await disconnect(left, log);
     await untilAborted(JOIN_AGAIN_MS, signal);
     if (this.#closed || signal.aborted) return;

@@ -126,10 +126,18 @@ export interface ShareOptions {
   readonly topics: readonly string[];
   /** after this silence a member loses its partitions; the brokers must allow it */
   readonly session_ms: number;
-  /** undefined: not a member, or the group is rebalancing */
-  readonly onAssigned: (partitions: Assigned | undefined) => void;
+  /**
+   * One member gets all partitions: the one that says, when it joins, that it had them; else any.
+   * Without it the partitions are spread over the members.
+   */
+  readonly isHolder?: () => boolean;
+  /**
+   * undefined: not a member, or the group is rebalancing. `sent_ms` ago the request was sent that
+   * the brokers have answered with it.
+   */
+  readonly onAssigned: (partitions: Assigned | undefined, sent_ms: number) => void;
   /** at each heartbeat that the brokers acknowledge, several times a session */
-  readonly onHeld?: () => void;
+  readonly onHeld?: (sent_ms: number) => void;
   /** the client has given up its membership */
   readonly onLeft: (error: Error) => void;
 }

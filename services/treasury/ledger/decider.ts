@@ -48,16 +48,34 @@ export class Decider {
     return signal.aborted ? false : this.#confirm(queue);
   }
 
+  /** For a standby: takes out of the queue what the treasury that works has decided. */
+  async follow(queue: TransferQueue): Promise<void> {
+    const { catchUp, signal } = this.#options;
+    if (queue.waiting === 0) return;
+    await catchUp();
+    if (!signal.aborted) this.#settle(queue, this.#decide(queue));
+  }
+
   async #confirm(queue: TransferQueue): Promise<boolean> {
-    const { books, changes, usdt_contract, custody_addresses } = this.#options;
-    const { ledger } = books;
-    const decided = confirmAll(ledger, queue.first(TRANSFERS_OF_EACH), {
+    const decided = this.#decide(queue);
+    this.#assertOwners(decided);
+    if (decided.events.length > 0) await this.#options.append(decided.events);
+    return this.#settle(queue, decided) || decided.events.length > 0;
+  }
+
+  #decide(queue: TransferQueue): Confirmations {
+    const { books, usdt_contract, custody_addresses } = this.#options;
+    return confirmAll(books.ledger, queue.first(TRANSFERS_OF_EACH), {
       now: Date.now(),
       usdt_contract,
       custody_addresses,
     });
-    this.#assertOwners(decided);
-    if (decided.events.length > 0) await this.#options.append(decided.events);
+  }
+
+  /** Takes out what the ledger has, and what is no deposit. False: there was nothing. */
+  #settle(queue: TransferQueue, decided: Confirmations): boolean {
+    const { books, changes } = this.#options;
+    const { ledger } = books;
     const refused = new Map(decided.refused.map(({ observed, reason }) => [observed, reason]));
     const settled = queue.settle(
       (transfer) =>
@@ -76,7 +94,7 @@ export class Decider {
       })),
     );
     if (settled.length > 0 || heldUp) changes.notify();
-    return settled.length > 0 || decided.events.length > 0;
+    return settled.length > 0;
   }
 
   /**

@@ -12,6 +12,7 @@ import {
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import type { LogEntry } from '../../runtime/kafka/record.ts';
 import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
+import type { Held } from '../../runtime/kafka/lease.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 import { PARTITION, type Changes } from '../log-follower.ts';
@@ -27,20 +28,29 @@ export interface TreasuryContext {
   readonly books: Books;
   readonly changes: Changes;
   readonly metrics: TreasuryMetrics;
+  /** without it nothing is appended, sent or asked of the provider */
+  readonly lease: Held;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
 
-/** Appends the events and reads them back; true when they count. */
+/**
+ * Appends the events and reads them back; true when they count. Without the lease it waits for it,
+ * and appends nothing: others have written meanwhile.
+ */
 export type Append = (events: readonly TreasuryEvent[]) => Promise<boolean>;
 
 export function ledgerWriter(
-  { books, changes, metrics, log, signal }: TreasuryContext,
+  { books, changes, metrics, lease, log, signal }: TreasuryContext,
   codec: Codec,
   writer: KafkaWriter,
   ledger_topic: string,
 ): Append {
   return async (events) => {
+    if (!lease.isHeld) {
+      await lease.held();
+      return false;
+    }
     const expected = books.ledger.end;
     const entries = toEntries(codec, events, books.ledger.head);
     const offset = await writer.append(ledger_topic, PARTITION, entries);

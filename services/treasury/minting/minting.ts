@@ -106,12 +106,13 @@ export class Minting {
 
   /** Broadcasts requested mints until the signal is aborted. */
   async run(): Promise<void> {
-    const { changes, signal, every_ms } = this.#parts;
+    const { changes, lease, signal, every_ms } = this.#parts;
     await this.#minter.begin();
     await Promise.all([
       this.second?.run(every_ms, signal, () => changes.notify()),
       this.#parts.authority.watch(),
-      this.#parts.prover.run(() => this.#minter.due(PROVEN_AHEAD)),
+      // a standby spends none of the provider's requests
+      this.#parts.prover.run(() => (lease.isHeld ? this.#minter.due(PROVEN_AHEAD) : [])),
       this.#broadcast(),
     ]);
   }

@@ -7,6 +7,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { isSupplyExplained, statusOf } from '../../../projections/reserve/position.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
+import { ALWAYS_HELD, type Held } from '../../runtime/kafka/lease.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import type { Logger } from '../../runtime/process/log.ts';
@@ -47,6 +48,8 @@ export interface ReconcilerOptions extends Omit<
   readonly signer?: Pick<MintSigner, 'signRun'>;
   /** header `source` of the records */
   readonly source: string;
+  /** runs on the schedule are made by its holder; by default this is the only treasury */
+  readonly lease?: Held;
 }
 
 export class Reconciler {
@@ -72,13 +75,14 @@ export class Reconciler {
 
   /** Makes a run whenever one is due, and retries it, until the abort. */
   async run(): Promise<void> {
-    const { logs, signal, pause = untilAborted } = this.#options;
+    const { logs, lease = ALWAYS_HELD, signal, pause = untilAborted } = this.#options;
     try {
       await logs.catchUp('runs');
       // the ledger is the one that the runs are of
       await logs.catchUp('ledger');
       logs.newest.read();
       while (!signal.aborted) {
+        await lease.held();
         const { changed } = logs.newest;
         const wait = this.#wait();
         if (wait > 0) await pause(wait, AbortSignal.any([signal, changed]));
@@ -112,6 +116,10 @@ export class Reconciler {
     };
     // when it closes the gate, also while the log takes no records
     logs.newest.made(run);
+    if (this.#options.lease?.isHeld === false)
+      throw new Fault('lease_lost', 'another treasury works by now, and makes the next run', {
+        retry: true,
+      });
     await this.#append(run);
     this.#report(run);
     return run;

@@ -4,6 +4,7 @@ import type { Codec } from '../../runtime/kafka/codec.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { HealthProblem } from '../../runtime/process/health.ts';
+import type { Held } from '../../runtime/kafka/lease.ts';
 import { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import { LogLost } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
@@ -36,6 +37,7 @@ export interface ReconciliationOptions {
   readonly signer?: MintSigner;
   readonly newest?: NewestRun;
   readonly own_addresses?: OwnAddresses;
+  readonly lease?: Held;
   readonly confirm_ms?: number;
   readonly progress?: Progress;
   readonly names?: LogNames;

@@ -120,12 +120,12 @@ test('every alert has a unique name, a summary and an action', () => {
   }
 });
 
-test('every alert about money is on the page for operators; these and those of the log have a test for promtool', () => {
-  const page = read('docs/operations/money.md');
+test('every alert about money and instances is on a page for operators; these and those of the log have a test for promtool', () => {
+  const page = ['money', 'instances'].map((name) => read(`docs/operations/${name}.md`)).join('\n');
   const { tests }: { readonly tests: readonly { readonly name: string }[] } = parse(
     read('test/infra/prometheus/alerts.yml'),
   );
-  const named = alertsIn(['deposits', 'minting', 'reserve']);
+  const named = alertsIn(['instances', 'deposits', 'minting', 'reserve']);
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter((alert) => !page.includes(`| \`${alert}\` |`))).toEqual([]);
   expect(new Set(tests.map(({ name }) => name))).toEqual(new Set([...named, ...alertsIn(['log'])]));

@@ -1,5 +1,8 @@
-import type kafkajs from 'kafkajs';
+import kafkajs from 'kafkajs';
 import type { Share, ShareOptions } from '../port.ts';
+
+/** Requests after whose answers a member is one for another session. */
+const RENEWING: ReadonlySet<string> = new Set(['SyncGroup', 'Heartbeat']);
 
 export class KafkajsShare implements Share {
   readonly #options: ShareOptions;
@@ -7,12 +10,13 @@ export class KafkajsShare implements Share {
 
   constructor(kafka: kafkajs.Kafka, options: ShareOptions) {
     this.#options = options;
-    const { group_id: groupId, session_ms: session } = options;
+    const { group_id: groupId, session_ms: session, isHolder } = options;
     this.#consumer = kafka.consumer({
       groupId,
       sessionTimeout: session,
       rebalanceTimeout: session,
       heartbeatInterval: session / 6,
+      ...(isHolder === undefined ? {} : { partitionAssigners: [oneHolder(isHolder)] }),
       maxWaitTimeInMs: Math.floor(session / 12),
       allowAutoTopicCreation: false,
       retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
@@ -22,16 +26,22 @@ export class KafkajsShare implements Share {
   async join(): Promise<void> {
     const { topics, onAssigned, onHeld, onLeft } = this.#options;
     const consumer = this.#consumer;
+    // a process that was frozen handles an answer long after the brokers gave it
+    let sentAt = Date.now();
+    consumer.on(consumer.events.REQUEST, ({ payload }) => {
+      if (RENEWING.has(payload.apiName)) ({ sentAt } = payload);
+    });
+    const sentMs = (): number => Math.max(0, Date.now() - sentAt);
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       const assigned = Object.entries(payload.memberAssignment);
       // the consumer only holds partitions; it fetches no records
       consumer.pause(assigned.map(([topic, partitions]) => ({ topic, partitions })));
-      onAssigned(new Map(assigned));
+      onAssigned(new Map(assigned), sentMs());
     });
-    consumer.on(consumer.events.HEARTBEAT, () => onHeld?.());
+    consumer.on(consumer.events.HEARTBEAT, () => onHeld?.(sentMs()));
     // nobody else gets our partitions before we have joined again
     for (const event of [consumer.events.REBALANCING, consumer.events.STOP] as const)
-      consumer.on(event, () => onAssigned(undefined));
+      consumer.on(event, () => onAssigned(undefined, 0));
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (!payload.restart) onLeft(payload.error);
     });
@@ -51,4 +61,46 @@ export class KafkajsShare implements Share {
   disconnect(): Promise<void> {
     return this.#consumer.disconnect();
   }
+}
+
+const HOLDER = 'holder';
+
+/** All partitions to one member. Members say in their user data whether they had them. */
+function oneHolder(isHolder: () => boolean): kafkajs.PartitionAssigner {
+  const { MemberAssignment, MemberMetadata } = kafkajs.AssignerProtocol;
+  const [name, version] = ['OneHolder', 1];
+  return ({ cluster }) => ({
+    name,
+    version,
+    assign({ members, topics }) {
+      const sorted = members.toSorted((one, other) => (one.memberId < other.memberId ? -1 : 1));
+      const had = sorted.find(
+        ({ memberMetadata }) => String(MemberMetadata.decode(memberMetadata)?.userData) === HOLDER,
+      );
+      const holder = had ?? sorted[0];
+      const all = Object.fromEntries(
+        topics.map((topic) => [
+          topic,
+          cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => partitionId),
+        ]),
+      );
+      const assigned = members.map(({ memberId }) => ({
+        memberId,
+        memberAssignment: MemberAssignment.encode({
+          version,
+          assignment: memberId === holder?.memberId ? all : {},
+          userData: Buffer.alloc(0),
+        }),
+      }));
+      return Promise.resolve(assigned);
+    },
+    protocol: ({ topics }) => ({
+      name,
+      metadata: MemberMetadata.encode({
+        version,
+        topics,
+        userData: Buffer.from(isHolder() ? HOLDER : ''),
+      }),
+    }),
+  });
 }

@@ -12,6 +12,8 @@ import { readLogRange } from '../../../../services/runtime/kafka/range.ts';
 import { readLogEnds } from '../../../../services/runtime/kafka/ends.ts';
 import type { LogRecord } from '../../../../services/runtime/kafka/record.ts';
 import { testKafka, withRawAdmin, type TestKafka } from '../../../support/kafka.ts';
+import { ALWAYS_HELD } from '../../../../services/runtime/kafka/lease.ts';
+import { figureOf } from '../../../faults/processes.ts';
 import { ScriptedNode } from '../../../support/scripted-node.ts';
 import { startOwnKafka } from '../../../support/own-kafka.ts';
 import type { ServiceHandle, Stack } from '../../../support/stack.ts';
@@ -152,14 +154,48 @@ test('a branch of equal height replaces the former one', async () => {
   await untilTold(0);
 });
 
-test('two ingesters at once append the chain once', async () => {
-  await begin(50);
-  await Promise.all([ingester(), ingester()]);
-  for (let round = 0; round < 20; round++) {
-    node.grow(1);
-    await expect.poll(() => applied().then(({ hashes }) => hashes.length)).toBe(node.blocks.length);
-  }
+/** The phases of these processes, in alphabetical order. */
+async function phases(of: readonly ServiceHandle[]): Promise<readonly string[]> {
+  const answers = await Promise.all(of.map(({ url }) => fetch(`${url}/status`)));
+  const statuses: { readonly phase: string }[] = await Promise.all(
+    answers.map((answer) => answer.json()),
+  );
+  return statuses.map(({ phase }) => phase).toSorted();
+}
+
+async function holderOf(of: readonly ServiceHandle[]): Promise<readonly ServiceHandle[]> {
+  const held = await Promise.all(of.map((each) => figureOf(each, 'lease_held')));
+  return of.toSorted((one, other) => (held[of.indexOf(other)] ?? 0) - (held[of.indexOf(one)] ?? 0));
+}
+
+test('one of two ingesters works, and the other stands by and takes over when it is killed or frozen', async () => {
+  await begin(2_000);
+  const session = { APP_KAFKA_SESSION_MS: '2000' };
+  const first = [await ingester(session), await ingester(session)];
+  const isTold = (): Promise<void> =>
+    expect.poll(async () => (await applied()).hashes.length).toBe(node.blocks.length);
+  await isTold();
+  for (const each of first) await each.ready();
+  await expect.poll(() => phases(first)).toEqual(['following', 'standing_by']);
+  const [killed, survivor] = await holderOf(first);
+  if (killed === undefined || survivor === undefined) throw new Error('two were started');
+  await killed.kill();
+  node.grow(50);
+  await isTold();
+  const second = [survivor, await ingester(session)];
+  await expect.poll(() => phases(second)).toEqual(['following', 'standing_by']);
+  // who joins takes nothing away
+  expect((await holderOf(second))[0]).toBe(survivor);
+  await survivor.kill('SIGSTOP');
+  node.grow(50);
+  await isTold();
+  await survivor.kill('SIGCONT');
+  await expect.poll(() => phases(second)).toEqual(['following', 'standing_by']);
+  node.grow(50);
+  await isTold();
   expect((await applied()).hashes).toEqual(ofNode());
+  const { length: written } = await events();
+  expect(written - node.blocks.length).toBeLessThan(written / 100);
 });
 
 /** As `told`, with what a second writer wrote in vain left out. */
@@ -201,7 +237,9 @@ function follower(): Follower {
     chain_id: 7777,
     log,
     signal,
+    lease: ALWAYS_HELD,
     onAppended() {},
+    onLostRace() {},
     onHead() {},
   });
 }

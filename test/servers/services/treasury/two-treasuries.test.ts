@@ -8,6 +8,7 @@ import { Random } from '../../../support/random.ts';
 import { startOwnKafka } from '../../../support/own-kafka.ts';
 import type { ServiceHandle, Stack } from '../../../support/stack.ts';
 import { until } from '../../../support/until.ts';
+import { figureOf } from '../../../faults/processes.ts';
 import { expectLedger, plainDepositsIn } from '../../../services/treasury/plain-decisions.ts';
 import { openWorld, requests, type World } from '../../../services/treasury/world.ts';
 
@@ -57,14 +58,6 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-async function counted({ url }: ServiceHandle, metric: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const lines = text
-    .split('\n')
-    .filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `));
-  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
-}
-
 async function endOfLedger(): Promise<bigint> {
   return (
     await insisting('the end of the ledger', () =>
@@ -109,8 +102,8 @@ async function expectAllDecided(): Promise<void> {
   const expected = plainDepositsIn(log).flat().length;
   for (const each of both) {
     await each.ready(60_000);
-    await expect.poll(() => counted(each, 'treasury_deposits_confirmed_total')).toBe(expected);
-    await expect.poll(() => counted(each, 'treasury_transfers_waiting')).toBe(0);
+    await expect.poll(() => figureOf(each, 'treasury_deposits_confirmed_total')).toBe(expected);
+    await expect.poll(() => figureOf(each, 'treasury_transfers_waiting')).toBe(0);
   }
   expectLedger(await world.wholeLedger(), log);
 }
@@ -121,6 +114,8 @@ test('two treasuries, each killed again and again, decide every transfer once, d
   both = [await stack.spawnService('treasury'), await stack.spawnService('treasury')];
   for (let stage = 0; stage < STAGES; stage++) await killDuring(stage, random);
   await expectAllDecided();
+  const held = await Promise.all(both.map((each) => figureOf(each, 'lease_held')));
+  expect(held.reduce((sum, each) => sum + each)).toBe(1);
 
   for (const each of both) await each.kill('SIGTERM');
   for (const each of both) expect(await each.waitExit()).toEqual({ code: 0, signal: null });
@@ -129,6 +124,6 @@ test('two treasuries, each killed again and again, decide every transfer once, d
   both = [next];
   await expectAllDecided();
   expect(await endOfLedger()).toBe(before);
-  await expect.poll(() => counted(next, 'treasury_lag_records')).toBe(0);
-  expect(await counted(next, 'treasury_policy_version')).toBe(1);
+  await expect.poll(() => figureOf(next, 'treasury_lag_records')).toBe(0);
+  expect(await figureOf(next, 'treasury_policy_version')).toBe(1);
 }, 240_000);

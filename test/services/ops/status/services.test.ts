@@ -43,6 +43,10 @@ test('each service is shown with its status and its main metrics', async () => {
   const lag = treasury.gauge('treasury_lag_records', 'lag', ['topic', 'partition']);
   lag.set({ topic: 'tron.transfers', partition: 0 }, 2);
   lag.set({ topic: 'tron.transfers', partition: 1 }, 5);
+  const projector = new Metrics('projector-explorer');
+  const records = projector.counter('projection_records_total', 'records', ['outcome']);
+  records.inc({ outcome: 'applied' }, 990);
+  records.inc({ outcome: 'ignored' }, 10);
   const services = await readServices([
     {
       name: 'treasury',
@@ -59,13 +63,16 @@ test('each service is shown with its status and its main metrics', async () => {
     },
     {
       name: 'projector-explorer',
-      url: await service({
-        ...READY,
-        status: 'working',
-        phase: 'loading',
-        eta_s: 40,
-        message: 'loading the log',
-      }),
+      url: await service(
+        {
+          ...READY,
+          status: 'working',
+          phase: 'loading',
+          eta_s: 40,
+          message: 'loading the log',
+        },
+        projector,
+      ),
     },
     { name: 'hub-gateway', url: await service(READY) },
     { name: 'chain-ingester', url: await service({ ...READY, phase: 'standing_by' }) },
@@ -84,7 +91,7 @@ test('each service is shown with its status and its main metrics', async () => {
   ]);
   expect(serviceLines(services).slice(0, 4)).toEqual([
     'service     treasury               WAITING (following) for kafka: the brokers do not answer, deposits confirmed 3, deposits needs_manual 1, records behind 7',
-    'service     projector-explorer     WORKING (loading): loading the log, about 40 s left',
+    'service     projector-explorer     WORKING (loading): loading the log, about 40 s left, dead records 10 of 1000 (1.0 %)',
     'service     hub-gateway            ready',
     'service     chain-ingester         ready (standing_by)',
   ]);
