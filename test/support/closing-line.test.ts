@@ -21,6 +21,8 @@ async function lastLineOf(
       'run',
       '--root',
       folder,
+      '--no-isolate',
+      '--maxWorkers=1',
       '--reporter',
       'default',
       '--reporter',

@@ -14,20 +14,18 @@ import {
   openSecrets,
   type ClusterSecrets,
 } from '../../infra/local/cluster/servers.ts';
-import { cacheFolder } from '../../infra/local/fetch/cache.ts';
-import { findPrograms } from '../../infra/local/fetch/programs.ts';
 import { spawnChild, type Child } from '../../infra/local/process/child.ts';
 import { serviceCommand } from '../../infra/local/stack/services.ts';
 import { serviceEnvironment } from '../../infra/services/services.ts';
 import { defaultSettings } from '../../infra/services/settings.ts';
 import type { Folder } from '../../infra/local/stack/folder.ts';
 import { takePort } from './free-ports.ts';
-import { silentReport } from './silent-report.ts';
 import {
   handleOf,
   KAFKA_JAVA,
   killAtExit,
   makeFolder,
+  programsFor,
   serverHandle,
   specOf,
   type ServerHandle,
@@ -68,8 +66,7 @@ export async function startCluster(): Promise<Cluster> {
     return ports;
   };
   const ports = [await freePorts(), await freePorts(), await freePorts()] as const;
-  const { signal } = new AbortController();
-  const programs = await findPrograms(cacheFolder(process.env), process.env, silentReport, signal);
+  const programs = await programsFor(folder, ports[0]);
   const secrets = await openSecrets(folder);
   const servers = clusterServers(folder, programs, ports, secrets, KAFKA_JAVA).flat();
   const handles = new Map(servers.map((server) => [server.name, serverHandle(server)]));

@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** At the end of a run, the other workers would wait for one of these. */
 const LONG =
-  /\/test\/(faults\/|model\/|servers\/(infra\/local\/main|stack|services\/(rewritten-log|ops\/governance\/command|runtime\/kafka\/client|treasury\/(minting\/minting|reserve-statuses|whole-system)))\.test|services\/(ops\/audit\/mutations|runtime\/(http\/streamed-body|process\/main))\.test)/;
+  /\/test\/(faults\/|model\/|servers\/(infra\/local\/(main|cluster\/servers)|services\/(rewritten-log|ops\/governance\/command|projector\/service|treasury\/(minting\/minting|reserve-statuses|whole-system)))\.test|services\/(ops\/audit\/mutations|runtime\/(http\/streamed-body|process\/main))\.test)/;
 
 function about({ moduleId }: TestSpecification): number {
   return LONG.test(moduleId) ? Number.MAX_SAFE_INTEGER : statSync(moduleId).size;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { cacheFolder } from '../../infra/local/fetch/cache.ts';
 import { withClassArchives } from '../../infra/local/fetch/class-archives.ts';
-import { findPrograms } from '../../infra/local/fetch/programs.ts';
+import { findPrograms, type Programs } from '../../infra/local/fetch/programs.ts';
 import { silentReport } from './silent-report.ts';
 import { spawnChild, type Child, type Exit } from '../../infra/local/process/child.ts';
 import {
@@ -157,16 +157,20 @@ export function killAtExit(folder: Folder): () => void {
   };
 }
 
+/** The servers' programs; their class archives are made on these ports when there are none. */
+export async function programsFor(folder: Folder, ports: Ports): Promise<Programs> {
+  const cache = cacheFolder(process.env);
+  const found = await findPrograms(cache, process.env, silentReport, never);
+  return await withClassArchives(cache, found, { ports, folder }, silentReport, never);
+}
+
 /**
  * The servers of a stack on this machine, or in containers where Docker answers; none is started.
  */
 async function stackServers(folder: Folder, ports: Ports): Promise<Stack['servers']> {
   if ((await engineSocket()) !== undefined)
     return (await import('./containers.ts')).containerServers(ports);
-  const cache = cacheFolder(process.env);
-  const found = await findPrograms(cache, process.env, silentReport, never);
-  const place = { ports, folder };
-  const programs = await withClassArchives(cache, found, place, silentReport, never);
+  const programs = await programsFor(folder, ports);
   const servers = createServers(folder, programs, ports, KAFKA_JAVA);
   return {
     kafka: serverHandle(servers.kafka),

@@ -1,5 +1,8 @@
 import { setTimeout as after } from 'node:timers/promises';
 
+/** As `expect.poll` does; many conditions ask a server. */
+const POLL_MS = 50;
+
 /**
  * Polls until `holds` is true; an error counts as false. On timeout rejects with `what` and the
  * last error.
@@ -19,6 +22,6 @@ export async function until(
     }
     if (performance.now() - begun > patienceMs)
       throw new Error(`waited ${patienceMs} ms in vain for ${what}`, { cause: last });
-    await after(20);
+    await after(POLL_MS);
   }
 }

@@ -335,13 +335,11 @@ test('the same settings and calls give the same chain', () => {
 
 test('a block takes at most 20,000 transactions', () => {
   const served = new Served('large');
-  for (let nonce = 0; nonce < 20_005; nonce++) {
-    const call = {
-      function_call_type: 'Transfer',
-      arguments: { to: SOMEBODY, amount: 1n },
-    } as const;
-    expect(served.chain.mempool.add(transactionOf(faucet.address, nonce, call))).toBeUndefined();
-  }
+  const call = { function_call_type: 'Transfer', arguments: { to: SOMEBODY, amount: 1n } } as const;
+  const refused = Array.from({ length: 20_005 }, (_, nonce) =>
+    served.chain.mempool.add(transactionOf(faucet.address, nonce, call)),
+  );
+  expect(new Set(refused)).toEqual(new Set([undefined]));
   expect(served.produce().transactions).toHaveLength(20_000);
   expect(served.produce().transactions).toHaveLength(5);
 });

@@ -337,6 +337,9 @@ describe('identifiers of accounts and heights', () => {
   });
 });
 
+const REFUSAL =
+  /^(parameter (limit|offset|cursor|address|block|type|status|q|height) (may be|is)|(limit|offset|offset and cursor|cursor|address|block|type|height) must|an? (block|transaction|account) is named by)/;
+
 test('any input is parsed or refused, and a refusal never repeats it', () => {
   const value = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -360,18 +363,13 @@ test('any input is parsed or refused, and a refusal never repeats it', () => {
     fc.property(query, value, (parameters, id) => {
       const lists = [parsePage(parameters, 'blocks'), parseTransactionsRequest(parameters)];
       const named = [parseBlockId(id), parseTransactionHash(id), parseAccountName(id)];
-      for (const parsed of [
-        ...lists,
-        ...named,
-        parseSearch(parameters),
-        parseBalanceHeight(parameters),
-      ]) {
-        if (!('refused' in parsed)) continue;
-        expect(parsed.refused).toBe('invalid_request');
-        expect(parsed.message).toMatch(
-          /^(parameter (limit|offset|cursor|address|block|type|status|q|height) (may be|is)|(limit|offset|offset and cursor|cursor|address|block|type|height) must|an? (block|transaction|account) is named by)/,
-        );
-      }
+      const others = [parseSearch(parameters), parseBalanceHeight(parameters)];
+      const strange = [...lists, ...named, ...others].filter(
+        (parsed) =>
+          'refused' in parsed &&
+          !(parsed.refused === 'invalid_request' && REFUSAL.test(parsed.message)),
+      );
+      expect(strange).toEqual([]);
     }),
     { numRuns: 2_000 },
   );

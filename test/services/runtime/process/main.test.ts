@@ -4,6 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import { Closing, refuseOldNode } from '../../../../services/runtime/process/main.ts';
 
 const FIXTURE = new URL('./main.fixture.ts', import.meta.url).pathname;
+const { NODE_COMPILE_CACHE } = process.env;
 const GOOD = { APP_HTTP_PORT: '0', APP_NODE_URL: 'x', APP_DRAIN_MS: '5000' };
 
 const running = new Set<ChildProcess>();
@@ -32,7 +33,7 @@ interface Run {
 
 function start(what: string, env: Readonly<Record<string, string>> = GOOD): Run {
   const child = spawn(process.execPath, [FIXTURE, what], {
-    env,
+    env: { NODE_COMPILE_CACHE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   running.add(child);
