@@ -371,16 +371,21 @@ const brokenAt = (offset: number): RegExp =>
     `the record at offset ${offset} (?:cannot be applied: )?names [0-9a-f]{64} as the hash of the record before .* it is [0-9a-f]{64}: a record before it was changed, removed or moved`,
   );
 
-test('a head of the ledger that was noted is found in the log that has grown', async () => {
-  const { stack_file, records } = await logsOnce();
-  const before = (records.get(TREASURY_LEDGER) ?? []).slice(0, -1);
-  const head = plainHead(before.map(({ value }) => storedAs({}, value))).toString('hex');
-  const { code, stdout } = await opsHere(['audit', '--head', head, '--stack', stack_file]);
-  expect(stdout).toContain(
-    `seen      treasury.ledger/0, offsets 0 to ${before.length - 1}: the same records as when --head was noted`,
-  );
-  expect(code).toBe(0);
-});
+// it waits for the logs
+test(
+  'a head of the ledger that was noted is found in the log that has grown',
+  { timeout: 240_000 },
+  async () => {
+    const { stack_file, records } = await logsOnce();
+    const before = (records.get(TREASURY_LEDGER) ?? []).slice(0, -1);
+    const head = plainHead(before.map(({ value }) => storedAs({}, value))).toString('hex');
+    const { code, stdout } = await opsHere(['audit', '--head', head, '--stack', stack_file]);
+    expect(stdout).toContain(
+      `seen      treasury.ledger/0, offsets 0 to ${before.length - 1}: the same records as when --head was noted`,
+    );
+    expect(code).toBe(0);
+  },
+);
 
 test.each(
   eachTopic([
