@@ -1,0 +1,135 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { Deployment } from 'kubernetes-models/apps/v1/Deployment';
+import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
+import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
+import { Service } from 'kubernetes-models/v1/Service';
+import { expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { aclsOf, ALL_TOPICS, RIGHTS } from '../../../infra/kafka/acls.ts';
+import { chart_settings, chartTemplates, templateText } from '../../../infra/kubernetes/chart.ts';
+import { services } from '../../../infra/services/services.ts';
+
+const FOLDER = new URL('../../../infra/kubernetes/', import.meta.url);
+/** Throw where a manifest is not as its kind has to be. */
+const MODELS: readonly (readonly [string, (json: string) => void])[] = [
+  ['Deployment', (json) => new Deployment(JSON.parse(json)).validate()],
+  ['HorizontalPodAutoscaler', (json) => new HorizontalPodAutoscaler(JSON.parse(json)).validate()],
+  ['NetworkPolicy', (json) => new NetworkPolicy(JSON.parse(json)).validate()],
+  ['PodDisruptionBudget', (json) => new PodDisruptionBudget(JSON.parse(json)).validate()],
+  ['Service', (json) => new Service(JSON.parse(json)).validate()],
+];
+
+function textOf(path: string): string {
+  return readFileSync(new URL(path, FOLDER), 'utf8');
+}
+
+const values: object = parse(textOf('values.yaml'));
+const ours = services.filter(({ name }) => name !== 'devnet');
+
+/** The value as Helm's `quote` and `int` write it; a required one that is empty is chosen here. */
+function rendered(template: string): string {
+  return template.replaceAll(/\{\{ \.Values\.([\w.]+)((?: \| [^}]+)?) \}\}/g, (_, path, pipe) => {
+    const found: unknown = String(path)
+      .split('.')
+      .reduce<unknown>((part, key) => Reflect.get(Object(part), key), values);
+    if (found === undefined) throw new Error(`values.yaml has no ${String(path)}`);
+    if (typeof found === 'number')
+      return JSON.stringify(String(pipe).endsWith('int') ? found : `${found}`);
+    const chosen = String(pipe).includes('required') && found === '' ? 'chosen' : found;
+    return JSON.stringify(chosen);
+  });
+}
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+const manifests: readonly Manifest[] = Object.keys(chartTemplates()).flatMap((name) =>
+  parseAllDocuments(rendered(textOf(`templates/${name}`))).map((document): Manifest => {
+    expect(document.errors, name).toEqual([]);
+    return document.toJS();
+  }),
+);
+
+function named(kind: string): readonly Manifest[] {
+  return manifests.filter((each) => each.kind === kind);
+}
+
+test('the templates are those that infra/kubernetes/chart.ts makes', () => {
+  const templates = chartTemplates();
+  expect(readdirSync(new URL('templates', FOLDER)).toSorted()).toEqual(
+    Object.keys(templates).toSorted(),
+  );
+  for (const [name, made] of Object.entries(templates))
+    expect(textOf(`templates/${name}`), name).toBe(templateText(made));
+});
+
+test('every placeholder is a value of values.yaml, which has no other setting', () => {
+  expect(rendered(Object.values(chartTemplates()).map(templateText).join(''))).not.toContain('{{');
+  expect(Object.keys(Reflect.get(values, 'settings')).toSorted()).toEqual(
+    chart_settings.toSorted(),
+  );
+});
+
+test.each(MODELS)('every %s is valid by the schema of Kubernetes', (kind, validate) => {
+  const found = named(kind);
+  expect(found.length).toBeGreaterThan(0);
+  for (const manifest of found)
+    expect(() => validate(JSON.stringify(manifest)), manifest.metadata.name).not.toThrow();
+  const broken = JSON.stringify({ ...found[0], spec: 7 });
+  expect(() => validate(broken)).toThrow();
+});
+
+test('every service has a deployment with probes, a disruption budget and a network policy', () => {
+  for (const kind of ['Deployment', 'Service', 'PodDisruptionBudget', 'NetworkPolicy'])
+    expect(named(kind).map(({ metadata }) => metadata.name)).toEqual(ours.map(({ name }) => name));
+  const gateways = ours.filter(({ name }) => name.endsWith('-gateway'));
+  expect(named('HorizontalPodAutoscaler').map(({ metadata }) => metadata.name)).toEqual(
+    gateways.map(({ name }) => name),
+  );
+  for (const { metadata, spec } of named('Deployment')) {
+    const text = JSON.stringify(spec);
+    expect(text, metadata.name).toContain('"path":"/ready"');
+    expect(text, metadata.name).toContain('"path":"/health"');
+    expect(text, metadata.name).toContain('"runAsNonRoot":true');
+  }
+});
+
+test('every variable of a service is set, a secret by reference alone', () => {
+  for (const spec of ours) {
+    const deployment = named('Deployment').find(({ metadata }) => metadata.name === spec.name);
+    const { template } = Object(deployment?.spec);
+    const env: { name: string; value?: string }[] = template.spec.containers[0].env;
+    const names = env.map(({ name }) => name);
+    expect(names, spec.name).toEqual(expect.arrayContaining([...spec.variables]));
+    expect(new Set(names).size, spec.name).toBe(names.length);
+    for (const { name, value } of env)
+      if (/PASSWORD|SECRET|MINT_KEY|REDIS_URL/.test(name)) expect(value, name).toBeUndefined();
+  }
+});
+
+test('Strimzi makes every topic with three replicas, and every principal with its rights alone', () => {
+  expect(named('KafkaTopic')).toMatchObject(
+    ALL_TOPICS.map(({ name, partitions, config }) => ({
+      metadata: { name },
+      spec: { partitions, replicas: 3, config: { ...config, 'min.insync.replicas': '2' } },
+    })),
+  );
+  expect(named('KafkaUser')).toMatchObject(
+    RIGHTS.map((rights) => ({
+      metadata: { name: rights.principal },
+      spec: {
+        authorization: {
+          acls: aclsOf(rights).map(({ resource, name, operations }) => ({
+            resource: { type: resource, name },
+            operations,
+          })),
+        },
+      },
+    })),
+  );
+});
