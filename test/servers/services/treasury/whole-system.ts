@@ -12,18 +12,13 @@ import { toHex } from '../../../../schemas/address.ts';
 import { accountAt } from '../../../support/deposit-log.ts';
 import { startStack, type Stack } from '../../../support/stack.ts';
 import { until } from '../../../support/until.ts';
+import { SETTINGS as MINTING } from '../../../faults/mint-settings.ts';
 import { figureOf, Processes } from '../../../faults/processes.ts';
 import { ops, type Ended } from '../../../services/ops/operator.ts';
 import { goodToken } from '../../../support/tokens.ts';
 
 const SETTINGS = {
-  devnet: {
-    APP_TRAFFIC_PER_SECOND: '0',
-    APP_BLOCK_INTERVAL_MS: '150',
-    APP_FINALITY_DEPTH: '4',
-    APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '200',
-    APP_DEVNET_TRON_SOLIDIFY_MS: '200',
-  },
+  devnet: MINTING.devnet,
   'tron-watcher': { APP_PASS_EVERY_MS: '200', APP_COLD_EVERY_MS: '500' },
   treasury: { APP_MINT_EVERY_MS: '100', APP_MINT_AGAIN_MS: '500', APP_RECONCILE_EVERY_MS: '1000' },
 };
