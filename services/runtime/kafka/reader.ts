@@ -195,7 +195,11 @@ export class LogReader {
     const fetcher = kafka.fetcher();
     this.#fetchers.add(fetcher);
     const begin = positions.get(partitionKey(topic, partition)) ?? BEGINNING;
-    const topicId = await retrying('asking for the id of the topic', () => fetcher.topicId(topic));
+    // a fetcher of an earlier generation is closed and never answers
+    const topicId = await retrying('asking for the id of the topic', () =>
+      this.#isCurrent(generation) ? fetcher.topicId(topic) : Promise.resolve(undefined),
+    );
+    if (topicId === undefined) return;
     const partitionLog = new PartitionLog({
       ...this.#options,
       ...begin,
