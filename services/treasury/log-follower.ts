@@ -88,6 +88,8 @@ export class LogFollower {
   readonly #running: Promise<void>[] = [];
   /** by topic */
   readonly #ends = new Map<string, () => readonly bigint[]>();
+  /** by topic of one partition, where its fold goes on: beyond marks of transactions at the end */
+  readonly #folded = new Map<string, bigint>();
   /** by `partitionKey` */
   readonly #applied = new Map<string, bigint>();
 
@@ -122,6 +124,7 @@ export class LogFollower {
     let last: Buffer | null = null;
     const fold = (decoded: Decoded<Event>): void => {
       topic.fold(decoded);
+      if (topic.positions === undefined) this.#folded.set(name, decoded.next);
       last = decoded.fingerprints.at(-1) ?? last;
       this.noteApplied();
       this.changes.notify();
@@ -150,7 +153,10 @@ export class LogFollower {
   /** The ends of the applied records. */
   get applied(): readonly AppliedOffset[] {
     return [...this.#ends].flatMap(([topic, ends]) =>
-      ends().map((next_offset, partition) => ({ topic, partition, next_offset })),
+      ends().map((end, partition) => {
+        const folded = this.#folded.get(topic) ?? 0n;
+        return { topic, partition, next_offset: folded > end ? folded : end };
+      }),
     );
   }
 
@@ -167,8 +173,10 @@ export class LogFollower {
       Promise.all(topics.map((topic) => readLogEnds(kafka, topic, PARTITION))),
     );
     await this.changes.until(() =>
-      topics.every(
-        (topic, index) => (this.#ends.get(topic)?.()[0] ?? 0n) >= (ends[index]?.high ?? 0n),
+      topics.every((topic, index) =>
+        this.applied.some(
+          (each) => each.topic === topic && each.next_offset >= (ends[index]?.high ?? 0n),
+        ),
       ),
     );
   }

@@ -88,6 +88,8 @@ export class RunAudit {
     this.#newest.fold({
       topic: RESERVE_RUNS.name,
       partition: 0,
+      from: offset,
+      next: offset + 1n,
       events: [recorded],
       fingerprints: [],
       sizes: [],

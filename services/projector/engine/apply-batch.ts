@@ -138,13 +138,10 @@ async function inTransaction<Event extends { readonly type: string }>(
   if (tables?.version !== projection.version) throw anotherVersion(projection, tables);
   if (!loading && !tables.indexed) return { outcome: 'not_indexed' };
   const from = await lockCheckpoint(client, projection, batch.topic, batch.partition, clusterId);
-  const applied = batch.events.findIndex(({ offset }) => offset >= from.next_offset);
-  const events = applied === -1 ? [] : batch.events.slice(applied);
-  if (events[0]?.offset !== from.next_offset) return { outcome: 'conflict' };
-  assert(
-    events.at(-1)?.offset === from.next_offset + BigInt(events.length - 1),
-    `records are missing inside a batch of ${batch.topic}`,
-  );
+  if (from.next_offset < batch.from || from.next_offset >= batch.next)
+    return { outcome: 'conflict' };
+  const applied = batch.events.filter(({ offset }) => offset < from.next_offset).length;
+  const events = batch.events.slice(applied);
 
   // the loads see what other partitions wrote only after this lock
   if (projection.lock_table !== undefined)
@@ -162,17 +159,17 @@ async function inTransaction<Event extends { readonly type: string }>(
 
   const folded = projection.fold(loaded, events, newCopyRows);
   if (!('broken' in folded)) {
-    const to = advanced(from, batch.fingerprints.slice(applied));
+    const to = advanced(from, batch.fingerprints.slice(applied), batch.next);
     if (coalescer?.canWrite(folded.changes) !== true)
       return commit(await write(folded, to), folded.announced);
     return commit(await coalescer.write({ client, over }, folded, to), []);
   }
   const { at, reason } = folded.broken;
-  const broken = { offset: from.next_offset + BigInt(at), reason };
+  const broken = { offset: events[at]?.offset ?? batch.next, reason };
   if (at === 0) return { ...NOTHING_APPLIED, next_offset: from.next_offset, broken };
   const before = projection.fold(loaded, events.slice(0, at), newCopyRows);
   assert(!('broken' in before), `a fold of ${projection.name} broke at two different records`);
-  const to = advanced(from, batch.fingerprints.slice(applied, applied + at));
+  const to = advanced(from, batch.fingerprints.slice(applied, applied + at), broken.offset);
   const outcome = await commit(await write(before, to), before.announced);
   return outcome.outcome === 'applied' ? { ...outcome, broken } : outcome;
 }

@@ -92,16 +92,15 @@ export class BatchLookahead<Event extends { readonly type: string }> {
       );
       const { generation } = chunk;
       const due = this.#unfinalized.add(generation, decoded, this.#isWithinLoad(chunk));
-      if (due.events.length > 0 || due.poison !== undefined)
+      if (due.next > due.from || due.poison !== undefined)
         return { ...due, generation, loads: projection.loads(due.events) };
     }
   }
 
   /** More records are sure to follow, which settle these. */
-  #isWithinLoad({ topic, partition, records }: Chunk): boolean {
+  #isWithinLoad({ topic, partition, next }: Chunk): boolean {
     const { load } = this.#options;
-    const last = records.at(-1);
-    return last !== undefined && load.isLoading && load.goesBeyond(topic, partition, last.offset);
+    return load.isLoading && load.goesBeyond(topic, partition, next - 1n);
   }
 }
 
@@ -167,6 +166,7 @@ function bytesIn({ sizes }: Decoded<unknown>): number {
 function concat<Event>(first: Decoded<Event>, then: Decoded<Event>): Decoded<Event> {
   return {
     ...then,
+    from: first.from,
     events: [...first.events, ...then.events],
     fingerprints: [...first.fingerprints, ...then.fingerprints],
     sizes: [...first.sizes, ...then.sizes],
@@ -177,6 +177,8 @@ function slice<Event>(decoded: Decoded<Event>, from: number, to: number): Decode
   return {
     topic: decoded.topic,
     partition: decoded.partition,
+    from: from === 0 ? decoded.from : (decoded.events[from]?.offset ?? decoded.next),
+    next: decoded.events[to]?.offset ?? decoded.next,
     events: decoded.events.slice(from, to),
     fingerprints: decoded.fingerprints.slice(from, to),
     sizes: decoded.sizes.slice(from, to),

@@ -33,11 +33,15 @@ function fromRow(row: CheckpointRow): Checkpoint {
   return { ...row, next_offset: BigInt(row.next_offset) };
 }
 
-/** The checkpoint after the records with these fingerprints, which come next. */
-export function advanced(from: Checkpoint, fingerprints: readonly Buffer[]): Checkpoint {
+/** The checkpoint at `next_offset`, after the records with these fingerprints. */
+export function advanced(
+  from: Checkpoint,
+  fingerprints: readonly Buffer[],
+  next_offset: bigint,
+): Checkpoint {
   return {
     ...from,
-    next_offset: from.next_offset + BigInt(fingerprints.length),
+    next_offset,
     last_record: fingerprints.at(-1) ?? from.last_record,
     digest: fingerprints.reduce(digestNext, from.digest),
   };

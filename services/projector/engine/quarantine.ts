@@ -91,7 +91,12 @@ export async function skipRecord(
     const from = await lockCheckpoint(client, projection, topic, partition, clusterId);
     const isMoved =
       from.next_offset === offset &&
-      (await advanceCheckpoint(client, projection, from, advanced(from, [fingerprint])));
+      (await advanceCheckpoint(
+        client,
+        projection,
+        from,
+        advanced(from, [fingerprint], offset + 1n),
+      ));
     await client.query(
       `UPDATE projector.quarantine SET skipped_at = coalesce(skipped_at, now())
         WHERE projection = $1 AND topic = $2 AND partition = $3 AND record_offset = $4`,

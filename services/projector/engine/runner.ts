@@ -174,7 +174,7 @@ export class Runner<Event extends { readonly type: string }> {
 
   async #apply(batch: Batch<Event>): Promise<void> {
     const { topic, partition } = batch;
-    if (batch.events.length > 0) {
+    if (batch.next > batch.from) {
       const timed = this.#metrics.batch.startTimer();
       const applied = await this.#writer.apply(batch, this.#batches, this.#clusterId);
       timed();

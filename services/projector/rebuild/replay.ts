@@ -145,7 +145,8 @@ export class Replay<Event extends { readonly type: string }> implements LoadExte
       const end = this.#endOf(chunk.topic, chunk.partition);
       const records = chunk.records.filter(({ offset }) => offset < end);
       if (records.length < chunk.records.length) this.#hasDropped = true;
-      if (records.length > 0) return { ...chunk, records };
+      const next = chunk.next < end ? chunk.next : end;
+      if (next > chunk.from) return { ...chunk, next, records };
     }
   }
 
@@ -156,7 +157,7 @@ export class Replay<Event extends { readonly type: string }> implements LoadExte
 
   async #apply(batch: Batch<Event>): Promise<void> {
     const { topic, partition } = batch;
-    if (batch.events.length > 0) {
+    if (batch.next > batch.from) {
       const applied = await this.#write(batch);
       if (applied.outcome !== 'applied') return this.#rewind();
       this.#applied.set(partitionKey(topic, partition), applied.next_offset);

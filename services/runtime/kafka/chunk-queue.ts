@@ -6,6 +6,10 @@ export interface Chunk {
   readonly partition: number;
   /** counts assignments and rewinds */
   readonly generation: number;
+  /** its first offset; marks of transactions take offsets too, and are no records */
+  readonly from: bigint;
+  /** the offset after its last one */
+  readonly next: bigint;
   readonly records: readonly LogRecord[];
   readonly bytes: number;
 }
@@ -68,6 +72,7 @@ export class ChunkQueue {
     if (this.#ended !== undefined || first === undefined) return undefined;
     const records: LogRecord[] = [];
     let bytes = 0;
+    let { next } = first;
     for (let chunk: Chunk | undefined = first; isSameRun(first, chunk); chunk = this.#chunks[0]) {
       const before = records.length;
       for (const record of chunk.records) {
@@ -78,15 +83,16 @@ export class ChunkQueue {
         bytes += size;
       }
       const rest = chunk.records.slice(records.length - before);
+      next = rest[0]?.offset ?? chunk.next;
       if (rest.length > 0) {
-        this.#chunks[0] = { ...chunk, records: rest };
+        this.#chunks[0] = { ...chunk, from: next, records: rest };
         break;
       }
       this.#chunks.shift();
     }
     this.#bytes -= bytes;
     this.#drain();
-    return { ...first, records, bytes };
+    return { ...first, next, records, bytes };
   }
 
   #drain(): void {

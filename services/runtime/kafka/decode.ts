@@ -26,6 +26,10 @@ export interface Poison {
 export interface Decoded<Event> {
   readonly topic: string;
   readonly partition: number;
+  /** its first offset; marks of transactions take offsets too, and are no events */
+  readonly from: bigint;
+  /** the offset after its last one */
+  readonly next: bigint;
   readonly events: readonly Recorded<Event>[];
   /** one a record */
   readonly fingerprints: readonly Buffer[];
@@ -39,14 +43,14 @@ export interface Decoded<Event> {
 export async function decode<Event extends { readonly type: string }>(
   projection: Pick<Projection<Event>, 'name' | 'isEvent'>,
   codec: Decoder,
-  chunk: Pick<Chunk, 'topic' | 'partition' | 'records'>,
+  chunk: Pick<Chunk, 'topic' | 'partition' | 'from' | 'next' | 'records'>,
   skips?: RecordFilter,
 ): Promise<Decoded<Event>> {
   await codec.learn(chunk.records.map(({ value }) => value));
   const events: Recorded<Event>[] = [];
   const fingerprints: Buffer[] = [];
   const sizes: number[] = [];
-  const { topic, partition } = chunk;
+  const { topic, partition, from, next } = chunk;
   let stretch = 0;
   for (const record of chunk.records) {
     const size = bytesOf(record);
@@ -69,6 +73,8 @@ export async function decode<Event extends { readonly type: string }>(
       return {
         topic,
         partition,
+        from,
+        next: record.offset,
         events,
         fingerprints,
         sizes,
@@ -76,7 +82,7 @@ export async function decode<Event extends { readonly type: string }>(
       };
     }
   }
-  return { topic, partition, events, fingerprints, sizes };
+  return { topic, partition, from, next, events, fingerprints, sizes };
 }
 
 /** The value is hashed only where records are chained: those of the chain are large. */

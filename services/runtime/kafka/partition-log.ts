@@ -1,8 +1,9 @@
 /**
- * One partition, read from an offset. Records have to be contiguous. The record before the position
- * has to be the one that was read there: it is compared at the beginning, and again whenever
- * another leader has written what comes next, because an unclean election can replace the end of a
- * log by other records.
+ * One partition, read from an offset. Batches have to be contiguous: what stands between two
+ * records was lost, unless it is the mark of a transaction or an aborted one, which take offsets
+ * and have no effect. The record before the position has to be the one that was read there: it is
+ * compared at the beginning, and again whenever another leader has written what comes next, because
+ * an unclean election can replace the end of a log by other records.
  */
 import { hole, recreated, replaced } from './position.ts';
 import { errorType, type Fetcher, type LogBatch } from './port.ts';
@@ -79,7 +80,7 @@ export class PartitionLog {
     // one answer is one state of the log: only its first batch may not fit
     for (const [at, batch] of batches.entries()) {
       if (at === 0 && this.#compare !== undefined) {
-        this.#assertSame(batch, this.#compare);
+        if (!this.#isCompared(batch, this.#compare)) return undefined;
       } else if (at === 0 && !lenient && this.#isOfAnotherLeader(batch)) {
         this.#compareBefore(this.#next);
         return undefined;
@@ -94,13 +95,18 @@ export class PartitionLog {
     return this.#next > 0n && this.#epoch !== undefined && epoch !== this.#epoch;
   }
 
-  /** Compares the record at this offset. */
-  #assertSame(batch: LogBatch, offset: bigint): void {
+  /** Compares the record at this offset. False: there is none, one further back is the last. */
+  #isCompared(batch: LogBatch, offset: bigint): boolean {
     const { topic, partition } = this.#options;
+    if (batch.is_void) {
+      this.#compareBefore(batch.base_offset);
+      return this.#compare === undefined;
+    }
     const record = batch.records.find((each) => each.offset === offset);
     if (record === undefined) throw hole(topic, partition, offset, batch.base_offset);
     if (!isSame(this.#last, record)) throw recreated(topic, partition, offset);
     this.#compare = undefined;
+    return true;
   }
 
   #take(batch: LogBatch, records: LogRecord[]): void {
@@ -112,7 +118,7 @@ export class PartitionLog {
       this.#next = record.offset + 1n;
       this.#last = record;
     }
-    this.#expect(batch.last_offset + 1n);
+    if (!batch.is_void) this.#expect(batch.last_offset + 1n);
     this.#next = batch.last_offset + 1n;
   }
 

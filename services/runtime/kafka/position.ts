@@ -34,7 +34,7 @@ const REBUILD =
 
 export function recreated(topic: string, partition: number, offset: bigint): LogLost {
   return new LogLost(
-    `${topic}/${partition}: the record at offset ${offset} is not the one that was applied: the topic was deleted and created again, or this is another cluster`,
+    `${topic}/${partition}: the record at offset ${offset} is not the one that was applied: the topic was deleted and created again, its end was replaced, or this is another cluster`,
     `point the service to the right cluster or restore the topic, ${REBUILD}`,
   );
 }
@@ -91,7 +91,7 @@ export function lossBy(error: unknown, topic: string, partition: number): unknow
 
 export function hole(topic: string, partition: number, expected: bigint, got: bigint): LogLost {
   return new LogLost(
-    `${topic}/${partition}: the log has no record at offset ${expected}, after the one before it comes ${got}: it was compacted, or written by a transactional producer`,
+    `${topic}/${partition}: the log has no record at offset ${expected}, after the one before it comes ${got}: it was compacted, or a part of it is lost`,
     'look at who writes to this topic and whether cleanup.policy is delete; restore the records that are missing',
   );
 }

@@ -229,11 +229,13 @@ export class LogReader {
       }
     };
     while (this.#isCurrent(generation)) {
+      const from = partitionLog.next;
       const records = await retrying(what, read);
       if (!this.#isCurrent(generation)) return;
-      if (records.length > 0) {
+      const { next } = partitionLog;
+      if (next > from) {
         const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0);
-        this.#queue.put({ topic, partition, generation, records, bytes });
+        this.#queue.put({ topic, partition, generation, from, next, records, bytes });
       }
       while (this.#queue.isFull() && this.#isCurrent(generation)) await this.#queue.room();
     }

@@ -49,6 +49,8 @@ export async function applyStretch<Event extends { readonly type: string }>(
     generation: 1,
     topic,
     partition,
+    from: BigInt(from),
+    next: BigInt(from + events.length),
     events: recorded,
     loads,
     fingerprints,

@@ -111,6 +111,8 @@ export class ReadModels {
       generation: 1,
       topic: TOPIC,
       partition: 0,
+      from: BigInt(from),
+      next: BigInt(from + events.length),
       events: recorded,
       loads,
       fingerprints,

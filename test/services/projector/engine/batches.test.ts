@@ -34,7 +34,8 @@ function chunk(from: number, types: readonly string[], generation = 1): Chunk {
     value: Buffer.from(type),
     headers: {},
   }));
-  return { topic: 'log', partition: 0, generation, records, bytes: 0 };
+  const offsets = { from: BigInt(from), next: BigInt(from + types.length) };
+  return { topic: 'log', partition: 0, generation, ...offsets, records, bytes: 0 };
 }
 
 function open(

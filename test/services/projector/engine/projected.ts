@@ -67,6 +67,8 @@ export function batchOf(
     generation: 1,
     topic: 'chain.blocks',
     partition: 0,
+    from,
+    next: from + BigInt(events.length),
     events: recorded,
     loads: projection.loads(recorded),
     fingerprints: events.map((event, at) =>

@@ -14,6 +14,8 @@ function decoded(from: number, events: string, change: Partial<Decoded<Step>> = 
   return {
     topic: 'log',
     partition: 0,
+    from: BigInt(from),
+    next: BigInt(from + events.length),
     events: events.split('').map((sign, at) => ({
       event: { type: 'step', settles: sign === '!' },
       partition: 0,

@@ -8,7 +8,9 @@ function record(offset: number): LogRecord {
 
 function chunk(from: number, count: number, change: Partial<Chunk> = {}): Chunk {
   const records = Array.from({ length: count }, (_, at) => record(from + at));
-  return { topic: 't', partition: 0, generation: 1, records, bytes: count * RECORD, ...change };
+  const covered = { from: BigInt(from), next: BigInt(from + count) };
+  const place = { topic: 't', partition: 0, generation: 1, ...covered };
+  return { ...place, records, bytes: count * RECORD, ...change };
 }
 
 /** Bytes that a record counts for without key, value and headers. */

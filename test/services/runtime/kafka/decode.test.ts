@@ -34,7 +34,8 @@ function chunk(places: number, paddingBytes = 0): Chunk {
     value: Buffer.from(String(place)),
     headers: {},
   }));
-  return { topic: 'log', partition: 0, generation: 1, records, bytes: 17 };
+  const offsets = { from: 0n, next: BigInt(places) };
+  return { topic: 'log', partition: 0, generation: 1, ...offsets, records, bytes: 17 };
 }
 
 test('a batch is decoded with the fingerprint and the size of each record, then with the rows it needs', async () => {
@@ -43,6 +44,8 @@ test('a batch is decoded with the fingerprint and the size of each record, then 
   expect(decoded).toEqual({
     topic: 'log',
     partition: 0,
+    from: 0n,
+    next: BigInt(EVENTS.length),
     events: EVENTS.map((event, place) => ({
       event,
       partition: 0,

@@ -129,7 +129,8 @@ function folded(runs: readonly ReserveReconciled[], authority?: Buffer): NewestR
     timestamp: event.run_at,
     value_hash: plainHash(event),
   }));
-  newest.fold({ topic: 'runs', partition: 0, events, fingerprints: [], sizes: [] });
+  const place = { topic: 'runs', partition: 0, from: 0n, next: BigInt(runs.length) };
+  newest.fold({ ...place, events, fingerprints: [], sizes: [] });
   newest.read();
   return newest;
 }

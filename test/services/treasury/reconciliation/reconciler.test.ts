@@ -85,6 +85,8 @@ class Reconciling {
     this.newest.fold({
       topic: LOG_NAMES.runs,
       partition: 0,
+      from: recorded.offset,
+      next: recorded.offset + 1n,
       events: [recorded],
       fingerprints: [Buffer.alloc(32)],
       sizes: [1],

@@ -90,7 +90,9 @@ function chunksOf(records: number, sizes: readonly number[]): Chunk[] {
       value: Buffer.from(String(n)),
       headers: {},
     }));
-    chunks.push({ topic: 'chain.blocks', partition: 0, generation: 1, records: taken, bytes: 0 });
+    const offsets = { from: BigInt(from), next: BigInt(from + taken.length) };
+    const place = { topic: 'chain.blocks', partition: 0, generation: 1 };
+    chunks.push({ ...place, ...offsets, records: taken, bytes: 0 });
     from = to;
   }
   return chunks;

@@ -1,5 +1,6 @@
 import { expect, inject, test } from 'vitest';
 import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';
+import { fingerprint } from '../../../../../services/runtime/kafka/record.ts';
 import {
   appendAll,
   deleteRecordsBefore,
@@ -88,8 +89,8 @@ test('a topic created again while a full queue kept the reader from fetching hal
   expect((await lossOf(reader)).message).toMatch(HALTED);
 });
 
-test('a log with a hole, as a transactional producer makes it, halts the reader before the hole', async () => {
-  const topic = await topicOf(kafka, 3);
+/** A transaction of one record. */
+async function transact(topic: string, value: string, end: 'commit' | 'abort'): Promise<void> {
   const producer = kafka.raw.producer({
     transactionalId: topic,
     idempotent: true,
@@ -97,16 +98,37 @@ test('a log with a hole, as a transactional producer makes it, halts the reader 
   });
   await producer.connect();
   const transaction = await producer.transaction();
-  await transaction.send({ topic, messages: [{ value: '3' }] });
-  await transaction.commit();
+  await transaction.send({ topic, messages: [{ value }] });
+  await transaction[end]();
   await producer.disconnect();
-  // the end of the transaction takes offset 4
-  await expect.poll(async () => (await readLogEnds(kafka, topic, 0)).high).toBe(5n);
-  await appendAll(kafka, topic, numbered(5, 1));
+}
+
+test('marks of transactions and aborted records take offsets and have no effect, wherever reading begins', async () => {
+  const topic = await topicOf(kafka, 3);
+  await transact(topic, '3', 'commit');
+  await transact(topic, '5', 'abort');
+  await expect.poll(async () => (await readLogEnds(kafka, topic, 0)).high).toBe(7n);
   const reader = await openReader(kafka, topic);
-  const lost = await lossOf(reader);
-  expect(lost.message).toContain(
-    'the log has no record at offset 4, after the one before it comes 5',
-  );
-  expect(lost.remedy).toContain('look at who writes to this topic');
+  const values: string[] = [];
+  // the end of the log is reached, although it is no record
+  for (let next = 0n; next < 7n;) {
+    const chunk = await reader.take(10, 10_000);
+    expect(chunk?.from).toBe(next);
+    values.push(...(chunk?.records ?? []).map(({ value }) => String(value)));
+    next = chunk?.next ?? 7n;
+  }
+  expect(values).toEqual(['0', '1', '2', '3']);
+  await appendAll(kafka, topic, numbered(7, 1));
+  expect(await take(reader, 1)).toEqual([7]);
+  const records = await readAll(kafka, topic);
+  expect(records.map(({ offset }) => offset)).toEqual([0n, 1n, 2n, 3n, 7n]);
+  const last = records[3];
+  for (const next of [4n, 5n, 7n]) {
+    const last_record = last === undefined ? null : fingerprint(last);
+    const again = await openReader(kafka, topic, {
+      positions: () =>
+        Promise.resolve(new Map([[`${topic}/0`, { next_offset: next, last_record }]])),
+    });
+    expect(await take(again, 1)).toEqual([7]);
+  }
 });
