@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import {
   httpUrl,
+  POSTGRES_SETTINGS,
   postgresUrl,
   readConfig,
   type Config,
@@ -16,7 +17,7 @@ import { TRONGRID_SETTINGS } from '../runtime/trongrid/settings.ts';
 
 export const KAFKA = KAFKA_SETTINGS;
 export const REGISTRY = REGISTRY_SETTINGS;
-export const POSTGRES = { postgres_url: postgresUrl('APP_POSTGRES_URL') } as const;
+export const POSTGRES = POSTGRES_SETTINGS;
 export const POSTGRES_READER = {
   postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
 } as const;

@@ -1,6 +1,6 @@
 import {
   integer,
-  postgresUrl,
+  POSTGRES_SETTINGS,
   readConfig,
   REDIS_SETTINGS,
   SERVICE_SETTINGS,
@@ -14,7 +14,7 @@ const SETTINGS = {
   ...KAFKA_SETTINGS,
   kafka_session_ms: integer('APP_KAFKA_SESSION_MS', { default: 6_000, min: 1_000, max: 300_000 }),
   ...REGISTRY_SETTINGS,
-  postgres_url: postgresUrl('APP_POSTGRES_URL'),
+  ...POSTGRES_SETTINGS,
   ...REDIS_SETTINGS,
 } as const;
 

@@ -53,7 +53,7 @@ async function open<Event extends { readonly type: string }>(
   const topics = topicsOf(projection);
   const prepare = (): Promise<Tables> =>
     opening.retrying('preparing the tables', () =>
-      prepareDatabase(config.postgres_url, projection),
+      prepareDatabase(config.postgres_url, projection, config),
     );
   let tables = await prepare();
   const codec = await openDecoder(config, topics, projection.unread);

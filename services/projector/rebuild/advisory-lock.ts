@@ -2,7 +2,8 @@
  * An advisory lock of Postgres, for a task that only one process may run at a time, on any machine.
  * It belongs to a session: Postgres releases it when the process ends.
  */
-import { Client } from 'pg';
+import type { Client } from 'pg';
+import { HostClient } from '../../runtime/postgres/hosts.ts';
 import { lockKeyOf } from '../tables/live-tables.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 
@@ -31,8 +32,7 @@ export async function takeAdvisoryLock(
   task: string,
   holder: string,
 ): Promise<AdvisoryLock | { readonly held_by: string }> {
-  const client = new Client({
-    connectionString: postgresUrl,
+  const client = new HostClient(postgresUrl, 'read-write', {
     application_name: Buffer.from(holder).subarray(0, NAME_BYTES_MAX).toString(),
     connectionTimeoutMillis: 2_000,
     keepAlive: true,

@@ -42,6 +42,8 @@ export interface RebuildStep {
 export interface RebuildOptions<Event extends { readonly type: string }> {
   readonly projection: Projection<Event>;
   readonly postgres_url: string;
+  /** the role that may read all tables */
+  readonly postgres_reader_role?: string;
   readonly kafka: Kafka;
   readonly codec: Decoder;
   readonly log: Logger;
@@ -93,7 +95,10 @@ export function rebuild<Event extends { readonly type: string }>(
     const begun = await readTableVersion(work.session, next.name);
     if (begun !== undefined && (options.afresh === true || begun.version !== next.version))
       await dropTables(work.session, next.name);
-    await prepareDatabase(options.postgres_url, next, { beside: projection.name });
+    await prepareDatabase(options.postgres_url, next, {
+      ...options,
+      beside: projection.name,
+    });
     return await withReplay(work, next, false, async (replay, pool) => {
       if ((await readTableVersion(work.session, next.name))?.indexed !== true)
         await load(work, next, replay, pool);

@@ -2,11 +2,12 @@
  * Folds the log of a projection into tables of its own, compares every row of the live tables with
  * them at the same offsets, and drops them. The projector goes on meanwhile.
  */
-import { Client, type ClientBase } from 'pg';
+import type { Client, ClientBase } from 'pg';
 import { partitionKey } from '../../runtime/kafka/position.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { readTableVersion } from '../tables/live-tables.ts';
 import { prepareDatabase } from '../tables/migrations.ts';
+import { HostClient } from '../../runtime/postgres/hosts.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 import { compareTables, TEXT_SETTINGS, type Compared } from './compare.ts';
 import {
@@ -53,7 +54,7 @@ export function verify<Event extends { readonly type: string }>(
       };
     const fresh = { ...projection, name: verifyName(projection.name) };
     if (await isUseless(work, fresh.name)) await dropTables(work.session, fresh.name);
-    await prepareDatabase(options.postgres_url, fresh, { beside: projection.name });
+    await prepareDatabase(options.postgres_url, fresh, { ...options, beside: projection.name });
     const verified = await withReplay(work, fresh, true, (replay) =>
       compare(work, fresh.name, replay),
     );
@@ -145,8 +146,7 @@ async function withClient<Result>(
   url: string,
   use: (client: Client) => Promise<Result>,
 ): Promise<Result> {
-  const client = new Client({
-    connectionString: url,
+  const client = new HostClient(url, 'read-write', {
     application_name: 'verify',
     connectionTimeoutMillis: 2_000,
     keepAlive: true,

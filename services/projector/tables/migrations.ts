@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import knex, { type Knex } from 'knex';
 import type { Projection } from '../../../projections/contract/projection.ts';
 import { anotherVersion, autovacuum } from './live-tables.ts';
+import { connectionTo } from '../../runtime/postgres/hosts.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 
 /** Key of the advisory lock of all migrations: projectors start together. */
@@ -32,12 +33,8 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration['up']>> = {
       table.primary(['projection', 'version', 'topic', 'partition']);
     });
   },
-  async '002_readers'(db) {
-    await db.raw('GRANT USAGE ON SCHEMA projector TO clt_reader');
-    await db.raw('GRANT SELECT ON ALL TABLES IN SCHEMA projector TO clt_reader');
-    await db.raw('ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO clt_reader');
-    await db.raw('ALTER DEFAULT PRIVILEGES GRANT USAGE ON SCHEMAS TO clt_reader');
-  },
+  // earlier versions granted rights to a role here; now every start does, if it lacks them
+  '002_readers': () => Promise.resolve(),
   async '003_indexed'(db) {
     // null while the tables are loaded and have no indexes
     await db.raw('ALTER TABLE projector.projections ADD COLUMN indexed_at timestamptz');
@@ -77,6 +74,7 @@ const SOURCE: Knex.MigrationSource<string> = {
 
 /** Another projector's migration is waited for; a frozen one is ended by Postgres. */
 const TIMEOUTS = '-c lock_timeout=20000 -c idle_in_transaction_session_timeout=60000';
+const READER_ROLE = 'clt_reader';
 
 type Prepared = Pick<Projection, 'name' | 'version' | 'tables' | 'table_sql' | 'index_sql'>;
 
@@ -85,6 +83,8 @@ export interface PrepareOptions {
   readonly indexed?: boolean;
   /** the projection for which these tables are staged */
   readonly beside?: string;
+  /** the role that may read all tables */
+  readonly postgres_reader_role?: string;
 }
 
 /**
@@ -104,12 +104,12 @@ export async function prepareDatabase(
 ): Promise<Tables> {
   const db = knex({
     client: 'pg',
-    connection: {
-      connectionString: postgresUrl,
+    connection: async () => ({
+      ...(await connectionTo(postgresUrl, 'read-write')),
       application_name: 'migrations',
       connectionTimeoutMillis: 2_000,
       options: TIMEOUTS,
-    },
+    }),
     pool: { min: 0, max: 2 },
     // failures are thrown
     log: { warn: silent, error: silent, deprecate: silent, debug: silent },
@@ -123,7 +123,10 @@ export async function prepareDatabase(
       // a killed process leaves knex' lock behind; ours went with its connection
       await db.migrate.forceFreeMigrationsLock();
       await db.migrate.latest();
-      return await createTables(transaction, projection, options);
+      const tables = await createTables(transaction, projection, options);
+      for (const schema of ['projector', projection.name])
+        await grantReading(transaction, schema, options.postgres_reader_role ?? READER_ROLE);
+      return tables;
     });
   } catch (error) {
     throw faultOf(error);
@@ -133,6 +136,19 @@ export async function prepareDatabase(
 }
 
 function silent(): void {}
+
+/** To a role that lacks the rights: also those to tables that are made later. */
+async function grantReading(db: Knex.Transaction, schema: string, role: string): Promise<void> {
+  const { rows } = await db.raw<{ rows: { granted: boolean }[] }>(
+    `SELECT has_schema_privilege(?, oid, 'USAGE') AS granted FROM pg_namespace WHERE nspname = ?`,
+    [role, schema],
+  );
+  if (rows[0]?.granted !== false) return;
+  await db.raw('GRANT USAGE ON SCHEMA ?? TO ??', [schema, role]);
+  await db.raw('GRANT SELECT ON ALL TABLES IN SCHEMA ?? TO ??', [schema, role]);
+  await db.raw('ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO ??', [role]);
+  await db.raw('ALTER DEFAULT PRIVILEGES GRANT USAGE ON SCHEMAS TO ??', [role]);
+}
 
 async function createTables(
   db: Knex.Transaction,

@@ -1,7 +1,8 @@
 /** Postgres: a `Reader` that can only SELECT, the projector's pool, and what each error means. */
-import { Pool } from 'pg';
+import { Pool, type Client, type ClientConfig } from 'pg';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
+import { HostClient, sessionOptions, type Use } from './hosts.ts';
 import { type Cells, type Statement, Sessions } from './sessions.ts';
 
 export type { Cells, Statement } from './sessions.ts';
@@ -63,7 +64,7 @@ export function openReader(settings: ReaderSettings, log: Logger): ReaderPool {
   const { statement_timeout_ms: timeout } = settings;
   const pool = guarded(
     new Pool({
-      connectionString: settings.postgres_reader_url,
+      Client: clientFor(settings.postgres_reader_url, 'any'),
       application_name: settings.application_name,
       max: settings.connections_max,
       idleTimeoutMillis: IDLE_MS,
@@ -105,7 +106,7 @@ export function openWriter(settings: WriterSettings, log: Logger): Pool {
     settings;
   return guarded(
     new Pool({
-      connectionString: settings.postgres_url,
+      Client: clientFor(settings.postgres_url, 'read-write'),
       application_name: settings.application_name,
       max: settings.connections_max ?? 6,
       idleTimeoutMillis: 60_000,
@@ -136,10 +137,12 @@ function guarded(pool: Pool, log: Logger): Pool {
   return pool;
 }
 
-function sessionOptions(options: Readonly<Record<string, string>>): string {
-  return Object.entries(options)
-    .map(([name, value]) => `-c ${name}=${value}`)
-    .join(' ');
+function clientFor(url: string, use: Use): new (config?: ClientConfig) => Client {
+  return class extends HostClient {
+    constructor(config: ClientConfig = {}) {
+      super(url, use, config);
+    }
+  };
 }
 
 interface Meaning {
@@ -171,6 +174,12 @@ const REFUSED: Meaning = {
 const MEANINGS: readonly Meaning[] = [
   UNREACHABLE,
   TIMEOUT,
+  {
+    code: 'storage_pooler',
+    retry: true,
+    what: 'a pooler refuses the settings of the session: connect to Postgres itself, or to a pooler in session mode that passes the startup parameter "options"',
+    states: ['08P01'],
+  },
   {
     code: 'storage_conflict',
     retry: true,

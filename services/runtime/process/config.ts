@@ -6,6 +6,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { messageOf } from './errors.ts';
+import { parsePostgresUrl } from './postgres-url.ts';
 
 /** `read` returns undefined for a value that is not as `expected`, or throws why it is not. */
 export interface Setting<Value> {
@@ -64,7 +65,7 @@ function readSetting(env: Environment, wanted: Setting<unknown>, problems: strin
   if (value === undefined)
     problems.push(
       wanted.secret
-        ? `${name} is not ${expected}`
+        ? `${name} is not ${expected}${reason}`
         : `${name} is ${excerpt(given)}${reason}: expected ${expected}`,
     );
   return value;
@@ -234,10 +235,12 @@ function secretUrl(name: string, protocols: readonly string[], example: string):
 }
 
 export function postgresUrl(name: string): Setting<string> {
-  return secretUrl(
+  return setting(
     name,
-    ['postgres:', 'postgresql:'],
-    'postgres://user:password@host:port/database',
+    'an address like postgres://user:password@host:port/database',
+    {},
+    (value) => (parsePostgresUrl(value) === undefined ? undefined : value),
+    true,
   );
 }
 
@@ -275,6 +278,13 @@ export const REDIS_SETTINGS = {
     optional(secret('APP_REDIS_SENTINEL_PASSWORD', { characters_min: 1 })),
     'APP_REDIS_SENTINELS',
   ),
+} as const;
+
+/** The settings of processes that write to Postgres. */
+export const POSTGRES_SETTINGS = {
+  postgres_url: postgresUrl('APP_POSTGRES_URL'),
+  /** of gateways; it gets the right to read all tables */
+  postgres_reader_role: text('APP_POSTGRES_READER_ROLE', { default: 'clt_reader' }),
 } as const;
 
 /** The settings of every gateway. */

@@ -155,6 +155,20 @@ test("the reader's role can read every table, also those created later, and can 
   }
 });
 
+test('another reader gets the rights at the next start', async () => {
+  await prepareDatabase(urls.writer_url, explorer);
+  const client = await connect(urls.writer_url);
+  const mayRead = async (): Promise<unknown> =>
+    (
+      await client.query(
+        `SELECT has_schema_privilege('pg_monitor', 'explorer', 'USAGE') AND has_table_privilege('pg_monitor', 'explorer.blocks', 'SELECT') AND has_table_privilege('pg_monitor', 'projector.checkpoints', 'SELECT') AS may`,
+      )
+    ).rows;
+  expect(await mayRead()).toEqual([{ may: false }]);
+  await prepareDatabase(urls.writer_url, explorer, { postgres_reader_role: 'pg_monitor' });
+  expect(await mayRead()).toEqual([{ may: true }]);
+});
+
 test('tables of an earlier version are reported as older; a later version is a fault with retry', async () => {
   await prepareDatabase(urls.writer_url, explorer);
   const client = await connect(urls.writer_url);

@@ -1,0 +1,146 @@
+/**
+ * Finds the host to connect to, where a connection string names several: node-postgres takes one.
+ * Every new connection asks the hosts, so after a fail-over it finds the new primary.
+ */
+import { setTimeout as after } from 'node:timers/promises';
+import { callbackify } from 'node:util';
+import { Client, type ClientConfig } from 'pg';
+import { Bug, Fault, messageOf, propertyOf } from '../process/errors.ts';
+import {
+  parsePostgresUrl,
+  type PostgresAddress,
+  type PostgresHost,
+} from '../process/postgres-url.ts';
+
+/** Frozen hosts do not answer. */
+const ANSWER_MS = 1_000;
+/** The start that a host has before the next one is asked, where each would do. */
+const PREFERENCE_MS = 200;
+
+/** The purpose of a connection, unless its string says target_session_attrs. */
+export type Use = 'read-write' | 'any';
+
+type Account = Pick<PostgresAddress, 'user' | 'password' | 'database' | 'ssl'>;
+
+/** Set in every session of a pool; a pooler that drops settings loses it with the others. */
+const MARK = 'clt.session';
+
+/** libpq's `options`. */
+export function sessionOptions(settings: Readonly<Record<string, string>>): string {
+  return Object.entries({ ...settings, [MARK]: 'on' })
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ');
+}
+
+/** The settings of a connection to a host that may be used. Throws a fault with retry. */
+export async function connectionTo(url: string, use: Use): Promise<Account & PostgresHost> {
+  const { hosts, target_session_attrs: wanted = use, ...account } = addressOf(url);
+  if (hosts.length === 1) return { ...account, ...hosts[0] };
+  const asked = new AbortController();
+  try {
+    const host = await Promise.any(
+      hosts.map(async (each, index) => {
+        const pause = wanted === 'any' ? index * PREFERENCE_MS : 0;
+        await after(pause, undefined, { signal: asked.signal });
+        return await ask(each, account, wanted);
+      }),
+    );
+    return { ...account, ...host };
+  } catch (cause) {
+    const errors: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
+    // no other host will take the account
+    const denied = errors.find((error) => String(propertyOf(error, 'code')).startsWith('28'));
+    if (denied !== undefined) throw denied;
+    const reasons = errors.map(
+      (error, index) => `${hosts[index]?.host}:${hosts[index]?.port} (${messageOf(error)})`,
+    );
+    const what = wanted === 'any' ? 'takes connections' : 'may be written to';
+    throw new Fault('storage_unreachable', `no Postgres ${what}: ${reasons.join(', ')}`, {
+      retry: true,
+      cause,
+    });
+  } finally {
+    asked.abort();
+  }
+}
+
+function addressOf(url: string): PostgresAddress {
+  const address = parsePostgresUrl(url);
+  if (address === undefined) throw new Bug('the connection string was not read as a setting');
+  return address;
+}
+
+async function ask(host: PostgresHost, account: Account, use: Use): Promise<PostgresHost> {
+  const client = new Client({
+    ...account,
+    ...host,
+    connectionTimeoutMillis: ANSWER_MS,
+    query_timeout: ANSWER_MS,
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    if (use === 'any') return host;
+    const { rows } = await client.query<{ standby: boolean }>(
+      'SELECT pg_is_in_recovery() AS standby',
+    );
+    if (rows[0]?.standby !== false) throw new Error('a standby');
+    return host;
+  } finally {
+    void client.end().catch(() => undefined);
+  }
+}
+
+/** A client that connects to the host of the string that may be used. */
+export class HostClient extends Client {
+  readonly #url: string;
+  readonly #use: Use;
+  readonly #is_marked: boolean;
+
+  constructor(url: string, use: Use, config: ClientConfig) {
+    const { hosts, target_session_attrs: _, ...account } = addressOf(url);
+    super({ ...config, ...account, ...hosts[0] });
+    this.#url = url;
+    this.#use = use;
+    this.#is_marked = config.options?.includes(MARK) ?? false;
+    // a query in flight rejects with it; a pool listens only when the connection is open
+    this.on('error', () => undefined);
+  }
+
+  override connect(): Promise<Client>;
+  override connect(callback: (error: Error | null, client?: Client) => void): void;
+  override connect(
+    callback?: (error: Error | null, client?: Client) => void,
+  ): Promise<Client> | void {
+    if (callback === undefined) return this.#connect();
+    callbackify(() => this.#connect())(callback);
+  }
+
+  async #connect(): Promise<Client> {
+    const { host, port } = await connectionTo(this.#url, this.#use);
+    Object.assign(this, { host, port });
+    await super.connect();
+    if (this.#is_marked) await this.#checkSession();
+    return this;
+  }
+
+  async #checkSession(): Promise<void> {
+    const { rows } = await this.query<{ mark: string | null; standby: boolean }>(
+      `SELECT current_setting('${MARK}', true) AS mark, pg_is_in_recovery() AS standby`,
+    );
+    const [{ mark, standby } = { mark: null, standby: true }] = rows;
+    if (mark === 'on' && (this.#use === 'any' || !standby)) return;
+    await this.end();
+    if (mark === 'on')
+      throw new Fault(
+        'storage_unreachable',
+        `Postgres at ${this.host}:${this.port} is a standby, which may not be written to: it fails over, or APP_POSTGRES_URL names no primary`,
+        { retry: true },
+      );
+    throw new Fault(
+      'storage_pooler',
+      `the settings of a session with Postgres at ${this.host}:${this.port} were dropped on the way, as a pooler does that shares sessions: connect to Postgres itself, or to a pooler in session mode that passes the startup parameter "options"`,
+      { retry: true },
+    );
+  }
+}

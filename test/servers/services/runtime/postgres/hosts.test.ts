@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { Client } from 'pg';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { connectionTo } from '../../../../../services/runtime/postgres/hosts.ts';
+import { openReader, openWriter } from '../../../../../services/runtime/postgres/pool.ts';
+import { silentLog } from '../../../../support/kafka.ts';
+
+const stack = inject('stack');
+const { host: alive, pathname } = new URL(stack.postgres_url);
+const AWAY = '127.0.0.1:1';
+
+/** A server that does `answer` to each connection. */
+async function server(answer: (data: Buffer) => Buffer | undefined): Promise<string> {
+  const listening = createServer((socket) => {
+    const [host, port] = alive.split(':');
+    const upstream = connect(Number(port), host);
+    socket.once('data', (data: Buffer) => {
+      const passed = answer(data);
+      if (passed === undefined) return;
+      upstream.write(passed);
+      socket.pipe(upstream).pipe(socket);
+    });
+    for (const each of [socket, upstream]) each.on('error', () => undefined);
+    socket.on('close', () => upstream.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(listening, 'listening');
+  onTestFinished(() => void listening.close());
+  const { port }: AddressInfo = JSON.parse(JSON.stringify(listening.address()));
+  return `127.0.0.1:${port}`;
+}
+
+function urlOf(hosts: string, query = ''): string {
+  return stack.postgres_url.replace(alive, hosts) + query;
+}
+
+test('a connection goes to the host that answers, whatever the others do', async () => {
+  const frozen = await server(() => undefined);
+  for (const use of ['read-write', 'any'] as const) {
+    const { host, port } = await connectionTo(urlOf(`${AWAY},${frozen},${alive}`), use);
+    expect(`${host}:${port}`).toBe(alive);
+  }
+});
+
+test('the first host that answers is preferred where each would do', async () => {
+  const relay = await server((data) => data);
+  const { port } = await connectionTo(urlOf(`${relay},${alive}`), 'any');
+  expect(`127.0.0.1:${port}`).toBe(relay);
+});
+
+test('without any host the fault names each with its reason, and a refused account stays one', async () => {
+  await expect(connectionTo(urlOf(`${AWAY},127.0.0.1:2`), 'any')).rejects.toMatchObject({
+    code: 'storage_unreachable',
+    retry: true,
+    message: expect.stringMatching(/no Postgres takes connections: 127.0.0.1:1 \(.*127.0.0.1:2/),
+  });
+  const stranger = urlOf(`${AWAY},${alive}`).replace(/:[^:@]*@/, ':wrong@');
+  await expect(connectionTo(stranger, 'any')).rejects.toMatchObject({ code: '28P01' });
+});
+
+test('a pool connects to the host that answers', async () => {
+  const settings = { application_name: 'test', schema: 'public' };
+  const pool = openWriter({ ...settings, postgres_url: urlOf(`${AWAY},${alive}`) }, silentLog());
+  onTestFinished(() => pool.end());
+  expect((await pool.query('SHOW search_path')).rows).toEqual([{ search_path: 'public' }]);
+});
+
+/** As a pooler that ignores the parameter `options`. */
+function withoutOptions(data: Buffer): Buffer {
+  const words = data.subarray(8).toString('latin1').split('\0');
+  const at = words.indexOf('options');
+  words.splice(at, 2);
+  const kept = Buffer.from(words.join('\0'), 'latin1');
+  const message = Buffer.concat([data.subarray(0, 8), kept]);
+  message.writeInt32BE(message.length, 0);
+  return message;
+}
+
+test('a pooler that drops the settings of sessions is refused in words', async () => {
+  const pooler = await server(withoutOptions);
+  const plain = new Client({ connectionString: urlOf(pooler), options: '-c jit=off' });
+  await plain.connect();
+  await plain.end();
+  const reader = openReader(
+    {
+      postgres_reader_url: `postgres://clt_reader:clt_reader@${pooler}${pathname}`,
+      application_name: 'test',
+      statement_timeout_ms: 5_000,
+      connections_max: 1,
+    },
+    silentLog(),
+  );
+  onTestFinished(() => reader.close());
+  await expect(reader.rows({ name: '', text: 'SELECT 1', values: [] })).rejects.toMatchObject({
+    code: 'storage_pooler',
+    message: expect.stringMatching(/pooler in session mode/),
+  });
+});
