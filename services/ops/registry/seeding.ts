@@ -65,7 +65,7 @@ async function registerWithIds(
     if (answer.status !== 200) throw refusal(`${method} ${path} of ${registry.url}`, answer);
   };
   for (const [subject, pins] of Map.groupBy(missing, (pin) => pin.subject)) {
-    const name = encodeURIComponent(subject);
+    const name = encodeURIComponent(registry.wireName(subject));
     await send('PUT', `/mode/${name}?force=true`, { mode: 'IMPORT' });
     try {
       for (const { id, version, schema } of pins)
@@ -89,7 +89,7 @@ async function importArchive(
       // no service uses these ids, and those of other schemas may be the same
       'x-registry-preserve-globalid': 'false',
     },
-    body: archiveOf(missing),
+    body: archiveOf(missing.map((pin) => ({ ...pin, subject: registry.wireName(pin.subject) }))),
   });
   if (answer.status !== 204) throw refusal(`the import into ${registry.url}`, answer);
 }

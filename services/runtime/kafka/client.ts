@@ -3,20 +3,19 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { KafkaOptions } from '../process/kafka-settings.ts';
 import type { Logger } from '../process/log.ts';
 import { openKafkajs } from './kafkajs/client.ts';
+import { prefixed } from './prefix.ts';
 import { kafkaFault, type Admin, type Kafka, type SocketFactory } from './port.ts';
 
 export interface KafkaSettings extends KafkaOptions {
   /** host:port of at least one broker */
   readonly kafka_brokers: readonly string[];
   readonly client_id: string;
-  /** the least number of replicas of a topic; 1 when not given */
-  readonly kafka_replication_min?: number;
   /** opens connections; by default to the address that a broker advertises */
   readonly socket_factory?: SocketFactory;
 }
 
 export function openKafka(settings: KafkaSettings, log: Logger): Kafka {
-  return openKafkajs(settings, log);
+  return prefixed(openKafkajs(settings, log), settings.kafka_prefix ?? '');
 }
 
 /** Disconnects a client, and waits at most `ms` for a broker that no longer answers. */

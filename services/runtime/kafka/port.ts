@@ -11,6 +11,8 @@ import type { LogEntry, LogRecord } from './record.ts';
 export interface Kafka {
   /** the least number of replicas of a topic */
   readonly replication_min: number;
+  /** before the names of topics and groups on the wire, for messages; no caller adds it */
+  readonly prefix: string;
   /** Asks the brokers; connects at the first question. */
   admin(): Admin;
   /** An idempotent producer: one session of sequence numbers. */

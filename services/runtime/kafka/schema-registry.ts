@@ -13,6 +13,8 @@ export interface RegistrySettings {
   /** for basic authentication */
   readonly registry_username?: string | undefined;
   readonly registry_password?: string | undefined;
+  /** of the subjects at the registry; everything else knows them without it */
+  readonly kafka_prefix?: string;
 }
 
 interface Question {
@@ -29,16 +31,24 @@ interface Answer {
 
 export class SchemaRegistry {
   readonly url: string;
+  readonly #prefix: string;
   readonly #authorization: Readonly<Record<string, string>>;
 
   constructor({
     registry_url: url,
     registry_username: username = '',
     registry_password: password = '',
+    kafka_prefix: prefix = '',
   }: RegistrySettings) {
     this.url = url.replace(/\/$/, '');
+    this.#prefix = prefix;
     const credentials = Buffer.from(`${username}:${password}`).toString('base64');
     this.#authorization = username === '' ? {} : { authorization: `Basic ${credentials}` };
+  }
+
+  /** The name of a subject at the registry. */
+  wireName(subject: string): string {
+    return `${this.#prefix}${subject}`;
   }
 
   /** The Avro schema of an id; undefined where the registry has none. */
@@ -49,21 +59,25 @@ export class SchemaRegistry {
 
   /** All versions of a subject, oldest first. */
   async versions(subject: string): Promise<readonly Pin[]> {
-    const path = `/subjects/${encodeURIComponent(subject)}/versions`;
-    const numbers = (await this.#find(path, `the versions of ${subject}`)) ?? [];
+    const name = this.wireName(subject);
+    const path = `/subjects/${encodeURIComponent(name)}/versions`;
+    const numbers = (await this.#find(path, `the versions of ${name}`)) ?? [];
     if (!Array.isArray(numbers)) throw noRegistry('versions');
     const found: Pin[] = [];
     for (const number of numbers) {
-      const version =
-        (await this.#find(`${path}/${number}`, `version ${number} of ${subject}`)) ?? {};
+      const version = (await this.#find(`${path}/${number}`, `version ${number} of ${name}`)) ?? {};
       found.push({ id: numberOf(version, 'id'), subject, schema: textOf(version, 'schema') });
     }
     return found;
   }
 
-  async subjects(): Promise<readonly unknown[]> {
+  /** Those with the prefix. */
+  async subjects(): Promise<readonly string[]> {
     const subjects = await this.#find('/subjects', 'the subjects');
-    return Array.isArray(subjects) ? subjects : [];
+    return (Array.isArray(subjects) ? subjects : [])
+      .map(String)
+      .filter((name) => name.startsWith(this.#prefix))
+      .map((name) => name.slice(this.#prefix.length));
   }
 
   /**
@@ -71,7 +85,8 @@ export class SchemaRegistry {
    * moment some get "already exists": they ask again.
    */
   async register(subject: string, schema: string): Promise<number> {
-    const what = `schema ${subject} was not registered at ${this.url}`;
+    const name = this.wireName(subject);
+    const what = `schema ${name} was not registered at ${this.url}`;
     for (let tries = 1; ; tries++) {
       const compatibility = await this.#compatibility(subject);
       if (compatibility !== 'NONE' && compatibility !== COMPATIBILITY)
@@ -79,7 +94,7 @@ export class SchemaRegistry {
           `${what}: its compatibility is ${compatibility}; set the subject's compatibility to ${COMPATIBILITY} at the registry, and look at who changed it`,
           false,
         );
-      const answer = await this.ask(`/subjects/${encodeURIComponent(subject)}/versions`, {
+      const answer = await this.ask(`/subjects/${encodeURIComponent(name)}/versions`, {
         method: 'POST',
         body: JSON.stringify({ schema }),
       });
@@ -94,12 +109,13 @@ export class SchemaRegistry {
   }
 
   async setCompatibility(subject: string): Promise<void> {
-    const answer = await this.ask(`/config/${encodeURIComponent(subject)}`, {
+    const name = this.wireName(subject);
+    const answer = await this.ask(`/config/${encodeURIComponent(name)}`, {
       method: 'PUT',
       body: JSON.stringify({ compatibility: COMPATIBILITY }),
     });
     if (answer.status !== 200)
-      throw refusal(`the compatibility of ${subject} was not set at ${this.url}`, answer);
+      throw refusal(`the compatibility of ${name} was not set at ${this.url}`, answer);
   }
 
   /** A path is below the registry's URL. Throws a fault with retry where nothing answers. */
@@ -128,8 +144,9 @@ export class SchemaRegistry {
 
   /** NONE where it was never set. */
   async #compatibility(subject: string): Promise<string> {
-    const path = `/config/${encodeURIComponent(subject)}`;
-    const set = await this.#find(path, `the compatibility of ${subject}`);
+    const name = this.wireName(subject);
+    const path = `/config/${encodeURIComponent(name)}`;
+    const set = await this.#find(path, `the compatibility of ${name}`);
     return set === undefined ? 'NONE' : textOf(set, 'compatibilityLevel');
   }
 

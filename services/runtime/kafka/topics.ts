@@ -46,7 +46,7 @@ export async function ensureTopics(
     if (missing.length > 0) await create(kafka, admin, missing);
     for (const topic of topics) {
       const description = await describe(admin, topic, kafka.replication_min);
-      const different = differencesOf(topic, description, kafka.replication_min);
+      const different = differencesOf(kafka, topic, description);
       const refused = different.find(({ isDurable }) => durable || !isDurable);
       if (refused !== undefined)
         throw new Fault('topic_settings', refused.message, { retry: false });
@@ -67,7 +67,7 @@ async function create(kafka: Kafka, admin: Admin, topics: readonly Topic[]): Pro
     );
   } catch (cause) {
     if (errorType(cause) !== 'INVALID_REPLICATION_FACTOR') throw cause;
-    const names = topics.map(({ name }) => name).join(', ');
+    const names = topics.map(({ name }) => `${kafka.prefix}${name}`).join(', ');
     throw new Fault(
       'topic_settings',
       `${names} cannot be created with ${replicas} replicas: fewer brokers run; start them, or lower APP_KAFKA_REPLICATION_MIN`,
@@ -82,10 +82,11 @@ interface Difference {
 }
 
 function differencesOf(
-  { name, config: declared, partitions }: Topic,
+  { prefix, replication_min: replicasMin }: Kafka,
+  { name: plainName, config: declared, partitions }: Topic,
   description: TopicDescription,
-  replicasMin: number,
 ): readonly Difference[] {
+  const name = `${prefix}${plainName}`;
   const found: Difference[] = [];
   const count = description.partitions.length;
   if (count !== partitions)
@@ -141,7 +142,7 @@ export async function watchTopics(options: TopicWatchOptions): Promise<void> {
       await withAdmin(kafka, async (admin) => {
         for (const topic of topics) {
           const description = await describe(admin, topic, kafka.replication_min);
-          const found = differencesOf(topic, description, kafka.replication_min);
+          const found = differencesOf(kafka, topic, description);
           problems.push(...found.map(({ message }) => message));
           different.set({ topic: topic.name }, found.length);
           const missing = description.partitions.map(

@@ -61,6 +61,8 @@ export const KAFKA_SETTINGS = {
   },
   kafka_connect_ms: integer('APP_KAFKA_CONNECT_MS', { default: 3_000, min: 100, max: 600_000 }),
   kafka_request_ms: integer('APP_KAFKA_REQUEST_MS', { default: 30_000, min: 1_000, max: 600_000 }),
+  /** the least number of replicas of a topic */
+  kafka_replication_min: integer('APP_KAFKA_REPLICATION_MIN', { default: 1, min: 1, max: 100 }),
   /** where the process runs; it reads from the replica there, if the brokers allow it */
   kafka_rack: optional(text('APP_KAFKA_RACK')),
   /** of topics, groups and subjects on the wire */

@@ -51,6 +51,7 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
   });
   return {
     replication_min: settings.kafka_replication_min ?? 1,
+    prefix: '',
     admin: () => new KafkajsAdmin(client.admin()),
     appender: () => new KafkajsAppender(client),
     fetcher: () => new KafkajsFetcher(client, settings.kafka_rack),

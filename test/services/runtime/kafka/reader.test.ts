@@ -38,6 +38,7 @@ function silentKafka(): { readonly kafka: Kafka; readonly asked: Map<Fetcher, nu
   };
   const kafka: Kafka = {
     replication_min: 1,
+    prefix: '',
     admin: () => admin,
     fetcher,
     appender: unused,
