@@ -8,7 +8,7 @@ import {
 } from '../runtime/process/config.ts';
 import { KAFKA_SETTINGS, REGISTRY_SETTINGS } from '../runtime/process/kafka-settings.ts';
 
-const SETTINGS = {
+export const SETTINGS = {
   ...SERVICE_SETTINGS,
   ...KAFKA_SETTINGS,
   ...REGISTRY_SETTINGS,

@@ -60,12 +60,17 @@ export type DepositGatewayConfig = Config<typeof SETTINGS> & {
   readonly allowed_accounts: ReadonlySet<string> | undefined;
 };
 
-export function readDepositGatewayConfig(env: Environment): DepositGatewayConfig {
-  const config = readConfig(env, {
+/** The defaults depend on the network. */
+export function settingsOf(env: Environment) {
+  return {
     ...SETTINGS,
     deposit_key: depositKeySetting(env),
     allowed_accounts: allowedAccounts(env),
-  });
+  };
+}
+
+export function readDepositGatewayConfig(env: Environment): DepositGatewayConfig {
+  const config = readConfig(env, settingsOf(env));
   if (config.network !== 'mainnet') return { ...config, allowed_accounts: undefined };
   const problems = [...depositKeyProblems(config.deposit_key), ...secretProblems(config)];
   if (problems.length > 0) throw new ConfigError(problems);

@@ -9,7 +9,7 @@ import {
 } from '../runtime/process/config.ts';
 import { KAFKA_SETTINGS } from '../runtime/process/kafka-settings.ts';
 
-const SETTINGS = {
+export const SETTINGS = {
   ...GATEWAY_SETTINGS,
   node_url: httpUrl('APP_NODE_URL'),
   /** if unset, the lag of projections in records is unknown */

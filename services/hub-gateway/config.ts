@@ -79,12 +79,16 @@ export type HubGatewayConfig = Config<typeof SETTINGS> & {
 };
 
 /** Introspection is off by default on the mainnet. */
-export function readHubGatewayConfig(env: Environment): HubGatewayConfig {
+export function settingsOf(env: Environment) {
   const isProduction = env['APP_NETWORK']?.trim() === 'mainnet';
-  const config = readConfig(env, {
+  return {
     ...SETTINGS,
     introspection: flag('APP_INTROSPECTION', { default: !isProduction }),
-  });
+  };
+}
+
+export function readHubGatewayConfig(env: Environment): HubGatewayConfig {
+  const config = readConfig(env, settingsOf(env));
   const problems = secretProblems(config);
   if (problems.length > 0) throw new ConfigError(problems);
   return config;

@@ -9,7 +9,7 @@ import {
 } from '../runtime/process/config.ts';
 import { KAFKA_SETTINGS, REGISTRY_SETTINGS } from '../runtime/process/kafka-settings.ts';
 
-const SETTINGS = {
+export const SETTINGS = {
   ...SERVICE_SETTINGS,
   ...KAFKA_SETTINGS,
   kafka_session_ms: integer('APP_KAFKA_SESSION_MS', { default: 6_000, min: 1_000, max: 300_000 }),

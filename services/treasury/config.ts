@@ -88,11 +88,15 @@ export interface TreasuryConfig extends Omit<Config<typeof SETTINGS>, keyof Poli
   readonly deposit_key: DepositKey;
 }
 
+export function settingsOf(env: Environment) {
+  return { ...SETTINGS, deposit_key: depositKeySetting(env) };
+}
+
 export function readTreasuryConfig(env: Environment): TreasuryConfig {
-  const { first_fee, later_fee, minimum, single_cap, rolling_cap, ...config } = readConfig(env, {
-    ...SETTINGS,
-    deposit_key: depositKeySetting(env),
-  });
+  const { first_fee, later_fee, minimum, single_cap, rolling_cap, ...config } = readConfig(
+    env,
+    settingsOf(env),
+  );
   const network = NETWORK_LIMITS[config.network];
   const read = limitsOf(config.network, {
     first_fee: first_fee ?? network.first_fee,

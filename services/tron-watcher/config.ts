@@ -14,7 +14,7 @@ import { mainnetProblems, TRONGRID_SETTINGS } from '../runtime/trongrid/settings
 
 const DAY_MS = 86_400_000;
 
-const SETTINGS = {
+export const SETTINGS = {
   ...SERVICE_SETTINGS,
   ...KAFKA_SETTINGS,
   kafka_session_ms: integer('APP_KAFKA_SESSION_MS', { default: 6_000, min: 1_000, max: 300_000 }),

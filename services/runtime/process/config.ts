@@ -14,6 +14,8 @@ export interface Setting<Value> {
   readonly expected: string;
   /** problems do not show the value */
   readonly secret: boolean;
+  /** problems do not show the value, in which somebody may have put a secret */
+  readonly hidden?: boolean;
   /** absent: the setting is mandatory */
   readonly fallback?: Value;
   read(text: string): Value | undefined;
@@ -64,7 +66,7 @@ function readSetting(env: Environment, wanted: Setting<unknown>, problems: strin
   const { value, reason = '' } = tryRead(wanted, given);
   if (value === undefined)
     problems.push(
-      wanted.secret
+      wanted.secret || wanted.hidden === true
         ? `${name} is not ${expected}${reason}`
         : `${name} is ${excerpt(given)}${reason}: expected ${expected}`,
     );
@@ -201,7 +203,7 @@ export function list(name: string): Setting<readonly string[]> {
 
 /** Like `http://host:port/path`, without credentials; slashes at the end are removed. */
 export function httpUrl(name: string): Setting<string> {
-  return setting(
+  const wanted = setting(
     name,
     'an address like http://host:port, without user and password',
     {},
@@ -214,8 +216,8 @@ export function httpUrl(name: string): Setting<string> {
         url.password === '';
       return plain && url.search === '' && url.hash === '' ? value.replace(/\/+$/, '') : undefined;
     },
-    true,
   );
+  return { ...wanted, hidden: true };
 }
 
 /** May hold user and password. */

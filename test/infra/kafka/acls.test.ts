@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { aclCommands, aclsOf, OPERATOR, RIGHTS } from '../../../infra/kafka/acls.ts';
 import { SCHEMA_IDS } from '../../../schemas/topics.ts';
@@ -53,4 +54,31 @@ test('the script grants the rights under a prefix', () => {
       '--operation Read --operation Write --topic clt.chain.blocks',
   );
   expect(aclCommands('clt.').every((line) => /--(topic|group) clt\./.test(line))).toBe(true);
+});
+
+function listed(topics: readonly { readonly name: string }[]): string {
+  return topics.map(({ name }) => name).join(', ');
+}
+
+test('docs/operations/cluster.md has the rights of every principal', () => {
+  const page = readFileSync(
+    new URL('../../../docs/operations/cluster.md', import.meta.url),
+    'utf8',
+  );
+  const table = page.slice(page.indexOf('## Rights at Kafka'), page.indexOf('## Fail-over'));
+  const rows = table
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && !line.startsWith('| principal'))
+    .map((line) => line.split('|').slice(1, -1))
+    .map((cells) => cells.map((cell) => cell.trim().replaceAll('`', '')))
+    .filter(([principal]) => !/^-+$/.test(principal ?? ''));
+  expect(rows).toEqual(
+    RIGHTS.map(({ principal, reads, appends, describes, groups }) => [
+      principal,
+      listed(reads),
+      listed(appends),
+      listed(describes),
+      groups.join(', '),
+    ]),
+  );
 });

@@ -1,0 +1,71 @@
+/** Holds docs/configuration.md equal to the settings; the meaning of each stands there alone. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { SETTINGS as INGESTER } from '../../services/chain-ingester/config.ts';
+import { settingsOf as depositGateway } from '../../services/deposit-gateway/config.ts';
+import { SETTINGS as EXPLORER_GATEWAY } from '../../services/explorer-gateway/config.ts';
+import { settingsOf as hubGateway } from '../../services/hub-gateway/config.ts';
+import { SETTINGS as PROJECTOR } from '../../services/projector/config.ts';
+import type { Setting, Settings } from '../../services/runtime/process/config.ts';
+import { settingsOf as treasury } from '../../services/treasury/config.ts';
+import { SETTINGS as WATCHER } from '../../services/tron-watcher/config.ts';
+
+const MAINNET = { APP_NETWORK: 'mainnet' };
+const SERVICES: Readonly<Record<string, Settings>> = {
+  'chain-ingester': INGESTER,
+  'deposit-gateway': depositGateway(MAINNET),
+  'explorer-gateway': EXPLORER_GATEWAY,
+  'hub-gateway': hubGateway(MAINNET),
+  projector: PROJECTOR,
+  treasury: treasury(MAINNET),
+  'tron-watcher': WATCHER,
+};
+
+function defaultOf(setting: Setting<unknown>): string {
+  if (!('fallback' in setting)) return 'required';
+  const { fallback } = setting;
+  if (fallback === undefined || fallback === null || Array.isArray(fallback)) return '';
+  return typeof fallback === 'bigint'
+    ? fallback.toString()
+    : JSON.stringify(fallback).replaceAll('"', '');
+}
+
+/** By variable: the services that read it, the default, and whether it is a secret. */
+function declared(): ReadonlyMap<string, readonly string[]> {
+  const rows = new Map<string, { services: string[]; setting: Setting<unknown> }>();
+  for (const [service, settings] of Object.entries(SERVICES)) {
+    for (const setting of Object.values(settings)) {
+      const row = rows.get(setting.name) ?? { services: [], setting };
+      row.services.push(service);
+      rows.set(setting.name, row);
+    }
+  }
+  const all = Object.keys(SERVICES).length;
+  return new Map(
+    [...rows].map(([name, { services, setting }]) => [
+      name,
+      [
+        services.length === all ? 'all' : services.join(', '),
+        defaultOf(setting),
+        setting.secret ? 'secret' : '',
+      ],
+    ]),
+  );
+}
+
+test('docs/configuration.md has every setting with its services, default and secrecy', () => {
+  const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
+  const rows = page
+    .split('\n')
+    .filter((line) => line.startsWith('| `APP_'))
+    .map((line) => line.split('|').map((cell) => cell.trim().replaceAll('`', '')));
+  const documented = new Map(
+    rows.map(([, name = '', services = '', , fallback = '', secrecy = '']) => [
+      name,
+      [services, fallback, secrecy],
+    ]),
+  );
+  expect(documented).toEqual(declared());
+  expect(rows).toHaveLength(documented.size);
+  expect(rows.filter(([, , , meaning]) => meaning === '')).toEqual([]);
+});
