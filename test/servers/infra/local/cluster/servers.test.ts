@@ -179,7 +179,13 @@ test('a service appends and reads with the settings of its account', async () =>
   const kafka = openKafka({ ...settings, client_id: 'test', kafka_rack: '2' }, silentLog());
   const { name: topic } = TREASURY_LEDGER;
   const [appender, fetcher] = [kafka.appender(), kafka.fetcher()];
-  await appender.connect();
+  // a broker learns of the rights a moment after they were granted
+  const connected = (): Promise<boolean> =>
+    appender.connect().then(
+      () => true,
+      () => false,
+    );
+  await expect.poll(connected).toBe(true);
   const entry = { key: 'a', value: Buffer.from('b'), headers: {}, timestamp: Date.now() };
   const { offset } = await appender.append(topic, 0, [entry]);
   const topic_id = await fetcher.topicId(topic);
