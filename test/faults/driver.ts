@@ -4,20 +4,15 @@
  * At the end a plain fold of the log is compared with the node and the tables.
  */
 import { Pool } from 'pg';
-import { evolve, EMPTY_CHAIN, type Chain } from '../../projections/chain/chain.ts';
-import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
-import { ChainNode } from '../../services/runtime/clt-node.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
 import { openKafka } from '../../services/runtime/kafka/client.ts';
 import { openLog } from '../../services/runtime/process/log.ts';
-import { plainMarket, textsOf, withoutJournal } from '../projections/ride-market/plain-market.ts';
-import { differences, plainFold, readChainEvents, readTables } from '../support/plain-fold.ts';
 import { Random } from '../support/random.ts';
 import { until } from '../support/until.ts';
 import { startStack, type ServiceHandle, type Stack } from '../support/stack.ts';
+import { judgeChain, type ChainVerdict } from './chain-verdict.ts';
 import { heightIn } from './head-height.ts';
-import { unlikeTheNode } from './node-accounts.ts';
 import { openCodec } from '../support/codec.ts';
 
 export interface FaultRunOptions {
@@ -27,19 +22,9 @@ export interface FaultRunOptions {
   readonly progress: (line: string) => void;
 }
 
-export interface FaultRunReport {
+export interface FaultRunReport extends ChainVerdict {
   readonly kills: Readonly<Record<string, number>>;
   readonly reorganisations: number;
-  /** events in the log, and how many of them were repetitions without effect */
-  readonly events: number;
-  readonly repeated: number;
-  readonly reverted: number;
-  readonly blocks: number;
-  readonly transactions: number;
-  /** of the ride market, active and ended */
-  readonly trips: number;
-  /** violations; empty: none */
-  readonly violations: readonly string[];
   /**
    * milliseconds from each kill until the explorer showed a newer block, or the ride market held
    * one when its projector was killed
@@ -256,17 +241,11 @@ export async function faultRun({
   }
 }
 
-type Verdict = Pick<
-  FaultRunReport,
-  'events' | 'repeated' | 'reverted' | 'blocks' | 'transactions' | 'trips' | 'violations'
->;
-
 /** Lets everything come to rest, then compares node, log and tables. */
-async function judged(run: Run): Promise<Verdict> {
+async function judged(run: Run): Promise<ChainVerdict> {
   const { addresses } = run.stack;
   await run.admin('/traffic', { transactions_per_second: 0 });
   await run.admin('/clt/auto', { enabled: false });
-  const chain = await nodeChain(addresses.node_url);
   const log = openLog({ service: 'fault-run', level: 'silent' });
   const kafka = openKafka(
     { kafka_brokers: [addresses.kafka_brokers], client_id: 'fault-run' },
@@ -275,86 +254,8 @@ async function judged(run: Run): Promise<Verdict> {
   const codec = await openCodec(addresses.registry_url, [CHAIN_BLOCKS]);
   const pool = new Pool({ connectionString: addresses.postgres_url, max: 1 });
   try {
-    await until(async () => {
-      const { rows } = await pool.query<{ hash: Buffer; finalized_height: string }>(
-        'SELECT hash, finalized_height FROM explorer.head UNION ALL SELECT hash, finalized_height FROM ride_market.head',
-      );
-      return (
-        rows.length === 2 &&
-        rows.every(
-          ({ hash, finalized_height: finalized }) =>
-            hash.toString('hex') === chain.head && Number(finalized) === chain.finalized,
-        )
-      );
-    }, 'the node, the log and the tables at rest at the same block');
-    const events = await readChainEvents(kafka, codec);
-    const violations: string[] = [];
-    const told = fold(events, violations);
-    if (told.hashes.join() !== chain.hashes.join())
-      violations.push('the blocks of the log are not those of the node');
-    const market = plainMarket(events);
-    const marketTables = await readTables(pool, 'ride_market');
-    violations.push(
-      ...[
-        ...differences(await readTables(pool, 'explorer'), plainFold(events)),
-        ...differences(withoutJournal(marketTables), textsOf(market)),
-      ].map((difference) => `table and plain fold differ: ${difference}`),
-    );
-    if ((marketTables['journal']?.length ?? 0) !== market.journal_heights.length)
-      violations.push('the journal does not have one row for each block that is not final');
-    const trips = market.active_trips.length + market.ended_trips.length;
-    violations.push(...(await unlikeTheNode(pool, addresses.node_url)));
-    const transactions = events.reduce(
-      (sum, event) => sum + (event.type === 'BlockAppended' ? event.transactions.length : 0),
-      0,
-    );
-    return {
-      events: events.length,
-      repeated: told.repeated,
-      reverted: told.reverted,
-      blocks: chain.hashes.length,
-      transactions,
-      trips,
-      violations,
-    };
+    return await judgeChain({ kafka, codec, pool, node_url: addresses.node_url });
   } finally {
     await pool.end();
   }
-}
-
-function fold(
-  events: readonly ChainEvent[],
-  violations: string[],
-): { hashes: string[]; repeated: number; reverted: number } {
-  let chain: Chain = EMPTY_CHAIN;
-  const hashes: string[] = [];
-  let repeated = 0;
-  let reverted = 0;
-  for (const [offset, event] of events.entries()) {
-    const step = evolve(chain, event, BigInt(offset));
-    if (step.verdict === 'broken') violations.push(`the log is broken: ${step.reason}`);
-    if (step.verdict === 'ignored') repeated++;
-    if (step.verdict !== 'applied') continue;
-    chain = step.chain;
-    if (event.type === 'BlockAppended') hashes.push(event.hash.toString('hex'));
-    if (event.type === 'BlockReverted') {
-      hashes.pop();
-      reverted++;
-    }
-  }
-  return { hashes, repeated, reverted };
-}
-
-async function nodeChain(
-  url: string,
-): Promise<{ readonly hashes: string[]; readonly head: string; readonly finalized: number }> {
-  const node = new ChainNode(url, new AbortController().signal);
-  const { finalized_height: finalized } = await node.chain();
-  const hashes: string[] = [];
-  for (;;) {
-    const { blocks } = await node.blocks(hashes.length, 500);
-    if (blocks.length === 0) break;
-    hashes.push(...blocks.map(({ hash }) => hash.toString('hex')));
-  }
-  return { hashes, head: hashes.at(-1) ?? '', finalized };
 }

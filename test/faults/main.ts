@@ -3,6 +3,7 @@
  * hold, 1 when not, 2 on bad usage.
  */
 import { parseArgs } from 'node:util';
+import { cluster } from './cluster.ts';
 import { deposits } from './deposits.ts';
 import { explorer } from './explorer.ts';
 import type { FaultRun } from './fault-run.ts';
@@ -22,6 +23,7 @@ const RUNS: Readonly<Record<string, FaultRun>> = {
   'hub-fuzz': hubFuzz,
   rebuild,
   tail,
+  cluster,
   interleavings,
   model,
 };

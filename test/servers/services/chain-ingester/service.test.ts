@@ -186,6 +186,8 @@ test('one of two ingesters works, and the other stands by and takes over when it
   await expect.poll(() => phases(second)).toEqual(['following', 'standing_by']);
   // who joins takes nothing away
   expect((await holderOf(second))[0]).toBe(survivor);
+  node.grow(50);
+  await isTold();
   await survivor.kill('SIGSTOP');
   node.grow(50);
   await isTold();
