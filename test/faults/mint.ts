@@ -295,15 +295,14 @@ class MintRun {
     this.made += count;
   }
 
-  /** Waits for so many more runs of each treasury, of any status unless one is named. */
+  /** Waits for so many more runs of the treasury that works, of one status where it is named. */
   async #moreRuns(count: number, status?: string): Promise<void> {
-    const runs = (slot: string): Promise<number> =>
-      this.#figure(slot, 'reserve_runs_total', status);
-    const before = new Map(await this.#each(async (slot) => [slot, await runs(slot)] as const));
-    await this.#everywhere(
-      `${count} more runs`,
-      async (slot) => (await runs(slot)) >= (before.get(slot) ?? 0) + count,
-    );
+    const runs = async (): Promise<number> => {
+      const each = await this.#each((slot) => this.#figure(slot, 'reserve_runs_total', status));
+      return each.reduce((sum, made) => sum + made, 0);
+    };
+    const before = await runs();
+    await until(async () => (await runs()) >= before + count, `${count} more runs`, PATIENCE_MS);
   }
 
   /** Pays, and waits until all is confirmed; then nothing may be minted, whatever happens. */

@@ -2,9 +2,9 @@
  * Which of two Postgres servers on this machine follows the other. Each start decides it by their
  * files: a server without data, or with those of an earlier timeline than the other has since it
  * was promoted, becomes a replica with a copy of the other's data. Sources: PostgreSQL
- * documentation, "Making a Base Backup Using the Low Level API"; `pg_control.h`.
+ * documentation, "Making a Base Backup Using the Low Level API"; `pg_control.h`; `xlog.c`.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { copyFile, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -44,10 +44,18 @@ export function copyOf(name: string, isFirst: boolean, peer: Peer, replicator_pa
   };
 }
 
-/** The number of promotions that a data folder has seen, from 1; 0: there is none. */
-function timeline(data: string): number {
+/**
+ * The number of promotions that a data folder has seen, from 1; 0: there is none. A promotion
+ * writes its history file at once, and the control file at its first checkpoint, later.
+ */
+export function timeline(data: string): number {
   const file = join(data, CONTROL);
-  return existsSync(file) ? readFileSync(file).readUInt32LE(TIMELINE_AT) : 0;
+  if (!existsSync(file)) return 0;
+  const promotions = readdirSync(join(data, 'pg_wal')).flatMap((name) => {
+    const [, number] = /^([0-9A-F]{8})\.history$/.exec(name) ?? [];
+    return number === undefined ? [] : [parseInt(number, 16)];
+  });
+  return Math.max(readFileSync(file).readUInt32LE(TIMELINE_AT), ...promotions);
 }
 
 async function whilePrimaryIsAway(peer: Peer, signal: AbortSignal): Promise<void> {
