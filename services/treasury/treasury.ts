@@ -36,6 +36,11 @@ import type { OwnAddresses } from './reconciliation/measure.ts';
 const OWNERS_CHECKED = 1_000;
 /** How long the brokers may be silent about the ends of the logs. */
 const SILENCE_MS = 10_000;
+const TAKING_OVER: HealthProblem = {
+  status: 'working',
+  phase: 'taking_over',
+  message: 'comparing the settings with the ledger',
+};
 const RESTORE =
   'What to do: point APP_KAFKA_BROKERS to the right cluster, or restore the topic from a replica or a backup, then start the treasury again; nothing is written meanwhile';
 
@@ -136,8 +141,8 @@ export class Treasury {
   /** Why the treasury is not ready, and what to do. */
   get problem(): HealthProblem | undefined {
     const problem = this.#activity.problem ?? this.#otherInForce;
-    if (problem !== undefined || !this.#works) return problem;
-    return this.#heldUp ?? this.#minting?.problem;
+    if (problem !== undefined || !this.#context.lease.isHeld) return problem;
+    return this.#works ? (this.#heldUp ?? this.#minting?.problem) : TAKING_OVER;
   }
 
   get #otherInForce(): HealthProblem | undefined {

@@ -199,7 +199,11 @@ class MintRun {
       value: String(amounts.reduce((sum, amount) => sum + amount, 0n)),
       solidified: true,
     }));
-    await this.#everywhere('minting to halt at the foreign Mint', (slot) => this.#isHalted(slot));
+    await until(
+      async () => (await this.#each((slot) => this.#isHalted(slot))).includes(true),
+      'minting to halt at the foreign Mint',
+      PATIENCE_MS,
+    );
     await this.#admin('/tron/block', { transfers: stolen });
     // the second run of each began after the theft
     await this.#moreRuns(2, 'mismatch');

@@ -145,7 +145,8 @@ export class LogReader {
 
   async #begin(generation: number): Promise<void> {
     const { log, retrying, lenient = false } = this.#options;
-    if (this.#membership !== undefined && !this.isAssigned) return;
+    // a member without partitions asks for the positions too: its process stands by
+    if (this.#membership !== undefined && this.#assigned === undefined) return;
     const assigned =
       this.#assigned ?? (await retrying('looking at the topics', () => this.#allPartitions()));
     const topics = [...assigned.keys()];

@@ -17,8 +17,8 @@ import { Fault } from '../../runtime/process/errors.ts';
 import type { Append, TreasuryContext } from './ledger-writer.ts';
 import type { TransferQueue } from './transfer-queue.ts';
 
-/** Per partition: a batch of 1,200 transfers with two events each stays below a megabyte. */
-export const TRANSFERS_OF_EACH = 200;
+/** Per partition: a batch of 1,080 transfers with two events each stays below a megabyte. */
+export const TRANSFERS_OF_EACH = 180;
 /** Refusals that are part of life on TRON; any other one shows a misbehaving writer. */
 const USUAL: ReadonlySet<string> = new Set(['zero_value', 'self_transfer']);
 
