@@ -38,13 +38,12 @@ function rights(
   principal: string,
   { reads = [], describes = [], appends = [], groups = [] }: Partial<Omit<Rights, 'principal'>>,
 ): Rights {
-  // who appends an event pins the id of its schema
-  const pins = appends.length > 0 ? [SCHEMA_IDS] : [];
   return {
     principal,
-    reads: [...reads, ...pins],
+    // who reads events needs the pinned ids of their schemas; who appends one pins its id
+    reads: [...reads, ...(reads.length + appends.length > 0 ? [SCHEMA_IDS] : [])],
     describes,
-    appends: [...appends, ...pins],
+    appends: [...appends, ...(appends.length > 0 ? [SCHEMA_IDS] : [])],
     groups,
   };
 }

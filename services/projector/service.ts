@@ -56,12 +56,12 @@ async function open<Event extends { readonly type: string }>(
       prepareDatabase(config.postgres_url, projection, config),
     );
   let tables = await prepare();
-  const codec = await openDecoder(config, topics, projection.unread);
   const pool = openWriter({ ...config, application_name: name, schema: projection.name }, log);
   closing.add('postgres', () => pool.end());
   const notifications = openNotificationPublisher({ ...config, client_name: name }, log, metrics);
   closing.add('redis', () => notifications.close());
   const kafka = openKafka({ ...config, client_id: name }, log);
+  const codec = await openDecoder({ ...config, kafka }, topics, projection.unread);
 
   await opening.retrying('looking for the topics', () => ensureTopics(kafka, topics));
   while (tables === 'older') {

@@ -1,9 +1,18 @@
 /** A codec that registers its schemas and pins none, for tests that write records by hand. */
 import type { Unread } from '../../projections/contract/projection.ts';
+import type { Pin } from '../../schemas/schema.ids/pin.ts';
 import type { Topic } from '../../schemas/topics.ts';
 import { readSchemas } from '../../services/runtime/kafka/avro-schemas.ts';
-import { codecOf, type Codec } from '../../services/runtime/kafka/codec.ts';
-import { SchemaRegistry } from '../../services/runtime/kafka/schema-registry.ts';
+import {
+  codecOf,
+  EventDecoder,
+  type Codec,
+  type Decoder,
+} from '../../services/runtime/kafka/codec.ts';
+import {
+  SchemaRegistry,
+  type RegistrySettings,
+} from '../../services/runtime/kafka/schema-registry.ts';
 
 export async function openCodec(
   registry_url: string,
@@ -15,4 +24,14 @@ export async function openCodec(
   const ids: number[] = [];
   for (const { subject, text } of schemas) ids.push(await registry.register(subject, text));
   return codecOf(registry, schemas, ids);
+}
+
+/** A decoder of a log with these pins. */
+export async function openDecoder(
+  settings: RegistrySettings,
+  topics: readonly Topic[],
+  pins: readonly Pin[] = [],
+): Promise<Decoder> {
+  const schemas = await readSchemas(topics);
+  return new EventDecoder(new SchemaRegistry(settings), schemas, () => Promise.resolve(pins));
 }

@@ -93,7 +93,7 @@ export async function audit({
   const settings = { ...KAFKA, ...REGISTRY, ...POSTGRES_READER, ...USDT, deposit_key };
   const config = readSettings(settings, stack);
   const kafka = kafkaOf(config);
-  const codec = await openDecoder(config, AUDITED_TOPICS);
+  const codec = await openDecoder({ ...config, kafka }, AUDITED_TOPICS);
   const result = await withReader(
     config,
     (reader) => auditLogs({ ...config, kafka, codec, reader, seen, onProgress: note }),

@@ -165,7 +165,7 @@ function inForce(
 async function readFinalChain({ stack }: SharedArguments): Promise<ChainSupply> {
   const config = readSettings({ ...KAFKA, ...REGISTRY }, stack);
   const kafka = kafkaOf(config);
-  const codec = await openDecoder(config, [CHAIN_BLOCKS]);
+  const codec = await openDecoder({ ...config, kafka }, [CHAIN_BLOCKS]);
   const chain = new ChainSupply();
   const { high: to } = await readLogEnds(kafka, CHAIN_BLOCKS.name, 0);
   note(`reading the ${to} records of ${CHAIN_BLOCKS.name}`);

@@ -109,8 +109,9 @@ async function withProjection<Result extends object>(
     last = line;
   };
   const outcome = await named.with(async (projection) => {
-    const codec = await openDecoder(config, topicsOf(projection), projection.unread);
     const kafka = kafkaOf(config);
+    const where = { ...config, kafka };
+    const codec = await openDecoder(where, topicsOf(projection), projection.unread);
     return work({ ...config, projection, kafka, codec, log: LOG, signal, onStep, afresh });
   });
   if ('refused' in outcome) throw new Misuse(outcome.message);

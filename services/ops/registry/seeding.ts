@@ -13,6 +13,9 @@ import type { Pin } from '../../../schemas/schema.ids/pin.ts';
 import { sameSchema } from '../../runtime/kafka/avro-schemas.ts';
 import { refusal, type SchemaRegistry } from '../../runtime/kafka/schema-registry.ts';
 
+/** An import that is cut off leaves a part; the next one adds the others. */
+const IMPORT_MS = 120_000;
+
 export interface ComparedPin extends Pin {
   /** of the subject, from 1 */
   readonly version: number;
@@ -90,6 +93,7 @@ async function importArchive(
       'x-registry-preserve-globalid': 'false',
     },
     body: archiveOf(missing.map((pin) => ({ ...pin, subject: registry.wireName(pin.subject) }))),
+    answer_ms: IMPORT_MS,
   });
   if (answer.status !== 204) throw refusal(`the import into ${registry.url}`, answer);
 }

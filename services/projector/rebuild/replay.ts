@@ -212,8 +212,13 @@ export class Replay<Event extends { readonly type: string }> implements LoadExte
 
   readonly #retrying: Retrying = (what, attempt) => {
     const { log, signal } = this.#options;
-    return retrying({ what, log, signal }, attempt);
+    return retrying({ what, log, signal, onFault: throwForPerson }, attempt);
   };
+}
+
+/** A person has to mend the registry, and hears of it from the caller. */
+function throwForPerson(fault: Fault | undefined): void {
+  if (fault?.code === 'another_registry') throw fault;
 }
 
 function stopped(): Fault {

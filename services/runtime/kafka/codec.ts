@@ -8,6 +8,7 @@
  */
 import avro from 'avsc';
 import type { Unread } from '../../../projections/contract/projection.ts';
+import type { Pin } from '../../../schemas/schema.ids/pin.ts';
 import type { Topic } from '../../../schemas/topics.ts';
 import {
   HEADER_BYTES,
@@ -19,7 +20,7 @@ import {
 import { AVRO_OPTIONS } from './avro-types.ts';
 import { Fault, messageOf } from '../process/errors.ts';
 import type { LogRecord } from './record.ts';
-import { anotherRegistry, pinIds, type PinnedIds } from './schema-ids.ts';
+import { anotherRegistry, differenceText, pinIds, readPins, type PinnedIds } from './schema-ids.ts';
 import { SchemaRegistry, type RegistrySettings } from './schema-registry.ts';
 
 type Headers = LogRecord['headers'];
@@ -35,7 +36,7 @@ interface Known {
 export interface Decoder {
   /**
    * Reads the unknown schemas of these values; to be awaited before `decode`. Throws a fault with
-   * retry while the registry is away, or has none of the schemas of these topics.
+   * retry while the registry is away, or lacks a pinned schema.
    */
   learn(values: readonly (Buffer | null)[]): Promise<void>;
   /** The event, with its `type`. Throws `undecodable`. */
@@ -55,11 +56,12 @@ export function undecodable(reason: string): Fault {
 
 /** For processes that only read these topics. Unread fields are undefined in decoded events. */
 export async function openDecoder(
-  settings: RegistrySettings,
+  settings: RegistrySettings & Pick<PinnedIds, 'kafka' | 'pins'>,
   topics: readonly Topic[],
   unread: Unread = {},
 ): Promise<Decoder> {
-  return new EventDecoder(new SchemaRegistry(settings), await readSchemas(topics, unread));
+  const schemas = await readSchemas(topics, unread);
+  return new EventDecoder(new SchemaRegistry(settings), schemas, () => readPins(settings));
 }
 
 /**
@@ -75,7 +77,7 @@ export async function openCodec(
   const registry = new SchemaRegistry(settings);
   const written = await readSchemas(topics);
   const ids = await pinIds(settings, registry, written);
-  return codecOf(registry, written, ids, await readSchemas(read));
+  return codecOf(registry, written, ids, await readSchemas(read), () => readPins(settings));
 }
 
 /** `ids`: of the written schemas. */
@@ -84,8 +86,9 @@ export function codecOf(
   written: readonly Declared[],
   ids: readonly number[],
   read: readonly Declared[] = [],
+  pins: Pins = NO_PINS,
 ): Codec {
-  const decoder = new EventDecoder(registry, [...written, ...read]);
+  const decoder = new EventDecoder(registry, [...written, ...read], pins);
   const byType = new Map(
     written.map((schema, at) => [
       schema.event_type,
@@ -114,16 +117,23 @@ export function codecOf(
   };
 }
 
-class EventDecoder implements Decoder {
+/** The pins of the log as they are now. */
+export type Pins = () => Promise<readonly Pin[]>;
+
+const NO_PINS: Pins = () => Promise.resolve([]);
+
+export class EventDecoder implements Decoder {
   readonly #registry: SchemaRegistry;
   readonly #schemas: readonly Declared[];
+  readonly #pins: Pins;
   readonly #known = new Map<number, Known>();
   /** why an id cannot be read */
   readonly #refused = new Map<number, string>();
 
-  constructor(registry: SchemaRegistry, schemas: readonly Declared[]) {
+  constructor(registry: SchemaRegistry, schemas: readonly Declared[], pins: Pins) {
     this.#registry = registry;
     this.#schemas = schemas;
+    this.#pins = pins;
   }
 
   /** The id names this schema. Throws `undecodable`. */
@@ -190,19 +200,16 @@ class EventDecoder implements Decoder {
   }
 
   /**
-   * Where the registry does not have the id, it has lost it, or the record is forged. One that has
-   * no schema of these topics has lost all.
+   * Where the registry does not have a pinned id, it has lost it, and will have it again; one that
+   * is not pinned was written by other software.
    */
   async #read(id: number): Promise<avro.Type> {
     const writer = await readType(this.#registry, id, AVRO_OPTIONS);
     if (writer !== undefined) return writer;
-    const subjects = new Set(await this.#registry.subjects());
-    if (!this.#schemas.some(({ subject }) => subjects.has(subject)))
-      throw anotherRegistry(
-        `the log has records of schema ${id}, and there is no schema of these topics`,
-      );
+    const pin = (await this.#pins()).find((each) => each.id === id);
+    if (pin !== undefined) throw anotherRegistry(differenceText({ pin, found: undefined }));
     throw undecodable(
-      `no schema ${id} at the registry: the record was not written by this software, or the registry has lost the schema (ops registry check)`,
+      `no schema ${id} at the registry, and none is pinned: the record was not written by this software, or the registry has lost the schema of a log without pins`,
     );
   }
 }

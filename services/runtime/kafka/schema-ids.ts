@@ -47,7 +47,7 @@ export interface Difference {
 export async function readPins({
   kafka,
   pins: topic = SCHEMA_IDS,
-}: PinnedIds): Promise<readonly Pin[]> {
+}: Pick<PinnedIds, 'kafka' | 'pins'>): Promise<readonly Pin[]> {
   const [end] = await readTopicEnds(kafka, [topic.name]);
   const pins: Pin[] = [];
   await readLogRange(kafka, topic.name, PARTITION, 0n, end?.high ?? 0n, ({ value, offset }) => {

@@ -21,6 +21,8 @@ interface Question {
   readonly method?: 'GET' | 'POST' | 'PUT';
   readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly headers?: Readonly<Record<string, string>>;
+  /** default 5,000 */
+  readonly answer_ms?: number;
 }
 
 interface Answer {
@@ -119,7 +121,10 @@ export class SchemaRegistry {
   }
 
   /** A path is below the registry's URL. Throws a fault with retry where nothing answers. */
-  async ask(path: string | URL, { headers, ...question }: Question = {}): Promise<Answer> {
+  async ask(
+    path: string | URL,
+    { headers, answer_ms: ms = ANSWER_MS, ...question }: Question = {},
+  ): Promise<Answer> {
     const url = path instanceof URL ? path : `${this.url}${path}`;
     try {
       const response = await fetch(url, {
@@ -130,7 +135,7 @@ export class SchemaRegistry {
           ...headers,
           ...this.#authorization,
         },
-        signal: AbortSignal.timeout(ANSWER_MS),
+        signal: AbortSignal.timeout(ms),
       });
       return { status: response.status, body: objectOf(await response.text()) };
     } catch (cause) {

@@ -27,7 +27,7 @@ test.each([explorer, reserve, deposits, watch, rideMarket])(
   (projection) => {
     const name = `projector-${projection.name.replace('_', '-')}`;
     const rights = RIGHTS.find(({ principal }) => principal === name);
-    expect(names(rights?.reads)).toEqual(names(topicsOf(projection)));
+    expect(names(rights?.reads)).toEqual(names([...topicsOf(projection), SCHEMA_IDS]));
     expect(rights?.appends).toEqual([]);
     expect(rights?.groups).toContain(`projector-${projection.name}`);
   },

@@ -153,7 +153,7 @@ test('services that start together use the same ids; of two registries one is re
   const codecs = await Promise.all([open(topic), open(topic), open(topic)]);
   for (const type of ['One', 'Two'])
     expect(new Set(codecs.map((codec) => idOf(codec, type))).size).toBe(1);
-  expect(await readPins({ kafka, log, pins })).toHaveLength(2);
+  expect(await readPins({ kafka, pins })).toHaveLength(2);
 
   pins = { ...pins, name: ownTopic().name };
   const other = await ScriptedRegistry.open();
@@ -172,7 +172,7 @@ test('a log of older software is pinned when its records fit the registry, with 
   await append(topic, await openUnpinned(registry.url, [topic]), 'One', 'Two');
   const newer = { ...topic, events: [await eventOf('One', 'more'), await eventOf('Two')] };
   await open(newer);
-  const pinned = await readPins({ kafka, log, pins });
+  const pinned = await readPins({ kafka, pins });
   expect(pinned.map(({ id, subject }) => `${id} ${subject}`)).toEqual([
     `1 ${topic.name}-test.One`,
     `2 ${topic.name}-test.Two`,
@@ -216,7 +216,7 @@ test('a registry that has given a pinned id away is not seeded', async () => {
   const { pins: compared, seeded } = await seed({ registry_url: registry.url, kafka, log, pins });
   expect([seeded, compared.map(({ state }) => state)]).toEqual([0, ['other', 'other']]);
   expect(registry.asked.filter((request) => !request.startsWith('GET'))).toEqual([]);
-  const pinned = await readPins({ kafka, log, pins });
+  const pinned = await readPins({ kafka, pins });
   const found = await comparePins(new SchemaRegistry({ registry_url: registry.url }), pinned);
   expect(found).toEqual(compared);
 });
