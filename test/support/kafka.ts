@@ -1,6 +1,6 @@
 /** For tests of the log: a silent logger, fresh topics, and a topic read back whole. */
 import { randomUUID } from 'node:crypto';
-import { openKafka } from '../../services/runtime/kafka/client.ts';
+import { openKafka, type KafkaSettings } from '../../services/runtime/kafka/client.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import type { LogEntry } from '../../services/runtime/kafka/record.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
@@ -29,15 +29,16 @@ export interface TestKafka extends Kafka {
 export function testKafka(
   stack: { readonly kafka_brokers: string },
   proxy?: FaultProxy,
+  change: Partial<KafkaSettings> = {},
 ): TestKafka {
-  const settings = { kafka_brokers: stack.kafka_brokers.split(','), client_id: 'test' };
+  const settings = { kafka_brokers: stack.kafka_brokers.split(','), client_id: 'test', ...change };
   const kafka = openKafka(
     proxy === undefined ? settings : { ...settings, socket_factory: proxy.socketFactory },
     silentLog(),
   );
   const raw = new kafkajs.Kafka({
     clientId: settings.client_id,
-    brokers: settings.kafka_brokers,
+    brokers: [...settings.kafka_brokers],
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
     logLevel: kafkajs.logLevel.NOTHING,
     ...(proxy === undefined ? {} : { socketFactory: proxy.socketFactory }),

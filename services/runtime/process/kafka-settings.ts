@@ -60,7 +60,7 @@ export const KAFKA_SETTINGS = {
     contradiction: needsOauth('APP_KAFKA_OAUTH_SCOPE'),
   },
   kafka_connect_ms: integer('APP_KAFKA_CONNECT_MS', { default: 3_000, min: 100, max: 600_000 }),
-  kafka_request_ms: integer('APP_KAFKA_REQUEST_MS', { default: 30_000, min: 1_000, max: 600_000 }),
+  kafka_request_ms: integer('APP_KAFKA_REQUEST_MS', { default: 10_000, min: 1_000, max: 600_000 }),
   /** the least number of replicas of a topic */
   kafka_replication_min: integer('APP_KAFKA_REPLICATION_MIN', { default: 1, min: 1, max: 100 }),
   /** where the process runs; it reads from the replica there, if the brokers allow it */

@@ -1,6 +1,11 @@
+/**
+ * When a broker does not answer, all connections are opened anew, which also asks for the present
+ * leader: kafkajs would go on sending to a frozen one. The producer and its sequence numbers stay.
+ */
 import kafkajs from 'kafkajs';
 import type { Appended, Appender } from '../port.ts';
 import type { LogEntry } from '../record.ts';
+import { disconnectNow, producerOf } from './cluster.ts';
 import { withSize } from './zstd.ts';
 
 /** Smaller batches gain nothing that a reader or a disk notices. */
@@ -10,14 +15,20 @@ export class KafkajsAppender implements Appender {
   readonly #producer: kafkajs.Producer;
 
   constructor(kafka: kafkajs.Kafka) {
-    this.#producer = kafka.producer({
+    const { producer, cluster } = producerOf(kafka, {
       idempotent: true,
       maxInFlightRequests: 1,
       allowAutoTopicCreation: false,
       // every record names its partition; setting the partitioner avoids a warning
       createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
-      retry: { initialRetryTime: 50, maxRetryTime: 1_000, retries: 5 },
+      // the caller sends a batch again; kafkajs takes no less
+      retry: { initialRetryTime: 50, retries: 1 },
     });
+    producer.on(producer.events.REQUEST_TIMEOUT, () => {
+      // connections that fail to close are gone
+      void disconnectNow(cluster).catch(() => undefined);
+    });
+    this.#producer = producer;
   }
 
   connect(): Promise<void> {

@@ -43,7 +43,7 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
     brokers: [...settings.kafka_brokers],
     ...securityOf(settings),
     connectionTimeout: settings.kafka_connect_ms ?? 3_000,
-    requestTimeout: settings.kafka_request_ms ?? 30_000,
+    requestTimeout: settings.kafka_request_ms ?? 10_000,
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
     logLevel: kafkajs.logLevel.INFO,
     logCreator: () => (entry) => toLog(log, entry),

@@ -5,7 +5,7 @@
  * Source: https://kafka.apache.org/protocol
  */
 import { createRequire } from 'node:module';
-import type { Kafka } from 'kafkajs';
+import type { Kafka, Producer, ProducerConfig } from 'kafkajs';
 import { Bug } from '../../process/errors.ts';
 
 /** The used part of kafkajs' clusters: brokers, their connections and the leaders of partitions. */
@@ -52,16 +52,48 @@ const Encoder: new () => {
   writeBuffer(bytes: Buffer): unknown;
 } = require('kafkajs/src/protocol/encoder');
 
+type CreateCluster = (options: object) => Cluster;
+
 /** Connections of their own, opened when they are needed. */
 export function clusterOf(kafka: Kafka): Cluster {
+  return createCluster(kafka).create({ allowAutoTopicCreation: false });
+}
+
+/** A producer, and its connections. */
+export function producerOf(
+  kafka: Kafka,
+  options: ProducerConfig,
+): { readonly producer: Producer; readonly cluster: Cluster } {
+  const { symbol, create } = createCluster(kafka);
+  const clusters: Cluster[] = [];
+  const observed: Kafka = Object.create(kafka, {
+    [symbol]: {
+      value: (given: object): Cluster => {
+        const made = create(given);
+        clusters.push(made);
+        return made;
+      },
+    },
+  });
+  const producer = observed.producer(options);
+  const [cluster] = clusters;
+  if (cluster === undefined) throw new Bug(OTHER_KAFKAJS);
+  return { producer, cluster };
+}
+
+function createCluster(kafka: Kafka): {
+  readonly symbol: symbol;
+  readonly create: CreateCluster;
+} {
   const symbol = Object.getOwnPropertySymbols(kafka).find(
     ({ description }) => description === 'private:Kafka:createCluster',
   );
-  const create: unknown = symbol === undefined ? undefined : Reflect.get(kafka, symbol);
-  if (typeof create !== 'function')
-    throw new Bug('this is not kafkajs 2.2.4: look how its clusters are made');
-  return create({ allowAutoTopicCreation: false });
+  const create: CreateCluster | undefined = symbol && Reflect.get(kafka, symbol);
+  if (symbol === undefined || typeof create !== 'function') throw new Bug(OTHER_KAFKAJS);
+  return { symbol, create };
 }
+
+const OTHER_KAFKAJS = 'this is not kafkajs 2.2.4: look how its clusters are made';
 
 /** Closes all connections at once: whatever is in flight fails. */
 export async function disconnectNow(cluster: Cluster): Promise<void> {

@@ -277,6 +277,19 @@ test('an answer during the drain still counts', async () => {
   await expect(appended).resolves.toBe(1n);
 });
 
+test('a broker that falls silent is given up, and the batch sent over another connection', async () => {
+  const proxy = await produceProxy();
+  const topic = await freshTopic(direct);
+  const kafka = testKafka(stack, proxy, { kafka_request_ms: 1_000 });
+  const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
+  closing.push(() => writer.close());
+  await writer.append(topic, 0, numbered(0, 1));
+  proxy.next('black_hole');
+  await expect(writer.append(topic, 0, numbered(1, 1))).resolves.toBe(1n);
+  await expect(writer.append(topic, 0, numbered(2, 1))).resolves.toBe(2n);
+  expect(numbers(await readAll(direct, topic))).toEqual([0, 1, 2]);
+});
+
 test('a topic that does not exist yet is waited for', async () => {
   const { log, count } = countingLog();
   const writer = openWriter(await produceProxy(), { log });
