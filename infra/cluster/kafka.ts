@@ -24,18 +24,17 @@ export interface NodeAddresses {
   readonly controllers: string;
 }
 
-/** The settings of one node in server.properties. `listen_host`: the interface, if not its own. */
+/** The settings of one node in server.properties. It listens where clients find it, or elsewhere. */
 export function clusterKafkaSettings(
   id: number,
   nodes: ReadonlyMap<number, NodeAddresses>,
   files: Certificate & { readonly authority: string; readonly data: string },
-  listen_host?: string,
+  listening?: NodeAddresses,
 ): Record<string, string> {
   const own = nodes.get(id);
   if (own === undefined) throw new Error(`the cluster has no node ${id}`);
-  const listen = (address: string): string =>
-    listen_host === undefined ? address : address.replace(/^[^:]*/, listen_host);
-  const voters = [...nodes].map(([node, { controllers }]) => `${node}@${controllers}`);
+  const { clients, brokers: others, controllers } = listening ?? own;
+  const voters = [...nodes].map(([node, at]) => `${node}@${at.controllers}`);
   const replicated = {
     'offsets.topic.replication.factor': String(REPLICATION),
     'transaction.state.log.replication.factor': String(REPLICATION),
@@ -60,11 +59,7 @@ export function clusterKafkaSettings(
     'controller.listener.names': 'CONTROLLERS',
     'inter.broker.listener.name': 'BROKERS',
     'listener.security.protocol.map': 'CLIENTS:SASL_SSL,BROKERS:SSL,CONTROLLERS:SSL',
-    listeners: [
-      `CLIENTS://${listen(own.clients)}`,
-      `BROKERS://${listen(own.brokers)}`,
-      `CONTROLLERS://${listen(own.controllers)}`,
-    ].join(','),
+    listeners: `CLIENTS://${clients},BROKERS://${others},CONTROLLERS://${controllers}`,
     'advertised.listeners': `CLIENTS://${own.clients},BROKERS://${own.brokers}`,
     'log.dirs': files.data,
     'ssl.keystore.type': 'PEM',

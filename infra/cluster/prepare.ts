@@ -24,6 +24,7 @@ import {
   formatArguments,
   nodeIds,
   propertiesText,
+  type NodeAddresses,
 } from './kafka.ts';
 import { clusterPostgresSettings, followSettings, hbaText, slotOf } from './postgres.ts';
 import {
@@ -123,12 +124,11 @@ function environmentText(environment: Environment): string {
     .join('');
 }
 
-const NODES = new Map(
-  nodeIds.map((id) => {
-    const at = (port: number): string => `${brokerName(id)}:${port}`;
-    return [id, { clients: at(9092), brokers: at(9094), controllers: at(9093) }] as const;
-  }),
-);
+function nodeAt(host: string): NodeAddresses {
+  return { clients: `${host}:9092`, brokers: `${host}:9094`, controllers: `${host}:9093` };
+}
+
+const NODES = new Map(nodeIds.map((id) => [id, nodeAt(brokerName(id))]));
 
 function kafkaFiles(id: number, { kafka }: Passwords): Files {
   const properties = `${INSIDE}/server.properties`;
@@ -141,7 +141,7 @@ function kafkaFiles(id: number, { kafka }: Passwords): Files {
   };
   const format = formatArguments(properties, kafka).map((argument) => `'${argument}'`);
   return {
-    'server.properties': propertiesText(clusterKafkaSettings(id, NODES, files, '0.0.0.0')),
+    'server.properties': propertiesText(clusterKafkaSettings(id, NODES, files, nodeAt('0.0.0.0'))),
     'start.sh': [
       'set -e',
       `/opt/kafka/bin/kafka-storage.sh ${format.join(' ')} --ignore-formatted`,

@@ -1,32 +1,40 @@
 /**
- * The fault run of the cluster: three secured brokers, Postgres and Redis with a replica, two
- * instances of each service on the chain's path. Leaders, followers, holders of the lease,
- * primaries and projectors are killed or frozen; after each blow a newer block must show. At the
- * end the node, the log and the tables are held against each other.
+ * The fault run of the cluster: three secured brokers, Postgres and Redis with a replica, and each
+ * service twice, while the chain moves, rides are taken and deposits arrive. Leaders, followers,
+ * holders of leases, projectors and gateways are killed, frozen or cut off, and Postgres and Redis
+ * fail over. After each blow a newer block and a new deposit have to come through. At the end the
+ * node, the logs and the tables are held against each other, and `ops audit` has to find nothing.
  */
-import { Client, Pool } from 'pg';
-import { brokerName } from '../../infra/cluster/kafka.ts';
-import { logEnvironment } from '../../infra/cluster/environment.ts';
-import { OPERATOR } from '../../infra/kafka/acls.ts';
-import { clusterAddresses } from '../../infra/local/cluster/layout.ts';
-import { postgresAccess } from '../../infra/local/cluster/servers.ts';
+import { Pool } from 'pg';
+import { defaultSettings } from '../../infra/services/settings.ts';
 import { registry_path } from '../../infra/local/servers/registry.ts';
-import { postgresUrl } from '../../infra/postgres/databases.ts';
-import { database } from '../../infra/postgres/settings.ts';
-import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
-import { openKafka, withAdmin } from '../../services/runtime/kafka/client.ts';
-import { ChainNode } from '../../services/runtime/clt-node.ts';
+import {
+  CHAIN_BLOCKS,
+  DEPOSIT_ADDRESSES,
+  TREASURY_LEDGER,
+  TRON_TRANSFERS,
+} from '../../schemas/topics.ts';
+import { AUDITED_TOPICS } from '../../services/ops/audit/audit.ts';
+import { openKafka } from '../../services/runtime/kafka/client.ts';
+import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import type { Kafka } from '../../services/runtime/kafka/port.ts';
+import { ChainNode } from '../../services/runtime/clt-node.ts';
 import { readConfig } from '../../services/runtime/process/config.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
 import { KAFKA_SETTINGS } from '../../services/runtime/process/kafka-settings.ts';
 import { startCluster, type Cluster } from '../support/cluster.ts';
 import { openCodec } from '../support/codec.ts';
 import { silentLog } from '../support/kafka.ts';
+import { plainDeposits, plainWatch } from '../support/plain-deposits.ts';
+import { differences, readTables, texts } from '../support/plain-fold.ts';
 import { Random } from '../support/random.ts';
-import type { ServiceHandle } from '../support/stack.ts';
+import { goodToken, SECRET } from '../support/tokens.ts';
 import { until } from '../support/until.ts';
-import { judgeChain, type ChainVerdict } from './chain-verdict.ts';
+import { judgeChain } from './chain-verdict.ts';
+import { ClusterBlows, POSTGRES, superuserUrl } from './cluster-blows.ts';
+import { readDepositLogs } from './deposit-logs.ts';
+import { isProjected } from './deposit-verdict.ts';
+import { Depositors } from './depositors.ts';
 import {
   countsLine,
   recoveryLine,
@@ -35,250 +43,293 @@ import {
   type Given,
 } from './fault-run.ts';
 import { heightIn } from './head-height.ts';
-import { figureOf } from './processes.ts';
+import { answersOf, watchedLists, Watchers } from './hub-watchers.ts';
+import { SETTINGS, TREASURY } from './mint-settings.ts';
+import { miscounted, misjudged, unlikeBalances, type Audited } from './mint-verdict.ts';
+import { runOps } from './ops-run.ts';
+import { figureOf, Processes } from './processes.ts';
 
-const DEVNET = {
-  APP_BLOCK_INTERVAL_MS: '250',
-  APP_TRAFFIC_PER_SECOND: '20',
-  APP_FINALITY_DEPTH: '8',
+const CALM = { APP_RATE_PER_SECOND: '0' };
+const SERVICES = {
+  devnet: { ...SETTINGS.devnet, APP_BLOCK_INTERVAL_MS: '300', APP_TRAFFIC_PER_SECOND: '10' },
+  treasury: TREASURY,
+  'tron-watcher': SETTINGS['tron-watcher'],
+  'deposit-gateway': { ...CALM, APP_JWT_SECRET: SECRET },
+  'explorer-gateway': CALM,
+  'hub-gateway': { ...CALM, APP_JWT_SECRET: SECRET },
 };
-const TWICE = ['chain-ingester', 'projector-explorer', 'projector-ride-market', 'explorer-gateway'];
-const BROKERS = [1, 2, 3] as const;
-const POSTGRES = ['postgres-1', 'postgres-2'] as const;
-const PATIENCE_MS = 120_000;
+const TWICE = [
+  'chain-ingester',
+  'projector-explorer',
+  'projector-ride-market',
+  'projector-watch',
+  'projector-deposits',
+  'deposit-gateway',
+  'treasury',
+  'tron-watcher',
+  'explorer-gateway',
+  'hub-gateway',
+];
+const ACCOUNTS = 8;
+/** Payments after each blow. */
+const PAYMENTS = 2;
+const SOCKETS = 6;
+const USD = 1_000_000;
+const PATIENCE_MS = 180_000;
 /** Records without effect that are bearable. */
 const DEAD_SHARE_MAX = 0.01;
-const LAST_LINES = 8;
+const TURN = { turn: texts([{ one: true }]) };
+
+/** Both instances. */
+function both(name: string): readonly string[] {
+  return [name, `${name}/2`];
+}
 
 export interface ClusterReport extends FaultReport {
   readonly struck: Readonly<Record<string, number>>;
-  readonly verdict: ChainVerdict;
 }
 
 class ClusterRun {
-  readonly struck: Record<string, number> = {};
-  readonly recoveries: number[] = [];
-  readonly kafka: Kafka;
+  readonly processes: Processes;
+  readonly blows: ClusterBlows;
+  /** ms from each blow until a newer block, and until a new deposit came through */
+  readonly recoveries = { chain: [] as number[], deposits: [] as number[] };
+  readonly #kafka: Kafka;
   readonly #cluster: Cluster;
   readonly #random: Random;
-  readonly #services = new Map<string, ServiceHandle>();
   readonly #node: ChainNode;
-  #deck: (() => Promise<string>)[] = [];
+  readonly #depositors: Depositors;
+  readonly #paid = new Map<number, bigint[]>();
+  #made = 0;
+  #watchers: Watchers | undefined;
 
   constructor(cluster: Cluster, seed: number) {
     this.#cluster = cluster;
     this.#random = new Random(seed);
-    this.#node = new ChainNode(this.nodeUrl, new AbortController().signal);
-    const { passwords } = cluster.secrets;
-    const environment = logEnvironment(
-      OPERATOR,
-      passwords,
-      clusterAddresses(cluster.ports, cluster.secrets),
-    );
-    const settings = readConfig(environment, KAFKA_SETTINGS);
-    this.kafka = openKafka({ ...settings, client_id: 'fault-run' }, silentLog());
-  }
-
-  get nodeUrl(): string {
-    return `http://127.0.0.1:${this.#cluster.ports[0].node}`;
-  }
-
-  /** Past the proxy, which asks for an account: the registry listens on this machine only. */
-  get registryUrl(): string {
-    return `http://127.0.0.1:${this.#cluster.ports[0].registry_inside}${registry_path}`;
+    this.#node = new ChainNode(cluster.addresses.node_url, new AbortController().signal);
+    const settings = readConfig(cluster.operator, KAFKA_SETTINGS);
+    this.#kafka = openKafka({ ...settings, client_id: 'fault-run' }, silentLog());
+    this.processes = new Processes(cluster, SERVICES);
+    this.blows = new ClusterBlows(cluster, this.#kafka, this.processes, this.#random);
+    const gateways = both('deposit-gateway');
+    let asked = 0;
+    const gateway = (): string => this.processes.at(gateways[asked++ % 2] ?? '').url;
+    this.#depositors = new Depositors(gateway, this.#random);
   }
 
   async start(): Promise<void> {
-    await (await this.#spawn('devnet', DEVNET)).ready(PATIENCE_MS);
-    for (const name of TWICE) for (const slot of [name, `${name}/2`]) await this.#spawn(slot);
+    await (await this.processes.start('devnet')).ready(PATIENCE_MS);
+    for (const name of TWICE) for (const slot of both(name)) await this.processes.start(slot);
+    for (const name of ['treasury', 'hub-gateway'])
+      for (const slot of both(name)) await this.processes.at(slot).ready(PATIENCE_MS);
+    await this.#depositors.join(Array.from({ length: ACCOUNTS }, (_, account) => account));
     await until(async () => (await this.#height()) > 5, 'the first blocks', PATIENCE_MS);
+    await this.#pay();
+    const { url } = this.processes.at('hub-gateway');
+    this.#watchers = await Watchers.open(url, SOCKETS, watchedLists(await this.#someone()));
   }
 
-  async #spawn(slot: string, extra: Readonly<Record<string, string>> = {}): Promise<ServiceHandle> {
-    const [name = ''] = slot.split('/');
-    const service = await this.#cluster.spawnService(name, { APP_RATE_PER_SECOND: '0', ...extra });
-    this.#services.set(slot, service);
-    return service;
-  }
-
-  /** Strikes once, and waits until a block shows that the node made afterwards. */
-  async strike(): Promise<string> {
-    if (this.#deck.length === 0) this.#deck = this.#blows();
-    const [blow] = this.#deck.splice(this.#random.below(this.#deck.length), 1);
+  /** Strikes once, and waits until a newer block and a new deposit came through. */
+  async round(): Promise<string> {
     const begun = performance.now();
-    const what = (await blow?.()) ?? 'nothing';
+    const since = (): number => Math.round(performance.now() - begun);
+    const what = await this.blows.strike();
     const { head } = await this.#node.chain();
-    await until(
-      async () => (await this.#height()) > head.height,
-      `a block above ${head.height} at the explorer, after: ${what}`,
+    await this.#pay();
+    const chain = until(
+      async () =>
+        (await this.#height()) > head.height && (await this.#marketHeight()) > head.height,
+      `a block above ${head.height} at the explorer and in the ride market, after: ${what}`,
       PATIENCE_MS,
-    );
-    await until(
-      async () => ((await this.#marketHeight()) ?? -1) > head.height,
-      `a block above ${head.height} in the ride market, after: ${what}`,
+    ).then(() => this.recoveries.chain.push(since()));
+    const deposits = until(
+      async () => (await this.#credited()) === this.#made,
+      `${this.#made} deposits to be credited, after: ${what}`,
       PATIENCE_MS,
+    ).then(() => this.recoveries.deposits.push(since()));
+    await Promise.all([chain, deposits]);
+    await this.blows.mend();
+    return `${what}; a newer block after ${this.recoveries.chain.at(-1)} ms, new deposits credited after ${this.recoveries.deposits.at(-1)} ms`;
+  }
+
+  async #pay(): Promise<void> {
+    const transfers = Array.from({ length: PAYMENTS }, () => {
+      const account = this.#random.below(ACCOUNTS);
+      const value = BigInt(3 * USD + this.#random.below(20 * USD));
+      this.#paid.set(account, [...(this.#paid.get(account) ?? []), value]);
+      return { to: this.#depositors.addresses.get(account), value: String(value) };
+    });
+    await this.#admin('/tron/block', { transfers });
+    this.#made += PAYMENTS;
+  }
+
+  /** As the treasury says that answers and knows most. */
+  async #credited(): Promise<number> {
+    const slots = both('treasury').filter((slot) => !this.processes.isFrozen(slot));
+    const told = await Promise.all(
+      slots.map((slot) =>
+        figureOf(this.processes.at(slot), 'treasury_mints_total', 'MintCredited').catch(() => 0),
+      ),
     );
-    this.recoveries.push(Math.round(performance.now() - begun));
-    await this.#mend();
-    this.struck[what] = (this.struck[what] ?? 0) + 1;
-    return what;
-  }
-
-  #frozen: { kill(signal: NodeJS.Signals): Promise<void> }[] = [];
-  #stopped: (() => Promise<void>)[] = [];
-
-  /** All run again: frozen ones go on, killed ones are started. */
-  async #mend(): Promise<void> {
-    for (const each of this.#frozen.splice(0)) await each.kill('SIGCONT');
-    for (const start of this.#stopped.splice(0)) await start();
-  }
-
-  #blows(): (() => Promise<string>)[] {
-    return [
-      () => this.#broker('leader', 'killed'),
-      () => this.#broker('leader', 'frozen'),
-      () => this.#broker('follower', 'killed'),
-      () => this.#service('chain-ingester', 'killed'),
-      () => this.#service('chain-ingester', 'frozen'),
-      () => this.#service('projector-explorer', 'killed'),
-      () => this.#service('explorer-gateway', 'killed'),
-      () => this.#failOver(),
-      () => this.#redis(),
-    ];
-  }
-
-  async #broker(role: 'leader' | 'follower', how: 'killed' | 'frozen'): Promise<string> {
-    const { partitions } = await withAdmin(this.kafka, (admin) =>
-      admin.describeTopic(CHAIN_BLOCKS.name, []),
-    );
-    const leader = partitions[0]?.leader ?? 1;
-    const id =
-      role === 'leader' ? leader : this.#random.pick(BROKERS.filter((one) => one !== leader));
-    await this.#hit(brokerName(id), how);
-    return `${role} of chain.blocks ${how}`;
-  }
-
-  async #hit(server: string, how: 'killed' | 'frozen'): Promise<void> {
-    const handle = this.#cluster.server(server);
-    await handle.kill(how === 'killed' ? 'SIGKILL' : 'SIGSTOP');
-    if (how === 'frozen') this.#frozen.push(handle);
-    else this.#stopped.push(() => handle.start());
-  }
-
-  /** The instance that works, where one does; another one takes over. */
-  async #service(name: string, how: 'killed' | 'frozen'): Promise<string> {
-    const slots = [name, `${name}/2`];
-    const holds = await Promise.all(
-      slots.map(async (slot) => figureOf(this.#at(slot), 'lease_held').catch(() => 0)),
-    );
-    const holder = slots[holds.indexOf(1)];
-    const slot = holder ?? this.#random.pick(slots);
-    const service = this.#at(slot);
-    if (how === 'frozen') {
-      await service.kill('SIGSTOP');
-      this.#frozen.push(service);
-    } else {
-      await service.kill('SIGKILL');
-      this.#stopped.push(async () => void (await this.#spawn(slot)));
-    }
-    return `${name}${holder === undefined ? '' : ' with the lease'} ${how}`;
-  }
-
-  #at(slot: string): ServiceHandle {
-    const service = this.#services.get(slot);
-    if (service === undefined) throw new Error(`nothing was started as ${slot}`);
-    return service;
-  }
-
-  /** The primary is killed, and the replica promoted; the former primary then follows. */
-  async #failOver(): Promise<string> {
-    const primary = await this.#primary();
-    const replica = POSTGRES.find((name) => name !== primary) ?? POSTGRES[1];
-    await this.#cluster.server(primary).kill('SIGKILL');
-    await this.#asSuperuser(replica, 'SELECT pg_promote()');
-    this.#stopped.push(() => this.#cluster.server(primary).start());
-    return 'Postgres failed over';
-  }
-
-  async #primary(): Promise<(typeof POSTGRES)[number]> {
-    for (const name of POSTGRES) {
-      const [row] = await this.#asSuperuser(name, 'SELECT pg_is_in_recovery() AS follows');
-      if (row?.['follows'] === false) return name;
-    }
-    throw new Error('no Postgres is a primary');
-  }
-
-  async #asSuperuser(
-    name: (typeof POSTGRES)[number],
-    sql: string,
-  ): Promise<readonly Record<string, unknown>[]> {
-    const client = new Client({ connectionString: this.#postgresUrl(name) });
-    client.on('error', () => undefined);
-    await client.connect();
-    try {
-      return (await client.query<Record<string, unknown>>(sql)).rows;
-    } finally {
-      await client.end();
-    }
-  }
-
-  #postgresUrl(name: (typeof POSTGRES)[number]): string {
-    const { superuser, parameters } = postgresAccess(this.#cluster.secrets);
-    const { port } = this.#cluster.server(name);
-    return postgresUrl(superuser, `127.0.0.1:${port}`, database, parameters);
-  }
-
-  async #redis(): Promise<string> {
-    await this.#hit('redis-1', 'killed');
-    return 'redis-1 killed';
+    return Math.max(0, ...told);
   }
 
   /** The newest block that any gateway shows; -1: none answers. */
   async #height(): Promise<number> {
-    const heights = await Promise.all(
-      ['explorer-gateway', 'explorer-gateway/2']
-        .map(async (slot) => {
-          const url = `${this.#at(slot).url}/api/v1/stats`;
-          const answer = await fetch(url, { signal: AbortSignal.timeout(3_000) });
-          const stats: { readonly latest_height?: number } = JSON.parse(await answer.text());
-          return stats.latest_height ?? -1;
-        })
-        .map((height) => height.catch(() => -1)),
-    );
-    return Math.max(...heights);
+    const heights = both('explorer-gateway').map(async (slot) => {
+      const url = `${this.processes.at(slot).url}/api/v1/stats`;
+      const answer = await fetch(url, { signal: AbortSignal.timeout(3_000) });
+      const stats: { readonly latest_height?: number } = JSON.parse(await answer.text());
+      return stats.latest_height ?? -1;
+    });
+    return Math.max(...(await Promise.all(heights.map((height) => height.catch(() => -1)))));
   }
 
-  async #marketHeight(): Promise<number | undefined> {
+  async #marketHeight(): Promise<number> {
     const heights = await Promise.all(
-      POSTGRES.map((name) => heightIn(this.#postgresUrl(name), 'ride_market')),
+      POSTGRES.map((name) => heightIn(superuserUrl(this.#cluster, name), 'ride_market')),
     );
-    return heights.reduce((most, each) => ((each ?? -1) > (most ?? -1) ? each : most));
+    return Math.max(...heights.map((height) => height ?? -1));
   }
 
-  async judged(): Promise<ChainVerdict> {
-    const admin = `http://127.0.0.1:${this.#cluster.ports[0].devnet}/admin`;
-    for (const [path, body] of [
-      ['/traffic', { transactions_per_second: 0 }],
-      ['/clt/auto', { enabled: false }],
-    ] as const)
-      await fetch(`${admin}${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-    const codec = await openCodec(this.registryUrl, [CHAIN_BLOCKS]);
-    const pool = new Pool({ connectionString: this.#postgresUrl(await this.#primary()), max: 1 });
+  /** An account of the chain that acts now and then. */
+  async #someone(): Promise<string> {
+    const { blocks } = await this.#node.blocks(0, 500);
+    const [transaction] = blocks.flatMap(({ transactions }) => transactions);
+    if (transaction === undefined) throw new Error('the chain has no transaction yet');
+    return `0x${transaction.from.toString('hex')}`;
+  }
+
+  async #admin(path: string, body: object): Promise<void> {
+    const response = await fetch(`http://127.0.0.1:${this.#cluster.ports[0].devnet}/admin${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(`${path}: ${await response.text()}`);
+  }
+
+  async judged(): Promise<FaultReport> {
+    await this.#admin('/traffic', { transactions_per_second: 0 });
+    for (const slot of both('treasury'))
+      await until(
+        async () => (await figureOf(this.processes.at(slot), 'treasury_mints_live')) === 0,
+        `${slot} to have no mint in flight`,
+        PATIENCE_MS,
+      );
+    await this.#admin('/clt/auto', { enabled: false });
+    const primary = await this.blows.primary();
+    const pool = new Pool({ connectionString: superuserUrl(this.#cluster, primary), max: 1 });
+    // past the proxy, which asks for an account
+    const registry = `http://127.0.0.1:${this.#cluster.ports[0].registry_inside}${registry_path}`;
+    const codec = await openCodec(registry, [CHAIN_BLOCKS, ...AUDITED_TOPICS]);
     try {
-      return await judgeChain({ kafka: this.kafka, codec, pool, node_url: this.nodeUrl });
+      const { addresses } = this.#cluster;
+      const chain = await judgeChain({
+        kafka: this.#kafka,
+        codec,
+        pool,
+        node_url: addresses.node_url,
+      });
+      const sockets = await this.#judgeSockets();
+      const ended = [...both('tron-watcher'), ...both('treasury')];
+      const undrained = await this.processes.drain(ended);
+      const money = await this.#judgeMoney(codec, pool);
+      const audited = await this.#audit();
+      const events = chain.events + money.events;
+      const dead = (chain.repeated + money.repeated) / events;
+      const { sums } = audited;
+      return {
+        lines: [
+          `struck: ${countsLine(this.blows.counts)}`,
+          `chain: ${chain.blocks} blocks, ${chain.transactions} transactions, ${chain.trips} trips; ${this.#watchers?.results ?? 0} results at ${SOCKETS} sockets`,
+          `deposits: ${this.#made}, of which ${audited.mints} are minted; arrived ${sums.arrived}, minted ${sums.minted}, fees ${sums.fees}, held ${sums.held}`,
+          `logs: ${events} events, ${chain.repeated + money.repeated} without effect (${(100 * dead).toFixed(2)} %)`,
+          `chain, ${recoveryLine(this.recoveries.chain)}`,
+          `deposits, ${recoveryLine(this.recoveries.deposits)}`,
+        ],
+        violations: [
+          ...chain.violations,
+          ...sockets,
+          ...undrained,
+          ...money.violations,
+          ...misjudged(audited, []),
+          ...miscounted(audited, { made: this.#made, forged: 0, others: 0 }),
+          ...(await unlikeBalances(addresses.node_url, this.#paid)),
+          ...this.#depositors.violations,
+          ...(dead > DEAD_SHARE_MAX ? [`${(100 * dead).toFixed(2)} % of records are dead`] : []),
+        ],
+      };
     } finally {
       await pool.end();
     }
   }
 
-  lastLines(): string {
-    return [...this.#services]
-      .map(([slot, each]) => `${slot}:\n${each.log().split('\n').slice(-LAST_LINES).join('\n')}`)
-      .join('\n');
+  /** Every socket shows what the query answers. */
+  async #judgeSockets(): Promise<readonly string[]> {
+    const watchers = this.#watchers;
+    if (watchers === undefined) throw new Error('nobody watches');
+    const exp = Math.floor(Date.now() / 1_000) + 86_400;
+    const token = goodToken({ pk: `0x${'aa'.repeat(20)}`, exp }, SECRET);
+    const lists = watchers.lists;
+    const { url } = this.processes.at('hub-gateway');
+    await until(
+      async () => {
+        const right = await answersOf(url, lists, token);
+        return right !== undefined && watchers.others(right) === 0;
+      },
+      'every socket to show what the query answers',
+      PATIENCE_MS,
+    );
+    return watchers.wrong;
+  }
+
+  /** The tables of deposits and of the watcher against plain folds of the logs. */
+  async #judgeMoney(
+    codec: Codec,
+    pool: Pool,
+  ): Promise<{
+    readonly events: number;
+    readonly repeated: number;
+    readonly violations: readonly string[];
+  }> {
+    for (const [projection, topics] of [
+      ['watch', [DEPOSIT_ADDRESSES, TRON_TRANSFERS]],
+      ['deposits', [DEPOSIT_ADDRESSES, TREASURY_LEDGER]],
+    ] as const)
+      await until(
+        () => isProjected(pool, this.#kafka, projection, topics),
+        `projection ${projection} at the end of the log`,
+        PATIENCE_MS,
+      );
+    const { addresses, ledger, transfers } = await readDepositLogs(this.#kafka, codec);
+    const plain = {
+      deposits: plainDeposits(addresses, ledger),
+      watch: { ...TURN, ...plainWatch(addresses, transfers) },
+    };
+    const violations: string[] = [];
+    for (const [schema, tables] of Object.entries(plain))
+      for (const what of differences(await readTables(pool, schema), tables))
+        violations.push(`${schema}: table and plain fold differ: ${what}`);
+    const dead = (events: readonly { readonly sequence?: number | undefined }[]): number =>
+      events.filter(({ sequence }, offset) => sequence !== offset).length;
+    return {
+      events: addresses.length + ledger.length,
+      repeated: dead(addresses) + dead(ledger),
+      violations,
+    };
+  }
+
+  async #audit(): Promise<Audited> {
+    const { addresses, operator } = this.#cluster;
+    const settings = { ...defaultSettings, ...operator };
+    const { stdout, stderr } = await runOps(addresses, ['audit', '--json'], settings);
+    if (stdout === '') throw new Error(stderr);
+    return JSON.parse(stdout);
+  }
+
+  async close(): Promise<void> {
+    await this.#watchers?.close();
   }
 }
 
@@ -286,45 +337,31 @@ export async function clusterFaultRun(
   { kills }: { readonly kills: number },
   { seed, progress }: Given,
 ): Promise<ClusterReport> {
-  const cluster = await startCluster();
+  const cluster = await startCluster({ with_proxies: true });
   const run = new ClusterRun(cluster, seed);
+  const { processes, blows } = run;
   try {
-    await run.start();
+    await processes.whileAllRun(run.start());
     progress('the cluster is ready');
     for (let kill = 1; kill <= kills; kill++) {
-      const what = await run.strike();
-      progress(
-        `blow ${kill} of ${kills}: ${what}, a newer block after ${run.recoveries.at(-1)} ms`,
-      );
+      const told = await processes.whileAllRun(run.round());
+      progress(`blow ${kill} of ${kills}: ${told}`);
     }
-    const verdict = await run.judged();
-    const dead = verdict.repeated / verdict.events;
-    return {
-      struck: run.struck,
-      verdict,
-      lines: [
-        `struck: ${countsLine(run.struck)}`,
-        `log: ${verdict.events} events, ${verdict.repeated} without effect (${(100 * dead).toFixed(2)} %); chain: ${verdict.blocks} blocks, ${verdict.transactions} transactions, ${verdict.trips} trips`,
-        recoveryLine(run.recoveries),
-      ],
-      violations: [
-        ...verdict.violations,
-        ...(dead > DEAD_SHARE_MAX
-          ? [`${verdict.repeated} of ${verdict.events} records had no effect`]
-          : []),
-      ],
-    };
+    const report = await processes.whileAllRun(run.judged());
+    return { ...report, struck: blows.counts };
   } catch (cause) {
-    throw new Error(`${messageOf(cause)}\n${run.lastLines()}`, { cause });
+    throw new Error(`${messageOf(cause)}\n${processes.lastLines()}`, { cause });
   } finally {
+    await run.close();
     await cluster.stop();
   }
 }
 
 export const cluster: FaultRun<'kills'> = {
   about:
-    'kills and freezes leaders and followers of three brokers, holders of leases, projectors and gateways, and fails Postgres\n' +
-    'and Redis over, on secured servers with each service twice; then holds the node, the log and the tables against each other',
+    'three secured brokers, Postgres and Redis with a replica, every service twice, while the chain moves and deposits arrive: kills,\n' +
+    'freezes and cuts off leaders and followers, kills and freezes holders of leases, projectors and gateways, fails Postgres and\n' +
+    'Redis over; then holds the node, the logs, the tables and the sockets against each other',
   options: { kills: { about: 'how many blows', default: 50 } },
   run: clusterFaultRun,
 };

@@ -128,8 +128,9 @@ async function rest(
   return [...violations, ...(await processes.drain(READERS))];
 }
 
-async function isProjected(
-  pool: Pool,
+/** Whether the projection has applied all records of these topics. */
+export async function isProjected(
+  pool: Pick<Pool, 'query'>,
   kafka: Kafka,
   projection: string,
   topics: readonly Topic[],

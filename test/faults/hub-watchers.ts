@@ -71,6 +71,11 @@ export class Watchers {
     return this.#results;
   }
 
+  /** What is watched. */
+  get lists(): readonly WatchedList[] {
+    return [...new Set(this.#watchers.map(({ list }) => list))];
+  }
+
   /** How many sockets show something else than these payloads, each by the list it watches. */
   others(right: ReadonlyMap<WatchedList, string>): number {
     return this.#watchers.filter(({ list, newest }) => newest !== right.get(list)).length;

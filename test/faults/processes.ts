@@ -9,7 +9,7 @@ const LAST_LINES = 8;
 type Settings = Readonly<Record<string, string>>;
 
 export class Processes {
-  readonly #stack: Stack;
+  readonly #stack: Pick<Stack, 'spawnService'>;
   /** of each service by its name */
   readonly #settings: Readonly<Record<string, Settings>>;
   readonly #running = new Map<string, ServiceHandle>();
@@ -18,7 +18,7 @@ export class Processes {
   readonly #wanted = new Set<ServiceHandle>();
   readonly #broken = Promise.withResolvers<never>();
 
-  constructor(stack: Stack, settings: Readonly<Record<string, Settings>>) {
+  constructor(stack: Pick<Stack, 'spawnService'>, settings: Readonly<Record<string, Settings>>) {
     this.#stack = stack;
     this.#settings = settings;
     this.#broken.promise.catch(() => undefined);
@@ -53,10 +53,15 @@ export class Processes {
 
   /** SIGKILL, and a new one in its place. */
   async kill(slot: string): Promise<void> {
+    await this.end(slot);
+    await this.start(slot);
+  }
+
+  /** SIGKILL, until somebody starts it again. */
+  async end(slot: string): Promise<void> {
     this.#wanted.delete(this.at(slot));
     await this.at(slot).kill('SIGKILL');
     this.#frozen.delete(slot);
-    await this.start(slot);
   }
 
   /** SIGSTOP: it hears and says nothing, and holds what it holds. */

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { clusterEnvironment } from '../../infra/cluster/environment.ts';
+import { clusterEnvironment, logEnvironment } from '../../infra/cluster/environment.ts';
+import { OPERATOR } from '../../infra/kafka/acls.ts';
 import { clusterAddresses, serviceAddresses } from '../../infra/local/cluster/layout.ts';
 import {
   clusterPortNames,
@@ -16,9 +17,10 @@ import {
 } from '../../infra/local/cluster/servers.ts';
 import { spawnChild, type Child } from '../../infra/local/process/child.ts';
 import { serviceCommand } from '../../infra/local/stack/services.ts';
-import { serviceEnvironment } from '../../infra/services/services.ts';
+import { serviceEnvironment, type Addresses } from '../../infra/services/services.ts';
 import { defaultSettings } from '../../infra/services/settings.ts';
 import type { Folder } from '../../infra/local/stack/folder.ts';
+import { FaultProxy } from './fault-proxy.ts';
 import { takePort } from './free-ports.ts';
 import {
   handleOf,
@@ -37,6 +39,11 @@ export interface Cluster {
   readonly ports: ClusterPorts;
   readonly folder: Folder;
   readonly secrets: ClusterSecrets;
+  readonly addresses: Addresses;
+  /** The variables of the operator's commands. */
+  readonly operator: Readonly<Record<string, string>>;
+  /** Before each broker, in the order of their ids; none unless asked for. */
+  readonly proxies: readonly BrokerProxies[];
   /** Throws for a name that is not in `clusterServerNames`. */
   readonly server: (name: string) => ServerHandle;
   /**
@@ -50,8 +57,18 @@ export interface Cluster {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts the servers of a cluster on free ports, with certificates and passwords of its own. */
-export async function startCluster(): Promise<Cluster> {
+/** Through these a broker is reached by clients, and by the other brokers and controllers. */
+export interface BrokerProxies {
+  readonly clients: FaultProxy;
+  readonly brokers: FaultProxy;
+  readonly controllers: FaultProxy;
+}
+
+/**
+ * Starts the servers of a cluster on free ports, with certificates and passwords of its own; with
+ * proxies before the brokers where the test wants to cut their connections.
+ */
+export async function startCluster({ with_proxies = false } = {}): Promise<Cluster> {
   const folder = makeFolder();
   const forget = killAtExit(folder);
   const releases: (() => void)[] = [];
@@ -65,15 +82,33 @@ export async function startCluster(): Promise<Cluster> {
     }
     return ports;
   };
-  const ports = [await freePorts(), await freePorts(), await freePorts()] as const;
+  const listening = [await freePorts(), await freePorts(), await freePorts()] as const;
+  const proxies: BrokerProxies[] = [];
+  const reached = async (own: InstancePorts): Promise<InstancePorts> => {
+    if (!with_proxies) return own;
+    const clients = await FaultProxy.open({ port: own.kafka });
+    const others = await FaultProxy.open({ port: own.kafka_brokers });
+    const controllers = await FaultProxy.open({ port: own.kafka_controller });
+    proxies.push({ clients, brokers: others, controllers });
+    return {
+      ...own,
+      kafka: clients.port,
+      kafka_brokers: others.port,
+      kafka_controller: controllers.port,
+    };
+  };
+  const [first, second, third] = listening;
+  const ports = [await reached(first), await reached(second), await reached(third)] as const;
   const programs = await programsFor(folder, ports[0]);
   const secrets = await openSecrets(folder);
-  const servers = clusterServers(folder, programs, ports, secrets, KAFKA_JAVA).flat();
+  const brokers = { java_options: KAFKA_JAVA, listening };
+  const servers = clusterServers(folder, programs, ports, secrets, brokers).flat();
   const handles = new Map(servers.map((server) => [server.name, serverHandle(server)]));
   const spawned: { readonly child: Child; readonly own: InstancePorts }[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(spawned.map(({ child }) => child.kill()));
     await Promise.all(servers.map((server) => server.stop()));
+    await Promise.all(proxies.flatMap((each) => Object.values(each)).map((each) => each.close()));
     forget();
     for (const release of releases) release();
     for (const path of [folder.root, folder.shelter])
@@ -106,5 +141,9 @@ export async function startCluster(): Promise<Cluster> {
     await stop();
     throw error;
   }
-  return { ports, folder, secrets, server, spawnService, stop };
+  const operator = {
+    ...logEnvironment(OPERATOR, passwords, cluster),
+    NODE_EXTRA_CA_CERTS: secrets.authority,
+  };
+  return { ports, folder, secrets, addresses, operator, proxies, server, spawnService, stop };
 }

@@ -68,6 +68,12 @@ export async function openSecrets(folder: Folder): Promise<ClusterSecrets> {
   };
 }
 
+interface BrokerOptions {
+  readonly java_options?: readonly string[];
+  /** their own ports */
+  readonly listening?: ClusterPorts;
+}
+
 /** How Postgres is reached: every role with its password, and TLS. */
 export function postgresAccess({ passwords, authority }: ClusterSecrets): Access {
   return { ...passwords.postgres, parameters: tlsParameters(authority) };
@@ -75,17 +81,17 @@ export function postgresAccess({ passwords, authority }: ClusterSecrets): Access
 
 /**
  * None is started. A group stops together, since brokers need a quorum to leave; groups are in the
- * order of the data flow.
+ * order of the data flow. Brokers listen on other ports than `ports` where proxies stand before them.
  */
 export function clusterServers(
   folder: Folder,
   programs: Programs,
   ports: ClusterPorts,
   secrets: ClusterSecrets,
-  kafka_java: readonly string[] = [],
+  { java_options = [], listening = ports }: BrokerOptions = {},
 ): readonly (readonly Server[])[] {
   const groups = [
-    brokers(folder, programs, ports, secrets, kafka_java),
+    brokers(folder, programs, ports, secrets, { java_options, listening }),
     postgres(folder, programs, ports, secrets),
     registry(folder, programs, ports, secrets),
     redis(folder, programs, ports, secrets),
@@ -143,7 +149,7 @@ function brokers(
   programs: Programs,
   ports: ClusterPorts,
   secrets: ClusterSecrets,
-  java_options: readonly string[],
+  { java_options, listening }: Required<BrokerOptions>,
 ): ServerSpec[] {
   const nodes = new Map(nodeIds.map((id, index) => [id, nodeAddresses(at(ports, index))]));
   const { authority, certificateOf, passwords } = secrets;
@@ -157,17 +163,20 @@ function brokers(
   } as const;
   const addresses = brokerAddresses(ports);
   return nodeIds.map((id, index) => {
-    const { kafka, kafka_brokers, kafka_controller } = at(ports, index);
+    const own = at(listening, index);
+    const { kafka, kafka_brokers, kafka_controller } = own;
     const name = brokerName(id);
-    const settings = (data: string): Record<string, string> =>
-      clusterKafkaSettings(id, nodes, { ...certificateOf(name), authority, data });
+    const settings = (data: string): Record<string, string> => {
+      const files = { ...certificateOf(name), authority, data };
+      return clusterKafkaSettings(id, nodes, files, nodeAddresses(own));
+    };
     return kafkaServer(folder, programs, {
       name,
       ports: [kafka, kafka_brokers, kafka_controller],
       settings,
       users: passwords.kafka,
       java_options,
-      isReady: () => kafkaAnswers(kafka, security),
+      isReady: () => kafkaAnswers(at(ports, index).kafka, security),
       ...(index > 0 ? {} : { settle: () => settleKafka({ brokers: addresses, ...security }) }),
     });
   });
