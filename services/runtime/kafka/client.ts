@@ -18,16 +18,18 @@ export function openKafka(settings: KafkaSettings, log: Logger): Kafka {
   return prefixed(openKafkajs(settings, log), settings.kafka_prefix ?? '');
 }
 
+const DISCONNECT_MS = 3_000;
+
 /** Disconnects a client, and waits at most `ms` for a broker that no longer answers. */
 export async function disconnect(
   client: { disconnect(): Promise<void> },
-  log: Logger,
-  ms = 3_000,
+  log?: Logger,
+  ms = DISCONNECT_MS,
 ): Promise<void> {
   const disconnected = client
     .disconnect()
     .catch((error: unknown) =>
-      log.warn({ err: error }, 'a Kafka client was not disconnected cleanly'),
+      log?.warn({ err: error }, 'a Kafka client was not disconnected cleanly'),
     );
   await Promise.race([disconnected, after(ms, undefined, { ref: false })]);
 }
@@ -43,6 +45,6 @@ export async function withAdmin<Result>(
   } catch (cause) {
     throw kafkaFault('the Kafka brokers did not answer', cause);
   } finally {
-    await admin.disconnect();
+    await disconnect(admin);
   }
 }

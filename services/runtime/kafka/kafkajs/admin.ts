@@ -1,5 +1,9 @@
 import kafkajs from 'kafkajs';
+import { setTimeout as after } from 'node:timers/promises';
 import type { Admin, LogEnd, NewTopic, TopicDescription } from '../port.ts';
+
+/** kafkajs tries again for less than that, but can wait for ever when a connection breaks. */
+const ANSWER_MS = 60_000;
 
 export class KafkajsAdmin implements Admin {
   readonly #admin: kafkajs.Admin;
@@ -9,18 +13,15 @@ export class KafkajsAdmin implements Admin {
   }
 
   async clusterId(): Promise<string> {
-    await this.#admin.connect();
-    return (await this.#admin.describeCluster()).clusterId;
+    return (await this.#ask((admin) => admin.describeCluster())).clusterId;
   }
 
-  async topicNames(): Promise<readonly string[]> {
-    await this.#admin.connect();
-    return await this.#admin.listTopics();
+  topicNames(): Promise<readonly string[]> {
+    return this.#ask((admin) => admin.listTopics());
   }
 
   async ends(topic: string): Promise<readonly LogEnd[]> {
-    await this.#admin.connect();
-    const ends = await this.#admin.fetchTopicOffsets(topic);
+    const ends = await this.#ask((admin) => admin.fetchTopicOffsets(topic));
     return ends
       .map(({ partition, low, high }) => ({
         topic,
@@ -32,13 +33,11 @@ export class KafkajsAdmin implements Admin {
   }
 
   async offsetsAt(topic: string, time: number): Promise<ReadonlyMap<number, bigint>> {
-    await this.#admin.connect();
-    const offsets = await this.#admin.fetchTopicOffsetsByTimestamp(topic, time);
+    const offsets = await this.#ask((admin) => admin.fetchTopicOffsetsByTimestamp(topic, time));
     return new Map(offsets.map(({ partition, offset }) => [partition, BigInt(offset)]));
   }
 
   async createTopics(topics: readonly NewTopic[]): Promise<void> {
-    await this.#admin.connect();
     const created = topics.map(({ name, partitions, replicas = -1, config }) => ({
       topic: name,
       numPartitions: partitions,
@@ -46,20 +45,21 @@ export class KafkajsAdmin implements Admin {
       configEntries: Object.entries(config).map(([entry, value]) => ({ name: entry, value })),
     }));
     try {
-      await this.#admin.createTopics({ waitForLeaders: false, topics: created });
+      await this.#ask((admin) => admin.createTopics({ waitForLeaders: false, topics: created }));
     } catch (error) {
       throw error instanceof kafkajs.KafkaJSAggregateError ? (error.errors[0] ?? error) : error;
     }
   }
 
   async describeTopic(topic: string, settings: readonly string[]): Promise<TopicDescription> {
-    await this.#admin.connect();
-    const { topics } = await this.#admin.fetchTopicMetadata({ topics: [topic] });
+    const { topics } = await this.#ask((admin) => admin.fetchTopicMetadata({ topics: [topic] }));
     const { TOPIC } = kafkajs.ConfigResourceTypes;
-    const { resources } = await this.#admin.describeConfigs({
-      includeSynonyms: false,
-      resources: [{ type: TOPIC, name: topic, configNames: [...settings] }],
-    });
+    const { resources } = await this.#ask((admin) =>
+      admin.describeConfigs({
+        includeSynonyms: false,
+        resources: [{ type: TOPIC, name: topic, configNames: [...settings] }],
+      }),
+    );
     const entries = resources[0]?.configEntries ?? [];
     return {
       partitions: (topics[0]?.partitions ?? []).map(({ leader, replicas, isr }) => ({
@@ -73,5 +73,22 @@ export class KafkajsAdmin implements Admin {
 
   async disconnect(): Promise<void> {
     await this.#admin.disconnect();
+  }
+
+  async #ask<Answer>(question: (admin: kafkajs.Admin) => Promise<Answer>): Promise<Answer> {
+    const waiting = new AbortController();
+    const answered = this.#admin.connect().then(() => question(this.#admin));
+    const late = after(ANSWER_MS, undefined, { signal: waiting.signal, ref: false }).then(() => {
+      throw new Error(`no answer within ${ANSWER_MS} ms`);
+    });
+    try {
+      return await Promise.race([answered, late]);
+    } catch (cause) {
+      // kafkajs reads in the answer that no broker gave
+      throw cause instanceof TypeError ? new Error('no broker answered', { cause }) : cause;
+    } finally {
+      waiting.abort();
+      late.catch(() => undefined);
+    }
   }
 }

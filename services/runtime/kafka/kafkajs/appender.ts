@@ -1,11 +1,12 @@
 /**
- * When a broker does not answer, all connections are opened anew, which also asks for the present
- * leader: kafkajs would go on sending to a frozen one. The producer and its sequence numbers stay.
+ * When a batch is not acknowledged in time, all connections are closed, which fails what is in
+ * flight and asks for the present leader: kafkajs would go on sending to a frozen one, and can wait
+ * for ever when a connection breaks. The producer and its sequence numbers stay.
  */
 import kafkajs from 'kafkajs';
 import type { Appended, Appender } from '../port.ts';
 import type { LogEntry } from '../record.ts';
-import { disconnectNow, producerOf } from './cluster.ts';
+import { disconnectNow, producerOf, type Cluster } from './cluster.ts';
 import { withSize } from './zstd.ts';
 
 /** Smaller batches gain nothing that a reader or a disk notices. */
@@ -13,8 +14,11 @@ const COMPRESSED_BYTES_MIN = 4_096;
 
 export class KafkajsAppender implements Appender {
   readonly #producer: kafkajs.Producer;
+  readonly #cluster: Cluster;
+  readonly #answerMs: number;
 
-  constructor(kafka: kafkajs.Kafka) {
+  /** `answer_ms`: until connections are closed */
+  constructor(kafka: kafkajs.Kafka, answer_ms: number) {
     const { producer, cluster } = producerOf(kafka, {
       idempotent: true,
       maxInFlightRequests: 1,
@@ -24,11 +28,9 @@ export class KafkajsAppender implements Appender {
       // the caller sends a batch again; kafkajs takes no less
       retry: { initialRetryTime: 50, retries: 1 },
     });
-    producer.on(producer.events.REQUEST_TIMEOUT, () => {
-      // connections that fail to close are gone
-      void disconnectNow(cluster).catch(() => undefined);
-    });
     this.#producer = producer;
+    this.#cluster = cluster;
+    this.#answerMs = answer_ms;
   }
 
   connect(): Promise<void> {
@@ -39,7 +41,7 @@ export class KafkajsAppender implements Appender {
     const plainBytes = entries.reduce((sum, { value }) => sum + value.length, 0);
     const { ZSTD, None } = kafkajs.CompressionTypes;
     const [[metadata], compressedBytes] = await withSize(() =>
-      this.#producer.send({
+      this.#send({
         topic,
         acks: -1,
         compression: plainBytes >= COMPRESSED_BYTES_MIN ? ZSTD : None,
@@ -54,6 +56,18 @@ export class KafkajsAppender implements Appender {
     );
     if (metadata?.baseOffset === undefined) throw new Error('the acknowledgement names no offset');
     return { offset: BigInt(metadata.baseOffset), bytes: compressedBytes || plainBytes };
+  }
+
+  async #send(record: kafkajs.ProducerRecord): Promise<readonly kafkajs.RecordMetadata[]> {
+    const late = setInterval(() => {
+      // connections that fail to close are gone
+      void disconnectNow(this.#cluster).catch(() => undefined);
+    }, this.#answerMs);
+    try {
+      return await this.#producer.send(record);
+    } finally {
+      clearInterval(late);
+    }
   }
 
   disconnect(): Promise<void> {

@@ -38,12 +38,13 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
   patchIdleTimer();
   const { socket_factory: openSocket } = settings;
   const socketFactory: ISocketFactory | undefined = openSocket && ((to) => openSocket(to));
+  const requestTimeout = settings.kafka_request_ms ?? 10_000;
   const client = new kafkajs.Kafka({
     clientId: settings.client_id,
     brokers: [...settings.kafka_brokers],
     ...securityOf(settings),
     connectionTimeout: settings.kafka_connect_ms ?? 3_000,
-    requestTimeout: settings.kafka_request_ms ?? 10_000,
+    requestTimeout,
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
     logLevel: kafkajs.logLevel.INFO,
     logCreator: () => (entry) => toLog(log, entry),
@@ -53,7 +54,7 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
     replication_min: settings.kafka_replication_min ?? 1,
     prefix: '',
     admin: () => new KafkajsAdmin(client.admin()),
-    appender: () => new KafkajsAppender(client),
+    appender: () => new KafkajsAppender(client, requestTimeout),
     fetcher: () => new KafkajsFetcher(client, settings.kafka_rack),
     share: (options) => new KafkajsShare(client, options),
   };

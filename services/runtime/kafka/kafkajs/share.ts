@@ -1,12 +1,21 @@
+/**
+ * A consumer of kafkajs that holds partitions and reads nothing. kafkajs can wait for ever when a
+ * connection breaks while it opens another one. So a member that hears nothing from its group for
+ * several sessions has left it.
+ */
 import kafkajs from 'kafkajs';
 import type { Share, ShareOptions } from '../port.ts';
 
 /** Requests after whose answers a member is one for another session. */
 const RENEWING: ReadonlySet<string> = new Set(['SyncGroup', 'Heartbeat']);
+/** A rebalancing group answers within two. */
+const SILENT_SESSIONS_MAX = 4;
 
 export class KafkajsShare implements Share {
   readonly #options: ShareOptions;
   readonly #consumer: kafkajs.Consumer;
+  #watch: NodeJS.Timeout | undefined;
+  #left = false;
 
   constructor(kafka: kafkajs.Kafka, options: ShareOptions) {
     this.#options = options;
@@ -36,15 +45,20 @@ export class KafkajsShare implements Share {
       const assigned = Object.entries(payload.memberAssignment);
       // the consumer only holds partitions; it fetches no records
       consumer.pause(assigned.map(([topic, partitions]) => ({ topic, partitions })));
+      this.#expectMore();
       onAssigned(new Map(assigned), sentMs());
     });
-    consumer.on(consumer.events.HEARTBEAT, () => onHeld?.(sentMs()));
+    consumer.on(consumer.events.HEARTBEAT, () => {
+      this.#expectMore();
+      onHeld?.(sentMs());
+    });
     // nobody else gets our partitions before we have joined again
     for (const event of [consumer.events.REBALANCING, consumer.events.STOP] as const)
       consumer.on(event, () => onAssigned(undefined, 0));
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       if (!payload.restart) onLeft(payload.error);
     });
+    this.#expectMore();
     await consumer.connect();
     await consumer.subscribe({ topics: [...topics], fromBeginning: false });
     await consumer.run({
@@ -59,7 +73,21 @@ export class KafkajsShare implements Share {
   }
 
   disconnect(): Promise<void> {
+    this.#left = true;
+    clearTimeout(this.#watch);
     return this.#consumer.disconnect();
+  }
+
+  #expectMore(): void {
+    clearTimeout(this.#watch);
+    // one that was given up, and joins after all, would hold partitions for nobody
+    if (this.#left) return void this.#consumer.disconnect();
+    const { session_ms: session, onLeft } = this.#options;
+    const silent = session * SILENT_SESSIONS_MAX;
+    this.#watch = setTimeout(
+      () => onLeft(new Error(`the group has not answered for ${silent} ms`)),
+      silent,
+    );
   }
 }
 
