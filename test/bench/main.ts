@@ -7,6 +7,7 @@ import type { Bench } from './bench.ts';
 import { bulk } from './bulk.ts';
 import { hub } from './hub.ts';
 import { ingest } from './ingest.ts';
+import { ingesters } from './ingesters.ts';
 import { benchLatency } from './latency.ts';
 import { lists } from './lists.ts';
 import { pass } from './pass.ts';
@@ -19,6 +20,7 @@ import { subscriptionLatency } from './subscription-latency.ts';
 
 const BENCHES: Readonly<Record<string, Bench>> = {
   ingest,
+  ingesters,
   latency: {
     about: "from the node's block to the explorer's answer",
     options: {},
