@@ -17,10 +17,12 @@ import { size } from './size.ts';
 import { tail } from './tail.ts';
 import { sockets } from './sockets.ts';
 import { subscriptionLatency } from './subscription-latency.ts';
+import { writer } from './writer.ts';
 
 const BENCHES: Readonly<Record<string, Bench>> = {
   ingest,
   ingesters,
+  writer,
   latency: {
     about: "from the node's block to the explorer's answer",
     options: {},

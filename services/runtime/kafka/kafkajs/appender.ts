@@ -16,9 +16,10 @@ export class KafkajsAppender implements Appender {
   readonly #producer: kafkajs.Producer;
   readonly #cluster: Cluster;
   readonly #answerMs: number;
+  readonly #compressedMin: number;
 
-  /** `answer_ms`: until connections are closed */
-  constructor(kafka: kafkajs.Kafka, answer_ms: number) {
+  /** `answer_ms`: until connections are closed; `compressed_min`: bytes of a batch */
+  constructor(kafka: kafkajs.Kafka, answer_ms: number, compressed_min = COMPRESSED_BYTES_MIN) {
     const { producer, cluster } = producerOf(kafka, {
       idempotent: true,
       maxInFlightRequests: 1,
@@ -31,6 +32,7 @@ export class KafkajsAppender implements Appender {
     this.#producer = producer;
     this.#cluster = cluster;
     this.#answerMs = answer_ms;
+    this.#compressedMin = compressed_min;
   }
 
   connect(): Promise<void> {
@@ -44,7 +46,7 @@ export class KafkajsAppender implements Appender {
       this.#send({
         topic,
         acks: -1,
-        compression: plainBytes >= COMPRESSED_BYTES_MIN ? ZSTD : None,
+        compression: plainBytes >= this.#compressedMin ? ZSTD : None,
         messages: entries.map(({ key, value, headers, timestamp }) => ({
           key,
           value,

@@ -54,7 +54,7 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
     replication_min: settings.kafka_replication_min ?? 1,
     prefix: '',
     admin: () => new KafkajsAdmin(client.admin()),
-    appender: () => new KafkajsAppender(client, requestTimeout),
+    appender: () => new KafkajsAppender(client, requestTimeout, settings.compressed_bytes_min),
     fetcher: () => new KafkajsFetcher(client, settings.kafka_rack),
     share: (options) => new KafkajsShare(client, options),
   };
