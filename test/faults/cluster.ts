@@ -85,6 +85,11 @@ function both(name: string): readonly string[] {
   return [name, `${name}/2`];
 }
 
+/** Events that do not stand at the offset that they were written for have no effect. */
+function misplaced(events: readonly { readonly sequence?: number | undefined }[]): number {
+  return events.filter(({ sequence }, offset) => sequence !== offset).length;
+}
+
 export interface ClusterReport extends FaultReport {
   readonly struck: Readonly<Record<string, number>>;
 }
@@ -311,11 +316,9 @@ class ClusterRun {
     for (const [schema, tables] of Object.entries(plain))
       for (const what of differences(await readTables(pool, schema), tables))
         violations.push(`${schema}: table and plain fold differ: ${what}`);
-    const dead = (events: readonly { readonly sequence?: number | undefined }[]): number =>
-      events.filter(({ sequence }, offset) => sequence !== offset).length;
     return {
       events: addresses.length + ledger.length,
-      repeated: dead(addresses) + dead(ledger),
+      repeated: misplaced(addresses) + misplaced(ledger),
       violations,
     };
   }
