@@ -24,7 +24,7 @@ export interface NodeAddresses {
   readonly controllers: string;
 }
 
-/** The settings of one node in server.properties. It listens where clients find it, or elsewhere. */
+/** The settings of a node in server.properties; it listens where it is found, or elsewhere. */
 export function clusterKafkaSettings(
   id: number,
   nodes: ReadonlyMap<number, NodeAddresses>,

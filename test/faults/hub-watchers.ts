@@ -71,7 +71,7 @@ export class Watchers {
     return this.#results;
   }
 
-  /** What is watched. */
+  /** All lists that sockets watch. */
   get lists(): readonly WatchedList[] {
     return [...new Set(this.#watchers.map(({ list }) => list))];
   }

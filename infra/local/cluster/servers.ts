@@ -81,7 +81,7 @@ export function postgresAccess({ passwords, authority }: ClusterSecrets): Access
 
 /**
  * None is started. A group stops together, since brokers need a quorum to leave; groups are in the
- * order of the data flow. Brokers listen on other ports than `ports` where proxies stand before them.
+ * order of the data flow. Brokers listen on ports of their own where proxies stand before them.
  */
 export function clusterServers(
   folder: Folder,
