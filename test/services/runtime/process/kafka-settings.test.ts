@@ -48,7 +48,7 @@ test('without further settings Kafka is asked in plain text and without an accou
     kafka_tls_ca: undefined,
     kafka_sasl: undefined,
     kafka_connect_ms: 3_000,
-    kafka_request_ms: 30_000,
+    kafka_request_ms: 10_000,
     kafka_prefix: '',
     registry_username: undefined,
     redis_sentinels: undefined,
