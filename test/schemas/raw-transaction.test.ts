@@ -318,7 +318,7 @@ test('any bytes decode to a transaction with one encoding or to a refusal, witho
       if ('refused' in decoded) expect(decoded.refused).toMatch(/^[a-z0-9_]+$/);
       else expect(Buffer.from(encodeRaw(decoded.transaction)).equals(bytes)).toBe(true);
     }),
-    { numRuns: 3_000 },
+    { numRuns: 1_000 },
   );
 });
 

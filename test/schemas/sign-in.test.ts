@@ -259,5 +259,6 @@ test('random requests are refused without throwing', () => {
         expect(refused({ publicKey, signature: { r, s, v } })).toBe('wrong_signature');
       },
     ),
+    { numRuns: 30 },
   );
 });

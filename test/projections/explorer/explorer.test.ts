@@ -43,7 +43,7 @@ test('for any batches, redeliveries and stray records the tables equal a plain f
         expect(differences(tables.texts(), plainFold(log))).toEqual([]);
       },
     ),
-    { numRuns: 50 },
+    { numRuns: 20 },
   );
 });
 
@@ -83,7 +83,7 @@ test('for any effects, types and reorganisations the tables equal a plain fold a
         expect(differences(tables.texts(), plainFold(log))).toEqual([]);
       },
     ),
-    { numRuns: 100 },
+    { numRuns: 40 },
   );
 });
 
@@ -121,7 +121,7 @@ test('a log from racing writers is folded without error', () => {
       expect(folded.filter((each) => 'broken' in each)).toEqual([]);
       expect(differences(tables.texts(), plainFold(log))).toEqual([]);
     }),
-    { numRuns: 50 },
+    { numRuns: 20 },
   );
 });
 

@@ -68,7 +68,7 @@ test('for any batches the tables of the devnet’s chain equal a plain fold', ()
       expectPlain(tables, log);
       expect(digestOf(tables.texts())).toBe(digestOf(project(log, [1]).tables.texts()));
     }),
-    { numRuns: 12 },
+    { numRuns: 6 },
   );
 });
 
@@ -94,7 +94,7 @@ test('on a chain without rules, calls that name no open row have no effect', () 
       expectPlain(tables, log);
       expect(tables.rows('offers')).toEqual([]);
     }),
-    { numRuns: 8 },
+    { numRuns: 5 },
   );
 });
 

@@ -66,7 +66,7 @@ test('for any batches, redeliveries and interleavings the rows equal a plain fol
         if (paid === true) counts.paid++;
       }
     }),
-    { numRuns: 40 },
+    { numRuns: 20 },
   );
   expect(counts.transfers).toBeGreaterThan(200);
   expect(counts.hot).toBeGreaterThan(100);

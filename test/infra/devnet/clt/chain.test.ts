@@ -142,7 +142,7 @@ test('after random calls only mints and burns change the supply, as the served b
       );
       expect(chain.account(genesis.parameters.escrow).balance).toBe(owed);
     }),
-    { numRuns: 40 },
+    { numRuns: 20 },
   );
   expect(seen.reorganised).toBeGreaterThan(0);
   expect([...seen.transactions].toSorted()).toEqual([

@@ -202,7 +202,7 @@ test('after random events solid rows never change, the USDT supply is constant, 
       run(again, all);
       await again.close();
     }),
-    { numRuns: 60 },
+    { numRuns: 30 },
   );
 });
 

@@ -177,7 +177,7 @@ function depositsOf(ledger: Ledger): readonly Expected[] {
 test('every transfer is one deposit on the same terms despite races, restarts and repeats', () => {
   let deposits = 0;
   let ignored = 0;
-  for (let seed = 1; seed <= 60; seed++) {
+  for (let seed = 1; seed <= 30; seed++) {
     const transfers = transferLog({ seed, accounts: ACCOUNTS, events: 250 });
     const log = race(transfers, seed);
     const ledger = openLedger();
@@ -196,7 +196,7 @@ test('every transfer is one deposit on the same terms despite races, restarts an
 });
 
 test('repeated records leave the ledger unchanged', () => {
-  for (let seed = 1; seed <= 20; seed++) {
+  for (let seed = 1; seed <= 10; seed++) {
     const log = ledgerLog({ seed, accounts: 5, events: 150 });
     const once = openLedger();
     log.forEach((event, offset) => once.apply(event, BigInt(offset)));

@@ -139,12 +139,12 @@ test('in any order of events, the intents that count are those of a brute-force 
         sum[key] += match.verdicts[key];
       expect(match.real.ledger.lastNonce).toBe(match.plain.lastNonce);
     }),
-    { numRuns: 1_000 },
+    { numRuns: 300 },
   );
-  expect(sum.counted).toBeGreaterThan(2_000);
-  expect(sum.void).toBeGreaterThan(2_000);
-  expect(sum.at_edge).toBeGreaterThan(1_000);
-  expect(sum.released).toBeGreaterThan(500);
+  expect(sum.counted).toBeGreaterThan(600);
+  expect(sum.void).toBeGreaterThan(600);
+  expect(sum.at_edge).toBeGreaterThan(300);
+  expect(sum.released).toBeGreaterThan(100);
 });
 
 function intentOf(

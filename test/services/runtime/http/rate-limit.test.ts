@@ -135,7 +135,7 @@ test('instances that share counts let pass a burst each at most, and the rate of
         expect(passed).toBeLessThanOrEqual(most + 1e-3);
       },
     ),
-    { numRuns: 25 },
+    { numRuns: 10 },
   );
 });
 
@@ -166,7 +166,7 @@ test('to a single instance shared counts make no difference', async () => {
         expect(shared.take('a', now)).toBeCloseTo(alone.take('a', now), 1);
       }
     }),
-    { numRuns: 25 },
+    { numRuns: 10 },
   );
 });
 
