@@ -1,0 +1,125 @@
+/** The bytes of a transaction, from the JSON that the hub builds. */
+import { encodeRlp, fromHex, integerBytes, keccak256, toHex, utf8, type Rlp } from './bytes.ts';
+import type { MessageSigner, Signer } from './signers.ts';
+
+/** The answer of each `createUnsigned...`. */
+export interface UnsignedTransaction {
+  /** the signer's address */
+  readonly from: string;
+  readonly nonce: number;
+  readonly chain_id: number;
+  readonly data: {
+    readonly function_call_type: string;
+    /** amounts are decimal text; an optional argument may be null */
+    readonly arguments: Readonly<Record<string, string | null>>;
+  };
+}
+
+export interface SignedTransaction {
+  readonly from: string;
+  readonly nonce: number;
+  /** for `sendRawTransaction`, 0x + hex */
+  readonly raw: string;
+  /** 0x + 64 hex digits */
+  readonly hash: string;
+}
+
+const FORMATS = {
+  amount: /^(0|[1-9][0-9]{0,77})$/,
+  address: /^0x[0-9a-fA-F]{40}$/,
+  hash: /^0x[0-9a-fA-F]{64}$/,
+  degrees: /^-?(0|[1-9][0-9]{0,2})(\.[0-9]{0,14}[1-9])?$/,
+};
+const NAMES = {
+  amount: 'a decimal integer as text',
+  address: '0x and 40 hex digits',
+  hash: '0x and 64 hex digits',
+  degrees: 'decimal degrees as text',
+};
+type Format = keyof typeof FORMATS;
+
+/** The arguments of each call in the order of the signed bytes. */
+const CALLS: Readonly<Record<string, Readonly<Record<string, Format>>>> = {
+  RideRequest: {
+    pickup_lat: 'degrees',
+    pickup_lng: 'degrees',
+    dropoff_lat: 'degrees',
+    dropoff_lng: 'degrees',
+    fare: 'amount',
+    referrer: 'address',
+  },
+  RideOffer: { request_hash: 'hash', fare: 'amount', referrer: 'address' },
+  RideAcceptance: { offer_hash: 'hash' },
+  RidePay: { acceptance_hash: 'hash', fare: 'amount' },
+  RideCancel: { acceptance_hash: 'hash' },
+  RideRequestCancel: { request_hash: 'hash' },
+  Transfer: { to: 'address', amount: 'amount' },
+  Burn: { amount: 'amount', redemption_ref: 'hash' },
+};
+const OPTIONAL: ReadonlySet<string> = new Set(['referrer', 'redemption_ref']);
+
+/** The bytes whose keccak256 is signed. Throws a TypeError when the JSON is no transaction. */
+export function unsignedBytes(transaction: UnsignedTransaction): Uint8Array {
+  return encodeRlp(unsignedItems(transaction));
+}
+
+/** The 32 bytes to sign, as they are. */
+export function unsignedDigest(transaction: UnsignedTransaction): Uint8Array {
+  return keccak256(unsignedBytes(transaction));
+}
+
+/**
+ * Signs a transaction of the chain with this id. Compare `data` with what you asked for before:
+ * what is signed is what the JSON says.
+ */
+export async function signTransaction(
+  chainId: number,
+  transaction: UnsignedTransaction,
+  signer: Signer,
+): Promise<SignedTransaction> {
+  const { from, nonce } = transaction;
+  if (!canSignDigest(signer))
+    throw new TypeError('this wallet signs messages only, and a transaction is signed as a digest');
+  if (transaction.chain_id !== chainId)
+    throw new TypeError(`the transaction is for chain ${transaction.chain_id}, not ${chainId}`);
+  if (from.toLowerCase() !== signer.address)
+    throw new TypeError(`the transaction is from ${from}, not from ${signer.address}`);
+  const items = unsignedItems(transaction);
+  const { r, s, v } = await signer.signDigest(keccak256(encodeRlp(items)));
+  const numbers = [BigInt(v), BigInt(r), BigInt(s)].map(integerBytes);
+  const raw = encodeRlp([...items, ...numbers]);
+  return { from: signer.address, nonce, raw: toHex(raw), hash: toHex(keccak256(raw)) };
+}
+
+/** False for a `MessageSigner` from code without types. */
+function canSignDigest(signer: MessageSigner): boolean {
+  return 'signDigest' in signer;
+}
+
+function unsignedItems({ nonce, chain_id: chainId, data }: UnsignedTransaction): readonly Rlp[] {
+  const { function_call_type: type, arguments: args } = data;
+  const parameters = Object.hasOwn(CALLS, type) ? CALLS[type] : undefined;
+  if (parameters === undefined) throw new TypeError(`${type} is no call that is signed here`);
+  const unknown = Object.keys(args).find((name) => !Object.hasOwn(parameters, name));
+  if (unknown !== undefined) throw new TypeError(`${type} has no argument ${unknown}`);
+  return [
+    integerBytes(count('chain_id', chainId)),
+    integerBytes(count('nonce', nonce)),
+    utf8(type),
+    Object.entries(parameters).map(([name, each]) => argument(name, each, args[name])),
+  ];
+}
+
+function count(name: string, value: number): bigint {
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new TypeError(`${name} must be an integer from 0 to 2^53 - 1`);
+  return BigInt(value);
+}
+
+function argument(name: string, format: Format, value: string | null | undefined): Uint8Array {
+  if (value === null && OPTIONAL.has(name)) return new Uint8Array(0);
+  if (typeof value !== 'string' || !FORMATS[format].test(value))
+    throw new TypeError(`the argument ${name} must be ${NAMES[format]}`);
+  if (format === 'amount') return integerBytes(BigInt(value));
+  return format === 'degrees' ? utf8(value) : fromHex(value);
+}
