@@ -3,8 +3,8 @@
  *
  * An event names the offset that it is written for, and a request the next derivation index and its
  * address; both count only where they are right. The gateway learns them from the read model, once
- * that has folded all that the gateway knows of the log. Where another gateway wrote first, the
- * events have no effect and are written again.
+ * that has folded the whole log. Where another gateway wrote first in spite of that, the events have
+ * no effect and are written again.
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import { addressBook } from '../../projections/deposits/queries.ts';
@@ -18,11 +18,12 @@ import {
 import { hashOfValue, headAfter, NO_RECORDS } from '../../schemas/hash-chain.ts';
 import type { Topic } from '../../schemas/topics.ts';
 import type { KafkaOptions } from '../runtime/process/kafka-settings.ts';
-import { openKafka } from '../runtime/kafka/client.ts';
+import { disconnect, openKafka } from '../runtime/kafka/client.ts';
 import { openCodec, type Codec } from '../runtime/kafka/codec.ts';
 import { readTopicEnds } from '../runtime/kafka/ends.ts';
 import type { RegistrySettings } from '../runtime/kafka/schema-registry.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
+import type { Admin } from '../runtime/kafka/port.ts';
 import type { LogEntry } from '../runtime/kafka/record.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import { byteaBytes } from '../runtime/postgres/cells.ts';
@@ -130,6 +131,7 @@ export class AddressLog {
   readonly #kafka: ReturnType<typeof openKafka>;
   readonly #writer: KafkaWriter;
   readonly #codec: Promise<Codec>;
+  readonly #admin: Admin;
   #pending: Pending[] = [];
   /** since when the oldest request of the append in flight waits; undefined: none is in flight */
   #inFlightSince: number | undefined;
@@ -145,6 +147,7 @@ export class AddressLog {
     this.#options = options;
     this.#kafka = openKafka({ ...options, client_id: 'deposit-gateway' }, options.log);
     this.#writer = new KafkaWriter(this.#kafka, options);
+    this.#admin = this.#kafka.admin();
     this.#codec = this.#open();
     // appends and `opened` reject with it
     this.#codec.catch(() => undefined);
@@ -189,8 +192,9 @@ export class AddressLog {
     return appended.promise;
   }
 
-  close(): Promise<void> {
-    return this.#writer.close();
+  async close(): Promise<void> {
+    await this.#writer.close();
+    await disconnect(this.#admin);
   }
 
   async #open(): Promise<Codec> {
@@ -222,7 +226,7 @@ export class AddressLog {
   }
 
   async #append(events: readonly DepositAddressEvent[]): Promise<void> {
-    const { topic, key, log, signal } = this.#options;
+    const { topic, key, log } = this.#options;
     const codec = await this.#codec;
     const trace = randomBytes(16).toString('hex');
     const accounts = events.flatMap((event) =>
@@ -230,6 +234,10 @@ export class AddressLog {
     );
     for (;;) {
       const book = await this.#book(accounts);
+      if (await this.#isBehind(book)) {
+        await this.#yield();
+        continue;
+      }
       const placed = written(events, book, key);
       if (placed.length === 0) return;
       const entries = linkedEntries(codec, placed, book.head, trace);
@@ -246,8 +254,20 @@ export class AddressLog {
         { expected: book.end, got: offset, events: placed.length },
         'another gateway wrote first: writing again',
       );
-      await untilAborted(randomInt(YIELD_MS_MIN, YIELD_MS_MAX), signal);
+      await this.#yield();
     }
+  }
+
+  #yield(): Promise<void> {
+    return untilAborted(randomInt(YIELD_MS_MIN, YIELD_MS_MAX), this.#options.signal);
+  }
+
+  /** Whether another gateway has written what is not folded yet: an append would have no effect. */
+  async #isBehind({ end }: FoldedBook): Promise<boolean> {
+    // without an answer the append finds out
+    const ends = await this.#admin.ends(this.#options.topic.name).catch(() => []);
+    this.#end = ends.reduce((most, { high }) => (high > most ? high : most), this.#end);
+    return this.#end > end;
   }
 
   /** The book once the read model has folded what this gateway knows of the log. */
