@@ -241,15 +241,19 @@ class ClusterRun {
       const undrained = await this.processes.drain(ended);
       const money = await this.#judgeMoney(codec, pool);
       const audited = await this.#audit();
-      const events = chain.events + money.events;
-      const dead = (chain.repeated + money.repeated) / events;
+      const logs = { 'chain.blocks': chain, ...money.logs };
+      const sum = (of: 'events' | 'repeated'): number =>
+        Object.values(logs).reduce((total, log) => total + log[of], 0);
+      const dead = sum('repeated') / sum('events');
       const { sums } = audited;
       return {
         lines: [
           `struck: ${countsLine(this.blows.counts)}`,
           `chain: ${chain.blocks} blocks, ${chain.transactions} transactions, ${chain.trips} trips; ${this.#watchers?.results ?? 0} results at ${SOCKETS} sockets`,
           `deposits: ${this.#made}, of which ${audited.mints} are minted; arrived ${sums.arrived}, minted ${sums.minted}, fees ${sums.fees}, held ${sums.held}`,
-          `logs: ${events} events, ${chain.repeated + money.repeated} without effect (${(100 * dead).toFixed(2)} %)`,
+          `events, and those without effect: ${Object.entries(logs)
+            .map(([topic, log]) => `${topic} ${log.events}, ${log.repeated}`)
+            .join('; ')} (${(100 * dead).toFixed(2)} %)`,
           `chain, ${recoveryLine(this.recoveries.chain)}`,
           `deposits, ${recoveryLine(this.recoveries.deposits)}`,
         ],
@@ -294,8 +298,7 @@ class ClusterRun {
     codec: Codec,
     pool: Pool,
   ): Promise<{
-    readonly events: number;
-    readonly repeated: number;
+    readonly logs: Readonly<Record<string, { readonly events: number; readonly repeated: number }>>;
     readonly violations: readonly string[];
   }> {
     for (const [projection, topics] of [
@@ -317,8 +320,10 @@ class ClusterRun {
       for (const what of differences(await readTables(pool, schema), tables))
         violations.push(`${schema}: table and plain fold differ: ${what}`);
     return {
-      events: addresses.length + ledger.length,
-      repeated: misplaced(addresses) + misplaced(ledger),
+      logs: {
+        [DEPOSIT_ADDRESSES.name]: { events: addresses.length, repeated: misplaced(addresses) },
+        [TREASURY_LEDGER.name]: { events: ledger.length, repeated: misplaced(ledger) },
+      },
       violations,
     };
   }
