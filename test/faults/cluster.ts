@@ -127,7 +127,7 @@ class ClusterRun {
     for (const name of TWICE) for (const slot of both(name)) await this.processes.start(slot);
     for (const name of ['treasury', 'hub-gateway'])
       for (const slot of both(name)) await this.processes.at(slot).ready(PATIENCE_MS);
-    await this.#depositors.join(Array.from({ length: ACCOUNTS }, (_, account) => account));
+    for (let account = 0; account < ACCOUNTS; account++) await this.#depositors.open(account);
     await until(async () => (await this.#height()) > 5, 'the first blocks', PATIENCE_MS);
     await this.#pay();
     const { url } = this.processes.at('hub-gateway');

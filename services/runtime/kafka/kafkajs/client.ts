@@ -38,25 +38,29 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
   patchIdleTimer();
   const { socket_factory: openSocket } = settings;
   const socketFactory: ISocketFactory | undefined = openSocket && ((to) => openSocket(to));
-  const requestTimeout = settings.kafka_request_ms ?? 10_000;
-  const client = new kafkajs.Kafka({
-    clientId: settings.client_id,
-    brokers: [...settings.kafka_brokers],
-    ...securityOf(settings),
-    connectionTimeout: settings.kafka_connect_ms ?? 3_000,
-    requestTimeout,
-    retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
-    logLevel: kafkajs.logLevel.INFO,
-    logCreator: () => (entry) => toLog(log, entry),
-    ...(socketFactory === undefined ? {} : { socketFactory }),
-  });
+  const requestMs = settings.kafka_request_ms ?? 10_000;
+  const open = (requestTimeout: number): kafkajs.Kafka =>
+    new kafkajs.Kafka({
+      clientId: settings.client_id,
+      brokers: [...settings.kafka_brokers],
+      ...securityOf(settings),
+      connectionTimeout: settings.kafka_connect_ms ?? 3_000,
+      requestTimeout,
+      retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
+      logLevel: kafkajs.logLevel.INFO,
+      logCreator: () => (entry) => toLog(log, entry),
+      ...(socketFactory === undefined ? {} : { socketFactory }),
+    });
+  const client = open(requestMs);
   return {
     replication_min: settings.kafka_replication_min ?? 1,
     prefix: '',
     admin: () => new KafkajsAdmin(client.admin()),
-    appender: () => new KafkajsAppender(client, requestTimeout, settings.compressed_bytes_min),
+    appender: () => new KafkajsAppender(client, requestMs, settings.compressed_bytes_min),
     fetcher: () => new KafkajsFetcher(client, settings.kafka_rack),
-    share: (options) => new KafkajsShare(client, options),
+    // a coordinator that is frozen is given up before the session ends
+    share: (options) =>
+      new KafkajsShare(open(Math.min(requestMs, options.session_ms / 2)), options),
   };
 }
 

@@ -28,7 +28,8 @@ export class KafkajsShare implements Share {
       ...(isHolder === undefined ? {} : { partitionAssigners: [oneHolder(isHolder)] }),
       maxWaitTimeInMs: Math.floor(session / 12),
       allowAutoTopicCreation: false,
-      retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
+      // a restart of the consumer looks for the coordinator anew
+      retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 1 },
     });
   }
 
