@@ -58,9 +58,8 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
     admin: () => new KafkajsAdmin(client.admin()),
     appender: () => new KafkajsAppender(client, requestMs, settings.compressed_bytes_min),
     fetcher: () => new KafkajsFetcher(client, settings.kafka_rack),
-    // a coordinator that is frozen is given up before the session ends
-    share: (options) =>
-      new KafkajsShare(open(Math.min(requestMs, options.session_ms / 2)), options),
+    // a frozen coordinator is given up when the session ends
+    share: (options) => new KafkajsShare(open(Math.min(requestMs, options.session_ms)), options),
   };
 }
 

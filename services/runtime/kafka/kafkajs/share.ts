@@ -8,8 +8,8 @@ import type { Share, ShareOptions } from '../port.ts';
 
 /** Requests after whose answers a member is one for another session. */
 const RENEWING: ReadonlySet<string> = new Set(['SyncGroup', 'Heartbeat']);
-/** A rebalancing group answers within two. */
-const SILENT_SESSIONS_MAX = 4;
+/** A frozen coordinator costs some, the next rebalance two. */
+const SILENT_SESSIONS_MAX = 8;
 
 export class KafkajsShare implements Share {
   readonly #options: ShareOptions;
