@@ -3,8 +3,8 @@
  *
  * An event names the offset that it is written for, and a request the next derivation index and its
  * address; both count only where they are right. The gateway learns them from the read model, once
- * that has folded the whole log. Where another gateway wrote first in spite of that, the events have
- * no effect and are written again.
+ * that has folded the whole log. Where another gateway still wrote first, the events have no effect
+ * and are written again.
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import { addressBook } from '../../projections/deposits/queries.ts';
