@@ -1,5 +1,6 @@
 /** The bytes of a transaction, from the JSON that the hub builds. */
 import { encodeRlp, fromHex, integerBytes, keccak256, toHex, utf8, type Rlp } from './bytes.ts';
+import { readObject } from './json.ts';
 import type { MessageSigner, Signer } from './signers.ts';
 
 /** The answer of each `createUnsigned...`. */
@@ -58,14 +59,17 @@ const CALLS: Readonly<Record<string, Readonly<Record<string, Format>>>> = {
 };
 const OPTIONAL: ReadonlySet<string> = new Set(['referrer', 'redemption_ref']);
 
-/** The bytes whose keccak256 is signed. Throws a TypeError when the JSON is no transaction. */
-export function unsignedBytes(transaction: UnsignedTransaction): Uint8Array {
-  return encodeRlp(unsignedItems(transaction));
+/**
+ * The bytes whose keccak256 is signed, of the JSON of a builder as it came: an
+ * `UnsignedTransaction`. Anything else throws a TypeError.
+ */
+export function unsignedBytes(unsigned: unknown): Uint8Array {
+  return encodeRlp(read(unsigned).items);
 }
 
 /** The 32 bytes to sign, as they are. */
-export function unsignedDigest(transaction: UnsignedTransaction): Uint8Array {
-  return keccak256(unsignedBytes(transaction));
+export function unsignedDigest(unsigned: unknown): Uint8Array {
+  return keccak256(unsignedBytes(unsigned));
 }
 
 /**
@@ -74,21 +78,21 @@ export function unsignedDigest(transaction: UnsignedTransaction): Uint8Array {
  */
 export async function signTransaction(
   chainId: number,
-  transaction: UnsignedTransaction,
+  unsigned: unknown,
   signer: Signer,
 ): Promise<SignedTransaction> {
-  const { from, nonce } = transaction;
+  const transaction = read(unsigned);
+  const { from, nonce, items } = transaction;
   if (!canSignDigest(signer))
     throw new TypeError('this wallet signs messages only, and a transaction is signed as a digest');
-  if (transaction.chain_id !== chainId)
-    throw new TypeError(`the transaction is for chain ${transaction.chain_id}, not ${chainId}`);
-  if (from.toLowerCase() !== signer.address)
+  if (transaction.chainId !== chainId)
+    throw new TypeError(`the transaction is for chain ${transaction.chainId}, not ${chainId}`);
+  if (from !== signer.address)
     throw new TypeError(`the transaction is from ${from}, not from ${signer.address}`);
-  const items = unsignedItems(transaction);
   const { r, s, v } = await signer.signDigest(keccak256(encodeRlp(items)));
   const numbers = [BigInt(v), BigInt(r), BigInt(s)].map(integerBytes);
   const raw = encodeRlp([...items, ...numbers]);
-  return { from: signer.address, nonce, raw: toHex(raw), hash: toHex(keccak256(raw)) };
+  return { from, nonce, raw: toHex(raw), hash: toHex(keccak256(raw)) };
 }
 
 /** False for a `MessageSigner` from code without types. */
@@ -96,27 +100,43 @@ function canSignDigest(signer: MessageSigner): boolean {
   return 'signDigest' in signer;
 }
 
-function unsignedItems({ nonce, chain_id: chainId, data }: UnsignedTransaction): readonly Rlp[] {
-  const { function_call_type: type, arguments: args } = data;
+interface Read {
+  readonly from: string;
+  readonly nonce: number;
+  readonly chainId: number;
+  readonly items: readonly Rlp[];
+}
+
+function read(unsigned: unknown): Read {
+  const { from, nonce, chain_id: chainId, data } = readObject(unsigned) ?? {};
+  const { function_call_type: type, arguments: args } = readObject(data) ?? {};
+  const values = readObject(args);
+  if (typeof from !== 'string' || typeof type !== 'string' || values === undefined)
+    throw new TypeError('the JSON is no unsigned transaction');
   const parameters = Object.hasOwn(CALLS, type) ? CALLS[type] : undefined;
   if (parameters === undefined) throw new TypeError(`${type} is no call that is signed here`);
-  const unknown = Object.keys(args).find((name) => !Object.hasOwn(parameters, name));
+  const unknown = Object.keys(values).find((name) => !Object.hasOwn(parameters, name));
   if (unknown !== undefined) throw new TypeError(`${type} has no argument ${unknown}`);
-  return [
-    integerBytes(count('chain_id', chainId)),
-    integerBytes(count('nonce', nonce)),
-    utf8(type),
-    Object.entries(parameters).map(([name, each]) => argument(name, each, args[name])),
-  ];
+  const numbers = { chainId: count('chain_id', chainId), nonce: count('nonce', nonce) };
+  return {
+    from: from.toLowerCase(),
+    ...numbers,
+    items: [
+      integerBytes(BigInt(numbers.chainId)),
+      integerBytes(BigInt(numbers.nonce)),
+      utf8(type),
+      Object.entries(parameters).map(([name, format]) => argument(name, format, values[name])),
+    ],
+  };
 }
 
-function count(name: string, value: number): bigint {
-  if (!Number.isSafeInteger(value) || value < 0)
+function count(name: string, value: unknown): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
     throw new TypeError(`${name} must be an integer from 0 to 2^53 - 1`);
-  return BigInt(value);
+  return value;
 }
 
-function argument(name: string, format: Format, value: string | null | undefined): Uint8Array {
+function argument(name: string, format: Format, value: unknown): Uint8Array {
   if (value === null && OPTIONAL.has(name)) return new Uint8Array(0);
   if (typeof value !== 'string' || !FORMATS[format].test(value))
     throw new TypeError(`the argument ${name} must be ${NAMES[format]}`);

@@ -99,6 +99,17 @@ test.each<[string, UnsignedTransaction]>([
   expect(() => unsignedBytes(json)).toThrow(message);
 });
 
+test.each<[unknown]>([
+  [undefined],
+  [null],
+  ['{}'],
+  [{ from: ADDRESS, nonce: 0, chain_id: CHAIN_ID }],
+  [{ from: ADDRESS, nonce: 0, chain_id: CHAIN_ID, data: { function_call_type: 'Burn' } }],
+  [{ ...TRANSACTIONS[0]?.unsigned, from: undefined }],
+])('refuses to encode %j', (json) => {
+  expect(() => unsignedBytes(json)).toThrow('no unsigned transaction');
+});
+
 test('signs for the named chain and the own account only', async () => {
   const json = unsigned('RideAcceptance', { offer_hash: HASH });
   await expect(signTransaction(1, json, signer)).rejects.toThrow('for chain 7777, not 1');

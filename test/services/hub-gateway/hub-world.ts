@@ -49,17 +49,20 @@ export class HubWorld {
   readonly url: string;
   readonly devnet: TestDevnet;
   readonly models: ReadModels;
+  /** of the read models, the explorer's too */
+  readonly postgres_reader_url: string;
   /** log lines of the hub at level warn and above */
   readonly lines: readonly string[];
   readonly #close: () => Promise<void>;
 
   private constructor(
-    parts: Pick<HubWorld, 'url' | 'devnet' | 'models' | 'lines'>,
+    parts: Pick<HubWorld, 'url' | 'devnet' | 'models' | 'postgres_reader_url' | 'lines'>,
     close: () => Promise<void>,
   ) {
     this.url = parts.url;
     this.devnet = parts.devnet;
     this.models = parts.models;
+    this.postgres_reader_url = parts.postgres_reader_url;
     this.lines = parts.lines;
     this.#close = close;
   }
@@ -96,7 +99,9 @@ export class HubWorld {
       { config, log, metrics: new Metrics('test'), signal: stop.signal, closing },
       now,
     );
-    return new HubWorld({ url, devnet, models, lines }, async () => {
+    const { reader_url: postgres_reader_url } = database;
+    const parts = { url, devnet, models, postgres_reader_url, lines };
+    return new HubWorld(parts, async () => {
       stop.abort();
       await closing.close(
         () => undefined,

@@ -28,6 +28,7 @@ export class ReadModels {
   /** the canonical blocks by height */
   readonly #standing: NodeBlock[] = [];
   #offset = 0;
+  #finalHeight = -1;
   /** whether changes are published on Redis */
   notifies = true;
 
@@ -80,6 +81,12 @@ export class ReadModels {
     for (const { height, hash, parent_hash } of left.toReversed())
       events.push({ type: 'BlockReverted', sequence: next(), height, hash, parent_hash });
     for (const block of added) events.push({ type: 'BlockAppended', sequence: next(), ...block });
+    const final = this.#standing[node.chain.finalizedHeight];
+    if (final !== undefined && final.height > this.#finalHeight) {
+      const { height, hash } = final;
+      events.push({ type: 'BlocksFinalized', sequence: next(), height, hash });
+      this.#finalHeight = height;
+    }
     for (const [projection, pool] of this.#pools) await this.#apply(projection, pool, events);
     this.#offset += events.length;
   }
