@@ -22,7 +22,7 @@ import type { Made } from '../../runtime/http/answer-cache.ts';
 import type { HttpResponse } from '../../runtime/http/handler.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 import { Truncation, type HubContext } from './context.ts';
-import { operationLimits, TOKENS_MAX, type Documents } from './documents.ts';
+import { operationLimits, TOKENS_MAX, VARIABLE_ERRORS_MAX, type Documents } from './documents.ts';
 import { formatError, type ErrorFormatting } from './errors.ts';
 
 /** Apollo passes on copies of the context, so a plugin's result goes into an object inside. */
@@ -67,6 +67,7 @@ export class Apollo {
       includeStacktraceInErrorResponses: false,
       persistedQueries: false,
       parseOptions: { maxTokens: TOKENS_MAX },
+      executionOptions: { maxCoercionErrors: VARIABLE_ERRORS_MAX },
       validationRules: [operationLimits],
       formatError: (formatted, error) => formatError(formatting, formatted, error),
       // errors are logged where they are formatted

@@ -20,7 +20,9 @@ import { VALIDATION_FAILED } from './errors.ts';
 /** Tokens of one document. */
 export const TOKENS_MAX = 1_000;
 /** Errors of one document that are reported. */
-export const ERRORS_MAX = 10;
+const ERRORS_MAX = 10;
+/** Errors of variables that are reported: each one prints the whole variable. */
+export const VARIABLE_ERRORS_MAX = 1;
 
 /** The standard introspection query is 15 deep and has some 200 fields. */
 const OPERATION_LIMITS = { depth: 20, fields: 500, aliases: 50, root_fields: 10 } as const;

@@ -55,7 +55,12 @@ const DOCUMENT_CODES: ReadonlySet<unknown> = new Set([
   'PERSISTED_QUERY_NOT_SUPPORTED',
 ]);
 
+/** graphql-js stops at one error more than it may report, with an error without a place. */
+const MORE_ERRORS = /^Too many errors processing variables/;
+
 const SUGGESTION = / ?Did you mean[^?]*\?/g;
+/** Messages of graphql-js repeat what the caller sent. */
+const MESSAGE_CHARACTERS_MAX = 500;
 
 export interface ErrorFormatting {
   readonly log: Logger;
@@ -79,14 +84,23 @@ export function formatError(
     log.warn({ err: cause, path }, cause.message);
     return { ...UPSTREAM, ...place };
   }
-  const code = formatted.extensions?.['code'];
+  const code = MORE_ERRORS.test(formatted.message)
+    ? 'BAD_USER_INPUT'
+    : formatted.extensions?.['code'];
   if (cause instanceof Refused || (DOCUMENT_CODES.has(code) && cause instanceof GraphQLError)) {
-    const message = suggestions ? formatted.message : formatted.message.replaceAll(SUGGESTION, '');
+    const text = shortened(formatted.message);
+    const message = suggestions ? text : text.replaceAll(SUGGESTION, '');
     const shown = cause instanceof Refused ? cause.extensions['code'] : code;
     return { message, ...place, extensions: { code: shown } };
   }
   log.error({ err: cause, path }, messageOf(cause));
   return { ...INTERNAL, ...place };
+}
+
+function shortened(message: string): string {
+  return message.length <= MESSAGE_CHARACTERS_MAX
+    ? message
+    : `${message.slice(0, MESSAGE_CHARACTERS_MAX)}…`;
 }
 
 const CODES: Readonly<Record<string, ErrorCode>> = {

@@ -13,7 +13,7 @@ import {
 import { makeServer, type Context, type Server, type SubscribePayload } from 'graphql-ws';
 import { callerOf, type Caller } from '../graphql/authentication.ts';
 import { Truncation, type Hub, type HubContext } from '../graphql/context.ts';
-import { ERRORS_MAX, withCode, type Documents } from '../graphql/documents.ts';
+import { VARIABLE_ERRORS_MAX, withCode, type Documents } from '../graphql/documents.ts';
 import { formatError, invalid, Refused, type ErrorFormatting } from '../graphql/errors.ts';
 import type { BackpressuredSocket } from './backpressured-socket.ts';
 import type {
@@ -86,7 +86,7 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
       schema,
       operation.variableDefinitions ?? [],
       variables ?? {},
-      { maxErrors: ERRORS_MAX },
+      { maxErrors: VARIABLE_ERRORS_MAX },
     );
     if (coerced === undefined) return errors.map((error) => withCode(error, 'BAD_USER_INPUT'));
     const { caller } = session;
