@@ -45,7 +45,10 @@ export async function serve(
 
   const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
   closing.add('shared counts', () => counts.close());
-  const node = new ChainNode(config.node_url, signal, config.node_timeout_ms);
+  // its requests belong to those of callers, which are answered before the process ends
+  const drained = new AbortController();
+  closing.add('requests to the node', () => drained.abort());
+  const node = new ChainNode(config.node_url, drained.signal, config.node_timeout_ms);
   const chain = new ChainParameters();
   const hub: Hub = {
     ...config,

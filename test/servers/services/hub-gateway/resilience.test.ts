@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { FaultProxy } from '../../../support/fault-proxy.ts';
 import { walletOf } from '../../../support/wallets.ts';
-import { HubWorld } from '../../../services/hub-gateway/hub-world.ts';
+import { HubWorld, signUnsigned } from '../../../services/hub-gateway/hub-world.ts';
 import { RawSocket } from '../../../services/hub-gateway/raw-socket.ts';
+import { readUnsigned } from '../../../services/hub-gateway/unsigned.ts';
 
 const SOCKETS = 200;
 const rider = walletOf('raw', 'rider of bad times');
@@ -130,4 +131,29 @@ test('a truncated list is named over HTTP, over a socket and in a subscription',
       },
     ]);
   await socket.close();
+});
+
+test('a transaction that is on its way to the node when the hub stops gets its answer', async () => {
+  const stopping = await HubWorld.open(inject('stack'));
+  await stopping.fund(rider.account, 50_000_000n);
+  const own = await stopping.signIn(rider);
+  const built = await stopping.ask('mutation { createUnsignedBurn(amount: "1") }', {}, own);
+  const raw = signUnsigned(rider, readUnsigned(built.data?.['createUnsignedBurn']));
+  const fault = { target: 'node', mode: 'delay', times: 1, delay_ms: 500 };
+  await stopping.devnet.admin('/admin/faults', fault);
+  const sent = stopping.ask(
+    'mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }',
+    { raw },
+    own,
+  );
+  const planned = async (): Promise<unknown> => {
+    const response = await fetch(`${stopping.devnet.admin_url}/admin/faults`);
+    return await response.json();
+  };
+  await expect.poll(planned).toEqual({ faults: [] });
+  const closed = stopping.close();
+  expect((await sent).data).toEqual({
+    sendRawTransaction: { transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) as unknown },
+  });
+  await closed;
 });
