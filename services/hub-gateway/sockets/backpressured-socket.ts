@@ -67,7 +67,7 @@ export class BackpressuredSocket {
 
   /** Call at each message: a socket that is behind is not read, so its responses stay bounded. */
   received(): void {
-    if (this.#isFull()) this.#socket.pause();
+    if (!this.#isGivenUp && this.#isFull()) this.#socket.pause();
   }
 
   /** Call periodically. True when it closes a socket that was behind for too long. */
