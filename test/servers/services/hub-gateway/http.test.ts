@@ -401,3 +401,14 @@ test.each(serverAudits({ url: () => `${world.url}/graphql` }))(
     if (name.startsWith('MUST')) expect(result).toMatchObject({ status: 'ok' });
   },
 );
+
+test('a variable with many errors and a long text is answered with two short errors of the caller', async () => {
+  const unknown = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`unknown${at}`, 1]));
+  const bounds = { ...unknown, minLat: 'x'.repeat(300_000) };
+  const answer = await world.ask(
+    'query ($bounds: MapBoundsInput) { listRideRequests(bounds: $bounds) { txHash } }',
+    { bounds },
+  );
+  expect(codes(answer)).toEqual(['BAD_USER_INPUT', 'BAD_USER_INPUT']);
+  expect(answer.text.length).toBeLessThan(2_000);
+});
