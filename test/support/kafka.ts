@@ -13,6 +13,7 @@ import { CHAIN_BLOCKS, type Topic } from '../../schemas/topics.ts';
 import kafkajs from 'kafkajs';
 import type { Kafka } from '../../services/runtime/kafka/port.ts';
 import type { FaultProxy } from './fault-proxy.ts';
+import { openPlatformatic } from './platformatic/client.ts';
 
 export const never = new AbortController().signal;
 
@@ -25,17 +26,28 @@ export interface TestKafka extends Kafka {
   readonly raw: kafkajs.Kafka;
 }
 
+/** The clients behind the port; the first one is that of the services. */
+export const CLIENTS = ['kafkajs', 'platformatic'] as const;
+
+export type Client = (typeof CLIENTS)[number];
+
+/** Tests that name no client run with this one. */
+const DEFAULT_CLIENT: Client =
+  process.env['TEST_KAFKA_CLIENT'] === 'platformatic' ? 'platformatic' : 'kafkajs';
+
 /** A client of a stack's brokers; through a fault proxy when one is given. */
 export function testKafka(
   stack: { readonly kafka_brokers: string },
   proxy?: FaultProxy,
   change: Partial<KafkaSettings> = {},
+  client = DEFAULT_CLIENT,
 ): TestKafka {
   const settings = { kafka_brokers: stack.kafka_brokers.split(','), client_id: 'test', ...change };
-  const kafka = openKafka(
-    proxy === undefined ? settings : { ...settings, socket_factory: proxy.socketFactory },
-    silentLog(),
-  );
+  const through = proxy === undefined ? {} : { socket_factory: proxy.socketFactory };
+  const kafka =
+    client === 'platformatic'
+      ? openPlatformatic(settings, proxy?.port)
+      : openKafka({ ...settings, ...through }, silentLog());
   const raw = new kafkajs.Kafka({
     clientId: settings.client_id,
     brokers: [...settings.kafka_brokers],

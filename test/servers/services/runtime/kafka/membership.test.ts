@@ -4,7 +4,7 @@ import { Membership } from '../../../../../services/runtime/kafka/membership.ts'
 import type { Assigned } from '../../../../../services/runtime/kafka/port.ts';
 import { openLog } from '../../../../../services/runtime/process/log.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
-import { freshTopic, never, testKafka } from '../../../../support/kafka.ts';
+import { CLIENTS, freshTopic, never, silentLog, testKafka } from '../../../../support/kafka.ts';
 
 const stack = inject('stack');
 let proxy: FaultProxy;
@@ -15,27 +15,63 @@ beforeAll(async () => {
 });
 afterAll(() => proxy.close());
 
-test('a member that hears nothing from its group leaves it, and joins again when the brokers answer', async () => {
-  const topic = await freshTopic(testKafka(stack));
-  const assigned: (Assigned | undefined)[] = [];
-  let lines = '';
-  const write = (line: string): void => void (lines += line);
-  const membership = new Membership({
-    kafka: testKafka(stack, proxy),
-    group_id: `test-${randomUUID()}`,
-    topics: [topic],
-    session_ms: 1_000,
-    log: openLog({ service: 'test', level: 'warn', destination: { write } }),
-    signal: never,
-    onAssigned: (partitions) => assigned.push(partitions),
-  });
-  await membership.start();
-  const all = new Map([[topic, [0]]]);
-  await expect.poll(() => assigned.at(-1)).toEqual(all);
-  proxy.mode = 'black_hole';
-  await expect.poll(() => lines).toContain('the group has not answered for 8000 ms');
-  proxy.mode = 'pass';
-  proxy.cut();
-  await expect.poll(() => assigned.slice(-2)).toEqual([undefined, all]);
-  await membership.close();
-});
+test.each(CLIENTS)(
+  'a member that hears nothing from its group leaves it, and joins again when the brokers answer (%s)',
+  async (client) => {
+    const topic = await freshTopic(testKafka(stack));
+    const assigned: (Assigned | undefined)[] = [];
+    let lines = '';
+    const write = (line: string): void => void (lines += line);
+    const membership = new Membership({
+      kafka: testKafka(stack, proxy, {}, client),
+      group_id: `test-${randomUUID()}`,
+      topics: [topic],
+      session_ms: 1_000,
+      log: openLog({ service: 'test', level: 'warn', destination: { write } }),
+      signal: never,
+      onAssigned: (partitions) => assigned.push(partitions),
+    });
+    await membership.start();
+    const all = new Map([[topic, [0]]]);
+    await expect.poll(() => assigned.at(-1)).toEqual(all);
+    proxy.mode = 'black_hole';
+    await expect.poll(() => lines).toContain('the group has not answered for 8000 ms');
+    proxy.mode = 'pass';
+    proxy.cut();
+    await expect.poll(() => assigned.slice(-2)).toEqual([undefined, all]);
+    await membership.close();
+  },
+);
+
+test.each(CLIENTS)(
+  'one member holds all partitions, keeps them when another joins, and leaves them to it (%s)',
+  async (client) => {
+    const topic = await freshTopic(testKafka(stack), { partitions: 2 });
+    const group_id = `test-${randomUUID()}`;
+    const member = (): { readonly membership: Membership; readonly held: number[] } => {
+      /** how many partitions, after each assignment */
+      const held: number[] = [];
+      const membership = new Membership({
+        kafka: testKafka(stack, undefined, {}, client),
+        group_id,
+        topics: [topic],
+        session_ms: 6_000,
+        log: silentLog(),
+        signal: never,
+        isHolder: () => (held.at(-1) ?? 0) > 0,
+        onAssigned(partitions) {
+          if (partitions !== undefined) held.push(partitions.get(topic)?.length ?? 0);
+        },
+      });
+      return { membership, held };
+    };
+    const [first, second] = [member(), member()];
+    await first.membership.start();
+    await expect.poll(() => first.held.at(-1)).toBe(2);
+    await second.membership.start();
+    await expect.poll(() => second.held.at(-1)).toBe(0);
+    await first.membership.close();
+    await expect.poll(() => second.held.at(-1)).toBe(2);
+    await second.membership.close();
+  },
+);

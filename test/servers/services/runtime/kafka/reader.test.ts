@@ -9,6 +9,7 @@ import { watchLog } from '../../../../../services/runtime/kafka/ends.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import {
   appendAll,
+  CLIENTS,
   freshTopic,
   never,
   numbered,
@@ -128,7 +129,7 @@ test('a topic that does not exist yet is waited for', async () => {
   expect(await take(reader, 5)).toEqual(range(0, 5));
 });
 
-test('reset connections neither lose nor repeat a record', async () => {
+test.each(CLIENTS)('reset connections neither lose nor repeat a record (%s)', async (client) => {
   const topic = await freshTopic(kafka);
   const proxy = await FaultProxy.open({
     port: Number(stack.kafka_brokers.split(':')[1]),
@@ -136,7 +137,7 @@ test('reset connections neither lose nor repeat a record', async () => {
   });
   onTestFinished(() => proxy.close());
   proxy.resetEvery(20, 5);
-  const reader = await openReader(kafka, topic, { kafka: testKafka(stack, proxy) });
+  const reader = await openReader(testKafka(stack, proxy, {}, client), topic);
   const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
   const reading = take(reader, 1_000);
   for (let at = 0; at < 100; at++) await writer.append(topic, 0, numbered(at * 10, 10));

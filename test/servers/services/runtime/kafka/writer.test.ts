@@ -6,6 +6,7 @@ import type { LogEntry, LogRecord } from '../../../../../services/runtime/kafka/
 import { openLog, type Logger } from '../../../../../services/runtime/process/log.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import {
+  CLIENTS,
   freshTopic,
   never,
   numbered,
@@ -14,6 +15,7 @@ import {
   readAll,
   silentLog,
   testKafka,
+  type Client,
 } from '../../../../support/kafka.ts';
 
 const PRODUCE = 0;
@@ -32,8 +34,12 @@ async function produceProxy(): Promise<FaultProxy> {
   return proxy;
 }
 
-function openWriter(proxy: FaultProxy, options: Partial<WriterOptions> = {}): KafkaWriter {
-  const writer = new KafkaWriter(testKafka(stack, proxy), {
+function openWriter(
+  proxy: FaultProxy,
+  options: Partial<WriterOptions> = {},
+  client?: Client,
+): KafkaWriter {
+  const writer = new KafkaWriter(testKafka(stack, proxy, {}, client), {
     log: silentLog(),
     signal: never,
     retry_ms_min: 10,
@@ -59,30 +65,33 @@ function numbers(records: readonly LogRecord[]): number[] {
   return records.map(({ value }) => Number(value));
 }
 
-test('acknowledged records are in the log once, in order and at the returned offset, with any number of connection resets', async () => {
-  const batch = 10;
-  const batches = 200;
-  const run = async (seed: number): Promise<void> => {
-    const proxy = await produceProxy();
-    const topic = await freshTopic(direct);
-    const writer = openWriter(proxy);
-    proxy.resetEvery(8, seed);
-    // all at once: the writer itself sends one after the other
-    const appends = Array.from({ length: batches }, (_, at) =>
-      writer.append(topic, 0, numbered(at * batch, batch)),
-    );
-    const offsets = await Promise.all(appends);
-    const records = await readAll(direct, topic);
-    expect(numbers(records)).toEqual(range(0, batch * batches));
-    expect(offsets).toEqual(offsets.map((_, at) => BigInt(at * batch)));
-    expect(records.map(({ headers }) => String(headers['event_id']))).toEqual(
-      records.map(({ value }) => String(value)),
-    );
-    expect(proxy.counts.reset_before).toBeGreaterThan(0);
-    expect(proxy.counts.reset_after).toBeGreaterThan(0);
-  };
-  await Promise.all([1, 2, 3, 4].map(run));
-});
+test.each(CLIENTS)(
+  'acknowledged records are in the log once, in order and at the returned offset, with any number of connection resets (%s)',
+  async (client) => {
+    const batch = 10;
+    const batches = 200;
+    const run = async (seed: number): Promise<void> => {
+      const proxy = await produceProxy();
+      const topic = await freshTopic(direct);
+      const writer = openWriter(proxy, {}, client);
+      proxy.resetEvery(8, seed);
+      // all at once: the writer itself sends one after the other
+      const appends = Array.from({ length: batches }, (_, at) =>
+        writer.append(topic, 0, numbered(at * batch, batch)),
+      );
+      const offsets = await Promise.all(appends);
+      const records = await readAll(direct, topic);
+      expect(numbers(records)).toEqual(range(0, batch * batches));
+      expect(offsets).toEqual(offsets.map((_, at) => BigInt(at * batch)));
+      expect(records.map(({ headers }) => String(headers['event_id']))).toEqual(
+        records.map(({ value }) => String(value)),
+      );
+      expect(proxy.counts.reset_before).toBeGreaterThan(0);
+      expect(proxy.counts.reset_after).toBeGreaterThan(0);
+    };
+    await Promise.all([1, 2, 3, 4].map(run));
+  },
+);
 
 /** How many acknowledged records are missing after overlapping sends. */
 async function overlappedLoss(seed: number): Promise<number> {
@@ -141,28 +150,31 @@ test('the control: a batch given up after a rejection takes the next one with it
   expect(numbers(await readAll(direct, topic))).toEqual([0, 1]);
 });
 
-test('the returned offset is that of the batch, also when its answer was lost and another writer has appended since', async () => {
-  const proxy = await produceProxy();
-  const topic = await freshTopic(direct);
-  const { log, count } = countingLog();
-  const writer = openWriter(proxy, { log });
-  const other = new KafkaWriter(direct, { log: silentLog(), signal: never });
-  closing.push(() => other.close());
-  let next = 0n;
-  // in the last round the client gives up meanwhile, and the writer has to send the batch again
-  for (const rejections of [0, 0, 1]) {
-    proxy.next('reset_after');
-    proxy.mode = 'reset_before';
-    const appended = writer.append(topic, 0, numbered(Number(next), 5));
-    await expect.poll(async () => (await readLogEnds(direct, topic, 0)).high).toBe(next + 5n);
-    await expect(other.append(topic, 0, numbered(Number(next) + 5, 5))).resolves.toBe(next + 5n);
-    await expect.poll(count).toBeGreaterThanOrEqual(rejections);
-    proxy.mode = 'pass';
-    await expect(appended).resolves.toBe(next);
-    next += 10n;
-  }
-  expect(numbers(await readAll(direct, topic))).toEqual(range(0, 30));
-});
+test.each(CLIENTS)(
+  'the returned offset is that of the batch, also when its answer was lost and another writer has appended since (%s)',
+  async (client) => {
+    const proxy = await produceProxy();
+    const topic = await freshTopic(direct);
+    const { log, count } = countingLog();
+    const writer = openWriter(proxy, { log }, client);
+    const other = new KafkaWriter(direct, { log: silentLog(), signal: never });
+    closing.push(() => other.close());
+    let next = 0n;
+    // in the last round the client gives up meanwhile, and the writer has to send the batch again
+    for (const rejections of [0, 0, 1]) {
+      proxy.next('reset_after');
+      proxy.mode = 'reset_before';
+      const appended = writer.append(topic, 0, numbered(Number(next), 5));
+      await expect.poll(async () => (await readLogEnds(direct, topic, 0)).high).toBe(next + 5n);
+      await expect(other.append(topic, 0, numbered(Number(next) + 5, 5))).resolves.toBe(next + 5n);
+      await expect.poll(count).toBeGreaterThanOrEqual(rejections);
+      proxy.mode = 'pass';
+      await expect(appended).resolves.toBe(next);
+      next += 10n;
+    }
+    expect(numbers(await readAll(direct, topic))).toEqual(range(0, 30));
+  },
+);
 
 function refused(why: RegExp): object {
   return {
