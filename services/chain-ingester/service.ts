@@ -3,7 +3,7 @@ import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
 import { Fault } from '../runtime/process/errors.ts';
-import { Activity } from '../runtime/process/health.ts';
+import { Activity, type HealthProblem } from '../runtime/process/health.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { Lease } from '../runtime/kafka/lease.ts';
@@ -35,11 +35,12 @@ export async function ingest({
     }),
   });
   let phase = (): string => activity.phase;
+  let problem = (): HealthProblem | undefined => activity.problem;
   const http = await openHttp({
     ...config,
     log,
     metrics,
-    checks: [{ name: 'chain.blocks', check: () => activity.problem }],
+    checks: [{ name: 'chain.blocks', check: () => problem() }],
     phase: () => phase(),
   });
   closing.add('http', () => http.drain());
@@ -71,6 +72,7 @@ export async function ingest({
     onStandbyHeard: () => activity.heard(),
   });
   phase = () => lease.phase(activity.phase);
+  problem = () => lease.problem ?? activity.problem;
   closing.add('lease', () => lease.close());
   await activity.retrying('joining the group of ingesters', () => lease.start());
   const follower = new Follower({

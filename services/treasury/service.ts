@@ -116,6 +116,6 @@ export async function serve({
     signal,
     minting,
   });
-  problem = () => treasury.problem ?? reconciliation.problem;
+  problem = () => lease.problem ?? treasury.problem ?? reconciliation.problem;
   await Promise.all([treasury.run(), reconciliation.run()]);
 }

@@ -6,6 +6,7 @@
  * member. A frozen process cannot look at its clock, so the offsets that events are written for
  * stay the fence against a former holder.
  */
+import { waitingFor, type HealthProblem } from '../process/health.ts';
 import type { Logger } from '../process/log.ts';
 import type { Metrics } from '../process/metrics.ts';
 import { aborted } from '../process/retry.ts';
@@ -129,6 +130,12 @@ export class Lease implements Held {
 
   get term(): number {
     return this.#term;
+  }
+
+  /** The group cannot be joined, so this instance can take over from no other. */
+  get problem(): HealthProblem | undefined {
+    const { fault } = this.#membership;
+    return fault && waitingFor(fault, { message: fault.message });
   }
 
   /** The phase of the process: it works, or waits for the lease. */

@@ -2,12 +2,21 @@
  * Membership of a consumer group that shares out partitions. Nothing is read through the group: it
  * spreads the work evenly, and drops a member that died or hangs.
  */
+import type { Fault } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import { retrying, untilAborted } from '../process/retry.ts';
 import { disconnect } from './client.ts';
-import { kafkaFault, type Kafka, type Share, type ShareOptions } from './port.ts';
+import { errorType, kafkaFault, type Kafka, type Share, type ShareOptions } from './port.ts';
 
 const JOIN_AGAIN_MS = 1_000;
+
+const REMEDIES: ReadonlyMap<string, string> = new Map([
+  [
+    'INVALID_SESSION_TIMEOUT',
+    "set APP_KAFKA_SESSION_MS within the brokers' group.min.session.timeout.ms and group.max.session.timeout.ms",
+  ],
+  ['GROUP_AUTHORIZATION_FAILED', "give this service's account the right to read the group"],
+]);
 
 export interface MembershipOptions extends Omit<ShareOptions, 'onLeft'> {
   readonly kafka: Kafka;
@@ -19,9 +28,15 @@ export class Membership {
   readonly #options: MembershipOptions;
   #share: Share | undefined;
   #closed = false;
+  #fault: Fault | undefined;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
+  }
+
+  /** Why the group was left and cannot be joined again. */
+  get fault(): Fault | undefined {
+    return this.#fault;
   }
 
   /** Leaves the group, so that others take over at once. */
@@ -56,7 +71,9 @@ export class Membership {
     } catch (cause) {
       this.#share = undefined;
       await disconnect(share, log);
-      throw kafkaFault(`the group ${group} cannot be joined`, cause);
+      const remedy = REMEDIES.get(errorType(cause) ?? '');
+      const what = `the group ${group} cannot be joined`;
+      throw kafkaFault(remedy === undefined ? what : `${what}: ${remedy}`, cause);
     }
     if (this.#closed) await disconnect(share, log);
   }
@@ -73,10 +90,10 @@ export class Membership {
     await disconnect(left, log);
     await untilAborted(JOIN_AGAIN_MS, signal);
     if (this.#closed || signal.aborted) return;
-    await retrying({ log, signal, what: `joining the group ${group}` }, () => this.start()).catch(
-      (error: unknown) => {
-        if (!signal.aborted) throw error;
-      },
-    );
+    const onFault = (fault: Fault | undefined): void => void (this.#fault = fault);
+    const what = `joining the group ${group}`;
+    await retrying({ log, signal, what, onFault }, () => this.start()).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
   }
 }

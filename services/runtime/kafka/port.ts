@@ -140,7 +140,7 @@ export interface ShareOptions {
   readonly onAssigned: (partitions: Assigned | undefined, sent_ms: number) => void;
   /** at each heartbeat that the brokers acknowledge, several times a session */
   readonly onHeld?: (sent_ms: number) => void;
-  /** the client has given up its membership */
+  /** the client has given up its membership, after it had joined */
   readonly onLeft: (error: Error) => void;
 }
 
@@ -148,7 +148,7 @@ export interface ShareOptions {
 export type Assigned = ReadonlyMap<string, readonly number[]>;
 
 export interface Share {
-  /** Joins the group. */
+  /** Resolves when it is a member; throws when the group refuses it or does not answer. */
   join(): Promise<void>;
   /** Commits an offset, for lag tools. */
   commit(topic: string, partition: number, nextOffset: bigint): Promise<void>;

@@ -1,7 +1,7 @@
 /**
- * A consumer of kafkajs that holds partitions and reads nothing. kafkajs can wait for ever when a
- * connection breaks while it opens another one. So a member that hears nothing from its group for
- * several sessions has left it.
+ * A consumer of kafkajs that holds partitions and reads nothing. When kafkajs fails to join a group
+ * again, it goes on without joining, and can wait for ever when a connection breaks while it opens
+ * another one. So a member whose group does not answer for several sessions has left it.
  */
 import kafkajs from 'kafkajs';
 import type { Share, ShareOptions } from '../port.ts';
@@ -14,11 +14,16 @@ const SILENT_SESSIONS_MAX = 8;
 export class KafkajsShare implements Share {
   readonly #options: ShareOptions;
   readonly #consumer: kafkajs.Consumer;
+  readonly #joined = Promise.withResolvers<void>();
   #watch: NodeJS.Timeout | undefined;
-  #left = false;
+  /** has partitions, or knows that it has none */
+  #isMember = false;
+  #hasLeft = false;
 
   constructor(kafka: kafkajs.Kafka, options: ShareOptions) {
     this.#options = options;
+    // `join` throws it
+    this.#joined.promise.catch(() => undefined);
     const { group_id: groupId, session_ms: session, isHolder } = options;
     this.#consumer = kafka.consumer({
       groupId,
@@ -34,7 +39,7 @@ export class KafkajsShare implements Share {
   }
 
   async join(): Promise<void> {
-    const { topics, onAssigned, onHeld, onLeft } = this.#options;
+    const { topics, onAssigned, onHeld } = this.#options;
     const consumer = this.#consumer;
     // a process that was frozen handles an answer long after the brokers gave it
     let sentAt = Date.now();
@@ -43,30 +48,44 @@ export class KafkajsShare implements Share {
     });
     const sentMs = (): number => Math.max(0, Date.now() - sentAt);
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+      // one that was given up, and joins after all, would hold partitions for nobody
+      if (this.#hasLeft) return void consumer.disconnect();
       const assigned = Object.entries(payload.memberAssignment);
       // the consumer only holds partitions; it fetches no records
       consumer.pause(assigned.map(([topic, partitions]) => ({ topic, partitions })));
+      this.#isMember = true;
+      this.#joined.resolve();
       this.#expectMore();
       onAssigned(new Map(assigned), sentMs());
     });
     consumer.on(consumer.events.HEARTBEAT, () => {
+      // the group may also hear one that has not joined again
+      if (!this.#isMember) return;
       this.#expectMore();
       onHeld?.(sentMs());
     });
     // nobody else gets our partitions before we have joined again
     for (const event of [consumer.events.REBALANCING, consumer.events.STOP] as const)
-      consumer.on(event, () => onAssigned(undefined, 0));
+      consumer.on(event, () => {
+        this.#isMember = false;
+        onAssigned(undefined, 0);
+      });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
-      if (!payload.restart) onLeft(payload.error);
+      if (!payload.restart) this.#leave(payload.error);
     });
     this.#expectMore();
-    await consumer.connect();
-    await consumer.subscribe({ topics: [...topics], fromBeginning: false });
-    await consumer.run({
-      autoCommit: false,
-      eachBatchAutoResolve: false,
-      eachBatch: () => Promise.resolve(),
-    });
+    const joining = consumer
+      .connect()
+      .then(() => consumer.subscribe({ topics: [...topics], fromBeginning: false }))
+      .then(() =>
+        consumer.run({
+          autoCommit: false,
+          eachBatchAutoResolve: false,
+          eachBatch: () => Promise.resolve(),
+        }),
+      );
+    // `run` also resolves when the group refuses the member
+    await Promise.all([joining, this.#joined.promise]);
   }
 
   commit(topic: string, partition: number, nextOffset: bigint): Promise<void> {
@@ -74,21 +93,31 @@ export class KafkajsShare implements Share {
   }
 
   disconnect(): Promise<void> {
-    this.#left = true;
+    this.#hasLeft = true;
     clearTimeout(this.#watch);
+    this.#joined.reject(new Error('the group was left'));
     return this.#consumer.disconnect();
   }
 
   #expectMore(): void {
     clearTimeout(this.#watch);
-    // one that was given up, and joins after all, would hold partitions for nobody
-    if (this.#left) return void this.#consumer.disconnect();
-    const { session_ms: session, onLeft } = this.#options;
-    const silent = session * SILENT_SESSIONS_MAX;
+    const silent = this.#options.session_ms * SILENT_SESSIONS_MAX;
     this.#watch = setTimeout(
-      () => onLeft(new Error(`the group has not answered for ${silent} ms`)),
+      () => this.#leave(new Error(`the group has not answered for ${silent} ms`)),
       silent,
     );
+  }
+
+  /** Before it has joined, `join` throws the error. */
+  #leave(error: Error): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    clearTimeout(this.#watch);
+    this.#joined.promise.then(
+      () => this.#options.onLeft(error),
+      () => undefined,
+    );
+    this.#joined.reject(error);
   }
 }
 

@@ -4,7 +4,14 @@ import { Membership } from '../../../../../services/runtime/kafka/membership.ts'
 import type { Assigned } from '../../../../../services/runtime/kafka/port.ts';
 import { openLog } from '../../../../../services/runtime/process/log.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
-import { CLIENTS, freshTopic, never, silentLog, testKafka } from '../../../../support/kafka.ts';
+import {
+  CLIENTS,
+  freshTopic,
+  never,
+  silentLog,
+  testKafka,
+  withRawAdmin,
+} from '../../../../support/kafka.ts';
 
 const stack = inject('stack');
 let proxy: FaultProxy;
@@ -75,3 +82,52 @@ test.each(CLIENTS)(
     await second.membership.close();
   },
 );
+
+test('a member that the group refuses does not start, and learns why', async () => {
+  const topic = await freshTopic(testKafka(stack));
+  const membership = new Membership({
+    kafka: testKafka(stack),
+    group_id: `test-${randomUUID()}`,
+    topics: [topic],
+    // the brokers' least is a second
+    session_ms: 500,
+    log: silentLog(),
+    signal: never,
+    onAssigned: () => undefined,
+  });
+  await expect(membership.start()).rejects.toMatchObject({
+    code: 'kafka',
+    retry: true,
+    message: expect.stringMatching(
+      /set APP_KAFKA_SESSION_MS within the brokers' group\.min\.session\.timeout\.ms/,
+    ) as unknown,
+  });
+  await membership.close();
+});
+
+test('a member that no broker answers while it joins does not start, and leaves nothing behind', async () => {
+  const topic = await freshTopic(testKafka(stack));
+  const group_id = `test-${randomUUID()}`;
+  const membership = new Membership({
+    kafka: testKafka(stack, proxy),
+    group_id,
+    topics: [topic],
+    session_ms: 1_000,
+    log: silentLog(),
+    signal: never,
+    onAssigned: () => undefined,
+  });
+  proxy.mode = 'black_hole';
+  await expect(membership.start()).rejects.toMatchObject({ code: 'kafka', retry: true });
+  proxy.mode = 'pass';
+  proxy.cut();
+  await membership.start();
+  const members = (): Promise<number> =>
+    withRawAdmin(testKafka(stack), async (admin) => {
+      const { groups } = await admin.describeGroups([group_id]);
+      return groups[0]?.members.length ?? 0;
+    });
+  await expect.poll(members).toBe(1);
+  await membership.close();
+  await expect.poll(members).toBe(0);
+});
