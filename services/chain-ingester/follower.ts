@@ -271,6 +271,12 @@ function contradiction(tail: Tail, height: number): Fault {
 /** The current tail of the log. Throws a fault, without retry for an impossible log. */
 async function recoverTail(kafka: Kafka, codec: Codec): Promise<Tail> {
   const { low, high } = await readLogEnds(kafka, CHAIN_BLOCKS.name, PARTITION);
+  if (low > 0n)
+    throw new Fault(
+      'log_damaged',
+      `chain.blocks begins at offset ${low}, records 0 to ${low - 1n} were deleted: restore them from a backup or a replica and look for who deleted them (retention.ms must be -1), then start again; nothing is written`,
+      { retry: false },
+    );
   for (let window = FIRST_WINDOW; ; window *= 4n) {
     const from = high - low > window ? high - window : low;
     const tail = await foldRange(kafka, codec, from, high, from === 0n);

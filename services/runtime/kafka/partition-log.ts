@@ -34,6 +34,8 @@ export class PartitionLog {
   #epoch: number | undefined;
   /** the offset of the record to be compared first */
   #compare: bigint | undefined;
+  /** the leader of what comes next: for it that record was compared, or is about to be */
+  #successor: number | undefined;
 
   constructor(options: PartitionLogOptions) {
     this.#options = options;
@@ -82,6 +84,8 @@ export class PartitionLog {
       if (at === 0 && this.#compare !== undefined) {
         if (!this.#isCompared(batch, this.#compare)) return undefined;
       } else if (at === 0 && !lenient && this.#isOfAnotherLeader(batch)) {
+        // the record before may come alone, without this batch
+        this.#successor = batch.leader_epoch;
         this.#compareBefore(this.#next);
         return undefined;
       }
@@ -92,7 +96,8 @@ export class PartitionLog {
   }
 
   #isOfAnotherLeader({ leader_epoch: epoch }: LogBatch): boolean {
-    return this.#next > 0n && this.#epoch !== undefined && epoch !== this.#epoch;
+    const isKnown = this.#epoch === undefined || epoch === this.#epoch || epoch === this.#successor;
+    return this.#next > 0n && !isKnown;
   }
 
   /** Compares the record at this offset. False: there is none, one further back is the last. */

@@ -18,6 +18,7 @@ export class KafkajsShare implements Share {
   #watch: NodeJS.Timeout | undefined;
   /** has partitions, or knows that it has none */
   #isMember = false;
+  #hasJoined = false;
   #hasLeft = false;
 
   constructor(kafka: kafkajs.Kafka, options: ShareOptions) {
@@ -54,6 +55,7 @@ export class KafkajsShare implements Share {
       // the consumer only holds partitions; it fetches no records
       consumer.pause(assigned.map(([topic, partitions]) => ({ topic, partitions })));
       this.#isMember = true;
+      this.#hasJoined = true;
       this.#joined.resolve();
       this.#expectMore();
       onAssigned(new Map(assigned), sentMs());
@@ -113,11 +115,8 @@ export class KafkajsShare implements Share {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
     clearTimeout(this.#watch);
-    this.#joined.promise.then(
-      () => this.#options.onLeft(error),
-      () => undefined,
-    );
-    this.#joined.reject(error);
+    if (this.#hasJoined) this.#options.onLeft(error);
+    else this.#joined.reject(error);
   }
 }
 

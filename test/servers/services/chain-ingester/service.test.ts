@@ -11,7 +11,12 @@ import { openLog } from '../../../../services/runtime/process/log.ts';
 import { readLogRange } from '../../../../services/runtime/kafka/range.ts';
 import { readLogEnds } from '../../../../services/runtime/kafka/ends.ts';
 import type { LogRecord } from '../../../../services/runtime/kafka/record.ts';
-import { testKafka, withRawAdmin, type TestKafka } from '../../../support/kafka.ts';
+import {
+  deleteRecordsBefore,
+  testKafka,
+  withRawAdmin,
+  type TestKafka,
+} from '../../../support/kafka.ts';
 import { ALWAYS_HELD } from '../../../../services/runtime/kafka/lease.ts';
 import { figureOf } from '../../../faults/processes.ts';
 import { ScriptedNode } from '../../../support/scripted-node.ts';
@@ -286,4 +291,23 @@ test('a record of a foreign writer is noticed, and the log is read again', async
   await writer.close();
   node.grow(3);
   await expect.poll(() => applied().then(({ hashes }) => hashes)).toEqual(ofNode());
+});
+
+test('a log whose records were deleted halts the ingester, and nothing is written', async () => {
+  await begin(5);
+  const first = await ingester();
+  await untilTold(0);
+  const { length } = await events();
+  await first.kill();
+  await deleteRecordsBefore(kafka, CHAIN_BLOCKS.name, length);
+  const second = await ingester();
+  await expect
+    .poll(async () => await (await fetch(`${second.url}/status`)).json())
+    .toMatchObject({
+      status: 'halted',
+      message: expect.stringMatching(
+        /chain\.blocks begins at offset \d+, records 0 to \d+ were deleted: restore them/,
+      ) as unknown,
+    });
+  expect((await readLogEnds(kafka, CHAIN_BLOCKS.name, 0)).high).toBe(BigInt(length));
 });

@@ -28,15 +28,20 @@ function batch(from: number, leader_epoch: number, ...values: readonly string[])
   };
 }
 
-/** A log of a test, which may change while it is read. */
+/** A log of a test, which may change while it is read. `at_once`: batches of one answer. */
 function logOf(...batches: LogBatch[]) {
+  return answering(Infinity, batches);
+}
+
+function answering(at_once: number, batches: LogBatch[]) {
   const fetched: bigint[] = [];
   const fetcher: Fetcher = {
     topicId: () => Promise.resolve('id'),
     disconnect: () => Promise.resolve(),
     fetch({ offset }) {
       fetched.push(offset);
-      return Promise.resolve(batches.filter((each) => each.last_offset >= offset));
+      const rest = batches.filter((each) => each.last_offset >= offset);
+      return Promise.resolve(rest.slice(0, at_once));
     },
   };
   return { batches, fetched, fetcher };
@@ -77,6 +82,24 @@ test('another leader that has everything is read on, after one comparison', asyn
   batches.push(batch(4, 2, 'e'));
   expect(await valuesOf(reader)).toEqual(['e']);
   expect(fetched).toEqual([0n, 2n, 1n, 4n]);
+});
+
+test('another leader is read on where no two batches fit into one answer', async () => {
+  const { fetched, fetcher } = answering(1, [
+    batch(0, 0, 'a', 'b'),
+    batch(2, 0),
+    batch(3, 1, 'c'),
+    batch(4, 2, 'd'),
+  ]);
+  for (const [next, last, rest] of [
+    [0, undefined, ['a', 'b', 'c', 'd']],
+    [3, record(1, 'b'), ['c', 'd']],
+  ] as const) {
+    const reader = readerOf(fetcher, next, last);
+    const values: string[] = [];
+    while (reader.next < 5n && fetched.length < 100) values.push(...(await valuesOf(reader)));
+    expect(values).toEqual(rest);
+  }
 });
 
 test('the record before the position is looked for behind marks of transactions', async () => {

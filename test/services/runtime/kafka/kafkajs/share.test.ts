@@ -9,6 +9,8 @@ const EVENTS = new kafkajs.Kafka({ brokers: ['127.0.0.1:1'] }).consumer({ groupI
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
+const done = (): Promise<void> => Promise.resolve();
+
 /** A share whose consumer does nothing but emit what the test says, and what it told its user. */
 function openShare(): {
   readonly emit: (event: string, payload?: object) => void;
@@ -17,7 +19,6 @@ function openShare(): {
   const emitter = new EventEmitter();
   const kafka = new kafkajs.Kafka({ brokers: ['127.0.0.1:1'], logLevel: kafkajs.logLevel.NOTHING });
   const consumer = kafka.consumer({ groupId: 'g' });
-  const done = (): Promise<void> => Promise.resolve();
   Object.assign(consumer, {
     on: (event: string, listener: (given: unknown) => void) => emitter.on(event, listener),
     connect: done,
