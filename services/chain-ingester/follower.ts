@@ -338,7 +338,9 @@ export function* toEntries(
         source: 'chain-ingester',
         trace_id: trace,
       },
-      timestamp: event.type === 'BlockAppended' ? event.timestamp : Date.now(),
+      // brokers refuse a record that is dated ahead
+      timestamp:
+        event.type === 'BlockAppended' ? Math.min(event.timestamp, Date.now()) : Date.now(),
     });
     bytes += value.length;
   }

@@ -108,6 +108,8 @@ export function connect(
     connectTimeout: 2_000,
     keepAlive: 5_000,
     retryStrategy: retryAfter,
+    // a primary that was demoted
+    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
     // a frozen server keeps its connections open: missing replies close them
     ...(subscribes ? {} : { socketTimeout: 3_000 }),
   });

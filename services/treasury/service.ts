@@ -3,6 +3,7 @@ import {
   CHAIN_BLOCKS,
   DEPOSIT_ADDRESSES,
   RESERVE_RUNS,
+  SCHEMA_IDS,
   TREASURY_LEDGER,
   TRON_TRANSFERS,
 } from '../../schemas/topics.ts';
@@ -56,10 +57,12 @@ export async function serve({
   closing.add('http', () => http.drain());
 
   const kafka = openKafka({ ...config, client_id: 'treasury' }, log);
+  // without its schemas no record can be read
+  const kept = [...TOPICS, SCHEMA_IDS];
   await opening.retrying('looking for the topics', () =>
-    ensureTopics(kafka, TOPICS, { durable: config.network === 'mainnet' }),
+    ensureTopics(kafka, kept, { durable: config.network === 'mainnet' }),
   );
-  void watchTopics({ kafka, topics: TOPICS, metrics, log, signal });
+  void watchTopics({ kafka, topics: kept, metrics, log, signal });
   const codec = await opening.retrying('registering the schemas', () =>
     openCodec({ ...config, kafka, log }, WRITTEN, TOPICS),
   );

@@ -17,6 +17,8 @@ export class ScriptedNode {
   #blocks: NodeBlock[] = [];
   #branch = 0;
   finalized = 0;
+  /** of the next blocks; undefined: in the past */
+  dated_ahead_ms: number | undefined;
   chain_id = CHAIN_ID;
   /** how many requests it has answered, by path without query */
   readonly asked: string[] = [];
@@ -69,7 +71,10 @@ export class ScriptedNode {
       height,
       hash,
       parent_hash: parent?.hash ?? Buffer.alloc(32),
-      timestamp: 1_760_000_000_000 + height * 1_000,
+      timestamp:
+        this.dated_ahead_ms === undefined
+          ? 1_760_000_000_000 + height * 1_000
+          : Date.now() + this.dated_ahead_ms,
       producer: address,
       reward_recipient: address,
       block_reward: 0n,

@@ -21,12 +21,12 @@ const AT_LEAST = new Set(['max.message.bytes', 'min.insync.replicas']);
 const DURABLE = new Set(['min.insync.replicas', 'unclean.leader.election.enable']);
 
 /**
- * An acknowledged record is on so many replicas, all but one of the declared; and no broker leads
- * that lacks one.
+ * An acknowledged record is on so many replicas: all but one of the declared, and two where there
+ * are two. No broker leads that lacks one.
  */
 function durableConfig(replicas: number): Topic['config'] {
   return {
-    'min.insync.replicas': String(Math.max(1, replicas - 1)),
+    'min.insync.replicas': String(Math.min(replicas, Math.max(2, replicas - 1))),
     'unclean.leader.election.enable': 'false',
   };
 }

@@ -50,7 +50,7 @@ export class KafkajsShare implements Share {
     const sentMs = (): number => Math.max(0, Date.now() - sentAt);
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
       // one that was given up, and joins after all, would hold partitions for nobody
-      if (this.#hasLeft) return void consumer.disconnect();
+      if (this.#hasLeft) return void consumer.disconnect().catch(() => undefined);
       const assigned = Object.entries(payload.memberAssignment);
       // the consumer only holds partitions; it fetches no records
       consumer.pause(assigned.map(([topic, partitions]) => ({ topic, partitions })));

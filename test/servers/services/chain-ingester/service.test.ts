@@ -134,6 +134,14 @@ test('records have keys, headers and times for a plain console consumer', async 
   expect(new Set(read.map(({ headers }) => String(headers['event_id']))).size).toBe(read.length);
 });
 
+test('a block that is dated ahead of the brokers is appended', async () => {
+  await begin(2);
+  node.dated_ahead_ms = 7_200_000;
+  node.grow(1);
+  await ingester();
+  await untilTold(0);
+});
+
 test('a reorganization is appended as reverts and new blocks, at the head and after an absence', async () => {
   await begin(20);
   node.finalized = 5;

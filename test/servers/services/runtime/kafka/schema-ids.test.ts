@@ -114,6 +114,16 @@ test('each id is pinned with its schema before a codec gives it out, and once', 
   expect(await readAll(kafka, pins.name)).toHaveLength(2);
 });
 
+test('a record that is no pin stops nobody', async () => {
+  const topic = await topicOf(await eventOf('One'));
+  const codec = await open(topic);
+  const writer = new KafkaWriter(kafka, { log, signal: never });
+  const junk = { key: 'any', value: Buffer.from('no pin'), headers: {}, timestamp: 1 };
+  await writer.append(pins.name, 0, [junk]);
+  await writer.close();
+  expect(idOf(await open(topic), 'One')).toBe(idOf(codec, 'One'));
+});
+
 test('a new version of an event gets an id of its own; the old software keeps the old one', async () => {
   const older = await topicOf(await eventOf('One'));
   const newer = { ...older, events: [await eventOf('One', 'more')] };

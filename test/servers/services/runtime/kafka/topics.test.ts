@@ -104,8 +104,8 @@ test('a topic that can lose acknowledged records is shown, and refused where it 
   const shown = async (gauge: string): Promise<number | undefined> =>
     (await metrics.registry.getSingleMetric(gauge)?.get())?.values[0]?.value;
   await expect.poll(() => shown('log_replicas_missing')).toBe(1);
-  // an unclean election, one replica instead of two
-  expect(await shown('log_topic_differences')).toBe(2);
+  // an unclean election, one replica instead of two, of which one suffices
+  expect(await shown('log_topic_differences')).toBe(3);
   stopping.abort();
   await watching;
 });
