@@ -39,9 +39,16 @@ function needed(path: string): string {
 function kafka(): Manifest[] {
   const labels = { 'strimzi.io/cluster': KAFKA };
   const version = 'kafka.strimzi.io/v1';
+  // Strimzi sets those of brokers itself
   const settings = Object.entries(kafkaSettings).filter(
-    ([name]) => !/replication|min\.isr|num\.partitions/.test(name),
+    ([name]) => !/^broker\.|replication|min\.isr|num\.partitions/.test(name),
   );
+  const apart = {
+    maxSkew: 1,
+    topologyKey: 'kubernetes.io/hostname',
+    whenUnsatisfiable: 'DoNotSchedule',
+    labelSelector: { matchLabels: labels },
+  };
   const replicated = {
     'default.replication.factor': 3,
     'min.insync.replicas': 2,
@@ -62,6 +69,7 @@ function kafka(): Manifest[] {
         roles: ['controller', 'broker'],
         storage: { type: 'persistent-claim', size: value('kafka.storage'), deleteClaim: false },
         resources: { limits: { memory: value('kafka.memory') } },
+        template: { pod: { topologySpreadConstraints: [apart] } },
       },
     },
     {
@@ -170,10 +178,14 @@ function fromSecret(name: string, secret: string, key: string, optional = false)
   return { name, valueFrom: { secretKeyRef: ref } };
 }
 
-/** `service`: `rw` for the primary, `r` for any server that may be read. */
-function postgresOf(role: typeof writer | typeof reader, service: 'rw' | 'r'): string {
+/** Services of Postgres: `rw` is the primary, `ro` the replica; the first that answers is used. */
+function postgresOf(
+  role: typeof writer | typeof reader,
+  ...postgres_services: readonly ('rw' | 'ro')[]
+): string {
+  const hosts = postgres_services.map((service) => `${POSTGRES}-${service}:5432`).join(',');
   return (
-    `postgres://${role.name}:$(POSTGRES_PASSWORD)@${POSTGRES}-${service}:5432/${database}` +
+    `postgres://${role.name}:$(POSTGRES_PASSWORD)@${hosts}/${database}` +
     '?sslmode=verify-full&sslrootcert=/certificates/postgres/ca.crt'
   );
 }
@@ -208,7 +220,7 @@ function environment(spec: ServiceSpec): Manifest[] {
       case 'APP_POSTGRES_READER_URL':
         return [
           fromSecret('POSTGRES_PASSWORD', value('secrets.postgresReader'), 'password'),
-          { name, value: postgresOf(reader, 'r') },
+          { name, value: postgresOf(reader, 'ro', 'rw') },
         ];
       case 'APP_REDIS_URL':
         return [
@@ -240,6 +252,10 @@ function environment(spec: ServiceSpec): Manifest[] {
     { name: 'APP_HTTP_HOST', value: '0.0.0.0' },
     { name: 'APP_HTTP_PORT', value: String(defaultPorts[port]) },
     ...(options === undefined ? [] : [{ name: 'NODE_OPTIONS', value: options }]),
+    // else all clients behind an ingress are one
+    ...(isGateway(spec)
+      ? [{ name: 'APP_TRUST_PROXY', value: needed('settings.APP_TRUST_PROXY') }]
+      : []),
     ...own,
     ...variables,
   ];
@@ -271,6 +287,11 @@ function manifestsOf(spec: ServiceSpec): Manifest[] {
     args: [entry, ...args],
     ports: [{ name: 'http', containerPort: port }],
     env: environment(spec),
+    // any other setting
+    envFrom: [
+      { configMapRef: { name: value('more.settings'), optional: true } },
+      { secretRef: { name: value('more.secrets'), optional: true } },
+    ],
     // a projector that loads its tables is alive for hours before it is ready
     livenessProbe: { ...probe('/health'), initialDelaySeconds: 30, failureThreshold: 6 },
     readinessProbe: probe('/ready'),
@@ -283,7 +304,10 @@ function manifestsOf(spec: ServiceSpec): Manifest[] {
       readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     },
-    volumeMounts: authorities.map(([of]) => ({ name: of, mountPath: `/certificates/${of}` })),
+    volumeMounts: [...authorities.map(([of]) => of), 'more'].map((of) => ({
+      name: of,
+      mountPath: `/certificates/${of}`,
+    })),
   };
   const deployment = {
     apiVersion: 'apps/v1',
@@ -312,10 +336,13 @@ function manifestsOf(spec: ServiceSpec): Manifest[] {
             },
           ],
           containers: [container],
-          volumes: authorities.map(([of, secretName]) => ({
-            name: of,
-            secret: { secretName, items: [{ key: 'ca.crt', path: 'ca.crt' }] },
-          })),
+          volumes: [
+            ...authorities.map(([of, secretName]) => ({
+              name: of,
+              secret: { secretName, items: [{ key: 'ca.crt', path: 'ca.crt' }] },
+            })),
+            { name: 'more', secret: { secretName: value('more.certificates'), optional: true } },
+          ],
         },
       },
     },
@@ -395,6 +422,7 @@ export const chart_settings: readonly string[] = [
       .filter((name) => name in defaultSettings && !SECRETS.has(name)),
     'APP_NODE_URL',
     'APP_TRON_URL',
+    'APP_TRUST_PROXY',
   ]),
 ];
 

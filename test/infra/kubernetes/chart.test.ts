@@ -112,6 +112,24 @@ test('every variable of a service is set, a secret by reference alone', () => {
   }
 });
 
+test('a gateway is told how many proxies stand before it, and any other setting may come from outside', () => {
+  for (const { metadata, spec } of named('Deployment')) {
+    const [{ env, envFrom }] = Object(spec['template']).spec.containers;
+    const names: unknown[] = env.map(({ name }: { name: string }) => name);
+    expect(names.includes('APP_TRUST_PROXY')).toBe(metadata.name.endsWith('-gateway'));
+    expect(envFrom).toEqual([
+      { configMapRef: { name: 'clt-more', optional: true } },
+      { secretRef: { name: 'clt-more', optional: true } },
+    ]);
+  }
+});
+
+test('Kafka has no setting that Strimzi drops', () => {
+  const [kafka] = named('Kafka');
+  const { config } = Object(kafka?.spec['kafka']);
+  expect(Object.keys(config).filter((name) => name.startsWith('broker.'))).toEqual([]);
+});
+
 test('Strimzi makes every topic with three replicas, and every principal with its rights alone', () => {
   expect(named('KafkaTopic')).toMatchObject(
     ALL_TOPICS.map(({ name, partitions, config }) => ({
