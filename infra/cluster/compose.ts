@@ -109,6 +109,8 @@ export function composeCluster({ services: plain }: Plain): object {
     ...POSTGRES.map((name, index) =>
       server(name, {
         image: postgres_image,
+        // a former primary that comes back by itself would be a second primary
+        restart: 'no',
         ...(index === 0
           ? { command: ['postgres', '-c', 'config_file=/secrets/postgresql.conf'] }
           : { entrypoint: ['bash', '/secrets/copy.sh'], user: '999:999' }),
