@@ -20,6 +20,8 @@ export class ScriptedRegistry {
   readonly compatibility = new Map<string, string>();
   /** method and path of each request */
   readonly asked: string[] = [];
+  /** how many settings lose a race, as at Apicurio when two services set the same */
+  races = 0;
   /** the header that requests must have */
   authorization: string | undefined;
   readonly #modes = new Map<string, string>();
@@ -72,6 +74,8 @@ export class ScriptedRegistry {
       return [200, asked];
     }
     if (kind === 'config') {
+      if (asked.compatibility !== undefined && this.races-- > 0)
+        return [409, { error_code: 409, message: "A rule named 'COMPATIBILITY' already exists." }];
       if (asked.compatibility !== undefined) this.compatibility.set(name, asked.compatibility);
       const level = this.compatibility.get(name);
       return found(level === undefined ? undefined : { compatibilityLevel: level });

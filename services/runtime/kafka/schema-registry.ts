@@ -112,12 +112,15 @@ export class SchemaRegistry {
 
   async setCompatibility(subject: string): Promise<void> {
     const name = this.wireName(subject);
-    const answer = await this.ask(`/config/${encodeURIComponent(name)}`, {
-      method: 'PUT',
-      body: JSON.stringify({ compatibility: COMPATIBILITY }),
-    });
-    if (answer.status !== 200)
+    for (let tries = 1; ; tries++) {
+      const answer = await this.ask(`/config/${encodeURIComponent(name)}`, {
+        method: 'PUT',
+        body: JSON.stringify({ compatibility: COMPATIBILITY }),
+      });
+      if (answer.status === 200) return;
+      if (tries < REGISTER_TRIES && /already exists/i.test(complaintOf(answer))) continue;
       throw refusal(`the compatibility of ${name} was not set at ${this.url}`, answer);
+    }
   }
 
   /** A path is below the registry's URL. Throws a fault with retry where nothing answers. */
