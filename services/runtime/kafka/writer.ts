@@ -78,8 +78,9 @@ export class KafkaWriter {
 
   /**
    * Appends the entries as one batch; resolves with the first offset once it is acknowledged.
-   * Throws `append_refused` (nothing was appended) or, when draining, `append_unknown` (the batch
-   * may be in the log; the writer then appends nothing more).
+   * Throws `append_refused` (nothing was appended), or `append_unknown` (the batch may be in the
+   * log) when it is refused after an attempt without an outcome, and when the process drains; the
+   * writer then appends nothing more.
    */
   append(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
     const sent = this.#queue.then(() => this.#send(topic, partition, entries));
@@ -102,6 +103,7 @@ export class KafkaWriter {
         `${topic}: the writer has ended, ${entries.length} records were not sent`,
         { retry: true },
       );
+    let isUnknown = false;
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#inTime(this.#attempt(topic, partition, entries));
@@ -110,9 +112,16 @@ export class KafkaWriter {
         const remedy = REFUSED.get(type ?? '');
         if (remedy !== undefined) {
           await this.#dropAppender();
+          if (isUnknown)
+            throw new Fault(
+              'append_unknown',
+              `${topic} refused to take ${entries.length} records again, and may have them from before: ${type}`,
+              { retry: true, cause },
+            );
           const message = `${topic} refused ${entries.length} records: ${type}. What to do: ${remedy}, then start again`;
           throw new Fault('append_refused', message, { retry: false, cause });
         }
+        isUnknown = true;
         if (type !== undefined && SEQUENCE_LOST.has(type)) await this.#dropAppender();
         if (!signal.aborted) {
           log.warn(
