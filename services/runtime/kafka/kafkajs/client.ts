@@ -16,6 +16,9 @@ interface RequestQueue {
   scheduleCheckPendingRequests: (this: RequestQueue) => void;
 }
 
+/** How long a coordinator may wait for the other members of a group, beyond a session. */
+const JOIN_MS = 3_000;
+
 let isPatched = false;
 
 /**
@@ -58,8 +61,9 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
     admin: () => new KafkajsAdmin(client.admin()),
     appender: () => new KafkajsAppender(client, requestMs, settings.compressed_bytes_min),
     fetcher: () => new KafkajsFetcher(client, settings.kafka_rack),
-    // a frozen coordinator is given up when the session ends
-    share: (options) => new KafkajsShare(open(Math.min(requestMs, options.session_ms)), options),
+    // a frozen coordinator is given up soon; a sound one waits for other members
+    share: (options) =>
+      new KafkajsShare(open(Math.min(requestMs, options.session_ms + JOIN_MS)), options),
   };
 }
 

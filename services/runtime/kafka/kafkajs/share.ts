@@ -35,7 +35,12 @@ export class KafkajsShare implements Share {
       maxWaitTimeInMs: Math.floor(session / 12),
       allowAutoTopicCreation: false,
       // a restart of the consumer looks for the coordinator anew
-      retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 1 },
+      retry: {
+        initialRetryTime: 100,
+        maxRetryTime: 1_000,
+        retries: 1,
+        restartOnFailure: () => Promise.resolve(!this.#hasLeft),
+      },
     });
   }
 
@@ -49,8 +54,7 @@ export class KafkajsShare implements Share {
     });
     const sentMs = (): number => Math.max(0, Date.now() - sentAt);
     consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-      // one that was given up, and joins after all, would hold partitions for nobody
-      if (this.#hasLeft) return void consumer.disconnect().catch(() => undefined);
+      if (this.#hasLeft) return;
       const assigned = Object.entries(payload.memberAssignment);
       // the consumer only holds partitions; it fetches no records
       consumer.pause(assigned.map(([topic, partitions]) => ({ topic, partitions })));
@@ -61,6 +65,9 @@ export class KafkajsShare implements Share {
       onAssigned(new Map(assigned), sentMs());
     });
     consumer.on(consumer.events.HEARTBEAT, () => {
+      // one that was given up, and joined after all, would hold partitions for nobody; kafkajs
+      // stops it from its first heartbeat on
+      if (this.#hasLeft) return void consumer.disconnect().catch(() => undefined);
       // the group may also hear one that has not joined again
       if (!this.#isMember) return;
       this.#expectMore();
