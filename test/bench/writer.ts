@@ -96,7 +96,9 @@ async function loadOf({ transactions, blocks }: Readonly<Record<Option, number>>
     transactions,
     bytes: entries.reduce((sum, { value }) => sum + value.length, 0),
     batches,
-    blocks: entries.slice(0, blocks),
+    blocks: entries
+      .filter(({ headers }) => headers['event_type'] === 'BlockAppended')
+      .slice(0, blocks),
   };
 }
 
