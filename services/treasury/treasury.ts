@@ -174,6 +174,7 @@ export class Treasury {
   async run(): Promise<void> {
     const { kafka, log } = this.#options;
     const writer = new KafkaWriter(kafka, { log, signal: this.#follower.signal });
+    void this.#wakeAtLease();
     try {
       await this.#work(writer);
     } catch (error) {
@@ -224,11 +225,19 @@ export class Treasury {
   /** Until the lease is held, or the treasury stops. */
   async #standBy(decider: Decider, queue: TransferQueue): Promise<void> {
     const { changes, lease, signal } = this.#context;
-    void lease.held().then(() => changes.notify());
     while (!lease.isHeld && !signal.aborted) {
       const { next } = changes;
       await decider.follow(queue);
       await next;
+    }
+  }
+
+  /** The lease may be lost and gained again while no record comes. */
+  async #wakeAtLease(): Promise<void> {
+    const { changes, lease } = this.#context;
+    for (;;) {
+      await lease.changed;
+      changes.notify();
     }
   }
 

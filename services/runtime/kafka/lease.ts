@@ -65,12 +65,19 @@ export interface Held {
   readonly isHeld: boolean;
   /** grows each time that it is gained: between two terms others may have worked */
   readonly term: number;
+  /** Resolves when it is gained or given up next. Take it before looking at the others. */
+  readonly changed: Promise<void>;
   /** Resolves once it is held, or the process stops. */
   held(): Promise<void>;
 }
 
 /** For processes that run alone. */
-export const ALWAYS_HELD: Held = { isHeld: true, term: 1, held: () => Promise.resolve() };
+export const ALWAYS_HELD: Held = {
+  isHeld: true,
+  term: 1,
+  changed: Promise.withResolvers<void>().promise,
+  held: () => Promise.resolve(),
+};
 
 export interface LeaseOptions {
   readonly kafka: Kafka;
@@ -132,6 +139,10 @@ export class Lease implements Held {
     return this.#term;
   }
 
+  get changed(): Promise<void> {
+    return this.#changed.promise;
+  }
+
   /** The group cannot be joined, so this instance can take over from no other. */
   get problem(): HealthProblem | undefined {
     const { fault } = this.#membership;
@@ -146,7 +157,7 @@ export class Lease implements Held {
   async held(): Promise<void> {
     const { signal } = this.#options;
     const stopped = aborted(signal);
-    while (!this.isHeld && !signal.aborted) await Promise.race([this.#changed.promise, stopped]);
+    while (!this.isHeld && !signal.aborted) await Promise.race([this.changed, stopped]);
   }
 
   /** Joins the group until `close`. Throws a fault when the brokers do not answer. */
@@ -161,14 +172,15 @@ export class Lease implements Held {
   }
 
   #apply(event: TenureEvent): void {
-    const before = this.#tenure;
-    this.#tenure = tenureAfter(before, event);
+    const { isHeld: wasHeld } = this;
+    const { status: was } = this.#tenure;
+    this.#tenure = tenureAfter(this.#tenure, event);
+    const { status: is } = this.#tenure;
     if (event.type === 'assigned' && event.partitions > 0) this.#term++;
     const { log, group_id: group } = this.#options;
+    if (was !== is) log.info({ group, was, is }, 'lease');
     // an expired lease that is acknowledged again is held again
-    if (before.status === this.#tenure.status && before.status !== 'holding') return;
-    if (before.status !== this.#tenure.status)
-      log.info({ group, was: before.status, is: this.#tenure.status }, 'lease');
+    else if (this.isHeld === wasHeld) return;
     const { resolve } = this.#changed;
     this.#changed = Promise.withResolvers();
     resolve();

@@ -3,6 +3,7 @@ import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import { isDepositEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { depositIdOf } from '../../../../schemas/deposit-id.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
+import type { Held } from '../../../../services/runtime/kafka/lease.ts';
 import { accountAt, BEGIN, CUSTODY, depositKey } from '../../../support/deposit-log.ts';
 import {
   expectDeposits,
@@ -13,6 +14,28 @@ import {
 } from '../../../services/treasury/world.ts';
 
 const stack = inject('stack');
+
+/** A lease that this process has from the start. */
+class ScriptedLease implements Held {
+  readonly isHeld = true;
+  term = 1;
+  #changed = Promise.withResolvers<void>();
+
+  get changed(): Promise<void> {
+    return this.#changed.promise;
+  }
+
+  held(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Lost and gained again. */
+  gain(): void {
+    this.term++;
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+}
 
 test('each transfer becomes a deposit with its fee, held outside the limits', async () => {
   const world = await ownWorld(stack);
@@ -225,4 +248,15 @@ test('a restarted treasury continues from its ledger and decides nothing twice',
     deposits.slice(20).every(({ gross, fee }) => gross === 6_000_000n && fee === 500_000n),
   ).toBe(true);
   await second.ready();
+});
+
+test('a treasury that gets the lease again works on, also when no record comes', async () => {
+  const world = await ownWorld(stack);
+  await world.openAddresses(1);
+  const lease = new ScriptedLease();
+  const working = startTreasury(world, { lease });
+  await working.ready();
+  lease.gain();
+  expect(working.treasury.problem).toMatchObject({ phase: 'taking_over' });
+  await working.ready();
 });
