@@ -1,8 +1,8 @@
 /** Empty databases for a bench, dropped afterwards, on a server without pending writes. */
-import { Client, Pool } from 'pg';
+import { Pool } from 'pg';
 import { postgresUrl } from '../../infra/postgres/databases.ts';
 import { superuser } from '../../infra/postgres/settings.ts';
-import { freshDatabase } from '../support/database.ts';
+import { freshDatabase, rowsOf } from '../support/database.ts';
 import type { Stack } from '../support/stack.ts';
 
 export interface BenchDatabase {
@@ -13,13 +13,7 @@ export interface BenchDatabase {
 
 async function asSuperuser(stack: Stack, database: string, statement: string): Promise<void> {
   const { host } = new URL(stack.addresses.postgres_url);
-  const client = new Client({ connectionString: postgresUrl(superuser, host, database) });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
+  await rowsOf(postgresUrl(superuser, host, database), statement);
 }
 
 /**

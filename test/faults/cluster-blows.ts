@@ -2,7 +2,6 @@
  * The blows of the fault run of the cluster. Each one leaves something killed, frozen or cut, until
  * `mend`.
  */
-import { Client } from 'pg';
 import { brokerName } from '../../infra/cluster/kafka.ts';
 import { postgresAccess } from '../../infra/local/cluster/servers.ts';
 import { postgresUrl } from '../../infra/postgres/databases.ts';
@@ -11,6 +10,7 @@ import { CHAIN_BLOCKS, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/top
 import { withAdmin } from '../../services/runtime/kafka/client.ts';
 import type { Kafka } from '../../services/runtime/kafka/port.ts';
 import type { Cluster } from '../support/cluster.ts';
+import { rowsOf } from '../support/database.ts';
 import type { FaultProxy } from '../support/fault-proxy.ts';
 import type { Random } from '../support/random.ts';
 import { until } from '../support/until.ts';
@@ -175,14 +175,7 @@ export class ClusterBlows {
     name: (typeof POSTGRES)[number],
     sql: string,
   ): Promise<readonly Record<string, unknown>[]> {
-    const client = new Client({ connectionString: superuserUrl(this.#cluster, name) });
-    client.on('error', () => undefined);
-    await client.connect();
-    try {
-      return (await client.query<Record<string, unknown>>(sql)).rows;
-    } finally {
-      await client.end();
-    }
+    return await rowsOf(superuserUrl(this.#cluster, name), sql);
   }
 }
 

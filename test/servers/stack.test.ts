@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { Kafka, logLevel } from 'kafkajs';
-import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isFree } from '../../infra/local/stack/ports.ts';
+import { rowsOf } from '../support/database.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 
 let stack: Stack;
@@ -25,14 +25,8 @@ async function topics(): Promise<string[]> {
   }
 }
 
-async function query(sql: string): Promise<unknown[]> {
-  const client = new Client({ connectionString: stack.addresses.postgres_url });
-  await client.connect();
-  try {
-    return (await client.query<Record<string, unknown>>(sql)).rows;
-  } finally {
-    await client.end();
-  }
+async function query(sql: string): Promise<readonly unknown[]> {
+  return await rowsOf(stack.addresses.postgres_url, sql);
 }
 
 async function registered(): Promise<unknown> {

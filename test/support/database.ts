@@ -23,16 +23,28 @@ export async function copiedDatabase(
 ): Promise<DatabaseUrls> {
   const host = hostOf(addresses);
   const name = ownName();
-  const client = new Client({ connectionString: postgresUrl(superuser, host, 'postgres') });
+  const template = new URL(original.writer_url).pathname.slice(1);
+  await rowsOf(
+    postgresUrl(superuser, host, 'postgres'),
+    `CREATE DATABASE "${name}" TEMPLATE "${template}"`,
+  );
+  return await createDatabase(host, name);
+}
+
+/** The rows of one statement, on a connection of its own. */
+export async function rowsOf(
+  connectionString: string,
+  sql: string,
+): Promise<readonly Record<string, unknown>[]> {
+  const client = new Client({ connectionString });
+  // a connection that breaks also fails the statement
+  client.on('error', () => undefined);
   await client.connect();
   try {
-    await client.query(
-      `CREATE DATABASE "${name}" TEMPLATE "${new URL(original.writer_url).pathname.slice(1)}"`,
-    );
+    return (await client.query<Record<string, unknown>>(sql)).rows;
   } finally {
     await client.end();
   }
-  return await createDatabase(host, name);
 }
 
 function hostOf({ postgres_url: url }: Where): string {

@@ -95,8 +95,9 @@ export function randomPrivateKey(): Hex {
 
 /**
  * The private key of a CLT account that belongs to a wallet which signs messages only: the same
- * wallet gives the same key again, on any device. Whoever has the wallet's signature of this text
- * has the key. The wallet signs twice, because a key from a signature that changes would be lost.
+ * wallet gives the same key again, on any device. The wallet's signature of this text is the key,
+ * so nobody else may get it. The wallet signs twice: a key from a signature that changes would be
+ * lost.
  */
 export async function derivePrivateKey(chainId: number, signer: MessageSigner): Promise<Hex> {
   const text = keyText(chainId, signer.address);
@@ -110,7 +111,7 @@ export async function derivePrivateKey(chainId: number, signer: MessageSigner): 
 function keyText(chainId: number, address: string): string {
   return `This signature is the private key of a CLT account.
 
-Whoever has it can spend all CLT of that account. Sign this text only on a site that you trust with your CLT, and give the signature to nobody.
+Anybody who has this signature can spend all CLT of that account. Sign this text only on a site that you trust with your CLT, and never give the signature to anybody.
 
 chain: ${chainId}
 wallet: ${address}`;

@@ -59,7 +59,8 @@ test('each module comes with its types', () => {
 test('the built package signs in Node', async () => {
   const code = `import { privateKeySigner, signTransaction } from '@clt/wallet';
     const signer = privateKeySigner('0x' + '1'.padStart(64, '0'));
-    console.log(JSON.stringify(await signTransaction(7777, JSON.parse(process.argv[2]), signer)));`;
+    const signed = await signTransaction(7777, JSON.parse(process.argv[2]), signer);
+    process.stdout.write(JSON.stringify(signed));`;
   writeFileSync(join(folder, 'sign.js'), code);
   const [vector] = TRANSACTIONS;
   const { stdout } = await run(process.execPath, [

@@ -121,7 +121,7 @@ test('says that a wallet of messages signs no transaction', async () => {
   const [vector] = TRANSACTIONS;
   if (vector === undefined) throw new Error('no vector');
   const wallet = messageSigner(ADDRESS, () => '0x');
-  // @ts-expect-error the types say so too
+  // @ts-expect-error a caller in JavaScript has no types that refuse it
   const signing = signTransaction(CHAIN_ID, vector.unsigned, wallet);
   await expect(signing).rejects.toThrow('signs messages only');
 });

@@ -4,7 +4,6 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
-import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { folderAt, type Folder } from '../../../../infra/local/stack/folder.ts';
 import {
@@ -16,6 +15,7 @@ import { isFree } from '../../../../infra/local/stack/ports.ts';
 import { portVariable, type PortName } from '../../../../infra/services/ports.ts';
 import { serverNames } from '../../../../infra/local/servers/servers.ts';
 import { runMain, type CommandRun } from '../../../support/command-line.ts';
+import { rowsOf } from '../../../support/database.ts';
 import { takePort } from '../../../support/free-ports.ts';
 
 const used: readonly PortName[] = ['kafka', 'kafka_controller', 'registry', 'postgres', 'redis'];
@@ -93,14 +93,8 @@ async function withAdmin<T>(work: (admin: ReturnType<Kafka['admin']>) => Promise
   }
 }
 
-async function query(sql: string): Promise<unknown[]> {
-  const client = new Client({ connectionString: stackFile().postgres_url });
-  await client.connect();
-  try {
-    return (await client.query<Record<string, unknown>>(sql)).rows;
-  } finally {
-    await client.end();
-  }
+async function query(sql: string): Promise<readonly unknown[]> {
+  return await rowsOf(stackFile().postgres_url, sql);
 }
 
 test(

@@ -4,7 +4,6 @@ import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { Redis } from 'ioredis';
 import kafkajs, { Kafka, logLevel, type Admin, type KafkaConfig } from 'kafkajs';
-import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   logEnvironment,
@@ -25,6 +24,7 @@ import { postgresAccess } from '../../../../../infra/local/cluster/servers.ts';
 import { registry_path } from '../../../../../infra/local/servers/registry.ts';
 import { postgresUrl } from '../../../../../infra/postgres/databases.ts';
 import { startCluster, type Cluster } from '../../../../support/cluster.ts';
+import { rowsOf } from '../../../../support/database.ts';
 import { silentLog } from '../../../../support/kafka.ts';
 
 let cluster: Cluster;
@@ -239,17 +239,6 @@ async function query(
   const access = postgresAccess(cluster.secrets);
   const host = `127.0.0.1:${cluster.ports[index].postgres}`;
   return await rowsOf(postgresUrl(access[role], host, 'clt', access.parameters), sql);
-}
-
-async function rowsOf(connectionString: string, sql: string): Promise<unknown[]> {
-  const client = new Client({ connectionString });
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return (await client.query<Record<string, unknown>>(sql)).rows;
-  } finally {
-    await client.end();
-  }
 }
 
 test('Postgres refuses plain text and wrong passwords', async () => {
