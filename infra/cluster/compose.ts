@@ -39,9 +39,10 @@ const HEALTHY = { condition: 'service_healthy' };
 const DONE = { condition: 'service_completed_successfully' };
 const BROKERS = nodeIds.map(brokerName);
 
-/** Variables that are in the secrets of a container. */
+/** Variables that are in the secrets of a container, which do not replace those of the file. */
 const SECRET = new Set([
   'APP_KAFKA_BROKERS',
+  'APP_KAFKA_REPLICATION_MIN',
   'APP_REGISTRY_URL',
   'APP_POSTGRES_URL',
   'APP_POSTGRES_READER_URL',

@@ -126,8 +126,8 @@ export const services: readonly ServiceSpec[] = [
       ...OPERATORS,
       ...RECONCILIATION,
     ],
-    // The reserve shows soon.
-    { ...SHORT_SESSION, APP_RECONCILE_EVERY_MS: '5000' },
+    // The reserve shows soon. The stack has one broker, which the mainnet wants to hear.
+    { ...SHORT_SESSION, APP_RECONCILE_EVERY_MS: '5000', APP_KAFKA_REPLICATION_MIN: '1' },
   ),
   projector('reserve'),
   projector('deposits'),

@@ -13,6 +13,7 @@ import {
   ConfigError,
   httpUrl,
   integer,
+  isSet,
   readConfig,
   SERVICE_SETTINGS,
   type Config,
@@ -37,6 +38,8 @@ const VARIABLES: Readonly<Record<keyof PolicyLimits, string>> = {
   single_cap: 'APP_SINGLE_CAP',
   rolling_cap: 'APP_ROLLING_CAP',
 };
+
+const REPLICATION_MIN = KAFKA_SETTINGS.kafka_replication_min.name;
 
 /** 20 bytes each. */
 const OPERATORS: Setting<readonly Buffer[]> = {
@@ -92,6 +95,15 @@ export function settingsOf(env: Environment) {
   return { ...SETTINGS, deposit_key: depositKeySetting(env) };
 }
 
+/** The default, 1, would let records of money be on one disk only, without a word. */
+function replicationProblems(env: Environment): readonly string[] {
+  return isSet(env, REPLICATION_MIN)
+    ? []
+    : [
+        `${REPLICATION_MIN} is not set: on the mainnet it has to be set to the least number of replicas of each topic, 3 for a cluster of three brokers; 1 says that every record of money may be on one disk only`,
+      ];
+}
+
 export function readTreasuryConfig(env: Environment): TreasuryConfig {
   const { first_fee, later_fee, minimum, single_cap, rolling_cap, ...config } = readConfig(
     env,
@@ -115,7 +127,11 @@ export function readTreasuryConfig(env: Environment): TreasuryConfig {
       : []),
     ...operatorProblems(config),
     ...(config.network === 'mainnet'
-      ? [...wellKnown(config), ...depositKeyProblems(config.deposit_key)]
+      ? [
+          ...wellKnown(config),
+          ...depositKeyProblems(config.deposit_key),
+          ...replicationProblems(env),
+        ]
       : []),
   ];
   if ('problems' in read || problems.length > 0) throw new ConfigError(problems);

@@ -26,6 +26,7 @@ const MAINNET = {
   APP_NETWORK: 'mainnet',
   APP_USDT_CONTRACT: USDT_CONTRACTS.mainnet,
   APP_OPERATORS: OPERATORS,
+  APP_KAFKA_REPLICATION_MIN: '3',
 };
 
 function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
@@ -188,6 +189,14 @@ test('operators are addresses, each once, and two for an amount that needs two',
 test('the mainnet refuses to be without operators', () => {
   const { APP_OPERATORS: _operators, ...without } = MAINNET;
   expect(problemsOf(without)).toEqual([expect.stringMatching(/^APP_OPERATORS is not set/)]);
+});
+
+test('the mainnet wants to hear the number of replicas, also where it is one', () => {
+  for (const APP_KAFKA_REPLICATION_MIN of ['', ' '])
+    expect(problemsOf({ ...MAINNET, APP_KAFKA_REPLICATION_MIN })).toEqual([
+      expect.stringMatching(/^APP_KAFKA_REPLICATION_MIN is not set: on the mainnet/),
+    ]);
+  expect(problemsOf({ ...MAINNET, APP_KAFKA_REPLICATION_MIN: '1' })).toEqual([]);
 });
 
 test('the key of deposit addresses is required, and the public one is refused on the mainnet', () => {
