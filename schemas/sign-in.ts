@@ -99,14 +99,19 @@ function keyTest(publicKey: string): ((recovered: string) => boolean) | undefine
     : (recovered) => recovered.toLowerCase() === `0x${digits.toLowerCase()}`;
 }
 
-/** Stricter than ethers, which accepts other v and high s, and throws on numbers out of range. */
+/**
+ * Stricter than ethers, which accepts other v and throws on numbers out of range. A signature with
+ * s in the upper half becomes its other form, of the same key, the only one that ethers takes.
+ */
 function checkedSignature({ r, s, v }: AuthSignature): Signature | undefined {
   const [rDigits, sDigits] = [SCALAR.exec(r)?.[1], SCALAR.exec(s)?.[1]];
   if (rDigits === undefined || sDigits === undefined || (v !== 27 && v !== 28)) return undefined;
   const [rValue, sValue] = [BigInt(`0x${rDigits}`), BigInt(`0x${sDigits}`)];
-  if (rValue === 0n || rValue >= CURVE_ORDER || sValue === 0n || sValue > CURVE_ORDER / 2n)
+  if (rValue === 0n || rValue >= CURVE_ORDER || sValue === 0n || sValue >= CURVE_ORDER)
     return undefined;
-  return { r: `0x${rDigits}`, s: `0x${sDigits}`, v };
+  if (sValue <= CURVE_ORDER / 2n) return { r: `0x${rDigits}`, s: `0x${sDigits}`, v };
+  const low = (CURVE_ORDER - sValue).toString(16).padStart(64, '0');
+  return { r: `0x${rDigits}`, s: `0x${low}`, v: v === 27 ? 28 : 27 };
 }
 
 /** The uncompressed key of the signer, 0x04..; undefined when r is on no point of the curve. */

@@ -228,12 +228,18 @@ const BAD: readonly (readonly [string, Partial<AuthSignature>])[] = [
     [`${name} n + 1`, { [name]: hex(ORDER + 1n) }] as const,
     [`${name} of all ones`, { [name]: `0x${'f'.repeat(64)}` }] as const,
   ]),
-  [
-    's in the upper half, with the v that fits',
-    { s: hex(ORDER - BigInt(good.s)), v: good.v === 27 ? 28 : 27 },
-  ],
+  ['s in the upper half, with the v of the lower', { s: hex(ORDER - BigInt(good.s)) }],
+  ['s 1, which is of another key', { s: hex(1n) }],
+  ['s n - 1, which is of another key', { s: hex(ORDER - 1n) }],
   ['r on no point of the curve', { r: hex(5n) }],
 ];
+
+test.each(VECTORS)('form $form signs in with s in the upper half too', ({ signature }) => {
+  const { r, s, v } = signature;
+  const upper = { r, s: hex(ORDER - BigInt(s)), v: 55 - v };
+  expect(refused({ signature: upper })).toBeUndefined();
+  expect(refused({ signature: upper, timestamp: AT + 1 })).toBe('wrong_signature');
+});
 
 test.each(BAD)('a signature with %s is refused', (_what, change) => {
   expect(refused({ signature: good })).toBeUndefined();

@@ -42,6 +42,7 @@ type SignInSettings = Pick<
 /** `from_before`: the hub may have been told of it before it was started. */
 type UseRefusal = 'used_before' | 'from_before';
 
+const INT_MAX = 2 ** 31 - 1;
 /** Hubs accept a challenge for so long; their clocks may differ by a minute. */
 const USED_MS = (2 * TIMESTAMP_SECONDS_MAX + 60) * 1_000;
 const USE = `return redis.call('SET', KEYS[1], 1, 'NX', 'PX', ARGV[1])`;
@@ -69,7 +70,7 @@ export class SignIns {
     this.#startedAt = Math.floor(now() / 1_000);
   }
 
-  /** `expiresAt` in Unix seconds. */
+  /** `expiresAt` in Unix seconds, at most the largest Int of GraphQL. */
   async signIn(
     request: SignInRequest,
   ): Promise<{ token: string; expiresAt: number } | { refused: SignInRefusal | UseRefusal }> {
@@ -79,7 +80,10 @@ export class SignIns {
       refuseSignIn(request, chainId, this.#now()) ?? (await this.#use(publicKey, timestamp));
     if (refused !== undefined) return { refused };
     const exp = timestamp + hours * 3_600;
-    return { token: await signToken({ pk: publicKey, exp }, secret), expiresAt: exp };
+    return {
+      token: await signToken({ pk: publicKey, exp }, secret),
+      expiresAt: Math.min(exp, INT_MAX),
+    };
   }
 
   async #use(publicKey: string, timestamp: number): Promise<UseRefusal | undefined> {

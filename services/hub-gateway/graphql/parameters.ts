@@ -66,14 +66,27 @@ export function readBounds(bounds: BoundsArgument | null | undefined): Bounds | 
   const read = {
     min_lat: within('minLat', bounds.minLat, LATITUDE_MAX),
     max_lat: within('maxLat', bounds.maxLat, LATITUDE_MAX),
-    min_lng: within('minLng', bounds.minLng, LONGITUDE_MAX),
-    max_lng: within('maxLng', bounds.maxLng, LONGITUDE_MAX),
+    ...readMeridians(bounds),
   };
   if (read.min_lat > read.max_lat)
     throw invalid(
       'minLat must not be above maxLat; only minLng may be above maxLng, for bounds across the antimeridian',
     );
   return read;
+}
+
+/** Maps that wrap count on beyond 180 and below -180, and may show the world more than once. */
+function readMeridians({ minLng, maxLng }: BoundsArgument): Pick<Bounds, 'min_lng' | 'max_lng'> {
+  for (const [name, degrees] of Object.entries({ minLng, maxLng }))
+    if (!Number.isFinite(degrees)) throw invalid(`${name} must be in degrees`);
+  return maxLng - minLng >= 360
+    ? { min_lng: -LONGITUDE_MAX, max_lng: LONGITUDE_MAX }
+    : { min_lng: normalLongitude(minLng), max_lng: normalLongitude(maxLng) };
+}
+
+function normalLongitude(degrees: number): number {
+  if (Math.abs(degrees) <= LONGITUDE_MAX) return degrees;
+  return ((((degrees + 180) % 360) + 360) % 360) - 180;
 }
 
 export interface PartiesArgument {
