@@ -217,6 +217,8 @@ export class Treasury {
       const { next } = changes;
       const decided = await decider.round(queue);
       const minted = (await this.#minting?.round()) ?? false;
+      if (this.#otherInForce !== undefined || this.#minting?.isHalted === true)
+        this.#context.lease.yield();
       this.#follower.noteApplied();
       if (!decided && !minted) await next;
     }
@@ -356,6 +358,7 @@ export class Treasury {
     if (this.#activity.isHalted) return;
     this.#activity.halt(reason);
     this.#options.log.error({ reason }, 'treasury halted');
+    this.#context.lease.yield();
   }
 
   #state(): TreasuryState {

@@ -11,7 +11,7 @@ import type { Logger } from '../process/log.ts';
 import type { Metrics } from '../process/metrics.ts';
 import { aborted } from '../process/retry.ts';
 import { Membership } from './membership.ts';
-import type { Kafka } from './port.ts';
+import type { Claim, Kafka } from './port.ts';
 
 /** The share of the session for which a holder believes in an acknowledged heartbeat. */
 const BELIEVED = 2 / 3;
@@ -69,6 +69,8 @@ export interface Held {
   readonly changed: Promise<void>;
   /** Resolves once it is held, or the process stops. */
   held(): Promise<void>;
+  /** For one that halted, until its process ends: any other that has not works instead of it. */
+  yield(): void;
 }
 
 /** For processes that run alone. */
@@ -77,6 +79,7 @@ export const ALWAYS_HELD: Held = {
   term: 1,
   changed: Promise.withResolvers<void>().promise,
   held: () => Promise.resolve(),
+  yield: () => undefined,
 };
 
 export interface LeaseOptions {
@@ -100,14 +103,17 @@ export class Lease implements Held {
   #tenure: Tenure = OUTSIDE;
   #term = 0;
   #changed = Promise.withResolvers<void>();
+  #isYielded = false;
+  /** at the newest join */
+  #claimed: Claim = 'standby';
 
   constructor(options: LeaseOptions) {
     this.#options = options;
-    const { topic, session_ms } = options;
+    const { topic } = options;
     this.#membership = new Membership({
       ...options,
       topics: [topic],
-      isHolder: () => keepsAt(this.#tenure, session_ms, performance.now()),
+      claim: () => (this.#claimed = this.#claim()),
       onAssigned: (assigned, sentMs) => {
         const partitions = assigned?.get(topic)?.length ?? 0;
         const at = performance.now() - sentMs;
@@ -118,6 +124,7 @@ export class Lease implements Held {
       onHeld: (sentMs) => {
         this.#apply({ type: 'heard', at: performance.now() - sentMs });
         if (!this.isHeld) options.onStandbyHeard?.();
+        else if (this.#isYielded && this.#claimed !== 'halted') this.#membership.rejoin();
       },
     });
     const held = (): number => Number(this.isHeld);
@@ -160,6 +167,11 @@ export class Lease implements Held {
     while (!this.isHeld && !signal.aborted) await Promise.race([this.changed, stopped]);
   }
 
+  /** At the next heartbeat; without another member that can work it gets the lease back. */
+  yield(): void {
+    this.#isYielded = true;
+  }
+
   /** Joins the group until `close`. Throws a fault when the brokers do not answer. */
   async start(): Promise<void> {
     await this.#membership.start();
@@ -169,6 +181,12 @@ export class Lease implements Held {
   async close(): Promise<void> {
     this.#apply({ type: 'left' });
     await this.#membership.close();
+  }
+
+  #claim(): Claim {
+    if (this.#isYielded) return 'halted';
+    const keeps = keepsAt(this.#tenure, this.#options.session_ms, performance.now());
+    return keeps ? 'holder' : 'standby';
   }
 
   #apply(event: TenureEvent): void {

@@ -78,6 +78,11 @@ export class Membership {
     if (this.#closed) await disconnect(share, log);
   }
 
+  /** Leaves the group, so that another member is chosen, and joins it anew. */
+  rejoin(): void {
+    if (this.#share !== undefined) void this.#joinAgain(this.#share);
+  }
+
   /** Commits an offset for lag tools; without a share there is nothing to commit. */
   async commit(topic: string, partition: number, nextOffset: bigint): Promise<void> {
     await this.#share?.commit(topic, partition, nextOffset);

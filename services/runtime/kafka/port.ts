@@ -122,17 +122,31 @@ export interface LogBatch {
   readonly is_void: boolean;
 }
 
+/** A member's state as it says it when it joins. */
+export type Claim = 'holder' | 'standby' | 'halted';
+
+/**
+ * The member that gets all partitions: the one that has them, else one that can work, else any.
+ * A word that is not known is one of another version, which can work.
+ */
+export function holderAmong<Member extends { readonly memberId: string; readonly said: string }>(
+  members: readonly Member[],
+): Member | undefined {
+  const rank = ({ said }: Member): number => (said === 'holder' ? 0 : said === 'halted' ? 2 : 1);
+  const [first] = members.toSorted(
+    (one, other) => rank(one) - rank(other) || (one.memberId < other.memberId ? -1 : 1),
+  );
+  return first;
+}
+
 /** Work by partition, shared by the members of a consumer group. Nothing is read through it. */
 export interface ShareOptions {
   readonly group_id: string;
   readonly topics: readonly string[];
   /** after this silence a member loses its partitions; the brokers must allow it */
   readonly session_ms: number;
-  /**
-   * One member gets all partitions: the one that says, when it joins, that it had them; else any.
-   * Without it the partitions are spread over the members.
-   */
-  readonly isHolder?: () => boolean;
+  /** Asked at each join: one member gets all partitions. Without it they are spread over all. */
+  readonly claim?: () => Claim;
   /**
    * undefined: not a member, or the group is rebalancing. `sent_ms` ago the request was sent that
    * the brokers have answered with it.

@@ -94,6 +94,11 @@ export class Minting {
     return this.second?.problem ?? this.#broadcaster.problem ?? this.#parts.prover.problem;
   }
 
+  /** Nothing is minted before a person has done something, which may be here only. */
+  get isHalted(): boolean {
+    return this.#minter.halted !== undefined || this.#parts.authority.problem !== undefined;
+  }
+
   /** Why nothing is minted at this moment; undefined when minting is open. */
   get closed(): string | undefined {
     return this.#minter.closed ?? this.#minter.clock;

@@ -6,10 +6,13 @@ import {
   type BaseOptions,
   type GroupPartitionsAssigner,
 } from '@platformatic/kafka';
-import type { Share, ShareOptions } from '../../../services/runtime/kafka/port.ts';
+import {
+  holderAmong,
+  type Share,
+  type ShareOptions,
+} from '../../../services/runtime/kafka/port.ts';
 import { typed, type Through } from './typed.ts';
 
-const HOLDER = 'holder';
 const JOIN_GROUP = 11;
 const HEARTBEAT = 12;
 const SYNC_GROUP = 14;
@@ -23,7 +26,7 @@ export class PlatformaticShare implements Share {
 
   constructor(options: BaseOptions, through: Through, share: ShareOptions) {
     this.#options = share;
-    const { group_id: groupId, session_ms: session, isHolder } = share;
+    const { group_id: groupId, session_ms: session, claim } = share;
     this.#consumer = through(
       new Consumer({
         ...options,
@@ -32,11 +35,11 @@ export class PlatformaticShare implements Share {
         rebalanceTimeout: session,
         heartbeatInterval: session / 6,
         heartbeatStallTimeout: session * SILENT_SESSIONS_MAX,
-        ...(isHolder === undefined
+        ...(claim === undefined
           ? {}
           : {
               protocols: [{ name: 'OneHolder', version: 1 }],
-              protocolsMetadata: () => Buffer.from(isHolder() ? HOLDER : ''),
+              protocolsMetadata: () => Buffer.from(claim()),
               partitionAssigner: oneHolder,
             }),
       }),
@@ -91,17 +94,17 @@ export class PlatformaticShare implements Share {
   };
 }
 
-/** All partitions to one member. Members say in their user data whether they had them. */
+/** All partitions to one member. Members say in their user data what they claim. */
 const oneHolder: GroupPartitionsAssigner = (_current, members, topics, metadata) => {
-  const sorted = [...members.values()].toSorted((one, other) =>
-    one.memberId < other.memberId ? -1 : 1,
+  const all_members = [...members.values()];
+  const holder = holderAmong(
+    all_members.map(({ memberId, metadata: said }) => ({ memberId, said: String(said) })),
   );
-  const holder = sorted.find(({ metadata: said }) => String(said) === HOLDER) ?? sorted[0];
   const all = [...topics].map((topic) => {
     const count = metadata.topics.get(topic)?.partitionsCount ?? 0;
     return [topic, { topic, partitions: Array.from({ length: count }, (_, at) => at) }] as const;
   });
-  return sorted.map(({ memberId }) => ({
+  return all_members.map(({ memberId }) => ({
     memberId,
     assignments: new Map(memberId === holder?.memberId ? all : []),
   }));

@@ -4,7 +4,7 @@
  * another one. So a member whose group does not answer for several sessions has left it.
  */
 import kafkajs from 'kafkajs';
-import type { Share, ShareOptions } from '../port.ts';
+import { holderAmong, type Claim, type Share, type ShareOptions } from '../port.ts';
 
 /** Requests after whose answers a member is one for another session. */
 const RENEWING: ReadonlySet<string> = new Set(['SyncGroup', 'Heartbeat']);
@@ -25,13 +25,13 @@ export class KafkajsShare implements Share {
     this.#options = options;
     // `join` throws it
     this.#joined.promise.catch(() => undefined);
-    const { group_id: groupId, session_ms: session, isHolder } = options;
+    const { group_id: groupId, session_ms: session, claim } = options;
     this.#consumer = kafka.consumer({
       groupId,
       sessionTimeout: session,
       rebalanceTimeout: session,
       heartbeatInterval: session / 6,
-      ...(isHolder === undefined ? {} : { partitionAssigners: [oneHolder(isHolder)] }),
+      ...(claim === undefined ? {} : { partitionAssigners: [oneHolder(claim)] }),
       maxWaitTimeInMs: Math.floor(session / 12),
       allowAutoTopicCreation: false,
       // a restart of the consumer looks for the coordinator anew
@@ -127,21 +127,20 @@ export class KafkajsShare implements Share {
   }
 }
 
-const HOLDER = 'holder';
-
-/** All partitions to one member. Members say in their user data whether they had them. */
-function oneHolder(isHolder: () => boolean): kafkajs.PartitionAssigner {
+/** All partitions to one member. Members say in their user data what they claim. */
+function oneHolder(claim: () => Claim): kafkajs.PartitionAssigner {
   const { MemberAssignment, MemberMetadata } = kafkajs.AssignerProtocol;
   const [name, version] = ['OneHolder', 1];
   return ({ cluster }) => ({
     name,
     version,
     assign({ members, topics }) {
-      const sorted = members.toSorted((one, other) => (one.memberId < other.memberId ? -1 : 1));
-      const had = sorted.find(
-        ({ memberMetadata }) => String(MemberMetadata.decode(memberMetadata)?.userData) === HOLDER,
+      const holder = holderAmong(
+        members.map(({ memberId, memberMetadata }) => ({
+          memberId,
+          said: String(MemberMetadata.decode(memberMetadata)?.userData),
+        })),
       );
-      const holder = had ?? sorted[0];
       const all = Object.fromEntries(
         topics.map((topic) => [
           topic,
@@ -163,7 +162,7 @@ function oneHolder(isHolder: () => boolean): kafkajs.PartitionAssigner {
       metadata: MemberMetadata.encode({
         version,
         topics,
-        userData: Buffer.from(isHolder() ? HOLDER : ''),
+        userData: Buffer.from(claim()),
       }),
     }),
   });

@@ -29,6 +29,10 @@ class ScriptedLease implements Held {
     return Promise.resolve();
   }
 
+  yield(): void {
+    throw new Error('nothing halts here');
+  }
+
   /** Lost and gained again. */
   gain(): void {
     this.term++;

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { holderAmong } from '../../../../services/runtime/kafka/port.ts';
 import {
   isHeldAt,
   keepsAt,
@@ -86,4 +87,15 @@ test('a member that held the lease before a rebalance keeps it, and works only o
   expect(keepsAt(HELD_BEFORE, SESSION_MS, NOW)).toBe(true);
   expect(isHeldAt(HELD_BEFORE, SESSION_MS, NOW)).toBe(false);
   for (const tenure of [OUTSIDE, STANDBY]) expect(keepsAt(tenure, SESSION_MS, NOW)).toBe(false);
+});
+
+test.each([
+  ['the holder', ['standby', 'holder', 'halted'], 1],
+  ['one that can work, before one that halted', ['halted', 'halted', 'standby'], 2],
+  ['one that says what this version does not know, or nothing', ['halted', ''], 1],
+  ['the first of those that can work', ['halted', 'standby', 'standby'], 1],
+  ['the first of those that halted', ['halted', 'halted'], 0],
+])('%s gets the partitions', (_, claims, chosen) => {
+  const members = claims.map((said, at) => ({ memberId: `member-${at}`, said }));
+  expect(holderAmong(members.toReversed())?.memberId).toBe(`member-${chosen}`);
 });

@@ -65,7 +65,7 @@ test.each(CLIENTS)(
         session_ms: 6_000,
         log: silentLog(),
         signal: never,
-        isHolder: () => (held.at(-1) ?? 0) > 0,
+        claim: () => ((held.at(-1) ?? 0) > 0 ? 'holder' : 'standby'),
         onAssigned(partitions) {
           if (partitions !== undefined) held.push(partitions.get(topic)?.length ?? 0);
         },
