@@ -1,5 +1,4 @@
 import { parseAddress, toHex } from '../../schemas/address.ts';
-import type { DepositKey } from '../../schemas/deposit-address.ts';
 import { NETWORKS } from '../../schemas/deposit-policy.ts';
 import {
   choice,
@@ -13,7 +12,7 @@ import {
   type Setting,
 } from '../runtime/process/config.ts';
 import { KAFKA_SETTINGS, REGISTRY_SETTINGS } from '../runtime/process/kafka-settings.ts';
-import { depositKeyProblems, depositKeySetting } from '../runtime/process/deposit-key.ts';
+import { depositKeyProblems, DEPOSIT_KEY } from '../runtime/process/deposit-key.ts';
 import { secretProblems } from '../runtime/http/token.ts';
 
 const SETTINGS = {
@@ -30,6 +29,8 @@ const SETTINGS = {
     max: 1_000_000,
   }),
   addresses_burst: integer('APP_ADDRESSES_BURST', { default: 60, min: 1, max: 1_000_000 }),
+  /** from which every deposit address is derived */
+  deposit_key: DEPOSIT_KEY,
 } as const;
 
 /** Accounts as 0x + lower-case hex. */
@@ -54,19 +55,13 @@ function allowedAccounts(env: Environment): Setting<ReadonlySet<string> | undefi
 }
 
 export type DepositGatewayConfig = Config<typeof SETTINGS> & {
-  /** extended public key from which every deposit address is derived */
-  readonly deposit_key: DepositKey;
   /** undefined: everybody */
   readonly allowed_accounts: ReadonlySet<string> | undefined;
 };
 
 /** The defaults depend on the network. */
 export function settingsOf(env: Environment) {
-  return {
-    ...SETTINGS,
-    deposit_key: depositKeySetting(env),
-    allowed_accounts: allowedAccounts(env),
-  };
+  return { ...SETTINGS, allowed_accounts: allowedAccounts(env) };
 }
 
 export function readDepositGatewayConfig(env: Environment): DepositGatewayConfig {

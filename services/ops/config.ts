@@ -5,7 +5,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import {
+  fileVariable,
   httpUrl,
+  isSet,
   POSTGRES_SETTINGS,
   postgresUrl,
   readConfig,
@@ -35,10 +37,13 @@ export function readSettings<Of extends Settings>(
 ): Config<Of> {
   const stack = readStackFile(stackFile);
   trustAuthority(stack);
-  const given = Object.values(settings).map(({ name }) => [
-    name,
-    env[name] ?? fromStack(stack, name),
-  ]);
+  const given = Object.values(settings).flatMap(({ name }) => {
+    const file = fileVariable(name);
+    return [
+      [file, env[file]],
+      [name, env[name] ?? (isSet(env, file) ? undefined : fromStack(stack, name))],
+    ];
+  });
   return readConfig(Object.fromEntries(given), settings);
 }
 

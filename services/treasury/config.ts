@@ -1,6 +1,5 @@
 import { bytesKey, parseAddress, toHex } from '../../schemas/address.ts';
 import { limitsOf, NETWORK_LIMITS, NETWORKS } from '../../schemas/deposit-policy.ts';
-import type { DepositKey } from '../../schemas/deposit-address.ts';
 import {
   DEVELOPMENT_CUSTODY,
   DEVELOPMENT_MINT_AUTHORITY,
@@ -21,7 +20,7 @@ import {
   type Setting,
 } from '../runtime/process/config.ts';
 import { KAFKA_SETTINGS, REGISTRY_SETTINGS } from '../runtime/process/kafka-settings.ts';
-import { depositKeyProblems, depositKeySetting } from '../runtime/process/deposit-key.ts';
+import { depositKeyProblems, DEPOSIT_KEY } from '../runtime/process/deposit-key.ts';
 import { mainnetProblems } from '../runtime/trongrid/settings.ts';
 import { authorityOf, parseMintKey } from './minting/mint-signer.ts';
 import {
@@ -53,7 +52,7 @@ const OPERATORS: Setting<readonly Buffer[]> = {
   },
 };
 
-const SETTINGS = {
+export const SETTINGS = {
   ...SERVICE_SETTINGS,
   ...KAFKA_SETTINGS,
   ...REGISTRY_SETTINGS,
@@ -83,16 +82,12 @@ const SETTINGS = {
     max: 2_592_000_000,
   }),
   mint_late_ms: integer('APP_MINT_LATE_MS', { default: 600_000, min: 100, max: 2_592_000_000 }),
+  /** from which every deposit address is derived */
+  deposit_key: DEPOSIT_KEY,
 } as const;
 
 export interface TreasuryConfig extends Omit<Config<typeof SETTINGS>, keyof PolicyLimits> {
   readonly limits: PolicyLimits;
-  /** extended public key from which every deposit address is derived */
-  readonly deposit_key: DepositKey;
-}
-
-export function settingsOf(env: Environment) {
-  return { ...SETTINGS, deposit_key: depositKeySetting(env) };
 }
 
 /** The default, 1, would let records of money be on one disk only, without a word. */
@@ -107,7 +102,7 @@ function replicationProblems(env: Environment): readonly string[] {
 export function readTreasuryConfig(env: Environment): TreasuryConfig {
   const { first_fee, later_fee, minimum, single_cap, rolling_cap, ...config } = readConfig(
     env,
-    settingsOf(env),
+    SETTINGS,
   );
   const network = NETWORK_LIMITS[config.network];
   const read = limitsOf(config.network, {

@@ -7,7 +7,7 @@ import { SETTINGS as EXPLORER_GATEWAY } from '../../services/explorer-gateway/co
 import { settingsOf as hubGateway } from '../../services/hub-gateway/config.ts';
 import { SETTINGS as PROJECTOR } from '../../services/projector/config.ts';
 import type { Setting, Settings } from '../../services/runtime/process/config.ts';
-import { settingsOf as treasury } from '../../services/treasury/config.ts';
+import { SETTINGS as TREASURY } from '../../services/treasury/config.ts';
 import { SETTINGS as WATCHER } from '../../services/tron-watcher/config.ts';
 
 const MAINNET = { APP_NETWORK: 'mainnet' };
@@ -17,7 +17,7 @@ const SERVICES: Readonly<Record<string, Settings>> = {
   'explorer-gateway': EXPLORER_GATEWAY,
   'hub-gateway': hubGateway(MAINNET),
   projector: PROJECTOR,
-  treasury: treasury(MAINNET),
+  treasury: TREASURY,
   'tron-watcher': WATCHER,
 };
 

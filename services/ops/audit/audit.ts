@@ -32,7 +32,8 @@ import { readLogEvents } from '../../runtime/kafka/range.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
-import { depositKeySetting } from '../../runtime/process/deposit-key.ts';
+import { optional } from '../../runtime/process/config.ts';
+import { DEPOSIT_KEY } from '../../runtime/process/deposit-key.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY, USDT } from '../config.ts';
 import { jsonOf, kafkaOf, note, print, withReader } from '../connections.ts';
 import type { SharedArguments } from '../usage.ts';
@@ -89,7 +90,7 @@ export async function audit({
   head,
 }: SharedArguments & { readonly head: string | undefined }): Promise<number> {
   const seen = head === undefined ? undefined : readHead(head);
-  const deposit_key = { ...depositKeySetting(process.env), fallback: undefined };
+  const deposit_key = optional(DEPOSIT_KEY);
   const settings = { ...KAFKA, ...REGISTRY, ...POSTGRES_READER, ...USDT, deposit_key };
   const config = readSettings(settings, stack);
   const kafka = kafkaOf(config);

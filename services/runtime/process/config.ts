@@ -40,18 +40,49 @@ export class ConfigError extends Error {
   }
 }
 
-/** An empty variable counts as not set. Throws one `ConfigError` with all problems. */
+/**
+ * An empty variable counts as not set. A secret may be in the file that `<name>_FILE` names, as
+ * containers get them. Throws one `ConfigError` with all problems.
+ */
 export function readConfig<Of extends Settings>(env: Environment, settings: Of): Config<Of>;
 export function readConfig(
-  env: Environment,
+  given: Environment,
   settings: Settings,
 ): Readonly<Record<string, unknown>> {
-  const problems: string[] = [];
+  const { env, problems } = withFiles(given, settings);
   const config: Record<string, unknown> = {};
   for (const [key, wanted] of Object.entries(settings))
     config[key] = readSetting(env, wanted, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
+}
+
+/** The environment with the secrets that are in files. */
+function withFiles(
+  given: Environment,
+  settings: Settings,
+): { readonly env: Environment; readonly problems: string[] } {
+  const env = { ...given };
+  const problems: string[] = [];
+  for (const { name } of Object.values(settings).filter((wanted) => wanted.secret)) {
+    const variable = fileVariable(name);
+    const file = given[variable]?.trim() ?? '';
+    if (file === '') continue;
+    if (isSet(given, name)) problems.push(`${name} and ${variable} are both set: keep one of them`);
+    try {
+      env[name] = readFileSync(file, 'utf8');
+    } catch (error) {
+      // its message has the path, in whose place somebody may have put the secret
+      const code = error instanceof Error && 'code' in error ? `, ${String(error.code)}` : '';
+      problems.push(`${variable} is not the path of a file that can be read${code}`);
+    }
+  }
+  return { env, problems };
+}
+
+/** The variable that names the file with a secret. */
+export function fileVariable(name: string): string {
+  return `${name}_FILE`;
 }
 
 function readSetting(env: Environment, wanted: Setting<unknown>, problems: string[]): unknown {

@@ -1,27 +1,21 @@
 /** The setting of the key that deposit addresses are derived from. */
 import { readDepositKey, type DepositKey } from '../../../schemas/deposit-address.ts';
 import { DEVELOPMENT_XPUB } from '../../../schemas/development.ts';
-import type { Environment, Setting } from './config.ts';
+import type { Setting } from './config.ts';
 
 const NAME = 'APP_DEPOSIT_XPUB';
 
-/**
- * Secret, so that a private key given by mistake is not logged as well; `env` is for what is wrong
- * with the value.
- */
-export function depositKeySetting(env: Environment): Setting<DepositKey> {
-  const given = readDepositKey(env[NAME]?.trim() ?? '');
-  const problem = 'problem' in given ? `: ${given.problem}` : '';
-  return {
-    name: NAME,
-    expected: `an extended public key at m/44'/195'/0'/0${problem}`,
-    secret: true,
-    read(text) {
-      const read = readDepositKey(text);
-      return 'key' in read ? read.key : undefined;
-    },
-  };
-}
+/** Secret, so that a private key given by mistake is not logged as well. */
+export const DEPOSIT_KEY: Setting<DepositKey> = {
+  name: NAME,
+  expected: "an extended public key at m/44'/195'/0'/0",
+  secret: true,
+  read(text) {
+    const read = readDepositKey(text);
+    if ('problem' in read) throw new Error(read.problem);
+    return read.key;
+  },
+};
 
 /** On the mainnet, the key whose private keys are public is refused. */
 export function depositKeyProblems(key: DepositKey): readonly string[] {

@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   choice,
   ConfigError,
@@ -90,6 +93,49 @@ test('bad settings are reported together with missing ones, and show their value
     'APP_JWT_SECRET is not a secret of at least 32 characters',
   ]);
   expect(problems.join()).not.toContain('hunter2');
+});
+
+describe('a secret in a file', () => {
+  const { APP_JWT_SECRET: given, APP_POSTGRES_URL: url, ...rest } = GOOD;
+  let folder: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'clt-test-config-'));
+    writeFileSync(join(folder, 'jwt'), `${given}\n`);
+    writeFileSync(join(folder, 'url'), url);
+    writeFileSync(join(folder, 'empty'), '\n');
+    writeFileSync(join(folder, 'short'), 'too short');
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const files = (jwt: string): Environment => ({
+    ...rest,
+    APP_POSTGRES_URL_FILE: join(folder, 'url'),
+    APP_JWT_SECRET_FILE: jwt,
+  });
+
+  test('is read without the white space around it', () => {
+    const config = readConfig(files(join(folder, 'jwt')), SETTINGS);
+    expect([config.jwt_secret, config.postgres_url]).toEqual([given, url]);
+  });
+
+  test('is missing, bad or given twice with the words of the variable, and never shown', () => {
+    expect(problemsOf(files(join(folder, 'empty')))).toEqual([
+      'APP_JWT_SECRET is not set: expected a secret of at least 32 characters',
+    ]);
+    expect(problemsOf(files(join(folder, 'short')))).toEqual([
+      'APP_JWT_SECRET is not a secret of at least 32 characters',
+    ]);
+    expect(problemsOf({ ...files(join(folder, 'jwt')), APP_JWT_SECRET: given })).toEqual([
+      'APP_JWT_SECRET and APP_JWT_SECRET_FILE are both set: keep one of them',
+    ]);
+    expect(problemsOf(files(given))[0]).toBe(
+      'APP_JWT_SECRET_FILE is not the path of a file that can be read, ENOENT',
+    );
+  });
+
+  test('is only for secrets', () => {
+    const env = { ...GOOD, APP_NETWORK: '', APP_NETWORK_FILE: join(folder, 'jwt') };
+    expect(problemsOf(env)).toEqual(['APP_NETWORK is not set: expected one of testnet, mainnet']);
+  });
 });
 
 test('a long bad value is cut, and control characters in it are escaped', () => {
