@@ -156,6 +156,8 @@ export const services: readonly ServiceSpec[] = [
   service('hub-gateway', 'hub', [...READ, 'APP_NODE_URL', 'APP_JWT_SECRET'], {
     ...WIDE_RATE_LIMITS,
     APP_SOCKETS_PER_CLIENT_MAX: '20000',
+    APP_SUBSCRIPTIONS_PER_CLIENT_MAX: '20000',
+    APP_SIGN_INS_PER_MINUTE: '0',
   }),
 ];
 

@@ -22,6 +22,7 @@ import { Balances, ChainParameters, type Hub, type Model } from './graphql/conte
 import { Documents } from './graphql/documents.ts';
 import { HUB_ERRORS } from './graphql/errors.ts';
 import { hubSchema } from './graphql/schema.ts';
+import { Turns } from './graphql/turns.ts';
 import { cachedQueries, CORS_HEADERS } from './http/cached-queries.ts';
 import { BODY_BYTES_MAX, graphqlRoutes } from './http/graphql-route.ts';
 import { socketProtocol } from './sockets/protocol.ts';
@@ -29,6 +30,8 @@ import { SharedSubscriptions } from './sockets/shared-subscriptions.ts';
 import { SocketServer } from './sockets/socket-server.ts';
 
 const NAME = 'hub-gateway';
+/** Operations at once that read lists; subscriptions apart. */
+const EXECUTIONS_MAX = 4;
 
 /** ms of a monotonic clock */
 const clock = (): number => performance.now();
@@ -55,8 +58,17 @@ export async function serve(
     reader,
     node,
     chain,
+    turns: new Turns(EXECUTIONS_MAX),
     balances: new Balances(reader),
     sign_ins: new SignIns(config, now, counts),
+    sign_in_rate: openRateLimit(
+      `${NAME}:sign-ins`,
+      {
+        rate_per_second: config.sign_ins_per_minute / 60,
+        rate_burst: Math.max(1, config.sign_ins_per_minute),
+      },
+      counts,
+    ),
   };
   const schema = hubSchema();
   const documents = new Documents(schema, introspection);

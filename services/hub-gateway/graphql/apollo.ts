@@ -24,6 +24,7 @@ import type { Metrics } from '../../runtime/process/metrics.ts';
 import { Truncation, type HubContext } from './context.ts';
 import { operationLimits, TOKENS_MAX, VARIABLE_ERRORS_MAX, type Documents } from './documents.ts';
 import { formatError, type ErrorFormatting } from './errors.ts';
+import { ListReader } from './list-reader.ts';
 
 /** Apollo passes on copies of the context, so a plugin's result goes into an object inside. */
 interface HttpContext extends HubContext {
@@ -92,7 +93,7 @@ export class Apollo {
 
   async answer(
     { method, headers, search, body }: GraphqlRequest,
-    context: Pick<HubContext, 'hub' | 'caller'>,
+    context: Pick<HubContext, 'hub' | 'caller'> & { readonly client: string },
   ): Promise<Made> {
     const errors = this.#subscriptionErrors(body, search);
     if (errors.length > 0)
@@ -103,15 +104,18 @@ export class Apollo {
       search,
       body,
     };
+    const lists = new ListReader(context.hub, () => [context.client]);
     const contextValue = {
       ...context,
+      lists,
       truncation: new Truncation(),
       response: { isShared: false },
     };
-    const response = await this.#server.executeHTTPGraphQLRequest({
+    const executed = this.#server.executeHTTPGraphQLRequest({
       httpGraphQLRequest,
       context: () => Promise.resolve(contextValue),
     });
+    const response = await executed.finally(() => lists.close());
     const { 'content-type': type, ...others } = Object.fromEntries(response.headers);
     const answer: HttpResponse = {
       status: response.status ?? 200,

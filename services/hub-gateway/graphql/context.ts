@@ -4,6 +4,7 @@ import { balancesOf } from '../../../projections/explorer/queries/accounts.ts';
 import { toHex } from '../../../schemas/address.ts';
 import type { NodeChain } from '../../../schemas/chain-node.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
+import type { RateLimit } from '../../runtime/http/rate-limit.ts';
 import { byteaHex } from '../../runtime/postgres/cells.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { ConfigError } from '../../runtime/process/config.ts';
@@ -13,20 +14,20 @@ import type { Logger } from '../../runtime/process/log.ts';
 import { retrying } from '../../runtime/process/retry.ts';
 import type { HubGatewayConfig } from '../config.ts';
 import type { Caller, SignIns } from './authentication.ts';
+import type { ListReader, ListSources } from './list-reader.ts';
 
 /** Shared by all operations of the process. */
-export interface Hub {
-  readonly reader: Reader;
+export interface Hub extends ListSources {
   readonly chain: Pick<ChainParameters, 'info'>;
   readonly node: Pick<ChainNode, 'nextNonce' | 'submit'>;
   readonly balances: Balances;
   readonly sign_ins: SignIns;
+  /** undefined: no limit */
+  readonly sign_in_rate: RateLimit | undefined;
   readonly chain_id: number;
   /** 0x + hex; null: none */
   readonly request_referrer: string | null;
   readonly offer_referrer: string | null;
-  /** for lists without a limit argument */
-  readonly list_rows_max: number;
 }
 
 /** The context of one operation. */
@@ -34,6 +35,9 @@ export interface HubContext {
   readonly hub: Hub;
   /** undefined: anonymous */
   readonly caller: Caller | undefined;
+  /** for limits; undefined in subscriptions, which may serve several */
+  readonly client: string | undefined;
+  readonly lists: Pick<ListReader, 'read'>;
   readonly truncation: Truncation;
   /** called in subscriptions, with a read model that the result is made from */
   readonly dependsOn?: (dependency: Dependency) => void;

@@ -3,13 +3,16 @@ import {
   GraphQLError,
   Kind,
   NoSchemaIntrospectionCustomRule,
+  OperationTypeNode,
   parse,
+  print,
   specifiedRules,
   validate,
   type ASTVisitor,
   type DocumentNode,
   type FragmentDefinitionNode,
   type GraphQLSchema,
+  type OperationDefinitionNode,
   type SelectionSetNode,
   type ValidationContext,
   type ValidationRule,
@@ -26,6 +29,8 @@ export const VARIABLE_ERRORS_MAX = 1;
 
 /** The standard introspection query is 15 deep and has some 200 fields. */
 const OPERATION_LIMITS = { depth: 20, fields: 500, aliases: 50, root_fields: 10 } as const;
+/** A subscription is executed again and again: twice what a list with every field needs. */
+const SUBSCRIPTION_LIMITS = { depth: 20, fields: 50, aliases: 10, root_fields: 1 } as const;
 /** Signing in recovers a public key, which costs as much as many other fields. */
 const ROOT_COSTS: ReadonlyMap<string, number> = new Map([
   ['generateToken', OPERATION_LIMITS.root_fields],
@@ -76,6 +81,16 @@ export class Documents {
   }
 }
 
+/**
+ * The text of an operation and the fragments that it uses, the same for all documents that differ
+ * in layout, comments, the operation's name, or in other operations.
+ */
+export function textOf(document: DocumentNode, operation: OperationDefinitionNode): string {
+  const { name: _name, ...unnamed } = operation;
+  const fragments = document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
+  return print({ kind: Kind.DOCUMENT, definitions: [unnamed, ...fragments] });
+}
+
 export function withCode(error: GraphQLError, code: string): GraphQLError {
   error.extensions['code'] = code;
   return error;
@@ -123,9 +138,11 @@ export function operationLimits(context: ValidationContext): ASTVisitor {
   return {
     OperationDefinition(node) {
       const size: Readonly<Record<string, number>> = { ...sizeOf(node.selectionSet) };
-      for (const [dimension, max] of Object.entries(OPERATION_LIMITS)) {
+      const isSubscription = node.operation === OperationTypeNode.SUBSCRIPTION;
+      const limits = isSubscription ? SUBSCRIPTION_LIMITS : OPERATION_LIMITS;
+      for (const [dimension, max] of Object.entries(limits)) {
         if ((size[dimension] ?? 0) <= max) continue;
-        const message = `the operation is too large: at most ${max} for its ${dimension.replace('_', ' ')}`;
+        const message = `the ${node.operation} is too large: at most ${max} for its ${dimension.replace('_', ' ')}`;
         context.reportError(new GraphQLError(message, { nodes: node }));
       }
     },

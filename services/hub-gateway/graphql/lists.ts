@@ -29,47 +29,41 @@ import {
 } from './parameters.ts';
 
 export interface List {
-  readonly query: Query;
-  /** of a list without a limit argument, whose query asks for one row more */
-  readonly rows_max?: number;
+  readonly query: (limit: number) => Query;
+  /** of a list with such an argument */
+  readonly limit?: number;
   readonly toObject: (cells: Cells) => object;
   /** whether a change of this key touches the list */
   readonly isTouchedBy: (key: string) => boolean;
 }
 
 /** Throws a `Refused` for invalid arguments. */
-export type ListOf<Arguments> = (args: Arguments, rowsMax: number) => List;
+export type ListOf<Arguments> = (args: Arguments) => List;
 
-export const requestsList: ListOf<{ readonly bounds?: BoundsArgument | null }> = (
-  args,
-  rowsMax,
-) => {
+export const requestsList: ListOf<{ readonly bounds?: BoundsArgument | null }> = (args) => {
   const bounds = readBounds(args.bounds);
   return {
-    query: rideRequests(bounds, rowsMax + 1),
-    rows_max: rowsMax,
+    query: (limit) => rideRequests(bounds, limit),
     toObject: requestObject,
     isTouchedBy:
       bounds === undefined ? (key) => key === REQUESTS_KEY : (key) => isPickupWithin(key, bounds),
   };
 };
 
-export const offersList: ListOf<{ readonly rideRequestTxHash: string }> = (args, rowsMax) => {
+export const offersList: ListOf<{ readonly rideRequestTxHash: string }> = (args) => {
   const request = readHash('rideRequestTxHash', args.rideRequestTxHash);
   const offers = offersKey(request);
   return {
-    query: rideOffers(request, rowsMax + 1),
-    rows_max: rowsMax,
+    query: (limit) => rideOffers(request, limit),
     toObject: offerObject,
     isTouchedBy: (key) => key === offers,
   };
 };
 
-export const activeTripsList: ListOf<PartiesArgument> = (args, rowsMax) => {
+export const activeTripsList: ListOf<PartiesArgument> = (args) => {
   const parties = readParties(args);
   return {
-    query: activeTrips(parties, rowsMax + 1),
-    rows_max: rowsMax,
+    query: (limit) => activeTrips(parties, limit),
     toObject: tripObject,
     isTouchedBy: touchesTrips(TRIPS_KEY, parties),
   };
@@ -85,7 +79,8 @@ function endedTrips(
 ): List {
   const parties = readParties(args);
   return {
-    query: query(parties, readLimit(args.limit)),
+    query: (limit) => query(parties, limit),
+    limit: readLimit(args.limit),
     toObject: tripObject,
     isTouchedBy: touchesTrips(ENDED_TRIPS_KEY, parties),
   };

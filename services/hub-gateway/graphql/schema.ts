@@ -1,11 +1,13 @@
 /** The executable schema: schemas/hub.graphql with a resolver for each of its root fields. */
 import { readFileSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
 import { buildSchema, type GraphQLResolveInfo, type GraphQLSchema } from 'graphql';
 import type { SignInRequest } from '../../../schemas/sign-in.ts';
 import { assert } from '../../runtime/process/errors.ts';
 import type { Caller } from './authentication.ts';
 import type { HubContext } from './context.ts';
 import { Refused } from './errors.ts';
+import { toObjects } from './list-reader.ts';
 import {
   activeTripsList,
   completedTripsList,
@@ -40,13 +42,12 @@ type Resolver<Arguments> = (
 type Resolvers = Readonly<Record<string, Resolver<never>>>;
 
 function resolveList<Arguments>(list: ListOf<Arguments>): Resolver<Arguments> {
-  return async (_root, args, { hub, dependsOn, truncation }, { path }) => {
-    const { query, toObject, isTouchedBy, rows_max: max } = list(args, hub.list_rows_max);
+  return async (_root, args, { lists, dependsOn, truncation }, { path }) => {
+    const { query, limit, toObject, isTouchedBy } = list(args);
     dependsOn?.({ model: 'market', isTouchedBy });
-    const rows = await hub.reader.rows(query);
-    if (max === undefined || rows.length <= max) return rows.map(toObject);
-    truncation.add(String(path.key));
-    return rows.slice(0, max).map(toObject);
+    const { rows, isTruncated } = await lists.read(query, limit);
+    if (isTruncated) truncation.add(String(path.key));
+    return toObjects(rows, toObject);
   };
 }
 
@@ -73,7 +74,14 @@ const SIGN_IN_REFUSALS = {
     'this challenge is from before the start of this server, which cannot tell whether it was used: sign a new one, and if that is refused too, check your clock',
 } as const;
 
-const signIn: Resolver<SignInRequest> = async (_root, args, { hub }) => {
+const signIn: Resolver<SignInRequest> = async (_root, args, { hub, client = '' }) => {
+  // recovering the signer takes the time of many queries
+  const wait = hub.sign_in_rate?.take(client, performance.now()) ?? 0;
+  if (wait > 0)
+    throw new Refused(
+      'RATE_LIMITED',
+      `too many sign-ins: try again in ${Math.ceil(wait / 1_000)} s`,
+    );
   const signed = await hub.sign_ins.signIn(args);
   if ('refused' in signed) throw new Refused('UNAUTHENTICATED', SIGN_IN_REFUSALS[signed.refused]);
   return signed;

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Request } from 'express';
 import type { AnswerCache, Made } from '../../runtime/http/answer-cache.ts';
+import { clientOf } from '../../runtime/http/client-address.ts';
 import type { GetRoute, HttpResponse, Route } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import { GRAPHQL_PATH, SOCKET_PATH } from '../config.ts';
@@ -27,9 +28,9 @@ type Response = HttpResponse | Refusal;
 export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
   const { apollo, hub, cache, jwt_secret: secret, now } = options;
   const page = new GraphiqlPage();
-  const make = async (request: GraphqlRequest): Promise<Made> => {
+  const make = async (request: GraphqlRequest, client: string): Promise<Made> => {
     const caller = await callerOf(request.headers.authorization, secret, now());
-    return apollo.answer(request, { hub, caller });
+    return apollo.answer(request, { hub, caller, client });
   };
 
   const post = async (request: Request): Promise<Response> => {
@@ -43,14 +44,17 @@ export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
     const parsed = parseJson(text);
     if (parsed === undefined) return NO_JSON_TEXT;
     const asked: GraphqlRequest = { method: 'POST', headers, search: '', body: parsed.value };
-    if (key === undefined || !canBeQuery(parsed.value)) return (await make(asked)).answer;
-    return cache.answer(key, () => make(asked));
+    const client = clientOf(request);
+    if (key === undefined || !canBeQuery(parsed.value)) return (await make(asked, client)).answer;
+    return cache.answer(key, () => make(asked, client));
   };
 
-  const get: GetRoute['handle'] = async ({ headers, originalUrl }) => {
+  const get: GetRoute['handle'] = async (request) => {
+    const { headers, originalUrl } = request;
     const at = originalUrl.indexOf('?');
     const search = at === -1 ? '' : originalUrl.slice(at);
-    const { answer } = await make({ method: 'GET', headers, search, body: undefined });
+    const asked: GraphqlRequest = { method: 'GET', headers, search, body: undefined };
+    const { answer } = await make(asked, clientOf(request));
     // Apollo recognizes browsers, where introspection is on
     const isPage = 'content_type' in answer && answer.content_type === 'text/html';
     return isPage ? page.response() : answer;

@@ -13,8 +13,9 @@ import {
 import { makeServer, type Context, type Server, type SubscribePayload } from 'graphql-ws';
 import { callerOf, type Caller } from '../graphql/authentication.ts';
 import { Truncation, type Hub, type HubContext } from '../graphql/context.ts';
-import { VARIABLE_ERRORS_MAX, withCode, type Documents } from '../graphql/documents.ts';
+import { textOf, VARIABLE_ERRORS_MAX, withCode, type Documents } from '../graphql/documents.ts';
 import { formatError, invalid, Refused, type ErrorFormatting } from '../graphql/errors.ts';
+import { ListReader } from '../graphql/list-reader.ts';
 import type { BackpressuredSocket } from './backpressured-socket.ts';
 import type {
   Payload,
@@ -39,14 +40,16 @@ export interface ProtocolOptions {
 /** One socket. */
 export class Session {
   readonly socket: BackpressuredSocket;
+  readonly client: string;
   /** ms after which an operation may start; 0: now */
   readonly wait: () => number;
   readonly pending = new PendingOperations();
   /** of the token in `connection_init` */
   caller: Caller | undefined;
 
-  constructor(socket: BackpressuredSocket, wait: () => number) {
+  constructor(socket: BackpressuredSocket, client: string, wait: () => number) {
     this.socket = socket;
+    this.client = client;
     this.wait = wait;
   }
 }
@@ -58,6 +61,7 @@ const SUBSCRIPTION_CHARACTERS_MAX = 8_192;
 const KEY_CHARACTERS_MAX = 256;
 
 interface OperationContext extends HubContext {
+  readonly lists: ListReader;
   readonly id: string;
   readonly session: Session;
   /** identifies a subscription; without the caller, since no subscription shows private data */
@@ -93,16 +97,18 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     const contextValue: OperationContext = {
       hub,
       caller: caller !== undefined && now() < caller.expires_at * 1_000 ? caller : undefined,
+      client: session.client,
+      lists: new ListReader(hub, () => [session.client]),
       truncation: new Truncation(),
       id,
       session,
-      key: JSON.stringify([operationName ?? null, coerced, query]),
+      key: JSON.stringify([textOf(document, operation), coerced]),
     };
     return { schema, document, operationName, variableValues: coerced, contextValue };
   };
 
   const subscribe = async (args: ExecutionArgs): Promise<Deliveries | ExecutionResult> => {
-    const { key: text, id, session } = contextOf(args);
+    const { key: text, caller, id, session } = contextOf(args);
     if (text.length > SUBSCRIPTION_CHARACTERS_MAX) {
       const message = `a subscription and its variables may have ${SUBSCRIPTION_CHARACTERS_MAX} characters`;
       return { errors: [invalid(message)] };
@@ -110,11 +116,11 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     const key =
       text.length <= KEY_CHARACTERS_MAX ? text : createHash('sha256').update(text).digest('base64');
     const { document, operationName, variableValues } = args;
-    const opening = subscriptions.open(key, {
-      document,
-      operationName: operationName ?? undefined,
-      variables: variableValues ?? {},
-    });
+    const opening = subscriptions.open(
+      key,
+      { document, operationName: operationName ?? undefined, variables: variableValues ?? {} },
+      { client: session.client, account: caller?.account },
+    );
     const opened = opening.then((subscription) =>
       'start' in subscription ? new Deliveries(id, subscription, session.socket) : subscription,
     );
@@ -132,8 +138,9 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     },
     onSubscribe: (connection, id, payload) => prepare(connection, id, payload),
     execute: async (args: ExecutionArgs) => {
-      const { id, session, truncation } = contextOf(args);
-      return truncation.extend(await session.pending.run(id, Promise.resolve(execute(args))));
+      const { id, lists, session, truncation } = contextOf(args);
+      const executed = Promise.resolve(execute(args)).finally(() => lists.close());
+      return truncation.extend(await session.pending.run(id, executed));
     },
     subscribe,
     onNext: (_connection, _id, _payload, _args, result): FormattedExecutionResult | undefined => {

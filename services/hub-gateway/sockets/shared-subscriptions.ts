@@ -14,17 +14,20 @@ import {
   type Model,
 } from '../graphql/context.ts';
 import { formatError, Refused, type ErrorFormatting } from '../graphql/errors.ts';
+import { ListReader, type ListSources } from '../graphql/list-reader.ts';
+import { Turns } from '../graphql/turns.ts';
+import { SharedReads } from './shared-reads.ts';
+import { Shares, type SharesOptions } from './shares.ts';
 
-/** Executions at once that read the market. The other connections to Postgres answer queries. */
+/** Executions at once that read lists. The other connections to Postgres answer queries. */
 const EXECUTIONS_MAX = 4;
 /** After this many deliveries the event loop has a turn. */
 const DELIVERIES_PER_TURN = 250;
 
-const FULL: ExecutionResult = {
-  errors: [
-    new Refused('RATE_LIMITED', 'too many different subscriptions are open: try again later'),
-  ],
-};
+const FULL = refusal('too many different subscriptions are open: try again later');
+const TOO_LARGE = refusal(
+  'the results of your subscriptions are too large together: complete others first',
+);
 
 export interface Operation {
   readonly document: DocumentNode;
@@ -51,12 +54,19 @@ export interface Subscriber {
   deliver(payload: Payload): void;
 }
 
-export interface SharedSubscriptionsOptions {
+export interface SharedSubscriptionsOptions extends SharesOptions {
   readonly schema: GraphQLSchema;
   readonly hub: Hub;
   readonly formatting: ErrorFormatting;
   /** of the latest results of all subscriptions together; beyond, new subscriptions are refused */
   readonly subscription_bytes_max: number;
+}
+
+/** Who holds a place. */
+export interface Holder {
+  readonly client: string;
+  /** 0x + hex; undefined: anonymous */
+  readonly account: string | undefined;
 }
 
 /** A place in a shared subscription. Its holder calls `stop` in the end, started or not. */
@@ -71,8 +81,8 @@ class SharedSubscription {
   readonly key: string;
   readonly operation: Operation;
   readonly subscribers = new Set<Subscriber>();
-  /** places, with and without a subscriber */
-  places = 0;
+  /** places of each client, with and without a subscriber */
+  readonly clients = new Map<string, number>();
   /** empty before the first execution: then every change counts */
   dependencies: Dependency[] = [];
   latest: Payload | undefined;
@@ -102,7 +112,9 @@ class SharedSubscription {
 export class SharedSubscriptions {
   readonly #options: SharedSubscriptionsOptions;
   readonly #shared = new Map<string, SharedSubscription>();
-  readonly #queue: SharedSubscription[] = [];
+  readonly #shares: Shares;
+  readonly #reads: SharedReads;
+  readonly #lists: ListSources;
   #executions = 0;
   #deliveries = 0;
   /** of the latest results */
@@ -110,6 +122,13 @@ export class SharedSubscriptions {
 
   constructor(options: SharedSubscriptionsOptions) {
     this.#options = options;
+    this.#shares = new Shares(options);
+    this.#reads = new SharedReads(options.hub.reader);
+    this.#lists = {
+      reader: this.#reads,
+      turns: new Turns(EXECUTIONS_MAX),
+      list_rows_max: options.hub.list_rows_max,
+    };
   }
 
   /** How many different subscriptions are open. */
@@ -123,22 +142,34 @@ export class SharedSubscriptions {
   }
 
   /** A place once the first result is there, or the errors. `key`: operation and variables. */
-  async open(key: string, operation: Operation): Promise<Subscription | ExecutionResult> {
-    let shared = this.#shared.get(key);
-    if (shared === undefined) {
-      shared = new SharedSubscription(key, operation);
+  async open(
+    key: string,
+    operation: Operation,
+    holder: Holder,
+  ): Promise<Subscription | ExecutionResult> {
+    const holders = holdersOf(holder);
+    if (!this.#shares.take(holders, key)) {
+      const max = this.#options.subscriptions_per_client_max;
+      return refusal(`at most ${max} different subscriptions at once: complete others first`);
+    }
+    const shared = this.#shared.get(key) ?? new SharedSubscription(key, operation);
+    const isNew = shared.clients.size === 0;
+    shared.clients.set(holder.client, (shared.clients.get(holder.client) ?? 0) + 1);
+    if (isNew) {
       this.#shared.set(key, shared);
       shared.first = this.#executeFirst(shared);
     }
-    shared.places++;
     const failed = await shared.first;
-    if (failed === undefined) return this.#place(shared);
-    this.#leave(shared);
-    return failed;
+    const characters = shared.latest?.text.length ?? 0;
+    if (failed === undefined && this.#shares.fit(holders, key, characters))
+      return this.#place(shared, holder);
+    this.#leave(shared, holder);
+    return failed ?? TOO_LARGE;
   }
 
   /** Schedules what a change of these keys touches; without keys, all that reads the model. */
   notify(model: Model, keys: readonly string[] | undefined): void {
+    this.#reads.forget();
     for (const shared of this.#shared.values())
       if (shared.isTouchedBy(model, keys)) this.#schedule(shared);
   }
@@ -148,7 +179,7 @@ export class SharedSubscriptions {
     for (const shared of this.#shared.values()) if (shared.hasFailed) this.#schedule(shared);
   }
 
-  #place(shared: SharedSubscription): Subscription {
+  #place(shared: SharedSubscription, holder: Holder): Subscription {
     let started: Subscriber | undefined;
     let isOpen = true;
     return {
@@ -162,15 +193,18 @@ export class SharedSubscriptions {
         if (!isOpen) return;
         isOpen = false;
         if (started !== undefined) shared.subscribers.delete(started);
-        this.#leave(shared);
+        this.#leave(shared, holder);
       },
     };
   }
 
   /** Without places, or after a failed first execution, the subscription is forgotten. */
-  #leave(shared: SharedSubscription): void {
-    shared.places--;
-    if (shared.places > 0 && shared.latest !== undefined) return;
+  #leave(shared: SharedSubscription, holder: Holder): void {
+    this.#shares.leave(holdersOf(holder), shared.key);
+    const places = (shared.clients.get(holder.client) ?? 0) - 1;
+    if (places > 0) shared.clients.set(holder.client, places);
+    else shared.clients.delete(holder.client);
+    if (shared.clients.size > 0 && shared.latest !== undefined) return;
     if (!this.#isOpen(shared)) return;
     this.#shared.delete(shared.key);
     this.#characters -= shared.latest?.text.length ?? 0;
@@ -202,19 +236,7 @@ export class SharedSubscriptions {
       return;
     }
     shared.isExecuting = true;
-    const { dependencies } = shared;
-    // those of balances, perhaps one a socket, share a query when they are executed together
-    if (dependencies.length > 0 && dependencies.every(({ model }) => model === 'accounts'))
-      return void this.#refresh(shared);
-    this.#queue.push(shared);
-    if (this.#executions < EXECUTIONS_MAX) void this.#work();
-  }
-
-  async #work(): Promise<void> {
-    this.#executions++;
-    for (let shared = this.#queue.shift(); shared !== undefined; shared = this.#queue.shift())
-      if (this.#isOpen(shared)) await this.#refresh(shared);
-    this.#executions--;
+    void this.#refresh(shared);
   }
 
   async #refresh(shared: SharedSubscription): Promise<void> {
@@ -252,16 +274,32 @@ export class SharedSubscriptions {
     const { schema, hub } = this.#options;
     const dependencies: Dependency[] = [];
     const truncation = new Truncation();
+    const lists = new ListReader(this.#lists, () => shared.clients.keys());
     const contextValue: HubContext = {
       hub,
       caller: undefined,
+      client: undefined,
+      lists,
       truncation,
       dependsOn: (dependency) => void dependencies.push(dependency),
     };
     const { document, operationName, variables: variableValues } = shared.operation;
     const args = { schema, document, operationName, variableValues, contextValue };
-    const result = await execute(args);
-    shared.dependencies = dependencies;
-    return truncation.extend(result);
+    this.#executions++;
+    try {
+      return truncation.extend(await execute(args));
+    } finally {
+      shared.dependencies = dependencies;
+      lists.close();
+      if (--this.#executions === 0) this.#reads.forget();
+    }
   }
+}
+
+function refusal(message: string): ExecutionResult {
+  return { errors: [new Refused('RATE_LIMITED', message)] };
+}
+
+function holdersOf({ client, account }: Holder): readonly string[] {
+  return account === undefined ? [client] : [client, account];
 }

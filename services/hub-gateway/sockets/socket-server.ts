@@ -154,7 +154,7 @@ export class SocketServer {
           });
         },
       },
-      new Session(outgoing, () => rate?.take(client, now()) ?? 0),
+      new Session(outgoing, client, () => rate?.take(client, now()) ?? 0),
     );
     socket.once('close', (code, reason) => {
       this.#open.delete(open);

@@ -17,6 +17,10 @@ export const TOO_LARGE: readonly (readonly [string, string])[] = [
     'many root fields',
     `{ ${Array.from({ length: 11 }, (_, at) => `a${at}: __typename`).join(' ')} }`,
   ],
+  [
+    'a subscription with many aliases',
+    `subscription { recentTripsUpdated { ${Array.from({ length: 11 }, (_, at) => `a${at}: txHash`).join(' ')} } }`,
+  ],
   ['deep nesting', deep(50)],
   ['many tokens', `{ chainInfo { ${'chainId '.repeat(2_000)} } }`],
   [

@@ -19,6 +19,8 @@ beforeAll(async () => {
     redis_url: proxy.url(direct),
     settings: {
       APP_SOCKETS_PER_CLIENT_MAX: '210',
+      APP_SUBSCRIPTIONS_PER_CLIENT_MAX: '5',
+      APP_SIGN_INS_PER_MINUTE: '2',
       APP_LIST_ROWS_MAX: '3',
       APP_SOCKET_SLOW_MS: '500',
       APP_SOCKET_BUFFER_BYTES_MAX: '65536',
@@ -131,6 +133,51 @@ test('a truncated list is named over HTTP, over a socket and in a subscription',
       },
     ]);
   await socket.close();
+});
+
+test('the lists of one operation have so many rows together', async () => {
+  for (let more = 0; more < 3; more++) await request();
+  const answer = await world.ask(
+    '{ a: listRideRequests { txHash } b: listRideRequests { fare } c: listRecentTrips { txHash } }',
+  );
+  expect(answer.data).toMatchObject({ a: [{}, {}, {}], b: [], c: [] });
+  expect(answer.extensions).toEqual({ truncated: ['a', 'b'] });
+});
+
+test('a client has so many different subscriptions, whatever the layout of their texts', async () => {
+  const socket = await RawSocket.begun(world.socket_url);
+  const another = await RawSocket.begun(world.socket_url);
+  const fields = ['txHash', 'fare', 'referrer', 'passengerAddress', 'fare txHash'];
+  for (const [at, field] of fields.entries())
+    socket.subscribe(`field ${at}`, `subscription { rideRequestsUpdated { ${field} } }`);
+  for (const [at] of fields.entries())
+    await expect.poll(() => socket.results(`field ${at}`).length).toBe(1);
+  const [refused] = await another.outcome('6', 'subscription { activeTripsUpdated { txHash } }');
+  const message = 'at most 5 different subscriptions at once: complete others first';
+  expect(refused?.payload).toMatchObject({ errors: [{ message }] });
+  another.subscribe(
+    'same',
+    'subscription Named { # fields\nrideRequestsUpdated { fare, txHash } }',
+  );
+  await expect.poll(() => another.results('same').length).toBe(1);
+  await socket.close();
+  await another.close();
+});
+
+test('tries to sign in are limited for each client', async () => {
+  for (;;) {
+    const { errors } = await world.ask(
+      'mutation { generateToken(publicKey: "0x", timestamp: 1, signature: {r: "", s: "", v: 1}) { token } }',
+    );
+    if (errors[0]?.extensions?.code === 'UNAUTHENTICATED') continue;
+    expect(errors).toMatchObject([
+      {
+        message: expect.stringMatching(/^too many sign-ins: try again in \d+ s$/) as unknown,
+        extensions: { code: 'RATE_LIMITED' },
+      },
+    ]);
+    break;
+  }
 });
 
 test('a transaction that is on its way to the node when the hub stops gets its answer', async () => {

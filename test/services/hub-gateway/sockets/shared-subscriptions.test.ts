@@ -1,20 +1,29 @@
 import { buildSchema, parse } from 'graphql';
 import { expect, test } from 'vitest';
+import type { Query } from '../../../../projections/contract/page.ts';
 import { SignIns } from '../../../../services/hub-gateway/graphql/authentication.ts';
 import {
   Balances,
   type Hub,
   type HubContext,
 } from '../../../../services/hub-gateway/graphql/context.ts';
+import { Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
 import {
   SharedSubscriptions,
+  type Holder,
   type Operation,
   type Payload,
   type Subscription,
 } from '../../../../services/hub-gateway/sockets/shared-subscriptions.ts';
 import { silentLog } from '../../../support/kafka.ts';
 
-const reader = { rows: () => Promise.resolve([]) };
+let reads = 0;
+const reader = {
+  rows: () => {
+    reads++;
+    return Promise.resolve([['a row']]);
+  },
+};
 const settings = {
   chain_id: 1,
   jwt_secret: 'x'.repeat(32),
@@ -23,6 +32,7 @@ const settings = {
 };
 const hub: Hub = {
   reader,
+  turns: new Turns(1),
   chain: {
     info: { chainId: '1', isTestnet: true, txFee: '1', totalSupply: '1', mintAuthority: '0x' },
   },
@@ -32,11 +42,15 @@ const hub: Hub = {
   },
   balances: new Balances(reader),
   sign_ins: new SignIns(settings, () => 0),
+  sign_in_rate: undefined,
   chain_id: 1,
   request_referrer: null,
   offer_referrer: null,
   list_rows_max: 10,
 };
+
+const CLIENT_CHARACTERS = 100;
+const HOLDER: Holder = { client: '192.0.2.1', account: undefined };
 
 const OPERATION: Operation = {
   document: parse('subscription { value }'),
@@ -49,6 +63,8 @@ interface World {
   /** the result; an error is thrown */
   value: string | Error;
   executions: number;
+  /** what each execution reads; undefined: nothing */
+  query: Query | undefined;
   /** executions wait for it */
   gate: Promise<void>;
 }
@@ -59,14 +75,22 @@ function world(): World {
     schema,
     hub,
     formatting: { log: silentLog(), suggestions: true },
-    subscription_bytes_max: 100,
+    subscription_bytes_max: 8 * CLIENT_CHARACTERS,
+    subscriptions_per_client_max: 3,
   });
-  const state: World = { subscriptions, value: '1', executions: 0, gate: Promise.resolve() };
+  const state: World = {
+    subscriptions,
+    value: '1',
+    executions: 0,
+    query: undefined,
+    gate: Promise.resolve(),
+  };
   const resolve = async (
     _root: unknown,
     _args: unknown,
-    { dependsOn }: HubContext,
+    { dependsOn, lists }: HubContext,
   ): Promise<string> => {
+    if (state.query !== undefined) await lists.read(() => state.query ?? ROWS);
     dependsOn?.({ model: 'market', isTouchedBy: (key) => key === 'ours' });
     state.executions++;
     const { value } = state;
@@ -78,8 +102,8 @@ function world(): World {
   return state;
 }
 
-async function open({ subscriptions }: World, key = 'a'): Promise<Subscription> {
-  const opened = await subscriptions.open(key, OPERATION);
+async function open({ subscriptions }: World, key = 'a', holder = HOLDER): Promise<Subscription> {
+  const opened = await subscriptions.open(key, OPERATION, holder);
   if (!('start' in opened)) throw new Error(JSON.stringify(opened.errors));
   return opened;
 }
@@ -144,7 +168,7 @@ test('a change before the first result causes another execution', async () => {
 test('a failed first execution is reported and not cached; a failed later one is retried', async () => {
   const state = world();
   state.value = new Error('away');
-  expect(await state.subscriptions.open('a', OPERATION)).toHaveProperty('errors');
+  expect(await state.subscriptions.open('a', OPERATION, HOLDER)).toHaveProperty('errors');
   expect(state.subscriptions.size).toBe(0);
   state.value = '1';
   const subscriber = new Collector();
@@ -200,23 +224,86 @@ test('deliveries to many subscribers yield to the event loop, skip those that st
   ).toBe(true);
 });
 
+const refused = (message: string): object => ({
+  errors: [
+    { extensions: { code: 'RATE_LIMITED' }, message: expect.stringContaining(message) as unknown },
+  ],
+});
+
 test('a subscription beyond the memory limit is refused until another has ended', async () => {
   const state = world();
-  state.value = 'x'.repeat(50);
+  state.value = 'x'.repeat(CLIENT_CHARACTERS - payload('').length);
+  const clients = Array.from({ length: 8 }, (_, at) => ({ ...HOLDER, client: `192.0.2.${at}` }));
+  const opened = [];
+  for (const client of clients) opened.push(await open(state, client.client, client));
+  const another = { ...HOLDER, client: 'another' };
+  expect(await state.subscriptions.open('b', OPERATION, another)).toMatchObject(
+    refused('too many different subscriptions are open'),
+  );
+  expect(state.subscriptions.size).toBe(8);
+  opened[0]?.stop();
   const subscriber = new Collector();
-  const first = await open(state);
-  first.start(subscriber);
-  expect(await state.subscriptions.open('b', OPERATION)).toMatchObject({
-    errors: [{ extensions: { code: 'RATE_LIMITED' } }],
-  });
-  expect(state.subscriptions.size).toBe(1);
-  first.stop();
-  (await open(state, 'b')).start(subscriber);
+  (await open(state, 'b', another)).start(subscriber);
   state.value = 'y';
   state.subscriptions.notify('market', ['ours']);
   await expect.poll(() => subscriber.payloads.at(-1)).toBe(payload('y'));
-  await open(state, 'c');
+  await open(state, 'c', clients[0]);
+  expect(state.subscriptions.size).toBe(9);
+});
+
+test('one client has an eighth of the memory, also for results that others got before', async () => {
+  const state = world();
+  const other = { ...HOLDER, client: '192.0.2.2' };
+  state.value = 'x'.repeat(CLIENT_CHARACTERS - payload('').length);
+  await open(state, 'of another', other);
+  const own = await open(state);
+  state.value = '1';
+  for (const key of ['of another', 'small'])
+    expect(await state.subscriptions.open(key, OPERATION, HOLDER)).toMatchObject(
+      refused('the results of your subscriptions are too large'),
+    );
+  await open(state, 'small', other).catch(() => undefined);
+  own.stop();
+  await open(state, 'small');
   expect(state.subscriptions.size).toBe(2);
+});
+
+test('one client, and one account, has so many different subscriptions, and places in them at will', async () => {
+  const state = world();
+  const account = `0x${'ab'.repeat(20)}`;
+  const opened = await Promise.all(
+    ['a', 'b', 'c'].map((key) => open(state, key, { ...HOLDER, account })),
+  );
+  for (const holder of [HOLDER, { client: '192.0.2.2', account }]) {
+    expect(await state.subscriptions.open('d', OPERATION, holder)).toMatchObject(
+      refused('at most 3 different subscriptions'),
+    );
+    await open(state, 'a', holder);
+  }
+  await open(state, 'd', { client: '192.0.2.2', account: undefined });
+  opened[1]?.stop();
+  await open(state, 'd');
+});
+
+const ROWS: Query = { name: 'rows', text: 'SELECT', values: [1] };
+
+test('subscriptions that read the same rows share a read until the market changes', async () => {
+  const state = world();
+  reads = 0;
+  state.query = ROWS;
+  const gate = Promise.withResolvers<void>();
+  state.gate = gate.promise;
+  const opening = ['a', 'b', 'c'].map((key) => open(state, key));
+  await expect.poll(() => state.executions).toBe(3);
+  expect(reads).toBe(1);
+  state.subscriptions.notify('market', ['ours']);
+  gate.resolve();
+  await Promise.all(opening);
+  await expect.poll(() => state.executions).toBe(6);
+  expect(reads).toBe(2);
+  state.query = { ...ROWS, values: [2] };
+  await open(state, 'a', { ...HOLDER, client: 'another' });
+  expect(reads).toBe(2);
 });
 
 test('a subscription stays open until its last member leaves', async () => {

@@ -1,0 +1,81 @@
+/**
+ * Reads the lists of one operation, in its turn and one after the other: together they have so many
+ * rows at most.
+ */
+import type { Query } from '../../../projections/contract/page.ts';
+import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
+import type { Turns } from './turns.ts';
+
+/** After so many rows the event loop has a turn. */
+const ROWS_PER_TURN = 250;
+
+export interface ListSources {
+  readonly reader: Reader;
+  readonly turns: Turns;
+  /** of all lists together */
+  readonly list_rows_max: number;
+}
+
+export interface ListRows {
+  readonly rows: readonly Cells[];
+  /** whether the list has more rows */
+  readonly isTruncated: boolean;
+}
+
+export class ListReader {
+  readonly #sources: ListSources;
+  readonly #clients: () => Iterable<string>;
+  #rowsLeft: number;
+  #turn: Promise<() => void> | undefined;
+  #reading: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  /** `clients`: whom the operation serves */
+  constructor(sources: ListSources, clients: () => Iterable<string>) {
+    this.#sources = sources;
+    this.#clients = clients;
+    this.#rowsLeft = sources.list_rows_max;
+  }
+
+  /** `limit`: of the list itself, if it has one. Throws a `Fault`. */
+  read(query: (limit: number) => Query, limit = Number.POSITIVE_INFINITY): Promise<ListRows> {
+    const read = this.#reading.then(() => this.#read(query, limit));
+    this.#reading = read.catch(() => undefined);
+    return read;
+  }
+
+  /** Ends the turn. Called once the operation has its result. */
+  close(): void {
+    this.#isClosed = true;
+    void this.#turn?.then((end) => end());
+  }
+
+  async #read(query: (limit: number) => Query, limit: number): Promise<ListRows> {
+    const { reader, turns } = this.#sources;
+    // an operation also ends at its first error
+    if (this.#isClosed) return { rows: [], isTruncated: false };
+    await (this.#turn ??= turns.take(this.#clients()));
+    const most = this.#rowsLeft;
+    const rows = await reader.rows(query(Math.min(limit, most + 1)));
+    this.#rowsLeft -= Math.min(rows.length, most);
+    return { rows: rows.slice(0, most), isTruncated: rows.length > most };
+  }
+}
+
+/**
+ * The rows as objects, in pieces: while they become a result, the event loop has a turn after each.
+ */
+export function toObjects(
+  rows: readonly Cells[],
+  toObject: (cells: Cells) => object,
+): readonly (object | Promise<object>)[] {
+  const objects: (object | Promise<object>)[] = rows.slice(0, ROWS_PER_TURN).map(toObject);
+  let turn: Promise<unknown> = Promise.resolve();
+  for (let from = ROWS_PER_TURN; from < rows.length; from += ROWS_PER_TURN) {
+    turn = turn.then(() => new Promise((resolve) => setImmediate(resolve)));
+    const begun = turn;
+    const piece = rows.slice(from, from + ROWS_PER_TURN);
+    objects.push(...piece.map((cells) => begun.then(() => toObject(cells))));
+  }
+  return objects;
+}

@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest';
+import type { Query } from '../../../../projections/contract/page.ts';
+import { ListReader, toObjects } from '../../../../services/hub-gateway/graphql/list-reader.ts';
+import { Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
+import type { Cells } from '../../../../services/runtime/postgres/pool.ts';
+
+const query = (limit: number): Query => ({ name: 'rows', text: 'SELECT', values: [limit] });
+
+/** A table of so many rows, and the limits that it was read with. */
+function table(rows: number) {
+  const limits: number[] = [];
+  const reader = {
+    rows: ({ values }: Query): Promise<readonly Cells[]> => {
+      const limit = Number(values[0]);
+      limits.push(limit);
+      return Promise.resolve(Array.from({ length: Math.min(rows, limit) }, (_, at) => [`${at}`]));
+    },
+  };
+  return { limits, reader };
+}
+
+async function read(
+  lists: ListReader,
+  limit?: number,
+): Promise<readonly [rows: number, isTruncated: boolean]> {
+  const { rows, isTruncated } = await lists.read(query, limit);
+  return [rows.length, isTruncated];
+}
+
+test('the lists of an operation share its rows in their order, and tell that they have more', async () => {
+  const { limits, reader } = table(6);
+  const lists = new ListReader({ reader, turns: new Turns(1), list_rows_max: 10 }, () => ['a']);
+  const all = await Promise.all([
+    read(lists, 3),
+    read(lists),
+    read(lists, 1),
+    read(lists),
+    read(lists, 5),
+  ]);
+  expect(all).toEqual([
+    [3, false],
+    [6, false],
+    [1, false],
+    [0, true],
+    [0, true],
+  ]);
+  expect(limits).toEqual([3, 8, 1, 1, 1]);
+});
+
+test('an operation reads once others have ended their turns, and nothing after its own end', async () => {
+  const { limits, reader } = table(1);
+  const sources = { reader, turns: new Turns(1), list_rows_max: 10 };
+  const [first, second] = [new ListReader(sources, () => ['a']), new ListReader(sources, () => [])];
+  await first.read(query);
+  const reading = second.read(query);
+  await first.read(query);
+  expect(limits).toHaveLength(2);
+  first.close();
+  await reading;
+  second.close();
+  expect(await second.read(query)).toEqual({ rows: [], isTruncated: false });
+  expect(limits).toHaveLength(3);
+});
+
+test('an operation that ends while it waits gives its turn on', async () => {
+  const { reader } = table(1);
+  const sources = { reader, turns: new Turns(1), list_rows_max: 10 };
+  const [first, second, third] = [1, 2, 3].map(() => new ListReader(sources, () => ['a']));
+  await first?.read(query);
+  const waiting = second?.read(query);
+  second?.close();
+  const next = third?.read(query);
+  first?.close();
+  await Promise.all([waiting, next]);
+});
+
+test('the event loop has turns while a long list becomes objects', async () => {
+  const rows = Array.from({ length: 1_001 }, (_, at): Cells => [String(at)]);
+  let turns = 0;
+  let isDone = false;
+  const count = (): void => {
+    turns++;
+    if (!isDone) setImmediate(count);
+  };
+  setImmediate(count);
+  const objects: object[] = [];
+  for (const object of toObjects(rows, ([value]) => ({ value }))) objects.push(await object);
+  isDone = true;
+  expect(turns).toBeGreaterThanOrEqual(4);
+  expect(objects).toEqual(rows.map(([value]) => ({ value })));
+});
