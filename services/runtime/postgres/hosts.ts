@@ -38,15 +38,15 @@ export async function connectionTo(url: string, use: Use): Promise<Account & Pos
   if (hosts.length === 1) return { ...account, ...hosts[0] };
   const asked = new AbortController();
   try {
-    const host = await Promise.any(
-      hosts.map(async (each, index) => {
-        const pause = wanted === 'any' ? index * PREFERENCE_MS : 0;
-        await after(pause, undefined, { signal: asked.signal });
-        return await ask(each, account, wanted);
-      }),
-    );
-    return { ...account, ...host };
+    const answers = hosts.map(async (each, index) => {
+      const pause = wanted === 'any' ? index * PREFERENCE_MS : 0;
+      await after(pause, undefined, { signal: asked.signal });
+      return await ask(each, account, wanted);
+    });
+    const { host, port } = await (wanted === 'any' ? Promise.any(answers) : newest(answers));
+    return { ...account, host, port };
   } catch (cause) {
+    if (cause instanceof Fault) throw cause;
     const errors: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
     // no other host will take the account
     const denied = errors.find((error) => String(propertyOf(error, 'code')).startsWith('28'));
@@ -70,7 +70,41 @@ function addressOf(url: string): PostgresAddress {
   return address;
 }
 
-async function ask(host: PostgresHost, account: Account, use: Use): Promise<PostgresHost> {
+/** A host that may be used; of a primary also the data below. */
+interface Answer extends PostgresHost {
+  /** 8 hex digits; a promotion makes it higher */
+  readonly timeline?: string;
+  /** tells servers apart: two names may lead to one */
+  readonly started_at?: string;
+}
+
+/**
+ * The primary of the highest timeline: a former one that came back may be written to as well.
+ * Throws a fault where two have the same one, else an `AggregateError` where there is none.
+ */
+async function newest(asked: readonly Promise<Answer>[]): Promise<Answer> {
+  const settled = await Promise.allSettled(asked);
+  const answers = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  const [first, ...others] = answers.toSorted((one, other) =>
+    (one.timeline ?? '') < (other.timeline ?? '') ? 1 : -1,
+  );
+  if (first === undefined)
+    throw new AggregateError(
+      settled.map((each) => (each.status === 'rejected' ? each.reason : undefined)),
+    );
+  const twin = others.find(
+    ({ timeline, started_at: at }) => timeline === first.timeline && at !== first.started_at,
+  );
+  if (twin === undefined) return first;
+  const names = [first, twin].map(({ host, port }) => `${host}:${port}`).join(' and ');
+  throw new Fault(
+    'storage_unreachable',
+    `${names} may both be written to, and none was promoted after the other: stop the one that is not the primary, or make it a replica`,
+    { retry: true },
+  );
+}
+
+async function ask(host: PostgresHost, account: Account, use: Use): Promise<Answer> {
   const client = new Client({
     ...account,
     ...host,
@@ -81,11 +115,14 @@ async function ask(host: PostgresHost, account: Account, use: Use): Promise<Post
   try {
     await client.connect();
     if (use === 'any') return host;
-    const { rows } = await client.query<{ standby: boolean }>(
-      'SELECT pg_is_in_recovery() AS standby',
+    // the control file has the timeline of a promotion later than this, and a standby has no name
+    const { rows } = await client.query<{ timeline: string | null; started_at: string }>(
+      `SELECT pg_postmaster_start_time()::text AS started_at, CASE WHEN NOT pg_is_in_recovery()
+       THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline`,
     );
-    if (rows[0]?.standby !== false) throw new Error('a standby');
-    return host;
+    const [{ timeline, started_at } = { timeline: null, started_at: '' }] = rows;
+    if (timeline === null) throw new Error('a standby');
+    return { ...host, timeline, started_at };
   } finally {
     void client.end().catch(() => undefined);
   }

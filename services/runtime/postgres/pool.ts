@@ -83,13 +83,18 @@ export function openReader(settings: ReaderSettings, log: Logger): ReaderPool {
       try {
         return await sessions.rows(statement);
       } catch (error) {
-        if (!isStalePlan(error)) throw faultOf(error);
+        if (!isStalePlan(error)) throw readerFault(error);
       }
       // without a name the statement is planned again: each connection may have a stale plan
       return withFaults(sessions.rows({ ...statement, name: '' }));
     },
     close: () => sessions.close(),
   };
+}
+
+/** A session that may never write gets 25006 for a wrong statement, whatever the server is. */
+function readerFault(error: unknown): Error {
+  return propertyOf(error, 'code') === READ_ONLY ? faultAs(REFUSED, error) : faultOf(error);
 }
 
 /** The plan is for a table that was replaced by one with other columns. */
@@ -153,6 +158,9 @@ interface Meaning {
   readonly states: readonly string[];
 }
 
+/** SQLSTATE of a write in a transaction that may only read. */
+const READ_ONLY = '25006';
+
 const UNREACHABLE: Meaning = {
   code: 'storage_unreachable',
   retry: true,
@@ -194,6 +202,12 @@ const MEANINGS: readonly Meaning[] = [
     states: ['53'],
   },
   {
+    code: 'storage_read_only',
+    retry: true,
+    what: 'Postgres takes no writes: it is a standby by now, or default_transaction_read_only is on, as providers set it while the disk is full',
+    states: [READ_ONLY],
+  },
+  {
     code: 'storage_missing',
     retry: false,
     what: 'a table, column, schema or database is not there: the projector creates it at its start',
@@ -233,10 +247,11 @@ export function faultOf(error: unknown): Error {
   if (error instanceof Fault) return error;
   const meaning = meaningOf(error);
   if (meaning === undefined) return error instanceof Error ? error : new Error(messageOf(error));
-  return new Fault(meaning.code, `${meaning.what}: ${messageOf(error)}`, {
-    retry: meaning.retry,
-    cause: error,
-  });
+  return faultAs(meaning, error);
+}
+
+function faultAs({ code, what, retry }: Meaning, cause: unknown): Fault {
+  return new Fault(code, `${what}: ${messageOf(cause)}`, { retry, cause });
 }
 
 /** The result; errors of pg and knex are thrown as faults. */

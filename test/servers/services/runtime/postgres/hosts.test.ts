@@ -10,8 +10,11 @@ const stack = inject('stack');
 const { host: alive, pathname } = new URL(stack.postgres_url);
 const AWAY = '127.0.0.1:1';
 
-/** A server that does `answer` to each connection. */
-async function server(answer: (data: Buffer) => Buffer | undefined): Promise<string> {
+/** A server that does `answer` to each connection, and changes what Postgres says. */
+async function server(
+  answer: (data: Buffer) => Buffer | undefined,
+  said = (data: Buffer) => data,
+): Promise<string> {
   const listening = createServer((socket) => {
     const [host, port] = alive.split(':');
     const upstream = connect(Number(port), host);
@@ -19,7 +22,8 @@ async function server(answer: (data: Buffer) => Buffer | undefined): Promise<str
       const passed = answer(data);
       if (passed === undefined) return;
       upstream.write(passed);
-      socket.pipe(upstream).pipe(socket);
+      socket.pipe(upstream);
+      upstream.on('data', (reply: Buffer) => socket.write(said(reply)));
     });
     for (const each of [socket, upstream]) each.on('error', () => undefined);
     socket.on('close', () => upstream.destroy());
@@ -46,6 +50,42 @@ test('the first host that answers is preferred where each would do', async () =>
   const relay = await server((data) => data);
   const { port } = await connectionTo(urlOf(`${relay},${alive}`), 'any');
   expect(`127.0.0.1:${port}`).toBe(relay);
+});
+
+/** Postgres as another server that was promoted so often. */
+function promoted(times: number): Promise<string> {
+  const said = (data: Buffer): Buffer =>
+    Buffer.from(
+      data
+        .toString('latin1')
+        .replace(/0000000\d/, `0000000${times + 1}`)
+        .replace(/\d{4}(?=-\d\d-\d\d \d\d:)/, '1999'),
+      'latin1',
+    );
+  return server((data) => data, said);
+}
+
+test('a former primary that came back is not written to', async () => {
+  const [former, newest] = [await promoted(1), await promoted(2)];
+  for (const hosts of [`${newest},${former},${alive}`, `${alive},${former},${newest}`]) {
+    const { host, port } = await connectionTo(urlOf(hosts), 'read-write');
+    expect(`${host}:${port}`).toBe(newest);
+  }
+});
+
+test('two primaries of which none was promoted last are refused in words', async () => {
+  const other = await promoted(0);
+  await expect(connectionTo(urlOf(`${alive},${other}`), 'read-write')).rejects.toMatchObject({
+    code: 'storage_unreachable',
+    retry: true,
+    message: expect.stringMatching(/127.0.0.1:\d+ and 127.0.0.1:\d+ may both be written to/),
+  });
+});
+
+test('two names of one primary are one', async () => {
+  const relay = await server((data) => data);
+  const { host } = await connectionTo(urlOf(`${relay},${alive}`), 'read-write');
+  expect(host).toBe('127.0.0.1');
 });
 
 test('without any host the fault names each with its reason, and a refused account stays one', async () => {

@@ -231,6 +231,7 @@ test('errors of a writer are distinct, and passing ones have retry', async () =>
     '40001': ['storage_conflict', true],
     '40P01': ['storage_conflict', true],
     '55P03': ['storage_conflict', true],
+    '25006': ['storage_read_only', true],
     '57014': ['storage_timeout', true],
     '57P01': ['storage_unreachable', true],
     '57P03': ['storage_unreachable', true],
@@ -251,6 +252,22 @@ test('errors of a writer are distinct, and passing ones have retry', async () =>
     code: 'storage_refused',
     retry: false,
   });
+});
+
+test('a writer asks for a connection anew after Postgres took no writes, and goes on', async () => {
+  const owner = writer();
+  const { rows } = await owner.query<{ name: string }>('SELECT current_database() AS name');
+  const setReadOnly = (value: string): Promise<unknown> =>
+    owner.query(
+      `BEGIN READ WRITE; ALTER ROLE CURRENT_USER IN DATABASE ${rows[0]?.name} SET default_transaction_read_only = ${value}; COMMIT`,
+    );
+  await owner.query('CREATE SCHEMA full_disk; CREATE TABLE full_disk.t (x int)');
+  await setReadOnly('on');
+  const other = writer();
+  const insert = (): Promise<unknown> => other.query('INSERT INTO full_disk.t VALUES (1)');
+  expect(await faultFrom(insert())).toEqual({ code: 'storage_read_only', retry: true });
+  await setReadOnly('off');
+  await insert();
 });
 
 test('one of two deadlocked transactions commits, and the other may be retried', async () => {
