@@ -100,7 +100,7 @@ export function explorerApp(
       preflight('GET, HEAD'),
       ...(rate === undefined ? [] : [rateGuard(rate, now, EXPLORER_ERRORS)]),
     ],
-    headers: corsHeaders('link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash'),
+    headers: corsHeaders('etag, link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash'),
     trust_proxy_hops: config.trust_proxy_hops,
   };
 }

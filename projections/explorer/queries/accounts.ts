@@ -1,4 +1,5 @@
 import { int8, named, topOf, valuesOf, type Page, type Query } from '../../contract/page.ts';
+import { FINAL_HEIGHT } from './chain.ts';
 
 /** At most one row. Columns: balance, nonce, transactions, activities, whether it is a contract. */
 export function accountByAddress(address: Buffer): Query {
@@ -42,8 +43,8 @@ export function activityPage(address: Buffer, page: Page): Query {
 /**
  * Always one row. Columns: the lowest indexed height (null: none, or the block at `height` is
  * indexed), the highest, the hash of the block at `height` (null: not indexed), whether the address
- * is known, its balance after that block (null: it had none yet). A binary search finds the newest
- * effect up to the height: heights never fall along the ordinals.
+ * is known, its balance after that block (null: it had none yet), whether the block is final. A
+ * binary search finds the newest effect up to the height: heights never fall along the ordinals.
  */
 export function balanceAt(address: Buffer, height: bigint): Query {
   return {
@@ -59,7 +60,8 @@ export function balanceAt(address: Buffer, height: bigint): Query {
            ), found (above) AS (SELECT max(low) FROM halving)
            SELECT CASE WHEN b.hash IS NULL THEN (SELECT height FROM explorer.blocks ORDER BY height LIMIT 1) END,
                   (SELECT height FROM explorer.head WHERE one), b.hash, above IS NOT NULL,
-                  (SELECT balance FROM explorer.activity WHERE address = $1::bytea AND ordinal = above - 1)
+                  (SELECT balance FROM explorer.activity WHERE address = $1::bytea AND ordinal = above - 1),
+                  $2::bigint <= (${FINAL_HEIGHT})
              FROM found LEFT JOIN (SELECT hash FROM explorer.blocks WHERE height = $2::bigint OFFSET 0) b ON true`,
     values: [address, int8(height)],
   };

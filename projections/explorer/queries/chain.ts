@@ -34,6 +34,9 @@ export function indexedPosition(): Query {
   };
 }
 
+/** SQL of the height of the newest final block, -1 without one. */
+export const FINAL_HEIGHT = 'SELECT finalized_height FROM explorer.head WHERE one';
+
 /** At most one row. Columns: height of the newest block, of the newest final one (-1: none). */
 export function indexedHead(): Query {
   return {

@@ -114,7 +114,10 @@ export type TransactionScan =
   | { readonly by: 'address'; readonly address: Buffer; readonly type: string | undefined }
   | { readonly by: 'type'; readonly type: string; readonly address: Buffer | undefined };
 
-/** Columns of `transactionByHash`, cursor, same; at most `limit` rows of these ordinals. */
+/**
+ * Columns of `transactionByHash` except its last, cursor, same; at most `limit` rows of these
+ * ordinals.
+ */
 export function transactionsPiece(
   scan: TransactionScan,
   { low, high }: Ordinals,

@@ -7,6 +7,7 @@ import {
   type Page,
   type Query,
 } from '../../contract/page.ts';
+import { FINAL_HEIGHT } from './chain.ts';
 
 /** An undefined field matches every transaction. */
 export interface TransactionFilter {
@@ -24,11 +25,14 @@ const TRANSACTION_COLUMNS =
 /** Every column of a transaction `t` that is served. */
 export const TRANSACTION_DETAIL_COLUMNS = `${TRANSACTION_COLUMNS}, t.nonce, t.tx_index, t.request_referrer, t.offer_referrer`;
 
-/** Columns of `transactionsPage` except its cursor, then nonce, tx_index, and both referrers. */
+/**
+ * Columns of `transactionsPage` except its cursor, then nonce, tx_index, both referrers, and whether
+ * its block is final.
+ */
 export function transactionByHash(hash: Buffer): Query {
   return {
     name: 'explorer_transaction',
-    text: `SELECT ${TRANSACTION_DETAIL_COLUMNS} FROM explorer.transactions t WHERE t.hash = $1::bytea`,
+    text: `SELECT ${TRANSACTION_DETAIL_COLUMNS}, t.block_height <= (${FINAL_HEIGHT}) FROM explorer.transactions t WHERE t.hash = $1::bytea`,
     values: [hash],
   };
 }

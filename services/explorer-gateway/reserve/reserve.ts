@@ -95,7 +95,9 @@ export function reserveRoutes(
         const page = parsePage(query, RUNS_LIST);
         if ('refused' in page) return page;
         const rows = reserve === undefined ? [] : await reader.rows(runsPage(page));
-        return listResponse({ path: RUNS_PATH, page, list: RUNS_LIST }, rows, runItem);
+        // a cursor above the newest run would show the runs to come
+        const isFinal = 'below' in page && rows[0]?.at(-1) === String(page.below - 1n);
+        return listResponse({ path: RUNS_PATH, page, list: RUNS_LIST }, rows, runItem, isFinal);
       },
     },
   ];

@@ -9,7 +9,7 @@ import type { Refusal } from '../../runtime/process/errors.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { accountBody, activityItem, hex } from './json.ts';
 import { parseAccountName, parseBalanceHeight, parsePage } from './parameters.ts';
-import { itemResponse, listResponse } from './responses.ts';
+import { indexResponse, isFinalRow, itemResponse, listResponse } from './responses.ts';
 
 export function accountRoutes(reader: Reader): readonly GetRoute[] {
   return [
@@ -58,7 +58,7 @@ export function accountRoutes(reader: Reader): readonly GetRoute[] {
           );
         if (isKnown !== 't') return notFound('no such account is indexed');
         const body = `{"address":"${toHex(address)}","height":${height},"block_hash":${hex(hash)},"balance":${balance ?? 0}}`;
-        return { status: 200, body };
+        return indexResponse(body, isFinalRow(row));
       },
     },
   ];

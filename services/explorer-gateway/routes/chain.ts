@@ -10,7 +10,7 @@ import type { GetRoute } from '../../runtime/http/handler.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { blockDetail, blockItem, statsBody, validatorItem } from './json.ts';
 import { parseBlockId, parsePage } from './parameters.ts';
-import { itemResponse, listResponse } from './responses.ts';
+import { indexResponse, isFinalRow, itemResponse, listResponse } from './responses.ts';
 
 export function chainRoutes(reader: Reader): readonly GetRoute[] {
   return [
@@ -22,14 +22,14 @@ export function chainRoutes(reader: Reader): readonly GetRoute[] {
         const block = parseBlockId(params['id']);
         if ('refused' in block) return block;
         const query = 'hash' in block ? blockByHash(block.hash) : blockByHeight(block.height);
-        return itemResponse(reader, query, blockDetail, 'block');
+        return itemResponse(reader, query, blockDetail, 'block', isFinalRow);
       },
     },
     listRoute(reader, 'validators', validatorsPage, validatorItem),
     {
       method: 'get',
       path: '/api/v1/stats',
-      handle: async () => ({ status: 200, body: statsBody((await reader.rows(stats()))[0]) }),
+      handle: async () => indexResponse(statsBody((await reader.rows(stats()))[0])),
     },
   ];
 }

@@ -11,7 +11,22 @@ import type { Refusal } from '../../runtime/process/errors.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { pageBody } from './json.ts';
 
+/** What no block will ever change: of final blocks. */
+const FINAL = 'public, max-age=31536000, immutable';
+/** What the next block may change. Browsers ask each time; a CDN shows it up to five seconds old. */
+const AT_HEAD = 'public, max-age=0, s-maxage=1, stale-while-revalidate=4';
+
 const ORDINAL_BYTES = 8;
+
+/** A response from the index that caches may keep. */
+export function indexResponse(
+  body: string,
+  isFinal = false,
+  headers: Readonly<Record<string, string>> = {},
+): HttpResponse {
+  const control = isFinal ? FINAL : AT_HEAD;
+  return { status: 200, body, headers: { 'cache-control': control, ...headers } };
+}
 
 /**
  * `list` is any text that identifies the list, its filters and its order;
@@ -44,11 +59,17 @@ export async function itemResponse(
   query: Query,
   toJson: (cells: Cells) => string,
   subject: string,
+  isFinal: (cells: Cells) => boolean = () => false,
 ): Promise<HttpResponse | Refusal<'not_found'>> {
   const [row] = await reader.rows(query);
   return row === undefined
     ? { refused: 'not_found', message: `no such ${subject} is indexed` }
-    : { status: 200, body: toJson(row) };
+    : indexResponse(toJson(row), isFinal(row));
+}
+
+/** Whether a row is of a final block; the last column of the row says so. */
+export function isFinalRow(cells: Cells): boolean {
+  return cells.at(-1) === 't';
 }
 
 /** One page of a list. */
@@ -67,12 +88,13 @@ export function listResponse(
   listPage: ListPage,
   rows: readonly Cells[],
   toJson: (cells: Cells) => string,
+  isFinal = false,
 ): HttpResponse {
   const { page } = listPage;
   const ordinal = rows.length === page.limit ? rows.at(-1)?.at(-1) : undefined;
   const body = pageBody(rows, toJson, page);
-  if (ordinal === undefined || ordinal === null) return { status: 200, body };
-  return { status: 200, body, headers: { link: linkBelow(listPage, BigInt(ordinal)) } };
+  if (ordinal === undefined || ordinal === null) return indexResponse(body, isFinal);
+  return indexResponse(body, isFinal, { link: linkBelow(listPage, BigInt(ordinal)) });
 }
 
 function linkBelow({ path, filters = {}, page, list }: ListPage, ordinal: bigint): string {

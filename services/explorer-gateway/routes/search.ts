@@ -7,6 +7,7 @@ import type { GetRoute } from '../../runtime/http/handler.ts';
 import { byteaHex, isoTime, type Cell } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { parseHeight, parseSearch } from './parameters.ts';
+import { indexResponse } from './responses.ts';
 
 export interface Found {
   readonly kind: 'block' | 'transaction' | 'account';
@@ -22,7 +23,7 @@ export function searchRoute(reader: Reader): GetRoute {
     handle: async ({ query }) => {
       const parsed = parseSearch(query);
       if ('refused' in parsed) return parsed;
-      return { status: 200, body: JSON.stringify({ items: await search(reader, parsed.q) }) };
+      return indexResponse(JSON.stringify({ items: await search(reader, parsed.q) }));
     },
   };
 }

@@ -16,7 +16,7 @@ import {
   transactionsList,
   type TransactionsRequest,
 } from './parameters.ts';
-import { itemResponse, listResponse } from './responses.ts';
+import { isFinalRow, itemResponse, listResponse } from './responses.ts';
 
 /** The only status that a transaction ever has. */
 export const STORED_STATUS = 'confirmed';
@@ -58,6 +58,7 @@ export function transactionRoutes(reader: Reader): readonly GetRoute[] {
           transactionByHash(parsed.hash),
           transactionDetail,
           'transaction',
+          isFinalRow,
         );
       },
     },

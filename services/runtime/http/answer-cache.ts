@@ -97,9 +97,8 @@ export class AnswerCache {
 
   #keep(key: string, { answer, isShared }: Made): void {
     if (!isShared || 'refused' in answer || answer.status !== 200) return;
-    const { body } = answer;
-    if (typeof body !== 'string' || !this.#isRequestedAgain(key)) return;
-    this.#kept.set(key, { ...answer, body }, { size: key.length + body.length });
+    if (!isText(answer) || !this.#isRequestedAgain(key)) return;
+    this.#kept.set(key, answer, { size: key.length + answer.body.length });
   }
 
   #isRequestedAgain(key: string): boolean {
@@ -115,4 +114,8 @@ export class AnswerCache {
     this.#requestedOnce.clear();
     this.#keptVersion = version;
   }
+}
+
+function isText(answer: HttpResponse): answer is KeptResponse {
+  return typeof answer.body === 'string';
 }

@@ -15,6 +15,7 @@ import {
   type Guard,
   type Route,
 } from './handler.ts';
+import { isCacheable, isNamed, validatorOf, type Cacheable } from './cacheable.ts';
 import { DirectRoutes, queryOf, type Found } from './direct-routes.ts';
 import { Fault, messageOf, propertyOf, type Refusal } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
@@ -85,8 +86,8 @@ export function buildHttpApp(
       ...always,
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
-      ...(status !== 204 && { 'content-type': type }),
-      ...(status !== 204 && bytes !== undefined && { 'content-length': bytes }),
+      ...(!BODILESS.has(status) && { 'content-type': type }),
+      ...(!BODILESS.has(status) && bytes !== undefined && { 'content-length': bytes }),
       ...headers,
     });
   };
@@ -100,7 +101,15 @@ export function buildHttpApp(
   };
   const fail = (response: ServerResponse, failure: Failure, headers: Headers = {}): void =>
     sendText(response, { status: failure.status, headers }, shape.body(failure));
+  const sendCacheable = (response: ServerResponse, answer: Cacheable): void => {
+    const etag = validatorOf(answer);
+    const head = { ...answer, headers: { ...answer.headers, etag } };
+    if (isNamed(response.req.headers['if-none-match'], etag))
+      return sendText(response, { ...head, status: 304 }, '');
+    return sendText(response, head, answer.body);
+  };
   const send = (response: ServerResponse, answer: HttpResponse): void | Promise<void> => {
+    if (isCacheable(answer)) return sendCacheable(response, answer);
     const { body } = answer;
     if (typeof body === 'string' || Buffer.isBuffer(body)) return sendText(response, answer, body);
     const context = inFlight.get(response);
@@ -206,6 +215,7 @@ export function buildHttpApp(
   };
 }
 
+const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 const TOO_LARGE: Failure = { status: 413, code: 'too_large', message: 'the body is too large' };
 const INVALID = { status: 400, code: 'invalid_request' } as const;
 const NO_ADDRESS: Failure = { ...INVALID, message: 'the address is not well-formed' };

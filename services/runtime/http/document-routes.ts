@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { parse } from 'yaml';
-import type { GetRoute } from './handler.ts';
+import type { GetRoute, HttpResponse } from './handler.ts';
 
 const { resolve } = createRequire(import.meta.url);
 
@@ -78,18 +78,19 @@ function text(
   return { method: 'get', path, handle: () => response };
 }
 
-/** Read at the first request, once: responses that a client does not read share the bytes. */
+/** Made at the first request, once: responses that a client does not read share the bytes. */
 function asset(name: string, type: string): GetRoute {
   const path = resolve(`swagger-ui-dist/${name}`);
-  let file: Buffer | undefined;
+  let response: HttpResponse | undefined;
   return {
     method: 'get',
     path: `/docs/${name}`,
-    handle: () => ({
-      status: 200,
-      body: (file ??= readFileSync(path)),
-      content_type: type,
-      headers: CACHED,
-    }),
+    handle: () =>
+      (response ??= {
+        status: 200,
+        body: readFileSync(path),
+        content_type: type,
+        headers: CACHED,
+      }),
   };
 }

@@ -37,7 +37,7 @@ const templates = Object.entries(paths).map(([template, { get }]) => ({
   pattern: new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}/?$`),
   operation: get,
 }));
-const OWN_HEADERS = ['link', 'retry-after', 'allow', 'x-clt-to-height', 'x-clt-to-hash'];
+const OWN_HEADERS = ['etag', 'link', 'retry-after', 'allow', 'x-clt-to-height', 'x-clt-to-hash'];
 
 /** Throws when the document does not foresee this answer. `path` is the address after the host. */
 export function checkAnswer(method: string, path: string, answer: Answered): void {
@@ -66,6 +66,9 @@ function* mattersOf(
     const matter = value === null ? (required ? 'is missing' : undefined) : misfit(schema, value);
     if (matter !== undefined) yield `header ${name}: ${matter}`;
   }
+  if (status >= 400 && headers.get('cache-control') !== 'no-store')
+    yield 'an error is not for caches';
+  if (status === 304) return text === '' ? undefined : yield 'a 304 has no body';
   const media = headers.get('content-type')?.split(';')[0] ?? '';
   const content = response.content[media];
   if (content === undefined) return yield `the document knows no type ${media} here`;

@@ -2,6 +2,7 @@ import { afterEach, expect, inject, onTestFinished, test } from 'vitest';
 import { Client } from 'pg';
 import { reserve } from '../../../../../projections/reserve/reserve.ts';
 import type { ReserveReconciled } from '../../../../../schemas/reserve.runs/events.ts';
+import { encodeCursor } from '../../../../../services/explorer-gateway/routes/responses.ts';
 import { assert } from '../../../../../services/runtime/process/errors.ts';
 import { newCopyRows } from '../../../../../services/runtime/postgres/copy-rows.ts';
 import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
@@ -85,7 +86,17 @@ test('every reconciliation is listed, newest first, with exact amounts', async (
   );
   expect(text).toContain('"paging":{"limit":2,"offset":1,"total":3,"has_more":true}');
   const next = /^<([^>]+)>/.exec(headers.get('link') ?? '')?.[1] ?? '';
-  expect(idsOf((await explorer.get(next)).text)).toEqual(['1:run', '0:run']);
+  const below = await explorer.get(next);
+  expect(idsOf(below.text)).toEqual(['1:run', '0:run']);
+  // no run will ever come below a cursor, but above the newest one
+  const above = encodeCursor('reserve_runs', 9n);
+  const newest = await explorer.get(`/api/v1/reserve/runs?limit=2&cursor=${above}`);
+  expect(idsOf(newest.text)).toEqual(['4:run', '3:run']);
+  expect(
+    [headers, below.headers, newest.headers].map((each) =>
+      each.get('cache-control')?.endsWith('immutable'),
+    ),
+  ).toEqual([false, true, false]);
 });
 
 test('without a treasury the list of runs is empty', async () => {

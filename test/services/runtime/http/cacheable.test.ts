@@ -1,0 +1,72 @@
+import { afterEach, expect, test } from 'vitest';
+import type { HttpResponse, Route } from '../../../../services/runtime/http/handler.ts';
+import { openHttp, type HttpServer } from '../../../../services/runtime/http/server.ts';
+import { openLog } from '../../../../services/runtime/process/log.ts';
+import { Metrics } from '../../../../services/runtime/process/metrics.ts';
+
+const PUBLIC = { 'cache-control': 'public, max-age=1' };
+
+let server: HttpServer | undefined;
+afterEach(async () => {
+  await server?.drain();
+  server = undefined;
+});
+
+/** The address of a server with this response at /a, and at /%61 by the long way. */
+async function serving(answer: () => HttpResponse): Promise<string> {
+  const routes: readonly Route[] = [{ method: 'get', path: '/:a', handle: answer }];
+  const log = openLog({ service: 'test', level: 'silent' });
+  const metrics = new Metrics('test');
+  server = await openHttp({ http_host: '127.0.0.1', http_port: 0, log, metrics, routes });
+  return server.url;
+}
+
+test('a response for caches has the ETag of its body, and 304 as long as the body is the same', async () => {
+  let body = '"Zürich"';
+  const url = await serving(() => ({ status: 200, body, headers: { ...PUBLIC, link: '<x>' } }));
+  const first = await fetch(`${url}/a`);
+  const etag = first.headers.get('etag') ?? '';
+  expect([first.status, await first.text(), etag]).toEqual([
+    200,
+    body,
+    expect.stringMatching(/^W\/"[\w-]{27}"$/),
+  ]);
+  const strong = etag.slice(2);
+  for (const path of ['/a', '/%61']) {
+    for (const method of ['GET', 'HEAD']) {
+      for (const named of [etag, strong, '*', `"a", ${etag}`, `W/"b" ,${strong},"c"`]) {
+        const headers = { 'if-none-match': named };
+        const same = await fetch(url + path, { method, headers });
+        expect([named, same.status, await same.text()]).toEqual([named, 304, '']);
+        expect(Object.fromEntries(same.headers)).toMatchObject({
+          etag,
+          link: '<x>',
+          'cache-control': 'public, max-age=1',
+        });
+        expect([same.headers.get('content-length'), same.headers.get('content-type')]).toEqual([
+          null,
+          null,
+        ]);
+      }
+      for (const named of ['', '""', 'W/', `x${strong}`, etag.toLowerCase()]) {
+        const other = await fetch(url + path, { method, headers: { 'if-none-match': named } });
+        await other.text();
+        expect([named, other.status, other.headers.get('etag')]).toEqual([named, 200, etag]);
+      }
+    }
+  }
+  body = '"Zurich"';
+  const changed = await fetch(`${url}/a`, { headers: { 'if-none-match': etag } });
+  expect([changed.status, await changed.text()]).toEqual([200, body]);
+  expect(changed.headers.get('etag')).not.toBe(etag);
+});
+
+test('a response that says nothing of caches is for none', async () => {
+  const url = await serving(() => ({ status: 200, body: '1' }));
+  const { status, headers } = await fetch(`${url}/a`, { headers: { 'if-none-match': '*' } });
+  expect([status, headers.get('cache-control'), headers.get('etag')]).toEqual([
+    200,
+    'no-store',
+    null,
+  ]);
+});
