@@ -26,8 +26,8 @@ const TRANSACTION_COLUMNS =
 export const TRANSACTION_DETAIL_COLUMNS = `${TRANSACTION_COLUMNS}, t.nonce, t.tx_index, t.request_referrer, t.offer_referrer`;
 
 /**
- * Columns of `transactionsPage` except its cursor, then nonce, tx_index, both referrers, and whether
- * its block is final.
+ * Columns of `transactionsPage` except its cursor, then nonce, tx_index, both referrers, and
+ * whether its block is final.
  */
 export function transactionByHash(hash: Buffer): Query {
   return {

@@ -11,9 +11,9 @@ import type { Refusal } from '../../runtime/process/errors.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { pageBody } from './json.ts';
 
-/** What no block will ever change: of final blocks. */
+/** No block will ever change the answer. */
 const FINAL = 'public, max-age=31536000, immutable';
-/** What the next block may change. Browsers ask each time; a CDN shows it up to five seconds old. */
+/** The next block may change the answer. Browsers ask each time, a CDN is at most 5 s late. */
 const AT_HEAD = 'public, max-age=0, s-maxage=1, stale-while-revalidate=4';
 
 const ORDINAL_BYTES = 8;

@@ -15,7 +15,14 @@ import {
   type Guard,
   type Route,
 } from './handler.ts';
-import { isCacheable, isNamed, validatorOf, type Cacheable } from './cacheable.ts';
+import {
+  codedBody,
+  codingOf,
+  isCacheable,
+  isNamed,
+  validatorOf,
+  type Cacheable,
+} from './cacheable.ts';
 import { DirectRoutes, queryOf, type Found } from './direct-routes.ts';
 import { Fault, messageOf, propertyOf, type Refusal } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
@@ -101,12 +108,16 @@ export function buildHttpApp(
   };
   const fail = (response: ServerResponse, failure: Failure, headers: Headers = {}): void =>
     sendText(response, { status: failure.status, headers }, shape.body(failure));
-  const sendCacheable = (response: ServerResponse, answer: Cacheable): void => {
+  const sendCacheable = async (response: ServerResponse, answer: Cacheable): Promise<void> => {
+    const given = response.req.headers;
     const etag = validatorOf(answer);
-    const head = { ...answer, headers: { ...answer.headers, etag } };
-    if (isNamed(response.req.headers['if-none-match'], etag))
-      return sendText(response, { ...head, status: 304 }, '');
-    return sendText(response, head, answer.body);
+    const headers = { ...answer.headers, etag, vary: 'accept-encoding' };
+    if (isNamed(given['if-none-match'], etag))
+      return sendText(response, { status: 304, headers }, '');
+    const coding = codingOf(answer, given['accept-encoding']);
+    if (coding === undefined) return sendText(response, { ...answer, headers }, answer.body);
+    const coded = { ...headers, 'content-encoding': coding };
+    return sendText(response, { ...answer, headers: coded }, await codedBody(answer, coding));
   };
   const send = (response: ServerResponse, answer: HttpResponse): void | Promise<void> => {
     if (isCacheable(answer)) return sendCacheable(response, answer);

@@ -1,9 +1,12 @@
 /**
  * Responses that caches may keep: those whose headers have a `cache-control`. They get a validator,
- * and a client that has the same text already gets 304 (RFC 9110, sections 8.8.3 and 13.1.2).
+ * and a client that has the same text already gets 304 (RFC 9110, sections 8.8.3 and 13.1.2). All
+ * others get the content coding that they prefer. Both are made once for each response, however
+ * many requests share it.
  */
 import { hash } from 'node:crypto';
-import type { HttpResponse } from './handler.ts';
+import { compress, preferredCoding, type Coding } from './content-coding.ts';
+import { JSON_TYPE, type HttpResponse } from './handler.ts';
 
 export interface Cacheable extends HttpResponse {
   readonly body: string | Buffer;
@@ -35,6 +38,31 @@ export function validatorOf(answer: Cacheable): string {
 /** Whether If-None-Match names this validator, by weak comparison. */
 export function isNamed(ifNoneMatch: string | undefined, validator: string): boolean {
   if (ifNoneMatch === undefined) return false;
-  const names = ifNoneMatch.split(',').map((name) => name.trim());
-  return names.includes('*') || names.includes(validator) || names.includes(validator.slice(2));
+  const matching = new Set(['*', validator, validator.slice('W/'.length)]);
+  return ifNoneMatch.split(',').some((name) => matching.has(name.trim()));
+}
+
+/** A shorter body fits into one packet anyway. */
+const CODED_BYTES_MIN = 1_024;
+const TEXT = /^text\/|json|javascript/;
+
+/** The coding of this response for a client with this Accept-Encoding; undefined: none. */
+export function codingOf(
+  { body, content_type: type = JSON_TYPE }: Cacheable,
+  acceptEncoding: string | undefined,
+): Coding | undefined {
+  return body.length < CODED_BYTES_MIN || !TEXT.test(type)
+    ? undefined
+    : preferredCoding(acceptEncoding);
+}
+
+const codedBodies = new WeakMap<Cacheable, Map<Coding, Promise<Buffer>>>();
+
+/** The body in a coding. */
+export function codedBody(answer: Cacheable, coding: Coding): Promise<Buffer> {
+  const bodies = codedBodies.get(answer) ?? new Map<Coding, Promise<Buffer>>();
+  codedBodies.set(answer, bodies);
+  const body = bodies.get(coding) ?? compress(answer.body, coding);
+  bodies.set(coding, body);
+  return body;
 }

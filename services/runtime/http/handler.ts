@@ -13,7 +13,7 @@ export interface HttpResponse {
   readonly body: string | Buffer | AsyncIterable<string>;
   /** default: JSON */
   readonly content_type?: string;
-  /** `cache-control` is no-store if not given; with it, a 200 gets an ETag and can become a 304 */
+  /** `cache-control` is no-store if not given; with it, a 200 is sent as `cacheable.ts` says */
   readonly headers?: Readonly<Record<string, string>>;
 }
 

@@ -87,7 +87,7 @@ test('heights and offsets beyond int8 are answered', async () => {
       expect(await reader.rows(list(away))).toEqual([]);
     }
     expect(await reader.rows(balanceAt(hot, far))).toEqual([
-      ['3', '302', null, 't', expect.any(String)],
+      ['3', '302', null, 't', expect.any(String), 'f'],
     ]);
     expect(await reader.rows(blockByHeight(far))).toEqual([]);
     for (const filter of [
@@ -116,6 +116,7 @@ test('the balance at every height is the sum of the effects up to it', async () 
           expect.stringMatching(/^.x[0-9a-f]{64}$/),
           't',
           String(plainBalance(blocks, address, height)),
+          'f',
         ],
       });
     }

@@ -1,4 +1,4 @@
-/** What caches between a client and the explorer may keep. */
+/** Caching of the explorer's answers between it and its clients. */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { Client } from 'pg';
 import { toHex } from '../../../../schemas/address.ts';
@@ -77,7 +77,7 @@ test('everything else of the index is kept for a second, and what is not of the 
     '/api/v1/reserve/runs',
   ])
     expect([path, await controlOf(path)]).toEqual([path, AT_HEAD]);
-  for (const path of ['/api/v1/status', '/api/v1/reserve', '/api/v1/export/transactions.csv'])
+  for (const path of ['/api/v1/reserve', '/api/v1/export/transactions.csv'])
     expect([path, await controlOf(path)]).toEqual([path, 'no-store']);
   // errors: the explorer of the tests holds each against no-store
   for (const path of ['/api/v1/blocks/1', '/api/v1/blocks?limit=0', '/nothing'])

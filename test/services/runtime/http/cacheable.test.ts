@@ -1,4 +1,9 @@
+import { request, type IncomingHttpHeaders } from 'node:http';
+import { once } from 'node:events';
+import { buffer } from 'node:stream/consumers';
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { afterEach, expect, test } from 'vitest';
+import { codedBody, type Cacheable } from '../../../../services/runtime/http/cacheable.ts';
 import type { HttpResponse, Route } from '../../../../services/runtime/http/handler.ts';
 import { openHttp, type HttpServer } from '../../../../services/runtime/http/server.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
@@ -19,6 +24,22 @@ async function serving(answer: () => HttpResponse): Promise<string> {
   const metrics = new Metrics('test');
   server = await openHttp({ http_host: '127.0.0.1', http_port: 0, log, metrics, routes });
   return server.url;
+}
+
+/** The bytes of the body as sent, which `fetch` would decode. */
+async function received(
+  url: string,
+  accepted: string,
+): Promise<{ readonly headers: IncomingHttpHeaders; readonly bytes: Buffer }> {
+  const asked = request(url, { headers: { 'accept-encoding': accepted } }).end();
+  const [message] = await once(asked, 'response');
+  return { headers: message.headers, bytes: await buffer(message) };
+}
+
+function decoded(bytes: Buffer, coding: 'br' | 'gzip' | 'zstd' | null): string {
+  if (coding === null) return bytes.toString();
+  const decompress = { br: brotliDecompressSync, gzip: gunzipSync, zstd: zstdDecompressSync };
+  return decompress[coding](bytes).toString();
 }
 
 test('a response for caches has the ETag of its body, and 304 as long as the body is the same', async () => {
@@ -69,4 +90,53 @@ test('a response that says nothing of caches is for none', async () => {
     'no-store',
     null,
   ]);
+});
+
+test('a long text goes out in the coding that the client prefers, with one ETag for all codings', async () => {
+  const body = JSON.stringify(Array.from({ length: 200 }, (_, at) => `Zürich ${at}`));
+  const url = await serving(() => ({ status: 200, body, headers: PUBLIC }));
+  const etags = new Set<string | null>();
+  for (const [accepted, coding] of [
+    ['identity', null],
+    ['gzip', 'gzip'],
+    ['gzip, br, zstd', 'br'],
+    ['zstd', 'zstd'],
+  ] as const) {
+    const { headers, bytes } = await received(`${url}/a`, accepted);
+    expect(headers).toMatchObject({
+      vary: 'accept-encoding',
+      'content-length': String(bytes.length),
+      ...(coding !== null && { 'content-encoding': coding }),
+    });
+    expect([accepted, decoded(bytes, coding)]).toEqual([accepted, body]);
+    etags.add(headers.etag ?? null);
+  }
+  expect(etags.size).toBe(1);
+});
+
+test('a response that is short, no text, or not for caches goes out as it is', async () => {
+  const long = 'x'.repeat(2_000);
+  const short = long.slice(0, 1_000);
+  let answer: HttpResponse;
+  const url = await serving(() => answer);
+  for (const [body, plain] of [
+    [long, { status: 200, body: long }],
+    [short, { status: 200, body: short, headers: PUBLIC }],
+    [long, { status: 200, body: Buffer.from(long), content_type: 'image/png', headers: PUBLIC }],
+  ] as const) {
+    answer = plain;
+    const { headers, bytes } = await received(`${url}/a`, 'gzip, br, zstd');
+    expect([headers['content-encoding'], bytes.toString()]).toEqual([undefined, body]);
+  }
+});
+
+test('a response that several requests share is compressed once in each coding', async () => {
+  const answer: Cacheable = { status: 200, body: 'x'.repeat(2_000), headers: PUBLIC };
+  const [first, second, other] = [
+    codedBody(answer, 'br'),
+    codedBody(answer, 'br'),
+    codedBody(answer, 'gzip'),
+  ];
+  expect(await first).toBe(await second);
+  expect(await first).not.toBe(await other);
 });
