@@ -166,6 +166,17 @@ export const TOPICS: readonly Topic[] = [
 ];
 
 /**
+ * Settings against loss, of every topic. An acknowledged record is on so many replicas: all but one
+ * of the declared, and two where there are two. No broker leads that lacks one.
+ */
+export function durableConfig(replicas: number): Topic['config'] {
+  return {
+    'min.insync.replicas': String(Math.min(replicas, Math.max(2, replicas - 1))),
+    'unclean.leader.election.enable': 'false',
+  };
+}
+
+/**
  * The registry's subject of one event: topic and record name (TopicRecordNameStrategy), so that
  * each event evolves on its own. A union under `<topic>-value` could never gain an event, because
  * FULL_TRANSITIVE refuses a branch that older readers do not know.

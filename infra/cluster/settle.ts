@@ -1,6 +1,7 @@
 /** Makes the topics and the rights of docker-compose.cluster.yml, as the administrator. */
 import { readFileSync } from 'node:fs';
 import { settleKafka } from '../kafka/settle.ts';
+import { layoutOf } from '../kafka/topics.ts';
 
 const {
   APP_KAFKA_BROKERS: brokers = '',
@@ -9,8 +10,11 @@ const {
   APP_KAFKA_PASSWORD: password = '',
 } = process.env;
 
-await settleKafka({
-  brokers: brokers.split(','),
-  ssl: { ca: readFileSync(authority, 'utf8') },
-  sasl: { mechanism: 'scram-sha-512', username, password },
-});
+await settleKafka(
+  {
+    brokers: brokers.split(','),
+    ssl: { ca: readFileSync(authority, 'utf8') },
+    sasl: { mechanism: 'scram-sha-512', username, password },
+  },
+  layoutOf(process.env),
+);

@@ -1,9 +1,7 @@
 /**
  * The rights of every service in a Kafka that has an authorizer. Each service has a principal of
  * its own name. The administrator creates the topics, so nobody else needs the right to.
- * `node infra/kafka/acls.ts [prefix]` prints them as commands of Kafka's own script.
  */
-import { pathToFileURL } from 'node:url';
 import {
   CHAIN_BLOCKS,
   DEPOSIT_ADDRESSES,
@@ -27,9 +25,6 @@ export interface Rights {
   /** how the names of its consumer groups begin */
   readonly groups: readonly string[];
 }
-
-/** Every topic of the log. */
-export const ALL_TOPICS: readonly Topic[] = [...TOPICS, SCHEMA_IDS];
 
 /** The principal of the operator's commands. */
 export const OPERATOR = 'ops';
@@ -123,20 +118,3 @@ export function aclsOf({ principal, ...rule }: Rights, prefix = ''): readonly Ac
     })),
   ];
 }
-
-/** The commands of Kafka's script that grant the rights. */
-export function aclCommands(prefix = ''): string[] {
-  return RIGHTS.flatMap((each) => aclsOf(each, prefix)).map(
-    ({ principal, resource, name, isPrefix, operations }) =>
-      [
-        'kafka-acls.sh --bootstrap-server "$BROKERS" --command-config "$ADMIN" --add',
-        `--allow-principal User:${principal}`,
-        ...operations.map((operation) => `--operation ${operation}`),
-        `--${resource} ${name}`,
-        ...(isPrefix ? ['--resource-pattern-type prefixed'] : []),
-      ].join(' '),
-  );
-}
-
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
-  process.stdout.write(`${aclCommands(process.argv[2]).join('\n')}\n`);

@@ -1,7 +1,8 @@
 /** Gives a cluster with an authorizer the topics, and every principal its rights. */
 import { setTimeout as pause } from 'node:timers/promises';
 import kafkajs, { Kafka, logLevel, type KafkaConfig } from 'kafkajs';
-import { aclsOf, ALL_TOPICS, RIGHTS, type Operation } from './acls.ts';
+import { aclsOf, RIGHTS, type Operation } from './acls.ts';
+import { newTopics, type Layout } from './topics.ts';
 
 const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
 
@@ -17,13 +18,14 @@ const POLL_MS = 100;
 /** As an administrator, when all `brokers` live. Does nothing that is done already. */
 export async function settleKafka(
   connection: Pick<KafkaConfig, 'ssl' | 'sasl'> & { readonly brokers: string[] },
+  layout: Layout,
 ): Promise<void> {
   const kafka = new Kafka({ ...connection, clientId: 'settle', logLevel: logLevel.NOTHING });
   const admin = kafka.admin();
   await admin.connect();
   try {
     const existing = new Set(await admin.listTopics());
-    const missing = ALL_TOPICS.filter(({ name }) => !existing.has(name));
+    const missing = newTopics(layout).filter(({ name }) => !existing.has(name));
     if (missing.length > 0) {
       // with fewer brokers a topic could not have as many replicas
       while ((await admin.describeCluster()).brokers.length < connection.brokers.length)
@@ -32,13 +34,13 @@ export async function settleKafka(
         topics: missing.map(({ name, partitions, config }) => ({
           topic: name,
           numPartitions: partitions,
-          replicationFactor: -1,
+          replicationFactor: layout.replicas,
           configEntries: Object.entries(config).map(([entry, value]) => ({ name: entry, value })),
         })),
       });
     }
     await admin.createAcls({
-      acl: RIGHTS.flatMap((rights) => aclsOf(rights)).flatMap((acl) =>
+      acl: RIGHTS.flatMap((rights) => aclsOf(rights, layout.prefix)).flatMap((acl) =>
         acl.operations.map((operation) => ({
           principal: `User:${acl.principal}`,
           host: '*',

@@ -7,8 +7,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { stringify } from 'yaml';
-import { aclsOf, ALL_TOPICS, RIGHTS } from '../kafka/acls.ts';
+import { aclsOf, RIGHTS } from '../kafka/acls.ts';
 import { kafkaSettings, kafka_version } from '../kafka/settings.ts';
+import { newTopics } from '../kafka/topics.ts';
 import { database, postgres_version, reader, writer } from '../postgres/settings.ts';
 import { defaultPorts } from '../services/ports.ts';
 import { services, type ServiceSpec } from '../services/services.ts';
@@ -94,11 +95,11 @@ function kafka(): Manifest[] {
         entityOperator: { topicOperator: {}, userOperator: {} },
       },
     },
-    ...ALL_TOPICS.map(({ name, partitions, config }) => ({
+    ...newTopics({ prefix: '', replicas: 3 }).map(({ name, partitions, config }) => ({
       apiVersion: version,
       kind: 'KafkaTopic',
       metadata: { name, labels },
-      spec: { partitions, replicas: 3, config: { ...config, 'min.insync.replicas': '2' } },
+      spec: { partitions, replicas: 3, config },
     })),
     ...RIGHTS.map((rights) => ({
       apiVersion: version,

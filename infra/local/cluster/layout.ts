@@ -103,7 +103,9 @@ export function clusterLayout(env: NodeJS.ProcessEnv): Layout {
         ...redisEnvironment(passwords, cluster),
       };
       return {
-        servers: clusterServers(folder, programs, ports, secrets),
+        servers: clusterServers(folder, programs, ports, secrets, {
+          prefix: user['APP_KAFKA_PREFIX'] ?? '',
+        }),
         services: all.map(({ name, spec, ports: own }) =>
           serviceServer(spec, settings, at, own, folder, user, {
             name,

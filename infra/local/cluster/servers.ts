@@ -15,6 +15,7 @@ import {
   clusterKafkaSettings,
   nodeIds,
   type NodeAddresses,
+  REPLICATION,
 } from '../../cluster/kafka.ts';
 import { tlsParameters } from '../../cluster/environment.ts';
 import { clusterPostgresSettings, followSettings, hbaText } from '../../cluster/postgres.ts';
@@ -70,6 +71,8 @@ export async function openSecrets(folder: Folder): Promise<ClusterSecrets> {
 
 interface BrokerOptions {
   readonly java_options?: readonly string[];
+  /** of topics and groups */
+  readonly prefix?: string;
   /** their own ports */
   readonly listening?: ClusterPorts;
 }
@@ -88,10 +91,10 @@ export function clusterServers(
   programs: Programs,
   ports: ClusterPorts,
   secrets: ClusterSecrets,
-  { java_options = [], listening = ports }: BrokerOptions = {},
+  { java_options = [], prefix = '', listening = ports }: BrokerOptions = {},
 ): readonly (readonly Server[])[] {
   const groups = [
-    brokers(folder, programs, ports, secrets, { java_options, listening }),
+    brokers(folder, programs, ports, secrets, { java_options, prefix, listening }),
     postgres(folder, programs, ports, secrets),
     registry(folder, programs, ports, secrets),
     redis(folder, programs, ports, secrets),
@@ -149,7 +152,7 @@ function brokers(
   programs: Programs,
   ports: ClusterPorts,
   secrets: ClusterSecrets,
-  { java_options, listening }: Required<BrokerOptions>,
+  { java_options, prefix, listening }: Required<BrokerOptions>,
 ): ServerSpec[] {
   const nodes = new Map(nodeIds.map((id, index) => [id, nodeAddresses(at(ports, index))]));
   const { authority, certificateOf, passwords } = secrets;
@@ -161,7 +164,8 @@ function brokers(
       password: passwords.kafka[ADMINISTRATOR] ?? '',
     },
   } as const;
-  const addresses = brokerAddresses(ports);
+  const connection = { brokers: brokerAddresses(ports), ...security };
+  const settle = (): Promise<void> => settleKafka(connection, { prefix, replicas: REPLICATION });
   return nodeIds.map((id, index) => {
     const own = at(listening, index);
     const { kafka, kafka_brokers, kafka_controller } = own;
@@ -177,7 +181,7 @@ function brokers(
       users: passwords.kafka,
       java_options,
       isReady: () => kafkaAnswers(at(ports, index).kafka, security),
-      ...(index > 0 ? {} : { settle: () => settleKafka({ brokers: addresses, ...security }) }),
+      ...(index > 0 ? {} : { settle }),
     });
   });
 }

@@ -3,7 +3,7 @@
  * records or change their order, watched for replicas that are missing.
  */
 import { setTimeout as after } from 'node:timers/promises';
-import type { Topic } from '../../../schemas/topics.ts';
+import { durableConfig, type Topic } from '../../../schemas/topics.ts';
 import { Fault } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import type { Metrics } from '../process/metrics.ts';
@@ -19,17 +19,6 @@ const WATCH_MS = 60_000;
 const AT_LEAST = new Set(['max.message.bytes', 'min.insync.replicas']);
 /** Settings against loss; all others change the order or the records. */
 const DURABLE = new Set(['min.insync.replicas', 'unclean.leader.election.enable']);
-
-/**
- * An acknowledged record is on so many replicas: all but one of the declared, and two where there
- * are two. No broker leads that lacks one.
- */
-function durableConfig(replicas: number): Topic['config'] {
-  return {
-    'min.insync.replicas': String(Math.min(replicas, Math.max(2, replicas - 1))),
-    'unclean.leader.election.enable': 'false',
-  };
-}
 
 /**
  * Creates missing topics. Throws `topic_settings` (no retry) when a topic differs from its

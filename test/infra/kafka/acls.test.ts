@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { aclCommands, aclsOf, OPERATOR, RIGHTS } from '../../../infra/kafka/acls.ts';
+import { aclsOf, OPERATOR, RIGHTS } from '../../../infra/kafka/acls.ts';
+import { aclCommands, topicCommands } from '../../../infra/kafka/commands.ts';
+import { ALL_TOPICS, layoutOf } from '../../../infra/kafka/topics.ts';
 import { SCHEMA_IDS } from '../../../schemas/topics.ts';
 import { services } from '../../../infra/services/services.ts';
 import { deposits } from '../../../projections/deposits/deposits.ts';
@@ -47,13 +49,30 @@ test('nobody may alter or delete a topic', () => {
   expect(new Set(operations)).toEqual(new Set(['Describe', 'DescribeConfigs', 'Read', 'Write']));
 });
 
-test('the script grants the rights under a prefix', () => {
-  expect(aclCommands('clt.')).toContain(
+const LAYOUT = layoutOf({ APP_KAFKA_PREFIX: 'clt.', APP_KAFKA_REPLICATION_MIN: '4' });
+
+test('the commands create every topic with its settings, its replicas and a prefix', () => {
+  const commands = topicCommands(LAYOUT);
+  expect(commands).toHaveLength(ALL_TOPICS.length);
+  expect(commands).toContain(
+    'kafka-topics.sh --bootstrap-server "$BROKERS" --command-config "$ADMIN" --create ' +
+      '--if-not-exists --topic clt.tron.transfers --partitions 6 --replication-factor 4 ' +
+      '--config cleanup.policy=delete --config retention.ms=-1 --config retention.bytes=-1 ' +
+      '--config message.timestamp.type=CreateTime ' +
+      '--config message.timestamp.after.max.ms=3600000 --config max.message.bytes=1048576 ' +
+      '--config flush.messages=1 --config min.insync.replicas=3 ' +
+      '--config unclean.leader.election.enable=false',
+  );
+  expect(layoutOf({})).toEqual({ prefix: '', replicas: 3 });
+});
+
+test('the commands grant the rights under a prefix', () => {
+  expect(aclCommands(LAYOUT)).toContain(
     'kafka-acls.sh --bootstrap-server "$BROKERS" --command-config "$ADMIN" --add ' +
       '--allow-principal User:chain-ingester --operation Describe --operation DescribeConfigs ' +
       '--operation Read --operation Write --topic clt.chain.blocks',
   );
-  expect(aclCommands('clt.').every((line) => /--(topic|group) clt\./.test(line))).toBe(true);
+  expect(aclCommands(LAYOUT).every((line) => /--(topic|group) clt\./.test(line))).toBe(true);
 });
 
 function listed(topics: readonly { readonly name: string }[]): string {

@@ -1,6 +1,13 @@
 import kafkajs from 'kafkajs';
 import { setTimeout as after } from 'node:timers/promises';
-import type { Admin, LogEnd, NewTopic, TopicDescription } from '../port.ts';
+import { Fault } from '../../process/errors.ts';
+import {
+  errorType,
+  type Admin,
+  type LogEnd,
+  type NewTopic,
+  type TopicDescription,
+} from '../port.ts';
 
 /** kafkajs tries again for less than that, but can wait for ever when a connection breaks. */
 const ANSWER_MS = 60_000;
@@ -21,7 +28,7 @@ export class KafkajsAdmin implements Admin {
   }
 
   async ends(topic: string): Promise<readonly LogEnd[]> {
-    const ends = await this.#ask((admin) => admin.fetchTopicOffsets(topic));
+    const ends = await this.#ask((admin) => admin.fetchTopicOffsets(topic), describing(topic));
     return ends
       .map(({ partition, low, high }) => ({
         topic,
@@ -33,7 +40,10 @@ export class KafkajsAdmin implements Admin {
   }
 
   async offsetsAt(topic: string, time: number): Promise<ReadonlyMap<number, bigint>> {
-    const offsets = await this.#ask((admin) => admin.fetchTopicOffsetsByTimestamp(topic, time));
+    const offsets = await this.#ask(
+      (admin) => admin.fetchTopicOffsetsByTimestamp(topic, time),
+      describing(topic),
+    );
     return new Map(offsets.map(({ partition, offset }) => [partition, BigInt(offset)]));
   }
 
@@ -44,21 +54,29 @@ export class KafkajsAdmin implements Admin {
       replicationFactor: replicas,
       configEntries: Object.entries(config).map(([entry, value]) => ({ name: entry, value })),
     }));
-    try {
-      await this.#ask((admin) => admin.createTopics({ waitForLeaders: false, topics: created }));
-    } catch (error) {
-      throw error instanceof kafkajs.KafkaJSAggregateError ? (error.errors[0] ?? error) : error;
-    }
+    const names = topics.map(({ name }) => name).join(', ');
+    await this.#ask(async (admin) => {
+      try {
+        await admin.createTopics({ waitForLeaders: false, topics: created });
+      } catch (error) {
+        throw error instanceof kafkajs.KafkaJSAggregateError ? (error.errors[0] ?? error) : error;
+      }
+    }, `Create, or Describe where they exist, for the topics ${names}`);
   }
 
   async describeTopic(topic: string, settings: readonly string[]): Promise<TopicDescription> {
-    const { topics } = await this.#ask((admin) => admin.fetchTopicMetadata({ topics: [topic] }));
+    const { topics } = await this.#ask(
+      (admin) => admin.fetchTopicMetadata({ topics: [topic] }),
+      describing(topic),
+    );
     const { TOPIC } = kafkajs.ConfigResourceTypes;
-    const { resources } = await this.#ask((admin) =>
-      admin.describeConfigs({
-        includeSynonyms: false,
-        resources: [{ type: TOPIC, name: topic, configNames: [...settings] }],
-      }),
+    const { resources } = await this.#ask(
+      (admin) =>
+        admin.describeConfigs({
+          includeSynonyms: false,
+          resources: [{ type: TOPIC, name: topic, configNames: [...settings] }],
+        }),
+      `DescribeConfigs for the topic ${topic}`,
     );
     const entries = resources[0]?.configEntries ?? [];
     return {
@@ -75,7 +93,11 @@ export class KafkajsAdmin implements Admin {
     await this.#admin.disconnect();
   }
 
-  async #ask<Answer>(question: (admin: kafkajs.Admin) => Promise<Answer>): Promise<Answer> {
+  /** `right`: the one that the question needs, by Kafka's name. */
+  async #ask<Answer>(
+    question: (admin: kafkajs.Admin) => Promise<Answer>,
+    right = 'Describe for the cluster',
+  ): Promise<Answer> {
     const waiting = new AbortController();
     const answered = this.#admin.connect().then(() => question(this.#admin));
     const late = after(ANSWER_MS, undefined, { signal: waiting.signal, ref: false }).then(() => {
@@ -84,6 +106,13 @@ export class KafkajsAdmin implements Admin {
     try {
       return await Promise.race([answered, late]);
     } catch (cause) {
+      const type = errorType(cause);
+      if (type?.endsWith('_AUTHORIZATION_FAILED') === true)
+        throw new Fault(
+          'kafka',
+          `the Kafka brokers refuse this account (${type}): it lacks the right ${right}; as the administrator create the topics and grant the rights with the commands that infra/kafka/commands.ts prints`,
+          { retry: true, cause },
+        );
       // kafkajs reads in the answer that no broker gave
       throw cause instanceof TypeError ? new Error('no broker answered', { cause }) : cause;
     } finally {
@@ -91,4 +120,8 @@ export class KafkajsAdmin implements Admin {
       late.catch(() => undefined);
     }
   }
+}
+
+function describing(topic: string): string {
+  return `Describe for the topic ${topic}`;
 }

@@ -10,10 +10,14 @@ import {
   postgresEnvironment,
   redisEnvironment,
 } from '../../../../../infra/cluster/environment.ts';
-import { ALL_TOPICS, RIGHTS } from '../../../../../infra/kafka/acls.ts';
+import { RIGHTS } from '../../../../../infra/kafka/acls.ts';
+import { ALL_TOPICS } from '../../../../../infra/kafka/topics.ts';
 import { clusterAddresses } from '../../../../../infra/local/cluster/layout.ts';
-import { TREASURY_LEDGER } from '../../../../../schemas/topics.ts';
+import { TREASURY_LEDGER, type Topic } from '../../../../../schemas/topics.ts';
 import { openKafka } from '../../../../../services/runtime/kafka/client.ts';
+import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';
+import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
+import { messageOf } from '../../../../../services/runtime/process/errors.ts';
 import { readConfig, REDIS_SETTINGS } from '../../../../../services/runtime/process/config.ts';
 import { KAFKA_SETTINGS } from '../../../../../services/runtime/process/kafka-settings.ts';
 import { openWriter } from '../../../../../services/runtime/postgres/pool.ts';
@@ -193,6 +197,29 @@ test('a service appends and reads with the settings of its account', async () =>
     .poll(async () => (await fetcher.fetch(position)).flatMap(({ records }) => records))
     .toMatchObject([{ value: entry.value }]);
   await Promise.all([appender.disconnect(), fetcher.disconnect()]);
+});
+
+function lacking(right: string): unknown {
+  return expect.stringMatching(`lacks the right ${right}.*infra/kafka/commands.ts`);
+}
+
+test('a service that lacks a right says which, and who gives it', async () => {
+  const { passwords } = cluster.secrets;
+  const at = clusterAddresses(cluster.ports, cluster.secrets);
+  const settings = readConfig(logEnvironment('chain-ingester', passwords, at), KAFKA_SETTINGS);
+  const kafka = openKafka({ ...settings, client_id: 'test' }, silentLog());
+  const refused = (topic: Topic): Promise<unknown> =>
+    ensureTopics(kafka, [topic]).then(() => 'allowed', messageOf);
+  const other = { ...TREASURY_LEDGER, name: 'no.topic' };
+  for (const topic of [TREASURY_LEDGER, other])
+    expect(await refused(topic)).toEqual(
+      lacking(`Create, or Describe where they exist, for the topics ${topic.name}`),
+    );
+  await expect(readLogEnds(kafka, TREASURY_LEDGER.name, 0)).rejects.toMatchObject({
+    code: 'kafka',
+    retry: true,
+    message: lacking(`Describe for the topic ${TREASURY_LEDGER.name}`),
+  });
 });
 
 test('a service may create no topic', async () => {
