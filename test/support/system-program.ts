@@ -1,0 +1,36 @@
+/** Programs of the operating system that tests use. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+/** Time for `systemProgram` at most. */
+export const INSTALL_MS = 240_000;
+
+/**
+ * The path of the first of these programs that is found. Where there is none, root installs the
+ * package of Debian or Ubuntu, as in a container; undefined when that fails too.
+ */
+export async function systemProgram(
+  names: readonly string[],
+  debianPackage: string,
+): Promise<string | undefined> {
+  const found = find(names);
+  if (found !== undefined) return found;
+  if (process.getuid?.() !== 0) return undefined;
+  const options = {
+    timeout: INSTALL_MS,
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+  };
+  const command = `apt-get update && apt-get install --yes --no-install-recommends ${debianPackage}`;
+  // without apt, a network or the package the test says that it is skipped
+  await promisify(execFile)('sh', ['-c', command], options).catch(() => undefined);
+  return find(names);
+}
+
+function find(names: readonly string[]): string | undefined {
+  const folders = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin'];
+  return folders
+    .flatMap((folder) => names.map((name) => path.resolve(folder, name)))
+    .find((program) => existsSync(program));
+}
