@@ -1,6 +1,6 @@
 /** The client of schema registries: every request to one is sent here, by Confluent's API. */
 import type { Pin } from '../../../schemas/schema.ids/pin.ts';
-import { Fault, messageOf } from '../process/errors.ts';
+import { Fault, messageOf, propertyOf } from '../process/errors.ts';
 
 const ANSWER_MS = 5_000;
 const REGISTER_TRIES = 10;
@@ -142,11 +142,7 @@ export class SchemaRegistry {
       });
       return { status: response.status, body: objectOf(await response.text()) };
     } catch (cause) {
-      throw fault(
-        `the schema registry at ${this.url} does not answer: ${messageOf(cause)}; start the schema registry or correct APP_REGISTRY_URL`,
-        true,
-        cause,
-      );
+      throw fault(whyNot(this.url, cause), true, cause);
     }
   }
 
@@ -167,6 +163,18 @@ export class SchemaRegistry {
     if (answer.status === 404 && String(code).startsWith('404')) return undefined;
     throw refusal(`${what} was not read from ${this.url}`, answer);
   }
+}
+
+/** OpenSSL's and Node's codes for a certificate that is not believed. */
+const CERTIFICATE = /^(?:CERT_|ERR_TLS_CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(?:GET|VERIFY)_)/;
+
+/** `fetch` has its reason in the cause. */
+function whyNot(url: string, error: unknown): string {
+  const reason = propertyOf(error, 'cause') ?? error;
+  const code = String(propertyOf(reason, 'code'));
+  return CERTIFICATE.test(code)
+    ? `the certificate of the schema registry at ${url} is refused: ${messageOf(reason)} (${code}); name the file with the certificate of its authority in NODE_EXTRA_CA_CERTS, renew the certificate, or correct APP_REGISTRY_URL`
+    : `the schema registry at ${url} does not answer: ${messageOf(reason)}; start the schema registry or correct APP_REGISTRY_URL`;
 }
 
 function objectOf(text: string): object {

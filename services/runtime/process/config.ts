@@ -251,6 +251,14 @@ export function httpUrl(name: string): Setting<string> {
   return { ...wanted, hidden: true };
 }
 
+const LOOPBACK = /^(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])$/;
+
+/** Anybody on the way to this address reads and changes what is sent; this machine is no way. */
+export function isOpen(address: string): boolean {
+  const url = URL.parse(address);
+  return url?.protocol === 'http:' && !LOOPBACK.test(url.hostname);
+}
+
 /** May hold user and password. */
 function secretUrl(name: string, protocols: readonly string[], example: string): Setting<string> {
   return setting(

@@ -3,6 +3,7 @@ import {
   choice,
   httpUrl,
   integer,
+  isOpen,
   isSet,
   list,
   optional,
@@ -53,7 +54,9 @@ export const KAFKA_SETTINGS = {
   /** of the endpoint that gives tokens for the user's name and password */
   kafka_oauth_url: {
     ...optional(httpUrl('APP_KAFKA_OAUTH_URL')),
-    contradiction: needsOauth('APP_KAFKA_OAUTH_URL'),
+    contradiction: (given: string, env: Environment) =>
+      needsOauth('APP_KAFKA_OAUTH_URL')(given, env) ??
+      openPassword('APP_KAFKA_OAUTH_URL', given, env),
   },
   kafka_oauth_scope: {
     ...optional(text('APP_KAFKA_OAUTH_SCOPE')),
@@ -79,7 +82,13 @@ export const KAFKA_SETTINGS = {
 export type KafkaOptions = Partial<Omit<Config<typeof KAFKA_SETTINGS>, 'kafka_brokers'>>;
 
 export const REGISTRY_SETTINGS = {
-  registry_url: httpUrl('APP_REGISTRY_URL'),
+  registry_url: {
+    ...httpUrl('APP_REGISTRY_URL'),
+    contradiction: (given: string, env: Environment) =>
+      isSet(env, 'APP_REGISTRY_PASSWORD')
+        ? openPassword('APP_REGISTRY_URL', given, env)
+        : undefined,
+  },
   registry_username: together(optional(text('APP_REGISTRY_USERNAME')), 'APP_REGISTRY_PASSWORD'),
   registry_password: together(
     optional(secret('APP_REGISTRY_PASSWORD', { characters_min: 1 })),
@@ -92,6 +101,12 @@ function needsOauth(name: string): (given: string, env: Environment) => string |
     env['APP_KAFKA_SASL']?.trim() === 'oauthbearer'
       ? undefined
       : `${name} is set, and APP_KAFKA_SASL is not oauthbearer: remove it, or change APP_KAFKA_SASL`;
+}
+
+function openPassword(name: string, address: string, env: Environment): string | undefined {
+  return env['APP_NETWORK']?.trim() === 'mainnet' && isOpen(address)
+    ? `${name} begins with http://, so that anybody on the way could read the password: on the mainnet it has to begin with https://, or be on this machine`
+    : undefined;
 }
 
 function saslContradiction(mechanism: string, env: Environment): string | undefined {

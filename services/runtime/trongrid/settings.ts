@@ -1,7 +1,7 @@
 /** The settings of processes that ask TRON's provider. */
 import { USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
 import { parseTronAddress, toTronAddress } from '../../../schemas/tron-address.ts';
-import { httpUrl, integer, text } from '../process/config.ts';
+import { httpUrl, integer, isOpen, text } from '../process/config.ts';
 import type { Metrics } from '../process/metrics.ts';
 
 export const TRONGRID_SETTINGS = {
@@ -20,8 +20,6 @@ export const TRONGRID_SETTINGS = {
   backoff_ms_max: integer('APP_TRON_BACKOFF_MS_MAX', { default: 60_000, min: 1, max: 3_600_000 }),
 } as const;
 
-const LOOPBACK = /^(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])$/;
-
 /** On the mainnet a worthless token is refused, and a provider that others can stand in for. */
 export function mainnetProblems({
   tron_url,
@@ -35,8 +33,7 @@ export function mainnetProblems({
     problems.push(
       `APP_USDT_CONTRACT is ${USDT_CONTRACTS.testnet}, a token of the testnet: on the mainnet it has to be set to ${USDT_CONTRACTS.mainnet}, for the watcher and the treasury`,
     );
-  const { protocol, hostname } = new URL(tron_url);
-  if (protocol === 'http:' && !LOOPBACK.test(hostname))
+  if (isOpen(tron_url))
     problems.push(
       'APP_TRON_URL begins with http://, so that anybody on the way could invent deposits: on the mainnet it has to begin with https://, or be on this machine',
     );

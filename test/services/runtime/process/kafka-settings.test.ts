@@ -22,6 +22,18 @@ const ADDRESSES = {
 };
 const ACCOUNT = { APP_KAFKA_USERNAME: 'treasury', APP_KAFKA_PASSWORD: 'hunter2' };
 
+const OPEN_REGISTRY = {
+  APP_REGISTRY_URL: 'http://registry:8081',
+  APP_REGISTRY_USERNAME: 'u',
+  APP_REGISTRY_PASSWORD: 'p',
+};
+const OPEN_TOKENS = {
+  ...ACCOUNT,
+  APP_KAFKA_SASL: 'oauthbearer',
+  APP_KAFKA_TLS: 'on',
+  APP_KAFKA_OAUTH_URL: 'http://id/token',
+};
+
 let folder: string;
 let files: { readonly cert: string; readonly key: string };
 beforeAll(async () => {
@@ -121,6 +133,16 @@ test.each<[string, Environment, readonly RegExp[]]>([
   ],
   ['a prefix with a slash', { APP_KAFKA_PREFIX: 'a/b' }, [/expected at most 100 letters/]],
   ['half an account of the registry', { APP_REGISTRY_USERNAME: 'u' }, [/APP_REGISTRY_PASSWORD/]],
+  [
+    'a password for a registry without TLS on the mainnet',
+    { ...OPEN_REGISTRY, APP_NETWORK: 'mainnet' },
+    [/^APP_REGISTRY_URL begins with http:.*read the password/],
+  ],
+  [
+    'a password for tokens without TLS on the mainnet',
+    { ...OPEN_TOKENS, APP_NETWORK: 'mainnet' },
+    [/^APP_KAFKA_OAUTH_URL begins with http:.*read the password/],
+  ],
   ['sentinels without a name', { APP_REDIS_SENTINELS: 'h:1' }, [/APP_REDIS_SENTINEL_NAME/]],
   ['TLS for a Redis without', { APP_REDIS_TLS_CA: 'CERT' }, [/change it to rediss/]],
 ])('a contradiction is a problem: %s', (_, given, expected) => {
@@ -133,4 +155,16 @@ test.each<[string, Environment, readonly RegExp[]]>([
 
 test('a clear password is sent where TLS is switched off in words', () => {
   expect(problemsOf({ ...ACCOUNT, APP_KAFKA_SASL: 'plain', APP_KAFKA_TLS: 'off' })).toEqual([]);
+});
+
+test('a password is sent without TLS off the mainnet, to this machine, and never where there is none', () => {
+  const mainnet = { APP_NETWORK: 'mainnet' };
+  for (const given of [
+    OPEN_REGISTRY,
+    OPEN_TOKENS,
+    { ...mainnet, ...OPEN_REGISTRY, APP_REGISTRY_URL: 'http://127.0.0.1:18081' },
+    { ...mainnet, ...OPEN_TOKENS, APP_KAFKA_OAUTH_URL: 'https://id/token' },
+    { ...mainnet, APP_REGISTRY_URL: 'http://registry:8081' },
+  ])
+    expect(problemsOf(given)).toEqual([]);
 });
