@@ -20,6 +20,8 @@ type Manifest = Readonly<Record<string, unknown>>;
 const KAFKA = 'clt-kafka';
 const POSTGRES = 'clt-postgres';
 const PART = 'app.kubernetes.io/name';
+/** A label of the pods that may read `/metrics`. */
+const SCRAPER = 'clt/scrapes-metrics';
 /** The user of the image. */
 const USER = 1_000;
 const SECRETS = new Set<string>(['APP_JWT_SECRET', 'APP_MINT_KEY']);
@@ -252,6 +254,9 @@ function environment(spec: ServiceSpec): Manifest[] {
     ...common,
     { name: 'APP_HTTP_HOST', value: '0.0.0.0' },
     { name: 'APP_HTTP_PORT', value: String(defaultPorts[port]) },
+    ...(spec.ops_port === port
+      ? []
+      : [{ name: 'APP_OPS_PORT', value: String(defaultPorts[spec.ops_port]) }]),
     ...(options === undefined ? [] : [{ name: 'NODE_OPTIONS', value: options }]),
     // else all clients behind an ingress are one
     ...(isGateway(spec)
@@ -273,6 +278,7 @@ function probe(path: string): Manifest {
 function manifestsOf(spec: ServiceSpec): Manifest[] {
   const { name, entry, args, variables } = spec;
   const port = defaultPorts[spec.ports[0]];
+  const opsPort = defaultPorts[spec.ops_port];
   const labels = { [PART]: name };
   const metadata = { name, labels };
   const selector = { matchLabels: labels };
@@ -286,7 +292,10 @@ function manifestsOf(spec: ServiceSpec): Manifest[] {
     name,
     image: value('image'),
     args: [entry, ...args],
-    ports: [{ name: 'http', containerPort: port }],
+    ports: [
+      { name: 'http', containerPort: port },
+      ...(opsPort === port ? [] : [{ name: 'ops', containerPort: opsPort }]),
+    ],
     env: environment(spec),
     // any other setting
     envFrom: [
@@ -378,6 +387,10 @@ function manifestsOf(spec: ServiceSpec): Manifest[] {
           },
         ]
       : [];
+  const scraped = {
+    from: [{ namespaceSelector: {}, podSelector: { matchLabels: { [SCRAPER]: 'true' } } }],
+    ports: [{ port: opsPort === port ? 'http' : 'ops' }],
+  };
   return [
     deployment,
     {
@@ -396,7 +409,7 @@ function manifestsOf(spec: ServiceSpec): Manifest[] {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'NetworkPolicy',
       metadata,
-      spec: { podSelector: selector, policyTypes: ['Ingress'], ingress: reached },
+      spec: { podSelector: selector, policyTypes: ['Ingress'], ingress: [...reached, scraped] },
     },
     ...(isGateway(spec) ? [scaler] : []),
   ];

@@ -41,12 +41,14 @@ function addressVariables(at: Addresses) {
   };
 }
 
-/** A program of the stack: `node <entry> <args>`. It answers `GET /status` on its first port. */
+/** A program of the stack: `node <entry> <args>`. */
 export interface ServiceSpec {
   readonly name: string;
   readonly entry: string;
   readonly args: readonly string[];
   readonly ports: readonly [PortName, ...PortName[]];
+  /** where it answers `/status` and `/metrics` */
+  readonly ops_port: PortName;
   /** The variables of its ports where they are not APP_HTTP_PORT alone. */
   readonly port_variables?: readonly string[];
   /** The variable of its data folder, for a service that has one. */
@@ -71,7 +73,23 @@ function service(
   variables: Variables,
   defaults: Environment = {},
 ): ServiceSpec {
-  return { name, entry: `services/${name}/main.ts`, args: [], ports: [port], variables, defaults };
+  const entry = `services/${name}/main.ts`;
+  return { name, entry, args: [], ports: [port], ops_port: port, variables, defaults };
+}
+
+/** A service for clients of the outside, which are not to reach `/status` and `/metrics`. */
+function gateway(
+  port: 'explorer' | 'deposit' | 'hub',
+  variables: Variables,
+  defaults: Environment,
+): ServiceSpec {
+  const ops_port = `${port}_ops` as const;
+  return {
+    ...service(`${port}-gateway`, port, variables, defaults),
+    ports: [port, ops_port],
+    port_variables: ['APP_HTTP_PORT', 'APP_OPS_PORT'],
+    ops_port,
+  };
 }
 
 function projector(
@@ -83,6 +101,7 @@ function projector(
     entry: 'services/projector/main.ts',
     args: [projection],
     ports: [`projector_${projection}`],
+    ops_port: `projector_${projection}`,
     variables: [...KAFKA, 'APP_POSTGRES_URL', 'APP_REDIS_URL'],
     defaults: { ...SHORT_SESSION, ...defaults },
   };
@@ -108,8 +127,7 @@ export const services: readonly ServiceSpec[] = [
   service('chain-ingester', 'chain_ingester', [...KAFKA, 'APP_NODE_URL'], SHORT_SESSION),
   // A load allocates much that is short-lived: a larger young generation copies less of it.
   projector('explorer', { NODE_OPTIONS: '--max-semi-space-size=64' }),
-  service(
-    'explorer-gateway',
+  gateway(
     'explorer',
     ['APP_KAFKA_BROKERS', ...READ, 'APP_NODE_URL', 'APP_TREASURY_PUBLIC_RECONCILIATION_URL'],
     WIDE_RATE_LIMITS,
@@ -131,8 +149,7 @@ export const services: readonly ServiceSpec[] = [
   ),
   projector('reserve'),
   projector('deposits'),
-  service(
-    'deposit-gateway',
+  gateway(
     'deposit',
     [...KAFKA, ...READ, 'APP_JWT_SECRET', 'APP_DEPOSIT_XPUB'],
     // The mainnet requires a list of accounts; other networks ignore it.
@@ -153,7 +170,7 @@ export const services: readonly ServiceSpec[] = [
     },
   ),
   projector('ride_market'),
-  service('hub-gateway', 'hub', [...READ, 'APP_NODE_URL', 'APP_JWT_SECRET'], {
+  gateway('hub', [...READ, 'APP_NODE_URL', 'APP_JWT_SECRET'], {
     ...WIDE_RATE_LIMITS,
     APP_SOCKETS_PER_CLIENT_MAX: '20000',
     APP_SUBSCRIPTIONS_PER_CLIENT_MAX: '20000',

@@ -2,10 +2,9 @@
 import { performance } from 'node:perf_hooks';
 import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
-import type { HttpAppOptions } from '../runtime/http/app.ts';
 import { corsHeaders, preflight } from '../runtime/http/handler.ts';
 import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
-import { openHttp } from '../runtime/http/server.ts';
+import { openHttp, type HttpOptions } from '../runtime/http/server.ts';
 import type { KafkaOptions } from '../runtime/process/kafka-settings.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Service } from '../runtime/process/main.ts';
@@ -74,10 +73,7 @@ export function explorerApp(
   now = clock,
   index?: ReadVersion,
   counts?: SharedCounts,
-): Pick<
-  HttpAppOptions,
-  'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops'
-> {
+): Pick<HttpOptions, 'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops'> {
   const { treasury_public_reconciliation_url: treasuryUrl, kafka_brokers: brokers } = config;
   const rate = openRateLimit(NAME, config, counts);
   const head = nodeHead(config.node_url, now, log);

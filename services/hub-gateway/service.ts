@@ -15,7 +15,7 @@ import { aborted } from '../runtime/process/retry.ts';
 import { changedKeys, ReadVersion, VERSION_CHECK_MS } from '../runtime/read-version.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { openSharedCounts } from '../runtime/shared-counts.ts';
-import { GRAPHQL_PATH, type HubGatewayConfig } from './config.ts';
+import type { HubGatewayConfig } from './config.ts';
 import { Apollo } from './graphql/apollo.ts';
 import { SignIns } from './graphql/authentication.ts';
 import { Balances, ChainParameters, type Hub, type Model } from './graphql/context.ts';
@@ -107,7 +107,7 @@ export async function serve(
     errors: HUB_ERRORS,
     guards: [
       preflight('GET, HEAD, POST'),
-      ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS, GRAPHQL_PATH)]),
+      ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS)]),
     ],
     headers: CORS_HEADERS,
     body_bytes_max: BODY_BYTES_MAX,

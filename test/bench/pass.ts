@@ -266,7 +266,7 @@ async function watchAgainAndAgain(stack: Stack, passes: number): Promise<readonl
   }
 }
 
-async function passesOf({ url }: ServiceHandle): Promise<number> {
+async function passesOf({ ops_url: url }: ServiceHandle): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   return Number(/^tron_pass_seconds_count\S* ([0-9]+)$/m.exec(text)?.[1] ?? 0);
 }

@@ -113,11 +113,11 @@ export class Processes {
 
 /** The sum of a figure of a service, over all its labels unless the value of one is named. */
 export async function figureOf(
-  { url }: ServiceHandle,
+  { ops_url }: Pick<ServiceHandle, 'ops_url'>,
   metric: string,
   label?: string,
 ): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
+  const text = await (await fetch(`${ops_url}/metrics`)).text();
   const lines = text
     .split('\n')
     .filter((line) => line.startsWith(`${metric}{`) || line.startsWith(`${metric} `))

@@ -43,6 +43,8 @@ export interface ServiceHandle {
   readonly pid: number;
   /** Its HTTP address, without a path. */
   readonly url: string;
+  /** The same of `/status` and `/metrics`. */
+  readonly ops_url: string;
   /** Everything it has printed so far. */
   log(): string;
   /** Resolves when its status is ready; rejects with its last log lines when it ends before. */
@@ -96,13 +98,15 @@ export function specOf(name: string): ServiceSpec {
 
 export function handleOf(spec: ServiceSpec, child: Child, ports: Ports): ServiceHandle {
   const url = `http://127.0.0.1:${ports[spec.ports[0]]}`;
+  const ops_url = `http://127.0.0.1:${ports[spec.ops_port]}`;
   return {
     name: spec.name,
     pid: child.pid,
     url,
+    ops_url,
     log: () => readFileSync(child.log_file, 'utf8'),
     ready: (timeout_ms = 45_000) =>
-      waitUntilReady(child, () => serviceIsReady(url, ports), timeout_ms),
+      waitUntilReady(child, () => serviceIsReady(ops_url, ports), timeout_ms),
     kill: (signal) => child.kill(signal),
     waitExit: () => child.exit,
   };

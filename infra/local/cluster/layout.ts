@@ -125,7 +125,7 @@ export function clusterLayout(env: NodeJS.ProcessEnv): Layout {
           services: Object.fromEntries(
             all.flatMap(({ name, spec, ports: own }) => {
               const pid = pids[name];
-              return pid === undefined ? [] : [[name, { url: http(own[spec.ports[0]]), pid }]];
+              return pid === undefined ? [] : [[name, { url: http(own[spec.ops_port]), pid }]];
             }),
           ),
           ports,

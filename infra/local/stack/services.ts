@@ -104,7 +104,7 @@ export function serviceServer(
       ready_ms: READY_MS,
       stop_ms: Number(settings.APP_DRAIN_MS) + GRACE_MS,
       prepare: () => Promise.resolve(command),
-      isReady: () => serviceIsReady(http(ports[first]), ports),
+      isReady: () => serviceIsReady(http(ports[spec.ops_port]), ports),
     },
     folder,
   );

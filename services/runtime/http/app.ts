@@ -26,16 +26,10 @@ import {
 import { DirectRoutes, queryOf, type Found } from './direct-routes.ts';
 import { Fault, messageOf, propertyOf, type Refusal } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
-import type { Metrics } from '../process/metrics.ts';
-import { Health, type Check } from '../process/health.ts';
 
 export interface HttpAppOptions {
   readonly log: Logger;
-  readonly metrics: Metrics;
   readonly routes?: readonly Route[];
-  readonly checks?: readonly Check[];
-  /** phase while all checks pass, for `/status`; `serving` when not given */
-  readonly phase?: () => string;
   readonly errors?: ErrorShape;
   /** run before the routes in this order; the first response counts */
   readonly guards?: readonly Guard[];
@@ -175,7 +169,7 @@ export function buildHttpApp(
     return next();
   });
 
-  const routes = [...ownRoutes(options, shape), ...(options.routes ?? [])];
+  const routes = options.routes ?? [];
   for (const { method, path, handle } of routes) {
     app[method](path, async (request, response) => {
       enterRoute(response, path);
@@ -234,37 +228,6 @@ const UNDECODABLE: Failure = {
   ...INVALID,
   message: 'the address is not well-formed: each % must begin the hex digits of UTF-8 text',
 };
-
-function ownRoutes(
-  { log, metrics, checks = [], phase = () => 'serving' }: HttpAppOptions,
-  shape: ErrorShape,
-): readonly Route[] {
-  const health = new Health(checks, phase, log);
-  metrics.gauge('service_ready', '1 while /ready answers 200', [], async function () {
-    this.set(Number((await health.problems()).length === 0));
-  });
-  const ready = async (): Promise<HttpResponse> => {
-    const problems = await health.problems();
-    if (problems.length === 0) return { status: 200, body: '{"status":"ready"}' };
-    const failure = { status: 503, code: 'not_ready', message: problems.join('; ') };
-    return { status: failure.status, body: shape.body(failure) };
-  };
-  const status = async (): Promise<HttpResponse> => ({
-    status: 200,
-    body: JSON.stringify(await health.status()),
-  });
-  const scrape = async (): Promise<HttpResponse> => ({
-    status: 200,
-    body: await metrics.text(),
-    content_type: metrics.content_type,
-  });
-  return [
-    { method: 'get', path: '/health', handle: () => ({ status: 200, body: '{"status":"ok"}' }) },
-    { method: 'get', path: '/ready', handle: ready },
-    { method: 'get', path: '/status', handle: status },
-    { method: 'get', path: '/metrics', handle: scrape },
-  ];
-}
 
 /** A bug in a handler gives 500, and the process goes on: no state is left half changed. */
 function failureOf(error: unknown, shape: ErrorShape): Failure {

@@ -172,18 +172,13 @@ export function openRateLimit(
   return new RateLimit(options, counts && { name, counts });
 }
 
-/**
- * Refuses requests beyond the limit whose path begins with `prefix`; health, readiness and metrics
- * are never refused. `now` in ms.
- */
+/** Refuses requests beyond the limit. `now` in ms. */
 export function rateGuard(
   limit: RateLimit,
   now: () => number,
   shape: Pick<ErrorShape, 'body'>,
-  prefix = '/api/',
-): (request: Pick<HttpRequest, 'path' | 'ip' | 'socket'>) => HttpResponse | undefined {
+): (request: Pick<HttpRequest, 'ip' | 'socket'>) => HttpResponse | undefined {
   return (request) => {
-    if (!request.path.startsWith(prefix)) return undefined;
     const wait = limit.take(clientOf(request), now());
     return wait === 0 ? undefined : rateLimited(wait, shape);
   };

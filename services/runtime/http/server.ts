@@ -10,11 +10,12 @@ import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { performance } from 'node:perf_hooks';
-import { JSON_TYPE, PLAIN_ERRORS, type ErrorShape } from './handler.ts';
+import { JSON_TYPE, PLAIN_ERRORS, type ErrorShape, type Route } from './handler.ts';
+import { ownRoutes, type OwnRoutesOptions } from './own-routes.ts';
 import { assert, Fault } from '../process/errors.ts';
 import { breakOff, buildHttpApp, IDLE_MS, type HttpAppOptions, type InFlight } from './app.ts';
 
-export interface HttpOptions extends HttpAppOptions {
+export interface HttpOptions extends HttpAppOptions, OwnRoutesOptions {
   readonly http_host: string;
   /** 0: any free one */
   readonly http_port: number;
@@ -42,6 +43,8 @@ export interface HttpOptions extends HttpAppOptions {
 export interface HttpServer {
   /** `http://host:port` as listened on */
   readonly url: string;
+  /** the same of `/status` and `/metrics` */
+  readonly ops_url: string;
   /** stops accepting, finishes requests in flight, closes connections; breaks off late streams */
   drain(): Promise<void>;
 }
@@ -57,13 +60,18 @@ const STREAMS_SHARE = 0.8;
 
 /**
  * Listens, and returns once it does. `/health`, `/ready`, `/status` and `/metrics` are there
- * besides the routes. Throws a `Fault` when the port cannot be opened.
+ * besides the routes. Throws a `Fault` when a port cannot be opened.
  */
 export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const { http_host: host, log, errors: shape = PLAIN_ERRORS, drain_ms: drainMs } = options;
+  const { probes, figures } = ownRoutes(options, shape);
+  const { ops_port: opsPort, routes = [] } = options;
+  const ops =
+    opsPort === undefined ? undefined : await openOps(options, opsPort, [...probes, ...figures]);
   const inFlight = new Map<ServerResponse, InFlight>();
   let draining = false;
-  const app = buildHttpApp(options, inFlight);
+  const served = [...probes, ...(ops === undefined ? figures : []), ...routes];
+  const app = buildHttpApp({ ...options, routes: served }, inFlight);
   const { header_bytes_max: maxHeaderSize } = options;
   const server = createServer({
     ...LIMITS,
@@ -105,14 +113,19 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   });
   spareUnreadResponses(server, answering);
 
-  await listening(server, host, options.http_port);
+  try {
+    await listening(server, host, options.http_port, 'APP_HTTP_PORT');
+  } catch (error) {
+    ops?.close();
+    throw error;
+  }
   server.on('error', (error) => log.error({ err: error }, 'HTTP server'));
-  const address = server.address();
-  assert(typeof address === 'object' && address !== null, 'a listening server has an address');
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
-  log.info({ url }, 'listening');
+  const url = urlOf(server, host);
+  const ops_url = ops === undefined ? url : urlOf(ops, host);
+  log.info({ url, ops_url }, 'listening');
   return {
     url,
+    ops_url,
     drain: () =>
       new Promise((resolve) => {
         draining = true;
@@ -122,6 +135,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
             : setTimeout(() => breakOffStreams(inFlight, log), drainMs * STREAMS_SHARE);
         server.close(() => {
           clearTimeout(late);
+          ops?.close();
+          ops?.closeAllConnections();
           resolve();
         });
         for (const response of inFlight.keys())
@@ -153,6 +168,9 @@ function spareUnreadResponses(server: Server, answering: () => ReadonlySet<Socke
   };
 }
 
+/** Labels of metrics: callers cannot add others. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'OPTIONS']);
+
 /** Counts each request, and logs it at level debug. */
 function observer({ log, metrics }: HttpOptions) {
   const seconds = metrics.histogram('http_request_seconds', 'Duration of requests', [
@@ -168,7 +186,10 @@ function observer({ log, metrics }: HttpOptions) {
     const elapsed = performance.now() - started;
     // 499: the client left before the answer
     const status = response.writableFinished ? response.statusCode : (brokenOffAs ?? 499);
-    seconds.observe({ route, method, status }, elapsed / 1_000);
+    seconds.observe(
+      { route, method: METHODS.has(method) ? method : 'other', status },
+      elapsed / 1_000,
+    );
     if (!log.isLevelEnabled('debug')) return;
     const ms = Number(elapsed.toFixed(2));
     log.debug({ request_id: id, method, url: url.slice(0, 200), route, status, ms }, 'request');
@@ -199,12 +220,30 @@ function answerBrokenRequest(
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
 
-function listening(server: Server, host: string, port: number): Promise<void> {
+/** The server of the operators' routes, which no client of the service can reach or fill. */
+async function openOps(
+  { http_host: host, log }: HttpOptions,
+  port: number,
+  routes: readonly Route[],
+): Promise<Server> {
+  const server = createServer(LIMITS, buildHttpApp({ log, routes }, new Map()));
+  await listening(server, host, port, 'APP_OPS_PORT');
+  server.on('error', (error) => log.error({ err: error }, 'HTTP server of the operators'));
+  return server;
+}
+
+function urlOf(server: Server, host: string): string {
+  const address = server.address();
+  assert(typeof address === 'object' && address !== null, 'a listening server has an address');
+  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+}
+
+function listening(server: Server, host: string, port: number, setting: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const refused = (cause: NodeJS.ErrnoException): void => {
       const why =
         cause.code === 'EADDRINUSE'
-          ? 'another process has it; stop that or set APP_HTTP_PORT'
+          ? `another process has it; stop that or set ${setting}`
           : cause.message;
       reject(
         new Fault('http_port', `cannot listen on ${host}:${port}: ${why}`, { retry: false, cause }),

@@ -342,5 +342,7 @@ export const GATEWAY_SETTINGS = {
   /** of one client; 0: any number */
   rate_per_second: integer('APP_RATE_PER_SECOND', { default: 100, min: 0, max: 1_000_000 }),
   rate_burst: integer('APP_RATE_BURST', { default: 300, min: 1, max: 1_000_000 }),
+  /** of `/status` and `/metrics`, which the public port does not serve */
+  ops_port: port('APP_OPS_PORT'),
   trust_proxy_hops: integer('APP_TRUST_PROXY', { default: 0, min: 0, max: 10 }),
 } as const;

@@ -107,7 +107,7 @@ test('Prometheus scrapes every service at its port in docker compose', () => {
     parts.flatMap((part) => part.targets),
   );
   expect(targets.toSorted()).toEqual(
-    services.map(({ name, ports }) => `${name}:${defaultPorts[ports[0]]}`).toSorted(),
+    services.map(({ name, ops_port: port }) => `${name}:${defaultPorts[port]}`).toSorted(),
   );
 });
 

@@ -11,6 +11,7 @@ import {
 const GOOD = {
   APP_NETWORK: 'testnet',
   APP_HTTP_PORT: '17001',
+  APP_OPS_PORT: '17031',
   APP_KAFKA_BROKERS: '127.0.0.1:19092',
   APP_REGISTRY_URL: 'http://127.0.0.1:18081/apis/ccompat/v7',
   APP_POSTGRES_READER_URL: 'postgres://clt_reader:hunter2@127.0.0.1:15432/clt',

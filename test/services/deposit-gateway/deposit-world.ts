@@ -164,6 +164,7 @@ async function startGateway({
   const config = readDepositGatewayConfig({
     APP_NETWORK: 'testnet',
     APP_HTTP_PORT: '0',
+    APP_OPS_PORT: '0',
     APP_KAFKA_BROKERS: stack.kafka_brokers,
     APP_REGISTRY_URL: stack.registry_url,
     APP_POSTGRES_READER_URL: reader_url,

@@ -4,6 +4,7 @@ import { readExplorerGatewayConfig } from '../../../services/explorer-gateway/co
 
 const NEEDED = {
   APP_HTTP_PORT: '17003',
+  APP_OPS_PORT: '17033',
   APP_POSTGRES_READER_URL: 'postgres://clt_reader:clt_reader@127.0.0.1:15432/clt',
   APP_REDIS_URL: 'redis://127.0.0.1:16379',
   APP_NODE_URL: 'http://127.0.0.1:17545',
@@ -57,6 +58,7 @@ test('every problem is reported at once', () => {
       'APP_POSTGRES_READER_URL is not set: expected an address like postgres://user:password@host:port/database',
       'APP_REDIS_URL is not set: expected an address like redis://host:port',
       'APP_RATE_PER_SECOND is "-1": expected a whole number from 0 to 1000000',
+      'APP_OPS_PORT is not set: expected a port from 1 to 65535 (0: any free one)',
       'APP_NODE_URL is not set: expected an address like http://host:port, without user and password',
     ]),
   );

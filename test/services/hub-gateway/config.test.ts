@@ -4,6 +4,7 @@ import { ConfigError } from '../../../services/runtime/process/config.ts';
 
 const NEEDED = {
   APP_HTTP_PORT: '17002',
+  APP_OPS_PORT: '17032',
   APP_NETWORK: 'testnet',
   APP_CHAIN_ID: '7777',
   APP_POSTGRES_READER_URL: 'postgres://clt_reader:clt_reader@127.0.0.1:15432/clt',

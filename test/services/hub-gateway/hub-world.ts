@@ -51,18 +51,23 @@ export class HubWorld {
   readonly models: ReadModels;
   /** of the read models, the explorer's too */
   readonly postgres_reader_url: string;
+  readonly metrics: Metrics;
   /** log lines of the hub at level warn and above */
   readonly lines: readonly string[];
   readonly #close: () => Promise<void>;
 
   private constructor(
-    parts: Pick<HubWorld, 'url' | 'devnet' | 'models' | 'postgres_reader_url' | 'lines'>,
+    parts: Pick<
+      HubWorld,
+      'url' | 'devnet' | 'models' | 'postgres_reader_url' | 'metrics' | 'lines'
+    >,
     close: () => Promise<void>,
   ) {
     this.url = parts.url;
     this.devnet = parts.devnet;
     this.models = parts.models;
     this.postgres_reader_url = parts.postgres_reader_url;
+    this.metrics = parts.metrics;
     this.lines = parts.lines;
     this.#close = close;
   }
@@ -86,6 +91,7 @@ export class HubWorld {
     const stop = new AbortController();
     const config = readHubGatewayConfig({
       APP_HTTP_PORT: '0',
+      APP_OPS_PORT: '0',
       APP_NETWORK: 'testnet',
       APP_CHAIN_ID: String(CHAIN_ID),
       APP_POSTGRES_READER_URL: database.reader_url,
@@ -96,12 +102,10 @@ export class HubWorld {
       APP_SIGN_INS_PER_MINUTE: '0',
       ...settings,
     });
-    const url = await serve(
-      { config, log, metrics: new Metrics('test'), signal: stop.signal, closing },
-      now,
-    );
+    const metrics = new Metrics('test');
+    const url = await serve({ config, log, metrics, signal: stop.signal, closing }, now);
     const { reader_url: postgres_reader_url } = database;
-    const parts = { url, devnet, models, postgres_reader_url, lines };
+    const parts = { url, devnet, models, postgres_reader_url, metrics, lines };
     return new HubWorld(parts, async () => {
       stop.abort();
       await closing.close(

@@ -60,6 +60,7 @@ async function settings(): Promise<{
     APP_NETWORK: 'testnet',
     APP_LOG_LEVEL: 'trace',
     APP_HTTP_PORT: '0',
+    APP_OPS_PORT: '0',
     APP_KAFKA_BROKERS: '127.0.0.1:1',
     APP_REGISTRY_URL: 'http://127.0.0.1:1',
     APP_POSTGRES_READER_URL: urls.reader_url,

@@ -320,7 +320,7 @@ test('the gateway serves no requests before the key is pinned, and /ready names 
   expect(countOf(await world.events(), 'SchemePinned')).toBe(1);
   world.startProjector();
   await gateway.serving;
-  expect(await matter()).toBe('{"status":"ready"}');
+  await expect.poll(matter).toBe('{"status":"ready"}');
 });
 
 test('a gateway that starts before the projector has made its tables waits for them', async () => {

@@ -85,6 +85,7 @@ const MEBIBYTE = 1 << 20;
 interface Process {
   readonly child: ChildProcess;
   readonly url: URL;
+  readonly ops_url: string;
   readonly text: () => string;
 }
 
@@ -93,6 +94,7 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<Proces
   const own = {
     NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
     APP_HTTP_PORT: '0',
+    APP_OPS_PORT: '0',
     APP_POSTGRES_READER_URL: urls.reader_url,
     APP_REDIS_URL: 'redis://127.0.0.1:1',
     APP_NODE_URL: 'http://127.0.0.1:1',
@@ -103,7 +105,8 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<Proces
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
   await expect.poll(() => text).toContain('"msg":"listening"');
-  return { child, url: new URL(/"url":"([^"]+)"/.exec(text)?.[1] ?? ''), text: () => text };
+  const [, url = '', ops_url = ''] = /"url":"([^"]+)","ops_url":"([^"]+)"/.exec(text) ?? [];
+  return { child, url: new URL(url), ops_url, text: () => text };
 }
 
 function unread({ port, hostname }: URL): Socket {
@@ -115,9 +118,9 @@ function unread({ port, hostname }: URL): Socket {
 }
 
 test('memory does not grow with unread exports, nor with exports that are read to the end', async () => {
-  const { url } = await start();
+  const { url, ops_url } = await start();
   const resident = async (): Promise<number> => {
-    const metrics = await (await fetch(`${url.origin}/metrics`)).text();
+    const metrics = await (await fetch(`${ops_url}/metrics`)).text();
     return Number(/^process_resident_memory_bytes\{.*\} (\d+)$/m.exec(metrics)?.[1]) / MEBIBYTE;
   };
   const whole = async (): Promise<number> => {

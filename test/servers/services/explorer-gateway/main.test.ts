@@ -44,6 +44,7 @@ test('a shutdown finishes requests in flight and exits with 0', async () => {
   await fillExplorer(urls.writer_url, blocks);
   const { child, text, ended } = start({
     APP_HTTP_PORT: '0',
+    APP_OPS_PORT: '0',
     APP_POSTGRES_READER_URL: urls.reader_url,
     APP_REDIS_URL: 'redis://127.0.0.1:1',
     APP_NODE_URL: 'http://127.0.0.1:1',
@@ -78,6 +79,7 @@ test('a shutdown finishes requests in flight and exits with 0', async () => {
 
 test('a port in use exits with 2, a bad configuration with 1', async () => {
   const env = {
+    APP_OPS_PORT: '0',
     APP_POSTGRES_READER_URL: 'postgres://u:hunter2@127.0.0.1:1/clt',
     APP_REDIS_URL: 'redis://127.0.0.1:1',
     APP_NODE_URL: 'http://127.0.0.1:1',
@@ -116,6 +118,7 @@ test.each([
   const { redis_url: redisUrl } = inject('stack');
   const { text } = start({
     APP_HTTP_PORT: '0',
+    APP_OPS_PORT: '0',
     APP_POSTGRES_READER_URL: urls.reader_url,
     APP_REDIS_URL: hinted ? redisUrl : 'redis://127.0.0.1:1',
     APP_NODE_URL: 'http://127.0.0.1:1',

@@ -329,7 +329,7 @@ test('other content types, mutations by GET, other paths and methods get errors 
 
 test('an anonymous query is cached until the read model changes, other operations are not', async () => {
   const used = async (): Promise<number> => {
-    const text = await (await fetch(`${world.url}/metrics`)).text();
+    const text = await world.metrics.text();
     return Number(/hub_kept_answers_used\{[^}]*\} (\d+)/.exec(text)?.[1]);
   };
   const ask = async (query: string, by?: string): Promise<number> => {

@@ -40,6 +40,7 @@ async function settings(nodeUrl: string): Promise<Record<string, string>> {
   await models.close();
   return {
     APP_HTTP_PORT: '0',
+    APP_OPS_PORT: '0',
     APP_NETWORK: 'testnet',
     APP_CHAIN_ID: '7777',
     APP_POSTGRES_READER_URL: reader,

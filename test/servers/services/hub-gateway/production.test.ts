@@ -23,6 +23,7 @@ afterAll(() => world.close());
 
 const env = {
   APP_HTTP_PORT: '1',
+  APP_OPS_PORT: '2',
   APP_CHAIN_ID: '1',
   APP_POSTGRES_READER_URL: 'postgres://a:b@c/d',
   APP_REDIS_URL: 'redis://a',

@@ -85,9 +85,7 @@ test('while Redis is away queries work, and after its return every subscription 
 });
 
 async function figure(name: string): Promise<string | undefined> {
-  return new RegExp(`${name}\\{[^}]*\\} (\\d+)`).exec(
-    await (await fetch(`${world.url}/metrics`)).text(),
-  )?.[1];
+  return new RegExp(`${name}\\{[^}]*\\} (\\d+)`).exec(await world.metrics.text())?.[1];
 }
 
 test('a socket that does not read is closed with 1013 within its memory limit, and others are unaffected', async () => {

@@ -103,6 +103,31 @@ test('/health is constant, /ready and /status follow the checks, /metrics counts
   expect(scrape).not.toContain('secret');
 });
 
+test('clients of a gateway share an answer of /ready for a second', async () => {
+  let looks = 0;
+  const checks = [{ name: 'a', check: () => void looks++ }];
+  const { url } = await open([], { checks, ops_port: 0 });
+  const answers = await Promise.all(Array.from({ length: 20 }, () => fetch(`${url}/ready`)));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  expect(looks).toBe(1);
+});
+
+async function statuses(url: string): Promise<readonly number[]> {
+  const paths = ['/health', '/ready', '/status', '/metrics', '/greet/a'];
+  return (await Promise.all(paths.map((path) => fetch(url + path)))).map(({ status }) => status);
+}
+
+test('with a port for operators /status and /metrics are there alone', async () => {
+  const { server } = await open([greet], { ops_port: 0 });
+  expect(await statuses(server.url)).toEqual([200, 200, 404, 404, 200]);
+  expect(await statuses(server.ops_url)).toEqual([200, 200, 200, 200, 404]);
+  for (const method of ['PROPFIND', 'PURGE']) await fetch(`${server.url}/health`, { method });
+  const text = await (await fetch(`${server.ops_url}/metrics`)).text();
+  expect(text).toContain('route="/health",method="other",status="405"} 2');
+  await server.drain();
+  await expect(fetch(`${server.ops_url}/metrics`)).rejects.toThrow('fetch failed');
+});
+
 test('headers beyond the limit are refused with 431, and the limit can be raised', async () => {
   const long = { 'x-long': 'x'.repeat(100 * 1024) };
   const [strict, patient] = [

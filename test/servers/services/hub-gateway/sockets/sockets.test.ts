@@ -165,10 +165,7 @@ test('an id that is reused at once gets one result, of its last operation, and o
   ]);
   await expect
     .poll(
-      async () =>
-        /hub_subscription_groups\{[^}]*\} (\d+)/.exec(
-          await (await fetch(`${world.url}/metrics`)).text(),
-        )?.[1],
+      async () => /hub_subscription_groups\{[^}]*\} (\d+)/.exec(await world.metrics.text())?.[1],
     )
     .toBe('0');
   await socket.close();
@@ -225,8 +222,6 @@ test('a subscription shows a change whose notification was lost', async () => {
       { data: { rideRequestsUpdated: [] } },
       { data: { rideRequestsUpdated: [{ txHash: requested }] } },
     ]);
-  expect(
-    /hub_sockets\{[^}]*\} (\d+)/.exec(await (await fetch(`${world.url}/metrics`)).text())?.[1],
-  ).toBe('1');
+  expect(/hub_sockets\{[^}]*\} (\d+)/.exec(await world.metrics.text())?.[1]).toBe('1');
   await socket.close();
 });

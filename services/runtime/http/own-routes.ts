@@ -1,0 +1,72 @@
+/** The routes that every service has: probes for anybody, figures for operators. */
+import { performance } from 'node:perf_hooks';
+import { Health, type Check } from '../process/health.ts';
+import type { Logger } from '../process/log.ts';
+import type { Metrics } from '../process/metrics.ts';
+import type { ErrorShape, HttpResponse, Route } from './handler.ts';
+
+export interface OwnRoutesOptions {
+  /** where `/status` and `/metrics` are; default: on the port of the other routes */
+  readonly ops_port?: number;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly checks?: readonly Check[];
+  /** phase while all checks pass, for `/status`; `serving` when not given */
+  readonly phase?: () => string;
+}
+
+export interface OwnRoutes {
+  /** `/health` and `/ready` */
+  readonly probes: readonly Route[];
+  /** `/status` and `/metrics` */
+  readonly figures: readonly Route[];
+}
+
+/** Clients share an answer for so long: the checks ask Postgres. */
+const READY_MS = 1_000;
+
+export function ownRoutes(
+  { log, metrics, checks = [], phase = () => 'serving', ops_port: opsPort }: OwnRoutesOptions,
+  shape: ErrorShape,
+): OwnRoutes {
+  const health = new Health(checks, phase, log);
+  metrics.gauge('service_ready', '1 while /ready answers 200', [], async function () {
+    this.set(Number((await health.problems()).length === 0));
+  });
+  const look = async (): Promise<HttpResponse> => {
+    const problems = await health.problems();
+    if (problems.length === 0) return { status: 200, body: '{"status":"ready"}' };
+    const failure = { status: 503, code: 'not_ready', message: problems.join('; ') };
+    return { status: failure.status, body: shape.body(failure) };
+  };
+  let last = { at: Number.NEGATIVE_INFINITY, answer: look };
+  const ready = (): Promise<HttpResponse> => {
+    // a service without clients of its own
+    if (opsPort === undefined) return look();
+    const now = performance.now();
+    if (now - last.at >= READY_MS) {
+      const answer = look();
+      last = { at: now, answer: () => answer };
+    }
+    return last.answer();
+  };
+  const status = async (): Promise<HttpResponse> => ({
+    status: 200,
+    body: JSON.stringify(await health.status()),
+  });
+  const scrape = async (): Promise<HttpResponse> => ({
+    status: 200,
+    body: await metrics.text(),
+    content_type: metrics.content_type,
+  });
+  return {
+    probes: [
+      { method: 'get', path: '/health', handle: () => ({ status: 200, body: '{"status":"ok"}' }) },
+      { method: 'get', path: '/ready', handle: ready },
+    ],
+    figures: [
+      { method: 'get', path: '/status', handle: status },
+      { method: 'get', path: '/metrics', handle: scrape },
+    ],
+  };
+}
