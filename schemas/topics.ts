@@ -14,9 +14,7 @@ export interface Topic {
   /** the content of the record key, which is text */
   readonly key: string;
   readonly partitions: number;
-  /** the largest record as a batch on the wire, in bytes */
-  readonly record_bytes_max: number;
-  /** the topic's configuration */
+  /** the topic's configuration; `max.message.bytes` limits a batch on the wire */
   readonly config: Readonly<Record<string, string>>;
   readonly events: readonly EventSchema[];
 }
@@ -54,7 +52,6 @@ export const CHAIN_BLOCKS: Topic = {
     'The CLT chain in the order in which the node reported it. A block of up to 20,000 transactions is one record.',
   key: 'height of the block, decimal',
   partitions: 1,
-  record_bytes_max: 32 * MIB,
   config: {
     ...KEPT_FOR_EVER,
     'max.message.bytes': String(32 * MIB),
@@ -70,7 +67,6 @@ export const RESERVE_RUNS: Topic = {
   about: "The treasury's reconciliations of supply, ledger and custody.",
   key: 'id of the run',
   partitions: 1,
-  record_bytes_max: MIB,
   config: {
     ...KEPT_FOR_EVER,
     ...OUR_CLOCKS,
@@ -84,7 +80,6 @@ export const DEPOSIT_ADDRESSES: Topic = {
   about: 'Requests for deposit addresses. Their order determines the address of each account.',
   key: 'account of the chain token, 0x + hex; `scheme` for the derivation scheme',
   partitions: 1,
-  record_bytes_max: MIB,
   config: ON_DISK,
   events: ['SchemePinned', 'AddressRequested', 'PanelOpened'].map((type) =>
     eventOf('deposit.addresses', type),
@@ -98,7 +93,6 @@ export const TRON_TRANSFERS: Topic = {
   key: 'deposit address, base58; `checked` for checks of addresses',
   // by schemas/tron-partition.ts
   partitions: 6,
-  record_bytes_max: MIB,
   config: ON_DISK,
   events: ['TransferObserved', 'AddressesChecked'].map((type) => eventOf('tron.transfers', type)),
 };
@@ -108,7 +102,6 @@ export const TREASURY_LEDGER: Topic = {
   about: 'The decisions of the treasury, and of persons through it.',
   key: 'id of the deposit; `policy` for limits, `governance` for what is about no deposit',
   partitions: 1,
-  record_bytes_max: MIB,
   config: ON_DISK,
   events: [
     'PolicySet',
@@ -134,7 +127,6 @@ export const PROJECTOR_SKIPS: Topic = {
   about: 'Records that a person lets a projection skip. Only projections without money allow it.',
   key: 'projection, topic, partition and offset of the skipped record',
   partitions: 1,
-  record_bytes_max: MIB,
   config: {
     ...KEPT_FOR_EVER,
     ...OUR_CLOCKS,
@@ -150,7 +142,6 @@ export const SCHEMA_IDS: Topic = {
     'The schema that each id in the values of this log names: the registry can be made from it.',
   key: 'id',
   partitions: 1,
-  record_bytes_max: MIB,
   config: ON_DISK,
   events: [],
 };

@@ -124,6 +124,11 @@ export async function watchTopics(options: TopicWatchOptions): Promise<void> {
     'replicas of a topic that are not in sync, or not there at all',
     ['topic'],
   );
+  const limit = metrics.gauge(
+    'log_topic_bytes_max',
+    'bytes on the wire of the largest batch that a topic takes: its max.message.bytes',
+    ['topic'],
+  );
   let before = '';
   while (!signal.aborted) {
     try {
@@ -137,6 +142,7 @@ export async function watchTopics(options: TopicWatchOptions): Promise<void> {
           const missing = description.partitions.map(
             ({ replicas, in_sync: inSync }) => Math.max(replicas, kafka.replication_min) - inSync,
           );
+          limit.set({ topic: topic.name }, Number(description.config.get('max.message.bytes')));
           lacking.set({ topic: topic.name }, Math.max(0, ...missing));
         }
       });

@@ -6,7 +6,6 @@
  * broker has lost the sequence is there a new producer; the batch may then be in the log twice,
  * which readers see by event ids and sequences.
  */
-import { TOPICS } from '../../../schemas/topics.ts';
 import { Fault } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import type { Metrics } from '../process/metrics.ts';
@@ -60,7 +59,7 @@ const SEQUENCE_LOST = new Set([
 export class KafkaWriter {
   readonly #kafka: Kafka;
   readonly #options: Required<Omit<WriterOptions, 'metrics'>>;
-  readonly #fill;
+  readonly #shown;
   readonly #largest = new Map<string, number>();
   #appender: Appender | undefined;
   #queue: Promise<unknown> = Promise.resolve();
@@ -69,9 +68,9 @@ export class KafkaWriter {
   constructor(kafka: Kafka, options: WriterOptions) {
     this.#kafka = kafka;
     this.#options = { retry_ms_min: 50, retry_ms_max: 2_000, answer_ms: 2_000, ...options };
-    this.#fill = options.metrics?.gauge(
-      'log_batch_fill_ratio',
-      'largest batch since the start as a part of what its topic takes',
+    this.#shown = options.metrics?.gauge(
+      'log_batch_bytes_largest',
+      'largest batch since the start, in bytes on the wire',
       ['topic'],
     );
   }
@@ -147,8 +146,7 @@ export class KafkaWriter {
     const { offset, bytes } = await appender.append(topic, partition, entries);
     const largest = Math.max(bytes, this.#largest.get(topic) ?? 0);
     this.#largest.set(topic, largest);
-    const limit = TOPICS.find(({ name }) => name === topic)?.record_bytes_max;
-    if (limit !== undefined) this.#fill?.set({ topic }, largest / limit);
+    this.#shown?.set({ topic }, largest);
     return offset;
   }
 

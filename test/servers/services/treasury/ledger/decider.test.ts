@@ -143,7 +143,7 @@ test('the topic accepts the largest possible batch in one append', async () => {
       sum + key.length + value.length + JSON.stringify(headers).length + 32,
     0,
   );
-  expect(bytes).toBeLessThan(TREASURY_LEDGER.record_bytes_max);
+  expect(bytes).toBeLessThan(Number(TREASURY_LEDGER.config['max.message.bytes']));
   expect(await world.appendTogether(entries)).toBe(0n);
 });
 
