@@ -19,7 +19,10 @@ import { POSTGRES, REDIS, SENTINELS } from './prepare.ts';
 interface Container {
   readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
+  readonly secrets?: readonly string[];
+  readonly tmpfs?: readonly string[] | undefined;
   readonly volumes?: readonly string[];
+  readonly ports?: readonly string[];
   readonly depends_on?: Readonly<Record<string, object>>;
   readonly [other: string]: unknown;
 }
@@ -27,6 +30,8 @@ interface Container {
 /** The part of docker-compose.yml that is used here. */
 export interface Plain {
   readonly services: Readonly<Record<string, Container>>;
+  readonly networks: Readonly<Record<string, object | null>>;
+  readonly secrets: Readonly<Record<string, object>>;
 }
 
 const HEADER = `# The system as it runs on several machines, in containers: secured servers with replicas, each
@@ -44,10 +49,16 @@ const SECRET = new Set([
   'APP_KAFKA_BROKERS',
   'APP_KAFKA_REPLICATION_MIN',
   'APP_REGISTRY_URL',
-  'APP_POSTGRES_URL',
-  'APP_POSTGRES_READER_URL',
-  'APP_REDIS_URL',
+  'APP_POSTGRES_URL_FILE',
+  'APP_POSTGRES_READER_URL_FILE',
+  'APP_REDIS_URL_FILE',
 ]);
+
+/** Secrets of the plain file that a cluster has too: no server knows them. */
+const KEYS = new Set(['jwt_secret', 'mint_key', 'deposit_xpub', 'tron_api_key']);
+
+/** The container of the plain file that refuses public secrets. */
+const CHECK = 'check';
 
 /** The containers in place of a server of the plain file. */
 const SERVERS: Readonly<Record<string, readonly string[]>> = {
@@ -71,6 +82,28 @@ function listens(port: number): object {
   return { interval: '3s', timeout: '5s', retries: 40, test };
 }
 
+const CONFINED = [
+  'read_only',
+  'cap_drop',
+  'security_opt',
+  'pids_limit',
+  'mem_limit',
+  'user',
+  'tmpfs',
+];
+
+/** The confinement of a container of the plain file. */
+function confined(plain: Container = {}): Container {
+  return Object.fromEntries(CONFINED.map((name) => [name, plain[name]]));
+}
+
+/** Here passwords are made at the first start, so that nothing waits for their check. */
+function unchecked(plain: Container = {}): Container {
+  const { depends_on = {}, ...rest } = plain;
+  const needed = Object.entries(depends_on).filter(([other]) => other !== CHECK);
+  return { ...rest, depends_on: Object.fromEntries(needed) };
+}
+
 function server(name: string, more: Container): [string, Container] {
   const { volumes = [], depends_on = {}, ...rest } = more;
   return [
@@ -84,16 +117,21 @@ function server(name: string, more: Container): [string, Container] {
   ];
 }
 
-export function composeCluster({ services: plain }: Plain): object {
+export function composeCluster({ services: plain, networks, secrets: files }: Plain): object {
   const program = {
     build: { context: '.', dockerfile: 'infra/Dockerfile' },
     image: 'clt-token-system',
+    ...confined(plain['treasury']),
   };
   const withSecrets = ['--env-file=/secrets/environment'];
   const servers = [
     ...BROKERS.map((name) =>
       server(name, {
         image: kafka_image,
+        ...confined(plain['kafka']),
+        // the settings are in the folder of secrets; those of the log are the image's
+        tmpfs: plain['kafka']?.tmpfs?.filter((folder) => !folder.startsWith('/opt/kafka/config')),
+        networks: ['log'],
         command: ['bash', '/secrets/start.sh'],
         environment: { KAFKA_HEAP_OPTS: kafka_heap },
         volumes: [`${name}-data:/var/lib/kafka/data`],
@@ -104,17 +142,20 @@ export function composeCluster({ services: plain }: Plain): object {
     server('settle', {
       ...program,
       restart: 'on-failure',
+      networks: ['log'],
       command: [...withSecrets, 'infra/cluster/settle.ts'],
       depends_on: healthyAll(BROKERS),
     }),
     ...POSTGRES.map((name, index) =>
       server(name, {
         image: postgres_image,
+        ...confined(plain['postgres']),
+        networks: ['tables'],
         // a former primary that comes back by itself would be a second primary
         restart: 'no',
         ...(index === 0
           ? { command: ['postgres', '-c', 'config_file=/secrets/postgresql.conf'] }
-          : { entrypoint: ['bash', '/secrets/copy.sh'], user: '999:999' }),
+          : { entrypoint: ['bash', '/secrets/copy.sh'] }),
         environment: {
           POSTGRES_PASSWORD_FILE: '/secrets/superuser',
           POSTGRES_DB: database,
@@ -137,11 +178,12 @@ export function composeCluster({ services: plain }: Plain): object {
         depends_on: index === 0 ? {} : healthyAll([POSTGRES[0]]),
       }),
     ),
-    ['registry', { ...plain['registry'], ports: [], networks: ['registry'] }] as const,
+    ['registry', { ...unchecked(plain['registry']), networks: ['registry'] }] as const,
+    ['registry-volume', unchecked(plain['registry-volume'])] as const,
     server('registry-proxy', {
       ...program,
       command: [...withSecrets, 'infra/cluster/registry-proxy.ts'],
-      networks: ['default', 'registry'],
+      networks: ['log', 'registry'],
       healthcheck: listens(8443),
       depends_on: healthyAll(['registry']),
     }),
@@ -151,7 +193,9 @@ export function composeCluster({ services: plain }: Plain): object {
       const start = `cp -n /secrets/redis.conf /tmp/redis.conf; exec redis-server /tmp/redis.conf${flag}`;
       return server(name, {
         image: redis_image,
-        user: '999:999',
+        ...confined(plain['redis']),
+        tmpfs: ['/tmp', ...(plain['redis']?.tmpfs ?? [])],
+        networks: ['tables'],
         command: ['bash', '-c', start],
         healthcheck: listens(6379),
         depends_on: name === REDIS[0] ? {} : healthyAll([REDIS[0]]),
@@ -163,10 +207,12 @@ export function composeCluster({ services: plain }: Plain): object {
     const {
       depends_on = {},
       environment = {},
+      secrets: named = [],
       command = [],
       volumes = [],
+      ports: published = [],
       ...rest
-    } = plain[spec.name] ?? {};
+    } = unchecked(plain[spec.name]);
     const others = Object.entries(environment).filter(([variable]) => !SECRET.has(variable));
     const needed = Object.keys(depends_on).flatMap((other) => SERVERS[other] ?? [other]);
     return [
@@ -175,9 +221,13 @@ export function composeCluster({ services: plain }: Plain): object {
         ...rest,
         command: [...withSecrets, ...command],
         environment: Object.fromEntries(others),
+        secrets: named.filter((file) => KEYS.has(file)),
         volumes: [secrets(spec.name), ...volumes],
         depends_on: { prepare: DONE, settle: DONE, ...healthyAll(needed) },
-        ports: spec.ports.map((port) => `127.0.0.1:${own[port]}:${defaultPorts[port]}`),
+        // the plain file publishes the first ones of a service
+        ports: spec.ports
+          .slice(0, published.length)
+          .map((port) => `127.0.0.1:${own[port]}:${defaultPorts[port]}`),
       },
     ] as const;
   });
@@ -188,12 +238,16 @@ export function composeCluster({ services: plain }: Plain): object {
       profiles: [OPERATOR],
       entrypoint: ['node', ...withSecrets, 'services/ops/main.ts'],
       volumes: [secrets(OPERATOR)],
+      networks: ['log', 'tables'],
       depends_on: { settle: DONE },
     },
   ] as const;
   const prepare = {
     ...program,
     user: '0:0',
+    // it gives each folder to the account of its container, and writes into it again
+    cap_add: ['CHOWN', 'DAC_OVERRIDE'],
+    network_mode: 'none',
     command: ['infra/cluster/prepare.ts', '/secrets'],
     volumes: ['./.local/compose:/secrets'],
   };
@@ -207,7 +261,8 @@ export function composeCluster({ services: plain }: Plain): object {
       ...Object.fromEntries(servers),
       ...Object.fromEntries([...ours, operator]),
     },
-    networks: { registry: { internal: true } },
+    networks: { ...networks, registry: { internal: true } },
+    secrets: Object.fromEntries(Object.entries(files).filter(([name]) => KEYS.has(name))),
     volumes: Object.fromEntries(data),
   };
 }
@@ -215,7 +270,7 @@ export function composeCluster({ services: plain }: Plain): object {
 /** docker-compose.yml of this checkout. */
 export function readPlain(): Plain {
   const text = readFileSync(new URL('../../docker-compose.yml', import.meta.url), 'utf8');
-  const plain: Plain = parse(text, { merge: true });
+  const plain: Plain = parse(text, { merge: true, maxAliasCount: -1 });
   return plain;
 }
 

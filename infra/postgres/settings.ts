@@ -1,6 +1,7 @@
 /** Settings of Postgres for the local stack, docker-compose.yml and the containers of tests. */
 export const postgres_version = '18.4';
-export const postgres_image = `postgres:${postgres_version}`;
+/** The digest is that of Docker's record of official images. */
+export const postgres_image = `postgres:${postgres_version}@sha256:3a82e1f56c8f0f5616a11103ac3d47e632c3938698946a7ad26da0df1334744a`;
 export const database = 'clt';
 
 /** Development only: every server listens on 127.0.0.1. */

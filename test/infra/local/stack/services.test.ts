@@ -68,6 +68,15 @@ test.each(['explorer-gateway', 'hub-gateway', 'deposit-gateway', 'tron-watcher']
   },
 );
 
+test('the wide limits of development hold on the testnet only', () => {
+  for (const { name, testnet = {} } of services) {
+    expect(environmentOf(name)).toMatchObject(testnet);
+    const mainnet = environmentOf(name, { APP_NETWORK: 'mainnet' });
+    for (const variable of [...Object.keys(testnet), 'APP_RECONCILE_REQUESTS_PER_DAY'])
+      expect(mainnet[variable] ?? '', `${name} ${variable}`).toBe('');
+  }
+});
+
 test('a secret reaches only the services that need it, even when the user sets it', () => {
   const env = {
     APP_JWT_SECRET: 'a secret of the user, 32 characters',
