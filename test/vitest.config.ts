@@ -7,8 +7,9 @@ const fromHere = (path: string): string => fileURLToPath(new URL(path, import.me
 // processes that tests start load their modules in half of the CPU time
 process.env['NODE_COMPILE_CACHE'] = fromHere('../node_modules/.cache/node');
 
-/** Tests on a stack of servers, which one global set-up starts for all of them, and long runs. */
-const ON_SERVERS = ['test/servers/**/*.test.ts', 'test/faults/**/*.test.ts'];
+const SERVERS = ['test/servers/**/*.test.ts'];
+/** Fault runs, each short, on servers of their own. */
+const FAULTS = ['test/faults/**/*.test.ts'];
 
 export default defineConfig({
   root: fromHere('..'),
@@ -36,17 +37,19 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/house.test.ts', ...ON_SERVERS],
+          exclude: ['test/house.test.ts', ...SERVERS, ...FAULTS],
         },
       },
       {
         extends: true,
         test: {
           name: 'servers',
-          include: ON_SERVERS,
+          include: SERVERS,
+          // one stack of servers for all files
           globalSetup: [fromHere('support/global-setup.ts')],
         },
       },
+      { extends: true, test: { name: 'faults', include: FAULTS } },
     ],
   },
 });
