@@ -243,7 +243,7 @@ function listening(server: Server, host: string, port: number, setting: string):
     const refused = (cause: NodeJS.ErrnoException): void => {
       const why =
         cause.code === 'EADDRINUSE'
-          ? `another process has it; stop that or set ${setting}`
+          ? `another process has it (lsof -i :${port} names it); stop that or set ${setting}`
           : cause.message;
       reject(
         new Fault('http_port', `cannot listen on ${host}:${port}: ${why}`, { retry: false, cause }),

@@ -90,7 +90,7 @@ test('a port in use exits with 2, a bad configuration with 1', async () => {
   await second.ended;
   expect(second.child.exitCode).toBe(2);
   expect(second.text()).toContain(
-    `cannot listen on 127.0.0.1:${url.port}: another process has it; stop that or set APP_HTTP_PORT`,
+    `cannot listen on 127.0.0.1:${url.port}: another process has it (lsof -i :${url.port} names it); stop that or set APP_HTTP_PORT`,
   );
   const third = start({ APP_HTTP_PORT: 'x' });
   await third.ended;

@@ -358,7 +358,7 @@ test('a port in use is a fault with a remedy', async () => {
   const second = open([], { http_port: port });
   await expect(second).rejects.toMatchObject({ code: 'http_port', retry: false });
   await expect(second).rejects.toThrow(
-    `cannot listen on 127.0.0.1:${port}: another process has it; stop that or set APP_HTTP_PORT`,
+    `cannot listen on 127.0.0.1:${port}: another process has it (lsof -i :${port} names it); stop that or set APP_HTTP_PORT`,
   );
 });
 
