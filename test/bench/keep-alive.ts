@@ -13,6 +13,8 @@ const NOTHING = Buffer.alloc(0);
 export interface HttpAnswer {
   readonly status: number;
   readonly body: Buffer;
+  /** of the whole response, with its head */
+  readonly bytes: number;
 }
 
 export class KeepAlive {
@@ -39,9 +41,12 @@ export class KeepAlive {
     return new KeepAlive(socket, host);
   }
 
-  /** The whole response. Rejects when the connection breaks or there is no content-length. */
-  get(path: string): Promise<HttpAnswer> {
-    return this.#ask(`GET ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n\r\n`);
+  /**
+   * The whole response; `headers` is text with an end of line after each. Rejects when the
+   * connection breaks or there is no content-length.
+   */
+  get(path: string, headers = ''): Promise<HttpAnswer> {
+    return this.#ask(`GET ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n${headers}\r\n`);
   }
 
   /** The same for a JSON body. */
@@ -67,8 +72,8 @@ export class KeepAlive {
       const headEnd = this.#received.indexOf(HEAD_END);
       if (headEnd === -1) return;
       const text = this.#received.toString('latin1', 0, headEnd);
-      const length = LENGTH.exec(text)?.[1];
       const status = STATUS.exec(text)?.[1];
+      const length = status === '304' ? '0' : LENGTH.exec(text)?.[1];
       if (length === undefined || status === undefined)
         return this.#fail(new Error(`an answer without a length: ${text}`));
       const bodyAt = headEnd + HEAD_END.length;
@@ -81,7 +86,7 @@ export class KeepAlive {
     this.#received = NOTHING;
     this.#head = undefined;
     this.#waiting = undefined;
-    waiting?.resolve({ status, body });
+    waiting?.resolve({ status, body, bytes: end });
   }
 
   #fail(error: Error): void {

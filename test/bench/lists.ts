@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 import { say, type Bench } from './bench.ts';
 import { emptyDatabase, settle, vacuum, type BenchDatabase } from './databases.ts';
 import { fillTopic } from './fill-topic.ts';
-import { KeepAlive } from './keep-alive.ts';
+import { load } from './load.ts';
 import { loadByProjector } from './load-projection.ts';
 import { processorSeconds } from './process-figures.ts';
 import { median, type BenchReport, type Measured, type Ratio } from './report.ts';
@@ -97,7 +97,8 @@ async function run({
     for (const [list, path] of Object.entries(pages)) {
       const ours: Figures = { per_second: [], processor_us: [] };
       const theirs: Figures = { per_second: [], processor_us: [] };
-      for (const server of [gateway, bare]) await load(server, path, connections, WARM_UP_SECONDS);
+      for (const { url } of [gateway, bare])
+        await load({ url, path, connections, seconds: WARM_UP_SECONDS });
       for (let round = 0; round < rounds; round++) {
         await measure(gateway, path, connections, seconds, ours);
         await measure(bare, path, connections, seconds, theirs);
@@ -182,36 +183,12 @@ async function measure(
   into: Figures,
 ): Promise<void> {
   const before = processorSeconds(server.pid);
-  const { requests, seconds: took } = await load(server, path, connections, seconds);
+  const { requests, seconds: took } = await load({
+    url: server.url,
+    path,
+    connections,
+    seconds,
+  });
   into.per_second.push(requests / took);
   into.processor_us.push(((processorSeconds(server.pid) - before) / requests) * 1e6);
-}
-
-/** Every connection asks again as soon as it is answered. Throws when an answer is not a 200. */
-async function load(
-  { url }: Server,
-  path: () => string,
-  connections: number,
-  seconds: number,
-): Promise<{ readonly requests: number; readonly seconds: number }> {
-  const open = await Promise.all(Array.from({ length: connections }, () => KeepAlive.open(url)));
-  const begun = performance.now();
-  const end = begun + seconds * 1_000;
-  let requests = 0;
-  try {
-    await Promise.all(
-      open.map(async (connection) => {
-        while (performance.now() < end) {
-          const asked = path();
-          const { status, body } = await connection.get(asked);
-          if (status !== 200)
-            throw new Error(`${url}${asked} answered ${status}: ${body.toString()}`);
-          requests++;
-        }
-      }),
-    );
-  } finally {
-    for (const connection of open) connection.close();
-  }
-  return { requests, seconds: (performance.now() - begun) / 1_000 };
 }

@@ -17,6 +17,7 @@ import { size } from './size.ts';
 import { tail } from './tail.ts';
 import { sockets } from './sockets.ts';
 import { subscriptionLatency } from './subscription-latency.ts';
+import { wire } from './wire.ts';
 import { writer } from './writer.ts';
 
 const BENCHES: Readonly<Record<string, Bench>> = {
@@ -31,6 +32,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   bulk,
   size,
   lists,
+  wire,
   hub,
   'subscription-latency': subscriptionLatency,
   sockets,

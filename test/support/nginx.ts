@@ -96,6 +96,8 @@ function mainConfiguration(folder: string): string {
     'events {}',
     'http {',
     'access_log off;',
+    // a bench asks more often on one connection than nginx allows by default
+    'keepalive_requests 1000000;',
     ...temporary.map((kind) => `${kind}_temp_path ${join(folder, kind)};`),
     `include ${join(folder, 'gateways.conf')};`,
     '}',

@@ -21,7 +21,7 @@ export interface KeptResponse extends HttpResponse {
 export interface AnswerCacheOptions {
   /** 0: every response is made for its request alone */
   readonly answers_kept_max: number;
-  /** of the cached bodies and their keys together; codings take less than twice as much again */
+  /** of the cached bodies and their keys together; their bytes and codings come on top */
   readonly characters_max?: number;
 }
 

@@ -16,7 +16,7 @@ import {
   type Route,
 } from './handler.ts';
 import {
-  codedBody,
+  bodyIn,
   codingOf,
   isCacheable,
   isNamed,
@@ -109,9 +109,8 @@ export function buildHttpApp(
     if (isNamed(given['if-none-match'], etag))
       return sendText(response, { status: 304, headers }, '');
     const coding = codingOf(answer, given['accept-encoding']);
-    if (coding === undefined) return sendText(response, { ...answer, headers }, answer.body);
-    const coded = { ...headers, 'content-encoding': coding };
-    return sendText(response, { ...answer, headers: coded }, await codedBody(answer, coding));
+    const coded = coding === undefined ? headers : { ...headers, 'content-encoding': coding };
+    return sendText(response, { ...answer, headers: coded }, await bodyIn(answer, coding));
   };
   const send = (response: ServerResponse, answer: HttpResponse): void | Promise<void> => {
     if (isCacheable(answer)) return sendCacheable(response, answer);

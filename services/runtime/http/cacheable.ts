@@ -21,18 +21,42 @@ export function isCacheable(answer: HttpResponse): answer is Cacheable {
   );
 }
 
-const validators = new WeakMap<Cacheable, string>();
+/** The forms in which a response goes out. */
+interface Forms {
+  readonly bytes: Buffer;
+  readonly etag: string;
+  readonly coded: Map<Coding, Promise<Buffer>>;
+}
+
+const formsOf = new WeakMap<Cacheable, Forms>();
+
+function forms(answer: Cacheable): Forms {
+  const known = formsOf.get(answer);
+  if (known !== undefined) return known;
+  const bytes = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+  const etag = `W/"${hash('sha1', bytes, 'base64url')}"`;
+  const made: Forms = { bytes, etag, coded: new Map() };
+  formsOf.set(answer, made);
+  return made;
+}
 
 /**
  * The value of ETag: a hash of the body, the same in all instances. It is weak, since all content
  * codings of the body share it.
  */
 export function validatorOf(answer: Cacheable): string {
-  const known = validators.get(answer);
+  return forms(answer).etag;
+}
+
+/** The body in a coding; undefined: in none. */
+export function bodyIn(answer: Cacheable, coding: Coding | undefined): Buffer | Promise<Buffer> {
+  const { bytes, coded } = forms(answer);
+  if (coding === undefined) return bytes;
+  const known = coded.get(coding);
   if (known !== undefined) return known;
-  const validator = `W/"${hash('sha1', answer.body, 'base64url')}"`;
-  validators.set(answer, validator);
-  return validator;
+  const body = compress(bytes, coding);
+  coded.set(coding, body);
+  return body;
 }
 
 /** Whether If-None-Match names this validator, by weak comparison. */
@@ -54,15 +78,4 @@ export function codingOf(
   return body.length < CODED_BYTES_MIN || !TEXT.test(type)
     ? undefined
     : preferredCoding(acceptEncoding);
-}
-
-const codedBodies = new WeakMap<Cacheable, Map<Coding, Promise<Buffer>>>();
-
-/** The body in a coding. */
-export function codedBody(answer: Cacheable, coding: Coding): Promise<Buffer> {
-  const bodies = codedBodies.get(answer) ?? new Map<Coding, Promise<Buffer>>();
-  codedBodies.set(answer, bodies);
-  const body = bodies.get(coding) ?? compress(answer.body, coding);
-  bodies.set(coding, body);
-  return body;
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { afterEach, expect, test } from 'vitest';
-import { codedBody, type Cacheable } from '../../../../services/runtime/http/cacheable.ts';
+import { bodyIn, type Cacheable } from '../../../../services/runtime/http/cacheable.ts';
 import type { HttpResponse, Route } from '../../../../services/runtime/http/handler.ts';
 import { openHttp, type HttpServer } from '../../../../services/runtime/http/server.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
@@ -133,9 +133,9 @@ test('a response that is short, no text, or not for caches goes out as it is', a
 test('a response that several requests share is compressed once in each coding', async () => {
   const answer: Cacheable = { status: 200, body: 'x'.repeat(2_000), headers: PUBLIC };
   const [first, second, other] = [
-    codedBody(answer, 'br'),
-    codedBody(answer, 'br'),
-    codedBody(answer, 'gzip'),
+    bodyIn(answer, 'br'),
+    bodyIn(answer, 'br'),
+    bodyIn(answer, 'gzip'),
   ];
   expect(await first).toBe(await second);
   expect(await first).not.toBe(await other);

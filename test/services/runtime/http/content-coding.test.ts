@@ -46,10 +46,8 @@ test('every coding gives the body back', async () => {
   const body = 'Zürich, "ä"\n'.repeat(500);
   const decompress = { br: brotliDecompressSync, zstd: zstdDecompressSync, gzip: gunzipSync };
   for (const coding of ['br', 'zstd', 'gzip'] as const) {
-    for (const given of [body, Buffer.from(body)]) {
-      const coded = await compress(given, coding);
-      expect([coding, decompress[coding](coded).toString()]).toEqual([coding, body]);
-      expect(coded.length).toBeLessThan(body.length / 10);
-    }
+    const coded = await compress(Buffer.from(body), coding);
+    expect([coding, decompress[coding](coded).toString()]).toEqual([coding, body]);
+    expect(coded.length).toBeLessThan(body.length / 10);
   }
 });

@@ -1,0 +1,55 @@
+/** A closed loop of requests to one server. */
+import { KeepAlive } from './keep-alive.ts';
+
+export interface Load {
+  /** of the server, without a path */
+  readonly url: string;
+  readonly path: () => string;
+  /** kept alive, each with one request in flight */
+  readonly connections: number;
+  readonly seconds: number;
+  /** as `KeepAlive` takes them */
+  readonly headers?: string;
+  /** that every answer must have; default: 200 */
+  readonly status?: number;
+}
+
+export interface Loaded {
+  readonly requests: number;
+  readonly seconds: number;
+  /** of all responses, with their heads */
+  readonly bytes: number;
+}
+
+/** Every connection asks again as soon as it is answered. Throws at another status. */
+export async function load({
+  url,
+  path,
+  connections,
+  seconds,
+  headers = '',
+  status: expected = 200,
+}: Load): Promise<Loaded> {
+  const open = await Promise.all(Array.from({ length: connections }, () => KeepAlive.open(url)));
+  const begun = performance.now();
+  const end = begun + seconds * 1_000;
+  let requests = 0;
+  let all = 0;
+  try {
+    await Promise.all(
+      open.map(async (connection) => {
+        while (performance.now() < end) {
+          const asked = path();
+          const { status, body, bytes } = await connection.get(asked, headers);
+          if (status !== expected)
+            throw new Error(`${url}${asked} answered ${status}: ${body.toString()}`);
+          requests++;
+          all += bytes;
+        }
+      }),
+    );
+  } finally {
+    for (const connection of open) connection.close();
+  }
+  return { requests, seconds: (performance.now() - begun) / 1_000, bytes: all };
+}
