@@ -102,7 +102,7 @@ export function buildHttpApp(
   };
   const fail = (response: ServerResponse, failure: Failure, headers: Headers = {}): void =>
     sendText(response, { status: failure.status, headers }, shape.body(failure));
-  const sendCacheable = async (response: ServerResponse, answer: Cacheable): Promise<void> => {
+  const sendCacheable = (response: ServerResponse, answer: Cacheable): void | Promise<void> => {
     const given = response.req.headers;
     const etag = validatorOf(answer);
     const headers = { ...answer.headers, etag, vary: 'accept-encoding' };
@@ -110,7 +110,10 @@ export function buildHttpApp(
       return sendText(response, { status: 304, headers }, '');
     const coding = codingOf(answer, given['accept-encoding']);
     const coded = coding === undefined ? headers : { ...headers, 'content-encoding': coding };
-    return sendText(response, { ...answer, headers: coded }, await bodyIn(answer, coding));
+    const head = { ...answer, headers: coded };
+    const body = bodyIn(answer, coding);
+    if (!(body instanceof Promise)) return sendText(response, head, body);
+    return body.then((bytes) => sendText(response, head, bytes));
   };
   const send = (response: ServerResponse, answer: HttpResponse): void | Promise<void> => {
     if (isCacheable(answer)) return sendCacheable(response, answer);

@@ -21,23 +21,23 @@ export function isCacheable(answer: HttpResponse): answer is Cacheable {
   );
 }
 
-/** The forms in which a response goes out. */
-interface Forms {
-  readonly bytes: Buffer;
+/**
+ * Made of the body of a response, for all requests that share the response. It is kept in the
+ * response itself: a WeakMap of short-lived responses costs more than all else here.
+ */
+export interface Forms {
   readonly etag: string;
-  readonly coded: Map<Coding, Promise<Buffer>>;
+  readonly coded: Partial<Record<Coding, Promise<Buffer>>>;
+  /** of a text that is sent again without a coding */
+  bytes?: Buffer;
+  isSent?: true;
 }
 
-const formsOf = new WeakMap<Cacheable, Forms>();
-
-function forms(answer: Cacheable): Forms {
-  const known = formsOf.get(answer);
-  if (known !== undefined) return known;
-  const bytes = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
-  const etag = `W/"${hash('sha1', bytes, 'base64url')}"`;
-  const made: Forms = { bytes, etag, coded: new Map() };
-  formsOf.set(answer, made);
-  return made;
+function formsOf(answer: Cacheable): Forms {
+  return (answer.forms ??= {
+    etag: `W/"${hash('sha1', answer.body, 'base64url')}"`,
+    coded: {},
+  });
 }
 
 /**
@@ -45,18 +45,7 @@ function forms(answer: Cacheable): Forms {
  * codings of the body share it.
  */
 export function validatorOf(answer: Cacheable): string {
-  return forms(answer).etag;
-}
-
-/** The body in a coding; undefined: in none. */
-export function bodyIn(answer: Cacheable, coding: Coding | undefined): Buffer | Promise<Buffer> {
-  const { bytes, coded } = forms(answer);
-  if (coding === undefined) return bytes;
-  const known = coded.get(coding);
-  if (known !== undefined) return known;
-  const body = compress(bytes, coding);
-  coded.set(coding, body);
-  return body;
+  return formsOf(answer).etag;
 }
 
 /** Whether If-None-Match names this validator, by weak comparison. */
@@ -78,4 +67,18 @@ export function codingOf(
   return body.length < CODED_BYTES_MIN || !TEXT.test(type)
     ? undefined
     : preferredCoding(acceptEncoding);
+}
+
+/** The body in a coding, or as it is. */
+export function bodyIn(
+  answer: Cacheable,
+  coding: Coding | undefined,
+): string | Buffer | Promise<Buffer> {
+  const { body } = answer;
+  const forms = formsOf(answer);
+  if (coding !== undefined) return (forms.coded[coding] ??= compress(body, coding));
+  if (typeof body !== 'string') return body;
+  if (forms.isSent === true) return (forms.bytes ??= Buffer.from(body));
+  forms.isSent = true;
+  return body;
 }

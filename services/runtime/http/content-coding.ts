@@ -8,14 +8,14 @@ export type Coding = (typeof CODINGS)[number];
 
 /** Levels that take about as long as the rest of a response; higher ones save little. */
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } };
-const compressors: Readonly<Record<Coding, (body: Buffer) => Promise<Buffer>>> = {
+const compressors: Readonly<Record<Coding, (body: string | Buffer) => Promise<Buffer>>> = {
   br: (body) => promisify(brotliCompress)(body, brotliOptions),
   zstd: (body) => promisify(zstdCompress)(body),
   gzip: (body) => promisify(gzip)(body),
 };
 
 /** Off the event loop. */
-export function compress(body: Buffer, coding: Coding): Promise<Buffer> {
+export function compress(body: string | Buffer, coding: Coding): Promise<Buffer> {
   return compressors[coding](body);
 }
 

@@ -1,6 +1,7 @@
 /** Requests and responses of HTTP handlers, as values; `app.ts` puts them on the wire. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
+import type { Forms } from './cacheable.ts';
 import type { Fault, Refusal } from '../process/errors.ts';
 
 /**
@@ -15,6 +16,8 @@ export interface HttpResponse {
   readonly content_type?: string;
   /** `cache-control` is no-store if not given; with it, a 200 is sent as `cacheable.ts` says */
   readonly headers?: Readonly<Record<string, string>>;
+  /** filled by `cacheable.ts` */
+  forms?: Forms;
 }
 
 /** Why a request is not served, before it takes the service's shape. */
