@@ -3,6 +3,7 @@
  * writes `.local/bench/<name>.json`.
  */
 import { parseArgs } from 'node:util';
+import { abuse } from './abuse.ts';
 import type { Bench } from './bench.ts';
 import { bulk } from './bulk.ts';
 import { hub } from './hub.ts';
@@ -36,6 +37,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   hub,
   'subscription-latency': subscriptionLatency,
   sockets,
+  abuse,
   pass,
   rebuild,
   tail,

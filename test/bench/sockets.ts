@@ -36,6 +36,7 @@ const CHANGES_MAX = 5_000;
 
 interface Server {
   readonly url: string;
+  readonly ops_url: string;
   readonly pid: number;
 }
 
@@ -205,7 +206,7 @@ async function connected(url: string): Promise<WebSocket> {
   return socket;
 }
 
-async function figure({ url }: Server, name: string): Promise<number> {
+async function figure({ ops_url: url }: Server, name: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   return Number(new RegExp(`^${name}(?:\\{[^}]*\\})? ([0-9.]+)$`, 'm').exec(text)?.[1] ?? 0);
 }

@@ -25,6 +25,7 @@ import { Truncation, type HubContext } from './context.ts';
 import { operationLimits, TOKENS_MAX, VARIABLE_ERRORS_MAX, type Documents } from './documents.ts';
 import { formatError, type ErrorFormatting } from './errors.ts';
 import { ListReader } from './list-reader.ts';
+import { textOfResult } from './result-text.ts';
 
 /** Apollo passes on copies of the context, so a plugin's result goes into an object inside. */
 interface HttpContext extends HubContext {
@@ -67,6 +68,7 @@ export class Apollo {
       stopOnTerminationSignals: false,
       includeStacktraceInErrorResponses: false,
       persistedQueries: false,
+      stringifyResult: async (result) => `${await textOfResult(result)}\n`,
       parseOptions: { maxTokens: TOKENS_MAX },
       executionOptions: { maxCoercionErrors: VARIABLE_ERRORS_MAX },
       validationRules: [operationLimits],

@@ -8,12 +8,19 @@ import type { Turns } from './turns.ts';
 
 /** After so many rows the event loop has a turn. */
 const ROWS_PER_TURN = 250;
+/** A row with more fields counts as several: no list has as many without aliases. */
+const FIELDS_PER_ROW = 20;
 
 export interface ListSources {
   readonly reader: Reader;
   readonly turns: Turns;
   /** of all lists together */
   readonly list_rows_max: number;
+}
+
+export interface ListSize {
+  readonly limit?: number | undefined;
+  readonly fields?: number;
 }
 
 export interface ListRows {
@@ -37,9 +44,13 @@ export class ListReader {
     this.#rowsLeft = sources.list_rows_max;
   }
 
-  /** `limit`: of the list itself, if it has one. Throws a `Fault`. */
-  read(query: (limit: number) => Query, limit = Number.POSITIVE_INFINITY): Promise<ListRows> {
-    const read = this.#reading.then(() => this.#read(query, limit));
+  /** `limit`: of the list itself, if it has one; `fields`: of a row. Throws a `Fault`. */
+  read(
+    query: (limit: number) => Query,
+    { limit = Number.POSITIVE_INFINITY, fields = 1 }: ListSize = {},
+  ): Promise<ListRows> {
+    const rowsPerRow = Math.ceil(fields / FIELDS_PER_ROW);
+    const read = this.#reading.then(() => this.#read(query, limit, rowsPerRow));
     this.#reading = read.catch(() => undefined);
     return read;
   }
@@ -50,14 +61,18 @@ export class ListReader {
     void this.#turn?.then((end) => end());
   }
 
-  async #read(query: (limit: number) => Query, limit: number): Promise<ListRows> {
+  async #read(
+    query: (limit: number) => Query,
+    limit: number,
+    rowsPerRow: number,
+  ): Promise<ListRows> {
     const { reader, turns } = this.#sources;
     // an operation also ends at its first error
     if (this.#isClosed) return { rows: [], isTruncated: false };
     await (this.#turn ??= turns.take(this.#clients()));
-    const most = this.#rowsLeft;
+    const most = Math.floor(this.#rowsLeft / rowsPerRow);
     const rows = await reader.rows(query(Math.min(limit, most + 1)));
-    this.#rowsLeft -= Math.min(rows.length, most);
+    this.#rowsLeft -= Math.min(rows.length, most) * rowsPerRow;
     return { rows: rows.slice(0, most), isTruncated: rows.length > most };
   }
 }

@@ -1,7 +1,13 @@
 /** The executable schema: schemas/hub.graphql with a resolver for each of its root fields. */
 import { readFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
-import { buildSchema, type GraphQLResolveInfo, type GraphQLSchema } from 'graphql';
+import {
+  buildSchema,
+  Kind,
+  type GraphQLResolveInfo,
+  type GraphQLSchema,
+  type SelectionSetNode,
+} from 'graphql';
 import type { SignInRequest } from '../../../schemas/sign-in.ts';
 import { assert } from '../../runtime/process/errors.ts';
 import type { Caller } from './authentication.ts';
@@ -36,19 +42,33 @@ type Resolver<Arguments> = (
   root: unknown,
   args: Arguments,
   context: HubContext,
-  info: Pick<GraphQLResolveInfo, 'path'>,
+  info: Pick<GraphQLResolveInfo, 'path' | 'fieldNodes' | 'fragments'>,
 ) => unknown;
 /** GraphQL calls them with the arguments' types that the schema declares. */
 type Resolvers = Readonly<Record<string, Resolver<never>>>;
 
 function resolveList<Arguments>(list: ListOf<Arguments>): Resolver<Arguments> {
-  return async (_root, args, { lists, dependsOn, truncation }, { path }) => {
+  return async (_root, args, { lists, dependsOn, truncation }, info) => {
     const { query, limit, toObject, isTouchedBy } = list(args);
     dependsOn?.({ model: 'market', isTouchedBy });
-    const { rows, isTruncated } = await lists.read(query, limit);
-    if (isTruncated) truncation.add(String(path.key));
+    const fields = info.fieldNodes.reduce((sum, node) => sum + fieldsIn(node, info.fragments), 0);
+    const { rows, isTruncated } = await lists.read(query, { limit, fields });
+    if (isTruncated) truncation.add(String(info.path.key));
     return toObjects(rows, toObject);
   };
+}
+
+/** The fields below a node, those of fragments included. */
+function fieldsIn(
+  { selectionSet }: { readonly selectionSet?: SelectionSetNode | undefined },
+  fragments: GraphQLResolveInfo['fragments'],
+): number {
+  return (selectionSet?.selections ?? []).reduce((sum, selection) => {
+    if (selection.kind === Kind.FIELD) return sum + 1 + fieldsIn(selection, fragments);
+    const fragment =
+      selection.kind === Kind.INLINE_FRAGMENT ? selection : fragments[selection.name.value];
+    return fragment === undefined ? sum : sum + fieldsIn(fragment, fragments);
+  }, 0);
 }
 
 function authenticated<Arguments>(

@@ -1,11 +1,23 @@
 /**
- * So many operations read lists at once, and the clients of the others wait in turn: one that sends
- * many operations waits for its own, and the others do not wait for it.
+ * So many operations read lists at once, each for another client. The others wait, and clients take
+ * turns: one that sends many operations waits for its own. After a long turn a client rests, so it
+ * has a fifth of the time at most, also when no other waits.
  */
+
+/** A shorter turn needs no rest. */
+const LONG_MS = 10;
+const RESTS_PER_TURN = 4;
+
+interface Lane {
+  readonly waiting: (() => void)[];
+  /** has a turn, or rests after it */
+  isBusy: boolean;
+}
+
 export class Turns {
   readonly #max: number;
-  /** of each client that waits, in the order of its turns */
-  readonly #lanes = new Map<string, (() => void)[]>();
+  /** of the clients that wait, have a turn, or rest; the first is next */
+  readonly #lanes = new Map<string, Lane>();
   #taken = 0;
 
   constructor(max: number) {
@@ -17,38 +29,57 @@ export class Turns {
    * shortest of their lanes.
    */
   async take(clients: Iterable<string>): Promise<() => void> {
-    if (this.#taken < this.#max) this.#taken++;
-    else await new Promise<void>((resolve) => this.#laneOf(clients).push(resolve));
+    const [client, lane] = this.#laneOf(clients);
+    this.#lanes.set(client, lane);
+    const begun = new Promise<void>((resolve) => lane.waiting.push(resolve));
+    this.#beginTurns();
+    await begun;
+    const at = performance.now();
     let hasEnded = false;
     return () => {
-      if (!hasEnded) this.#next();
+      if (!hasEnded) this.#end(client, lane, performance.now() - at);
       hasEnded = true;
     };
   }
 
-  #laneOf(clients: Iterable<string>): (() => void)[] {
-    let shortest: readonly [client: string, lane: (() => void)[]] | undefined;
+  #laneOf(clients: Iterable<string>): readonly [client: string, lane: Lane] {
+    let shortest: readonly [client: string, lane: Lane] | undefined;
     for (const client of clients) {
-      const lane = this.#lanes.get(client) ?? [];
-      if (shortest === undefined || lane.length < shortest[1].length) shortest = [client, lane];
-      if (lane.length === 0) break;
+      const lane = this.#lanes.get(client) ?? { waiting: [], isBusy: false };
+      if (shortest === undefined || lengthOf(lane) < lengthOf(shortest[1]))
+        shortest = [client, lane];
+      if (lengthOf(lane) === 0) break;
     }
-    const [client, lane] = shortest ?? ['', this.#lanes.get('') ?? []];
-    this.#lanes.set(client, lane);
-    return lane;
+    return shortest ?? ['', this.#lanes.get('') ?? { waiting: [], isBusy: false }];
   }
 
-  #next(): void {
-    const [first] = this.#lanes;
-    if (first === undefined) {
-      this.#taken--;
-      return;
+  #beginTurns(): void {
+    for (const [client, lane] of this.#lanes) {
+      if (this.#taken >= this.#max) return;
+      const begin = lane.isBusy ? undefined : lane.waiting.shift();
+      if (begin === undefined) continue;
+      this.#taken++;
+      lane.isBusy = true;
+      // its next turn is after those of all others
+      this.#lanes.delete(client);
+      this.#lanes.set(client, lane);
+      begin();
     }
-    const [client, lane] = first;
-    this.#lanes.delete(client);
-    const begin = lane.shift();
-    // its next turn is after those of all others
-    if (lane.length > 0) this.#lanes.set(client, lane);
-    begin?.();
   }
+
+  #end(client: string, lane: Lane, ms: number): void {
+    this.#taken--;
+    const rested = (): void => {
+      lane.isBusy = false;
+      if (lane.waiting.length === 0) this.#lanes.delete(client);
+      this.#beginTurns();
+    };
+    if (ms <= LONG_MS) return rested();
+    setTimeout(rested, ms * RESTS_PER_TURN).unref();
+    this.#beginTurns();
+  }
+}
+
+function lengthOf({ waiting, isBusy }: Lane): number {
+  return waiting.length + Number(isBusy);
 }

@@ -14,6 +14,9 @@ import { bodyReadBefore, cacheKey, readBody } from './cached-queries.ts';
 /** Room for the hex of the largest transaction and the operation around it. */
 export const BODY_BYTES_MAX = 320 * 1024;
 
+/** Characters of a body, beside its longest text. */
+const BESIDE_TEXT_CHARACTERS_MAX = 16_384;
+
 export interface GraphqlOptions {
   readonly apollo: Apollo;
   readonly hub: Hub;
@@ -43,6 +46,7 @@ export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
     if (cached !== undefined) return cached;
     const parsed = parseJson(text);
     if (parsed === undefined) return NO_JSON_TEXT;
+    if (isTooLarge(text, parsed.value)) return TOO_LARGE;
     const asked: GraphqlRequest = { method: 'POST', headers, search: '', body: parsed.value };
     const client = clientOf(request);
     if (key === undefined || !canBeQuery(parsed.value)) return (await make(asked, client)).answer;
@@ -82,6 +86,18 @@ function parseJson(text: string): { readonly value: unknown } | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Room for one text, which may be a transaction; what is beside it is parsed and checked. */
+function isTooLarge(text: string, body: unknown): boolean {
+  if (text.length <= BESIDE_TEXT_CHARACTERS_MAX) return false;
+  const { variables, query } = Object(body);
+  const texts = [query, ...Object.values(Object(variables))];
+  const longest = texts.reduce<number>(
+    (most, each) => (typeof each === 'string' ? Math.max(most, each.length) : most),
+    0,
+  );
+  return text.length - longest > BESIDE_TEXT_CHARACTERS_MAX;
 }
 
 /** False for every mutation, which contains the word: it must never share a response. */

@@ -15,6 +15,7 @@ import {
 } from '../graphql/context.ts';
 import { formatError, Refused, type ErrorFormatting } from '../graphql/errors.ts';
 import { ListReader, type ListSources } from '../graphql/list-reader.ts';
+import { textOfResult } from '../graphql/result-text.ts';
 import { Turns } from '../graphql/turns.ts';
 import { SharedReads } from './shared-reads.ts';
 import { Shares, type SharesOptions } from './shares.ts';
@@ -215,10 +216,10 @@ export class SharedSubscriptions {
   }
 
   async #executeFirst(shared: SharedSubscription): Promise<ExecutionResult | undefined> {
-    const result = await this.#execute(shared);
+    const { failed, text } = await this.#execute(shared);
     shared.isExecuting = false;
-    if (result.errors !== undefined) return result;
-    const payload = new Payload(JSON.stringify(result));
+    if (failed !== undefined) return failed;
+    const payload = new Payload(text);
     if (this.#characters + payload.text.length > this.#options.subscription_bytes_max) return FULL;
     this.#setLatest(shared, payload);
     if (shared.isStale) this.#schedule(shared);
@@ -241,12 +242,12 @@ export class SharedSubscriptions {
 
   async #refresh(shared: SharedSubscription): Promise<void> {
     shared.isStale = false;
-    const result = await this.#execute(shared);
-    shared.hasFailed = result.errors !== undefined;
+    const { failed, text } = await this.#execute(shared);
+    shared.hasFailed = failed !== undefined;
     // logs them; subscribers keep the result that they have
-    for (const error of result.errors ?? [])
+    for (const error of failed?.errors ?? [])
       formatError(this.#options.formatting, error.toJSON(), error);
-    if (!shared.hasFailed) await this.#publish(shared, JSON.stringify(result));
+    if (!shared.hasFailed) await this.#publish(shared, text);
     shared.isExecuting = false;
     if (shared.isStale) this.#schedule(shared);
   }
@@ -270,7 +271,10 @@ export class SharedSubscriptions {
     subscriber.deliver(payload);
   }
 
-  async #execute(shared: SharedSubscription): Promise<ExecutionResult> {
+  /** The result as text, or the one with errors. */
+  async #execute(
+    shared: SharedSubscription,
+  ): Promise<{ readonly failed?: ExecutionResult; readonly text: string }> {
     const { schema, hub } = this.#options;
     const dependencies: Dependency[] = [];
     const truncation = new Truncation();
@@ -287,7 +291,9 @@ export class SharedSubscriptions {
     const args = { schema, document, operationName, variableValues, contextValue };
     this.#executions++;
     try {
-      return truncation.extend(await execute(args));
+      const result = truncation.extend(await execute(args));
+      if (result.errors !== undefined) return { failed: result, text: '' };
+      return { text: await textOfResult(result) };
     } finally {
       shared.dependencies = dependencies;
       lists.close();

@@ -22,8 +22,9 @@ function table(rows: number) {
 async function read(
   lists: ListReader,
   limit?: number,
+  fields = 1,
 ): Promise<readonly [rows: number, isTruncated: boolean]> {
-  const { rows, isTruncated } = await lists.read(query, limit);
+  const { rows, isTruncated } = await lists.read(query, { limit, fields });
   return [rows.length, isTruncated];
 }
 
@@ -47,10 +48,19 @@ test('the lists of an operation share its rows in their order, and tell that the
   expect(limits).toEqual([3, 8, 1, 1, 1]);
 });
 
+test('a row with many fields counts as several', async () => {
+  const { limits, reader } = table(6);
+  const lists = new ListReader({ reader, turns: new Turns(1), list_rows_max: 10 }, () => ['a']);
+  expect(await read(lists, undefined, 41)).toEqual([3, true]);
+  expect(await read(lists, undefined, 20)).toEqual([1, true]);
+  expect(limits).toEqual([4, 2]);
+});
+
 test('an operation reads once others have ended their turns, and nothing after its own end', async () => {
   const { limits, reader } = table(1);
   const sources = { reader, turns: new Turns(1), list_rows_max: 10 };
-  const [first, second] = [new ListReader(sources, () => ['a']), new ListReader(sources, () => [])];
+  const first = new ListReader(sources, () => ['a']);
+  const second = new ListReader(sources, () => []);
   await first.read(query);
   const reading = second.read(query);
   await first.read(query);

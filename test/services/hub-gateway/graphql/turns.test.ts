@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
 
 /** Takes a turn for each of these lists of clients; each turn ends when the next one is awaited. */
@@ -36,21 +36,42 @@ test('an operation for several clients waits in the shortest of their lanes', as
   expect(order).toEqual(['a1', 'b1', 'shared', 'a2']);
 });
 
-test('so many turns run at once, and each ends once', async () => {
+test('so many clients have a turn at once, each of them one, and each turn ends once', async () => {
   const turns = new Turns(2);
-  const [first, second] = [await turns.take(['a']), await turns.take(['a'])];
-  let begun = 0;
-  const waiting = [1, 2].map(async () => {
-    const end = await turns.take([]);
-    begun++;
+  const [first, second] = [await turns.take(['a']), await turns.take(['b'])];
+  const begun: string[] = [];
+  const waiting = ['a', 'c', 'd'].map(async (client) => {
+    const end = await turns.take([client]);
+    begun.push(client);
     return end;
   });
-  first();
-  first();
-  const end = await waiting[0];
-  expect(begun).toBe(1);
   second();
+  second();
+  const end = await waiting[1];
+  expect(begun).toEqual(['c']);
   end?.();
-  (await waiting[1])?.();
-  expect(begun).toBe(2);
+  await waiting[2];
+  expect(begun).toEqual(['c', 'd']);
+  first();
+  await waiting[0];
+});
+
+test('a client rests after a long turn, while others go on', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const turns = new Turns(1);
+  const end = await turns.take(['a']);
+  vi.advanceTimersByTime(50);
+  end();
+  let hasBegun = false;
+  const again = turns.take(['a']).then((endAgain) => {
+    hasBegun = true;
+    return endAgain;
+  });
+  (await turns.take(['b']))();
+  vi.advanceTimersByTime(199);
+  (await turns.take(['b']))();
+  expect(hasBegun).toBe(false);
+  vi.advanceTimersByTime(1);
+  (await again)();
 });

@@ -293,7 +293,8 @@ test('subscriptions that read the same rows share a read until the market change
   state.query = ROWS;
   const gate = Promise.withResolvers<void>();
   state.gate = gate.promise;
-  const opening = ['a', 'b', 'c'].map((key) => open(state, key));
+  // each client has one turn at a time
+  const opening = ['a', 'b', 'c'].map((key) => open(state, key, { ...HOLDER, client: key }));
   await expect.poll(() => state.executions).toBe(3);
   expect(reads).toBe(1);
   state.subscriptions.notify('market', ['ours']);

@@ -1,0 +1,126 @@
+/** The attacks of `abuse.ts`; as a thread, the attacker. All come from one address. */
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
+import { isMainThread, workerData } from 'node:worker_threads';
+import { WebSocket } from 'ws';
+
+export interface Attacked {
+  /** a name in ATTACKS */
+  readonly attack: string;
+  /** without a path */
+  readonly hub: string;
+  readonly explorer: string;
+}
+
+type Attack = (at: Attacked) => Promise<void>;
+
+const AT_ONCE = 16;
+const HEADERS = { 'x-forwarded-for': '203.0.113.1' };
+const ALL =
+  'txHash pickupLocation { latitude longitude } dropoffLocation { latitude longitude } fare passengerAddress referrer';
+
+const VARIABLES = JSON.stringify({
+  query: 'query ($b: MapBoundsInput) { listRideRequests(bounds: $b) { txHash } }',
+  variables: {
+    b: Object.fromEntries([
+      ['text', 'x'.repeat(250_000)],
+      ...Array.from({ length: 60 }, (_, at) => [`unknown${at}`, at] as const),
+    ]),
+  },
+});
+const MANY_ROWS = JSON.stringify({
+  query: `{ ${Array.from({ length: 10 }, (_, at) => `a${at}: listRideRequests { ${ALL} }`).join(' ')} }`,
+});
+const WRONG_SIGN_IN = (): string =>
+  JSON.stringify({
+    query: `mutation { generateToken(publicKey: "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf", timestamp: ${Math.floor(Date.now() / 1_000)},
+      signature: {r: "0x${'5b'.repeat(32)}", s: "0x${'67'.repeat(32)}", v: 27}) { token } }`,
+  });
+const METHODS = ['PROPFIND', 'PURGE', 'MKCOL', 'REPORT', 'LOCK', 'GET'];
+
+export const ATTACKS: Readonly<Record<string, Attack>> = {
+  'bad variables': ({ hub }) => flood(() => send(`${hub}/graphql`, VARIABLES)),
+  'lists of all rows': ({ hub }) => flood(() => send(`${hub}/graphql`, MANY_ROWS)),
+  'answers that nobody reads': unread,
+  'subscriptions of their own': subscriptions,
+  'wrong sign-ins': ({ hub }) => flood(() => send(`${hub}/graphql`, WRONG_SIGN_IN())),
+  'probes with made-up methods': async ({ hub, explorer }) => {
+    let turn = 0;
+    await flood(() => {
+      const method = METHODS[++turn % METHODS.length] ?? 'GET';
+      return send(`${turn % 2 === 0 ? hub : explorer}/ready`, undefined, method);
+    });
+  },
+  'pages of the explorer': async ({ explorer }) => {
+    let turn = 0;
+    await flood(() =>
+      send(`${explorer}/api/v1/transactions?limit=100&type=RidePay&x=${turn++}`, undefined, 'GET'),
+    );
+  },
+};
+
+const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
+
+/** So many at once, for ever. */
+async function flood(one: () => Promise<void>): Promise<void> {
+  const lane = async (): Promise<void> => {
+    for (;;) await one().catch(() => undefined);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+}
+
+async function send(url: string, body: string | undefined, method = 'POST'): Promise<void> {
+  const type = body === undefined ? {} : { 'content-type': 'application/json' };
+  const sent = request(url, { agent, method, headers: { ...HEADERS, ...type } });
+  sent.end(body);
+  const [response] = await once(sent, 'response');
+  response.resume();
+  await once(response, 'end');
+}
+
+/** Large answers on many connections, of which none is read. */
+async function unread({ hub }: Attacked): Promise<void> {
+  const { hostname, port } = new URL(hub);
+  const head = `POST /graphql HTTP/1.1\r\nhost: ${hostname}\r\nx-forwarded-for: 203.0.113.1\r\ncontent-type: application/json\r\n`;
+  const piece = `${head}content-length: ${MANY_ROWS.length}\r\n\r\n${MANY_ROWS}`;
+  const sockets = Array.from({ length: 100 }, () => {
+    const socket = connect(Number(port), hostname).pause();
+    socket.on('error', () => undefined).write(piece.repeat(5));
+    return once(socket, 'close');
+  });
+  await Promise.all(sockets);
+}
+
+/** As many sockets and different subscriptions as one client gets, opened again when refused. */
+async function subscriptions({ hub }: Attacked): Promise<void> {
+  const open = async (at: number): Promise<void> => {
+    const socket = new WebSocket(
+      `${hub.replace('http', 'ws')}/graphql/ws`,
+      'graphql-transport-ws',
+      {
+        headers: HEADERS,
+      },
+    );
+    socket.on('error', () => undefined);
+    socket.on('open', () => socket.send('{"type":"connection_init"}'));
+    socket.once('message', () => {
+      for (let more = 0; more < 20; more++) {
+        const aliases = Array.from({ length: 10 }, (_, k) => `a${at}_${more}_${k}: txHash`);
+        const query = `subscription { rideRequestsUpdated { ${aliases.join(' ')} ${ALL} } }`;
+        socket.send(JSON.stringify({ id: String(more), type: 'subscribe', payload: { query } }));
+      }
+    });
+    await once(socket, 'close');
+  };
+  await Promise.all(
+    Array.from({ length: 100 }, async (_, at) => {
+      for (;;) await open(at).catch(() => undefined);
+    }),
+  );
+}
+
+if (!isMainThread) {
+  const attacked: Attacked = workerData;
+  await ATTACKS[attacked.attack]?.(attacked);
+}

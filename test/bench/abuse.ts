@@ -1,0 +1,235 @@
+/**
+ * One client that attacks a hub and an explorer at default settings, beside many honest ones: what
+ * these wait for, in turns with and without the attack.
+ */
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { setTimeout as after } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { startStack, type ServiceHandle, type Stack } from '../support/stack.ts';
+import { ATTACKS, type Attacked } from './abuse-attacks.ts';
+import { say, type Bench } from './bench.ts';
+import { emptyDatabase, settle } from './databases.ts';
+import { HubMarket } from './hub-market.ts';
+import { residentMemory } from './process-figures.ts';
+import { median, percentile, type BenchReport } from './report.ts';
+
+type Option = 'clients' | 'requests' | 'seconds' | 'rounds' | 'seed';
+type Given = Readonly<Record<Option, number>>;
+
+export const abuse: Bench<Option> = {
+  about: 'what honest clients wait for while one client attacks hub and explorer',
+  options: {
+    clients: { about: 'honest, each with a request a second and a subscription', default: 200 },
+    requests: { about: 'open in the market', default: 10_000 },
+    seconds: { about: 'of each attack', default: 10 },
+    rounds: { about: 'of all attacks', default: 3 },
+    seed: { about: 'of the market', default: 1 },
+  },
+  run,
+};
+
+/** Of the local stack, where all clients share an address. */
+const DEFAULTS = [
+  'APP_RATE_PER_SECOND',
+  'APP_RATE_BURST',
+  'APP_SOCKETS_PER_CLIENT_MAX',
+  'APP_SUBSCRIPTIONS_PER_CLIENT_MAX',
+  'APP_SIGN_INS_PER_MINUTE',
+];
+
+async function run(given: Given): Promise<BenchReport> {
+  const stack = await startStack();
+  let market: HubMarket | undefined;
+  try {
+    const database = await emptyDatabase(stack);
+    market = await HubMarket.open(database, stack.addresses.redis_url, given.requests, given.seed);
+    const { hub, explorer } = await startGateways(stack, database.reader_url);
+    await settle(stack);
+    return await measure(given, market, hub, explorer);
+  } finally {
+    await market?.close();
+    await stack.stop();
+  }
+}
+
+async function startGateways(
+  stack: Stack,
+  marketUrl: string,
+): Promise<{ readonly hub: ServiceHandle; readonly explorer: ServiceHandle }> {
+  const settings = {
+    ...Object.fromEntries(DEFAULTS.map((name) => [name, ''])),
+    APP_TRUST_PROXY: '1',
+    APP_LOG_LEVEL: 'fatal',
+  };
+  const start = async (name: string, extra = {}): Promise<ServiceHandle> => {
+    const service = await stack.spawnService(name, { APP_LOG_LEVEL: 'warn', ...extra });
+    await service.ready();
+    return service;
+  };
+  await start('devnet', { APP_TRAFFIC_PER_SECOND: '10' });
+  await start('chain-ingester');
+  await start('projector-explorer');
+  const explorer = await start('explorer-gateway', settings);
+  const hub = await start('hub-gateway', { ...settings, APP_POSTGRES_READER_URL: marketUrl });
+  return { hub, explorer };
+}
+
+/** What honest clients saw during a phase. */
+interface Seen {
+  readonly waits_ms: number[];
+  /** answers other than 200, by status */
+  readonly others: Map<number, number>;
+  memory_mib: number;
+}
+
+async function measure(
+  given: Given,
+  market: HubMarket,
+  hub: ServiceHandle,
+  explorer: ServiceHandle,
+): Promise<BenchReport> {
+  const phases = new Map<string, { p50: number[]; p99: number[]; memory: number[] }>();
+  const refused = new Map<number, number>();
+  const ratios = new Map<string, number[]>();
+  const seconds = given.seconds * 1_000;
+  await phase(given, market, hub, explorer, () => after(3_000));
+  for (let round = 1; round <= given.rounds; round++) {
+    for (const attack of Object.keys(ATTACKS)) {
+      const alone = await phase(given, market, hub, explorer, () => after(seconds));
+      const attacked: Attacked = { attack, hub: hub.url, explorer: explorer.url };
+      const under = await phase(given, market, hub, explorer, () => strike(attacked, seconds));
+      for (const [what, seen] of [
+        ['no attack', alone],
+        [attack, under],
+      ] as const) {
+        const figures = phases.get(what) ?? { p50: [], p99: [], memory: [] };
+        phases.set(what, figures);
+        figures.p50.push(percentile(seen.waits_ms, 0.5));
+        figures.p99.push(percentile(seen.waits_ms, 0.99));
+        figures.memory.push(seen.memory_mib);
+        for (const [status, count] of seen.others)
+          refused.set(status, (refused.get(status) ?? 0) + count);
+      }
+      const ratio = percentile(under.waits_ms, 0.99) / percentile(alone.waits_ms, 0.99);
+      ratios.set(attack, [...(ratios.get(attack) ?? []), ratio]);
+      say(`round ${round} of ${given.rounds}: ${attack}: p99 ${ratio.toFixed(2)} times`);
+    }
+  }
+  const notServed = refused.values().reduce((sum, count) => sum + count, 0);
+  return {
+    bench: 'abuse',
+    about: `${given.clients} honest clients with a request a second each and as many subscriptions, ${given.requests} open requests; one attacker for ${given.seconds} s each, on the same processors`,
+    measured: phases
+      .entries()
+      .toArray()
+      .flatMap(([what, { p50, p99, memory }]) => [
+        { what: `${what}: an honest request, p50`, unit: 'ms', rounds: p50 },
+        { what: `${what}: an honest request, p99`, unit: 'ms', rounds: p99 },
+        { what: `${what}: memory of both gateways, at most`, unit: 'MiB', rounds: memory },
+      ]),
+    ratios: [
+      ...ratios.entries().map(([attack, all]) => ({
+        what: `p99 under ${attack} / without`,
+        ratio: median(all),
+        goal: '<= 2',
+      })),
+      { what: 'honest requests that were not answered 200', ratio: notServed, goal: '<= 0' },
+    ],
+  };
+}
+
+/** Honest clients ask as long as `act` takes. */
+async function phase(
+  { clients }: Given,
+  market: HubMarket,
+  hub: ServiceHandle,
+  explorer: ServiceHandle,
+  act: () => Promise<void>,
+): Promise<Seen> {
+  const seen: Seen = { waits_ms: [], others: new Map(), memory_mib: 0 };
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  const stop = new AbortController();
+  const asking = Array.from({ length: clients }, (_, at) =>
+    honest(at, { hub: hub.url, explorer: explorer.url, agent }, seen, stop.signal),
+  );
+  const changing = setInterval(() => {
+    void market.change();
+    const memory = residentMemory(hub.pid) + residentMemory(explorer.pid);
+    seen.memory_mib = Math.max(seen.memory_mib, memory);
+  }, 1_000);
+  try {
+    await act();
+  } finally {
+    stop.abort();
+    clearInterval(changing);
+    await Promise.all(asking);
+    agent.destroy();
+  }
+  return seen;
+}
+
+interface Where {
+  readonly hub: string;
+  readonly explorer: string;
+  readonly agent: Agent;
+}
+
+/** One request a second, at times that do not depend on the answers. */
+async function honest(at: number, where: Where, seen: Seen, signal: AbortSignal): Promise<void> {
+  const headers = { 'x-forwarded-for': `198.51.${at >> 8}.${at & 255}` };
+  const west = (at % 80) + 1;
+  const bounds = `{minLat: ${west}, maxLat: ${west + 0.2}, minLng: 1, maxLng: 80}`;
+  const asks = [
+    {
+      url: `${where.hub}/graphql`,
+      query: `{ listRideRequests(bounds: ${bounds}) { txHash fare } }`,
+    },
+    { url: `${where.explorer}/api/v1/transactions?limit=20` },
+    { url: `${where.hub}/graphql`, query: '{ chainInfo { chainId } }' },
+    { url: `${where.explorer}/api/v1/blocks?limit=5` },
+  ];
+  await after((at * 1_000) / 200, undefined, { signal }).catch(() => undefined);
+  for (let turn = at; !signal.aborted; turn++) {
+    const next = after(1_000, undefined, { signal }).catch(() => undefined);
+    const { url, query } = asks[turn % asks.length] ?? { url: where.hub };
+    const begun = performance.now();
+    const status = await ask(url, query, headers, where.agent);
+    if (!signal.aborted) seen.waits_ms.push(performance.now() - begun);
+    if (status !== 200) seen.others.set(status, (seen.others.get(status) ?? 0) + 1);
+    await next;
+  }
+}
+
+/** The status of the answer, once it is read. */
+async function ask(
+  url: string,
+  query: string | undefined,
+  headers: Readonly<Record<string, string>>,
+  agent: Agent,
+): Promise<number> {
+  const post = query === undefined ? {} : { 'content-type': 'application/json' };
+  const method = query === undefined ? 'GET' : 'POST';
+  const sent = request(url, { agent, method, headers: { ...headers, ...post } });
+  sent.end(query === undefined ? undefined : JSON.stringify({ query }));
+  const [response] = await once(sent, 'response');
+  response.resume();
+  await once(response, 'end');
+  return response.statusCode;
+}
+
+/** The attacker has a thread of its own, which does not slow the honest clients here. */
+async function strike(attacked: Attacked, ms: number): Promise<void> {
+  const worker = new Worker(new URL('./abuse-attacks.ts', import.meta.url), {
+    workerData: attacked,
+  });
+  const failed = once(worker, 'error').then(([error]) => {
+    throw error;
+  });
+  failed.catch(() => undefined);
+  try {
+    await Promise.race([after(ms), failed]);
+  } finally {
+    await worker.terminate();
+  }
+}
