@@ -5,6 +5,7 @@ import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { marketHead } from '../../projections/ride-market/queries.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
+import { fairGuard, FairStarts } from '../runtime/http/fair-starts.ts';
 import { preflight } from '../runtime/http/handler.ts';
 import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
@@ -81,7 +82,8 @@ export async function serve(
   closing.add('Apollo', () => apollo.stop());
   const cache = new AnswerCache(market, config);
   const rate = openRateLimit(NAME, config, counts);
-  const executable = { schema, hub, documents, formatting, subscriptions };
+  const starts = new FairStarts();
+  const executable = { schema, hub, documents, formatting, subscriptions, starts };
   const protocol = socketProtocol({ ...config, ...executable, now });
   const sockets = new SocketServer({ settings: config, protocol, rate, log, now: clock });
 
@@ -108,6 +110,7 @@ export async function serve(
     guards: [
       preflight('GET, HEAD, POST'),
       ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS)]),
+      fairGuard(starts),
     ],
     headers: CORS_HEADERS,
     body_bytes_max: BODY_BYTES_MAX,
