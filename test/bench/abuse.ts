@@ -29,7 +29,7 @@ export const abuse: Bench<Option> = {
   run,
 };
 
-/** Of the local stack, where all clients share an address. */
+/** Limits that the local stack widens, where all clients share an address. */
 const DEFAULTS = [
   'APP_RATE_PER_SECOND',
   'APP_RATE_BURST',
@@ -75,12 +75,14 @@ async function startGateways(
   return { hub, explorer };
 }
 
-/** What honest clients saw during a phase. */
+/** The waits of honest clients during a phase. */
 interface Seen {
   readonly waits_ms: number[];
   /** answers other than 200, by status */
   readonly others: Map<number, number>;
   memory_mib: number;
+  /** the longest that the hub's event loop was blocked */
+  blocked_ms: number;
 }
 
 async function measure(
@@ -89,7 +91,7 @@ async function measure(
   hub: ServiceHandle,
   explorer: ServiceHandle,
 ): Promise<BenchReport> {
-  const phases = new Map<string, { p50: number[]; p99: number[]; memory: number[] }>();
+  const phases = new Map<string, Figures>();
   const refused = new Map<number, number>();
   const ratios = new Map<string, number[]>();
   const seconds = given.seconds * 1_000;
@@ -103,11 +105,12 @@ async function measure(
         ['no attack', alone],
         [attack, under],
       ] as const) {
-        const figures = phases.get(what) ?? { p50: [], p99: [], memory: [] };
+        const figures = phases.get(what) ?? { p50: [], p99: [], memory: [], blocked: [] };
         phases.set(what, figures);
         figures.p50.push(percentile(seen.waits_ms, 0.5));
         figures.p99.push(percentile(seen.waits_ms, 0.99));
         figures.memory.push(seen.memory_mib);
+        figures.blocked.push(seen.blocked_ms);
         for (const [status, count] of seen.others)
           refused.set(status, (refused.get(status) ?? 0) + count);
       }
@@ -123,9 +126,10 @@ async function measure(
     measured: phases
       .entries()
       .toArray()
-      .flatMap(([what, { p50, p99, memory }]) => [
+      .flatMap(([what, { p50, p99, memory, blocked }]) => [
         { what: `${what}: an honest request, p50`, unit: 'ms', rounds: p50 },
         { what: `${what}: an honest request, p99`, unit: 'ms', rounds: p99 },
+        { what: `${what}: event loop of the hub blocked, at most`, unit: 'ms', rounds: blocked },
         { what: `${what}: memory of both gateways, at most`, unit: 'MiB', rounds: memory },
       ]),
     ratios: [
@@ -139,6 +143,19 @@ async function measure(
   };
 }
 
+interface Figures {
+  readonly p50: number[];
+  readonly p99: number[];
+  readonly memory: number[];
+  readonly blocked: number[];
+}
+
+/** The longest since the last question. */
+async function blockedMs({ ops_url: url }: ServiceHandle): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^nodejs_eventloop_lag_max_seconds\{.*\} (\S+)$/m.exec(text)?.[1]) * 1_000;
+}
+
 /** Honest clients ask as long as `act` takes. */
 async function phase(
   { clients }: Given,
@@ -147,7 +164,8 @@ async function phase(
   explorer: ServiceHandle,
   act: () => Promise<void>,
 ): Promise<Seen> {
-  const seen: Seen = { waits_ms: [], others: new Map(), memory_mib: 0 };
+  const seen: Seen = { waits_ms: [], others: new Map(), memory_mib: 0, blocked_ms: 0 };
+  await blockedMs(hub);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   const stop = new AbortController();
   const asking = Array.from({ length: clients }, (_, at) =>
@@ -166,6 +184,7 @@ async function phase(
     await Promise.all(asking);
     agent.destroy();
   }
+  seen.blocked_ms = await blockedMs(hub);
   return seen;
 }
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { FairStarts } from '../../../../services/runtime/http/fair-starts.ts';
 
-/** Starts these requests at once; each takes so many ms. The order in which they started, by turn. */
+/** Sends these requests at once; each takes so many ms. Resolves with those of each turn. */
 async function turnsOf(clients: string, ms: number): Promise<readonly string[]> {
   vi.useFakeTimers({ toFake: ['performance'] });
   onTestFinished(() => void vi.useRealTimers());
