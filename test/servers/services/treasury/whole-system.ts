@@ -14,7 +14,7 @@ import { startStack, type Stack } from '../../../support/stack.ts';
 import { until } from '../../../support/until.ts';
 import { SETTINGS as MINTING } from '../../../faults/mint-settings.ts';
 import { figureOf, Processes } from '../../../faults/processes.ts';
-import { ops, type Ended } from '../../../services/ops/operator.ts';
+import { opsHere, type Ended } from '../../../services/ops/operator.ts';
 import { goodToken } from '../../../support/tokens.ts';
 
 const SETTINGS = {
@@ -201,9 +201,9 @@ export class WholeSystem {
     return message ?? '';
   }
 
-  /** The operator's command line, with a stack file of this stack. */
+  /** A command of the operator, with a stack file of this stack; one at a time. */
   ops(...args: string[]): Promise<Ended> {
-    return ops(...args, '--stack', join(this.stack.folder.root, 'ops.json'));
+    return opsHere([...args, '--stack', join(this.stack.folder.root, 'ops.json')]);
   }
 
   #note(deposit: Listed | undefined): void {
