@@ -7,12 +7,12 @@ import { errorBody } from './errors.ts';
 
 const ADDRESS_FORM = /^0x[0-9a-f]{40}$/i;
 
-const UNAUTHORIZED: HttpResponse = {
+export const UNAUTHORIZED = {
   status: 401,
   body: '',
   content_type: 'text/plain; charset=utf-8',
   headers: { 'www-authenticate': 'Bearer' },
-};
+} satisfies HttpResponse;
 const NO_ADDRESS: HttpResponse = {
   status: 400,
   body: errorBody(

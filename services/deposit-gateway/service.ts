@@ -13,7 +13,7 @@ import { aborted } from '../runtime/process/retry.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { openSharedCounts, type SharedCounts } from '../runtime/shared-counts.ts';
 import { AddressLog } from './address-log.ts';
-import { Callers } from './callers.ts';
+import { Callers, UNAUTHORIZED } from './callers.ts';
 import type { DepositGatewayConfig } from './config.ts';
 import { DepositAddresses } from './deposit-addresses.ts';
 import { DEPOSIT_ERRORS, unavailable } from './errors.ts';
@@ -72,8 +72,6 @@ export async function serve(
   await Promise.race([start(), aborted(signal)]);
 }
 
-/** Room for a token far longer than any, so that it is refused like every other bad one. */
-const HEADER_BYTES_MAX = 256 * 1024;
 const NOT_STARTED = unavailable('the service is starting: try again shortly');
 
 type Settings = Pick<
@@ -119,7 +117,8 @@ export function depositApp(
       started,
     ],
     headers: corsHeaders('retry-after, x-request-id'),
+    // such as a token far longer than any
+    overflow: UNAUTHORIZED,
     trust_proxy_hops: config.trust_proxy_hops,
-    header_bytes_max: HEADER_BYTES_MAX,
   };
 }

@@ -82,8 +82,7 @@ export async function serve(
   closing.add('Apollo', () => apollo.stop());
   const cache = new AnswerCache(market, config);
   const rate = openRateLimit(NAME, config, counts);
-  const starts = new FairStarts();
-  const executable = { schema, hub, documents, formatting, subscriptions, starts };
+  const executable = { schema, hub, documents, formatting, subscriptions };
   const protocol = socketProtocol({ ...config, ...executable, now });
   const sockets = new SocketServer({ settings: config, protocol, rate, log, now: clock });
 
@@ -110,11 +109,14 @@ export async function serve(
     guards: [
       preflight('GET, HEAD, POST'),
       ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS)]),
-      fairGuard(starts),
+      fairGuard(new FairStarts()),
     ],
     headers: CORS_HEADERS,
     body_bytes_max: BODY_BYTES_MAX,
     front: cachedQueries({ ...config, cache, rate, now: clock }),
+    // those of sockets, and as many as others have for requests
+    connections_max: config.sockets_max + 10_000,
+    connections_per_client_max: config.sockets_per_client_max + 1_000,
     upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
   });
   closing.add('HTTP', () => http.drain());

@@ -10,6 +10,7 @@ import { clientOf, forwardedFor } from '../../runtime/http/client-address.ts';
 import { corsHeaders, JSON_TYPE } from '../../runtime/http/handler.ts';
 import type { RateLimit } from '../../runtime/http/rate-limit.ts';
 import type { HttpOptions } from '../../runtime/http/server.ts';
+import type { Refusal } from '../../runtime/process/errors.ts';
 import { GRAPHQL_PATH } from '../config.ts';
 
 /** A longer body is never one that many clients send. */
@@ -24,10 +25,18 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-/** Bodies that were read here, for the application, which cannot read them again. */
-const bodies = new WeakMap<IncomingMessage, string>();
+/** The whole body as text, or why there is none. */
+export type Body = string | Refusal;
 
-export function bodyReadBefore(request: IncomingMessage): string | undefined {
+const TOO_LARGE: Refusal = { refused: 'too_large', message: 'the body is too large' };
+const NOT_UTF8: Refusal = { refused: 'invalid_request', message: 'the body is not UTF-8' };
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Bodies that were read here, for the application, which cannot read them again. */
+const bodies = new WeakMap<IncomingMessage, Body>();
+
+export function bodyReadBefore(request: IncomingMessage): Body | undefined {
   return bodies.get(request);
 }
 
@@ -81,7 +90,7 @@ export function cachedQueries({
     takeBody(request, BODY_CHARACTERS_MAX, (body) => {
       // the client disconnected
       if (body === undefined) return void response.destroy();
-      if (answer(request, response, context, body)) return;
+      if (typeof body === 'string' && answer(request, response, context, body)) return;
       bodies.set(request, body);
       next();
     });
@@ -120,8 +129,8 @@ class BodyAborted extends Error {
   readonly status = 400;
 }
 
-/** The whole body as text; undefined beyond `bytesMax`. Rejects when the client disconnects. */
-export function readBody(request: IncomingMessage, bytesMax: number): Promise<string | undefined> {
+/** Rejects when the client disconnects. */
+export function readBody(request: IncomingMessage, bytesMax: number): Promise<Body> {
   return new Promise((resolve, reject) => collect(request, [], bytesMax, resolve, reject));
 }
 
@@ -133,7 +142,7 @@ export function readBody(request: IncomingMessage, bytesMax: number): Promise<st
 function takeBody(
   request: IncomingMessage,
   bytesMax: number,
-  done: (body: string | undefined) => void,
+  done: (body: Body | undefined) => void,
 ): void {
   // by then everything that came with the headers is parsed
   process.nextTick(() => {
@@ -143,7 +152,7 @@ function takeBody(
       return collect(request, chunks, bytesMax, done, () => done(undefined));
     const [body] = chunks;
     if (body === undefined) return done('');
-    return done(body.length > bytesMax ? undefined : body.toString());
+    return done(bodyOf([body], body.length, bytesMax));
   });
 }
 
@@ -151,7 +160,7 @@ function collect(
   request: IncomingMessage,
   chunks: Buffer[],
   bytesMax: number,
-  done: (body: string | undefined) => void,
+  done: (body: Body) => void,
   failed: (error: BodyAborted) => void,
 ): void {
   let bytes = chunks.reduce((sum, { length }) => sum + length, 0);
@@ -160,6 +169,15 @@ function collect(
     if (bytes <= bytesMax) chunks.push(chunk);
     else chunks.length = 0;
   });
-  request.once('end', () => done(bytes > bytesMax ? undefined : Buffer.concat(chunks).toString()));
+  request.once('end', () => done(bodyOf(chunks, bytes, bytesMax)));
   request.once('error', (cause) => failed(new BodyAborted('the body was broken off', { cause })));
+}
+
+function bodyOf(chunks: readonly Buffer[], bytes: number, bytesMax: number): Body {
+  if (bytes > bytesMax) return TOO_LARGE;
+  try {
+    return UTF8.decode(Buffer.concat(chunks));
+  } catch {
+    return NOT_UTF8;
+  }
 }

@@ -40,7 +40,7 @@ export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
     const { headers } = request;
     if (!isJson(headers['content-type'])) return NOT_JSON;
     const text = bodyReadBefore(request) ?? (await readBody(request, BODY_BYTES_MAX));
-    if (text === undefined) return TOO_LARGE;
+    if (typeof text !== 'string') return text;
     const key = cacheKey(headers, text);
     const cached = key === undefined ? undefined : cache.find(key);
     if (cached !== undefined) return cached;

@@ -11,7 +11,6 @@ import {
   type GraphQLSchema,
 } from 'graphql';
 import { makeServer, type Context, type Server, type SubscribePayload } from 'graphql-ws';
-import type { FairStarts } from '../../runtime/http/fair-starts.ts';
 import { callerOf, type Caller } from '../graphql/authentication.ts';
 import { Truncation, type Hub, type HubContext } from '../graphql/context.ts';
 import { textOf, VARIABLE_ERRORS_MAX, withCode, type Documents } from '../graphql/documents.ts';
@@ -30,7 +29,6 @@ export interface ProtocolOptions {
   readonly hub: Hub;
   readonly documents: Documents;
   readonly subscriptions: SharedSubscriptions;
-  readonly starts: FairStarts;
   readonly formatting: ErrorFormatting;
   readonly jwt_secret: string;
   readonly socket_operations_max: number;
@@ -71,7 +69,7 @@ interface OperationContext extends HubContext {
 }
 
 export function socketProtocol(options: ProtocolOptions): Server<Session> {
-  const { schema, hub, documents, subscriptions, starts, formatting, now } = options;
+  const { schema, hub, documents, subscriptions, formatting, now } = options;
   const { socket_operations_max: operationsMax } = options;
 
   const prepare = (
@@ -138,10 +136,7 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
       session.caller = await callerOf(authorization, options.jwt_secret, now());
       return true;
     },
-    onSubscribe: async (connection, id, payload) => {
-      await starts.next(connection.extra.client);
-      return prepare(connection, id, payload);
-    },
+    onSubscribe: (connection, id, payload) => prepare(connection, id, payload),
     execute: async (args: ExecutionArgs) => {
       const { id, lists, session, truncation } = contextOf(args);
       const executed = Promise.resolve(execute(args)).finally(() => lists.close());

@@ -19,7 +19,12 @@ const CHECKS_PER_PING = 120;
 /** Time that sockets have to close at shutdown. */
 const CLOSE_MS = 1_000;
 
-const CLOSE_CODES = { going_away: 1001, bad_message: 4400, internal: 4500 } as const;
+const CLOSE_CODES = {
+  going_away: 1001,
+  too_many: 1008,
+  bad_message: 4400,
+  internal: 4500,
+} as const;
 
 export interface SocketServerOptions {
   readonly settings: HubGatewayConfig;
@@ -135,6 +140,10 @@ export class SocketServer {
     };
     // ws closes the socket with the fitting code, as for a message too large or invalid UTF-8
     socket.on('error', (error) => log.debug({ err: error }, 'socket failed'));
+    socket.on('ping', () => {
+      if ((rate?.take(client, now()) ?? 0) > 0)
+        socket.close(CLOSE_CODES.too_many, 'too many pings');
+    });
     socket.on('pong', () => {
       open.awaitsPong = false;
     });

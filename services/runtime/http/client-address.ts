@@ -24,6 +24,24 @@ export function forwardedFor(
   return addresses[Math.min(hops, addresses.length - 1)];
 }
 
+/**
+ * The networks whose limits a client counts in, by how many times the limit of one client each has:
+ * an IPv6 client also in its /56 and its /48, which providers give to one customer.
+ */
+export function networksAround(
+  client: string,
+): readonly (readonly [network: string, times: number])[] {
+  const groups = client.split(':');
+  if (groups.length !== 4) return [[client, 1]];
+  const [first, second, third, last = ''] = groups;
+  const site = `${first}:${second}:${third}`;
+  return [
+    [client, 1],
+    [`${site}:${last.padStart(4, '0').slice(0, 2)}/56`, 4],
+    [`${site}/48`, 16],
+  ];
+}
+
 /** An IPv4 address itself; of an IPv6 address the /64 network, which belongs to one customer. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;

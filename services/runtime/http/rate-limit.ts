@@ -12,7 +12,7 @@
 import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
 import type { SharedCounts } from '../shared-counts.ts';
-import { clientOf } from './client-address.ts';
+import { clientOf, networksAround } from './client-address.ts';
 import type { ErrorShape, HttpRequest, HttpResponse } from './handler.ts';
 
 interface Bucket {
@@ -109,15 +109,18 @@ export class RateLimit {
   }
 
   #takeHere(client: string, now: number): number {
-    let bucket = this.#buckets.get(client);
-    if (bucket === undefined) {
-      bucket = { tokens: this.#burst, at: now };
-      this.#buckets.set(client, bucket);
-    }
-    bucket.tokens = Math.min(this.#burst, bucket.tokens + (now - bucket.at) * this.#perMs);
-    bucket.at = now;
-    if (bucket.tokens < 1) return (1 - bucket.tokens) / this.#perMs;
-    bucket.tokens -= 1;
+    let wait = 0;
+    const around = networksAround(client).map(([network, times]) => {
+      const [burst, perMs] = [this.#burst * times, this.#perMs * times];
+      const bucket = this.#buckets.get(network) ?? { tokens: burst, at: now };
+      this.#buckets.set(network, bucket);
+      bucket.tokens = Math.min(burst, bucket.tokens + (now - bucket.at) * perMs);
+      bucket.at = now;
+      wait = Math.max(wait, (1 - bucket.tokens) / perMs);
+      return bucket;
+    });
+    if (wait > 0) return wait;
+    for (const bucket of around) bucket.tokens -= 1;
     return 0;
   }
 

@@ -10,7 +10,15 @@ import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { performance } from 'node:perf_hooks';
-import { JSON_TYPE, PLAIN_ERRORS, type ErrorShape, type Route } from './handler.ts';
+import { clientOf } from './client-address.ts';
+import {
+  JSON_TYPE,
+  PLAIN_ERRORS,
+  type ErrorShape,
+  type Failure,
+  type HttpResponse,
+  type Route,
+} from './handler.ts';
 import { ownRoutes, type OwnRoutesOptions } from './own-routes.ts';
 import { assert, Fault } from '../process/errors.ts';
 import { breakOff, buildHttpApp, IDLE_MS, type HttpAppOptions, type InFlight } from './app.ts';
@@ -21,8 +29,12 @@ export interface HttpOptions extends HttpAppOptions, OwnRoutesOptions {
   readonly http_port: number;
   /** time for a shutdown; after most of it, streams are broken off; default: streams are awaited */
   readonly drain_ms?: number;
-  /** of a request's line and headers; a larger head is answered 431 at once; default: 16 KiB */
-  readonly header_bytes_max?: number;
+  /** to a head of more than 16 KiB, which may be a token; default: 431 */
+  readonly overflow?: Answer;
+  /** open at once, of all clients */
+  readonly connections_max?: number;
+  /** of one client that no proxy is in front of */
+  readonly connections_per_client_max?: number;
   /**
    * Sees each request before the application, and either answers it or calls `next`. It does the
    * application's work itself (guards, headers, limits) and sets `context.route`.
@@ -72,10 +84,10 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   let draining = false;
   const served = [...probes, ...(ops === undefined ? figures : []), ...routes];
   const app = buildHttpApp({ ...options, routes: served }, inFlight);
-  const { header_bytes_max: maxHeaderSize } = options;
   const server = createServer({
     ...LIMITS,
-    ...(maxHeaderSize === undefined ? {} : { maxHeaderSize }),
+    // hosts are checked below, for an answer in the service's shape
+    requireHostHeader: false,
     // clients that offer HTTP/2 expect a response when the offer is not taken
     shouldUpgradeCallback: ({ headers }) =>
       options.upgrade !== undefined && headers.upgrade?.toLowerCase() === 'websocket',
@@ -85,10 +97,18 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const observe = observer(options);
   const prefix = randomBytes(6).toString('hex');
   let count = 0;
-  server.on('request', (request, response) => {
+  const nextId = (): string => `${prefix}-${(++count).toString(36)}`;
+  // of answers that the application does not give
+  const outside = (): Headers => ({
+    ...options.headers,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': nextId(),
+  });
+  const serve = (request: IncomingMessage, response: ServerResponse, refused?: Failure): void => {
     const { socket } = request;
     const context = {
-      id: `${prefix}-${(++count).toString(36)}`,
+      id: nextId(),
       socket,
       started: performance.now(),
       route: 'unmatched',
@@ -101,16 +121,31 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       observe(context, request, response);
       if (draining) socket.destroySoon();
     });
-    if (options.front === undefined) app(request, response);
+    const failure = refused ?? hostFailure(request);
+    if (failure !== undefined) fail(response, answerOf(failure, shape), outside());
+    else if (options.front === undefined) app(request, response);
     else options.front(request, response, context, () => app(request, response));
-  });
+  };
+  server.on('request', serve);
+  server.on('checkExpectation', (request, response) => serve(request, response, UNEXPECTED));
   const answering = (): ReadonlySet<Socket> =>
     new Set(inFlight.values().map(({ socket }) => socket));
-  if (options.upgrade !== undefined) server.on('upgrade', options.upgrade);
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (answering().has(socket)) socket.destroy();
-    else answerBrokenRequest(error, socket, shape);
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const failure = hostFailure(request);
+    if (failure !== undefined) endWith(socket, answerOf(failure, shape), outside());
+    else options.upgrade?.(request, socket, head);
   });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const response = inFlight.keys().find((each) => each.req.socket === socket);
+    const isOverflow = error.code === 'HPE_HEADER_OVERFLOW';
+    const answer =
+      (isOverflow ? options.overflow : undefined) ?? answerOf(failureOfParser(error), shape);
+    if (error.code === 'ECONNRESET') socket.destroy();
+    else if (response === undefined) endWith(socket, answer, outside());
+    else if (response.headersSent) socket.destroy();
+    else fail(response, answer, outside());
+  });
+  limitConnections(server, options);
   spareUnreadResponses(server, answering);
 
   try {
@@ -201,23 +236,90 @@ const STATUS_OF_PARSER: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
 
-/** Requests that Node's parser refuses do not reach the application, but get the same shape. */
-function answerBrokenRequest(
-  error: NodeJS.ErrnoException,
-  socket: Socket,
-  shape: ErrorShape,
-): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const status = STATUS_OF_PARSER[error.code ?? ''] ?? 400;
-  const reason = STATUS_CODES[status] ?? '';
-  const body = shape.body({ status, code: 'invalid_request', message: reason });
+/** Why Node's parser refuses a request. */
+function failureOfParser({ code = '' }: NodeJS.ErrnoException): Failure {
+  const status = STATUS_OF_PARSER[code] ?? 400;
+  return { status, code: 'invalid_request', message: STATUS_CODES[status] ?? '' };
+}
+
+const UNEXPECTED: Failure = {
+  status: 417,
+  code: 'invalid_request',
+  message: 'the only expectation that is met is 100-continue',
+};
+const HOSTS: Failure = {
+  status: 400,
+  code: 'invalid_request',
+  message: 'a request has exactly one Host header',
+};
+
+/** RFC 9112, 3.2: one Host, which HTTP/1.0 may leave out. */
+function hostFailure({ rawHeaders, httpVersion }: IncomingMessage): Failure | undefined {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++;
+  return hosts === 1 || (hosts === 0 && httpVersion === '1.0') ? undefined : HOSTS;
+}
+
+type Answer = HttpResponse & { readonly body: string };
+
+function answerOf(failure: Failure, shape: ErrorShape): Answer {
+  return { status: failure.status, body: shape.body(failure) };
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+function headersOf({ body, content_type: type = JSON_TYPE, headers }: Answer, always: Headers) {
+  return {
+    ...always,
+    'content-type': type,
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+    ...headers,
+  };
+}
+
+/** Answers a request that the application does not see, and closes its connection. */
+function fail(response: ServerResponse, answer: Answer, always: Headers): void {
+  response.writeHead(answer.status, headersOf(answer, always)).end(answer.body);
+}
+
+/** The same on a connection whose request Node has not made a response for. */
+function endWith(socket: Duplex, answer: Answer, always: Headers): void {
+  if (!socket.writable) return void socket.destroy();
   const head = [
-    `HTTP/1.1 ${status} ${reason}`,
-    `content-type: ${JSON_TYPE}`,
-    `content-length: ${Buffer.byteLength(body)}`,
-    'connection: close',
+    `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}`,
+    ...Object.entries(headersOf(answer, always)).map(([name, value]) => `${name}: ${value}`),
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+  socket.end(`${head.join('\r\n')}\r\n\r\n${answer.body}`, () => socket.destroy());
+}
+
+const CONNECTIONS_MAX = 10_000;
+const CONNECTIONS_PER_CLIENT_MAX = 1_000;
+
+/** Connections beyond the limits are closed unanswered. Those of a proxy are of many clients. */
+function limitConnections(
+  server: Server,
+  {
+    connections_max: max = CONNECTIONS_MAX,
+    connections_per_client_max: ofClient = CONNECTIONS_PER_CLIENT_MAX,
+    trust_proxy_hops: hops = 0,
+  }: HttpOptions,
+): void {
+  server.maxConnections = max;
+  if (hops > 0) return;
+  const open = new Map<string, number>();
+  server.on('connection', (socket) => {
+    const client = clientOf({ socket });
+    const count = (open.get(client) ?? 0) + 1;
+    if (count > ofClient) return void socket.destroy();
+    open.set(client, count);
+    socket.once('close', () => {
+      const left = (open.get(client) ?? 1) - 1;
+      if (left > 0) open.set(client, left);
+      else open.delete(client);
+    });
+  });
 }
 
 /** The server of the operators' routes, which no client of the service can reach or fill. */

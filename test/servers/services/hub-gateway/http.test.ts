@@ -375,6 +375,18 @@ test('a cached response has the headers and the bytes of the made one', async ()
   expect(cached.headers.get('x-request-id')).toMatch(/^[0-9a-f]{12}-/);
 });
 
+test('a body that is not UTF-8 is refused', async () => {
+  for (const type of ['application/json', 'application/json; charset=utf-8']) {
+    const body = Buffer.from('{"query":"{ chainInfo { chainId } } # \xff"}', 'latin1');
+    const headers = { 'content-type': type };
+    const answer = await fetch(`${world.url}/graphql`, { method: 'POST', headers, body });
+    expect([answer.status, await answer.text()]).toEqual([
+      400,
+      expect.stringContaining('the body is not UTF-8'),
+    ]);
+  }
+});
+
 test('browsers get GraphiQL, whose script is the only one that its policy allows', async () => {
   const response = await fetch(`${world.url}/graphql`, { headers: { accept: 'text/html' } });
   const html = await response.text();

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { DEVELOPMENT_JWT_SECRET } from '../../../../schemas/development.ts';
 import { challengeOf } from '../../../../schemas/sign-in.ts';
@@ -107,4 +108,12 @@ test('the rate limit says when to try again, over HTTP and a socket', async () =
     })
     .toContain('RATE_LIMITED');
   await socket.close();
+});
+
+test('a socket that pings too often is closed', async () => {
+  const socket = await RawSocket.begun(world.socket_url);
+  const closed = once(socket.socket, 'close');
+  for (let ping = 0; ping < 40; ping++) socket.socket.ping();
+  const [code, reason]: unknown[] = await closed;
+  expect([code, String(reason)]).toEqual([1008, 'too many pings']);
 });

@@ -1,10 +1,16 @@
 /** The order of addresses, and the requests of a pass. */
-import { expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { toTronAddress } from '../../../../schemas/tron-address.ts';
+import { startOwnKafka } from '../../../support/own-kafka.ts';
+import type { Stack } from '../../../support/stack.ts';
 import { openTronWorld, type TronWorld } from '../../../support/tron-world.ts';
 import { ALL, Watching } from '../../../services/tron-watcher/watching.ts';
 
-const stack = inject('stack');
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startOwnKafka();
+});
+afterAll(() => stack?.stop());
 
 interface Requests {
   readonly total: number;

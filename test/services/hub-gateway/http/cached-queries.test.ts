@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   bodyReadBefore,
   cachedQueries,
+  type Body,
 } from '../../../../services/hub-gateway/http/cached-queries.ts';
 
 const CACHED = '{"query":"{ cached }"}';
@@ -13,7 +14,7 @@ let server: Server;
 let socket: Socket;
 let received = '';
 /** the bodies that the application was given; undefined: unread */
-let applied: (string | undefined)[] = [];
+let applied: (Body | undefined)[] = [];
 
 beforeEach(async () => {
   [received, applied] = ['', []];

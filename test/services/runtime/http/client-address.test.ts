@@ -3,6 +3,7 @@ import {
   clientOf,
   forwardedFor,
   networkOf,
+  networksAround,
 } from '../../../../services/runtime/http/client-address.ts';
 
 test.each([
@@ -15,6 +16,15 @@ test.each([
   ['fe80::1%eth0', 'fe80:0:0:0'],
   ['unknown', 'unknown'],
 ])('%s counts as %s', (address, client) => expect(networkOf(address)).toBe(client));
+
+test('an IPv6 client counts in the wider networks too, which have more of the limit', () => {
+  expect(networksAround(networkOf('2001:db8:1:a3f:3:4:5:6'))).toEqual([
+    ['2001:db8:1:a3f', 1],
+    ['2001:db8:1:0a/56', 4],
+    ['2001:db8:1/48', 16],
+  ]);
+  expect(networksAround('10.1.2.3')).toEqual([['10.1.2.3', 1]]);
+});
 
 test('an address longer than any is replaced by that of the connection', () => {
   const socket = { remoteAddress: '10.0.0.1' };

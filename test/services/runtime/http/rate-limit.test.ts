@@ -50,6 +50,20 @@ test('memory is bounded: the least recently seen client is evicted first', () =>
   expect([limit.take('a', 0), limit.take('b', 0)]).toEqual([1_000, 0]);
 });
 
+test('many networks of one IPv6 customer have four times the limit of one, and sixteen in a /48', () => {
+  const limit = new RateLimit({ rate_per_second: 1, rate_burst: 2 });
+  const passed = (clients: readonly string[]): number =>
+    clients.filter((client) => limit.take(client, 0) === 0).length;
+  const nearby = Array.from({ length: 100 }, (_, at) => `2001:db8:1:${(at + 0x100).toString(16)}`);
+  expect(passed(nearby.flatMap((client) => [client, client, client]))).toBe(8);
+  const apart = Array.from(
+    { length: 100 },
+    (_, at) => `2001:db8:1:${(at * 0x100 + 0x1000).toString(16)}`,
+  );
+  expect(passed(apart)).toBe(24);
+  expect(passed(['2001:db8:2:0', '10.0.0.1'])).toBe(2);
+});
+
 test('a refusal says when to come back', () => {
   const guard = rateGuard(
     new RateLimit({ rate_per_second: 1, rate_burst: 1 }),

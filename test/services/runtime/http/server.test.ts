@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
 import type { ErrorShape, Route } from '../../../../services/runtime/http/handler.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import {
@@ -128,14 +128,23 @@ test('with a port for operators /status and /metrics are there alone', async () 
   await expect(fetch(`${server.ops_url}/metrics`)).rejects.toThrow('fetch failed');
 });
 
-test('headers beyond the limit are refused with 431, and the limit can be raised', async () => {
-  const long = { 'x-long': 'x'.repeat(100 * 1024) };
-  const [strict, patient] = [
-    await open([greet]),
-    await open([greet], { header_bytes_max: 128 * 1024 }),
-  ];
-  expect((await fetch(`${strict.url}/greet/a`, { headers: long })).status).toBe(431);
-  expect((await fetch(`${patient.url}/greet/a`, { headers: long })).status).toBe(200);
+/** A connection that has an answer, or was closed. */
+async function answerOn(at: number): Promise<Socket> {
+  const socket = connect(at, '127.0.0.1').on('error', () => undefined);
+  onTestFinished(() => void socket.destroy());
+  socket.write('GET /greet/a HTTP/1.1\r\nhost: x\r\n\r\n');
+  await Promise.race([once(socket, 'data'), once(socket, 'close')]);
+  return socket;
+}
+
+test('connections of one client beyond the limit are closed, those behind a proxy are not', async () => {
+  const { port } = await open([greet], { connections_per_client_max: 2 });
+  const proxied = await open([greet], { connections_per_client_max: 2, trust_proxy_hops: 1 });
+  const [first, second, third] = [await answerOn(port), await answerOn(port), await answerOn(port)];
+  expect([first.destroyed, second.destroyed, third.destroyed]).toEqual([false, false, true]);
+  first.destroy();
+  await expect.poll(async () => (await answerOn(port)).destroyed).toBe(false);
+  for (let more = 0; more < 3; more++) expect((await answerOn(proxied.port)).destroyed).toBe(false);
 });
 
 test('a response has its length, its type and the id of its log line, and does not name the software', async () => {
@@ -249,10 +258,15 @@ test.each([
 });
 
 test('a request that is not HTTP gets an error of the same shape, and its connection is closed', async () => {
-  const { port, url } = await open();
+  const { port, url } = await open([], { upgrade: (_request, socket) => void socket.destroy() });
   const broken: Readonly<Record<string, string>> = {
     'GARBAGE\r\n\r\n': '400',
     'GET / HTTP/1.1\r\n\r\n': '400',
+    'GET /health HTTP/1.1\r\nhost: a\r\nHost: b\r\n\r\n': '400',
+    'GET /health HTTP/1.1\r\nhost: a\r\nexpect: nothing\r\n\r\n': '417',
+    'GET /health HTTP/1.1\r\nhost: a\r\ntransfer-encoding: nothing\r\n\r\n': '400',
+    'GET /socket HTTP/1.1\r\nhost: a\r\nhost: b\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n':
+      '400',
     'POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n':
       '400',
     'POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n': '400',
@@ -261,8 +275,10 @@ test('a request that is not HTTP gets an error of the same shape, and its connec
   for (const [bytes, status] of Object.entries(broken)) {
     const answer = await raw(port, bytes);
     expect(answer, bytes.slice(0, 80)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(answer, bytes.slice(0, 80)).toMatch(/\r\n\r\n\{"error":"invalid_request"\}$/);
   }
-  expect(await raw(port, 'GARBAGE\r\n\r\n')).toMatch(/\r\n\r\n\{"error":"invalid_request"\}$/);
+  const old = await raw(port, 'GET /health HTTP/1.0\r\n\r\n');
+  expect(old).toMatch(/^HTTP\/1\.1 200 /);
   expect((await fetch(`${url}/health`)).status).toBe(200);
 });
 

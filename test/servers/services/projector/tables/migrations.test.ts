@@ -253,7 +253,7 @@ test('a process killed with all locks does not block the next one', async () => 
   );
 });
 
-test('an unreachable database is a fault with retry, a refused role one without', async () => {
+test('a database that cannot be reached or takes no writes is a fault with retry, a refused role one without', async () => {
   await expect(
     prepareDatabase('postgres://clt_writer:clt_writer@127.0.0.1:1/clt', explorer),
   ).rejects.toMatchObject({
@@ -265,5 +265,8 @@ test('an unreachable database is a fault with retry, a refused role one without'
     code: 'storage_denied',
     retry: false,
   });
-  await expect(prepareDatabase(urls.reader_url, explorer)).rejects.toMatchObject({ retry: false });
+  await expect(prepareDatabase(urls.reader_url, explorer)).rejects.toMatchObject({
+    code: 'storage_read_only',
+    retry: true,
+  });
 });
