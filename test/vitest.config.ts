@@ -25,8 +25,8 @@ export default defineConfig({
     maxWorkers: 3,
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     testTimeout: 60_000,
-    // waits may take long on a busy machine
-    expect: { poll: { timeout: 50_000 } },
+    // waits may take long on a busy machine, and most of them ask a server
+    expect: { poll: { timeout: 50_000, interval: 100 } },
     hookTimeout: 120_000,
     teardownTimeout: 60_000,
     reporters: ['default', fromHere('support/closing-line.ts')],

@@ -1,5 +1,7 @@
 /** A world of watched deposit addresses: a devnet, topics, a database, and `projector watch`. */
+import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
+import type { Addresses } from '../../infra/services/services.ts';
 import { watch } from '../../projections/watch/watch.ts';
 import { DEPOSIT_ADDRESSES, TRON_TRANSFERS } from '../../schemas/topics.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
@@ -19,8 +21,7 @@ import { ReadModel } from '../../services/tron-watcher/read-model.ts';
 import { freshDatabase } from './database.ts';
 import { accountAt, depositKey, XPUB } from './deposit-log.ts';
 import { openDevnet, type TestDevnet } from './devnet.ts';
-import { never, silentLog, testKafka, withRawAdmin, type TestKafka } from './kafka.ts';
-import type { Stack } from './stack.ts';
+import { never, silentLog, testKafka, type TestKafka } from './kafka.ts';
 import { TestTron } from './tron.ts';
 import { until } from './until.ts';
 import { openCodec } from './codec.ts';
@@ -135,18 +136,16 @@ export class TronWorld {
   }
 }
 
-/**
- * Opens a world on the brokers of a stack without other users: recreates the topics. Closed when
- * the test ends.
- */
+/** Opens a world with topics and a database of its own; closed when the test ends. */
 export async function openTronWorld(
-  stack: Stack,
+  stack: Addresses,
   env: Readonly<Record<string, string>> = {},
 ): Promise<TronWorld> {
-  const kafka = testKafka(stack.addresses);
-  await remakeTopics(kafka);
-  const codec = await openCodec(stack.addresses.registry_url, TOPICS);
-  const urls = await freshDatabase(stack.addresses);
+  const kafka_prefix = `${randomUUID()}.`;
+  const kafka = testKafka(stack, undefined, { kafka_prefix });
+  await ensureTopics(kafka, TOPICS);
+  const codec = await openCodec(stack.registry_url, TOPICS);
+  const urls = await freshDatabase(stack);
   await prepareDatabase(urls.writer_url, watch, { indexed: true });
   const log = silentLog();
   const stopping = new AbortController();
@@ -156,7 +155,7 @@ export async function openTronWorld(
     log,
   );
   const notifications = openNotificationPublisher(
-    { redis_url: stack.addresses.redis_url, client_name: 'test' },
+    { redis_url: stack.redis_url, client_name: 'test' },
     log,
     metrics,
   );
@@ -194,17 +193,4 @@ export async function openTronWorld(
     reader,
     postgres_reader_url: urls.reader_url,
   });
-}
-
-async function remakeTopics(kafka: TestKafka): Promise<void> {
-  const names = TOPICS.map(({ name }) => name);
-  const known = await withRawAdmin(kafka, (admin) => admin.listTopics());
-  const old = names.filter((name) => known.includes(name));
-  if (old.length > 0) await withRawAdmin(kafka, (admin) => admin.deleteTopics({ topics: old }));
-  const isGone = async (): Promise<boolean> =>
-    (await withRawAdmin(kafka, (admin) => admin.listTopics())).every(
-      (name) => !names.includes(name),
-    );
-  await until(isGone, 'the topics to be gone');
-  await ensureTopics(kafka, TOPICS);
 }

@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 
 /** As `expect.poll` does; many conditions ask a server. */
-const POLL_MS = 50;
+const POLL_MS = 100;
 
 /**
  * Polls until `holds` is true; an error counts as false. On timeout rejects with `what` and the

@@ -88,7 +88,7 @@ export class MintWorld {
       node: this.node,
       chain_id: CHAIN_ID,
       allowed: () => undefined,
-      every_ms: 20,
+      every_ms: 50,
       again_ms: 100,
       late_ms: 600_000,
       clock_apart_max_ms: 3_600_000,

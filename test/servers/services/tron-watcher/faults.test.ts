@@ -1,19 +1,13 @@
 /** Passes while the provider fails in every way that it knows, and while it says what is not so. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { toTronAddress } from '../../../../schemas/tron-address.ts';
 import type { TronReceipt } from '../../../../schemas/trongrid.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import type { TronGrid } from '../../../../services/runtime/trongrid/trongrid.ts';
-import { startOwnKafka } from '../../../support/own-kafka.ts';
-import type { Stack } from '../../../support/stack.ts';
 import { openTronWorld } from '../../../support/tron-world.ts';
 import { Watching } from '../../../services/tron-watcher/watching.ts';
 
-let stack: Stack;
-beforeAll(async () => {
-  stack = await startOwnKafka();
-});
-afterAll(() => stack?.stop());
+const stack = inject('stack');
 
 function first<Item>(items: readonly Item[]): Item {
   const [item] = items;

@@ -2,14 +2,13 @@
  * Watchers as processes: run twice, frozen, without a provider. `test/faults/deposits.test.ts`
  * kills them.
  */
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startOwnKafka } from '../../../support/own-kafka.ts';
-import type { ServiceHandle, Stack } from '../../../support/stack.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test, inject } from 'vitest';
+import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
 import { openTronWorld, type TronWorld } from '../../../support/tron-world.ts';
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startOwnKafka();
+  stack = await startStack({ others: inject('stack') });
 });
 afterAll(() => stack?.stop());
 
@@ -20,6 +19,7 @@ async function watcher(
   extra: Readonly<Record<string, string>> = {},
 ): Promise<ServiceHandle> {
   const service = await stack.spawnService('tron-watcher', {
+    APP_KAFKA_PREFIX: world.kafka.prefix,
     APP_TRON_URL: world.devnet.tron_url,
     APP_POSTGRES_READER_URL: world.postgres_reader_url,
     APP_PASS_EVERY_MS: '100',
@@ -41,7 +41,7 @@ async function metric(service: ServiceHandle, name: string): Promise<number> {
 }
 
 test('two watchers share the partitions and the requests, and one takes over when the other is killed or hangs', async () => {
-  const world = await openTronWorld(stack);
+  const world = await openTronWorld(stack.addresses);
   await world.request(30);
   const one = await watcher(world, { APP_TRON_REQUESTS_PER_SECOND: '30' });
   const other = await watcher(world, { APP_TRON_REQUESTS_PER_SECOND: '30' });
@@ -69,7 +69,7 @@ test('two watchers share the partitions and the requests, and one takes over whe
 }, 120_000);
 
 test('a provider that is away shows in /status with a remedy and in metrics, and the API key is never shown', async () => {
-  const world = await openTronWorld(stack);
+  const world = await openTronWorld(stack.addresses);
   await world.request(3);
   const service = await watcher(world, { APP_READY_SILENCE_MS: '500', APP_TRON_API_KEY: KEY });
   await service.ready();

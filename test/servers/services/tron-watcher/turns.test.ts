@@ -1,16 +1,10 @@
 /** The order of addresses, and the requests of a pass. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { toTronAddress } from '../../../../schemas/tron-address.ts';
-import { startOwnKafka } from '../../../support/own-kafka.ts';
-import type { Stack } from '../../../support/stack.ts';
 import { openTronWorld, type TronWorld } from '../../../support/tron-world.ts';
 import { ALL, Watching } from '../../../services/tron-watcher/watching.ts';
 
-let stack: Stack;
-beforeAll(async () => {
-  stack = await startOwnKafka();
-});
-afterAll(() => stack?.stop());
+const stack = inject('stack');
 
 interface Requests {
   readonly total: number;

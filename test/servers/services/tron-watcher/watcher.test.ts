@@ -1,19 +1,13 @@
 /** Passes over real topics, a real read model and the devnet's TRON. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { toTronAddress } from '../../../../schemas/tron-address.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
 import { depositIdOf } from '../../../../schemas/deposit-id.ts';
-import { startOwnKafka } from '../../../support/own-kafka.ts';
-import type { Stack } from '../../../support/stack.ts';
 import { COUNTERFEIT, USDT } from '../../../support/tron.ts';
 import { openTronWorld, type TronWorld } from '../../../support/tron-world.ts';
 import { addressBytes, Watching } from '../../../services/tron-watcher/watching.ts';
 
-let stack: Stack;
-beforeAll(async () => {
-  stack = await startOwnKafka();
-});
-afterAll(() => stack?.stop());
+const stack = inject('stack');
 
 const PAYER = 'TKx29eiTfFinZhYoi3FbaMWyud8NMdZnMb';
 

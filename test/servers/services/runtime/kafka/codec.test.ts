@@ -27,6 +27,7 @@ import { bigBlock, chainEvents } from '../../../../support/chain.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import { ownTopic } from '../../../../support/kafka.ts';
 import { openCodec } from '../../../../support/codec.ts';
+import { anyCharacter } from '../../../../support/any-character.ts';
 
 const { registry_url: registryUrl } = inject('stack');
 const closing: (() => Promise<void>)[] = [];
@@ -111,8 +112,8 @@ test('every value of a field survives encoding and decoding', () => {
     to: address,
     nonce: count,
     amount: bigInt(),
-    function_call_type: string({ unit: 'binary' }),
-    arguments: dictionary(string({ unit: 'binary' }), option(string({ unit: 'binary' }))),
+    function_call_type: string({ unit: anyCharacter }),
+    arguments: dictionary(string({ unit: anyCharacter }), option(string({ unit: anyCharacter }))),
     referrer: option(address),
     request_referrer: option(address),
     offer_referrer: option(address),

@@ -14,6 +14,7 @@ import type {
 import { openWriter } from '../../../../../services/runtime/postgres/pool.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { silentLog } from '../../../../support/kafka.ts';
+import { anyCharacter } from '../../../../support/any-character.ts';
 
 let pool: Pool;
 
@@ -97,7 +98,7 @@ const VALUES: { readonly [Type in ColumnType]: fc.Arbitrary<Value> } = {
       'ß',
       '€'.repeat(30_000),
     ),
-    fc.string({ unit: 'binary' }).map(storable),
+    fc.string({ unit: anyCharacter }).map(storable),
   ),
   timestamptz: fc.oneof(
     fc.constantFrom(
