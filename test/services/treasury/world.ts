@@ -153,9 +153,16 @@ export class World {
   }
 }
 
-/** On topics of its own, unless `declared`: then those that the services themselves use. */
-export async function openWorld(stack: Addresses, declared = false): Promise<World> {
-  const kafka = testKafka(stack);
+/**
+ * On topics of its own, unless `declared`: then those that the services themselves use, after this
+ * prefix.
+ */
+export async function openWorld(
+  stack: Addresses,
+  declared = false,
+  kafka_prefix = '',
+): Promise<World> {
+  const kafka = testKafka(stack, undefined, { kafka_prefix });
   const own = (topic: Topic): Topic =>
     declared ? topic : { ...topic, name: `test.${randomUUID()}` };
   const topics = {

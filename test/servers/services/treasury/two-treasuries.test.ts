@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { TREASURY_LEDGER, TRON_TRANSFERS } from '../../../../schemas/topics.ts';
 import type { TransferEvent } from '../../../../schemas/tron.transfers/events.ts';
 import { readLogEnds } from '../../../../services/runtime/kafka/ends.ts';
 import { transferLog } from '../../../support/deposit-log.ts';
 import { insisting } from '../../../support/kafka.ts';
 import { Random } from '../../../support/random.ts';
-import { startOwnKafka } from '../../../support/own-kafka.ts';
-import type { ServiceHandle, Stack } from '../../../support/stack.ts';
+import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
 import { until } from '../../../support/until.ts';
 import { figureOf } from '../../../faults/processes.ts';
 import { expectLedger, plainDepositsIn } from '../../../services/treasury/plain-decisions.ts';
 import { openWorld, requests, type World } from '../../../services/treasury/world.ts';
 
 /**
- * Two treasuries are killed while they read logs with every kind of record, on their own servers.
- * The tests depend on their order, since the topics have fixed names.
+ * Two treasuries are killed while they read logs with every kind of record, on topics of their own.
  * `test/faults/deposits.test.ts` also kills the brokers and the read model.
  */
 const SEED = 90_210;
@@ -22,6 +21,7 @@ const STAGES = 3;
 /** in each stage so many more have an address */
 const ACCOUNTS = 6;
 const PIECE = 8;
+const APP_KAFKA_PREFIX = `${randomUUID()}.`;
 
 /**
  * One part of the log, by partition: transfers in separate transactions to the accounts of all
@@ -49,14 +49,18 @@ let world: World;
 let both: ServiceHandle[] = [];
 
 beforeAll(async () => {
-  stack = await startOwnKafka();
-  world = await openWorld(stack.addresses, true);
+  stack = await startStack({ others: inject('stack') });
+  world = await openWorld(stack.addresses, true, APP_KAFKA_PREFIX);
 });
 
 afterAll(async () => {
   await world?.close();
   await stack?.stop();
 });
+
+function spawnTreasury(): Promise<ServiceHandle> {
+  return stack.spawnService('treasury', { APP_KAFKA_PREFIX });
+}
 
 async function endOfLedger(): Promise<bigint> {
   return (
@@ -94,7 +98,7 @@ async function killDuring(stage: number, random: Random): Promise<void> {
   );
   const victim = random.below(2);
   await both[victim]?.kill();
-  both[victim] = await stack.spawnService('treasury');
+  both[victim] = await spawnTreasury();
   await feeding;
 }
 
@@ -111,7 +115,7 @@ async function expectAllDecided(): Promise<void> {
 test('two treasuries, each killed again and again, decide every transfer once, drain with exit code 0 and leave nothing to a third', async () => {
   const random = new Random(SEED);
   await world.openAddresses(ACCOUNTS);
-  both = [await stack.spawnService('treasury'), await stack.spawnService('treasury')];
+  both = [await spawnTreasury(), await spawnTreasury()];
   for (let stage = 0; stage < STAGES; stage++) await killDuring(stage, random);
   await expectAllDecided();
   const held = await Promise.all(both.map((each) => figureOf(each, 'lease_held')));
@@ -120,7 +124,7 @@ test('two treasuries, each killed again and again, decide every transfer once, d
   for (const each of both) await each.kill('SIGTERM');
   for (const each of both) expect(await each.waitExit()).toEqual({ code: 0, signal: null });
   const before = await endOfLedger();
-  const next = await stack.spawnService('treasury');
+  const next = await spawnTreasury();
   both = [next];
   await expectAllDecided();
   expect(await endOfLedger()).toBe(before);
