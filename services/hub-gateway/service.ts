@@ -115,8 +115,8 @@ export async function serve(
     body_bytes_max: BODY_BYTES_MAX,
     front: cachedQueries({ ...config, cache, rate, now: clock }),
     // those of sockets, and as many as others have for requests
-    connections_max: config.sockets_max + 10_000,
-    connections_per_client_max: config.sockets_per_client_max + 1_000,
+    http_connections_max: config.sockets_max + 10_000,
+    http_connections_per_client_max: config.sockets_per_client_max + 1_000,
     upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
   });
   closing.add('HTTP', () => http.drain());

@@ -75,6 +75,9 @@ async function startGateways(
   return { hub, explorer };
 }
 
+/** In place of a status: the connection broke. */
+const BROKEN = 0;
+
 /** The waits of honest clients during a phase. */
 interface Seen {
   readonly waits_ms: number[];
@@ -138,6 +141,9 @@ async function measure(
         ratio: median(all),
         goal: '<= 2',
       })),
+      ...refused
+        .entries()
+        .map(([status, count]) => ({ what: `honest requests answered ${status}`, ratio: count })),
       { what: 'honest requests that were not answered 200', ratio: notServed, goal: '<= 0' },
     ],
   };
@@ -213,7 +219,7 @@ async function honest(at: number, where: Where, seen: Seen, signal: AbortSignal)
     const next = after(1_000, undefined, { signal }).catch(() => undefined);
     const { url, query } = asks[turn % asks.length] ?? { url: where.hub };
     const begun = performance.now();
-    const status = await ask(url, query, headers, where.agent);
+    const status = await ask(url, query, headers, where.agent).catch(() => BROKEN);
     if (!signal.aborted) seen.waits_ms.push(performance.now() - begun);
     if (status !== 200) seen.others.set(status, (seen.others.get(status) ?? 0) + 1);
     await next;

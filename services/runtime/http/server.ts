@@ -32,9 +32,9 @@ export interface HttpOptions extends HttpAppOptions, OwnRoutesOptions {
   /** to a head of more than 16 KiB, which may be a token; default: 431 */
   readonly overflow?: Answer;
   /** open at once, of all clients */
-  readonly connections_max?: number;
+  readonly http_connections_max?: number;
   /** of one client that no proxy is in front of */
-  readonly connections_per_client_max?: number;
+  readonly http_connections_per_client_max?: number;
   /**
    * Sees each request before the application, and either answers it or calls `next`. It does the
    * application's work itself (guards, headers, limits) and sets `context.route`.
@@ -301,8 +301,8 @@ const CONNECTIONS_PER_CLIENT_MAX = 1_000;
 function limitConnections(
   server: Server,
   {
-    connections_max: max = CONNECTIONS_MAX,
-    connections_per_client_max: ofClient = CONNECTIONS_PER_CLIENT_MAX,
+    http_connections_max: max = CONNECTIONS_MAX,
+    http_connections_per_client_max: ofClient = CONNECTIONS_PER_CLIENT_MAX,
     trust_proxy_hops: hops = 0,
   }: HttpOptions,
 ): void {

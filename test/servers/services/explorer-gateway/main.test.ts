@@ -52,6 +52,9 @@ test('a shutdown finishes requests in flight and exits with 0', async () => {
   });
   const url = await listening(text);
   expect((await fetch(`${url}/ready`)).status).toBe(200);
+  // more than it has to Postgres
+  const answers = await Promise.all(Array.from({ length: 20 }, () => fetch(`${url}/health`)));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
 
   const holder = new Client({ connectionString: urls.writer_url });
   await holder.connect();

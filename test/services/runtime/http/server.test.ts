@@ -138,8 +138,8 @@ async function answerOn(at: number): Promise<Socket> {
 }
 
 test('connections of one client beyond the limit are closed, those behind a proxy are not', async () => {
-  const { port } = await open([greet], { connections_per_client_max: 2 });
-  const proxied = await open([greet], { connections_per_client_max: 2, trust_proxy_hops: 1 });
+  const { port } = await open([greet], { http_connections_per_client_max: 2 });
+  const proxied = await open([greet], { http_connections_per_client_max: 2, trust_proxy_hops: 1 });
   const [first, second, third] = [await answerOn(port), await answerOn(port), await answerOn(port)];
   expect([first.destroyed, second.destroyed, third.destroyed]).toEqual([false, false, true]);
   first.destroy();
