@@ -2,7 +2,6 @@
 import { performance } from 'node:perf_hooks';
 import { addressBook } from '../../projections/deposits/queries.ts';
 import { DEPOSIT_ADDRESSES, type Topic } from '../../schemas/topics.ts';
-import { fairGuard, FairStarts } from '../runtime/http/fair-starts.ts';
 import { corsHeaders, preflight, type Guard, type HttpRequest } from '../runtime/http/handler.ts';
 import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
@@ -113,7 +112,6 @@ export function depositApp(
       preflight('GET, HEAD, POST'),
       (request: HttpRequest) => callers.refuse(request),
       ...(rate === undefined ? [] : [rateGuard(rate, () => performance.now(), DEPOSIT_ERRORS)]),
-      fairGuard(new FairStarts()),
       started,
     ],
     headers: corsHeaders('retry-after, x-request-id'),

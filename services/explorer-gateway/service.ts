@@ -2,7 +2,6 @@
 import { performance } from 'node:perf_hooks';
 import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
-import { fairGuard, FairStarts } from '../runtime/http/fair-starts.ts';
 import { corsHeaders, preflight } from '../runtime/http/handler.ts';
 import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp, type HttpOptions } from '../runtime/http/server.ts';
@@ -96,7 +95,6 @@ export function explorerApp(
     guards: [
       preflight('GET, HEAD'),
       ...(rate === undefined ? [] : [rateGuard(rate, now, EXPLORER_ERRORS)]),
-      fairGuard(new FairStarts()),
     ],
     headers: corsHeaders('etag, link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash'),
     trust_proxy_hops: config.trust_proxy_hops,

@@ -5,7 +5,7 @@ import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { marketHead } from '../../projections/ride-market/queries.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
-import { fairGuard, FairStarts } from '../runtime/http/fair-starts.ts';
+import { FairStarts } from '../runtime/http/fair-starts.ts';
 import { preflight } from '../runtime/http/handler.ts';
 import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
@@ -84,7 +84,8 @@ export async function serve(
   const rate = openRateLimit(NAME, config, counts);
   const executable = { schema, hub, documents, formatting, subscriptions };
   const protocol = socketProtocol({ ...config, ...executable, now });
-  const sockets = new SocketServer({ settings: config, protocol, rate, log, now: clock });
+  const starts = new FairStarts();
+  const sockets = new SocketServer({ settings: config, protocol, rate, starts, log, now: clock });
 
   for (const [name, help, value] of [
     ['hub_sockets', 'Open sockets', () => sockets.size],
@@ -103,14 +104,14 @@ export async function serve(
     ...config,
     log,
     metrics,
-    routes: graphqlRoutes({ ...config, apollo, hub, cache, now }),
+    routes: graphqlRoutes({ ...config, apollo, hub, cache, starts, now }),
     checks: hubChecks(reader, chain),
     errors: HUB_ERRORS,
     guards: [
       preflight('GET, HEAD, POST'),
       ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS)]),
-      fairGuard(new FairStarts()),
     ],
+    starts,
     headers: CORS_HEADERS,
     body_bytes_max: BODY_BYTES_MAX,
     front: cachedQueries({ ...config, cache, rate, now: clock }),

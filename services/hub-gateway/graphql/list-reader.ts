@@ -7,7 +7,7 @@ import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import type { Turns } from './turns.ts';
 
 /** After so many rows the event loop has a turn. */
-const ROWS_PER_TURN = 250;
+const ROWS_PER_TURN = 100;
 /** A row with more fields counts as several: no list has as many without aliases. */
 const FIELDS_PER_ROW = 20;
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Request } from 'express';
 import type { AnswerCache, Made } from '../../runtime/http/answer-cache.ts';
 import { clientOf } from '../../runtime/http/client-address.ts';
+import type { FairStarts } from '../../runtime/http/fair-starts.ts';
 import type { GetRoute, HttpResponse, Route } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import { GRAPHQL_PATH, SOCKET_PATH } from '../config.ts';
@@ -21,6 +22,7 @@ export interface GraphqlOptions {
   readonly apollo: Apollo;
   readonly hub: Hub;
   readonly cache: AnswerCache;
+  readonly starts: FairStarts;
   readonly jwt_secret: string;
   /** Unix milliseconds */
   readonly now: () => number;
@@ -29,7 +31,7 @@ export interface GraphqlOptions {
 type Response = HttpResponse | Refusal;
 
 export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
-  const { apollo, hub, cache, jwt_secret: secret, now } = options;
+  const { apollo, hub, cache, starts, jwt_secret: secret, now } = options;
   const page = new GraphiqlPage();
   const make = async (request: GraphqlRequest, client: string): Promise<Made> => {
     const caller = await callerOf(request.headers.authorization, secret, now());
@@ -41,6 +43,9 @@ export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
     if (!isJson(headers['content-type'])) return NOT_JSON;
     const text = bodyReadBefore(request) ?? (await readBody(request, BODY_BYTES_MAX));
     if (typeof text !== 'string') return text;
+    const client = clientOf(request);
+    // what the body asks for starts apart from the reading of the body
+    await starts.next(client);
     const key = cacheKey(headers, text);
     const cached = key === undefined ? undefined : cache.find(key);
     if (cached !== undefined) return cached;
@@ -48,7 +53,6 @@ export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
     if (parsed === undefined) return NO_JSON_TEXT;
     if (isTooLarge(text, parsed.value)) return TOO_LARGE;
     const asked: GraphqlRequest = { method: 'POST', headers, search: '', body: parsed.value };
-    const client = clientOf(request);
     if (key === undefined || !canBeQuery(parsed.value)) return (await make(asked, client)).answer;
     return cache.answer(key, () => make(asked, client));
   };

@@ -4,7 +4,8 @@ import type { Duplex } from 'node:stream';
 import type { Server } from 'graphql-ws';
 import { WebSocketServer, type RawData, type WebSocket } from 'ws';
 import { clientOf, forwardedFor } from '../../runtime/http/client-address.ts';
-import type { RateLimit } from '../../runtime/http/rate-limit.ts';
+import { OrderedStarts, type FairStarts } from '../../runtime/http/fair-starts.ts';
+import { REFUSAL_DELAY_MS, type RateLimit } from '../../runtime/http/rate-limit.ts';
 import { messageOf } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { SOCKET_PATH, type HubGatewayConfig } from '../config.ts';
@@ -31,6 +32,8 @@ export interface SocketServerOptions {
   readonly protocol: Server<Session>;
   /** of operations; undefined: no limit */
   readonly rate: RateLimit | undefined;
+  /** of messages, and of requests over HTTP */
+  readonly starts: FairStarts;
   readonly log: Logger;
   /** ms of a monotonic clock */
   readonly now: () => number;
@@ -98,7 +101,10 @@ export class SocketServer {
     }
     if (count >= settings.sockets_per_client_max) {
       const message = `at most ${settings.sockets_per_client_max} sockets at once`;
-      return refuse(socket, '429 Too Many Requests', 'RATE_LIMITED', message);
+      return void setTimeout(
+        () => refuse(socket, '429 Too Many Requests', 'RATE_LIMITED', message),
+        REFUSAL_DELAY_MS,
+      );
     }
     this.#server.handleUpgrade(request, socket, head, (opened) => {
       socket.off('error', ignore);
@@ -130,9 +136,10 @@ export class SocketServer {
   }
 
   #serve(socket: WebSocket, stream: Duplex, client: string): void {
-    const { settings, protocol, rate, log, now } = this.#options;
+    const { settings, protocol, rate, starts, log, now } = this.#options;
     const outgoing = new BackpressuredSocket(socket, stream, settings, now);
     const open: Open = { socket, outgoing, awaitsPong: false };
+    const messages = new OrderedStarts(starts, client);
     this.#open.add(open);
     const fail = (error: unknown): void => {
       log.error({ err: error }, messageOf(error));
@@ -159,7 +166,7 @@ export class SocketServer {
             const text = textOf(data);
             if (isServerMessage(text))
               return socket.close(CLOSE_CODES.bad_message, 'no message of a client');
-            handle(text).catch(fail);
+            messages.start(() => void handle(text).catch(fail));
           });
         },
       },
@@ -167,7 +174,7 @@ export class SocketServer {
     );
     socket.once('close', (code, reason) => {
       this.#open.delete(open);
-      closed(code, reason.toString()).catch(fail);
+      messages.start(() => void closed(code, reason.toString()).catch(fail));
     });
   }
 

@@ -23,7 +23,9 @@ import {
   validatorOf,
   type Cacheable,
 } from './cacheable.ts';
+import { clientOf, forwardedFor } from './client-address.ts';
 import { DirectRoutes, queryOf, type Found } from './direct-routes.ts';
+import { FairStarts } from './fair-starts.ts';
 import { Fault, messageOf, propertyOf, type Refusal } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 
@@ -33,6 +35,8 @@ export interface HttpAppOptions {
   readonly errors?: ErrorShape;
   /** run before the routes in this order; the first response counts */
   readonly guards?: readonly Guard[];
+  /** when requests start that the guards let pass; default: one for this application alone */
+  readonly starts?: FairStarts;
   /** of every response */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body_bytes_max?: number;
@@ -68,13 +72,14 @@ export function buildHttpApp(
   inFlight: ReadonlyMap<ServerResponse, InFlight>,
 ): (request: IncomingMessage, response: ServerResponse) => void {
   const { log, errors: shape = PLAIN_ERRORS, headers: always = {}, guards = [] } = options;
+  const { starts = new FairStarts(), trust_proxy_hops: hops = 0 } = options;
   const app = express();
   app
     .disable('x-powered-by')
     .disable('etag')
     .enable('case sensitive routing')
     .set('query parser', queryOf);
-  app.set('trust proxy', options.trust_proxy_hops ?? 0);
+  app.set('trust proxy', hops);
 
   const writeHead = (
     response: ServerResponse,
@@ -100,6 +105,27 @@ export function buildHttpApp(
     if (typeof body === 'string' && bytes === body.length) response.end(body, 'latin1');
     else response.end(body);
   };
+  const stream = (
+    response: ServerResponse,
+    pieces: AsyncIterable<string | Buffer>,
+    writeItsHead: () => void,
+  ): Promise<void> => {
+    const context = inFlight.get(response);
+    if (context !== undefined) context.streams = true;
+    return sendPieces(response, pieces, writeItsHead, options.idle_ms ?? IDLE_MS);
+  };
+  const sendBody = (
+    response: ServerResponse,
+    head: Head,
+    body: string | Buffer,
+  ): void | Promise<void> => {
+    if (body.length < LONG_LENGTH_MIN) return sendText(response, head, body);
+    const bytes = (head.long ??= Buffer.from(body));
+    const { req: request } = response;
+    const client = clientOf({ ip: forwardedFor(request, hops), socket: request.socket });
+    const pieces = piecesOf(bytes, () => starts.next(client));
+    return stream(response, pieces, () => writeHead(response, head, bytes.length));
+  };
   const fail = (response: ServerResponse, failure: Failure, headers: Headers = {}): void =>
     sendText(response, { status: failure.status, headers }, shape.body(failure));
   const sendCacheable = (response: ServerResponse, answer: Cacheable): void | Promise<void> => {
@@ -112,17 +138,14 @@ export function buildHttpApp(
     const coded = coding === undefined ? headers : { ...headers, 'content-encoding': coding };
     const head = { ...answer, headers: coded };
     const body = bodyIn(answer, coding);
-    if (!(body instanceof Promise)) return sendText(response, head, body);
-    return body.then((bytes) => sendText(response, head, bytes));
+    if (!(body instanceof Promise)) return sendBody(response, head, body);
+    return body.then((bytes) => sendBody(response, head, bytes));
   };
   const send = (response: ServerResponse, answer: HttpResponse): void | Promise<void> => {
     if (isCacheable(answer)) return sendCacheable(response, answer);
     const { body } = answer;
-    if (typeof body === 'string' || Buffer.isBuffer(body)) return sendText(response, answer, body);
-    const context = inFlight.get(response);
-    if (context !== undefined) context.streams = true;
-    const writeItsHead = (): void => writeHead(response, answer);
-    return sendPieces(response, body, writeItsHead, options.idle_ms ?? IDLE_MS);
+    if (typeof body === 'string' || Buffer.isBuffer(body)) return sendBody(response, answer, body);
+    return stream(response, body, () => writeHead(response, answer));
   };
   const enterRoute = (response: ServerResponse, path: string): void => {
     const context = inFlight.get(response);
@@ -155,6 +178,7 @@ export function buildHttpApp(
       const answer = await guard(request);
       if (answer !== undefined) return answer;
     }
+    await starts.next(clientOf(request));
     return undefined;
   };
   app.use(async (request, response, next) => {
@@ -201,7 +225,7 @@ export function buildHttpApp(
     failed(error, method, response);
   app.use(onError);
 
-  const direct = new DirectRoutes(routes, options.trust_proxy_hops ?? 0);
+  const direct = new DirectRoutes(routes, hops);
   const serve = async (found: Found, response: ServerResponse): Promise<void> => {
     const { route, request } = found;
     try {
@@ -220,6 +244,21 @@ export function buildHttpApp(
     else if (!isAddress(request.url)) fail(response, shape.undecodable ?? NO_ADDRESS);
     else app(request, response);
   };
+}
+
+/** A body with so many characters or bytes goes out in pieces, at the pace of the client. */
+const LONG_LENGTH_MIN = 256 * 1_024;
+const PIECE_BYTES = 64 * 1_024;
+
+/** Each when its client may start something, also when the client takes them at once. */
+async function* piecesOf(
+  bytes: Buffer,
+  next: () => Promise<void> | undefined,
+): AsyncGenerator<Buffer, void, undefined> {
+  for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
+    await next();
+    yield bytes.subarray(from, from + PIECE_BYTES);
+  }
 }
 
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
@@ -267,7 +306,7 @@ function isDecodable(url: string): boolean {
  */
 async function sendPieces(
   response: ServerResponse,
-  pieces: AsyncIterable<string>,
+  pieces: AsyncIterable<string | Buffer>,
   writeHead: () => void,
   idleMs: number,
 ): Promise<void> {
@@ -287,7 +326,7 @@ async function sendPieces(
       if (response.destroyed) return;
       if (!response.headersSent) writeHead();
       if (piece.done === true) return void response.end();
-      if (piece.value !== '' && !response.write(piece.value)) await drained(response);
+      if (piece.value.length > 0 && !response.write(piece.value)) await drained(response);
     }
   } finally {
     await iterator.return?.();

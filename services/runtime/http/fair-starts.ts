@@ -3,11 +3,9 @@
  * that each client waits in a lane of its own, and starts one request per turn: so one that sends
  * many at once delays the others by one of its requests, and not by all.
  */
-import { clientOf } from './client-address.ts';
-import type { Guard } from './handler.ts';
 
 /** How long requests start at once in a turn of the event loop. */
-const TURN_MS = 5;
+const TURN_MS = 2;
 const STARTS_PER_TURN = 8;
 
 export class FairStarts {
@@ -44,6 +42,32 @@ export class FairStarts {
   }
 }
 
-export function fairGuard(starts: FairStarts): Guard {
-  return (request) => starts.next(clientOf(request))?.then(() => undefined);
+/** Starts in the order in which they are given, each as a request of this client. */
+export class OrderedStarts {
+  readonly #starts: Pick<FairStarts, 'next'>;
+  readonly #client: string;
+  /** the first has its turn */
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(starts: Pick<FairStarts, 'next'>, client: string) {
+    this.#starts = starts;
+    this.#client = client;
+  }
+
+  start(act: () => void): void {
+    const isFirst = this.#waiting.length === 0;
+    const turn = isFirst ? this.#starts.next(this.#client) : undefined;
+    if (isFirst && turn === undefined) return act();
+    this.#waiting.push(act);
+    if (turn !== undefined) void this.#run(turn);
+  }
+
+  async #run(first: Promise<void>): Promise<void> {
+    await first;
+    for (let act = this.#waiting[0]; act !== undefined; act = this.#waiting[0]) {
+      act();
+      this.#waiting.shift();
+      if (this.#waiting.length > 0) await this.#starts.next(this.#client);
+    }
+  }
 }

@@ -18,6 +18,8 @@ export interface HttpResponse {
   readonly headers?: Readonly<Record<string, string>>;
   /** filled by `cacheable.ts` */
   forms?: Forms;
+  /** filled by `app.ts`: the bytes of a long text, for all requests that share the response */
+  long?: Buffer;
 }
 
 /** Why a request is not served, before it takes the service's shape. */

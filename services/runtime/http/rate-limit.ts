@@ -175,15 +175,21 @@ export function openRateLimit(
   return new RateLimit(options, counts && { name, counts });
 }
 
-/** Refuses requests beyond the limit. `now` in ms. */
+/** A client that asks again as soon as it is refused must not keep the process busy. */
+export const REFUSAL_DELAY_MS = 500;
+
+/** Refuses requests beyond the limit, after a delay. `now` in ms. */
 export function rateGuard(
   limit: RateLimit,
   now: () => number,
   shape: Pick<ErrorShape, 'body'>,
-): (request: Pick<HttpRequest, 'ip' | 'socket'>) => HttpResponse | undefined {
+): (request: Pick<HttpRequest, 'ip' | 'socket'>) => Promise<HttpResponse> | undefined {
   return (request) => {
     const wait = limit.take(clientOf(request), now());
-    return wait === 0 ? undefined : rateLimited(wait, shape);
+    if (wait === 0) return undefined;
+    return new Promise((resolve) => {
+      setTimeout(resolve, REFUSAL_DELAY_MS, rateLimited(wait, shape));
+    });
   };
 }
 

@@ -4,6 +4,7 @@ import { PLAIN_ERRORS } from '../../../../services/runtime/http/handler.ts';
 import {
   RateLimit,
   rateGuard,
+  REFUSAL_DELAY_MS,
   type Sharing,
 } from '../../../../services/runtime/http/rate-limit.ts';
 import type { SharedCounts } from '../../../../services/runtime/shared-counts.ts';
@@ -64,7 +65,7 @@ test('many networks of one IPv6 customer have four times the limit of one, and s
   expect(passed(['2001:db8:2:0', '10.0.0.1'])).toBe(2);
 });
 
-test('a refusal says when to come back', () => {
+test('a refusal comes after a delay, and says when to come back', async () => {
   const guard = rateGuard(
     new RateLimit({ rate_per_second: 1, rate_burst: 1 }),
     () => 0,
@@ -72,7 +73,13 @@ test('a refusal says when to come back', () => {
   );
   const ask = (): unknown => guard({ ip: '10.0.0.1', socket: {} });
   expect(ask()).toBeUndefined();
-  expect(ask()).toEqual({
+  const refusal = Promise.resolve(ask());
+  const early = vi.fn();
+  void refusal.then(early);
+  await vi.advanceTimersByTimeAsync(REFUSAL_DELAY_MS - 1);
+  expect(early).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(await refusal).toEqual({
     status: 429,
     body: '{"code":"rate_limited","message":"too many requests: try again in 1 s"}',
     headers: { 'retry-after': '1' },

@@ -3,7 +3,7 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
-import type { ErrorShape, Route } from '../../../../services/runtime/http/handler.ts';
+import type { ErrorShape, HttpResponse, Route } from '../../../../services/runtime/http/handler.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import {
   openHttp,
@@ -389,4 +389,23 @@ test('a request that offers HTTP/2 is served as HTTP/1.1, also where sockets are
     `POST /greet/you HTTP/1.1\r\nhost: x\r\n${offer}\r\ncontent-length: 2\r\n\r\n{}`,
   );
   expect([answer.split('\r\n')[0], answer.endsWith('"you"')]).toEqual(['HTTP/1.1 200 OK', true]);
+});
+
+test.each([
+  ['ASCII', 'abcdefgh'.repeat(100_000)],
+  ['other characters', 'Zürich €\u{1F600} '.repeat(60_000)],
+])('a long text of %s goes out in pieces, of bytes that its requests share', async (_, text) => {
+  const answer: HttpResponse = { status: 200, body: text };
+  const { url } = await open([{ method: 'get', path: '/long', handle: () => answer }]);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  onTestFinished(() => agent.destroy());
+  const bytes = Buffer.byteLength(text);
+  for (const method of ['GET', 'HEAD', 'GET']) {
+    const request = httpRequest(`${url}/long`, { agent, method }).end();
+    const [response]: IncomingMessage[] = await once(request, 'response');
+    if (response === undefined) throw new Error('no response');
+    expect(response.headers['content-length']).toBe(String(bytes));
+    expect(await wholeText(response)).toBe(method === 'GET' ? text : '');
+  }
+  expect(answer.long?.length).toBe(bytes);
 });
