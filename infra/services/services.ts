@@ -148,8 +148,7 @@ export const services: readonly ServiceSpec[] = [
       ...OPERATORS,
       ...RECONCILIATION,
     ],
-    // The stack has one broker, which the mainnet wants to hear.
-    { ...SHORT_SESSION, APP_KAFKA_REPLICATION_MIN: '1' },
+    SHORT_SESSION,
     // The reserve shows soon.
     { APP_RECONCILE_EVERY_MS: '5000' },
   ),

@@ -216,9 +216,8 @@ test.each(services)(
 );
 
 test('the optional settings of the treasury and the hub can be set in docker compose', () => {
-  expect(serviceOf('treasury').environment?.['APP_SECOND_NODE_URL']).toBe(
-    '${APP_SECOND_NODE_URL:-}',
-  );
+  for (const name of ['APP_SECOND_NODE_URL', 'APP_KAFKA_REPLICATION_MIN'])
+    expect(serviceOf('treasury').environment?.[name]).toBe(`\${${name}:-}`);
   const settings = serviceOf('hub-gateway').environment ?? {};
   for (const name of [
     'APP_REQUEST_REFERRER',
