@@ -12,6 +12,13 @@ import type { Metrics } from './process/metrics.ts';
 /** Notifications in flight; further ones are dropped. */
 const PENDING_MAX = 1_000;
 
+/**
+ * A demoted primary takes a plain PUBLISH, which then reaches its own clients alone. It refuses a
+ * script that does not promise to write nothing, and the connection asks for the primary again.
+ */
+const PUBLISH = `#!lua
+return redis.call('PUBLISH', ARGV[1], ARGV[2])`;
+
 export interface RedisSettings extends Partial<Config<typeof REDIS_SETTINGS>> {
   readonly redis_url: string;
   readonly client_name: string;
@@ -39,7 +46,7 @@ export function openNotificationPublisher(
   const inFlight = new Set<Promise<void>>();
 
   const send = async (channel: string, message: string): Promise<void> => {
-    const outcome = await redis.publish(channel, message).then(
+    const outcome = await redis.eval(PUBLISH, 0, channel, message).then(
       () => 'published',
       () => 'dropped',
     );

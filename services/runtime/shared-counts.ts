@@ -12,6 +12,10 @@ import { connect, type RedisSettings } from './redis.ts';
 /** A request waits no longer for its count. */
 const ANSWER_MS = 500;
 
+/** Does nothing, and is refused by a replica: it does not promise to write nothing. */
+const MAY_WRITE = `#!lua
+return 1`;
+
 export interface SharedCounts {
   /**
    * The answer of a Lua script, which may read and write these keys; they end by themselves.
@@ -52,7 +56,6 @@ export function openSharedCounts(
     if (failure !== undefined) log.info('Redis counts again');
     failure = undefined;
   };
-  redis.on('ready', succeeded);
   const ask: SharedCounts['run'] = async (script, keys, values) => {
     try {
       const answer = await redis.eval(script, keys.length, ...keys, ...values);
@@ -64,6 +67,7 @@ export function openSharedCounts(
       return undefined;
     }
   };
+  redis.on('ready', () => void ask(MAY_WRITE, [], []));
   return {
     async run(script, keys, values) {
       // behind a question that Redis leaves unanswered nobody else waits

@@ -10,6 +10,7 @@
  *   proxy.next('reset_after', 3)      for the next three requests
  *   proxy.resetEvery(20, seed)        for one request in twenty; resetEvery(Infinity) ends it
  *   proxy.cut()                       resets all open connections
+ *   proxy.upstream = 19093            the port behind for new connections; open ones stay
  *   proxy.counts.reset_after          how often it happened
  *   proxy.requestsOf(1)               how many Fetch requests came
  *
@@ -46,6 +47,7 @@ export interface FaultProxyOptions {
 export class FaultProxy {
   mode: FaultMode = 'pass';
   delay_ms = 100;
+  upstream: number;
   readonly counts = {
     connections: 0,
     requests: 0,
@@ -65,6 +67,7 @@ export class FaultProxy {
 
   private constructor(options: FaultProxyOptions) {
     this.#options = options;
+    this.upstream = options.port;
     this.#server = createServer({ noDelay: true }, (client) => this.#accept(client));
   }
 
@@ -121,8 +124,8 @@ export class FaultProxy {
 
   #accept(client: Socket): void {
     this.counts.connections++;
-    const { port, host = '127.0.0.1' } = this.#options;
-    const upstream = connect({ host, port, noDelay: true });
+    const { host = '127.0.0.1' } = this.#options;
+    const upstream = connect({ host, port: this.upstream, noDelay: true });
     const connection: Connection = { client, upstream, answer: 'pass', swallowed: false };
     this.#sockets.add(client).add(upstream);
     // forwards an error of one side (a refused connection too) as a reset, and an end as an end

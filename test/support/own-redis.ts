@@ -1,0 +1,41 @@
+/** Two Redis servers of one test, which it may make replicas of each other. */
+import { rmSync } from 'node:fs';
+import { cacheFolder } from '../../infra/local/fetch/cache.ts';
+import { findPrograms } from '../../infra/local/fetch/programs.ts';
+import { Server } from '../../infra/local/process/server.ts';
+import { redisServer, redisSettings } from '../../infra/local/servers/redis.ts';
+import { takePort } from './free-ports.ts';
+import { silentReport } from './silent-report.ts';
+import { killAtExit, makeFolder } from './stack.ts';
+
+export interface TwoRedis {
+  readonly ports: readonly [number, number];
+  stop(): Promise<void>;
+}
+
+export async function startTwoRedis(): Promise<TwoRedis> {
+  const folder = makeFolder();
+  const forget = killAtExit(folder);
+  const signal = new AbortController().signal;
+  const programs = await findPrograms(cacheFolder(process.env), process.env, silentReport, signal);
+  const taken = [await takePort(), await takePort()] as const;
+  const servers = taken.map(({ port }, at) => {
+    const own = ['--bind', '127.0.0.1', '--port', String(port), '--repl-diskless-sync-delay', '0'];
+    const args = [...own, ...redisSettings];
+    return new Server(redisServer(folder, programs, `redis-${at + 1}`, port, args), folder);
+  });
+  const stop = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => server.stop()));
+    forget();
+    for (const { release } of taken) release();
+    for (const path of [folder.root, folder.shelter])
+      rmSync(path, { recursive: true, force: true });
+  };
+  try {
+    await Promise.all(servers.map((server) => server.start()));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { ports: [taken[0].port, taken[1].port], stop };
+}
