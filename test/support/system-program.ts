@@ -1,6 +1,7 @@
 /** Programs of the operating system that tests use. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
@@ -22,9 +23,11 @@ export async function systemProgram(
     timeout: INSTALL_MS,
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
   };
-  const command = `apt-get update && apt-get install --yes --no-install-recommends ${debianPackage}`;
+  const install = `apt-get update && apt-get install --yes --no-install-recommends ${debianPackage}`;
+  // test files that run beside each other want different packages
+  const lock = path.join(tmpdir(), 'clt-test-apt.lock');
   // without apt, a network or the package the test says that it is skipped
-  await promisify(execFile)('sh', ['-c', command], options).catch(() => undefined);
+  await promisify(execFile)('flock', [lock, 'sh', '-c', install], options).catch(() => undefined);
   return find(names);
 }
 
