@@ -77,20 +77,20 @@ export class ListReader {
   }
 }
 
-/**
- * The rows as objects, in pieces: while they become a result, the event loop has a turn after each.
- */
+/** The rows as objects. While many become a result, the event loop has turns. */
 export function toObjects(
   rows: readonly Cells[],
   toObject: (cells: Cells) => object,
-): readonly (object | Promise<object>)[] {
-  const objects: (object | Promise<object>)[] = rows.slice(0, ROWS_PER_TURN).map(toObject);
-  let turn: Promise<unknown> = Promise.resolve();
-  for (let from = ROWS_PER_TURN; from < rows.length; from += ROWS_PER_TURN) {
-    turn = turn.then(() => new Promise((resolve) => setImmediate(resolve)));
-    const begun = turn;
-    const piece = rows.slice(from, from + ROWS_PER_TURN);
-    objects.push(...piece.map((cells) => begun.then(() => toObject(cells))));
+): readonly object[] | AsyncIterable<object> {
+  return rows.length <= ROWS_PER_TURN ? rows.map(toObject) : inTurns(rows, toObject);
+}
+
+async function* inTurns(
+  rows: readonly Cells[],
+  toObject: (cells: Cells) => object,
+): AsyncGenerator<object, void, undefined> {
+  for (const [at, cells] of rows.entries()) {
+    if (at % ROWS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+    yield toObject(cells);
   }
-  return objects;
 }

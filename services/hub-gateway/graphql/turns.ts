@@ -1,12 +1,12 @@
 /**
  * So many operations read lists at once, each for another client. The others wait, and clients take
  * turns: one that sends many operations waits for its own. After a long turn a client rests, so it
- * has a fifth of the time at most, also when no other waits.
+ * has a twentieth of the time at most, also when no other waits.
  */
 
 /** A shorter turn needs no rest. */
 const LONG_MS = 10;
-const RESTS_PER_TURN = 4;
+const RESTS_PER_TURN = 19;
 
 interface Lane {
   readonly waiting: (() => void)[];

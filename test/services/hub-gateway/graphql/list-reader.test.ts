@@ -94,7 +94,7 @@ test('the event loop has turns while a long list becomes objects', async () => {
   };
   setImmediate(count);
   const objects: object[] = [];
-  for (const object of toObjects(rows, ([value]) => ({ value }))) objects.push(await object);
+  for await (const object of toObjects(rows, ([value]) => ({ value }))) objects.push(object);
   isDone = true;
   expect(turns).toBeGreaterThanOrEqual(4);
   expect(objects).toEqual(rows.map(([value]) => ({ value })));

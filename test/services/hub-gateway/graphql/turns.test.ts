@@ -69,7 +69,7 @@ test('a client rests after a long turn, while others go on', async () => {
     return endAgain;
   });
   (await turns.take(['b']))();
-  vi.advanceTimersByTime(199);
+  vi.advanceTimersByTime(949);
   (await turns.take(['b']))();
   expect(hasBegun).toBe(false);
   vi.advanceTimersByTime(1);
