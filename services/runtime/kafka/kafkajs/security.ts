@@ -1,5 +1,5 @@
 /** TLS and the account, as kafkajs takes them. */
-import type { KafkaConfig, SASLOptions } from 'kafkajs';
+import type { KafkaConfig, Mechanism, SASLOptions } from 'kafkajs';
 import { Fault, messageOf } from '../../process/errors.ts';
 import type { KafkaSettings } from '../client.ts';
 
@@ -8,6 +8,11 @@ const ANSWER_MS = 5_000;
 const REFRESH_AT = 0.8;
 /** Where the endpoint does not say how long a token lives. */
 const LIFE_S = 60;
+/**
+ * The end of a session in which it is renewed. Kafka refuses to renew one twice in a second, so it
+ * has to be later than the next token. The default of kafkajs is 10 s, too long for a short life.
+ */
+const RENEW_MS = 1_000;
 
 export function securityOf(settings: KafkaSettings): Pick<KafkaConfig, 'ssl' | 'sasl'> {
   const { kafka_tls: tls, kafka_tls_ca: ca, kafka_tls_cert: cert, kafka_tls_key: key } = settings;
@@ -15,16 +20,52 @@ export function securityOf(settings: KafkaSettings): Pick<KafkaConfig, 'ssl' | '
   const sasl = saslOf(settings);
   return {
     ...(tls === 'on' || files.length > 0 ? { ssl: Object.fromEntries(files) } : {}),
-    ...(sasl === undefined ? {} : { sasl }),
+    ...(sasl === undefined ? {} : { sasl, reauthenticationThreshold: RENEW_MS }),
   };
 }
 
-function saslOf(settings: KafkaSettings): SASLOptions | undefined {
+function saslOf(settings: KafkaSettings): KafkaConfig['sasl'] {
   const { kafka_sasl: mechanism, kafka_username = '', kafka_password = '' } = settings;
   if (mechanism === undefined) return undefined;
   if (mechanism === 'oauthbearer')
-    return { mechanism, oauthBearerProvider: tokenSource(settings, () => performance.now()) };
-  return { mechanism, username: kafka_username, password: kafka_password };
+    return bearer(
+      kafka_username,
+      tokenSource(settings, () => performance.now()),
+    );
+  const account: SASLOptions = { mechanism, username: kafka_username, password: kafka_password };
+  return account;
+}
+
+/**
+ * OAUTHBEARER. That of kafkajs takes a refusal for success, after which the broker closes the
+ * connection without a word.
+ * Source: RFC 7628, section 3
+ */
+function bearer(name: string, token: ReturnType<typeof tokenSource>): Mechanism {
+  return {
+    mechanism: 'oauthbearer',
+    authenticationProvider: ({ saslAuthenticate }) => ({
+      async authenticate() {
+        const { value } = await token();
+        const refusal = await saslAuthenticate({
+          request: { encode: () => withLength(`n,,\u0001auth=Bearer ${value}\u0001\u0001`) },
+          response: { decode: (answer) => answer.subarray(4), parse: String },
+        });
+        if (typeof refusal !== 'string' || refusal === '') return;
+        throw new Fault(
+          'kafka',
+          `the Kafka brokers refuse the token of ${name}: ${refusal}; their key set, issuer and audience have to be those of APP_KAFKA_OAUTH_URL`,
+          { retry: true },
+        );
+      },
+    }),
+  };
+}
+
+function withLength(message: string): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(Buffer.byteLength(message));
+  return Buffer.concat([length, Buffer.from(message)]);
 }
 
 /**
