@@ -17,6 +17,8 @@ const PROTOCOL = 'graphql-transport-ws';
 /** Sockets that are behind are checked this often, and all are pinged every so many checks. */
 const CHECK_MS = 100;
 const CHECKS_PER_PING = 120;
+/** With more messages that wait for their start a socket is not read. */
+const MESSAGES_WAITING_MAX = 10;
 /** Time that sockets have to close at shutdown. */
 const CLOSE_MS = 1_000;
 
@@ -164,9 +166,17 @@ export class SocketServer {
             outgoing.received();
             if (isBinary) return socket.close(CLOSE_CODES.bad_message, 'text only');
             const text = textOf(data);
-            if (isServerMessage(text))
+            const type = typeOf(text);
+            if (SERVER_MESSAGES.has(type))
               return socket.close(CLOSE_CODES.bad_message, 'no message of a client');
-            messages.start(() => void handle(text).catch(fail));
+            const act = (): void => {
+              handle(text).catch(fail);
+              // the last of those that waited
+              if (messages.waiting === 1 && !outgoing.isBehind) socket.resume();
+            };
+            if (type === 'subscribe') messages.paced(act);
+            else messages.unpaced(act);
+            if (messages.waiting > MESSAGES_WAITING_MAX) socket.pause();
           });
         },
       },
@@ -174,7 +184,7 @@ export class SocketServer {
     );
     socket.once('close', (code, reason) => {
       this.#open.delete(open);
-      messages.start(() => void closed(code, reason.toString()).catch(fail));
+      messages.unpaced(() => void closed(code, reason.toString()).catch(fail));
     });
   }
 
@@ -199,13 +209,15 @@ function ignore(): void {
 }
 
 /** Messages that only servers send. graphql-ws would report an internal error for them. */
-function isServerMessage(text: string): boolean {
+const SERVER_MESSAGES: ReadonlySet<unknown> = new Set(['next', 'error', 'connection_ack']);
+
+/** Undefined when there is none, as in what is not JSON. */
+function typeOf(text: string): unknown {
   try {
     const message: unknown = JSON.parse(text);
-    if (typeof message !== 'object' || message === null || !('type' in message)) return false;
-    return message.type === 'next' || message.type === 'error' || message.type === 'connection_ack';
+    return Object(message).type;
   } catch {
-    return false;
+    return undefined;
   }
 }
 

@@ -42,32 +42,43 @@ export class FairStarts {
   }
 }
 
-/** Starts in the order in which they are given, each as a request of this client. */
+/** Acts in the order in which they are given; those that are `paced` as requests of this client. */
 export class OrderedStarts {
   readonly #starts: Pick<FairStarts, 'next'>;
   readonly #client: string;
   /** the first has its turn */
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting: { readonly act: () => void; readonly isPaced: boolean }[] = [];
 
   constructor(starts: Pick<FairStarts, 'next'>, client: string) {
     this.#starts = starts;
     this.#client = client;
   }
 
-  start(act: () => void): void {
+  /** How many have not begun, and the one that runs. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  paced(act: () => void): void {
     const isFirst = this.#waiting.length === 0;
     const turn = isFirst ? this.#starts.next(this.#client) : undefined;
     if (isFirst && turn === undefined) return act();
-    this.#waiting.push(act);
+    this.#waiting.push({ act, isPaced: true });
     if (turn !== undefined) void this.#run(turn);
+  }
+
+  /** At once when nothing waits before it. */
+  unpaced(act: () => void): void {
+    if (this.#waiting.length === 0) act();
+    else this.#waiting.push({ act, isPaced: false });
   }
 
   async #run(first: Promise<void>): Promise<void> {
     await first;
-    for (let act = this.#waiting[0]; act !== undefined; act = this.#waiting[0]) {
-      act();
+    for (let one = this.#waiting[0]; one !== undefined; one = this.#waiting[0]) {
+      one.act();
       this.#waiting.shift();
-      if (this.#waiting.length > 0) await this.#starts.next(this.#client);
+      if (this.#waiting[0]?.isPaced === true) await this.#starts.next(this.#client);
     }
   }
 }

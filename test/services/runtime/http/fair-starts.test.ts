@@ -38,22 +38,26 @@ test('so many clients start in one turn', async () => {
   expect(turns).toEqual(['a', 'abcdefgh', 'ijklmnop', 'qrstuvwx', 'yz']);
 });
 
-test('starts of one socket keep their order while they wait, also after the last has waited', async () => {
+test('acts of one socket keep their order, and only those that are paced wait', async () => {
   const turns: (() => void)[] = [];
   let isBusy = true;
   const next = (): Promise<void> | undefined =>
     isBusy ? new Promise((resolve) => void turns.push(resolve)) : undefined;
   const socket = new OrderedStarts({ next }, 'a');
-  const started: string[] = [];
-  const start = (name: string): void => socket.start(() => void started.push(name));
-  start('first');
-  start('second');
-  isBusy = false;
-  start('third');
-  expect([turns.length, started]).toEqual([1, []]);
+  const acts: string[] = [];
+  const act = (name: string) => (): void => void acts.push(name);
+  socket.unpaced(act('a'));
+  socket.paced(act('b'));
+  socket.unpaced(act('c'));
+  socket.paced(act('d'));
+  socket.unpaced(act('e'));
+  expect([turns.length, acts]).toEqual([1, ['a']]);
   turns[0]?.();
-  await vi.waitUntil(() => started.length === 3);
-  expect(started).toEqual(['first', 'second', 'third']);
-  start('fourth');
-  expect(started).toEqual(['first', 'second', 'third', 'fourth']);
+  await vi.waitUntil(() => turns.length === 2);
+  expect(acts).toEqual(['a', 'b', 'c']);
+  isBusy = false;
+  turns[1]?.();
+  await vi.waitUntil(() => acts.length === 5);
+  socket.paced(act('f'));
+  expect(acts).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
 });
