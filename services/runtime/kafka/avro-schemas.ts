@@ -87,6 +87,16 @@ export function recordName(schema: string): string {
   return name.slice(name.lastIndexOf('.') + 1);
 }
 
+/** Whether this text is the schema of the record that a subject is named after. */
+export function isSchemaOf(subject: string, schema: string): boolean {
+  try {
+    const { name } = typeOf(JSON.parse(schema));
+    return name !== undefined && subject.endsWith(`-${name}`);
+  } catch {
+    return false;
+  }
+}
+
 /** The schema id of a value, undefined when it does not have one. */
 export function schemaIdOf(value: Buffer): number | undefined {
   return value.length >= HEADER_BYTES && value[0] === 0 ? value.readUInt32BE(1) : undefined;

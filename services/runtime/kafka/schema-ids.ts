@@ -15,7 +15,7 @@ import { parsePin, pinText, type Pin } from '../../../schemas/schema.ids/pin.ts'
 import { SCHEMA_IDS, type Topic } from '../../../schemas/topics.ts';
 import { Fault } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
-import { recordName, sameSchema, schemaIdOf, type Declared } from './avro-schemas.ts';
+import { isSchemaOf, recordName, sameSchema, schemaIdOf, type Declared } from './avro-schemas.ts';
 import { readTopicEnds } from './ends.ts';
 import type { Kafka } from './port.ts';
 import { readLogRange } from './range.ts';
@@ -55,7 +55,9 @@ export async function readPins({
   const pins: Pin[] = [];
   await readLogRange(kafka, topic.name, PARTITION, 0n, end?.high ?? 0n, ({ value }) => {
     try {
-      pins.push(parsePin(String(value)));
+      const pin = parsePin(String(value));
+      // what no registry would take could never be mended
+      if (isSchemaOf(pin.subject, pin.schema)) pins.push(pin);
     } catch {
       // one who may write here must not be able to stop all readers
     }

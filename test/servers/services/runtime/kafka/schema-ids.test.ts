@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import { parsePin } from '../../../../../schemas/schema.ids/pin.ts';
+import { parsePin, pinText } from '../../../../../schemas/schema.ids/pin.ts';
 import { SCHEMA_IDS, type EventSchema, type Topic } from '../../../../../schemas/topics.ts';
 import { comparePins } from '../../../../../services/ops/registry/seeding.ts';
 import { seed } from '../../../../../services/ops/registry/registry.ts';
@@ -114,14 +114,52 @@ test('each id is pinned with its schema before a codec gives it out, and once', 
   expect(await readAll(kafka, pins.name)).toHaveLength(2);
 });
 
-test('a record that is no pin stops nobody', async () => {
+/** As one who may write to the topic of pins. */
+async function pin(...texts: readonly string[]): Promise<void> {
+  const writer = new KafkaWriter(kafka, { log, signal: never });
+  const entries = texts.map((text) => ({
+    key: 'any',
+    value: Buffer.from(text),
+    headers: {},
+    timestamp: 1,
+  }));
+  await writer.append(pins.name, 0, entries);
+  await writer.close();
+}
+
+function schemaOf(name: string): string {
+  return JSON.stringify({ type: 'record', name, namespace: 'test', fields: [] });
+}
+
+test('a record that can be no pin, and a later pin of a known id, stop nobody', async () => {
   const topic = await topicOf(await eventOf('One'));
   const codec = await open(topic);
-  const writer = new KafkaWriter(kafka, { log, signal: never });
-  const junk = { key: 'any', value: Buffer.from('no pin'), headers: {}, timestamp: 1 };
-  await writer.append(pins.name, 0, [junk]);
-  await writer.close();
+  const subject = `${topic.name}-test.Forged`;
+  const schema = schemaOf('Forged');
+  await pin(
+    'no pin',
+    ...[0, -1, 1.5, 2 ** 31].map((id) => pinText({ id, subject, schema })),
+    pinText({ id: 50, subject, schema: 'no schema' }),
+    pinText({ id: 51, subject, schema: '{"type":"no type"}' }),
+    pinText({ id: 52, subject, schema: '"string"' }),
+    pinText({ id: 53, subject, schema: schemaOf('Other') }),
+    pinText({ id: idOf(codec, 'One'), subject, schema }),
+  );
+  expect(await readPins({ kafka, pins })).toHaveLength(1);
   expect(idOf(await open(topic), 'One')).toBe(idOf(codec, 'One'));
+});
+
+test('a forged pin of a free id stops writers in words, until the registry is seeded', async () => {
+  const topic = await topicOf(await eventOf('One'));
+  const codec = await open(topic);
+  const value = codec.encode(noted('One'));
+  await pin(pinText({ id: 50, subject: `${topic.name}-test.Forged`, schema: schemaOf('Forged') }));
+  await expectRefused(topic, /id 50 names .*-test\.Forged, and there it names nothing/);
+  const reader = await openUnpinned(registry.url, [topic]);
+  expect(reader.decode(value)).toEqual(codec.decode(value));
+  expect((await seed({ registry_url: registry.url, kafka, log, pins })).seeded).toBe(1);
+  const after = await open({ ...topic, events: [...topic.events, await eventOf('Two')] });
+  expect([idOf(after, 'One'), idOf(after, 'Two')]).toEqual([idOf(codec, 'One'), 51]);
 });
 
 test('a new version of an event gets an id of its own; the old software keeps the old one', async () => {
