@@ -13,11 +13,17 @@ import { portNames, portVariable } from '../services/ports.ts';
 const SETTINGS = `Settings (environment):
   APP_NETWORK     testnet (default) or mainnet
   APP_LOG_LEVEL   of every service: info (default), debug, ...
-  APP_LOCAL_DIR   the folder of data and logs: .local (default)
+  APP_LOCAL_DIR   the folder of data and logs: .local (default); below it, cluster has those of a
+                  cluster
   APP_CACHE_DIR   the folder of the servers' programs, which are fetched once
   JAVA_HOME       the Java to use (17 or newer)
-  ${OFFSET}  how far a cluster's ports lie above these (10000)
-  ports           ${portNames.map(portVariable).join(', ')}`;
+  ports           ${portNames.map(portVariable).join(', ')}
+
+Settings of a cluster, which the ports above do not move:
+  ${OFFSET}  how far its ports lie above the defaults of those (10000)
+  APP_KAFKA_PREFIX         before the names of its topics, groups and subjects
+
+Other variables that begin with APP_ go to the services: docs/configuration.md.`;
 
 const STACK = {
   'servers-only': { type: 'boolean', default: false, describe: 'without devnet and services' },

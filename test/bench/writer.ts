@@ -3,6 +3,8 @@
  * without compression, without security and with TLS and a password. Batches, as when an ingester
  * catches up, and single blocks, as when it follows.
  */
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { logEnvironment } from '../../infra/cluster/environment.ts';
 import { ADMINISTRATOR } from '../../infra/cluster/kafka.ts';
 import { clusterAddresses } from '../../infra/local/cluster/layout.ts';
@@ -47,6 +49,16 @@ interface Way {
   readonly transactions_per_second: number[];
   /** ms of one append of one block */
   readonly ms: number[];
+  /** on the wire and on the disk of one replica: Kafka keeps batches as it gets them */
+  bytes_of_batches: number;
+  bytes_of_blocks: number;
+}
+
+/** Three brokers, and the folder of their data. */
+interface Brokers {
+  readonly settings: Omit<KafkaSettings, 'client_id'>;
+  readonly is_secured: boolean;
+  readonly data: string;
 }
 
 interface Load {
@@ -61,7 +73,9 @@ async function run(options: Readonly<Record<Option, number>>): Promise<BenchRepo
   const ways: Way[] = [];
   const plain = await startPlainBrokers();
   try {
-    ways.push(...(await measured({ kafka_brokers: plain.brokers }, false, load, options.rounds)));
+    const settings = { kafka_brokers: plain.brokers };
+    const brokers = { settings, is_secured: false, data: plain.data };
+    ways.push(...(await measured(brokers, load, options.rounds)));
   } finally {
     await plain.stop();
   }
@@ -73,7 +87,8 @@ async function run(options: Readonly<Record<Option, number>>): Promise<BenchRepo
       logEnvironment(ADMINISTRATOR, secrets.passwords, at),
       KAFKA_SETTINGS,
     );
-    ways.push(...(await measured(settings, true, load, options.rounds)));
+    const brokers = { settings, is_secured: true, data: cluster.folder.data };
+    ways.push(...(await measured(brokers, load, options.rounds)));
   } finally {
     await cluster.stop();
   }
@@ -103,8 +118,7 @@ async function loadOf({ transactions, blocks }: Readonly<Record<Option, number>>
 }
 
 async function measured(
-  settings: Omit<KafkaSettings, 'client_id'>,
-  is_secured: boolean,
+  { settings, is_secured, data }: Brokers,
   load: Load,
   rounds: number,
 ): Promise<readonly Way[]> {
@@ -116,6 +130,8 @@ async function measured(
       mb_per_second: [],
       transactions_per_second: [],
       ms: [],
+      bytes_of_batches: 0,
+      bytes_of_blocks: 0,
     })),
   );
   for (let round = 0; round <= rounds; round++)
@@ -131,9 +147,11 @@ async function measured(
       const kafkaWriter = new KafkaWriter(kafka, { log, signal: new AbortController().signal });
       // the first append waits for the leader
       await kafkaWriter.append(topic, 0, load.blocks.slice(0, 1));
+      const empty = bytesOnDisk(data, topic);
       const begun = performance.now();
       for (const batch of load.batches) await kafkaWriter.append(topic, 0, batch);
       const seconds = (performance.now() - begun) / 1_000;
+      const filled = bytesOnDisk(data, topic);
       const ms: number[] = [];
       for (const block of load.blocks) {
         const sent = performance.now();
@@ -146,11 +164,24 @@ async function measured(
       way.mb_per_second.push(load.bytes / 1e6 / seconds);
       way.transactions_per_second.push(load.transactions / seconds);
       way.ms.push(...ms);
+      way.bytes_of_batches = filled - empty;
+      way.bytes_of_blocks = bytesOnDisk(data, topic) - filled;
       say(
         `round ${round} of ${rounds}, ${describe(way)}: ${Math.round(way.mb_per_second.at(-1) ?? 0)} MB/s`,
       );
     }
   return ways;
+}
+
+/** The segments of the partition at one of the brokers that have it. */
+function bytesOnDisk(data: string, topic: string): number {
+  const folder = readdirSync(data, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => join(data, name, `${topic}-0`))
+    .find(existsSync);
+  if (folder === undefined) throw new Error(`no broker has ${topic}`);
+  const segments = readdirSync(folder).filter((name) => name.endsWith('.log'));
+  return segments.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
 }
 
 function describe({ replicas, is_compressed, is_secured }: Way): string {
@@ -162,7 +193,9 @@ function describe({ replicas, is_compressed, is_secured }: Way): string {
   return parts.join(', ');
 }
 
-function reportOf(ways: readonly Way[], { transactions, bytes, blocks }: Load): BenchReport {
+function reportOf(ways: readonly Way[], load: Load): BenchReport {
+  const { transactions, bytes, batches, blocks } = load;
+  const records = batches.flat().length;
   return {
     bench: 'writer',
     about: `${transactions} transactions (${Math.round(bytes / 1e6)} MB) in batches, then ${blocks.length} blocks one by one, on three brokers`,
@@ -177,6 +210,8 @@ function reportOf(ways: readonly Way[], { transactions, bytes, blocks }: Load): 
       'transactions/s': median(way.transactions_per_second),
       'a block, p50 ms': percentile(way.ms, 0.5),
       'p99 ms': percentile(way.ms, 0.99),
+      'bytes a record in batches': way.bytes_of_batches / records,
+      'a block alone, bytes': way.bytes_of_blocks / blocks.length,
     })),
     ratios: [],
   };

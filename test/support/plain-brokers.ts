@@ -13,6 +13,8 @@ const HOST = '127.0.0.1';
 export interface PlainBrokers {
   /** host:port */
   readonly brokers: readonly string[];
+  /** the folder of their data */
+  readonly data: string;
   stop(): Promise<void>;
 }
 
@@ -64,5 +66,6 @@ export async function startPlainBrokers(): Promise<PlainBrokers> {
     await stop();
     throw error;
   }
-  return { brokers: taken.map(({ clients }) => `${HOST}:${clients.port}`), stop };
+  const brokers = taken.map(({ clients }) => `${HOST}:${clients.port}`);
+  return { brokers, data: folder.data, stop };
 }
