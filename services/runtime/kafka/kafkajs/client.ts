@@ -6,9 +6,13 @@ import type { KafkaSettings } from '../client.ts';
 import type { Kafka } from '../port.ts';
 import { KafkajsAdmin } from './admin.ts';
 import { KafkajsAppender } from './appender.ts';
+import { FirstBroker } from './first-broker.ts';
 import { KafkajsFetcher } from './fetcher.ts';
 import { securityOf } from './security.ts';
 import { KafkajsShare } from './share.ts';
+
+const require = createRequire(import.meta.url);
+const plainSocketFactory: () => ISocketFactory = require('kafkajs/src/network/socketFactory');
 
 interface RequestQueue {
   readonly pending: readonly unknown[];
@@ -28,9 +32,7 @@ let isPatched = false;
 function patchIdleTimer(): void {
   if (isPatched) return;
   isPatched = true;
-  const { prototype }: { prototype: RequestQueue } = createRequire(import.meta.url)(
-    'kafkajs/src/network/requestQueue',
-  );
+  const { prototype }: { prototype: RequestQueue } = require('kafkajs/src/network/requestQueue');
   const schedule = prototype.scheduleCheckPendingRequests;
   prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
     if (this.pending.length > 0 || this.throttledUntil > Date.now()) schedule.call(this);
@@ -40,19 +42,20 @@ function patchIdleTimer(): void {
 export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
   patchIdleTimer();
   const { socket_factory: openSocket } = settings;
-  const socketFactory: ISocketFactory | undefined = openSocket && ((to) => openSocket(to));
+  const first = new FirstBroker(settings.kafka_brokers);
+  const socketFactory = first.watching(openSocket ?? plainSocketFactory());
   const requestMs = settings.kafka_request_ms ?? 10_000;
   const open = (requestTimeout: number): kafkajs.Kafka =>
     new kafkajs.Kafka({
       clientId: settings.client_id,
-      brokers: [...settings.kafka_brokers],
+      brokers: () => [first.next()],
       ...securityOf(settings),
       connectionTimeout: settings.kafka_connect_ms ?? 3_000,
       requestTimeout,
       retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
       logLevel: kafkajs.logLevel.INFO,
       logCreator: () => (entry) => toLog(log, entry),
-      ...(socketFactory === undefined ? {} : { socketFactory }),
+      socketFactory,
     });
   const client = open(requestMs);
   return {
