@@ -60,7 +60,7 @@ test('any batching, redelivery and interleaving gives the rows of a plain fold o
         expect(folded.apply({ partition, events, from: 0 })).toBe(0);
       expect(differences(folded.texts(), plainDeposits(addresses, ledger))).toEqual([]);
     }),
-    { numRuns: 20 },
+    { numRuns: 10 },
   );
   expect(deposited).toBeGreaterThan(120);
   expect(statuses).toEqual(new Set(['confirmed', 'needs_manual', 'mint_requested', 'credited']));

@@ -68,7 +68,7 @@ test('for any batches the tables of the devnet’s chain equal a plain fold', ()
       expectPlain(tables, log);
       expect(digestOf(tables.texts())).toBe(digestOf(project(log, [1]).tables.texts()));
     }),
-    { numRuns: 6 },
+    { numRuns: 4 },
   );
 });
 
@@ -80,7 +80,7 @@ test('redelivered and stray records do not change the tables', () => {
       expect(folded.filter((each) => 'broken' in each)).toEqual([]);
       expectPlain(tables, log);
     }),
-    { numRuns: 6 },
+    { numRuns: 4 },
   );
 });
 
@@ -94,7 +94,7 @@ test('on a chain without rules, calls that name no open row have no effect', () 
       expectPlain(tables, log);
       expect(tables.rows('offers')).toEqual([]);
     }),
-    { numRuns: 5 },
+    { numRuns: 3 },
   );
 });
 

@@ -154,7 +154,7 @@ test('instances that share counts let pass a burst each at most, and the rate of
         expect(passed).toBeLessThanOrEqual(most + 1e-3);
       },
     ),
-    { numRuns: 10 },
+    { numRuns: 5 },
   );
 });
 
@@ -185,7 +185,7 @@ test('to a single instance shared counts make no difference', async () => {
         expect(shared.take('a', now)).toBeCloseTo(alone.take('a', now), 1);
       }
     }),
-    { numRuns: 10 },
+    { numRuns: 5 },
   );
 });
 
