@@ -183,6 +183,8 @@ export function buildHttpApp(
   };
   app.use(async (request, response, next) => {
     const answer = await runGuards(request);
+    // its body has turned out to be no HTTP
+    if (response.headersSent) return;
     if (answer !== undefined) return send(response, answer);
     const length = Number(request.headers['content-length'] ?? 0);
     if (length > (options.body_bytes_max ?? 16_384))
@@ -191,7 +193,7 @@ export function buildHttpApp(
     if (request.headers['transfer-encoding'] !== undefined)
       response.setHeader('connection', 'close');
     if (request.url.includes('%') && !isDecodable(request.url))
-      return fail(response, shape.undecodable ?? UNDECODABLE);
+      return fail(response, (!isDecodable(request.path) && shape.undecodable) || UNDECODABLE);
     return next();
   });
 

@@ -39,7 +39,7 @@ export interface ErrorShape {
   readonly statuses: Readonly<Record<string, number>>;
   /** never with the fault's message, which may name hosts */
   readonly fault: (fault: Fault) => Failure;
-  /** for an address whose % sequences are not UTF-8; default: 400 */
+  /** for a path whose % sequences are not UTF-8; default: 400 */
   readonly undecodable?: Failure;
   /** the body, JSON text */
   readonly body: (failure: Failure) => string;

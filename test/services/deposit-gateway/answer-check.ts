@@ -59,10 +59,11 @@ function* mattersOf(
     const matter = value === null ? (required ? 'is missing' : undefined) : misfit(schema, value);
     if (matter !== undefined) yield `header ${name}: ${matter}`;
   }
-  for (const name of ['retry-after', 'allow', 'www-authenticate']) {
+  for (const name of ['retry-after', 'allow', 'www-authenticate', 'etag']) {
     if (headers.has(name) && !Object.hasOwn(response.headers ?? {}, name))
       yield `the document knows no header ${name} here`;
   }
+  if (status === 304) return text === '' ? undefined : yield 'a 304 has no body';
   const media = headers.get('content-type')?.split(';')[0] ?? '';
   const content = response.content[media];
   if (content === undefined) return yield `the document knows no type ${media} here`;

@@ -27,7 +27,12 @@ export interface DepositServer {
   readonly url: string;
   /** all lines of the log, at its finest */
   readonly lines: readonly string[];
-  ask(method: string, path: string, authorization?: string): Promise<Answered>;
+  /** `headers`: or that of authorization alone */
+  ask(
+    method: string,
+    path: string,
+    headers?: string | Readonly<Record<string, string>>,
+  ): Promise<Answered>;
   close(): Promise<void>;
 }
 
@@ -83,10 +88,10 @@ export async function openDeposits(options: DepositServerOptions): Promise<Depos
   return {
     url: http.url,
     lines,
-    ask: async (method, path, authorization) => {
+    ask: async (method, path, given = {}) => {
       const response = await fetch(http.url + path, {
         method,
-        headers: authorization === undefined ? {} : { authorization },
+        headers: typeof given === 'string' ? { authorization: given } : given,
       });
       const answer = {
         status: response.status,

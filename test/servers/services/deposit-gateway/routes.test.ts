@@ -353,3 +353,10 @@ test('the document and its page need no token', async () => {
   for (const [, path = ''] of text.matchAll(/(?:src|href)="([^"]*)"/g))
     expect([path, (await fetch(server.url + path)).status]).toEqual([path, 200]);
 });
+
+test('the document and its page are answered 304 to a client that has them', async () => {
+  for (const path of ['/openapi.json', '/docs']) {
+    const etag = (await server.ask('GET', path)).headers.get('etag') ?? '';
+    expect((await server.ask('GET', path, { 'if-none-match': etag })).status).toBe(304);
+  }
+});

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
 import type { ErrorShape, HttpResponse, Route } from '../../../../services/runtime/http/handler.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
@@ -280,6 +281,37 @@ test('a request that is not HTTP gets an error of the same shape, and its connec
   const old = await raw(port, 'GET /health HTTP/1.0\r\n\r\n');
   expect(old).toMatch(/^HTTP\/1\.1 200 /);
   expect((await fetch(`${url}/health`)).status).toBe(200);
+});
+
+test('a query that is no UTF-8 is malformed, also where such a path is one that is not there', async () => {
+  const undecodable = { status: 404, code: 'not_found', message: 'not found' };
+  const { url } = await open([greet], { errors: { ...SHAPE, undecodable } });
+  expect((await fetch(`${url}/greet/%zz`)).status).toBe(404);
+  expect((await fetch(`${url}/greet/a?%zz`)).status).toBe(400);
+});
+
+test('a body that is no HTTP is refused once, also while the response is being made', async () => {
+  let waiting = Promise.withResolvers<undefined>();
+  const wait = (): Promise<undefined> => waiting.promise;
+  async function* pieces(): AsyncGenerator<string> {
+    await wait();
+    yield 'late';
+  }
+  const handle = async (): Promise<HttpResponse> => (await wait(), { status: 200, body: 'late' });
+  const streamed = (): HttpResponse => ({ status: 200, body: pieces() });
+  for (const options of [
+    { guards: [wait], routes: [greet] },
+    { routes: [{ ...greet, handle }] },
+    { routes: [{ ...greet, handle: streamed }] },
+  ]) {
+    waiting = Promise.withResolvers();
+    const { port, lines } = await open([], options);
+    const head = 'GET /greet/a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n';
+    expect(await raw(port, `${head}no chunk\r\n`)).toMatch(/^HTTP\/1\.1 400 .*\{"error":/s);
+    waiting.resolve(undefined);
+    await setImmediate();
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([]);
+  }
 });
 
 test('a body that is too large is refused unread, a body of unknown length ends its connection', async () => {
