@@ -7,8 +7,8 @@ import { cluster } from './cluster.ts';
 import { deposits } from './deposits.ts';
 import { explorer } from './explorer.ts';
 import type { FaultRun } from './fault-run.ts';
+import { fuzz } from './fuzz.ts';
 import { hub } from './hub.ts';
-import { hubFuzz } from './hub-fuzz.ts';
 import { interleavings } from './interleavings.ts';
 import { mint } from './mint.ts';
 import { model } from './model.ts';
@@ -20,7 +20,7 @@ const RUNS: Readonly<Record<string, FaultRun>> = {
   deposits,
   mint,
   hub,
-  'hub-fuzz': hubFuzz,
+  fuzz,
   rebuild,
   tail,
   cluster,
