@@ -1,4 +1,4 @@
-/** Random input to the three gateways, in front of a moving chain and deposits that are credited. */
+/** Random input to the three gateways, with a moving chain and credited deposits behind them. */
 import { services } from '../../infra/services/services.ts';
 import { defaultSettings } from '../../infra/services/settings.ts';
 import { checkAnswer as checkDeposits } from '../services/deposit-gateway/answer-check.ts';

@@ -77,20 +77,19 @@ export class ListReader {
   }
 }
 
-/** The rows as objects. While many become a result, the event loop has turns. */
+/**
+ * The rows as objects, those of a long list as promises: graphql-js completes each when it is
+ * there, and the event loop has turns in between.
+ */
 export function toObjects(
   rows: readonly Cells[],
   toObject: (cells: Cells) => object,
-): readonly object[] | AsyncIterable<object> {
-  return rows.length <= ROWS_PER_TURN ? rows.map(toObject) : inTurns(rows, toObject);
-}
-
-async function* inTurns(
-  rows: readonly Cells[],
-  toObject: (cells: Cells) => object,
-): AsyncGenerator<object, void, undefined> {
-  for (const [at, cells] of rows.entries()) {
-    if (at % ROWS_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
-    yield toObject(cells);
-  }
+): readonly (object | Promise<object>)[] {
+  if (rows.length <= ROWS_PER_TURN) return rows.map(toObject);
+  let turn: Promise<unknown> = Promise.resolve();
+  return rows.map((cells, at) => {
+    if (at > 0 && at % ROWS_PER_TURN === 0)
+      turn = turn.then(() => new Promise((resolve) => setImmediate(resolve)));
+    return turn.then(() => toObject(cells));
+  });
 }
