@@ -55,7 +55,7 @@ test.each(services)('$name runs on this Node and inherits no environment', (spec
   const known = Object.keys(env).filter((name) => !name.startsWith('APP_'));
   const options = 'NODE_OPTIONS' in spec.defaults ? ['NODE_OPTIONS'] : [];
   expect(known.toSorted()).toEqual(
-    ['HOME', 'LC_ALL', 'NODE_COMPILE_CACHE', ...options, 'PATH', 'TZ'].toSorted(),
+    ['HOME', 'LC_ALL', 'NODE_COMPILE_CACHE', 'NODE_ENV', ...options, 'PATH', 'TZ'].toSorted(),
   );
 });
 
