@@ -102,7 +102,7 @@ class FuzzRun {
     const hub: FuzzTarget = {
       url: url('hub-gateway'),
       paths: HUB_PATHS,
-      known: hashes,
+      known: [...QUERIES, ...hashes.slice(0, 5)],
       authorizations: [`Bearer ${token}`, ...authorizations.slice(ACCOUNTS - 2)],
       check: () => undefined,
       isError: (text) => /^\{"errors":\[\{"message":"[^"]/.test(text),
@@ -213,6 +213,14 @@ const operation = (...names: readonly string[]) => ({
   parameters: names.map(parameter),
   responses: {},
 });
+const QUERIES = [
+  '{ chainInfo { txFee } }',
+  '{ listRecentTrips(limit: 200) { txHash fare } }',
+  '{ __schema { types { name } } }',
+  '{ accountBalance }',
+  'mutation { createUnsignedBurn(amount: "1") }',
+  '{"v":1}',
+];
 /** The hub's paths, which no OpenAPI document describes. */
 const HUB_PATHS: Paths = {
   '/graphql': {

@@ -73,7 +73,7 @@ function reference(folder: string, port: number, { explorer, hub }: Upstreams): 
   let configuration = readFileSync(REFERENCE, 'utf8');
   for (const [there, here] of [
     ['listen 80', `listen 127.0.0.1:${port}`],
-    ['/var/cache/nginx/explorer', join(folder, 'cache')],
+    ['/var/cache/nginx/', join(folder, 'cache-')],
     ['explorer.example.org', '127.0.0.1'],
     ['hub.example.org', 'localhost'],
     ['127.0.0.1:17003', new URL(explorer).host],

@@ -6,6 +6,7 @@
 import { crc32 } from 'node:zlib';
 import type { Page, Query } from '../../../projections/contract/page.ts';
 import { CURSOR } from '../../../schemas/explorer-api/bounds.ts';
+import { AT_HEAD } from '../../runtime/http/cacheable.ts';
 import type { HttpResponse } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
@@ -13,8 +14,6 @@ import { pageBody } from './json.ts';
 
 /** No block will ever change the answer. */
 const FINAL = 'public, max-age=31536000, immutable';
-/** The next block may change the answer. Browsers ask each time, a CDN is at most 5 s late. */
-const AT_HEAD = 'public, max-age=0, s-maxage=1, stale-while-revalidate=4';
 
 const ORDINAL_BYTES = 8;
 

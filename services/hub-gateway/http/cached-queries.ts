@@ -18,7 +18,7 @@ const BODY_CHARACTERS_MAX = 4_096;
 const ACCEPT_CHARACTERS_MAX = 256;
 
 /** On every response of the hub. */
-export const CORS_HEADERS = corsHeaders('retry-after, x-request-id');
+export const CORS_HEADERS = corsHeaders('etag, retry-after, x-request-id');
 const HEADERS = {
   ...CORS_HEADERS,
   'cache-control': 'no-store',
@@ -40,7 +40,10 @@ export function bodyReadBefore(request: IncomingMessage): Body | undefined {
   return bodies.get(request);
 }
 
-/** The cache key of a request; undefined when its response may depend on the caller. */
+/**
+ * The cache key of a request; undefined when its response may depend on the caller. `body`: or
+ * everything of a GET that matters.
+ */
 export function cacheKey(
   { authorization, accept = '' }: IncomingHttpHeaders,
   body: string,

@@ -1,7 +1,11 @@
-/** POST and GET /graphql: the cache, Apollo behind it, and GraphiQL for browsers. */
+/**
+ * POST and GET /graphql: the cache, Apollo behind it, and GraphiQL for browsers. Other caches may
+ * keep the answers to GET that depend on no token.
+ */
 import { createHash } from 'node:crypto';
 import type { Request } from 'express';
 import type { AnswerCache, Made } from '../../runtime/http/answer-cache.ts';
+import { AT_HEAD } from '../../runtime/http/cacheable.ts';
 import { clientOf } from '../../runtime/http/client-address.ts';
 import type { FairStarts } from '../../runtime/http/fair-starts.ts';
 import type { GetRoute, HttpResponse, Route } from '../../runtime/http/handler.ts';
@@ -62,7 +66,18 @@ export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
     const at = originalUrl.indexOf('?');
     const search = at === -1 ? '' : originalUrl.slice(at);
     const asked: GraphqlRequest = { method: 'GET', headers, search, body: undefined };
-    const { answer } = await make(asked, clientOf(request));
+    const makeForCaches = async (): Promise<Made> => {
+      const { answer, isShared } = await make(asked, clientOf(request));
+      return { answer: isShared ? forCaches(answer) : answer, isShared };
+    };
+    const key = cacheKey(
+      headers,
+      [search, ...CSRF_HEADERS.map((name) => headers[name])].join('\n'),
+    );
+    const answer =
+      key === undefined
+        ? (await make(asked, clientOf(request))).answer
+        : await cache.answer(key, makeForCaches);
     // Apollo recognizes browsers, where introspection is on
     const isPage = 'content_type' in answer && answer.content_type === 'text/html';
     return isPage ? page.response() : answer;
@@ -71,6 +86,15 @@ export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
     { method: 'post', path: GRAPHQL_PATH, handle: post },
     { method: 'get', path: GRAPHQL_PATH, handle: get },
   ];
+}
+
+/** Apollo refuses a GET that a form or an image could send, which has none of these. */
+const CSRF_HEADERS = ['content-type', 'apollo-require-preflight', 'x-apollo-operation-name'];
+
+function forCaches(answer: Response): Response {
+  if ('refused' in answer) return answer;
+  const headers = { ...answer.headers, 'cache-control': AT_HEAD, vary: 'accept' };
+  return { ...answer, headers };
 }
 
 const NOT_JSON: Refusal = {

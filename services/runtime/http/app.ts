@@ -131,7 +131,8 @@ export function buildHttpApp(
   const sendCacheable = (response: ServerResponse, answer: Cacheable): void | Promise<void> => {
     const given = response.req.headers;
     const etag = validatorOf(answer);
-    const headers = { ...answer.headers, etag, vary: 'accept-encoding' };
+    const vary = [answer.headers?.['vary'] ?? [], 'accept-encoding'].flat().join(', ');
+    const headers = { ...answer.headers, etag, vary };
     if (isNamed(given['if-none-match'], etag))
       return sendText(response, { status: 304, headers }, '');
     const coding = codingOf(answer, given['accept-encoding']);

@@ -8,6 +8,9 @@ import { hash } from 'node:crypto';
 import { compress, preferredCoding, type Coding } from './content-coding.ts';
 import { JSON_TYPE, type HttpResponse } from './handler.ts';
 
+/** The next block may change the answer. Browsers ask each time, a CDN is at most 5 s late. */
+export const AT_HEAD = 'public, max-age=0, s-maxage=1, stale-while-revalidate=4';
+
 export interface Cacheable extends HttpResponse {
   readonly body: string | Buffer;
 }

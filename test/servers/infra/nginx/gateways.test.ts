@@ -183,3 +183,31 @@ test('queries and sockets of the hub go through', async () => {
   await socket.close();
   expect((await fetch(`${nginx?.hub_url}/metrics`)).status).toBe(404);
 });
+
+test('a query of the hub by GET is cached for each coding and type, and one with a token is not', async () => {
+  const query = '{ __schema { types { name description fields { name } } } }';
+  const search = new URLSearchParams({ query }).toString();
+  const path = `/graphql?${search}`;
+  const get = (headers: IncomingHttpHeaders): Promise<Received> => {
+    const host = new URL(nginx?.hub_url ?? '').host;
+    return ask(path, {
+      headers: { host, accept: 'application/json', 'apollo-require-preflight': 'yes', ...headers },
+    });
+  };
+  const direct = await world.ask(query);
+  for (const accept of ['application/json', 'application/graphql-response+json']) {
+    const { headers, bytes } = await get({ accept, 'accept-encoding': 'gzip, br' });
+    expect(brotliDecompressSync(bytes).toString()).toBe(direct.text);
+    expect([headers['content-type'], headers['x-cache']]).toEqual([
+      expect.stringContaining(accept),
+      'MISS',
+    ]);
+  }
+  const hits = async (): Promise<unknown> => (await get({})).headers['x-cache'];
+  await expect.poll(hits).toBe('HIT');
+  const { headers } = await get({});
+  const named = await get({ 'if-none-match': headers.etag });
+  expect([named.status, named.bytes.length]).toEqual([304, 0]);
+  const own = await get({ authorization: 'Bearer x' });
+  expect([own.headers['x-cache'], own.headers['cache-control']]).toEqual(['BYPASS', 'no-store']);
+});

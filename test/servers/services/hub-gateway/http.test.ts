@@ -335,6 +335,65 @@ test('other content types, mutations by GET, other paths and methods get errors 
   }
 });
 
+/** As clients of GraphQL send it. */
+function byGet(query: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+  return fetch(`${world.url}/graphql?${new URLSearchParams({ query }).toString()}`, {
+    headers: { accept: 'application/json', 'apollo-require-preflight': 'yes', ...headers },
+  });
+}
+
+test('an anonymous query by GET is for caches, and is answered 304 until its answer changes', async () => {
+  const query = '{ listRideRequests { txHash } }';
+  const first = await byGet(query);
+  const etag = first.headers.get('etag') ?? '';
+  expect(first.headers.get('cache-control')).toMatch(/^public, max-age=0, s-maxage=1, /);
+  expect(first.headers.get('vary')).toBe('accept, accept-encoding');
+  expect(await first.text()).toBe((await world.ask(query)).text);
+  // made and cached ones alike
+  for (const _ of [1, 2, 3])
+    expect((await byGet(query, { 'if-none-match': etag })).status).toBe(304);
+  await world.send(
+    caller,
+    token,
+    'createUnsignedRideRequest(pickupLatitude: 1, pickupLongitude: 1, dropoffLatitude: 2, dropoffLongitude: 2, fare: "7")',
+  );
+  await world.block();
+  const changed = async (): Promise<number> =>
+    (await byGet(query, { 'if-none-match': etag })).status;
+  await expect.poll(changed).toBe(200);
+});
+
+test('a long answer to GET is compressed, in the type that the client accepts', async () => {
+  const query = '{ __schema { types { name description fields { name description } } } }';
+  const { text } = await world.ask(query);
+  for (const coding of ['br', 'gzip', 'zstd'])
+    for (const accept of ['application/json', 'application/graphql-response+json']) {
+      const response = await byGet(query, { accept, 'accept-encoding': coding });
+      expect(response.headers.get('content-encoding')).toBe(coding);
+      expect(response.headers.get('content-type')).toContain(accept);
+      expect(await response.text()).toBe(text);
+    }
+});
+
+test('operations with a token, errors, and what another site could send are not for caches', async () => {
+  const query = '{ chainInfo { txFee } }';
+  for (const _ of [1, 2, 3]) await byGet(query);
+  for (const [asked, headers, status] of [
+    [query, { authorization: `Bearer ${token}` }, 200],
+    ['{ accountBalance }', { authorization: `Bearer ${token}` }, 200],
+    ['{ accountBalance }', {}, 200],
+    ['{ nothing }', {}, 400],
+    ['mutation { createUnsignedBurn(amount: "1") }', {}, 405],
+    [query, { 'apollo-require-preflight': '' }, 400],
+    [query, { 'apollo-require-preflight': '', 'content-type': 'text/plain' }, 400],
+  ] as const) {
+    const response = await byGet(asked, headers);
+    const control = response.headers.get('cache-control');
+    expect([asked, response.status, control]).toEqual([asked, status, 'no-store']);
+    expect(response.headers.has('etag')).toBe(false);
+  }
+});
+
 test('an anonymous query is cached until the read model changes, other operations are not', async () => {
   const used = async (): Promise<number> => {
     const text = await world.metrics.text();

@@ -82,6 +82,12 @@ test('a response for caches has the ETag of its body, and 304 as long as the bod
   expect(changed.headers.get('etag')).not.toBe(etag);
 });
 
+test('a response names all headers that it depends on', async () => {
+  const headers = { ...PUBLIC, vary: 'accept' };
+  const url = await serving(() => ({ status: 200, body: '1', headers }));
+  expect((await fetch(`${url}/a`)).headers.get('vary')).toBe('accept, accept-encoding');
+});
+
 test('a response that says nothing of caches is for none', async () => {
   const url = await serving(() => ({ status: 200, body: '1' }));
   const { status, headers } = await fetch(`${url}/a`, { headers: { 'if-none-match': '*' } });

@@ -39,6 +39,8 @@ export interface FuzzReport {
 
 const AT_ONCE = 8;
 const PATIENCE_MS = 30_000;
+/** A request that is not whole by then is broken off. */
+const END_MS = 200;
 const DECODERS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
   identity: (bytes) => bytes,
   br: brotliDecompressSync,
@@ -98,6 +100,8 @@ function judge({ check, isError }: FuzzTarget, { method, target }: Sent, answer:
   if (isPlain && DOCUMENTED.has(method) && !ANYWHERE.has(status)) check(method, target, answer);
 }
 
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+
 /** `bytes`: all that came on the connection, as latin1; the first response counts. */
 function judgeRaw(
   { isError }: FuzzTarget,
@@ -106,7 +110,7 @@ function judgeRaw(
   count: (what: number | string) => void,
 ): void {
   if (bytes === '') return count('closed');
-  const [head = '', body = ''] = bytes.split(/\r\n\r\n(.*)/s);
+  const [head = '', body = ''] = bytes.replace(CONTINUE, '').split(/\r\n\r\n(.*)/s);
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]);
   count(status);
   if (!(status < 500)) throw new Error(bytes.slice(0, 500));
@@ -152,7 +156,7 @@ function textOf(bytes: Buffer, coding = 'identity'): string {
   return decode(bytes).toString();
 }
 
-/** Sends the bytes and nothing after them; resolves with all that comes. */
+/** Sends the bytes, and after a moment their end; resolves with all that comes. */
 async function exchangeRaw(url: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -161,7 +165,10 @@ async function exchangeRaw(url: string, bytes: string): Promise<string> {
   // a server may close before it has read all
   socket.on('error', () => undefined);
   socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error('no end')));
-  socket.end(bytes, 'latin1');
+  socket.write(bytes, 'latin1');
+  // at once the end would abort requests that take a while
+  const end = setTimeout(() => socket.end(), END_MS);
   await once(socket, 'close');
+  clearTimeout(end);
   return Buffer.concat(chunks).toString('latin1');
 }
