@@ -45,6 +45,9 @@ export function clusterKafkaSettings(
     'min.insync.replicas': String(IN_SYNC_MIN),
     // An acknowledged record is never given up for a leader that has not got it.
     'unclean.leader.election.enable': 'false',
+    // So long a leader waits for a frozen controller before it asks the next one to take replicas
+    // in sync. The default is 30 s, in which it acknowledges nothing.
+    'controller.socket.timeout.ms': '5000',
   };
   const brokers = [...nodes.keys()].map((node) => `User:${brokerName(node)}`);
   return {

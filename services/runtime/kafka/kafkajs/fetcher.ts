@@ -62,6 +62,8 @@ export class KafkajsFetcher implements Fetcher {
   /** by topic and partition */
   readonly #near = new Map<string, Near>();
   #cluster: Cluster | undefined;
+  /** of that cluster: partitions that connect it beside each other close what another one opens */
+  #connected: Promise<void> = Promise.resolve();
   #closed = false;
 
   /** `rack`: where this process runs; a leader elsewhere may name a nearer replica. */
@@ -129,10 +131,13 @@ export class KafkajsFetcher implements Fetcher {
 
   async #attempt<Answer>(ask: (cluster: Cluster) => Promise<Answer>): Promise<Answer> {
     if (this.#closed) throw new Error('the reader is closed');
-    this.#cluster ??= clusterOf(this.#kafka);
-    const cluster = this.#cluster;
+    if (this.#cluster === undefined) {
+      this.#cluster = clusterOf(this.#kafka);
+      this.#connected = this.#cluster.connect();
+    }
+    const [cluster, connected] = [this.#cluster, this.#connected];
     try {
-      await cluster.connect();
+      await connected;
       return await ask(cluster);
     } catch (error) {
       if (!(error instanceof Fault) && this.#cluster === cluster) void this.#drop();

@@ -4,6 +4,7 @@
  * connections, and every question would wait until `APP_KAFKA_CONNECT_MS` have passed.
  */
 import type { ISocketFactory } from 'kafkajs';
+import { propertyOf } from '../../process/errors.ts';
 
 /** A broker that says nothing for this long is passed over. */
 const SILENT_MS = 500;
@@ -36,14 +37,17 @@ export class FirstBroker {
     return (to) => {
       const broker = `${to.host}:${to.port}`;
       const socket = open(to);
-      if (!this.#waiting.has(broker)) this.#waiting.set(broker, this.#now());
-      let isHeard = false;
-      socket.once('data', () => {
-        isHeard = true;
-        this.#waiting.delete(broker);
+      const openedAt = this.#now();
+      if (!this.#waiting.has(broker)) this.#waiting.set(broker, openedAt);
+      socket.once('data', () => this.#waiting.delete(broker));
+      socket.once('error', (error) => {
+        const isRefused = propertyOf(error, 'code') === 'ECONNREFUSED';
+        if (isRefused) this.#waiting.set(broker, this.#now() - SILENT_MS);
       });
+      // one that this process gave up early says nothing about the broker
       socket.once('close', () => {
-        if (!isHeard) this.#waiting.set(broker, this.#now() - SILENT_MS);
+        const isEarly = this.#now() - openedAt < SILENT_MS;
+        if (isEarly && this.#waiting.get(broker) === openedAt) this.#waiting.delete(broker);
       });
       return socket;
     };

@@ -27,13 +27,29 @@ test('the first broker of the list is asked, until it is silent and others are n
   expect(first.next()).toBe('a:1');
 });
 
-test('a broker that closes before it has said anything is passed over at once', () => {
+/** The connection is refused. */
+function refused(first: FirstBroker, broker: string): void {
+  const socket = opened(first, broker);
+  socket.emit('error', Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
+  socket.emit('close');
+}
+
+test('a broker that refuses connections is passed over at once', () => {
   const first = new FirstBroker(BROKERS, () => now);
-  opened(first, 'a:1').emit('close');
+  refused(first, 'a:1');
   expect(first.next()).toBe('b:1');
-  const heard = opened(first, 'b:1');
-  heard.emit('data', Buffer.of(1));
-  heard.emit('close');
+});
+
+test('a connection that this process gave up early says nothing about the broker', () => {
+  const first = new FirstBroker(BROKERS, () => now);
+  const early = opened(first, 'a:1');
+  now += 100;
+  early.emit('close');
+  now += 1_000;
+  expect(first.next()).toBe('a:1');
+  const patient = opened(first, 'a:1');
+  now += 3_000;
+  patient.emit('close');
   expect(first.next()).toBe('b:1');
 });
 
@@ -43,7 +59,7 @@ test('where all are silent each is asked in turn', () => {
   for (let times = 0; times < 6; times++) {
     const broker = first.next();
     asked.push(broker);
-    opened(first, broker).emit('close');
+    refused(first, broker);
     now += 10;
   }
   expect(asked).toEqual([...BROKERS, ...BROKERS]);
