@@ -33,12 +33,13 @@ export async function comparePins(
     const versions = await registry.versions(subject);
     return Promise.all(
       own.map(async (pin, at) => {
-        const version = versions[at];
         const named = await registry.schema(pin.id);
+        // software of before the pins may have registered versions of which no record came
+        const isPresent = versions.some(({ id }) => id === pin.id);
         const isTaken =
           (named !== undefined && !sameSchema(named, pin.schema)) ||
-          (version !== undefined && version.id !== pin.id);
-        const state = isTaken ? 'other' : version === undefined ? 'missing' : 'present';
+          (!isPresent && versions[at] !== undefined);
+        const state = isTaken ? 'other' : isPresent ? 'present' : 'missing';
         return { ...pin, version: at + 1, state } as const;
       }),
     );

@@ -237,6 +237,15 @@ test('a log of older software is pinned by no registry that its records do not f
   await expectRefused(topic, /@0 is One, and its schema id 1 names Two/);
 });
 
+test('an older version that was registered, but of which no record came, is no difference', async () => {
+  const older = await topicOf(await eventOf('One'));
+  await openUnpinned(registry.url, [older]);
+  await open({ ...older, events: [await eventOf('One', 'more')] });
+  const pinned = await readPins({ kafka, pins });
+  const compared = await comparePins(new SchemaRegistry({ registry_url: registry.url }), pinned);
+  expect(compared.map(({ id, state }) => [id, state])).toEqual([[2, 'present']]);
+});
+
 test('a registry of the mode IMPORT gets the pinned schemas back under their ids', async () => {
   const older = await topicOf(await eventOf('Two'), await eventOf('One'));
   const newer = { ...older, events: [await eventOf('One', 'more'), await eventOf('Two')] };
