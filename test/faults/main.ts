@@ -13,6 +13,7 @@ import { interleavings } from './interleavings.ts';
 import { mint } from './mint.ts';
 import { model } from './model.ts';
 import { rebuild } from './rebuild.ts';
+import { schemathesis } from './schemathesis.ts';
 import { tail } from './tail.ts';
 
 const RUNS: Readonly<Record<string, FaultRun>> = {
@@ -21,6 +22,7 @@ const RUNS: Readonly<Record<string, FaultRun>> = {
   mint,
   hub,
   fuzz,
+  schemathesis,
   rebuild,
   tail,
   cluster,
