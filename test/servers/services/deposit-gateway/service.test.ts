@@ -317,7 +317,7 @@ test('the gateway serves no requests before the key is pinned, and /ready names 
       '{"error":"the service is starting: try again shortly"}',
     ]);
   }
-  expect(countOf(await world.events(), 'SchemePinned')).toBe(1);
+  await expect.poll(async () => countOf(await world.events(), 'SchemePinned')).toBe(1);
   world.startProjector();
   await gateway.serving;
   await expect.poll(matter).toBe('{"status":"ready"}');
