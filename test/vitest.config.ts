@@ -21,8 +21,8 @@ export default defineConfig({
     // Node itself loads the modules, as it does in the services
     experimental: { viteModuleRunner: false },
     sequence: { sequencer: LongestFirst },
-    // tests wait for servers: a third worker uses the time of two cores
-    maxWorkers: 3,
+    // tests wait for servers: four workers use the time of two cores
+    maxWorkers: 4,
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     testTimeout: 60_000,
     // waits may take long on a busy machine, and most of them ask a server
