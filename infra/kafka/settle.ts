@@ -39,22 +39,42 @@ export async function settleKafka(
         })),
       });
     }
-    await admin.createAcls({
-      acl: RIGHTS.flatMap((rights) => aclsOf(rights, layout.prefix)).flatMap((acl) =>
-        acl.operations.map((operation) => ({
-          principal: `User:${acl.principal}`,
-          host: '*',
-          permissionType: AclPermissionTypes.ALLOW,
-          operation: OPERATIONS[operation],
-          resourceType: acl.resource === 'topic' ? AclResourceTypes.TOPIC : AclResourceTypes.GROUP,
-          resourceName: acl.name,
-          resourcePatternType: acl.isPrefix
-            ? ResourcePatternTypes.PREFIXED
-            : ResourcePatternTypes.LITERAL,
-        })),
-      ),
-    });
+    const acl = RIGHTS.flatMap((rights) => aclsOf(rights, layout.prefix)).flatMap((right) =>
+      right.operations.map((operation) => ({
+        principal: `User:${right.principal}`,
+        host: '*',
+        permissionType: AclPermissionTypes.ALLOW,
+        operation: OPERATIONS[operation],
+        resourceType: right.resource === 'topic' ? AclResourceTypes.TOPIC : AclResourceTypes.GROUP,
+        resourceName: right.name,
+        resourcePatternType: right.isPrefix
+          ? ResourcePatternTypes.PREFIXED
+          : ResourcePatternTypes.LITERAL,
+      })),
+    );
+    await admin.createAcls({ acl });
+    // a broker knows them a moment after they are created
+    const known = async (): Promise<ReadonlySet<string>> => {
+      const { resources } = await admin.describeAcls(ALL_ACLS);
+      return new Set(
+        resources.flatMap(({ acls, ...on }) => acls.map((to) => keyOf({ ...on, ...to }))),
+      );
+    };
+    const keys = new Set(acl.map(keyOf));
+    while (!keys.isSubsetOf(await known())) await pause(POLL_MS);
   } finally {
     await admin.disconnect();
   }
+}
+
+const ALL_ACLS = {
+  resourceType: AclResourceTypes.ANY,
+  resourcePatternType: ResourcePatternTypes.ANY,
+  operation: AclOperationTypes.ANY,
+  permissionType: AclPermissionTypes.ANY,
+};
+
+function keyOf(acl: Omit<kafkajs.AclEntry, 'permissionType'>): string {
+  const { principal, operation, resourceType, resourcePatternType, resourceName } = acl;
+  return JSON.stringify([principal, operation, resourceType, resourcePatternType, resourceName]);
 }
