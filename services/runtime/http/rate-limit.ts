@@ -88,19 +88,21 @@ export class RateLimit {
   }
 
   /**
-   * Takes one request of `client` at `now` (ms of a monotonic clock): 0 when it may pass, otherwise
-   * the ms after which one may.
+   * Takes one request of `client` at `now` (ms of a monotonic clock), or one that counts as several:
+   * 0 when it may pass, otherwise the ms after which it may.
    */
-  take(client: string, now: number): number {
-    const wait = this.#takeHere(client, now);
-    if (wait === 0 && this.#sharing !== undefined) this.#note(client, now);
+  take(client: string, now: number, requests = 1): number {
+    // one that counts as more than a burst would never pass
+    const taken = Math.min(requests, this.#burst);
+    const wait = this.#takeHere(client, now, taken);
+    if (wait === 0 && this.#sharing !== undefined) this.#note(client, now, taken);
     return wait;
   }
 
   /** As `take`, of all instances together, for what is worth a question to Redis. */
   async takeExactly(client: string): Promise<number> {
     const now = this.#now();
-    const wait = this.#takeHere(client, now);
+    const wait = this.#takeHere(client, now, 1);
     if (wait > 0 || this.#sharing === undefined) return wait;
     const burstMs = this.#burst / this.#perMs;
     // beyond the precision of the stored time
@@ -108,7 +110,7 @@ export class RateLimit {
     return fullIn === undefined ? 0 : Math.max(0, fullIn - burstMs - 0.01);
   }
 
-  #takeHere(client: string, now: number): number {
+  #takeHere(client: string, now: number, requests: number): number {
     let wait = 0;
     const around = networksAround(client).map(([network, times]) => {
       const [burst, perMs] = [this.#burst * times, this.#perMs * times];
@@ -116,18 +118,18 @@ export class RateLimit {
       this.#buckets.set(network, bucket);
       bucket.tokens = Math.min(burst, bucket.tokens + (now - bucket.at) * perMs);
       bucket.at = now;
-      wait = Math.max(wait, (1 - bucket.tokens) / perMs);
+      wait = Math.max(wait, (requests - bucket.tokens) / perMs);
       return bucket;
     });
     if (wait > 0) return wait;
-    for (const bucket of around) bucket.tokens -= 1;
+    for (const bucket of around) bucket.tokens -= requests;
     return 0;
   }
 
-  #note(client: string, now: number): void {
+  #note(client: string, now: number, requests: number): void {
     const passed = this.#passed.get(client);
-    if (passed !== undefined) passed.requests++;
-    else if (this.#passed.set(client, { requests: 1, since: now }).size === 1)
+    if (passed !== undefined) passed.requests += requests;
+    else if (this.#passed.set(client, { requests, since: now }).size === 1)
       setTimeout(() => void this.#tell(), TELL_MS).unref();
   }
 
@@ -178,14 +180,24 @@ export function openRateLimit(
 /** A client that asks again as soon as it is refused must not keep the process busy. */
 export const REFUSAL_DELAY_MS = 500;
 
+/** A body counts as a request for each so many bytes. */
+const REQUEST_BYTES = 16_384;
+/** One without a length counts as the longest that a gateway reads. */
+const UNKNOWN_LENGTH_REQUESTS = 20;
+
+function requestsOf({ headers }: Pick<HttpRequest, 'headers'>): number {
+  if (headers['transfer-encoding'] !== undefined) return UNKNOWN_LENGTH_REQUESTS;
+  return Math.max(1, Math.ceil(Number(headers['content-length'] ?? 0) / REQUEST_BYTES));
+}
+
 /** Refuses requests beyond the limit, after a delay. `now` in ms. */
 export function rateGuard(
   limit: RateLimit,
   now: () => number,
   shape: Pick<ErrorShape, 'body'>,
-): (request: Pick<HttpRequest, 'ip' | 'socket'>) => Promise<HttpResponse> | undefined {
+): (request: Pick<HttpRequest, 'ip' | 'socket' | 'headers'>) => Promise<HttpResponse> | undefined {
   return (request) => {
-    const wait = limit.take(clientOf(request), now());
+    const wait = limit.take(clientOf(request), now(), requestsOf(request));
     if (wait === 0) return undefined;
     return new Promise((resolve) => {
       setTimeout(resolve, REFUSAL_DELAY_MS, rateLimited(wait, shape));

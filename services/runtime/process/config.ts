@@ -339,7 +339,7 @@ export const GATEWAY_SETTINGS = {
     max: 60_000,
   }),
   connections_max: integer('APP_POSTGRES_CONNECTIONS_MAX', { default: 8, min: 1, max: 100 }),
-  /** of one client; 0: any number */
+  /** of one client; 0: any number; a body counts as one for each 16 KiB */
   rate_per_second: integer('APP_RATE_PER_SECOND', { default: 100, min: 0, max: 1_000_000 }),
   rate_burst: integer('APP_RATE_BURST', { default: 300, min: 1, max: 1_000_000 }),
   /** of `/status` and `/metrics`, which the public port does not serve */

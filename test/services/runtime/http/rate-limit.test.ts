@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { PLAIN_ERRORS } from '../../../../services/runtime/http/handler.ts';
@@ -71,7 +72,7 @@ test('a refusal comes after a delay, and says when to come back', async () => {
     () => 0,
     PLAIN_ERRORS,
   );
-  const ask = (): unknown => guard({ ip: '10.0.0.1', socket: {} });
+  const ask = (): unknown => guard({ ip: '10.0.0.1', socket: {}, headers: {} });
   expect(ask()).toBeUndefined();
   const refusal = Promise.resolve(ask());
   const early = vi.fn();
@@ -84,6 +85,21 @@ test('a refusal comes after a delay, and says when to come back', async () => {
     body: '{"code":"rate_limited","message":"too many requests: try again in 1 s"}',
     headers: { 'retry-after': '1' },
   });
+});
+
+test('a long body counts as several requests, at most as a burst', () => {
+  const waitAfter = (headers: IncomingHttpHeaders): number => {
+    const limit = new RateLimit({ rate_per_second: 1, rate_burst: 30 });
+    const guard = rateGuard(limit, () => 0, PLAIN_ERRORS);
+    expect(guard({ ip: '10.0.0.1', socket: {}, headers })).toBeUndefined();
+    return limit.take('10.0.0.1', 0, 30) / 1_000;
+  };
+  expect(waitAfter({})).toBe(1);
+  expect(waitAfter({ 'content-length': '16384' })).toBe(1);
+  expect(waitAfter({ 'content-length': '16385' })).toBe(2);
+  expect(waitAfter({ 'content-length': '327680' })).toBe(20);
+  expect(waitAfter({ 'content-length': '99999999' })).toBe(30);
+  expect(waitAfter({ 'transfer-encoding': 'chunked' })).toBe(20);
 });
 
 /** As the script counts in Redis, at the time of the fake clock. */
