@@ -5,7 +5,7 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AnswerCache, KeptResponse } from '../../runtime/http/answer-cache.ts';
-import type { InFlight } from '../../runtime/http/app.ts';
+import { isLong, type InFlight } from '../../runtime/http/app.ts';
 import { clientOf, forwardedFor } from '../../runtime/http/client-address.ts';
 import { corsHeaders, JSON_TYPE } from '../../runtime/http/handler.ts';
 import type { RateLimit } from '../../runtime/http/rate-limit.ts';
@@ -81,8 +81,8 @@ export function cachedQueries({
   ): boolean => {
     const key = cacheKey(request.headers, body);
     const cached = key === undefined ? undefined : cache.find(key);
-    // beyond the rate limit the application refuses
-    if (cached === undefined || !mayPass(request)) return false;
+    // the application sends long bodies in pieces, and refuses beyond the rate limit
+    if (cached === undefined || isLong(cached.body) || !mayPass(request)) return false;
     context.route = GRAPHQL_PATH;
     const { head, body: bytes } = wireFormOf(cached);
     response.writeHead(cached.status, [...head, 'x-request-id', context.id]).end(bytes);

@@ -119,7 +119,7 @@ export function buildHttpApp(
     head: Head,
     body: string | Buffer,
   ): void | Promise<void> => {
-    if (body.length < LONG_LENGTH_MIN) return sendText(response, head, body);
+    if (!isLong(body)) return sendText(response, head, body);
     const bytes = (head.long ??= Buffer.from(body));
     const { req: request } = response;
     const client = clientOf({ ip: forwardedFor(request, hops), socket: request.socket });
@@ -249,9 +249,13 @@ export function buildHttpApp(
   };
 }
 
-/** A body with so many characters or bytes goes out in pieces, at the pace of the client. */
 const LONG_LENGTH_MIN = 256 * 1_024;
 const PIECE_BYTES = 64 * 1_024;
+
+/** Such a body goes out in pieces, at the pace of the client. */
+export function isLong(body: string | Buffer): boolean {
+  return body.length >= LONG_LENGTH_MIN;
+}
 
 /** Each when its client may start something, also when the client takes them at once. */
 async function* piecesOf(

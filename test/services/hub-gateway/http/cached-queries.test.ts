@@ -9,6 +9,7 @@ import {
 } from '../../../../services/hub-gateway/http/cached-queries.ts';
 
 const CACHED = '{"query":"{ cached }"}';
+const LONG = '{"query":"{ long }"}';
 const OTHER = '{"query":"{ other }"}';
 let server: Server;
 let socket: Socket;
@@ -19,7 +20,10 @@ let applied: (Body | undefined)[] = [];
 beforeEach(async () => {
   [received, applied] = ['', []];
   const cache = {
-    find: (key: string) => (key.endsWith(CACHED) ? { status: 200, body: '"cached"' } : undefined),
+    find: (key: string) => {
+      if (key.endsWith(CACHED)) return { status: 200, body: '"cached"' };
+      return key.endsWith(LONG) ? { status: 200, body: 'x'.repeat(1_000_000) } : undefined;
+    },
   };
   const front = cachedQueries({ cache, rate: undefined, trust_proxy_hops: 0, now: () => 0 });
   let count = 0;
@@ -93,6 +97,12 @@ test('pipelined requests get their own responses in order', async () => {
   );
   await expect.poll(bodies).toEqual(['"cached"', '"made"', '"made"', '"cached"']);
   expect(applied).toEqual([OTHER, '']);
+});
+
+test('a long cached response is left to the application, which sends it in pieces', async () => {
+  socket.write(head(LONG.length) + LONG);
+  await expect.poll(bodies).toEqual(['"made"']);
+  expect(applied).toEqual([LONG]);
 });
 
 test('a request with a token or another address goes to the application with its body unread', async () => {
