@@ -88,8 +88,8 @@ export class RateLimit {
   }
 
   /**
-   * Takes one request of `client` at `now` (ms of a monotonic clock), or one that counts as several:
-   * 0 when it may pass, otherwise the ms after which it may.
+   * Takes a request of `client` at `now` (ms of a monotonic clock), which may count as several: 0
+   * when it may pass, otherwise the ms after which it may.
    */
   take(client: string, now: number, requests = 1): number {
     // one that counts as more than a burst would never pass
