@@ -1,13 +1,18 @@
 /** The operator's command line: its commands, their options and help, completion for shells. */
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import yargs, { type Argv } from 'yargs';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { ConfigError } from '../runtime/process/config.ts';
-import { messageOf } from '../runtime/process/errors.ts';
+import { Fault, messageOf } from '../runtime/process/errors.ts';
 import { addCommands } from './commands.ts';
+import { jsonOf } from './connections.ts';
 import { didYouMean, MISSING, Misuse, type Commands, type Run } from './usage.ts';
 
-const NAME = 'npm run ops --';
+const NAME = 'ops';
+const { version }: { readonly version: string } = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'),
+);
 const COLUMNS_MAX = 100;
 const REPEATABLE = new Set(['partition', 'key', 'type', 'header', 'addresses']);
 
@@ -25,8 +30,12 @@ const SHARED = {
   },
 } as const;
 
-/** Runs a command. The exit code: 0 done, 1 refused or bad usage, 2 fault. */
-export async function runOps(words: readonly string[]): Promise<number> {
+/**
+ * Runs a command. The exit code: 0 done, 1 refused or bad usage, 2 fault. An error is text on
+ * stderr, with --json the last line there, as one object.
+ */
+export async function runOps(given: readonly string[]): Promise<number> {
+  const words = given[0] === 'help' ? [...given.slice(1), '--help'] : given;
   let code = 0;
   const run: Run = (command) => async (args) => {
     code = await command(args);
@@ -45,7 +54,7 @@ export async function runOps(words: readonly string[]): Promise<number> {
     })
     .detectLocale(false)
     .wrap(Math.min(COLUMNS_MAX, process.stdout.columns ?? COLUMNS_MAX))
-    .version(false)
+    .version(version)
     .help('help', 'show help')
     .alias('help', 'h')
     .options(SHARED)
@@ -53,7 +62,8 @@ export async function runOps(words: readonly string[]): Promise<number> {
     .strict()
     .check(refuseRepeated)
     .epilogue(
-      'Exits 0 when done, 1 when refused or called wrongly, 2 when something did not answer.',
+      `${NAME} help <command> tells more about a command.\n\n` +
+        'Exits 0 when done, 1 when refused or called wrongly, 2 when something did not answer.',
     )
     .exitProcess(false)
     .fail((message, error) => {
@@ -64,7 +74,8 @@ export async function runOps(words: readonly string[]): Promise<number> {
     await parser.parseAsync();
     return code;
   } catch (error) {
-    process.stderr.write(`${linesOf(error).join('\n  ')}\n`);
+    const text = words.includes('--json') ? jsonOf(errorOf(error)) : linesOf(error).join('\n  ');
+    process.stderr.write(`${text}\n`);
     return error instanceof Misuse || error instanceof ConfigError ? 1 : 2;
   }
 }
@@ -76,7 +87,7 @@ function misuse(parser: Argv, problem: string, words: readonly string[]): Misuse
   if (problem === MISSING) return new Misuse(`${problem}\n\n${help}`);
   if (problem.startsWith('Not enough non-option'))
     return new Misuse(`an argument is missing\n\n${help}`);
-  const [path = NAME] = /npm run ops --(?: [a-z][a-z-]*)*/.exec(help) ?? [];
+  const [path = NAME] = /(?<=^(?:usage: )?)ops(?: [a-z][a-z-]*)*/.exec(help) ?? [];
   return new Misuse(
     `${problem}${suggestion(problem, words, help)}\n${path} --help shows how it is called`,
   );
@@ -89,7 +100,7 @@ function suggestion(problem: string, words: readonly string[], help: string): st
   const isOption = words.some((word) => word.split('=')[0] === `--${unknown}`);
   const known = isOption
     ? help.matchAll(/--[a-z][a-z-]*(?= )/g)
-    : help.matchAll(/(?<=^ {2}npm run ops -- (?:[a-z]+ )?)[a-z][a-z-]*(?= )/gm);
+    : help.matchAll(/(?<=^ {2}ops (?:[a-z]+ )?)[a-z][a-z-]*(?= )/gm);
   return didYouMean(
     isOption ? `--${unknown}` : unknown,
     [...known].map(([word]) => word),
@@ -109,11 +120,18 @@ function refuseRepeated(args: Readonly<Record<string, unknown>>): true {
 }
 
 function linesOf(error: unknown): readonly string[] {
-  if (error instanceof ConfigError)
-    return [
-      'no stack file gives what is missing below: start the stack (npm run up), name its file (--stack) or its folder (APP_LOCAL_DIR), or set:',
-      ...error.problems,
-    ];
+  if (error instanceof ConfigError) return ['settings are missing or wrong:', ...error.problems];
   if (error instanceof LogLost) return [error.message, `what to do: ${error.remedy}`];
   return [messageOf(error)];
+}
+
+/** `error` is stable, snake_case: of a refusal its reason. */
+function errorOf(error: unknown) {
+  const message = messageOf(error);
+  if (error instanceof ConfigError) return { error: 'settings', message, problems: error.problems };
+  if (error instanceof LogLost) return { error: 'log_lost', message, remedy: error.remedy };
+  if (error instanceof Misuse) return { error: error.code, message };
+  return error instanceof Fault
+    ? { error: error.code, message, retry: error.retry }
+    : { error: 'bug', message };
 }

@@ -323,7 +323,7 @@ function addAsyncapi(commands: Commands, run: Run): void {
     'print the topics as an AsyncAPI 3.0 document',
     (command) =>
       command.epilogue(
-        'npm run --silent ops -- asyncapi > schemas/asyncapi.json renews the file, npx prettier --write schemas/asyncapi.json formats it.',
+        'npx ops asyncapi > schemas/asyncapi.json renews the file, npx prettier --write schemas/asyncapi.json formats it.',
       ),
     run(async () => {
       const document = asyncApi(({ avsc }) => {
@@ -346,15 +346,12 @@ function addCompletion(commands: Commands, run: Run): void {
           choices: ['bash', 'zsh'] as const,
           describe: 'the shell of $SHELL when not given',
         })
-        .epilogue(
-          'Use it now, or from ~/.bashrc or ~/.zshrc:  eval "$(npm run --silent ops -- completion)"',
-        ),
+        .epilogue('Use it now, or from ~/.bashrc or ~/.zshrc:  eval "$(npx ops completion)"'),
     run(({ shell = process.env['SHELL']?.endsWith('zsh') === true ? 'zsh' : 'bash' }) => {
-      const main = join(import.meta.dirname, 'main.ts');
-      const node = [process.execPath, ...process.execArgv, main].map((word) => `'${word}'`);
+      const program = join(import.meta.dirname, 'ops');
       // yargs writes for the shell of this variable
       process.env['SHELL'] = shell;
-      process.stdout.write(`ops() { SHELL=${shell} ${node.join(' ')} "$@"; }\n`);
+      process.stdout.write(`ops() { SHELL=${shell} '${program}' "$@"; }\n`);
       yargs().scriptName('ops').showCompletionScript();
       return Promise.resolve(0);
     }),

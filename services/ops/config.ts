@@ -5,6 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import {
+  ConfigError,
   fileVariable,
   httpUrl,
   isSet,
@@ -14,8 +15,10 @@ import {
   type Config,
   type Settings,
 } from '../runtime/process/config.ts';
+import { messageOf, propertyOf } from '../runtime/process/errors.ts';
 import { KAFKA_SETTINGS, REGISTRY_SETTINGS } from '../runtime/process/kafka-settings.ts';
 import { TRONGRID_SETTINGS } from '../runtime/trongrid/settings.ts';
+import { Misuse } from './usage.ts';
 
 export const KAFKA = KAFKA_SETTINGS;
 export const REGISTRY = REGISTRY_SETTINGS;
@@ -44,7 +47,16 @@ export function readSettings<Of extends Settings>(
       [name, env[name] ?? (isSet(env, file) ? undefined : fromStack(stack, name))],
     ];
   });
-  return readConfig(Object.fromEntries(given), settings);
+  try {
+    return readConfig(Object.fromEntries(given), settings);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const lacks = existsSync(stackFile) ? 'does not give all of them' : 'does not exist';
+    throw new ConfigError([
+      ...error.problems,
+      `the stack file ${stackFile} ${lacks}: start the stack (npm run up), name its file (--stack) or its folder (APP_LOCAL_DIR), or set the variables`,
+    ]);
+  }
 }
 
 /** A cluster on this machine has a certificate authority of its own. */
@@ -69,7 +81,10 @@ export function readStackFile(file: string): object {
     const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));
     return typeof parsed === 'object' && parsed !== null ? parsed : {};
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {};
-    throw error;
+    if (propertyOf(error, 'code') === 'ENOENT') return {};
+    throw new Misuse(
+      `${file} is no stack file: ${messageOf(error)}; npm run up writes one, stack.json in the folder .local or APP_LOCAL_DIR`,
+      'no_stack_file',
+    );
   }
 }

@@ -3,6 +3,7 @@ import { openKafka, type KafkaSettings } from '../runtime/kafka/client.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import { openLog } from '../runtime/process/log.ts';
+import type { SharedArguments } from './usage.ts';
 
 const STATEMENT_MS = 5_000;
 
@@ -56,9 +57,9 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Towards the person alone: progress, refusals. */
-export function note(text: string): void {
-  process.stderr.write(`${text}\n`);
+/** Towards the person alone: remarks and progress. With --json there are none. */
+export function note(text: string, { json }: Partial<SharedArguments> = {}): void {
+  if (json !== true) process.stderr.write(`${text}\n`);
 }
 
 /** Micro-USDT, which are base units of CLT, with every digit: `-1.500000`. */

@@ -1,4 +1,4 @@
-/** `npm run ops -- <command>`: exits 0 done, 1 refused or bad usage, 2 fault. */
+/** `npx ops <command>`: exits 0 done, 1 refused or bad usage, 2 fault. */
 import { runOps } from './cli.ts';
 
 process.exitCode = await runOps(process.argv.slice(2));

@@ -2,7 +2,15 @@
 import type { Argv } from 'yargs';
 
 /** Bad usage, or a refusal: exit code 1. The message says what to do. */
-export class Misuse extends Error {}
+export class Misuse extends Error {
+  /** snake_case, stable: the reason of a refusal */
+  readonly code: string;
+
+  constructor(message: string, code = 'misuse') {
+    super(message);
+    this.code = code;
+  }
+}
 
 /** The problem of a call that ends before a command. */
 export const MISSING = 'a command is missing';

@@ -84,11 +84,10 @@ interface PartitionEnd {
 const STATEMENT_MS = 120_000;
 const PROGRESS_EVERY_MS = 5_000;
 
-export async function audit({
-  json,
-  stack,
-  head,
-}: SharedArguments & { readonly head: string | undefined }): Promise<number> {
+export async function audit(
+  args: SharedArguments & { readonly head: string | undefined },
+): Promise<number> {
+  const { json, stack, head } = args;
   const seen = head === undefined ? undefined : readHead(head);
   const deposit_key = optional(DEPOSIT_KEY);
   const settings = { ...KAFKA, ...REGISTRY, ...POSTGRES_READER, ...USDT, deposit_key };
@@ -97,7 +96,8 @@ export async function audit({
   const codec = await openDecoder({ ...config, kafka }, AUDITED_TOPICS);
   const result = await withReader(
     config,
-    (reader) => auditLogs({ ...config, kafka, codec, reader, seen, onProgress: note }),
+    (reader) =>
+      auditLogs({ ...config, kafka, codec, reader, seen, onProgress: (line) => note(line, args) }),
     STATEMENT_MS,
   );
   print(json === true ? auditJson(result) : auditText(result));

@@ -84,11 +84,8 @@ export async function decide(
   const decided = await log.decide((ledger) =>
     signed(ledger, decider(ledger, { ...person, operator: key?.address, now: Date.now() }), key),
   );
-  if ('refused' in decided) {
-    if (args.json !== true) throw new Misuse(`refused: ${REFUSALS[decided.refused]}`);
-    print(jsonOf({ refused: decided.refused }));
-    return 1;
-  }
+  if ('refused' in decided)
+    throw new Misuse(`refused: ${REFUSALS[decided.refused]}`, decided.refused);
   const { appended } = decided;
   const { json, text } = state(log.ledger);
   if (args.json === true) print(jsonOf({ ...json, appended: appended ?? null }));
@@ -96,7 +93,7 @@ export async function decide(
   else {
     const { topic, partition, offset } = appended;
     print(`${subject} is ${done}: ${topic}/${partition}@${offset}; ${text}`);
-    if (next !== undefined) note(`next: ${next(log.ledger)}`);
+    if (next !== undefined) note(`next: ${next(log.ledger)}`, args);
   }
   return 0;
 }

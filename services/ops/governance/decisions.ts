@@ -162,13 +162,13 @@ function inForce(
   };
 }
 
-async function readFinalChain({ stack }: SharedArguments): Promise<ChainSupply> {
-  const config = readSettings({ ...KAFKA, ...REGISTRY }, stack);
+async function readFinalChain(args: SharedArguments): Promise<ChainSupply> {
+  const config = readSettings({ ...KAFKA, ...REGISTRY }, args.stack);
   const kafka = kafkaOf(config);
   const codec = await openDecoder({ ...config, kafka }, [CHAIN_BLOCKS]);
   const chain = new ChainSupply();
   const { high: to } = await readLogEnds(kafka, CHAIN_BLOCKS.name, 0);
-  note(`reading the ${to} records of ${CHAIN_BLOCKS.name}`);
+  note(`reading the ${to} records of ${CHAIN_BLOCKS.name}`, args);
   const range = { topic: CHAIN_BLOCKS.name, partition: 0, from: 0n, to };
   await readLogEvents({ kafka, codec }, range, (event, { offset }) => {
     if (!isChainEvent(event))

@@ -114,7 +114,7 @@ async function withProjection<Result extends object>(
     const codec = await openDecoder(where, topicsOf(projection), projection.unread);
     return work({ ...config, projection, kafka, codec, log: LOG, signal, onStep, afresh });
   });
-  if ('refused' in outcome) throw new Misuse(outcome.message);
+  if ('refused' in outcome) throw new Misuse(outcome.message, outcome.refused);
   return outcome;
 }
 

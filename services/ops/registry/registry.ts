@@ -22,8 +22,9 @@ export async function seedRegistry(args: SharedArguments): Promise<number> {
   if (pins.some(({ state }) => state === 'other'))
     note(
       'an id cannot be given to another schema: nothing was registered. Start the registry with empty data, or point APP_REGISTRY_URL to another one, and seed that',
+      args,
     );
-  else note(`${seeded} schemas were registered`);
+  else note(`${seeded} schemas were registered`, args);
   return isWhole(pins) ? 0 : 2;
 }
 

@@ -42,7 +42,8 @@ const AMOUNTS = [
 ] as const;
 
 /** Throws faults: then there is no run. */
-export async function makeRun({ json, stack }: SharedArguments): Promise<number> {
+export async function makeRun(args: SharedArguments): Promise<number> {
+  const { json, stack } = args;
   const config = readSettings(RESERVE_SETTINGS, stack);
   const kafka = kafkaOf(config);
   await ensureTopics(kafka, LOG_TOPICS);
@@ -57,6 +58,7 @@ export async function makeRun({ json, stack }: SharedArguments): Promise<number>
       const expected = seconds(reconciliation.expectedMs(requests));
       note(
         `reading ${balances} balances in ${requests} requests, which takes ${expected} at the rate allowed`,
+        args,
       );
     },
     read() {
@@ -64,13 +66,13 @@ export async function makeRun({ json, stack }: SharedArguments): Promise<number>
       if (performance.now() - noted < NOTE_EVERY_MS) return;
       noted = performance.now();
       const left = seconds(reconciliation.expectedMs(Math.max(0, planned - read)));
-      note(`${read} of ${planned} requests are answered, ${left} to go`);
+      note(`${read} of ${planned} requests are answered, ${left} to go`, args);
     },
   };
   const { signal } = stopping;
   const own = { metrics: new Metrics('ops'), source: 'ops', signal, progress };
   const reconciliation = new Reconciliation({ config, kafka, codec, log: LOG, ...own });
-  note('reading the logs');
+  note('reading the logs', args);
   try {
     const run = runOf(await reconciliation.once());
     print(json === true ? jsonOf(run) : runsText([run]));
@@ -181,8 +183,7 @@ function runOfCells([id, at, offset, height, hash, ...cells]: Cells) {
 
 /** A line each, with amounts in USDT. */
 function runsText(runs: readonly Run[]): string {
-  if (runs.length === 0)
-    return 'there was no reconciliation yet; `npm run ops -- reserve run` makes one';
+  if (runs.length === 0) return 'there was no reconciliation yet; `ops reserve run` makes one';
   const lines = runs.map((run) => {
     const amounts = AMOUNTS.map((name) => `${name} ${sixDecimals(run[name])}`);
     const at = `ledger ${run.ledger_offset}, block ${run.block_height}, in USDT`;

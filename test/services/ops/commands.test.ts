@@ -1,7 +1,14 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { PROJECTION_NAMES } from '../../../services/ops/commands.ts';
 import { PROJECTIONS } from '../../../services/projector/registry.ts';
 import { opsHere } from './operator.ts';
+
+const { bin, version }: { readonly bin: { readonly ops: string }; readonly version: string } =
+  JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8'));
 
 /** The commands that people and scripts rely on, with the arguments that they need. */
 const COMMANDS: Readonly<Record<string, string>> = {
@@ -57,7 +64,7 @@ test('the help of each level lists its commands', async () => {
   for (const group of ['', ...GROUPS]) {
     const { code, stdout, stderr } = await opsHere(`${group} --help`);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    const names = [...stdout.matchAll(/^ {2}npm run ops -- ([a-z]+(?: [a-z-]+)*)/gm)];
+    const names = [...stdout.matchAll(/^ {2}ops ([a-z]+(?: [a-z-]+)*)/gm)];
     listed.push(...names.map(([, name = '']) => name));
   }
   expect(listed.filter((name) => !GROUPS.includes(name)).toSorted()).toEqual(NAMES.toSorted());
@@ -66,7 +73,7 @@ test('the help of each level lists its commands', async () => {
 test.each(NAMES)('%s --help shows its arguments and the shared options', async (command) => {
   const { code, stdout, stderr } = await opsHere(`${command} --help`);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  expect(stdout).toMatch(new RegExp(`^npm run ops -- ${command}\\b`));
+  expect(stdout).toMatch(new RegExp(`^ops ${command}\\b`));
   expect(stdout).toMatch(/--json[\s\S]*--stack/);
 });
 
@@ -77,7 +84,7 @@ test.each(NAMES)('%s refuses an unknown option and an argument too many', async 
     const { code, stdout, stderr } = await opsHere(`${command} ${COMMANDS[command]} ${word}`);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain(`Unknown argument: ${word.replace('--', '')}`);
-    expect(stderr).toContain(`npm run ops -- ${command} --help`);
+    expect(stderr).toContain(`ops ${command} --help`);
   }
 });
 
@@ -133,15 +140,53 @@ test.each([
 test('a call without a command shows the commands', async () => {
   const { code, stderr } = await opsHere('');
   expect(code).toBe(1);
-  expect(stderr).toMatch(/^a command is missing\n\nusage: npm run ops -- <command>/);
+  expect(stderr).toMatch(/^a command is missing\n\nusage: ops <command>/);
 });
 
 test('missing settings are all listed', async () => {
   const { code, stderr } = await opsHere('status --stack /nowhere/stack.json');
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /APP_KAFKA_BROKERS is not set[\s\S]*APP_POSTGRES_READER_URL is not set[\s\S]*APP_NODE_URL is not set/,
+    /APP_KAFKA_BROKERS is not set[\s\S]*APP_POSTGRES_READER_URL is not set[\s\S]*APP_NODE_URL is not set[\s\S]*\/nowhere\/stack\.json does not exist: start the stack/,
   );
+});
+
+test('a file that is no stack file is named, with the remedy', async () => {
+  const { code, stderr } = await opsHere(`status --stack ${import.meta.filename}`);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`${import.meta.filename} is no stack file`);
+  expect(stderr).toContain('npm run up writes one');
+});
+
+test.each([
+  ['status --stack /nowhere/stack.json', 'settings'],
+  [`status --stack ${import.meta.filename}`, 'no_stack_file'],
+  ['statsu', 'misuse'],
+  ['deposit show this_one', 'misuse'],
+])('"%s --json" fails with one JSON object on stderr', async (words, error) => {
+  const { code, stdout, stderr } = await opsHere(`${words} --json`);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(JSON.parse(stderr)).toMatchObject({ error, message: expect.any(String) as unknown });
+});
+
+test('a server that does not answer is a JSON error with exit code 2', async () => {
+  const { code, stdout, stderr } = await opsHere('deposit list --json', {
+    APP_POSTGRES_READER_URL: 'postgres://a:b@127.0.0.1:1/c',
+  });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(JSON.parse(stderr)).toMatchObject({ error: 'storage_unreachable', retry: true });
+});
+
+test('the executable runs from any folder, and prints the version alone', () => {
+  const program = join(import.meta.dirname, '../../..', bin.ops);
+  const printed = execFileSync(program, ['--version'], { cwd: tmpdir(), encoding: 'utf8' });
+  expect(printed).toBe(`${version}\n`);
+});
+
+test('help COMMAND is COMMAND --help', async () => {
+  const help = await opsHere('help deposit list');
+  expect(help).toEqual(await opsHere('deposit list --help'));
+  expect(help.stdout).not.toContain('deposit approve');
 });
 
 test('every projection can be rebuilt and verified by its name', () => {
@@ -151,7 +196,9 @@ test('every projection can be rebuilt and verified by its name', () => {
 test.each(['bash', 'zsh'])('the completion script for %s defines ops', async (shell) => {
   const { code, stdout } = await opsHere(`completion ${shell}`);
   expect(code).toBe(0);
-  expect(stdout).toMatch(new RegExp(`^ops\\(\\) \\{ SHELL=${shell} .*main\\.ts' "\\$@"; \\}`));
+  expect(stdout).toMatch(
+    new RegExp(`^ops\\(\\) \\{ SHELL=${shell} .*services/ops/ops' "\\$@"; \\}`),
+  );
   expect(stdout).toMatch(shell === 'zsh' ? /^#compdef ops/m : /^complete .* ops$/m);
 });
 

@@ -127,7 +127,7 @@ test('a decision on a deposit that the ledger does not know is refused', async (
   const given = ['6db65fd5-9fd3-86f6-b291-40571b5bcd6b', '--actor', 'alice', '--reason', 'why not'];
   for (const verb of ['approve', 'reject', 'release']) {
     const json = await ops(verb, ...given, '--json');
-    expect([json.code, JSON.parse(json.stdout)]).toEqual([1, { refused: 'no_such_deposit' }]);
+    expect([json.code, JSON.parse(json.stderr)]).toMatchObject([1, { error: 'no_such_deposit' }]);
   }
 });
 

@@ -126,7 +126,7 @@ test("without an operator's key nothing is written", { timeout: PATIENCE_MS }, a
     [mallory, 'not_an_operator'],
   ] as const) {
     const given = await ops(['deposit', 'approve', id, ...BECAUSE, '--json'], key);
-    expect([given.code, JSON.parse(given.stdout)]).toEqual([1, { refused }]);
+    expect([given.code, JSON.parse(given.stderr)]).toMatchObject([1, { error: refused }]);
   }
   const text = await ops(['deposit', 'approve', id, ...BECAUSE]);
   expect(text).toMatchObject({ code: 1, stdout: '' });
@@ -181,8 +181,8 @@ test(
 test('a rejected deposit is refunded once', { timeout: PATIENCE_MS }, async () => {
   const id = await heldDeposit(4, 2_500_000n);
   const refund = ['deposit', 'refund', id, '--tron-tx', 'ab'.repeat(32), '--amount', '2.5'];
-  expect(JSON.parse((await ops([...refund, ...BECAUSE, '--json'], alice)).stdout)).toEqual({
-    refused: 'not_rejected',
+  expect(JSON.parse((await ops([...refund, ...BECAUSE, '--json'], alice)).stderr)).toMatchObject({
+    error: 'not_rejected',
   });
   await ops(['deposit', 'reject', id, ...BECAUSE], bob);
   const done = await ops([...refund, ...BECAUSE, '--json'], alice);
@@ -321,6 +321,6 @@ test(
     const pin = ['baseline', 'pin', '--liability', '0.000005', ...BECAUSE, '--json'];
     const pinned = JSON.parse((await ops(pin, bob)).stdout);
     expect(pinned).toMatchObject({ baseline: { liability: '5' }, appended: { partition: 0 } });
-    expect(JSON.parse((await ops(pin, bob)).stdout)).toEqual({ refused: 'baseline_is_pinned' });
+    expect(JSON.parse((await ops(pin, bob)).stderr)).toMatchObject({ error: 'baseline_is_pinned' });
   },
 );
