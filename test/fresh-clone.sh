@@ -22,7 +22,7 @@ set -m
 bash -vc "$(blocks '```sh no-run' | grep 'npm start')" >"$work/start.log" 2>&1 &
 start=$!
 set +m
-while kill -0 "$start" 2>/dev/null && ! grep -q '^ready' "$work/start.log"; do sleep 1; done
+while kill -0 "$start" 2>/dev/null && ! grep -qs 'ready in' "$work/start.log"; do sleep 1; done
 cat "$work/start.log"
 kill -0 "$start"
 

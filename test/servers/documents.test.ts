@@ -10,7 +10,7 @@ import { runMain } from '../support/command-line.ts';
 import { documentPaths, shellBlocks } from '../support/documents.ts';
 import { takePort } from '../support/free-ports.ts';
 
-const MARKS = ['', 'no-run'];
+const MARKS: ReadonlySet<string> = new Set(['', 'no-run']);
 const releases: (() => void)[] = [];
 /** the port that each default port stands for */
 const ports = new Map<string, string>();
@@ -44,7 +44,7 @@ test.for(documents)(
   { timeout: 240_000 },
   async (path) => {
     const blocks = shellBlocks(path);
-    expect(blocks.filter(({ mark }) => !MARKS.includes(mark))).toEqual([]);
+    expect(blocks.filter(({ mark }) => !MARKS.has(mark))).toEqual([]);
     const code = blocks.filter(({ mark }) => mark === '').map((block) => block.code);
     const script = code.join('').replaceAll(/\b1\d{4}\b/g, (port) => ports.get(port) ?? port);
     expect(await pasted(script)).toEqual({ code: 0, faults: [] });

@@ -1,4 +1,4 @@
-/** The shell blocks of README and docs. A block marked `sh no-run` needs more than a local stack. */
+/** Shell blocks of README and docs. One marked `sh no-run` needs more than a local stack. */
 import { globSync, readFileSync } from 'node:fs';
 import { checkout } from '../../infra/local/stack/folder.ts';
 
