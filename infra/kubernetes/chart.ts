@@ -138,6 +138,7 @@ function postgres(): Manifest {
           localeCollate: 'C',
           localeCType: 'C',
           postInitApplicationSQL: [
+            `GRANT pg_read_all_stats TO ${writer.name}`,
             `ALTER DEFAULT PRIVILEGES FOR ROLE ${writer.name} GRANT USAGE ON SCHEMAS TO ${reader.name}`,
             `ALTER DEFAULT PRIVILEGES FOR ROLE ${writer.name} GRANT SELECT ON TABLES TO ${reader.name}`,
             `ALTER DEFAULT PRIVILEGES FOR ROLE ${writer.name} GRANT SELECT ON SEQUENCES TO ${reader.name}`,
@@ -146,6 +147,7 @@ function postgres(): Manifest {
           postInitSQL: [
             `CREATE ROLE ${reader.name} LOGIN`,
             `ALTER ROLE ${reader.name} SET default_transaction_read_only = on`,
+            `ALTER ROLE ${reader.name} SET idle_in_transaction_session_timeout = '5min'`,
           ],
         },
       },

@@ -12,3 +12,7 @@ BEGIN
   END IF;
 END
 $$;
+-- A transaction that a person forgets would block a rebuild for ever.
+ALTER ROLE clt_reader SET idle_in_transaction_session_timeout = '5min';
+-- A rebuild that is blocked names the session, its query and since when it runs.
+GRANT pg_read_all_stats TO clt_writer;

@@ -7,7 +7,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { escapeIdentifier, type ClientBase } from 'pg';
 import { offsetsOf, readCheckpoints } from '../engine/checkpoint.ts';
-import { propertyOf } from '../../runtime/process/errors.ts';
+import { Fault, propertyOf } from '../../runtime/process/errors.ts';
 import { readTableVersion, resumeWriting, suspendWriting } from '../tables/live-tables.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 import type { Offsets } from '../engine/progress.ts';
@@ -102,7 +102,10 @@ async function rename(session: Client, from: string, to: string): Promise<void> 
     await session.query(`UPDATE ${table} SET projection = $2 WHERE projection = $1`, [from, to]);
 }
 
-/** Drops tables that nobody reads, with their checkpoints. */
+/**
+ * Drops tables that nobody reads, with their checkpoints. Throws a fault that names the sessions
+ * that still read them.
+ */
 export async function dropTables(session: Client, name: string): Promise<void> {
   await session.query('BEGIN');
   try {
@@ -112,8 +115,33 @@ export async function dropTables(session: Client, name: string): Promise<void> {
     await session.query('COMMIT');
   } catch (error) {
     await session.query('ROLLBACK').catch(() => undefined);
-    throw error;
+    if (propertyOf(faultOf(error), 'code') !== 'storage_conflict') throw error;
+    const blocking = await sessionsThatRead(session, name);
+    if (blocking.length === 0) throw error;
+    throw new Fault(
+      'storage_conflict',
+      `the earlier tables ${name} cannot be dropped while a transaction reads them: ${blocking.join('; ')}. Have it end, or end the session, and call again`,
+      { retry: true, cause: error },
+    );
   }
+}
+
+/** Query and times are shown to a role with the rights of `pg_read_all_stats`. */
+async function sessionsThatRead(session: Client, name: string): Promise<readonly string[]> {
+  const { rows } = await session.query<{ readonly who: string }>(
+    `SELECT DISTINCT format('session %s of %s (application %s), transaction since %s, query since %s: %s',
+                   a.pid, a.usename, coalesce(nullif(a.application_name, ''), 'without a name'),
+                   coalesce(to_char(a.xact_start, 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'unknown'),
+                   coalesce(to_char(a.query_start, 'YYYY-MM-DD HH24:MI:SS "UTC"'), 'unknown'),
+                   left(a.query, 100)) AS who
+       FROM pg_locks l
+       JOIN pg_class c ON c.oid = l.relation AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       JOIN pg_stat_activity a ON a.pid = l.pid
+      WHERE c.relnamespace = to_regnamespace($1) AND l.granted AND l.pid <> pg_backend_pid()
+      ORDER BY who`,
+    [escapeIdentifier(name)],
+  );
+  return rows.map(({ who }) => who);
 }
 
 /** The checkpoints of the tables of that name, of any version. */

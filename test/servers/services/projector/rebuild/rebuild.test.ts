@@ -207,6 +207,25 @@ test(
   },
 );
 
+test('a rebuild that a forgotten transaction blocks names its session, and goes on after it', async () => {
+  const world = await open();
+  const events = [...chainEvents({ seed: 305, blocks: 20, transactions_per_block: 1 })];
+  await world.log.append(events);
+  expect(await rebuild(optionsOf(world))).toMatchObject({ version: 2 });
+  const reader = new Client({ connectionString: urls.reader_url, application_name: 'forgotten' });
+  await reader.connect();
+  onTestFinished(() => reader.end());
+  await reader.query(`BEGIN; SELECT FROM ${previousName(world.projection.name)}.blocks`);
+  await expect(rebuild(optionsOf(world))).rejects.toMatchObject({
+    code: 'storage_conflict',
+    message: expect.stringMatching(
+      /_previous cannot be dropped .*: session \d+ of clt_reader \(application forgotten\), transaction since [-\d]+ [:\d]+ UTC, query since [-\d]+ [:\d]+ UTC: BEGIN; SELECT FROM/,
+    ) as unknown,
+  });
+  await reader.query('COMMIT');
+  expect(await rebuild(optionsOf(world))).toMatchObject({ records: 0 });
+});
+
 test('software of another version writes nothing after the switch and continues after the rollback', async () => {
   const world = await open();
   const { name } = world.projection;
