@@ -79,6 +79,15 @@ export function depositById(id: string): Query {
   };
 }
 
+/** The first two ids from this text on, in their order. */
+export function idsFrom(begin: string): Query {
+  return {
+    name: 'deposits_ids_from',
+    text: 'SELECT id FROM deposits.deposits WHERE id >= $1::text ORDER BY id LIMIT 2',
+    values: [begin],
+  };
+}
+
 /** A deposit that goes first is among the oldest. */
 const OLDEST_EXAMINED = 100;
 

@@ -122,13 +122,20 @@ function addDeposit(commands: Commands, run: Run): void {
               type: 'boolean',
               describe: 'those that a person has rejected, in place of a status',
             })
-            .option('limit', { ...TEXT, default: '20', describe: 'deposits at most, up to 100' }),
+            .option('account', { ...TEXT, describe: 'only those of this account: 0x...' })
+            .option('above', { ...TEXT, describe: 'only those of more than so many USDT' })
+            .option('limit', { ...TEXT, default: '20', describe: 'deposits at most, up to 10000' })
+            .option('cursor', { ...TEXT, describe: 'those after this cursor of --json' }),
         run(async (args) => (await import('./deposit/deposits.ts')).listDeposits(args)),
       )
       .command(
         'show <id>',
         'show a deposit with every event, its topic, partition and offset',
-        (command) => command.positional('id', DEPOSIT_ID),
+        (command) =>
+          command.positional('id', {
+            ...DEPOSIT_ID,
+            describe: 'the id of the deposit, or its beginning from 8 digits on',
+          }),
         run(async (args) => (await import('./deposit/deposits.ts')).showDeposit(args)),
       )
       .command(

@@ -61,10 +61,3 @@ export function print(text: string): void {
 export function note(text: string, { json }: Partial<SharedArguments> = {}): void {
   if (json !== true) process.stderr.write(`${text}\n`);
 }
-
-/** Micro-USDT, which are base units of CLT, with every digit: `-1.500000`. */
-export function sixDecimals(units: string): string {
-  const negative = units.startsWith('-');
-  const digits = (negative ? units.slice(1) : units).padStart(7, '0');
-  return `${negative ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
-}

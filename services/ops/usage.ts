@@ -31,7 +31,7 @@ export const DECISION = {
   actor: { ...TEXT, demandOption: true, describe: 'who decides' },
   reason: { ...TEXT, demandOption: true, describe: 'why' },
 } as const;
-/** Options of a decision that an operator signs. */
+/** Options of a decision that an operator signs, and that is asked about on a terminal. */
 export const SIGNED = {
   ...DECISION,
   'key-file': {
@@ -40,6 +40,7 @@ export const SIGNED = {
       "the operator's encrypted key, with its password in APP_OPERATOR_PASSWORD or asked for",
     defaultDescription: 'the key in APP_OPERATOR_KEY',
   },
+  yes: { type: 'boolean', describe: 'do not ask on a terminal' },
 } as const;
 
 /** Runs a command that resolves to its exit code. */

@@ -36,6 +36,7 @@ import { optional } from '../../runtime/process/config.ts';
 import { DEPOSIT_KEY } from '../../runtime/process/deposit-key.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY, USDT } from '../config.ts';
 import { jsonOf, kafkaOf, note, print, withReader } from '../connections.ts';
+import { money } from '../text.ts';
 import type { SharedArguments } from '../usage.ts';
 import { ChainHeads, readHead } from './head.ts';
 import { ChainAudit } from './chain-audit.ts';
@@ -112,7 +113,7 @@ function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResu
         `read      ${topic}/${partition}: first offset 0, next offset ${end}`,
     ),
     `deposits  ${deposits}, ${rest.waiting} transfers wait to be decided; ${rest.without_effect} records of the ledger without effect; ${mints} final Mints`,
-    `sums      arrived ${sums.arrived}, minted ${sums.minted}, fees ${sums.fees}, held ${sums.held}, paid back ${sums.refunded} (micro-USDT)`,
+    `sums      in USDT: arrived ${money(sums.arrived)}, minted ${money(sums.minted)}, fees ${money(sums.fees)}, held ${money(sums.held)}, paid back ${money(sums.refunded)}`,
     ...supplyLines(rest.supply),
     ...names.map((name) => {
       const state = findings.violated[name] > 0 ? 'BROKEN' : 'holds ';
@@ -150,7 +151,7 @@ function supplyLines(at: AuditResult['supply']): readonly string[] {
   if (at === undefined) return [];
   const { height, supply, genesis_allocation: genesis, minted, burned } = at;
   return [
-    `supply    ${supply} at block ${height}: genesis ${genesis}, minted ${minted}, burned ${burned} (base units)`,
+    `supply    in CLT at block ${height}: ${money(supply)}, genesis ${money(genesis)}, minted ${money(minted)}, burned ${money(burned)}`,
   ];
 }
 

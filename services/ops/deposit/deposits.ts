@@ -3,6 +3,7 @@ import {
   byStatus,
   depositById,
   eventsById,
+  idsFrom,
   TWO_OPERATORS_ABOVE,
 } from '../../../projections/deposits/queries.ts';
 import {
@@ -11,44 +12,72 @@ import {
   reject,
   release,
 } from '../../../projections/deposits/domain/approval.ts';
+import type { Terms } from '../../../projections/deposits/domain/deposit.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
-import { parseHash } from '../../../schemas/address.ts';
+import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import { parseDepositId } from '../../../schemas/deposit-id.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { byteaBytes, byteaDigits, byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
-import type { Cells } from '../../runtime/postgres/pool.ts';
+import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { POSTGRES_READER, readSettings } from '../config.ts';
-import { jsonOf, print, sixDecimals, withReader } from '../connections.ts';
+import { jsonOf, note, print, withReader } from '../connections.ts';
+import { coloured, minute, money, printPaged, table } from '../text.ts';
 import { decide, type DecisionArguments } from '../governance/decide.ts';
 import { count, Misuse, usd, type SharedArguments } from '../usage.ts';
 
-const LIST_MAX = 100;
+const LIST_MAX = 10_000;
+const PAGE_MAX = 100;
 /** Details of an event that are micro-USDT. */
 const AMOUNTS = new Set(['gross', 'fee', 'credit']);
 
-export async function listDeposits(
-  args: SharedArguments & {
-    readonly status: string;
-    readonly rejected?: boolean | undefined;
-    readonly limit: string;
-  },
-): Promise<number> {
+interface ListArguments extends SharedArguments {
+  readonly status: string;
+  readonly rejected?: boolean | undefined;
+  readonly account?: string | undefined;
+  readonly above?: string | undefined;
+  readonly cursor?: string | undefined;
+  readonly limit: string;
+}
+
+export async function listDeposits(args: ListArguments): Promise<number> {
   if (args.rejected === true && args.status !== 'needs_manual')
     throw new Misuse('--rejected lists rejected deposits, whose status is needs_manual');
   const status = args.rejected === true ? 'rejected' : args.status;
   const limit = count('--limit', args.limit, LIST_MAX);
-  const [rows, ledger] = await withReader(
-    readSettings(POSTGRES_READER, args.stack),
-    async (reader) =>
-      [
-        await reader.rows(byStatus(status, { limit, below: undefined })),
-        await reader.rows(TWO_OPERATORS_ABOVE),
-      ] as const,
-  );
-  const above = BigInt(ledger[0]?.[0] ?? 0);
-  const deposits = rows.map((cells) => withApprovals(cells, above));
-  print(args.json === true ? jsonOf(deposits) : listText(deposits, status));
+  const isWanted = filterOf(args);
+  const settings = readSettings(POSTGRES_READER, args.stack);
+  let below = args.cursor === undefined ? undefined : BigInt(count('--cursor', args.cursor));
+  const { deposits, has_more } = await withReader(settings, async (reader) => {
+    const ledger = await reader.rows(TWO_OPERATORS_ABOVE);
+    const two_above = BigInt(ledger[0]?.[0] ?? 0);
+    const found: Listed[] = [];
+    for (;;) {
+      const rows = await reader.rows(byStatus(status, { limit: PAGE_MAX, below }));
+      for (const cells of rows) {
+        const deposit = withApprovals(cells, two_above);
+        if (!isWanted(deposit)) continue;
+        if (found.length === limit) return { deposits: found, has_more: true };
+        found.push(deposit);
+      }
+      if (rows.length < PAGE_MAX) return { deposits: found, has_more: false };
+      below = BigInt(rows.at(-1)?.[11] ?? 0);
+    }
+  });
+  if (args.json === true) print(jsonOf(deposits));
+  else printPaged(listText(deposits, status));
+  if (has_more) note(`there are more: --cursor ${deposits.at(-1)?.cursor}`, args);
   return 0;
+}
+
+function filterOf({ account, above }: ListArguments): (deposit: Listed) => boolean {
+  const owner = account === undefined ? undefined : parseAddress(account);
+  if (account !== undefined && owner === undefined)
+    throw new Misuse(`--account is an address of CLT: 0x and 40 hex digits, not "${account}"`);
+  const address = owner === undefined ? undefined : toHex(owner);
+  const least = above === undefined ? undefined : usd('--above', above);
+  return ({ clt_address, amount_usdt }) =>
+    (address === undefined || clt_address === address) &&
+    (least === undefined || BigInt(amount_usdt) > least);
 }
 
 interface IdArguments extends SharedArguments {
@@ -56,26 +85,35 @@ interface IdArguments extends SharedArguments {
 }
 
 export async function showDeposit(args: IdArguments): Promise<number> {
-  const id = readId(args);
-  const [rows, events] = await withReader(
-    readSettings(POSTGRES_READER, args.stack),
-    async (reader) =>
-      [await reader.rows(depositById(id)), await reader.rows(eventsById(id))] as const,
-  );
+  const begin = readBeginning(args);
+  const settings = readSettings(POSTGRES_READER, args.stack);
+  const [rows, events] = await withReader(settings, async (reader) => {
+    const id = await wholeId(reader, begin);
+    return [await reader.rows(depositById(id)), await reader.rows(eventsById(id))] as const;
+  });
   const [cells] = rows;
-  if (cells === undefined)
-    throw new Misuse(
-      'there is no deposit with this id: `ops deposit list` shows ids, with --status those of every status',
-    );
+  if (cells === undefined) return missing();
   const deposit = shown(cells, events);
   print(args.json === true ? jsonOf(deposit) : showText(deposit));
   return 0;
 }
 
 const DECISIONS = {
-  approve: { decider: approve, done: 'approved' },
-  reject: { decider: reject, done: 'rejected' },
-  release: { decider: release, done: 'released' },
+  approve: {
+    decider: approve,
+    done: 'approved',
+    effect: ({ credit, clt_address: to }: Terms) => `mint ${money(credit)} CLT to ${toHex(to)}`,
+  },
+  reject: {
+    decider: reject,
+    done: 'rejected',
+    effect: ({ gross }: Terms) => `mint nothing for good; ${money(gross)} USDT stay in the reserve`,
+  },
+  release: {
+    decider: release,
+    done: 'released',
+    effect: ({ credit }: Terms) => `give up the mint of ${money(credit)} CLT for good`,
+  },
 } as const;
 
 export function decideDeposit(
@@ -83,10 +121,11 @@ export function decideDeposit(
   args: IdArguments & DecisionArguments,
 ): Promise<number> {
   const deposit_id = readId(args);
-  const { decider, done } = DECISIONS[verb];
+  const { decider, done, effect } = DECISIONS[verb];
   return decide(args, (ledger, person) => decider(ledger, { deposit_id, ...person }), {
     subject: deposit_id,
     done,
+    preview: (ledger) => previewOf(ledger, deposit_id, effect),
     state: (ledger) => stateOf(ledger, deposit_id),
   });
 }
@@ -103,11 +142,34 @@ export function refundDeposit(
     args,
     (ledger, person) => recordRefund(ledger, { deposit_id, tron_tx_id, amount, ...person }),
     {
-      subject: `a refund of ${sixDecimals(String(amount))} USDT for ${deposit_id}`,
+      subject: `a refund of ${money(amount)} USDT for ${deposit_id}`,
       done: 'recorded',
+      preview: (ledger) =>
+        previewOf(
+          ledger,
+          deposit_id,
+          () => `record ${money(amount)} USDT as paid back, in ${tron_tx_id.toString('hex')}`,
+        ),
       state: (ledger) => stateOf(ledger, deposit_id),
     },
   );
+}
+
+/** Empty where there is no such deposit, which is refused. */
+function previewOf(
+  ledger: Ledger,
+  deposit_id: string,
+  effect: (terms: Terms) => string,
+): readonly string[] {
+  const deposit = ledger.deposit(deposit_id);
+  if (deposit.status === 'absent') return [];
+  const { gross, fee, credit, clt_address } = deposit.terms;
+  return [
+    `deposit  ${deposit_id}, ${deposit.status}`,
+    `amounts  arrived ${money(gross)} USDT, fee ${money(fee)} USDT, credit ${money(credit)} CLT`,
+    `owner    ${toHex(clt_address)}`,
+    `effect   ${effect(deposit.terms)}`,
+  ];
 }
 
 function stateOf(
@@ -123,13 +185,37 @@ function stateOf(
   return { json: { deposit_id, status }, text: `${text}${more}` };
 }
 
-function readId({ id }: IdArguments): string {
+/** A decision needs the whole id: a beginning may name another deposit tomorrow. */
+function readId({ id }: Pick<IdArguments, 'id'>): string {
   const parsed = parseDepositId(id);
   if (parsed === undefined)
     throw new Misuse(
-      'that is no id of a deposit: they look like 6db65fd5-9fd3-86f6-b291-40571b5bcd6b',
+      'that is no id of a deposit: they look like 6db65fd5-9fd3-86f6-b291-40571b5bcd6b; `ops deposit show` takes the beginning of one and shows the whole',
     );
   return parsed;
+}
+
+const SHORT_ID = 8;
+
+function readBeginning({ id }: IdArguments): string {
+  const begin = id.toLowerCase();
+  return begin.length >= SHORT_ID && /^[-0-9a-f]+$/.test(begin) ? begin : readId({ id });
+}
+
+/** The id that begins so: `deposit list` shows 8 digits. Throws `Misuse` unless it is one. */
+async function wholeId(reader: Reader, begin: string): Promise<string> {
+  const rows = await reader.rows(idsFrom(begin));
+  const [id, another] = rows.flatMap(([each]) => (each?.startsWith(begin) === true ? [each] : []));
+  if (another !== undefined)
+    throw new Misuse(`several deposits begin with ${begin}: give more digits`, 'ambiguous');
+  return id ?? missing();
+}
+
+function missing(): never {
+  throw new Misuse(
+    'there is no deposit with this id: `ops deposit list` shows ids, with --status those of every status',
+    'no_such_deposit',
+  );
 }
 
 /**
@@ -195,41 +281,51 @@ function withApprovals(cells: Cells, above: bigint) {
   const waits = deposit.status === 'needs_manual' && !deposit.rejected;
   const isForTwo = waits && above > 0n && BigInt(deposit.credit_usdt) > above;
   /** of the two that it waits for; null: it waits for one, or none */
-  return { ...deposit, approvals: isForTwo ? Number(cells[10]) : null };
+  return { ...deposit, approvals: isForTwo ? Number(cells[10]) : null, cursor: cells[11] ?? '' };
 }
 
-/** As text, with amounts in USDT. */
-function listText(deposits: readonly ReturnType<typeof withApprovals>[], status: string): string {
+type Listed = ReturnType<typeof withApprovals>;
+
+function listText(deposits: readonly Listed[], status: string): string {
   if (deposits.length === 0)
-    return status === 'needs_manual' ? 'no deposit waits for a person' : `no deposit is ${status}`;
-  const lines = deposits.map((deposit) => {
-    const { id, created_at, clt_address, amount_usdt, credit_usdt, reason, rejected } = deposit;
-    const { approvals } = deposit;
-    const given = approvals === null ? null : `${approvals} of 2 approvals`;
-    const words = [reason, rejected ? 'rejected' : null, given];
-    const why = words.filter((word) => word !== null).join(', ');
-    const amounts = `arrived ${sixDecimals(amount_usdt)}, credit ${sixDecimals(credit_usdt)}`;
-    return `${id}  ${created_at}  ${clt_address}  ${amounts}${why === '' ? '' : `  (${why})`}`;
-  });
-  return lines.join('\n');
+    return status === 'needs_manual'
+      ? 'no deposit waits for a person'
+      : `no deposit is ${status}, or none as asked for`;
+  const rows = deposits.map((deposit) => [
+    deposit.id.slice(0, SHORT_ID),
+    minute(deposit.created_at),
+    `${deposit.clt_address.slice(0, 8)}…${deposit.clt_address.slice(-6)}`,
+    money(deposit.amount_usdt),
+    money(deposit.credit_usdt),
+    deposit.reason ?? '',
+    deposit.approvals === null ? '' : `${deposit.approvals} of 2`,
+  ]);
+  const headers = ['ID', 'CREATED (UTC)', 'ACCOUNT', 'ARRIVED USDT', 'CREDIT CLT'];
+  return table([...headers, 'REASON', 'APPROVALS'], rows);
 }
 
 function showText(deposit: ReturnType<typeof shown>): string {
   const { status, reason, approved, rejected, amount_usdt, fee_usdt, credit_usdt } = deposit;
   const words = [status, reason, approved ? 'approved' : null, rejected ? 'rejected' : null];
-  const [gross, fee, credit] = [amount_usdt, fee_usdt, credit_usdt].map(sixDecimals);
+  const events = deposit.events.map(({ event, at, topic, partition, offset, details }) => {
+    const given = Object.entries(details).map(
+      ([name, value]) => `${name} ${AMOUNTS.has(name) ? money(value) : value}`,
+    );
+    return [
+      at.slice(0, 19).replace('T', ' '),
+      event,
+      `${topic}/${partition}@${offset}`,
+      given.join(', '),
+    ];
+  });
   return [
-    `deposit   ${deposit.id}`,
-    `status    ${words.filter((word) => word !== null).join(', ')}`,
-    `owner     ${deposit.clt_address}`,
-    `address   ${deposit.deposit_address}, transaction ${deposit.tron_tx_id}, log ${deposit.log_index}`,
-    `amounts   arrived ${gross}, fee ${fee}, credit ${credit} (USDT)`,
-    ...deposit.events.map(({ event, at, topic, partition, offset, details }) => {
-      const given = Object.entries(details).map(
-        ([name, value]) => `${name} ${AMOUNTS.has(name) ? sixDecimals(value) : value}`,
-      );
-      const tail = given.length === 0 ? '' : `: ${given.join(', ')}`;
-      return `${at}  ${topic}/${partition}@${offset}  ${event}${tail}`;
-    }),
+    `deposit      ${deposit.id}`,
+    `status       ${coloured('bold', words.filter((word) => word !== null).join(', '))}`,
+    `owner        ${deposit.clt_address}`,
+    `address      ${deposit.deposit_address}`,
+    `transaction  ${deposit.tron_tx_id}, log ${deposit.log_index}`,
+    `amounts      arrived ${money(amount_usdt)} USDT, fee ${money(fee_usdt)} USDT, credit ${money(credit_usdt)} CLT`,
+    '',
+    table(['AT (UTC)', 'EVENT', 'RECORD', 'DETAILS (USDT)'], events),
   ].join('\n');
 }

@@ -14,6 +14,7 @@ import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import type { HumanDecision } from '../../../schemas/operator-signature.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import { openCodec } from '../../runtime/kafka/codec.ts';
+import { createInterface } from 'node:readline/promises';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
 import { jsonOf, kafkaOf, LOG, note, print } from '../connections.ts';
 import { LedgerLog } from '../deposit/ledger-log.ts';
@@ -59,7 +60,9 @@ const REFUSALS: Readonly<Record<Refusal, string>> = {
   not_an_operator: 'the key is of nobody among the operators in force (`ops operators show`)',
 };
 
-export interface DecisionArguments extends SharedArguments, KeyArguments, Given {}
+export interface DecisionArguments extends SharedArguments, KeyArguments, Given {
+  readonly yes?: boolean | undefined;
+}
 
 export type Decide = (ledger: Ledger, person: Person) => Decision<Refusal, HumanDecision>;
 
@@ -68,6 +71,8 @@ export interface Words {
   readonly subject: string;
   readonly done: string;
   readonly state: (ledger: Ledger) => { readonly json: object; readonly text: string };
+  /** lines about the effect, for a person on a terminal, who is asked; none: nothing is asked */
+  readonly preview?: (ledger: Ledger) => readonly string[];
   /** what the person does next, once it is done */
   readonly next?: (ledger: Ledger) => string;
 }
@@ -76,11 +81,15 @@ export interface Words {
 export async function decide(
   args: DecisionArguments,
   decider: Decide,
-  { subject, done, state, next }: Words,
+  { subject, done, state, next, preview }: Words,
 ): Promise<number> {
   const person = decision(args);
   const key = await readOperatorKey(args);
   const log = await openLedgerLog(args);
+  if (preview !== undefined && args.yes !== true && isTerminal()) {
+    await log.catchUp();
+    await confirm(preview(log.ledger));
+  }
   const decided = await log.decide((ledger) =>
     signed(ledger, decider(ledger, { ...person, operator: key?.address, now: Date.now() }), key),
   );
@@ -96,6 +105,24 @@ export async function decide(
     if (next !== undefined) note(`next: ${next(log.ledger)}`, args);
   }
   return 0;
+}
+
+function isTerminal(): boolean {
+  return process.stdin.isTTY && process.stderr.isTTY;
+}
+
+/** Shows the effect, and throws `Misuse` unless the person says yes. */
+async function confirm(effect: readonly string[]): Promise<void> {
+  if (effect.length === 0) return;
+  for (const line of effect) note(line);
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const stopped = new AbortController();
+  for (const end of ['SIGINT', 'close'] as const) lines.once(end, () => stopped.abort());
+  const { signal } = stopped;
+  const answer = await lines.question('do it? (yes or no) ', { signal }).catch(() => 'no');
+  lines.close();
+  if (!/^y(?:es)?$/i.test(answer.trim()))
+    throw new Misuse('not confirmed: nothing was done', 'not_confirmed');
 }
 
 /** The ledger of these arguments, not read yet. */

@@ -19,9 +19,10 @@ import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import { readLogEvents } from '../../runtime/kafka/range.ts';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
 import { kafkaOf, note } from '../connections.ts';
+import { money } from '../text.ts';
 import { Misuse, usd, type SharedArguments } from '../usage.ts';
 import { decide, type DecisionArguments } from './decide.ts';
-import { governanceOf, policyOf, usdt } from './in-force.ts';
+import { governanceOf, policyOf } from './in-force.ts';
 
 interface AddressesArguments extends DecisionArguments {
   readonly addresses: readonly string[];
@@ -93,7 +94,7 @@ export async function baselinePin(
   const { height: block_height, hash: block_hash, supply } = final;
   const baseline = { block_height, block_hash, supply, liability };
   return decide(args, (ledger, person) => pinBaseline(ledger, baseline, person), {
-    subject: `block ${block_height} with a supply of ${usdt(supply)}`,
+    subject: `block ${block_height} with a supply of ${money(supply)}`,
     done: 'pinned as the baseline',
     state: inForce('baseline'),
   });
@@ -112,7 +113,7 @@ export async function mintAcknowledge(
   const { to, amount, height: block_height } = mint;
   const facts = { tx_hash, to, amount, block_height };
   return decide(args, (ledger, person) => acknowledgeMint(ledger, facts, person), {
-    subject: `the Mint of ${usdt(amount)} to ${toHex(to)} in block ${block_height}`,
+    subject: `the Mint of ${money(amount)} to ${toHex(to)} in block ${block_height}`,
     done: 'acknowledged',
     state: inForce('acknowledged'),
   });
@@ -123,7 +124,7 @@ export function surplusBook(
 ): Promise<number> {
   const amount = usd('the amount', args.amount);
   return decide(args, (ledger, person) => bookSurplus(ledger, amount, person), {
-    subject: `a surplus of ${usdt(amount)}`,
+    subject: `a surplus of ${money(amount)}`,
     done: 'booked',
     state: inForce('surplus'),
   });

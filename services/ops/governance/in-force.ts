@@ -3,7 +3,8 @@ import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { toHex } from '../../../schemas/address.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import type { BaselinePinned } from '../../../schemas/treasury.ledger/events.ts';
-import { jsonOf, print, sixDecimals } from '../connections.ts';
+import { jsonOf, print } from '../connections.ts';
+import { money } from '../text.ts';
 import type { SharedArguments } from '../usage.ts';
 import { openLedgerLog } from './decide.ts';
 
@@ -48,7 +49,7 @@ export function governanceOf({ governance }: Ledger) {
   const two =
     two_above === 0n
       ? 'one approves any credit'
-      : `two approve a credit above ${usdt(two_above)} USDT`;
+      : `two approve a credit above ${money(two_above)} USDT`;
   const token = usdt_contract === null ? '' : ` of the token ${usdt_contract}`;
   const texts = {
     operators: operators.length === 0 ? 'none' : `${operators.join(', ')} (${two})`,
@@ -57,9 +58,9 @@ export function governanceOf({ governance }: Ledger) {
     baseline:
       baseline === undefined
         ? 'none'
-        : `block ${baseline.block_height}, supply ${usdt(baseline.supply)} CLT, liability ${usdt(baseline.liability)} USDT`,
-    acknowledged: `Mints: ${mints.length}, together ${usdt(sum)} CLT`,
-    surplus: `${usdt(governance.bookedSurplus)} USDT booked`,
+        : `block ${baseline.block_height}, supply ${money(baseline.supply)} CLT, liability ${money(baseline.liability)} USDT`,
+    acknowledged: `Mints: ${mints.length}, together ${money(sum)} CLT`,
+    surplus: `${money(governance.bookedSurplus)} USDT booked`,
     'no effect': `${refused.unsigned} unsigned decisions, ${refused.foreign_signature} of strangers`,
   };
   return { json, texts };
@@ -74,15 +75,10 @@ export function policyOf({ policy }: Ledger): { readonly json: object; readonly 
   const { version, network, first_fee, later_fee, minimum, single_cap, rolling_cap } = policy;
   const limits = { first_fee, later_fee, minimum, single_cap, rolling_cap };
   const named = Object.entries(limits).map(
-    ([name, amount]) => `${name.replace('_', '-')} ${usdt(amount)}`,
+    ([name, amount]) => `${name.replace('_', '-')} ${money(amount)}`,
   );
   return {
     json: { version, network, ...limits },
     text: `policy ${version} of ${network}, in USDT: ${named.join(', ')}`,
   };
-}
-
-/** Micro-USDT with six decimals. */
-export function usdt(amount: bigint): string {
-  return sixDecimals(String(amount));
 }

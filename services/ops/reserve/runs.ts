@@ -15,7 +15,8 @@ import type { Progress } from '../../treasury/reconciliation/measure.ts';
 import { Reconciliation } from '../../treasury/reconciliation/reconciliation.ts';
 import { RECONCILIATION_SETTINGS } from '../../treasury/reconciliation/settings.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY } from '../config.ts';
-import { jsonOf, kafkaOf, LOG, note, print, sixDecimals, withReader } from '../connections.ts';
+import { jsonOf, kafkaOf, LOG, note, print, withReader } from '../connections.ts';
+import { minute, money, printPaged, table } from '../text.ts';
 import { count, type SharedArguments } from '../usage.ts';
 
 export const RESERVE_SETTINGS = { ...KAFKA, ...REGISTRY, ...RECONCILIATION_SETTINGS };
@@ -24,22 +25,6 @@ const LIST_MAX = 100;
 /** For reading the logs: the balances take as long as the provider's rate allows. */
 const READING_MS = 600_000;
 const NOTE_EVERY_MS = 5_000;
-
-const AMOUNTS = [
-  'onchain_supply',
-  'genesis_allocation',
-  'treasury_minted',
-  'burned',
-  'custody_reported',
-  'held',
-  'retained_fees',
-  'minting',
-  'waiting',
-  'booked_surplus',
-  'refunded',
-  'surplus',
-  'uncovered',
-] as const;
 
 /** Throws faults: then there is no run. */
 export async function makeRun(args: SharedArguments): Promise<number> {
@@ -103,7 +88,8 @@ export async function listRuns(
     reader.rows(runsPage({ limit, offset: 0n })),
   );
   const runs = rows.map(runOfCells);
-  print(json === true ? jsonOf(runs) : runsText(runs));
+  if (json === true) print(jsonOf(runs));
+  else printPaged(runsText(runs));
   return 0;
 }
 
@@ -181,13 +167,14 @@ function runOfCells([id, at, offset, height, hash, ...cells]: Cells) {
   };
 }
 
-/** A line each, with amounts in USDT. */
 function runsText(runs: readonly Run[]): string {
   if (runs.length === 0) return 'there was no reconciliation yet; `ops reserve run` makes one';
-  const lines = runs.map((run) => {
-    const amounts = AMOUNTS.map((name) => `${name} ${sixDecimals(run[name])}`);
-    const at = `ledger ${run.ledger_offset}, block ${run.block_height}, in USDT`;
-    return `${run.run_at}  ${run.status.padEnd(17)} ${at}: ${amounts.join(', ')}  (${run.run_id})`;
-  });
-  return lines.join('\n');
+  const rows = runs.map((run) => [
+    minute(run.run_at),
+    run.status,
+    ...[run.custody_reported, run.ledger_liability, run.uncovered, run.surplus].map(money),
+    money(run.onchain_supply),
+  ]);
+  const headers = ['CUSTODY USDT', 'LIABILITY', 'UNCOVERED', 'SURPLUS', 'SUPPLY CLT'];
+  return table(['RUN AT (UTC)', 'STATUS', ...headers], rows);
 }

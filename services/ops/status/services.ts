@@ -3,7 +3,7 @@ import { existsSync, statfsSync } from 'node:fs';
 import { messageOf } from '../../runtime/process/errors.ts';
 import type { ServiceStatus } from '../../runtime/process/health.ts';
 import { readStackFile } from '../config.ts';
-import { sixDecimals } from '../connections.ts';
+import { coloured, money, table } from '../text.ts';
 import { Misuse } from '../usage.ts';
 
 export interface LocalService {
@@ -110,19 +110,69 @@ function metricsIn(text: string): Readonly<Record<string, number>> {
   return Object.fromEntries(sums);
 }
 
-/** Labels that have a part for each of several states or figures. */
-const PARTED = SHOWN.flatMap(([label, , by]) => (by === undefined ? [] : [`${label} `]));
+const WIDTH = 100;
 
-/** For people: one line a service. A part that is 0 is left out; figures of the reserve in USDT. */
-export function serviceLines(services: readonly ServiceHealth[]): readonly string[] {
-  return services.map((service) => {
-    const metrics = Object.entries(service.metrics)
-      .filter(([label]) => !label.startsWith(RECORDS))
-      .filter(([label, value]) => value !== 0 || !PARTED.some((part) => label.startsWith(part)))
-      .map(([label, value]) => `${label} ${valueText(label, value)}`);
-    metrics.push(...deadText(service.metrics));
-    return `service     ${service.name.padEnd(22)} ${[stateText(service), ...metrics].join(', ')}`;
+/** For people: a row a service. Money and its times are left out, and a part that is 0. */
+export function servicesTable(services: readonly ServiceHealth[]): string {
+  const rows = services.map((service) => {
+    const details = Object.entries(service.metrics)
+      .filter(([label, value]) => value !== 0 && !HIDDEN.test(label))
+      .map(([label, value]) => `${label} ${valueText(value)}`);
+    details.push(...deadText(service.metrics));
+    return [service.name, stateCell(service), details.join(', ')];
   });
+  return table(['SERVICE', 'STATE', 'DETAILS'], rows, WIDTH);
+}
+
+const HIDDEN = /^(?:log records|reserve|newest run|its age|oldest|deposits|minting closed) ?/;
+
+function stateCell({ status, phase, waits_for, eta_s }: ServiceHealth): string {
+  if (status === 'ready')
+    return coloured('green', phase === 'standing_by' ? 'ready, standing by' : 'ready');
+  const wait = waits_for === null ? '' : ` for ${waits_for}`;
+  const eta = eta_s === null ? '' : `, about ${eta_s} s left`;
+  return coloured(status === 'working' ? 'yellow' : 'red', `${status}${wait}${eta}`);
+}
+
+/** The deposits that wait for a person's decision, by the treasury. */
+export function waitingDeposits(services: readonly ServiceHealth[]): number {
+  return Math.max(0, ...services.map(({ metrics }) => metrics['deposits needs_manual'] ?? 0));
+}
+
+/** Figures of the newest reserve run: label, figure and unit. */
+const FIGURES = [
+  ['custody', 'custody_reported', 'USDT'],
+  ['liability', 'ledger_liability', 'USDT'],
+  ['being minted', 'minting', 'USDT'],
+  ['waiting', 'waiting', 'USDT'],
+  ['held', 'held', 'USDT'],
+  ['not covered', 'uncovered', 'USDT'],
+  ['supply on chain', 'onchain_supply', 'CLT'],
+] as const;
+
+/** For people: the money by the treasury's newest run. Empty without a run. */
+export function moneyLines(services: readonly ServiceHealth[]): readonly string[] {
+  const metrics = services.find(({ metrics: each }) => UNCOVERED in each)?.metrics;
+  if (metrics === undefined) return [];
+  const status = Object.entries(metrics).find(
+    ([label, value]) => label.startsWith('newest run ') && value === 1,
+  )?.[0];
+  const age = Math.round(metrics['its age in seconds'] ?? 0);
+  const closed = (metrics['minting closed'] ?? 0) > 0 ? ', minting is closed' : '';
+  const rows = FIGURES.map(([label, figure, unit]) => [
+    label,
+    `${amountOf(metrics, figure)} ${unit}`,
+  ]);
+  return [
+    '',
+    table(['MONEY', 'AMOUNT'], rows),
+    `reserve run ${status?.slice('newest run '.length) ?? 'unknown'}, ${age} s ago${closed}`,
+  ];
+}
+
+/** Every figure of the newest run is there, except those that are 0. */
+function amountOf(metrics: ServiceHealth['metrics'], figure: string): string {
+  return money(BigInt(Math.round(metrics[`reserve ${figure}`] ?? 0)));
 }
 
 const RECORDS = 'log records ';
@@ -135,8 +185,7 @@ function deadText(metrics: Readonly<Record<string, number>>): readonly string[] 
   return [`dead records ${dead} of ${applied + dead} (${share.toFixed(1)} %)`];
 }
 
-function valueText(label: string, value: number): string {
-  if (label.startsWith('reserve ')) return sixDecimals(BigInt(Math.round(value)).toString());
+function valueText(value: number): string {
   return Number.isInteger(value) ? `${value}` : value.toFixed(1);
 }
 
@@ -146,8 +195,7 @@ export function coverOf(
 ): { readonly line: string; readonly is_short: boolean } | undefined {
   const metrics = services.find(({ metrics: each }) => UNCOVERED in each)?.metrics;
   if (metrics === undefined) return undefined;
-  const usdt = (figure: string): string =>
-    sixDecimals(BigInt(Math.round(metrics[`reserve ${figure}`] ?? 0)).toString());
+  const usdt = (figure: string): string => amountOf(metrics, figure);
   const owed = `liability ${usdt('ledger_liability')}, minting ${usdt('minting')}, waiting ${usdt('waiting')}`;
   const is_short = (metrics[UNCOVERED] ?? 0) > 0;
   const cover = is_short ? `lacks ${usdt('uncovered')} USDT of` : 'covers';

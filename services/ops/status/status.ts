@@ -8,14 +8,17 @@ import type { Kafka, LogEnd } from '../../runtime/kafka/port.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { KAFKA, NODE, POSTGRES_READER, readSettings } from '../config.ts';
 import { jsonOf, kafkaOf, print, withReader } from '../connections.ts';
+import { coloured, table } from '../text.ts';
 import type { SharedArguments } from '../usage.ts';
 import {
   coverOf,
   localDisk,
   localServices,
   readServices,
-  serviceLines,
+  moneyLines,
+  servicesTable,
   stateText,
+  waitingDeposits,
   type Disk,
   type LocalService,
   type ServiceHealth,
@@ -174,29 +177,74 @@ function diskText({ path, free_bytes: free }: Disk): string {
   return `${Math.floor(free / 2 ** 20)} MB free at ${path}`;
 }
 
-/** For people. */
-function statusText({ node, log, projections, services, disk, faults }: Status): string {
-  const lines = [
+/** For people: what a screen of 100 columns and 40 rows holds. */
+function statusText({ node, projections, services, disk, faults }: Status): string {
+  const chain =
     node === null
-      ? 'node        does not answer'
-      : `node        height ${node.height}, final up to ${node.finalized_height}`,
+      ? 'does not answer'
+      : `height ${node.height}, final up to ${node.finalized_height}`;
+  const waiting = waitingDeposits(services ?? []);
+  const free = disk === null ? '' : `; disk: ${diskText(disk)}`;
+  return [
+    summary({ projections, services, faults }),
+    `chain: ${chain}${free}`,
+    ...(services === null || services.length === 0 ? [] : ['', servicesTable(services)]),
+    '',
+    projections === null ? 'projections: Postgres does not answer' : projectionsTable(projections),
+    ...moneyLines(services ?? []),
+    ...(faults.length === 0 && waiting === 0 ? [] : ['', coloured('bold', 'NEEDS ATTENTION')]),
+    ...faults.map((fault) => `${coloured('red', '!')} ${fault}`),
+    ...(waiting === 0 ? [] : [`${coloured('yellow', '!')} ${waitText(waiting)}: ops deposit list`]),
+  ].join('\n');
+}
+
+function summary({
+  projections,
+  services,
+  faults,
+}: Pick<Status, 'projections' | 'services' | 'faults'>): string {
+  const ready = services?.filter((service) => service.status === 'ready').length;
+  const parts = [
+    ready === undefined ? 'services unknown' : `${ready} of ${services?.length} services ready`,
+    projections === null ? 'projections unknown' : behindText(projections),
+    waitText(waitingDeposits(services ?? [])),
   ];
-  if (log === null) lines.push('log         does not answer');
-  for (const { topic, partition, low, high } of log ?? [])
-    lines.push(`log         ${topic}/${partition}: first offset ${low}, next offset ${high}`);
-  if (projections === null) lines.push('projections Postgres does not answer');
-  for (const position of projections ?? []) {
-    const { projection, version, topic, partition, next_offset, lag, rate, loading } = position;
-    const moved = `${rate} records/s, moved ${position.idle_seconds} s ago`;
-    const load = loading ? ', being loaded: no indexes yet' : '';
-    lines.push(
-      `projection  ${projection} v${version}: ${topic}/${partition} at ${next_offset}, lag ${lag ?? 'unknown'}, ${moved}${load}`,
-    );
-  }
-  lines.push(...serviceLines(services ?? []));
-  const cover = coverOf(services ?? []);
-  if (cover !== undefined) lines.push(`reserve     ${cover.line}`);
-  if (disk !== null) lines.push(`disk        ${diskText(disk)}`);
-  for (const fault of faults) lines.push(`fault       ${fault}`);
-  return lines.join('\n');
+  const state =
+    faults.length === 0
+      ? coloured('green', 'ALL WELL')
+      : coloured('red', `${faults.length} NEED${faults.length === 1 ? 'S' : ''} ATTENTION`);
+  return `${state}  ${parts.join(', ')}`;
+}
+
+function waitText(deposits: number): string {
+  return deposits === 1 ? '1 deposit waits for a person' : `${deposits} deposits wait for a person`;
+}
+
+function behindText(projections: readonly Position[]): string {
+  const behind = lagText(projections);
+  return behind === '0' ? 'projections up to date' : `projections ${behind} records behind`;
+}
+
+function lagText(positions: readonly Position[]): string {
+  if (positions.some(({ lag }) => lag === null)) return 'unknown';
+  return String(positions.reduce((sum, { lag }) => sum + (lag ?? 0n), 0n));
+}
+
+/** A row a projection, over all partitions that it reads. */
+function projectionsTable(projections: readonly Position[]): string {
+  const rows = Map.groupBy(projections, ({ projection, version }) => `${projection} v${version}`)
+    .entries()
+    .map(([name, positions]) => [
+      name,
+      String(positions.length),
+      String(positions.reduce((sum, { next_offset: next }) => sum + next, 0n)),
+      lagText(positions),
+      String(positions.reduce((sum, { rate }) => sum + rate, 0)),
+      String(Math.round(Math.min(...positions.map(({ idle_seconds: idle }) => idle)))),
+      positions.some(({ loading }) => loading) ? coloured('yellow', 'loading: no indexes yet') : '',
+    ]);
+  return table(
+    ['PROJECTION', 'PARTITIONS', 'RECORDS', 'BEHIND', 'PER SECOND', 'MOVED S AGO', ''],
+    [...rows],
+  );
 }

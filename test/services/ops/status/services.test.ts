@@ -7,8 +7,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import {
   coverOf,
   localServices,
+  moneyLines,
   readServices,
-  serviceLines,
+  servicesTable,
 } from '../../../../services/ops/status/services.ts';
 import type { ServiceStatus } from '../../../../services/runtime/process/health.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
@@ -89,11 +90,13 @@ test('each service is shown with its status and its main metrics', async () => {
     { status: 'ready' },
     { status: 'unreachable', message: expect.stringMatching(/^does not answer: /), metrics: {} },
   ]);
-  expect(serviceLines(services).slice(0, 4)).toEqual([
-    'service     treasury               WAITING (following) for kafka: the brokers do not answer, deposits confirmed 3, deposits needs_manual 1, records behind 7',
-    'service     projector-explorer     WORKING (loading): loading the log, about 40 s left, dead records 10 of 1000 (1.0 %)',
-    'service     hub-gateway            ready',
-    'service     chain-ingester         ready (standing_by)',
+  expect(servicesTable(services).split('\n')).toEqual([
+    'SERVICE             STATE                     DETAILS',
+    'treasury            waiting for kafka         records behind 7',
+    'projector-explorer  working, about 40 s left  dead records 10 of 1000 (1.0 %)',
+    'hub-gateway         ready',
+    'chain-ingester      ready, standing by',
+    'gone                unreachable',
   ]);
 });
 
@@ -120,10 +123,17 @@ async function reserveWith(uncovered: number): ReturnType<typeof readServices> {
   return readServices([{ name: 'treasury', url: await service(READY, treasury) }]);
 }
 
+test('the money of the newest run is shown in USDT and CLT', async () => {
+  expect(moneyLines(await reserveWith(1_234_567_890)).join('\n')).toMatch(
+    /custody +19\.00 USDT\n[^]*not covered +1,234\.56789 USDT\n/,
+  );
+  expect(moneyLines([])).toEqual([]);
+});
+
 test('whether custody covers what it has to is told by the amounts of the newest run', async () => {
   expect(coverOf(await reserveWith(5_000_000))).toEqual({
     is_short: true,
-    line: expect.stringMatching(/19\.000000 .*5\.000000 .*16\.000000.*8\.000000/),
+    line: expect.stringMatching(/19\.00 .*5\.00 .*16\.00.*8\.00/),
   });
   expect(coverOf(await reserveWith(0))).toMatchObject({ is_short: false });
   expect(coverOf([])).toBeUndefined();

@@ -4,6 +4,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import type { Wallet } from 'ethers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { opsSettings, runOps } from '../../../../faults/ops-run.ts';
@@ -114,7 +115,7 @@ test(
       },
     ]);
     const text = await runOps(stack.addresses, ['policy', 'show']);
-    expect(text.stdout).toContain('rolling-cap 5000.000000');
+    expect(text.stdout).toContain('rolling-cap 5,000.00');
   },
 );
 
@@ -177,6 +178,31 @@ test(
     expect(JSON.parse(second.stdout)).toMatchObject({ status: 'confirmed' });
   },
 );
+
+test('a person on a terminal sees the effect of an approval, and is asked', async () => {
+  const id = await heldDeposit(5, 1_234_000_001n);
+  const answered = async (answer: string): Promise<Ended> => {
+    const stdin = Object.assign(new PassThrough(), { isTTY: true });
+    const { isTTY } = process.stderr;
+    const own = Object.getOwnPropertyDescriptor(process, 'stdin') ?? {};
+    Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
+    process.stderr.isTTY = true;
+    stdin.write(`${answer}\n`);
+    try {
+      return await ops(['deposit', 'approve', id, ...BECAUSE], alice);
+    } finally {
+      process.stderr.isTTY = isTTY;
+      Object.defineProperty(process, 'stdin', own);
+    }
+  };
+  const no = await answered('no');
+  expect(no).toMatchObject({ code: 1, stdout: '' });
+  expect(no.stderr).toContain('arrived 1,234.000001 USDT, fee 2.00 USDT, credit 1,232.000001 CLT');
+  expect(no.stderr).toMatch(/mint 1,232\.000001 CLT to 0x[0-9a-f]{40}$/m);
+  expect((await folded()).deposit(id)).toMatchObject({ status: 'needs_manual' });
+  expect(await answered('yes')).toMatchObject({ code: 0 });
+  expect((await folded()).deposit(id).status).not.toBe('needs_manual');
+});
 
 test('a rejected deposit is refunded once', { timeout: PATIENCE_MS }, async () => {
   const id = await heldDeposit(4, 2_500_000n);

@@ -49,9 +49,10 @@ afterAll(async () => {
 test('status shows node, log and projections as text and as JSON', async () => {
   const text = await ops('status', '--stack', stackFile);
   expect(text).toMatchObject({ code: 0, stderr: '' });
-  expect(text.stdout).toMatch(/^node +height 6, final up to 4$/m);
+  expect(text.stdout).toMatch(/^ALL WELL {2}.*projections unknown records behind/);
+  expect(text.stdout).toMatch(/^chain: height 6, final up to 4$/m);
   expect(text.stdout).toMatch(
-    /^projection +explorer v1: nowhere\/0 at 12345678901234567, lag unknown, 0 records\/s, moved [0-9.]+ s ago, being loaded: no indexes yet$/m,
+    /^explorer v1 +1 +12345678901234567 +unknown +0 +[0-9.]+ +loading: no indexes yet$/m,
   );
   const json = await ops('status', '--json', '--stack', stackFile);
   expect(JSON.parse(json.stdout)).toMatchObject({
@@ -77,8 +78,8 @@ test('a node that does not answer is a fault with exit code 2', async () => {
   );
   const { code, stdout } = await ops('status', '--stack', away);
   expect(code).toBe(2);
-  expect(stdout).toMatch(/^node +does not answer$/m);
-  expect(stdout).toMatch(/^fault +the CLT node did not serve \/v1\/chain/m);
+  expect(stdout).toMatch(/^chain: does not answer$/m);
+  expect(stdout).toMatch(/^! the CLT node did not serve \/v1\/chain/m);
 });
 
 test('a log that ends before the checkpoint is a fault', async () => {
@@ -95,7 +96,7 @@ test('a log that ends before the checkpoint is a fault', async () => {
   const { code, stdout } = await ops('status', '--stack', stackFile);
   expect(code).toBe(2);
   expect(stdout).toMatch(
-    /^fault +chain.blocks\/0 ends \d+ records before what explorer has applied: .*\/status of the projector$/m,
+    /^! chain.blocks\/0 ends \d+ records before what explorer has applied: .*\/status of the projector$/m,
   );
 });
 

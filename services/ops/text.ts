@@ -1,0 +1,64 @@
+/** Text for people: amounts, tables, colours, pages. Colours and pages on a terminal alone. */
+import { spawnSync } from 'node:child_process';
+import { stripVTControlCharacters, styleText } from 'node:util';
+
+export type Colour = 'green' | 'yellow' | 'red' | 'dim' | 'bold';
+
+/** Plain where standard output is no terminal, and with NO_COLOR. */
+export function coloured(colour: Colour, text: string): string {
+  return styleText(colour, text, { stream: process.stdout });
+}
+
+/** Micro-USDT, or base units of CLT, in USDT or CLT: `1,234.50`, with up to six decimals. */
+export function money(units: string | bigint): string {
+  const text = String(units);
+  const negative = text.startsWith('-') ? '-' : '';
+  const digits = text.slice(negative.length).padStart(7, '0');
+  const whole = digits.slice(0, -6).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
+  return `${negative}${whole}.${digits.slice(-6).replace(/0{1,4}$/, '')}`;
+}
+
+/** ISO 8601 as people read it, in UTC: `2026-11-21 07:28`. */
+export function minute(time: string): string {
+  return time.slice(0, 16).replace('T', ' ');
+}
+
+const NUMBER = /^-?[\d,.]+(?: [A-Z]{3,4})?$/;
+
+/** Aligned columns under their headers; a column of numbers is aligned on the right. */
+export function table(
+  headers: readonly string[],
+  rows: readonly (readonly string[])[],
+  columns_max = Infinity,
+): string {
+  const plain = [headers, ...rows].map((row) => row.map(stripVTControlCharacters));
+  const widths = headers.map((_, at) => Math.max(...plain.map((row) => row[at]?.length ?? 0)));
+  const right = headers.map((_, at) => plain.slice(1).every((row) => NUMBER.test(row[at] ?? '')));
+  const lineOf = (cells: readonly string[]): string => {
+    const padded = cells.map((cell, at) => {
+      const space = ' '.repeat((widths[at] ?? 0) - stripVTControlCharacters(cell).length);
+      return right[at] === true ? `${space}${cell}` : `${cell}${space}`;
+    });
+    return cut(padded.join('  ').trimEnd(), columns_max);
+  };
+  return [coloured('bold', lineOf(headers)), ...rows.map(lineOf)].join('\n');
+}
+
+/** A line with colours is cut where it is longer without them. */
+function cut(line: string, max: number): string {
+  const over = stripVTControlCharacters(line).length - max;
+  return over <= 0 ? line : `${line.slice(0, -over - 1)}…`;
+}
+
+/** Prints an answer, through `less` or $PAGER where it is longer than the terminal. */
+export function printPaged(text: string): void {
+  const { isTTY, rows } = process.stdout;
+  if (isTTY && text.split('\n').length >= rows) {
+    const { PAGER: pager = 'less' } = process.env;
+    const env = { LESS: 'FRX', ...process.env };
+    const stdio = ['pipe', 'inherit', 'inherit'] as const;
+    const { error } = spawnSync(pager, { input: `${text}\n`, env, stdio: [...stdio], shell: true });
+    if (error === undefined) return;
+  }
+  process.stdout.write(`${text}\n`);
+}
