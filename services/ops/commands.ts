@@ -249,7 +249,11 @@ function addRebuild(commands: Commands, run: Run): void {
     'fold the log of a projection again and compare every row of its tables',
     (command) =>
       command
-        .positional('projection', PROJECTION)
+        .positional('projection', {
+          ...PROJECTION,
+          choices: [...PROJECTION_NAMES, 'all'],
+          describe: 'the projection, or all of them',
+        })
         .option('afresh', AFRESH)
         .epilogue(
           'Folds the log into staging tables and compares every row of every table with the live ones at the same offsets, and the digest of the records with the one that the projector kept. Projector and gateways go on ' +

@@ -35,12 +35,14 @@ import type { Reader } from '../../runtime/postgres/pool.ts';
 import { optional } from '../../runtime/process/config.ts';
 import { DEPOSIT_KEY } from '../../runtime/process/deposit-key.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY, USDT } from '../config.ts';
-import { jsonOf, kafkaOf, note, print, withReader } from '../connections.ts';
+import { jsonOf, kafkaOf, print, withReader } from '../connections.ts';
+import { Rate } from '../../projector/engine/progress.ts';
+import { openProgress } from '../progress.ts';
 import { money } from '../text.ts';
 import type { SharedArguments } from '../usage.ts';
 import { ChainHeads, readHead } from './head.ts';
 import { ChainAudit } from './chain-audit.ts';
-import { Findings, INVARIANTS, type Invariant } from './findings.ts';
+import { Findings, INVARIANTS, type Invariant, type LogPosition } from './findings.ts';
 import { LedgerAudit } from './ledger-audit.ts';
 import {
   auditDeposits,
@@ -70,8 +72,14 @@ export interface AuditSources {
   readonly deposit_key?: DepositKey | undefined;
   /** a head of a chained log that somebody noted before */
   readonly seen?: Buffer | undefined;
-  /** gets a line every few seconds */
-  readonly onProgress?: (line: string) => void;
+  /** called about once a second */
+  readonly onProgress?: (progress: AuditProgress) => void;
+}
+
+export interface AuditProgress extends LogPosition {
+  /** records read so far, of all logs */
+  readonly records: number;
+  readonly records_behind: bigint;
 }
 
 export type AuditResult = Awaited<ReturnType<typeof auditLogs>>;
@@ -83,7 +91,7 @@ interface PartitionEnd {
 }
 
 const STATEMENT_MS = 120_000;
-const PROGRESS_EVERY_MS = 5_000;
+const PROGRESS_EVERY_MS = 1_000;
 
 export async function audit(
   args: SharedArguments & { readonly head: string | undefined },
@@ -95,12 +103,23 @@ export async function audit(
   const config = readSettings(settings, stack);
   const kafka = kafkaOf(config);
   const codec = await openDecoder({ ...config, kafka }, AUDITED_TOPICS);
+  const progress = openProgress(args);
+  const rate = new Rate();
+  let before = 0;
+  const onProgress = (at: AuditProgress): void => {
+    const { topic, partition, offset, records, records_behind } = at;
+    rate.count(records - before);
+    before = records;
+    const { seconds_left: left } = rate.estimate(records_behind);
+    const time = left === undefined ? '' : `, about ${left} s left`;
+    const part = records / (records + Number(records_behind));
+    progress.show(`${topic}/${partition}: offset ${offset}${time}`, part);
+  };
   const result = await withReader(
     config,
-    (reader) =>
-      auditLogs({ ...config, kafka, codec, reader, seen, onProgress: (line) => note(line, args) }),
+    (reader) => auditLogs({ ...config, kafka, codec, reader, seen, onProgress }),
     STATEMENT_MS,
-  );
+  ).finally(() => progress.end());
   print(json === true ? auditJson(result) : auditText(result));
   return result.findings.violationCount === 0 && result.seen !== null ? 0 : 2;
 }
@@ -173,6 +192,7 @@ export async function auditLogs(sources: AuditSources) {
   const chains = new ChainHeads(sources.seen);
   const findings = new Findings();
   let reported = performance.now();
+  let records = 0;
   const checkpoints = new CheckpointAudit(
     reader === undefined ? [] : await readCheckpoints(reader),
     findings,
@@ -184,6 +204,10 @@ export async function auditLogs(sources: AuditSources) {
   const transferEnds = await endsOf(kafka, TRON_TRANSFERS);
   const addressEnds = await endsOf(kafka, DEPOSIT_ADDRESSES);
   const laterRunEnds = await endsOf(kafka, RESERVE_RUNS);
+  // the ledger is read twice
+  const records_all = [runEnds, chainEnds, ledgerEnds, ledgerEnds, transferEnds, addressEnds]
+    .flat()
+    .reduce((sum, { end }) => sum + end, 0n);
   const scan = async <Event extends { readonly type: string }>(
     ends: readonly PartitionEnd[],
     isEvent: (event: { readonly type: string }) => event is Event,
@@ -199,9 +223,18 @@ export async function auditLogs(sources: AuditSources) {
             throw undecodable(
               `${topic}/${partition}@${record.offset}: ${event.type} does not belong here`,
             );
+          records++;
           if (onProgress !== undefined && performance.now() - reported > PROGRESS_EVERY_MS) {
             reported = performance.now();
-            onProgress(`${topic}/${partition}: offset ${record.offset} of ${end}`);
+            const { offset } = record;
+            const left = records_all - BigInt(records);
+            onProgress({
+              topic,
+              partition,
+              offset,
+              records,
+              records_behind: left < 0n ? 0n : left,
+            });
           }
           take(event, record, place);
         },

@@ -13,6 +13,7 @@ import { verify as verifyTables, type Verified } from '../../projector/rebuild/v
 import { openDecoder } from '../../runtime/kafka/codec.ts';
 import { KAFKA, POSTGRES, readSettings, REGISTRY } from '../config.ts';
 import { jsonOf, kafkaOf, LOG, print, stopAtSignals } from '../connections.ts';
+import { openProgress } from '../progress.ts';
 import { Misuse, type SharedArguments } from '../usage.ts';
 
 interface ProjectionArguments extends SharedArguments {
@@ -36,18 +37,41 @@ export async function rebuild(
   return 0;
 }
 
+/** The exit code: 2 when the projection is not what its log says. */
 export async function verify(args: ProjectionArguments): Promise<number> {
+  if (args.projection === 'all') return verifyAll(args);
+  const result = await verifyOne(args);
+  print(args.json === true ? jsonOf(result.json) : result.text);
+  return result.json.equal ? 0 : 2;
+}
+
+/** One after the other; one that is refused, as it is not loaded yet, does not end the others. */
+async function verifyAll(args: ProjectionArguments): Promise<number> {
+  const results: object[] = [];
+  let code = 0;
+  for (const { name: projection } of PROJECTIONS) {
+    const result = await verifyOne({ ...args, projection }).catch((error: unknown) => {
+      if (!(error instanceof Misuse)) throw error;
+      const { code: refused, message } = error;
+      return { text: message, json: { projection, equal: undefined, error: refused, message } };
+    });
+    const { equal } = result.json;
+    code = Math.max(code, equal === undefined ? 1 : equal ? 0 : 2);
+    results.push(result.json);
+    if (args.json !== true) print(result.text);
+  }
+  if (args.json === true) print(jsonOf(results));
+  return code;
+}
+
+async function verifyOne(args: ProjectionArguments) {
   const { projection } = args;
   const verified = await withProjection(args, verifyTables);
   const { version, positions, tables, rewritten } = verified;
-  const equal = isEqual(verified);
   const offsets = Object.fromEntries(positions);
-  print(
-    args.json === true
-      ? jsonOf({ step: 'done', projection, version, equal, positions: offsets, tables, rewritten })
-      : verifiedText(projection, verified),
-  );
-  return equal ? 0 : 2;
+  const equal = isEqual(verified);
+  const json = { step: 'done', projection, version, equal, positions: offsets, tables, rewritten };
+  return { json, text: verifiedText(projection, verified) };
 }
 
 function isEqual({ tables, rewritten }: Verified): boolean {
@@ -97,25 +121,30 @@ async function withProjection<Result extends object>(
     options: RebuildOptions<Event>,
   ) => Promise<Result | RebuildRefusal>,
 ): Promise<Result> {
-  const { projection: name, afresh = false, json, stack } = args;
+  const { projection: name, afresh = false, stack } = args;
   const named = PROJECTIONS.find((each) => each.name === name);
   if (named === undefined) throw new Misuse(`there is no projection ${name}`);
   const config = readSettings({ ...KAFKA, ...REGISTRY, ...POSTGRES }, stack);
   const { signal } = stopAtSignals();
-  let last = '';
-  const onStep = (step: RebuildStep): void => {
-    const line = json === true ? jsonOf(step) : stepText(step);
-    if (json === true || line !== last) print(line);
-    last = line;
-  };
-  const outcome = await named.with(async (projection) => {
-    const kafka = kafkaOf(config);
-    const where = { ...config, kafka };
-    const codec = await openDecoder(where, topicsOf(projection), projection.unread);
-    return work({ ...config, projection, kafka, codec, log: LOG, signal, onStep, afresh });
-  });
+  const progress = openProgress(args);
+  const onStep = (step: RebuildStep): void =>
+    progress.show(`${name}: ${stepText(step)}`, partOf(step));
+  const outcome = await named
+    .with(async (projection) => {
+      const kafka = kafkaOf(config);
+      const where = { ...config, kafka };
+      const codec = await openDecoder(where, topicsOf(projection), projection.unread);
+      return work({ ...config, projection, kafka, codec, log: LOG, signal, onStep, afresh });
+    })
+    .finally(() => progress.end());
   if ('refused' in outcome) throw new Misuse(outcome.message, outcome.refused);
   return outcome;
+}
+
+/** The part of the records that are folded; undefined where records do not tell. */
+function partOf({ step, records, records_behind: behind }: RebuildStep): number | undefined {
+  const all = records + Number(behind);
+  return step === 'loading' && all > 0 ? records / all : undefined;
 }
 
 export function stepText(progress: RebuildStep): string {
@@ -125,11 +154,11 @@ export function stepText(progress: RebuildStep): string {
   const time = left === undefined || behind === 0n ? '' : `, about ${left} s left`;
   switch (step) {
     case 'loading':
-      return `loading      ${records} records folded, ${behind} to go${pace}${time}`;
+      return `loading, ${records} records folded, ${behind} to go${pace}${time}`;
     case 'indexing':
-      return `indexing     ${what}`.trimEnd();
+      return what === '' ? step : `${step}: ${what}`;
     case 'catching_up':
-      return `catching up  ${behind} records behind${pace}`;
+      return `catching up, ${behind} records behind${pace}`;
     case 'switching':
     case 'comparing':
       return step;

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from 'pg';
 import { until } from '../../../support/until.ts';
 import { startWholeSystem, type WholeSystem } from './whole-system.ts';
+import { PROJECTION_NAMES } from '../../../../services/ops/commands.ts';
 
 /** Nine processes and the command line on a machine that has other things to do as well. */
 const PATIENCE_MS = 240_000;
@@ -131,12 +132,24 @@ test(
     await change('8000001');
     const audit = await system.ops('audit');
     const verified = await system.ops('verify', 'deposits');
+    const all = await system.ops('verify', 'all', '--json');
     await change('8000000');
     await writer.end();
     expect(audit.code).toBe(2);
     expect(audit.stdout).toMatch(
       new RegExp(`^VIOLATED {2}I8 at treasury\\.ledger/0@\\d+: deposit ${id} is `, 'm'),
     );
+    expect(all).toMatchObject({ code: 2, stderr: '' });
+    const results: readonly { readonly projection: string }[] = JSON.parse(all.stdout);
+    expect(results.map(({ projection }) => projection)).toEqual(PROJECTION_NAMES);
+    const not_loaded = { error: 'not_loaded' };
+    expect(results).toMatchObject([
+      not_loaded,
+      { equal: true },
+      { equal: false },
+      { equal: true },
+      not_loaded,
+    ]);
     expect(verified.code).toBe(2);
     expect(verified.stdout).toContain(
       `deposits, row id ${id}: credit is 8000001, by the log 8000000\n`,

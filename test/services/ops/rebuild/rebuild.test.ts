@@ -11,7 +11,7 @@ const begun: RebuildStep = {
 };
 
 test.each<[RebuildStep, string]>([
-  [begun, 'loading      0 records folded, 9000 to go'],
+  [begun, 'loading, 0 records folded, 9000 to go'],
   [
     {
       ...begun,
@@ -20,18 +20,18 @@ test.each<[RebuildStep, string]>([
       records_per_second: 1_500,
       seconds_left: 4,
     },
-    'loading      3000 records folded, 6000 to go, 1500 a second, about 4 s left',
+    'loading, 3000 records folded, 6000 to go, 1500 a second, about 4 s left',
   ],
   [
     { ...begun, records_behind: 0n, records_per_second: 1_500, seconds_left: 0 },
-    'loading      0 records folded, 0 to go, 1500 a second',
+    'loading, 0 records folded, 0 to go, 1500 a second',
   ],
   [{ ...begun, step: 'indexing' }, 'indexing'],
   [
     { ...begun, step: 'indexing', what: 'index 3 of 9 (blocks_hash)' },
-    'indexing     index 3 of 9 (blocks_hash)',
+    'indexing: index 3 of 9 (blocks_hash)',
   ],
-  [{ ...begun, step: 'catching_up', records_behind: 12n }, 'catching up  12 records behind'],
+  [{ ...begun, step: 'catching_up', records_behind: 12n }, 'catching up, 12 records behind'],
   [{ ...begun, step: 'switching' }, 'switching'],
   [{ ...begun, step: 'comparing' }, 'comparing'],
 ])('the progress of a rebuild is one line: %#', (step, line) => {
