@@ -93,8 +93,8 @@ export function explorerApp(
     checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
     errors: EXPLORER_ERRORS,
     guards: [
-      preflight('GET, HEAD'),
       ...(rate === undefined ? [] : [rateGuard(rate, now, EXPLORER_ERRORS)]),
+      preflight('GET, HEAD'),
     ],
     headers: corsHeaders('etag, link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash'),
     trust_proxy_hops: config.trust_proxy_hops,

@@ -33,6 +33,8 @@ import { SocketServer } from './sockets/socket-server.ts';
 const NAME = 'hub-gateway';
 /** Operations at once that read lists; subscriptions apart. */
 const EXECUTIONS_MAX = 4;
+/** So many of one client wait: it waits minutes for them, and a page asks for a few. */
+const WAITING_MAX = 50;
 
 /** ms of a monotonic clock */
 const clock = (): number => performance.now();
@@ -59,7 +61,7 @@ export async function serve(
     reader,
     node,
     chain,
-    turns: new Turns(EXECUTIONS_MAX),
+    turns: new Turns(EXECUTIONS_MAX, WAITING_MAX),
     balances: new Balances(reader),
     sign_ins: new SignIns(config, now, counts),
     sign_in_rate: openRateLimit(
@@ -104,12 +106,18 @@ export async function serve(
     ...config,
     log,
     metrics,
-    routes: graphqlRoutes({ ...config, apollo, hub, cache, starts, now }),
+    routes: graphqlRoutes({
+      ...config,
+      answer: (request, asker) => apollo.answer(request, { hub, ...asker }),
+      cache,
+      starts,
+      now,
+    }),
     checks: hubChecks(reader, chain),
     errors: HUB_ERRORS,
     guards: [
-      preflight('GET, HEAD, POST'),
       ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS)]),
+      preflight('GET, HEAD, POST'),
     ],
     starts,
     headers: CORS_HEADERS,

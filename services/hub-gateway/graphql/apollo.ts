@@ -26,6 +26,7 @@ import { operationLimits, TOKENS_MAX, VARIABLE_ERRORS_MAX, type Documents } from
 import { formatError, type ErrorFormatting } from './errors.ts';
 import { ListReader } from './list-reader.ts';
 import { textOfResult } from './result-text.ts';
+import type { Clients } from './turns.ts';
 
 /** Apollo passes on copies of the context, so a plugin's result goes into an object inside. */
 interface HttpContext extends HubContext {
@@ -48,6 +49,12 @@ export interface GraphqlRequest {
   readonly search: string;
   /** parsed JSON */
   readonly body: unknown;
+}
+
+/** Who asks. `clients`: all that the answer is for. */
+export interface Asker extends Pick<HubContext, 'caller'> {
+  readonly client: string;
+  readonly clients: Clients;
 }
 
 export class Apollo {
@@ -95,7 +102,7 @@ export class Apollo {
 
   async answer(
     { method, headers, search, body }: GraphqlRequest,
-    context: Pick<HubContext, 'hub' | 'caller'> & { readonly client: string },
+    context: Pick<HubContext, 'hub'> & Asker,
   ): Promise<Made> {
     const errors = this.#subscriptionErrors(body, search);
     if (errors.length > 0)
@@ -106,7 +113,7 @@ export class Apollo {
       search,
       body,
     };
-    const lists = new ListReader(context.hub, () => [context.client]);
+    const lists = new ListReader(context.hub, () => context.clients);
     const contextValue = {
       ...context,
       lists,

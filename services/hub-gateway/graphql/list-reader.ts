@@ -4,7 +4,7 @@
  */
 import type { Query } from '../../../projections/contract/page.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
-import type { Turns } from './turns.ts';
+import type { Clients, Turns } from './turns.ts';
 
 /** After so many rows the event loop has a turn. */
 const ROWS_PER_TURN = 100;
@@ -31,14 +31,14 @@ export interface ListRows {
 
 export class ListReader {
   readonly #sources: ListSources;
-  readonly #clients: () => Iterable<string>;
+  readonly #clients: () => Clients;
   #rowsLeft: number;
   #turn: Promise<() => void> | undefined;
   #reading: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
   /** `clients`: whom the operation serves */
-  constructor(sources: ListSources, clients: () => Iterable<string>) {
+  constructor(sources: ListSources, clients: () => Clients) {
     this.#sources = sources;
     this.#clients = clients;
     this.#rowsLeft = sources.list_rows_max;
@@ -58,7 +58,11 @@ export class ListReader {
   /** Ends the turn. Called once the operation has its result. */
   close(): void {
     this.#isClosed = true;
-    void this.#turn?.then((end) => end());
+    // a turn that was refused has no end
+    void this.#turn?.then(
+      (end) => end(),
+      () => undefined,
+    );
   }
 
   async #read(

@@ -3,82 +3,148 @@
  * turns: one that sends many operations waits for its own. After a long turn a client rests, so it
  * has a twentieth of the time at most, also when no other waits.
  */
+import { Refused } from './errors.ts';
 
 /** A shorter turn needs no rest. */
 const LONG_MS = 10;
 const RESTS_PER_TURN = 19;
 
+/** The clients that an operation is for. More of them may come while it waits. */
+export class Clients {
+  readonly #all: Set<string>;
+  #joined: ((client: string) => void) | undefined;
+
+  constructor(clients: Iterable<string>) {
+    this.#all = new Set(clients);
+  }
+
+  [Symbol.iterator](): Iterator<string> {
+    return this.#all.values();
+  }
+
+  add(client: string): void {
+    if (this.#all.has(client)) return;
+    this.#all.add(client);
+    this.#joined?.(client);
+  }
+
+  /** `act` is called for each client that comes from now on. */
+  onJoined(act: (client: string) => void): void {
+    this.#joined = act;
+  }
+}
+
+interface Waiter {
+  /** the lane it waits in, or had its turn in */
+  lane: Lane;
+  readonly begin: () => void;
+}
+
 interface Lane {
-  readonly waiting: (() => void)[];
+  readonly client: string;
+  readonly waiting: Waiter[];
   /** has a turn, or rests after it */
   isBusy: boolean;
 }
 
 export class Turns {
   readonly #max: number;
+  readonly #waitingMax: number;
   /** of the clients that wait, have a turn, or rest; the first is next */
   readonly #lanes = new Map<string, Lane>();
   #taken = 0;
 
-  constructor(max: number) {
+  /** `waitingMax`: operations that wait in the lane of a client */
+  constructor(max: number, waitingMax = Number.POSITIVE_INFINITY) {
     this.#max = max;
+    this.#waitingMax = waitingMax;
   }
 
   /**
    * Resolves to the function that ends the turn. An operation for several clients waits in the
-   * shortest of their lanes.
+   * shortest of their lanes, and moves to that of a client that joins with a shorter one. Throws a
+   * refusal when too many wait there.
    */
-  async take(clients: Iterable<string>): Promise<() => void> {
-    const [client, lane] = this.#laneOf(clients);
-    this.#lanes.set(client, lane);
-    const begun = new Promise<void>((resolve) => lane.waiting.push(resolve));
+  async take(clients: Clients): Promise<() => void> {
+    const lane = this.#shortestLane(clients);
+    if (lane.waiting.length >= this.#waitingMax) throw new Refused('RATE_LIMITED', TOO_MANY);
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const waiter: Waiter = { lane, begin };
+    this.#enqueue(waiter, lane);
+    clients.onJoined((client) => this.#join(waiter, client));
     this.#beginTurns();
     await begun;
     const at = performance.now();
     let hasEnded = false;
     return () => {
-      if (!hasEnded) this.#end(client, lane, performance.now() - at);
+      if (!hasEnded) this.#end(waiter.lane, performance.now() - at);
       hasEnded = true;
     };
   }
 
-  #laneOf(clients: Iterable<string>): readonly [client: string, lane: Lane] {
-    let shortest: readonly [client: string, lane: Lane] | undefined;
+  #laneOf(client: string): Lane {
+    return this.#lanes.get(client) ?? { client, waiting: [], isBusy: false };
+  }
+
+  #shortestLane(clients: Iterable<string>): Lane {
+    let shortest: Lane | undefined;
     for (const client of clients) {
-      const lane = this.#lanes.get(client) ?? { waiting: [], isBusy: false };
-      if (shortest === undefined || lengthOf(lane) < lengthOf(shortest[1]))
-        shortest = [client, lane];
+      const lane = this.#laneOf(client);
+      if (shortest === undefined || lengthOf(lane) < lengthOf(shortest)) shortest = lane;
       if (lengthOf(lane) === 0) break;
     }
-    return shortest ?? ['', this.#lanes.get('') ?? { waiting: [], isBusy: false }];
+    return shortest ?? this.#laneOf('');
+  }
+
+  #enqueue(waiter: Waiter, lane: Lane): void {
+    waiter.lane = lane;
+    lane.waiting.push(waiter);
+    this.#lanes.set(lane.client, lane);
+  }
+
+  #join(waiter: Waiter, client: string): void {
+    const { lane: from } = waiter;
+    const place = from.waiting.indexOf(waiter);
+    const to = this.#laneOf(client);
+    if (place === -1 || lengthOf(to) >= place + Number(from.isBusy)) return;
+    from.waiting.splice(place, 1);
+    this.#forgetIdle(from);
+    this.#enqueue(waiter, to);
+    this.#beginTurns();
   }
 
   #beginTurns(): void {
     for (const [client, lane] of this.#lanes) {
       if (this.#taken >= this.#max) return;
-      const begin = lane.isBusy ? undefined : lane.waiting.shift();
-      if (begin === undefined) continue;
+      const waiter = lane.isBusy ? undefined : lane.waiting.shift();
+      if (waiter === undefined) continue;
       this.#taken++;
       lane.isBusy = true;
       // its next turn is after those of all others
       this.#lanes.delete(client);
       this.#lanes.set(client, lane);
-      begin();
+      waiter.begin();
     }
   }
 
-  #end(client: string, lane: Lane, ms: number): void {
+  #end(lane: Lane, ms: number): void {
     this.#taken--;
     const rested = (): void => {
       lane.isBusy = false;
-      if (lane.waiting.length === 0) this.#lanes.delete(client);
+      this.#forgetIdle(lane);
       this.#beginTurns();
     };
     if (ms <= LONG_MS) return rested();
     setTimeout(rested, ms * RESTS_PER_TURN).unref();
     this.#beginTurns();
   }
+
+  #forgetIdle(lane: Lane): void {
+    if (lengthOf(lane) === 0) this.#lanes.delete(lane.client);
+  }
 }
+
+const TOO_MANY = 'too many operations of yours wait: send more when they are answered';
 
 function lengthOf({ waiting, isBusy }: Lane): number {
   return waiting.length + Number(isBusy);

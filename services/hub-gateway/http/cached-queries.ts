@@ -79,7 +79,7 @@ export function cachedQueries({
     context: InFlight,
     body: string,
   ): boolean => {
-    const key = cacheKey(request.headers, body);
+    const key = cacheKey(request.headers, `POST ${body}`);
     const cached = key === undefined ? undefined : cache.find(key);
     // the application sends long bodies in pieces, and refuses beyond the rate limit
     if (cached === undefined || isLong(cached.body) || !mayPass(request)) return false;

@@ -11,9 +11,9 @@ import type { FairStarts } from '../../runtime/http/fair-starts.ts';
 import type { GetRoute, HttpResponse, Route } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import { GRAPHQL_PATH, SOCKET_PATH } from '../config.ts';
-import type { Apollo, GraphqlRequest } from '../graphql/apollo.ts';
+import type { Asker, GraphqlRequest } from '../graphql/apollo.ts';
 import { callerOf } from '../graphql/authentication.ts';
-import type { Hub } from '../graphql/context.ts';
+import { Clients } from '../graphql/turns.ts';
 import { bodyReadBefore, cacheKey, readBody } from './cached-queries.ts';
 
 /** Room for the hex of the largest transaction and the operation around it. */
@@ -23,8 +23,7 @@ export const BODY_BYTES_MAX = 320 * 1024;
 const BESIDE_TEXT_CHARACTERS_MAX = 16_384;
 
 export interface GraphqlOptions {
-  readonly apollo: Apollo;
-  readonly hub: Hub;
+  readonly answer: (request: GraphqlRequest, from: Asker) => Promise<Made>;
   readonly cache: AnswerCache;
   readonly starts: FairStarts;
   readonly jwt_secret: string;
@@ -35,11 +34,34 @@ export interface GraphqlOptions {
 type Response = HttpResponse | Refusal;
 
 export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
-  const { apollo, hub, cache, starts, jwt_secret: secret, now } = options;
+  const { cache, starts, jwt_secret: secret, now } = options;
   const page = new GraphiqlPage();
-  const make = async (request: GraphqlRequest, client: string): Promise<Made> => {
+  const make = async (
+    request: GraphqlRequest,
+    client: string,
+    clients = new Clients([client]),
+  ): Promise<Made> => {
     const caller = await callerOf(request.headers.authorization, secret, now());
-    return apollo.answer(request, { hub, caller, client });
+    return options.answer(request, { caller, client, clients });
+  };
+  /** the clients that each answer in the making is for, by key */
+  const making = new Map<string, Clients>();
+  const shared = async (
+    key: string,
+    client: string,
+    makeFor: (clients: Clients) => Promise<Made>,
+  ): Promise<Response> => {
+    // else it would wait as long as the client that asked first
+    making.get(key)?.add(client);
+    return await cache.answer(key, async () => {
+      const clients = new Clients([client]);
+      making.set(key, clients);
+      try {
+        return await makeFor(clients);
+      } finally {
+        if (making.get(key) === clients) making.delete(key);
+      }
+    });
   };
 
   const post = async (request: Request): Promise<Response> => {
@@ -50,7 +72,7 @@ export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
     const client = clientOf(request);
     // what the body asks for starts apart from the reading of the body
     await starts.next(client);
-    const key = cacheKey(headers, text);
+    const key = cacheKey(headers, `POST ${text}`);
     const cached = key === undefined ? undefined : cache.find(key);
     if (cached !== undefined) return cached;
     const parsed = parseJson(text);
@@ -58,7 +80,7 @@ export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
     if (isTooLarge(text, parsed.value)) return TOO_LARGE;
     const asked: GraphqlRequest = { method: 'POST', headers, search: '', body: parsed.value };
     if (key === undefined || !canBeQuery(parsed.value)) return (await make(asked, client)).answer;
-    return cache.answer(key, () => make(asked, client));
+    return shared(key, client, (clients) => make(asked, client, clients));
   };
 
   const get: GetRoute['handle'] = async (request) => {
@@ -66,18 +88,19 @@ export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
     const at = originalUrl.indexOf('?');
     const search = at === -1 ? '' : originalUrl.slice(at);
     const asked: GraphqlRequest = { method: 'GET', headers, search, body: undefined };
-    const makeForCaches = async (): Promise<Made> => {
-      const { answer, isShared } = await make(asked, clientOf(request));
+    const client = clientOf(request);
+    const makeForCaches = async (clients?: Clients): Promise<Made> => {
+      const { answer, isShared } = await make(asked, client, clients);
       return { answer: isShared ? forCaches(answer) : answer, isShared };
     };
     const key = cacheKey(
       headers,
-      [search, ...CSRF_HEADERS.map((name) => headers[name])].join('\n'),
+      [`GET ${search}`, ...CSRF_HEADERS.map((name) => headers[name])].join('\n'),
     );
     const answer =
       key === undefined
-        ? (await make(asked, clientOf(request))).answer
-        : await cache.answer(key, makeForCaches);
+        ? (await make(asked, client)).answer
+        : await shared(key, client, makeForCaches);
     // Apollo recognizes browsers, where introspection is on
     const isPage = 'content_type' in answer && answer.content_type === 'text/html';
     return isPage ? page.response() : answer;

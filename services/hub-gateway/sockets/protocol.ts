@@ -16,6 +16,7 @@ import { Truncation, type Hub, type HubContext } from '../graphql/context.ts';
 import { textOf, VARIABLE_ERRORS_MAX, withCode, type Documents } from '../graphql/documents.ts';
 import { formatError, invalid, Refused, type ErrorFormatting } from '../graphql/errors.ts';
 import { ListReader } from '../graphql/list-reader.ts';
+import { Clients } from '../graphql/turns.ts';
 import type { BackpressuredSocket } from './backpressured-socket.ts';
 import type {
   Payload,
@@ -98,7 +99,7 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
       hub,
       caller: caller !== undefined && now() < caller.expires_at * 1_000 ? caller : undefined,
       client: session.client,
-      lists: new ListReader(hub, () => [session.client]),
+      lists: new ListReader(hub, () => new Clients([session.client])),
       truncation: new Truncation(),
       id,
       session,

@@ -16,7 +16,7 @@ import {
 import { formatError, Refused, type ErrorFormatting } from '../graphql/errors.ts';
 import { ListReader, type ListSources } from '../graphql/list-reader.ts';
 import { textOfResult } from '../graphql/result-text.ts';
-import { Turns } from '../graphql/turns.ts';
+import { Clients, Turns } from '../graphql/turns.ts';
 import { SharedReads } from './shared-reads.ts';
 import { Shares, type SharesOptions } from './shares.ts';
 
@@ -84,6 +84,8 @@ class SharedSubscription {
   readonly subscribers = new Set<Subscriber>();
   /** places of each client, with and without a subscriber */
   readonly clients = new Map<string, number>();
+  /** those whom the last execution reads lists for */
+  reading: Clients | undefined;
   /** empty before the first execution: then every change counts */
   dependencies: Dependency[] = [];
   latest: Payload | undefined;
@@ -156,6 +158,7 @@ export class SharedSubscriptions {
     const shared = this.#shared.get(key) ?? new SharedSubscription(key, operation);
     const isNew = shared.clients.size === 0;
     shared.clients.set(holder.client, (shared.clients.get(holder.client) ?? 0) + 1);
+    shared.reading?.add(holder.client);
     if (isNew) {
       this.#shared.set(key, shared);
       shared.first = this.#executeFirst(shared);
@@ -278,7 +281,10 @@ export class SharedSubscriptions {
     const { schema, hub } = this.#options;
     const dependencies: Dependency[] = [];
     const truncation = new Truncation();
-    const lists = new ListReader(this.#lists, () => shared.clients.keys());
+    const lists = new ListReader(
+      this.#lists,
+      () => (shared.reading = new Clients(shared.clients.keys())),
+    );
     const contextValue: HubContext = {
       hub,
       caller: undefined,

@@ -149,10 +149,12 @@ export class SocketServer {
     };
     // ws closes the socket with the fitting code, as for a message too large or invalid UTF-8
     socket.on('error', (error) => log.debug({ err: error }, 'socket failed'));
-    socket.on('ping', () => {
-      if ((rate?.take(client, now()) ?? 0) > 0)
-        socket.close(CLOSE_CODES.too_many, 'too many pings');
-    });
+    const mayPass = (): boolean => {
+      const passes = (rate?.take(client, now()) ?? 0) === 0;
+      if (!passes) socket.close(CLOSE_CODES.too_many, 'too many messages');
+      return passes;
+    };
+    socket.on('ping', mayPass);
     socket.on('pong', () => {
       open.awaitsPong = false;
     });
@@ -169,6 +171,7 @@ export class SocketServer {
             const type = typeOf(text);
             if (SERVER_MESSAGES.has(type))
               return socket.close(CLOSE_CODES.bad_message, 'no message of a client');
+            if (!COUNTED_ELSEWHERE.has(type) && !mayPass()) return;
             const act = (): void => {
               handle(text).catch(fail);
               // the last of those that waited
@@ -207,6 +210,9 @@ export class SocketServer {
 function ignore(): void {
   // a connection may fail before it is served
 }
+
+/** A socket has one greeting, and an operation is counted where it can be refused alone. */
+const COUNTED_ELSEWHERE: ReadonlySet<unknown> = new Set(['connection_init', 'subscribe']);
 
 /** Messages that only servers send. graphql-ws would report an internal error for them. */
 const SERVER_MESSAGES: ReadonlySet<unknown> = new Set(['next', 'error', 'connection_ack']);

@@ -67,6 +67,11 @@ const LIMITS = {
   keepAliveTimeout: 10_000,
   connectionsCheckingInterval: 1_000,
 } as const;
+/**
+ * Requests of a connection that have no answer yet. Of more, which are one packet, each would cost
+ * time and memory before it is refused; browsers and proxies send one after the other.
+ */
+const PIPELINED_MAX = 16;
 /** Share of `drain_ms` for streams, so that resources closed after the server have time left. */
 const STREAMS_SHARE = 0.8;
 
@@ -105,8 +110,12 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     'x-content-type-options': 'nosniff',
     'x-request-id': nextId(),
   });
+  const unanswered = new Map<Socket, number>();
   const serve = (request: IncomingMessage, response: ServerResponse, refused?: Failure): void => {
     const { socket } = request;
+    const before = unanswered.get(socket) ?? 0;
+    if (before >= PIPELINED_MAX) return void socket.destroy();
+    unanswered.set(socket, before + 1);
     const context = {
       id: nextId(),
       socket,
@@ -118,6 +127,9 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     if (draining) response.setHeader('connection', 'close');
     response.once('close', () => {
       inFlight.delete(response);
+      const left = (unanswered.get(socket) ?? 1) - 1;
+      if (left > 0) unanswered.set(socket, left);
+      else unanswered.delete(socket);
       observe(context, request, response);
       if (draining) socket.destroySoon();
     });

@@ -274,7 +274,8 @@ test(
     expect(answered).toBeGreaterThanOrEqual(3_000);
     expect(chain.blocks.length - blocksBefore).toBeGreaterThanOrEqual(300);
     expect(chain.reorganisations - reorganisationsBefore).toBeGreaterThanOrEqual(40);
-    expect(keeping.statements).toBeLessThanOrEqual(plain.statements);
+    // it also asks for the version, once a second
+    expect(keeping.statements).toBeLessThanOrEqual(plain.statements * 1.1);
     await expectProjected(tables, events);
     const newest = events.findLastIndex(({ type }) => type !== 'BlocksFinalized');
     await expect.poll(() => storm.heard).toBeGreaterThan(newest);

@@ -2,7 +2,7 @@ import { buildSchema, execute, parse } from 'graphql';
 import { expect, test } from 'vitest';
 import type { Query } from '../../../../projections/contract/page.ts';
 import { ListReader, toObjects } from '../../../../services/hub-gateway/graphql/list-reader.ts';
-import { Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
+import { Clients, Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
 import type { Cells } from '../../../../services/runtime/postgres/pool.ts';
 
 const query = (limit: number): Query => ({ name: 'rows', text: 'SELECT', values: [limit] });
@@ -31,7 +31,10 @@ async function read(
 
 test('the lists of an operation share its rows in their order, and tell that they have more', async () => {
   const { limits, reader } = table(6);
-  const lists = new ListReader({ reader, turns: new Turns(1), list_rows_max: 10 }, () => ['a']);
+  const lists = new ListReader(
+    { reader, turns: new Turns(1), list_rows_max: 10 },
+    () => new Clients(['a']),
+  );
   const all = await Promise.all([
     read(lists, 3),
     read(lists),
@@ -51,7 +54,10 @@ test('the lists of an operation share its rows in their order, and tell that the
 
 test('a row with many fields counts as several', async () => {
   const { limits, reader } = table(6);
-  const lists = new ListReader({ reader, turns: new Turns(1), list_rows_max: 10 }, () => ['a']);
+  const lists = new ListReader(
+    { reader, turns: new Turns(1), list_rows_max: 10 },
+    () => new Clients(['a']),
+  );
   expect(await read(lists, undefined, 41)).toEqual([3, true]);
   expect(await read(lists, undefined, 20)).toEqual([1, true]);
   expect(limits).toEqual([4, 2]);
@@ -60,8 +66,8 @@ test('a row with many fields counts as several', async () => {
 test('an operation reads once others have ended their turns, and nothing after its own end', async () => {
   const { limits, reader } = table(1);
   const sources = { reader, turns: new Turns(1), list_rows_max: 10 };
-  const first = new ListReader(sources, () => ['a']);
-  const second = new ListReader(sources, () => []);
+  const first = new ListReader(sources, () => new Clients(['a']));
+  const second = new ListReader(sources, () => new Clients([]));
   await first.read(query);
   const reading = second.read(query);
   await first.read(query);
@@ -76,7 +82,9 @@ test('an operation reads once others have ended their turns, and nothing after i
 test('an operation that ends while it waits gives its turn on', async () => {
   const { reader } = table(1);
   const sources = { reader, turns: new Turns(1), list_rows_max: 10 };
-  const [first, second, third] = [1, 2, 3].map(() => new ListReader(sources, () => ['a']));
+  const [first, second, third] = [1, 2, 3].map(
+    () => new ListReader(sources, () => new Clients(['a'])),
+  );
   await first?.read(query);
   const waiting = second?.read(query);
   second?.close();

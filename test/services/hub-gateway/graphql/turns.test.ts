@@ -1,12 +1,16 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
+import { Clients, Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
+
+function take(turns: Turns, client: string): Promise<() => void> {
+  return turns.take(new Clients([client]));
+}
 
 /** Takes a turn for each of these lists of clients; each turn ends when the next one is awaited. */
 async function orderOf(turns: Turns, waiting: Readonly<Record<string, string[]>>) {
-  const end = await turns.take(['someone']);
+  const end = await take(turns, 'someone');
   const order: string[] = [];
   const all = Object.entries(waiting).map(async ([name, clients]) => {
-    const endOwn = await turns.take(clients);
+    const endOwn = await turns.take(new Clients(clients));
     order.push(name);
     endOwn();
   });
@@ -38,10 +42,10 @@ test('an operation for several clients waits in the shortest of their lanes', as
 
 test('so many clients have a turn at once, each of them one, and each turn ends once', async () => {
   const turns = new Turns(2);
-  const [first, second] = [await turns.take(['a']), await turns.take(['b'])];
+  const [first, second] = [await take(turns, 'a'), await take(turns, 'b')];
   const begun: string[] = [];
   const waiting = ['a', 'c', 'd'].map(async (client) => {
-    const end = await turns.take([client]);
+    const end = await take(turns, client);
     begun.push(client);
     return end;
   });
@@ -60,18 +64,53 @@ test('a client rests after a long turn, while others go on', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const turns = new Turns(1);
-  const end = await turns.take(['a']);
+  const end = await take(turns, 'a');
   vi.advanceTimersByTime(50);
   end();
   let hasBegun = false;
-  const again = turns.take(['a']).then((endAgain) => {
+  const again = take(turns, 'a').then((endAgain) => {
     hasBegun = true;
     return endAgain;
   });
-  (await turns.take(['b']))();
+  (await take(turns, 'b'))();
   vi.advanceTimersByTime(949);
-  (await turns.take(['b']))();
+  (await take(turns, 'b'))();
   expect(hasBegun).toBe(false);
   vi.advanceTimersByTime(1);
   (await again)();
+});
+
+test('a client that joins an operation does not wait as long as the client that sent it', async () => {
+  const turns = new Turns(1);
+  const end = await take(turns, 'someone');
+  const order: string[] = [];
+  const begin = async (name: string, clients: Clients): Promise<void> => {
+    const endOwn = await turns.take(clients);
+    order.push(name);
+    endOwn();
+  };
+  const [popular, own] = [new Clients(['a']), new Clients(['a'])];
+  const all = [
+    begin('a1', new Clients(['a'])),
+    begin('a2', new Clients(['a'])),
+    begin('popular', popular),
+    begin('a3', own),
+    begin('b1', new Clients(['b'])),
+  ];
+  popular.add('c');
+  // b waits behind as many as this operation does
+  own.add('b');
+  end();
+  await Promise.all(all);
+  expect(order).toEqual(['a1', 'b1', 'popular', 'a2', 'a3']);
+});
+
+test('so many operations of a client wait, one more is refused, and others go on', async () => {
+  const turns = new Turns(1, 2);
+  const end = await take(turns, 'someone');
+  const waiting = [take(turns, 'a'), take(turns, 'a')];
+  await expect(take(turns, 'a')).rejects.toMatchObject({ extensions: { code: 'RATE_LIMITED' } });
+  waiting.push(take(turns, 'b'));
+  end();
+  for (const one of [waiting[0], waiting[2], waiting[1]]) (await one)?.();
 });

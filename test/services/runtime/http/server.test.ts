@@ -148,6 +148,25 @@ test('connections of one client beyond the limit are closed, those behind a prox
   for (let more = 0; more < 3; more++) expect((await answerOn(proxied.port)).destroyed).toBe(false);
 });
 
+function pipelined(count: number): string {
+  const requests = Array.from(
+    { length: count },
+    (_, at) =>
+      `GET /greet/${at} HTTP/1.1\r\nhost: a\r\n${at === count - 1 ? 'connection: close\r\n' : ''}\r\n`,
+  );
+  return requests.join('');
+}
+
+test('sixteen requests that come at once on a connection are answered in order, and more close it', async () => {
+  const { port, metrics } = await open([greet]);
+  const answered = await raw(port, pipelined(16));
+  const names = Array.from(answered.matchAll(/"(\d+)"/g), ([, name]) => Number(name));
+  expect(names).toEqual(Array.from({ length: 16 }, (_, at) => at));
+  await raw(port, pipelined(2_000)).catch(() => undefined);
+  const counts = (await metrics.text()).matchAll(/^http_request_seconds_count\{.*\} (\d+)$/gm);
+  expect(Array.from(counts, ([, count]) => Number(count)).reduce((a, b) => a + b)).toBeLessThan(50);
+});
+
 test('a response has its length, its type and the id of its log line, and does not name the software', async () => {
   const { url, lines } = await open([greet], { headers: { 'access-control-allow-origin': '*' } });
   const answer = await fetch(`${url}/greet/Z%C3%BCrich?q=1`);
