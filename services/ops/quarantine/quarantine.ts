@@ -16,6 +16,7 @@ import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Statement } from '../../runtime/postgres/pool.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY } from '../config.ts';
 import { jsonOf, kafkaOf, LOG, print, withReader } from '../connections.ts';
+import { coloured, minute, printPaged, table } from '../text.ts';
 import { decision, Misuse, type Decision, type SharedArguments } from '../usage.ts';
 
 const APPEND_MS = 30_000;
@@ -64,22 +65,21 @@ export async function listQuarantine({
   const records = (await readQuarantine(stack)).filter(
     ({ state }) => all === true || state !== 'mended',
   );
-  print(json === true ? jsonOf(records) : listText(records));
+  if (json === true) print(jsonOf(records));
+  else printPaged(listText(records));
   return 0;
 }
 
 function listText(records: readonly ReturnType<typeof quarantined>[]): string {
   if (records.length === 0) return 'no record halts a projection, and none was ever skipped';
-  const lines = records.map((record) => {
-    const { projection, topic, partition, offset, error, found_at, skipped_at, state } = record;
-    const states = {
-      halts: `HALTS since ${found_at}`,
-      skipped: `skipped since ${skipped_at ?? ''}`,
-      mended: `mended, found ${found_at}`,
-    };
-    return `${projection.padEnd(12)} ${topic}/${partition}@${offset}  ${states[state]}: ${error}`;
-  });
-  return lines.join('\n');
+  const rows = records.map((record) => [
+    record.projection,
+    `${record.topic}/${record.partition}@${record.offset}`,
+    coloured(record.state === 'halts' ? 'red' : 'dim', record.state.toUpperCase()),
+    minute(record.skipped_at ?? record.found_at),
+    record.error,
+  ]);
+  return table(['PROJECTION', 'RECORD', 'STATE', 'SINCE (UTC)', 'ERROR'], rows);
 }
 
 export async function skipRecord(

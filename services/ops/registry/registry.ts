@@ -4,6 +4,7 @@ import { readPins, type PinnedIds } from '../../runtime/kafka/schema-ids.ts';
 import { SchemaRegistry, type RegistrySettings } from '../../runtime/kafka/schema-registry.ts';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
 import { jsonOf, kafkaOf, LOG, note, print } from '../connections.ts';
+import { coloured, printPaged, table } from '../text.ts';
 import type { SharedArguments } from '../usage.ts';
 import { comparePins, seedPins, type ComparedPin } from './seeding.ts';
 
@@ -54,6 +55,10 @@ function isWhole(pins: readonly ComparedPin[]): boolean {
 function show(pins: readonly ComparedPin[], { json }: SharedArguments): void {
   if (json === true) return print(jsonOf(pins.map(({ schema: _schema, ...pin }) => pin)));
   if (pins.length === 0) return print(`${SCHEMA_IDS.name} has no record: no id is pinned yet`);
-  for (const { id, subject, version, state } of pins)
-    print(`${state.padEnd(8)} ${String(id).padStart(5)}  ${subject} ${version}`);
+  const rows = pins.map(({ id, subject, version, state }) => [
+    coloured(state === 'present' ? 'green' : 'red', state),
+    String(id),
+    `${subject} ${version}`,
+  ]);
+  printPaged(table(['STATE', 'ID', 'SUBJECT AND VERSION'], rows));
 }

@@ -170,6 +170,23 @@ test('a decision on a deposit that the ledger does not know is refused', async (
   }
 });
 
+test('a registry that does not answer is named, with its remedy', async () => {
+  const away = join(folder, 'away.json');
+  writeFileSync(away, JSON.stringify({ ...stack, registry_url: 'http://127.0.0.1:9/registry' }));
+  for (const words of [
+    ['operators', 'show'],
+    ['policy', 'show'],
+  ]) {
+    const { code, stderr } = await startedOps(...words, '--stack', away);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(
+        /^the schema registry at http:\/\/127\.0\.0\.1:9\/registry does not answer: .*; start the schema registry or correct APP_REGISTRY_URL\n$/,
+      ) as unknown,
+    });
+  }
+});
+
 interface OwnLog {
   readonly log: LedgerLog;
   readonly topic: string;

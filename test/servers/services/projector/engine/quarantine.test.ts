@@ -117,7 +117,7 @@ test('a poison record halts the projection until a person skips it, and replays 
   expect(running.runner.status).toEqual({ status: 'running' });
   expect(await running.counted('projection_records_total', 'skipped')).toBe(1);
   expect((await ops('quarantine', 'list', '--stack', stackFile)).stdout).toMatch(
-    new RegExp(`^${name} +${world.log.topic}/0@9  skipped since `, 'm'),
+    new RegExp(`^${name} +${world.log.topic}/0@9 +SKIPPED +[-\\d]+ [:\\d]+ `, 'm'),
   );
   expect(await ops(...skipping)).toMatchObject({
     code: 1,
