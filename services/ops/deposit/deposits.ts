@@ -294,7 +294,7 @@ function listText(deposits: readonly Listed[], status: string): string {
   const rows = deposits.map((deposit) => [
     deposit.id.slice(0, SHORT_ID),
     minute(deposit.created_at),
-    `${deposit.clt_address.slice(0, 8)}…${deposit.clt_address.slice(-6)}`,
+    shortened(deposit.clt_address),
     money(deposit.amount_usdt),
     money(deposit.credit_usdt),
     deposit.reason ?? '',
@@ -304,12 +304,22 @@ function listText(deposits: readonly Listed[], status: string): string {
   return table([...headers, 'REASON', 'APPROVALS'], rows);
 }
 
+/** The whole hashes are in the lines above the events. */
+function detailText(name: string, value: string): string {
+  if (AMOUNTS.has(name)) return money(value);
+  return name === 'tx_hash' ? shortened(value) : value;
+}
+
+function shortened(hex: string): string {
+  return `${hex.slice(0, 8)}…${hex.slice(-6)}`;
+}
+
 function showText(deposit: ReturnType<typeof shown>): string {
   const { status, reason, approved, rejected, amount_usdt, fee_usdt, credit_usdt } = deposit;
   const words = [status, reason, approved ? 'approved' : null, rejected ? 'rejected' : null];
   const events = deposit.events.map(({ event, at, topic, partition, offset, details }) => {
     const given = Object.entries(details).map(
-      ([name, value]) => `${name} ${AMOUNTS.has(name) ? money(value) : value}`,
+      ([name, value]) => `${name} ${detailText(name, value)}`,
     );
     return [
       at.slice(0, 19).replace('T', ' '),
@@ -324,6 +334,9 @@ function showText(deposit: ReturnType<typeof shown>): string {
     `owner        ${deposit.clt_address}`,
     `address      ${deposit.deposit_address}`,
     `transaction  ${deposit.tron_tx_id}, log ${deposit.log_index}`,
+    ...(deposit.mint_tx_hash === null
+      ? []
+      : [`mint         ${deposit.mint_tx_hash}, nonce ${deposit.mint_nonce}`]),
     `amounts      arrived ${money(amount_usdt)} USDT, fee ${money(fee_usdt)} USDT, credit ${money(credit_usdt)} CLT`,
     '',
     table(['AT (UTC)', 'EVENT', 'RECORD', 'DETAILS (USDT)'], events),

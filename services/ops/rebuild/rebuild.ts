@@ -32,7 +32,7 @@ export async function rebuild(
   print(
     args.json === true
       ? jsonOf({ step: 'done', projection, ...rebuilt, seconds })
-      : `done         ${projection} is read from other tables now (version ${version}), ${records} records folded in ${seconds} s; the previous ones (version ${kept}) are kept: ops rebuild ${projection} --rollback`,
+      : `${projection} is read from other tables now (version ${version}), ${records} records folded in ${seconds} s\nthe previous ones (version ${kept}) are kept: ops rebuild ${projection} --rollback puts them back`,
   );
   return 0;
 }
