@@ -38,7 +38,8 @@ export function openProgress(
 }
 
 function widthOf({ columns }: Output): number {
-  return Math.min(COLUMNS, columns) - 1;
+  // 0: a terminal that does not tell
+  return Math.min(COLUMNS, columns || COLUMNS) - 1;
 }
 
 function barOf(part: number | undefined): string {

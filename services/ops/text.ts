@@ -57,8 +57,13 @@ export function printPaged(text: string): void {
     const { PAGER: pager = 'less' } = process.env;
     const env = { LESS: 'FRX', ...process.env };
     const stdio = ['pipe', 'inherit', 'inherit'] as const;
-    const { error } = spawnSync(pager, { input: `${text}\n`, env, stdio: [...stdio], shell: true });
-    if (error === undefined) return;
+    const { status } = spawnSync(pager, {
+      input: `${text}\n`,
+      env,
+      stdio: [...stdio],
+      shell: true,
+    });
+    if (status === 0) return;
   }
   process.stdout.write(`${text}\n`);
 }

@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest';
-import { coloured, minute, money, table } from '../../../services/ops/text.ts';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { coloured, minute, money, printPaged, table } from '../../../services/ops/text.ts';
 
 test.each([
   ['0', '0.00'],
@@ -29,6 +32,27 @@ test('a line longer than the terminal is cut', () => {
 
 test('nothing is coloured where standard output is no terminal', () => {
   expect(coloured('red', 'away')).toBe('away');
+});
+
+test.each([
+  [3, 'a pager', 'one\ntwo\nthree\n', ''],
+  [4, 'the terminal', undefined, 'one\ntwo\nthree\n'],
+])('three lines on a terminal of %s rows go to %s', (rows, _where, paged, written) => {
+  const folder = mkdtempSync(join(tmpdir(), 'clt-ops-text-'));
+  const { isTTY, rows: before } = process.stdout;
+  const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  Object.assign(process.stdout, { isTTY: true, rows });
+  vi.stubEnv('PAGER', `cat > ${folder}/paged`);
+  onTestFinished(() => {
+    Object.assign(process.stdout, { isTTY, rows: before });
+    vi.restoreAllMocks();
+    vi.unstubAllEnvs();
+    rmSync(folder, { recursive: true });
+  });
+  printPaged('one\ntwo\nthree');
+  const file = join(folder, 'paged');
+  expect(existsSync(file) ? readFileSync(file, 'utf8') : undefined).toBe(paged);
+  expect(write.mock.calls.join('')).toBe(written);
 });
 
 test('a time is shown to the minute', () => {
