@@ -304,6 +304,19 @@ function listText(deposits: readonly Listed[], status: string): string {
   return table([...headers, 'REASON', 'APPROVALS'], rows);
 }
 
+/** Beside the other columns, on a screen of 100. */
+const DETAILS_WIDTH = 39;
+
+function wrapped(parts: readonly string[]): readonly string[] {
+  const lines: string[] = [];
+  for (const part of parts) {
+    const joined = `${lines.at(-1) ?? ''}, ${part}`;
+    if (lines.length > 0 && joined.length <= DETAILS_WIDTH) lines[lines.length - 1] = joined;
+    else lines.push(part);
+  }
+  return lines;
+}
+
 /** The whole hashes are in the lines above the events. */
 function detailText(name: string, value: string): string {
   if (AMOUNTS.has(name)) return money(value);
@@ -317,15 +330,14 @@ function shortened(hex: string): string {
 function showText(deposit: ReturnType<typeof shown>): string {
   const { status, reason, approved, rejected, amount_usdt, fee_usdt, credit_usdt } = deposit;
   const words = [status, reason, approved ? 'approved' : null, rejected ? 'rejected' : null];
-  const events = deposit.events.map(({ event, at, topic, partition, offset, details }) => {
+  const events = deposit.events.flatMap(({ event, at, topic, partition, offset, details }) => {
     const given = Object.entries(details).map(
       ([name, value]) => `${name} ${detailText(name, value)}`,
     );
+    const [first = '', ...more] = wrapped(given);
     return [
-      at.slice(0, 19).replace('T', ' '),
-      event,
-      `${topic}/${partition}@${offset}`,
-      given.join(', '),
+      [at.slice(0, 19).replace('T', ' '), event, `${topic}/${partition}@${offset}`, first],
+      ...more.map((line) => ['', '', '', line]),
     ];
   });
   return [

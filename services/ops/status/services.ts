@@ -51,7 +51,7 @@ export function localServices(stackFile: string): readonly LocalService[] | unde
   const services: unknown = Reflect.get(stack, 'services');
   if (typeof services !== 'object' || services === null)
     throw new Misuse(
-      `${stackFile} lists no services: an earlier version of the software started this stack; stop it and start it again (npm run down, npm run up)`,
+      `${stackFile} lists no services: it is no stack file, or an earlier version of the software wrote it; then stop the stack and start it again (npm run down, npm run up)`,
     );
   const entries: [string, { readonly url: string }][] = Object.entries(services);
   return entries.map(([name, { url }]) => ({ name, url }));

@@ -67,6 +67,7 @@ test('deposits are listed by status, and one is shown with every event and its o
   expect(shown.stdout).toMatch(/^status +needs_manual, below_minimum$/m);
   expect(shown.stdout).toMatch(/ DepositHeld +treasury\.ledger\/0@2 +reason below_minimum$/m);
   expect((await ops('show', small.slice(0, 8))).stdout).toBe(shown.stdout);
+  expect(Math.max(...shown.stdout.split('\n').map((line) => line.length))).toBeLessThan(101);
   const json: unknown = JSON.parse((await ops('show', small.toUpperCase(), '--json')).stdout);
   expect(json).toMatchObject({
     id: small,
