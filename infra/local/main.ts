@@ -9,6 +9,7 @@ import { Refusal, StackFault } from './process/run-program.ts';
 import { folderOf } from './stack/folder.ts';
 import { OFFSET } from './cluster/ports.ts';
 import { portNames, portVariable } from '../services/ports.ts';
+import { services } from '../services/services.ts';
 
 const SETTINGS = `Settings (environment):
   APP_NETWORK     testnet (default) or mainnet
@@ -54,6 +55,18 @@ async function main(): Promise<number> {
       const folder = folderOf(env, cluster);
       exit_code = await run({ folder, env, report, servers_only, cluster });
     });
+  const names = services.map(({ name }) => name);
+  parser.command(
+    'dev <service>',
+    'as start, and this service starts again when its code changes',
+    (args) => args.positional('service', { type: 'string', choices: names, demandOption: true }),
+    async ({ service: watched }) => {
+      const folder = folderOf(env, false);
+      report.line(`  ${watched}: logs in ${folder.logs}, debugger at 127.0.0.1:9229`);
+      const options = { folder, env, report, servers_only: false, cluster: false, watched };
+      exit_code = await start(options);
+    },
+  );
   await parser
     .scriptName('npm run')
     .usage('usage: $0 <command> [-- options]')

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,6 +11,7 @@ import { documentPaths, shellBlocks } from '../support/documents.ts';
 import { takePort } from '../support/free-ports.ts';
 
 const MARKS: ReadonlySet<string> = new Set(['', 'no-run']);
+const WATCHED = 'explorer-gateway';
 const releases: (() => void)[] = [];
 /** the port that each default port stands for */
 const ports = new Map<string, string>();
@@ -28,8 +29,7 @@ beforeAll(async () => {
   }
   // curl takes an error for an answer otherwise
   writeFileSync(join(folder, '.curlrc'), 'fail-with-body\n');
-  const up = runMain(['up'], settings);
-  expect(await up.ended(), up.printed()).toBe(0);
+  await runMain(['dev', WATCHED], settings).prints('ready in');
 }, 240_000);
 afterAll(async () => {
   await runMain(['down', '--wipe'], settings).ended();
@@ -69,3 +69,12 @@ async function pasted(script: string): Promise<{ code: unknown; faults: readonly
   if (code !== 0) faults.push(printed.slice(-2_000));
   return { code, faults };
 }
+
+test('a service under development starts again when its code changes, and only then', async () => {
+  const log = join(folder, 'logs', `${WATCHED}.log`);
+  const starts = (): number => readFileSync(log, 'utf8').match(/"msg":"listening"/g)?.length ?? 0;
+  expect(starts()).toBe(1);
+  const now = new Date();
+  utimesSync(join(checkout, 'services', WATCHED, 'config.ts'), now, now);
+  await expect.poll(starts).toBe(2);
+});

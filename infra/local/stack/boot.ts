@@ -27,6 +27,8 @@ export interface BootOptions {
   readonly servers_only: boolean;
   /** Secured servers with replicas, and two instances of every service. */
   readonly cluster: boolean;
+  /** The service that restarts when its code changes. */
+  readonly watched?: string;
 }
 
 /** Ends what a killed supervisor left running, services before servers, and returns the names. */
@@ -48,10 +50,10 @@ export async function stopOrphans(folder: Folder, timeout_ms = ORPHANS_STOP_MS):
  * nothing runs.
  */
 export async function boot(
-  { folder, env, report, servers_only, cluster }: BootOptions,
+  { folder, env, report, servers_only, cluster, watched }: BootOptions,
   signal: AbortSignal,
 ): Promise<{ readonly stop: () => Promise<void>; readonly halted: readonly string[] }> {
-  const layout = cluster ? clusterLayout(env) : plainLayout(env);
+  const layout = cluster ? clusterLayout(env) : plainLayout(env, watched);
   const orphans = await stopOrphans(folder);
   if (orphans.length > 0)
     report.line(`  stopped processes that a killed run had left: ${orphans.join(', ')}`);

@@ -29,8 +29,8 @@ export interface Layout {
   create(folder: Folder, programs: Programs, settings: StackSettings): Promise<Parts>;
 }
 
-/** One instance of everything. Throws a Refusal for bad ports. */
-export function plainLayout(env: NodeJS.ProcessEnv): Layout {
+/** One instance of everything; `watched` restarts when its code changes. Refuses bad ports. */
+export function plainLayout(env: NodeJS.ProcessEnv, watched?: string): Layout {
   const ports = readPorts(env);
   const needed = ['kafka', 'kafka_controller', 'registry', 'postgres', 'redis'] as const;
   return {
@@ -41,7 +41,13 @@ export function plainLayout(env: NodeJS.ProcessEnv): Layout {
       const user = userSettings(env);
       return Promise.resolve({
         servers: Object.values(createServers(folder, programs, ports)).map((server) => [server]),
-        services: services.map((spec) => serviceServer(spec, settings, at, ports, folder, user)),
+        services: services.map((spec) =>
+          serviceServer(spec, settings, at, ports, folder, user, {
+            name: spec.name,
+            environment: {},
+            isWatched: spec.name === watched,
+          }),
+        ),
         describe: (pids) => describeStack(folder, ports, at, settings, pids),
       });
     },

@@ -36,12 +36,21 @@ export function localAddresses(ports: Ports): Addresses {
   };
 }
 
-/** The command that runs a service in this environment. */
-export function serviceCommand(spec: ServiceSpec, environment: Environment): Command {
+/** The command that runs a service in this environment; `isWatched`: anew after each change. */
+export function serviceCommand(
+  spec: ServiceSpec,
+  environment: Environment,
+  isWatched = false,
+): Command {
   return {
     file: process.execPath,
     // kafkajs sets timers with a negative time, and Node warns of each.
-    args: ['--disable-warning=TimeoutNegativeWarning', join(checkout, spec.entry), ...spec.args],
+    args: [
+      '--disable-warning=TimeoutNegativeWarning',
+      ...(isWatched ? ['--watch', '--watch-preserve-output', '--inspect=127.0.0.1:9229'] : []),
+      join(checkout, spec.entry),
+      ...spec.args,
+    ],
     // as in the image: graphql-js checks less in production
     env: plainEnvironment({
       NODE_ENV: 'production',
@@ -93,15 +102,20 @@ export function serviceServer(
   ports: Ports,
   folder: Folder,
   user: Environment,
-  instance: { readonly name: string; readonly environment: Environment } = {
-    name: spec.name,
-    environment: {},
-  },
+  instance: {
+    readonly name: string;
+    readonly environment: Environment;
+    readonly isWatched?: boolean;
+  } = { name: spec.name, environment: {} },
 ): Server {
   const [first, ...others] = spec.ports;
   const place = { http_host: '127.0.0.1', ports, data: join(folder.data, spec.name) };
   const environment = serviceEnvironment(spec, settings, at, place, user);
-  const command = serviceCommand(spec, { ...environment, ...instance.environment });
+  const command = serviceCommand(
+    spec,
+    { ...environment, ...instance.environment },
+    instance.isWatched,
+  );
   return new Server(
     {
       name: instance.name,
