@@ -26,6 +26,7 @@ import {
 import { clientOf, forwardedFor } from './client-address.ts';
 import { DirectRoutes, queryOf, type Found } from './direct-routes.ts';
 import { FairStarts } from './fair-starts.ts';
+import { rateLimited } from './rate-limit.ts';
 import { Fault, messageOf, propertyOf, type Refusal } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 
@@ -114,17 +115,28 @@ export function buildHttpApp(
     if (context !== undefined) context.streams = true;
     return sendPieces(response, pieces, writeItsHead, options.idle_ms ?? IDLE_MS);
   };
+  /** of the long bodies that each client has not read to the end */
+  const longBytes = new Map<string, number>();
   const sendBody = (
     response: ServerResponse,
     head: Head,
     body: string | Buffer,
   ): void | Promise<void> => {
     if (!isLong(body)) return sendText(response, head, body);
-    const bytes = (head.long ??= Buffer.from(body));
     const { req: request } = response;
     const client = clientOf({ ip: forwardedFor(request, hops), socket: request.socket });
+    const before = longBytes.get(client) ?? 0;
+    // a body counts as it is, also where others have the same bytes
+    if (before > 0 && before + body.length > LONG_BYTES_PER_CLIENT)
+      return send(response, rateLimited(1_000, shape, UNREAD));
+    const bytes = (head.long ??= Buffer.from(body));
+    longBytes.set(client, before + bytes.length);
     const pieces = piecesOf(bytes, () => starts.next(client));
-    return stream(response, pieces, () => writeHead(response, head, bytes.length));
+    return stream(response, pieces, () => writeHead(response, head, bytes.length)).finally(() => {
+      const left = (longBytes.get(client) ?? 0) - bytes.length;
+      if (left > 0) longBytes.set(client, left);
+      else longBytes.delete(client);
+    });
   };
   const fail = (response: ServerResponse, failure: Failure, headers: Headers = {}): void =>
     sendText(response, { status: failure.status, headers }, shape.body(failure));
@@ -251,6 +263,8 @@ export function buildHttpApp(
 
 const LONG_LENGTH_MIN = 256 * 1_024;
 const PIECE_BYTES = 64 * 1_024;
+const LONG_BYTES_PER_CLIENT = 64 * 1_024 * 1_024;
+const UNREAD = 'too many long answers of yours are not read yet';
 
 /** Such a body goes out in pieces, at the pace of the client. */
 export function isLong(body: string | Buffer): boolean {
