@@ -407,8 +407,9 @@ test.each(
   expect(await auditing).toEqual({
     code: 2,
     stdout: '',
+    // lines of progress may come before
     stderr: expect.stringMatching(
-      new RegExp(`^${topic.name}/0: ${why.source}\\n  what to do: restore the topic`),
+      new RegExp(`^${topic.name}/0: ${why.source}\\n  what to do: restore the topic`, 'm'),
     ),
   });
 });
