@@ -9,10 +9,16 @@ import { Refused } from './errors.ts';
 const LONG_MS = 10;
 const RESTS_PER_TURN = 19;
 
-/** The clients that an operation is for. More of them may come while it waits. */
+interface Watcher {
+  readonly joined: (client: string) => void;
+  /** nobody is left */
+  readonly abandoned: () => void;
+}
+
+/** The clients that an operation is for. They come and go while it waits. */
 export class Clients {
   readonly #all: Set<string>;
-  #joined: ((client: string) => void) | undefined;
+  #watcher: Watcher | undefined;
 
   constructor(clients: Iterable<string>) {
     this.#all = new Set(clients);
@@ -25,12 +31,16 @@ export class Clients {
   add(client: string): void {
     if (this.#all.has(client)) return;
     this.#all.add(client);
-    this.#joined?.(client);
+    this.#watcher?.joined(client);
   }
 
-  /** `act` is called for each client that comes from now on. */
-  onJoined(act: (client: string) => void): void {
-    this.#joined = act;
+  delete(client: string): void {
+    if (this.#all.delete(client) && this.#all.size === 0) this.#watcher?.abandoned();
+  }
+
+  /** Tells what happens from now on. */
+  watch(watcher: Watcher): void {
+    this.#watcher = watcher;
   }
 }
 
@@ -63,15 +73,18 @@ export class Turns {
   /**
    * Resolves to the function that ends the turn. An operation for several clients waits in the
    * shortest of their lanes, and moves to that of a client that joins with a shorter one. Throws a
-   * refusal when too many wait there.
+   * refusal when too many wait there, or once all clients have left.
    */
   async take(clients: Clients): Promise<() => void> {
     const lane = this.#shortestLane(clients);
     if (lane.waiting.length >= this.#waitingMax) throw new Refused('RATE_LIMITED', TOO_MANY);
-    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const { promise: begun, resolve: begin, reject } = Promise.withResolvers<void>();
     const waiter: Waiter = { lane, begin };
     this.#enqueue(waiter, lane);
-    clients.onJoined((client) => this.#join(waiter, client));
+    clients.watch({
+      joined: (client) => this.#join(waiter, client),
+      abandoned: () => this.#remove(waiter) && reject(new Refused('RATE_LIMITED', ABANDONED)),
+    });
     this.#beginTurns();
     await begun;
     const at = performance.now();
@@ -107,10 +120,19 @@ export class Turns {
     const place = from.waiting.indexOf(waiter);
     const to = this.#laneOf(client);
     if (place === -1 || lengthOf(to) >= place + Number(from.isBusy)) return;
-    from.waiting.splice(place, 1);
-    this.#forgetIdle(from);
+    this.#remove(waiter);
     this.#enqueue(waiter, to);
     this.#beginTurns();
+  }
+
+  /** False when it waits no more. */
+  #remove(waiter: Waiter): boolean {
+    const { lane } = waiter;
+    const place = lane.waiting.indexOf(waiter);
+    if (place === -1) return false;
+    lane.waiting.splice(place, 1);
+    this.#forgetIdle(lane);
+    return true;
   }
 
   #beginTurns(): void {
@@ -145,6 +167,7 @@ export class Turns {
 }
 
 const TOO_MANY = 'too many operations of yours wait: send more when they are answered';
+const ABANDONED = 'nobody waits for this operation any more';
 
 function lengthOf({ waiting, isBusy }: Lane): number {
   return waiting.length + Number(isBusy);

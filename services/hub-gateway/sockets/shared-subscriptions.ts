@@ -207,7 +207,10 @@ export class SharedSubscriptions {
     this.#shares.leave(holdersOf(holder), shared.key);
     const places = (shared.clients.get(holder.client) ?? 0) - 1;
     if (places > 0) shared.clients.set(holder.client, places);
-    else shared.clients.delete(holder.client);
+    else {
+      shared.clients.delete(holder.client);
+      shared.reading?.delete(holder.client);
+    }
     if (shared.clients.size > 0 && shared.latest !== undefined) return;
     if (!this.#isOpen(shared)) return;
     this.#shared.delete(shared.key);
@@ -246,6 +249,7 @@ export class SharedSubscriptions {
   async #refresh(shared: SharedSubscription): Promise<void> {
     shared.isStale = false;
     const { failed, text } = await this.#execute(shared);
+    if (!this.#isOpen(shared)) return;
     shared.hasFailed = failed !== undefined;
     // logs them; subscribers keep the result that they have
     for (const error of failed?.errors ?? [])
@@ -256,7 +260,7 @@ export class SharedSubscriptions {
   }
 
   async #publish(shared: SharedSubscription, text: string): Promise<void> {
-    if (text === shared.latest?.text || !this.#isOpen(shared)) return;
+    if (text === shared.latest?.text) return;
     const payload = new Payload(text);
     this.#setLatest(shared, payload);
     const { subscribers } = shared;

@@ -114,3 +114,17 @@ test('so many operations of a client wait, one more is refused, and others go on
   end();
   for (const one of [waiting[0], waiting[2], waiting[1]]) (await one)?.();
 });
+
+test('an operation whose clients have all left waits no more', async () => {
+  const turns = new Turns(1, 1);
+  const end = await take(turns, 'someone');
+  const left = new Clients(['a', 'b']);
+  const waiting = turns.take(left);
+  left.delete('b');
+  await expect(take(turns, 'a')).rejects.toMatchObject({ extensions: { code: 'RATE_LIMITED' } });
+  left.delete('a');
+  await expect(waiting).rejects.toThrow('nobody waits for this operation any more');
+  const next = take(turns, 'a');
+  end();
+  (await next)();
+});

@@ -285,6 +285,8 @@ test('one client, and one account, has so many different subscriptions, and plac
   await open(state, 'd');
 });
 
+/** A client rests long after a long turn. */
+const SHORT_TURN = { interval: 1 };
 const ROWS: Query = { name: 'rows', text: 'SELECT', values: [1] };
 
 test('subscriptions that read the same rows share a read until the market changes', async () => {
@@ -295,7 +297,7 @@ test('subscriptions that read the same rows share a read until the market change
   state.gate = gate.promise;
   // each client has one turn at a time
   const opening = ['a', 'b', 'c'].map((key) => open(state, key, { ...HOLDER, client: key }));
-  await expect.poll(() => state.executions).toBe(3);
+  await expect.poll(() => state.executions, SHORT_TURN).toBe(3);
   expect(reads).toBe(1);
   state.subscriptions.notify('market', ['ours']);
   gate.resolve();
@@ -324,4 +326,19 @@ test('a subscription stays open until its last member leaves', async () => {
   const never = await open(state, 'b');
   never.stop();
   expect(state.subscriptions.size).toBe(0);
+});
+
+test('a subscription that is stopped while it waits for its turn is not executed again', async () => {
+  const state = world();
+  state.query = ROWS;
+  await open(state, 'first');
+  const stopped = await open(state, 'stopped');
+  const gate = Promise.withResolvers<void>();
+  state.gate = gate.promise;
+  state.subscriptions.notify('market', undefined);
+  await expect.poll(() => state.executions, SHORT_TURN).toBe(3);
+  stopped.stop();
+  gate.resolve();
+  await open(state, 'next');
+  expect(state.executions).toBe(4);
 });
