@@ -6,9 +6,11 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { setTimeout as after } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { WebSocket } from 'ws';
 import { startStack, type ServiceHandle, type Stack } from '../support/stack.ts';
 import { ATTACKS, type Attacked } from './abuse-attacks.ts';
 import { say, type Bench } from './bench.ts';
+import { until } from '../support/until.ts';
 import { emptyDatabase, settle } from './databases.ts';
 import { HubMarket } from './hub-market.ts';
 import { residentMemory } from './process-figures.ts';
@@ -97,6 +99,9 @@ async function measure(
   const phases = new Map<string, Figures>();
   const refused = new Map<number, number>();
   const seconds = given.seconds * 1_000;
+  const told = { updates: 0, ended: 0 };
+  const sockets = Array.from({ length: given.clients }, (_, at) => subscriber(at, hub.url, told));
+  await until(() => Promise.resolve(told.updates >= given.clients), 'the first results');
   await phase(given, market, hub, explorer, () => after(3_000));
   for (let round = 1; round <= given.rounds; round++) {
     for (const attack of Object.keys(ATTACKS)) {
@@ -131,6 +136,8 @@ async function measure(
   }
   // one pause decides the p99 of a single phase: the ratios are of all rounds together
   const pooled = (what: string): number => percentile(phases.get(what)?.waits ?? [], 0.99);
+  const ended = told.ended;
+  for (const socket of sockets) socket.terminate();
   const notServed = refused.values().reduce((sum, count) => sum + count, 0);
   return {
     bench: 'abuse',
@@ -154,6 +161,8 @@ async function measure(
         .entries()
         .map(([status, count]) => ({ what: `honest requests answered ${status}`, ratio: count })),
       { what: 'honest requests that were not answered 200', ratio: notServed, goal: '<= 0' },
+      { what: 'honest subscriptions that ended', ratio: ended, goal: '<= 0' },
+      { what: 'updates of all honest subscriptions', ratio: told.updates },
     ],
   };
 }
@@ -212,15 +221,42 @@ interface Where {
   readonly agent: Agent;
 }
 
+const addressOf = (at: number): Readonly<Record<string, string>> => ({
+  'x-forwarded-for': `198.51.${at >> 8}.${at & 255}`,
+});
+
+/** A part of the map, of this height. */
+function boundsOf(at: number, height: number): string {
+  const south = (at % 80) + 1;
+  return `{minLat: ${south}, maxLat: ${south + height}, minLng: 1, maxLng: 81}`;
+}
+
+/** Subscribes for as long as the bench lasts. Some subscriber sees each change of the market. */
+function subscriber(at: number, hub: string, told: { updates: number; ended: number }): WebSocket {
+  const url = `${hub.replace('http', 'ws')}/graphql/ws`;
+  const socket = new WebSocket(url, 'graphql-transport-ws', { headers: addressOf(at) });
+  const query = `subscription { rideRequestsUpdated(bounds: ${boundsOf(at, 1)}) { txHash fare } }`;
+  socket.on('error', () => undefined);
+  socket.on('open', () => socket.send('{"type":"connection_init"}'));
+  socket.on('message', (data: Buffer) => {
+    const { type } = JSON.parse(data.toString());
+    if (type === 'connection_ack')
+      socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query } }));
+    else if (type === 'next') told.updates++;
+    else if (type === 'ping') socket.send('{"type":"pong"}');
+    else told.ended++;
+  });
+  socket.on('close', () => told.ended++);
+  return socket;
+}
+
 /** One request a second, at times that do not depend on the answers. */
 async function honest(at: number, where: Where, seen: Seen, signal: AbortSignal): Promise<void> {
-  const headers = { 'x-forwarded-for': `198.51.${at >> 8}.${at & 255}` };
-  const west = (at % 80) + 1;
-  const bounds = `{minLat: ${west}, maxLat: ${west + 0.2}, minLng: 1, maxLng: 80}`;
+  const headers = addressOf(at);
   const asks = [
     {
       url: `${where.hub}/graphql`,
-      query: `{ listRideRequests(bounds: ${bounds}) { txHash fare } }`,
+      query: `{ listRideRequests(bounds: ${boundsOf(at, 0.2)}) { txHash fare } }`,
     },
     { url: `${where.explorer}/api/v1/transactions?limit=20` },
     { url: `${where.hub}/graphql`, query: '{ chainInfo { chainId } }' },
