@@ -2,8 +2,9 @@
  * The output of a bench: figures of one run, and the ratios of its goals; also written to
  * `.local/bench/<name>.json`.
  */
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 
 export interface Measured {
@@ -84,10 +85,28 @@ export function save(report: BenchReport): string {
   const folder = join(import.meta.dirname, '../../.local/bench');
   mkdirSync(folder, { recursive: true });
   const file = join(folder, `${report.bench}.json`);
-  const machine = { node: process.version, cores: cpus().length, cpu: cpus()[0]?.model };
-  writeFileSync(
-    file,
-    `${JSON.stringify({ at: new Date().toISOString(), machine, ...report }, null, 2)}\n`,
-  );
+  const [cpu, ...more] = cpus();
+  const taken = {
+    at: new Date().toISOString(),
+    commit: commit(),
+    command: ['npm run bench --', ...process.argv.slice(2)].join(' '),
+    machine: {
+      node: process.version,
+      cores: 1 + more.length,
+      cpu: cpu?.model,
+      memory_bytes: totalmem(),
+    },
+  };
+  writeFileSync(file, `${JSON.stringify({ ...taken, ...report }, null, 2)}\n`);
   return file;
+}
+
+/** With `-dirty` where files are changed; null outside of a repository. */
+function commit(): string | null {
+  try {
+    const args = ['describe', '--always', '--dirty', '--exclude=*'];
+    return execFileSync('git', args, { cwd: import.meta.dirname, encoding: 'utf8' }).trim();
+  } catch {
+    return null;
+  }
 }
