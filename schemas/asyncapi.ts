@@ -10,7 +10,33 @@ const AVRO_FORMAT = 'application/vnd.apache.avro;version=1.9.0';
 const ABOUT = `The events of the system, kept for ever. Replaying the topics from offset 0 rebuilds every read model.
 
 A value is Avro in Confluent's wire format: a zero byte, the schema id in four bytes (big-endian), the body. The registry resolves the id; subjects are named by topic and record, compatibility is FULL_TRANSITIVE. The topic \`schema.ids\` keeps the schema of each id too: its values are JSON with \`id\`, \`subject\` and \`schema\`, and the first record of an id counts.
-Amounts are \`decimal\` with scale 0 (CLT base units, which are micro-USDT), hashes and addresses are bytes, times are milliseconds since 1970 in UTC. Delivery is at least once; the same fact has the same \`event_id\` in every retry.`;
+Amounts are \`decimal\` with scale 0 (CLT base units, which are micro-USDT), hashes and addresses are bytes, times are milliseconds since 1970 in UTC. Delivery is at least once; the same fact has the same \`event_id\` in every retry.
+
+Not every record counts:
+- An event with a \`sequence\` counts only at that offset. Elsewhere it was sent twice, or another writer came first. An older event without one counts anywhere.
+- In \`tron.transfers\` the first record of a \`tx_id\` and \`log_index\` counts, in the partition of its address; in \`reserve.runs\` the first of a \`run_id\`.
+- In \`treasury.ledger\` and \`deposit.addresses\` an event that contradicts those before it does not count.
+- A \`BlockReverted\` takes back the newest block of \`chain.blocks\` that is not taken back yet, with all its transactions. A block up to the height of a \`BlocksFinalized\` stays.
+
+So a total over the log is right only without what does not count.`;
+
+/** By default, those of `npm start`. */
+const SERVERS = {
+  kafka: {
+    host: '{brokers}',
+    protocol: 'kafka',
+    description:
+      'The broker and the registry of a system: `kafka_brokers` and `registry_url` in the stack file of `npm start`, APP_KAFKA_BROKERS and APP_REGISTRY_URL elsewhere. With APP_KAFKA_TLS the protocol is kafka-secure.',
+    variables: { brokers: { default: '127.0.0.1:19092', description: 'host:port, by commas' } },
+    bindings: {
+      kafka: {
+        schemaRegistryUrl: 'http://127.0.0.1:18081/apis/ccompat/v7',
+        schemaRegistryVendor: 'apicurio',
+        bindingVersion: BINDING_VERSION,
+      },
+    },
+  },
+} as const;
 
 const HEADERS = {
   type: 'object',
@@ -42,6 +68,7 @@ export function asyncApi(
     asyncapi: '3.0.0',
     info: { title: 'Topics of the CLT token system', version: '1.0.0', description: ABOUT },
     defaultContentType: 'avro/binary',
+    servers: SERVERS,
     channels: Object.fromEntries(topics.map((topic) => [topic.name, channelOf(topic)])),
     operations: Object.fromEntries(topics.map((topic) => [`read-${topic.name}`, readingOf(topic)])),
     components: {
