@@ -52,7 +52,7 @@ export function parseBound(option: string, text: string, now: number): Bound {
 
 /**
  * The ranges of the partitions asked for. Throws `Misuse` for a topic or a partition that does not
- * exist, a fault with retry when the brokers do not answer. `now`: Unix milliseconds.
+ * exist or an offset behind every end, a fault with retry when the brokers do not answer. `now`: Unix milliseconds.
  */
 export async function findRanges(
   kafka: Kafka,
@@ -69,9 +69,16 @@ export async function findRanges(
   const absent = partitions.find((wanted) => !ranges.some(({ partition }) => partition === wanted));
   if (absent !== undefined)
     throw new Misuse(`${topic} has partitions 0 to ${ranges.length - 1}, no ${absent}`);
-  return ranges.filter(
+  const chosen = ranges.filter(
     ({ partition }) => partitions.length === 0 || partitions.includes(partition),
   );
+  if ('offset' in options.from && chosen.every(({ start, from }) => start < from)) {
+    const ends = chosen.map(({ partition, start }) => `partition ${partition} at ${start}`);
+    throw new Misuse(
+      `--from ${options.from.offset} is behind the end of ${topic}: ${ends.join(', ')}`,
+    );
+  }
+  return chosen;
 }
 
 async function readRanges(admin: Admin, { topic, from, to, follow }: RangeOptions, now: number) {

@@ -1,10 +1,11 @@
 /** `ops tail <topic>`: the records of a topic, decoded, for people and for scripts. */
+import { TOPICS } from '../../../schemas/topics.ts';
 import { openKafka } from '../../runtime/kafka/client.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import type { Fault } from '../../runtime/process/errors.ts';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
 import { LOG, note, stopAtSignals } from '../connections.ts';
-import { count, Misuse, type SharedArguments } from '../usage.ts';
+import { count, didYouMean, Misuse, type SharedArguments } from '../usage.ts';
 import { watchReader, writeOut } from './output.ts';
 import { findRanges, parseBound, type RangeOptions } from './range.ts';
 import { recordJson, RecordSchemas, recordText, textOf } from './records.ts';
@@ -33,6 +34,7 @@ export async function tail(args: TailArguments, write = writeOut): Promise<numbe
   const limit = args.limit === undefined ? Infinity : count('--limit', args.limit);
   const where = args.where === undefined ? undefined : new Where(args.where);
   const matches = filterOf(args);
+  assertTypes(args);
   const config = readSettings({ ...KAFKA, ...REGISTRY }, args.stack);
   const schemas = new RecordSchemas(config);
   const kafka = openKafka({ ...config, client_id: 'ops-tail' }, LOG);
@@ -54,10 +56,30 @@ export async function tail(args: TailArguments, write = writeOut): Promise<numbe
   if (write === writeOut) watchReader(signal, () => stopping.abort());
   const options = { kafka, topic, ranges, schemas, render, write, limit, log: LOG, signal };
   const { read, shown } = await tailLog({ ...options, onFault: faultNotes() });
+  const isWhole = !signal.aborted;
   stopping.abort();
-  if (shown === 0 && read > 0 && where !== undefined && where.missing.length > 0)
-    note(`none of ${read} records has a field ${where.missing.join(', ')}`);
+  if (shown === 0 && isWhole) note(whyNothing(read, where?.missing ?? []));
   return 0;
+}
+
+function whyNothing(read: number, missing: readonly string[]): string {
+  if (read === 0) return 'there is no record in this range';
+  return missing.length === 0
+    ? `no record matched: ${read} were read`
+    : `none of ${read} records has a field ${missing.join(', ')}`;
+}
+
+/** Throws `Misuse` for a type that no record of the topic can have. */
+function assertTypes({ topic, type }: TailArguments): void {
+  const own = TOPICS.filter(({ name }) => name === topic);
+  const types = (own.length > 0 ? own : TOPICS).flatMap(({ events }) =>
+    events.map((event) => event.type),
+  );
+  const unknown = type.find((each) => !types.includes(each));
+  if (unknown !== undefined)
+    throw new Misuse(
+      `${topic} has no events of type ${unknown}${didYouMean(unknown, types)} (there are ${types.toSorted().join(', ')})`,
+    );
 }
 
 function rangeOf(args: TailArguments, now: number): RangeOptions {

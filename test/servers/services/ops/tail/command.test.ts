@@ -213,3 +213,17 @@ test('an unknown topic is refused with a suggestion; a field that no record has 
     stderr: 'none of 9 records has a field amuont\n',
   });
 });
+
+test('a type that no record can have and an offset behind the end are refused', async () => {
+  await expect(printed({ type: ['MintIntend'] })).rejects.toThrow(
+    `${topic} has no events of type MintIntend, did you mean MintIntended?`,
+  );
+  await expect(printed({ from: '6' })).rejects.toThrow(
+    new Misuse(`--from 6 is behind the end of ${topic}: partition 0 at 5, partition 1 at 4`),
+  );
+});
+
+test('a range without a matching record says so', async () => {
+  const found = await ops('tail', topic, '--no-follow', '--key', 'nobody', '--stack', stackFile);
+  expect(found).toEqual({ code: 0, stdout: '', stderr: 'no record matched: 9 were read\n' });
+});
