@@ -202,7 +202,7 @@ function fold(loaded: Loaded, batch: readonly Recorded<WatchEvent>[]): Folded {
 }
 
 /** The transfers of a batch that are not stored yet. */
-class Transfers {
+export class Transfers {
   readonly rows: Row[] = [];
   readonly #known: Set<string>;
 

@@ -87,6 +87,10 @@ function addTail(commands: Commands, run: Run): void {
           type: { ...TEXTS, describe: 'only this type of event; may be repeated' },
           header: { ...TEXTS, describe: 'only this header, name=value; may be repeated' },
           where: { ...TEXT, describe: 'only where this expression holds' },
+          effective: {
+            type: 'boolean',
+            describe: 'without records that have no effect, and without reverted blocks',
+          },
         })
         .conflicts('from', 'last')
         .epilogue(TAIL_EPILOGUE),
@@ -101,6 +105,7 @@ Times are like 2026-11-21T12:00:00Z, in UTC where no zone is given.
   --where 'type = MintIntended and (amount >= 5000000 or to = 0x7e5f...)'
 --json prints one object a line: topic, partition, offset, time, key, headers, type, schema_id, value.
 Amounts are decimal text, bytes 0x and hex, TRON addresses base58, times ISO 8601 in UTC. A record that cannot be decoded is shown with its bytes and the reason.
+--effective reads the partitions from their beginning to their present end first. It leaves out what their readers pass over (repeated, or written for another offset), and each block that is reverted by then, with its revert. A block that is reverted later has been shown: then its revert is shown too.
 
 Exits 0 at the end, at Ctrl-C and when nobody reads the output any more, 1 when called wrongly, 2 when something does not answer or the log was deleted meanwhile.`;
 

@@ -52,7 +52,8 @@ export function parseBound(option: string, text: string, now: number): Bound {
 
 /**
  * The ranges of the partitions asked for. Throws `Misuse` for a topic or a partition that does not
- * exist or an offset behind every end, a fault with retry when the brokers do not answer. `now`: Unix milliseconds.
+ * exist and for an offset behind every end, a fault with retry when the brokers do not answer.
+ * `now`: Unix milliseconds.
  */
 export async function findRanges(
   kafka: Kafka,

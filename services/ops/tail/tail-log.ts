@@ -24,7 +24,7 @@ export interface TailOptions {
   readonly topic: string;
   /** of the partitions that are read */
   readonly ranges: readonly PartitionRange[];
-  readonly schemas: RecordSchemas;
+  readonly schemas: Pick<RecordSchemas, 'knows' | 'learn'>;
   /** the text of a record, line end included; undefined when the record does not match */
   readonly render: (partition: number, record: LogRecord) => string | undefined;
   /** takes a piece of text of any number of records; false when no more is wanted */

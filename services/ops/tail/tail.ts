@@ -1,11 +1,13 @@
 /** `ops tail <topic>`: the records of a topic, decoded, for people and for scripts. */
 import { TOPICS } from '../../../schemas/topics.ts';
 import { openKafka } from '../../runtime/kafka/client.ts';
+import { openDecoder } from '../../runtime/kafka/codec.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import type { Fault } from '../../runtime/process/errors.ts';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
 import { LOG, note, stopAtSignals } from '../connections.ts';
 import { count, didYouMean, Misuse, type SharedArguments } from '../usage.ts';
+import { Effects } from './effects.ts';
 import { watchReader, writeOut } from './output.ts';
 import { findRanges, parseBound, type RangeOptions } from './range.ts';
 import { recordJson, RecordSchemas, recordText, textOf } from './records.ts';
@@ -24,6 +26,7 @@ export interface TailArguments extends SharedArguments {
   readonly type: readonly string[];
   readonly header: readonly string[];
   readonly where: string | undefined;
+  readonly effective: boolean | undefined;
 }
 
 /** `write` takes text and resolves to whether more is wanted; standard output when not given. */
@@ -39,8 +42,24 @@ export async function tail(args: TailArguments, write = writeOut): Promise<numbe
   const schemas = new RecordSchemas(config);
   const kafka = openKafka({ ...config, client_id: 'ops-tail' }, LOG);
   const ranges = await findRanges(kafka, range, now);
+  const codec =
+    args.effective === true ? await openDecoder({ ...config, kafka }, TOPICS) : undefined;
+  const effects = codec && new Effects(codec);
+  await effects?.read(
+    kafka,
+    topic,
+    ranges.map(({ partition }) => partition),
+  );
+  const known = {
+    knows: (value: Buffer | null) => schemas.knows(value),
+    learn: async (value: Buffer | null) => {
+      await codec?.learn([value]);
+      await schemas.learn(value);
+    },
+  };
   const render = (partition: number, record: LogRecord): string | undefined => {
-    if (!matches(record)) return undefined;
+    // first: every record that follows is judged
+    if (effects?.has(partition, record) === false || !matches(record)) return undefined;
     const shown = schemas.show(record.value);
     if (args.type.length > 0 && !args.type.includes(shown.type ?? '')) return undefined;
     const isJson = args.json === true || where !== undefined;
@@ -54,7 +73,7 @@ export async function tail(args: TailArguments, write = writeOut): Promise<numbe
   const stopping = stopAtSignals();
   const { signal } = stopping;
   if (write === writeOut) watchReader(signal, () => stopping.abort());
-  const options = { kafka, topic, ranges, schemas, render, write, limit, log: LOG, signal };
+  const options = { kafka, topic, ranges, schemas: known, render, write, limit, log: LOG, signal };
   const { read, shown } = await tailLog({ ...options, onFault: faultNotes() });
   const isWhole = !signal.aborted;
   stopping.abort();

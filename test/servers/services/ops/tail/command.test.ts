@@ -45,7 +45,15 @@ async function printed(args: Partial<TailArguments>): Promise<string> {
     return Promise.resolve(true);
   };
   const none = { from: undefined, last: undefined, to: undefined, limit: undefined };
-  const all = { ...none, where: undefined, partition: [], key: [], type: [], header: [] };
+  const all = {
+    ...none,
+    effective: undefined,
+    where: undefined,
+    partition: [],
+    key: [],
+    type: [],
+    header: [],
+  };
   const ended = { topic, stack: stackFile, json: undefined, 'no-follow': true };
   expect(await tail({ ...all, ...ended, ...args }, write)).toBe(0);
   return text;
