@@ -26,6 +26,7 @@ import { hubSchema } from './graphql/schema.ts';
 import { Turns } from './graphql/turns.ts';
 import { cachedQueries, CORS_HEADERS } from './http/cached-queries.ts';
 import { BODY_BYTES_MAX, graphqlRoutes } from './http/graphql-route.ts';
+import { schemaRoutes } from './http/schema-routes.ts';
 import { socketProtocol } from './sockets/protocol.ts';
 import { SharedSubscriptions } from './sockets/shared-subscriptions.ts';
 import { SocketServer } from './sockets/socket-server.ts';
@@ -106,13 +107,16 @@ export async function serve(
     ...config,
     log,
     metrics,
-    routes: graphqlRoutes({
-      ...config,
-      answer: (request, asker) => apollo.answer(request, { hub, ...asker }),
-      cache,
-      starts,
-      now,
-    }),
+    routes: [
+      ...graphqlRoutes({
+        ...config,
+        answer: (request, asker) => apollo.answer(request, { hub, ...asker }),
+        cache,
+        starts,
+        now,
+      }),
+      ...schemaRoutes(introspection),
+    ],
     checks: hubChecks(reader, chain),
     errors: HUB_ERRORS,
     guards: [

@@ -10,6 +10,7 @@ import {
 import { ChainNode } from '../runtime/clt-node.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
 import { Activity, type HealthProblem } from '../runtime/process/health.ts';
+import { landingRoute } from '../runtime/http/document-routes.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { Lease } from '../runtime/kafka/lease.ts';
@@ -29,6 +30,12 @@ const TOPICS = [
 
 /** The other topics it reads. */
 const WRITTEN = [TREASURY_LEDGER, RESERVE_RUNS];
+
+const LANDING = landingRoute({
+  title: 'CLT treasury',
+  summary: 'Decides what is minted, mints it, and compares the supply with the custody',
+  links: { '/public/reconciliation': 'the newest comparison' },
+});
 
 /** Timeout of a question to the second node: minting waits for the answer. */
 const SECOND_NODE_MS = 5_000;
@@ -50,7 +57,7 @@ export async function serve({
     ...config,
     log,
     metrics,
-    routes: [reconciliationRoute(newest)],
+    routes: [LANDING, reconciliationRoute(newest)],
     checks: [{ name: 'treasury', check: () => problem() }],
     phase: () => phase(),
   });

@@ -52,7 +52,9 @@ export async function openNginx(
     release();
   };
   const answers = async (): Promise<boolean> => {
-    return child.exitCode !== null || (await fetch(`http://127.0.0.1:${port}`)).status === 404;
+    return (
+      child.exitCode !== null || (await fetch(`http://127.0.0.1:${port}/elsewhere`)).status === 404
+    );
   };
   try {
     await until(answers, 'nginx');

@@ -1,4 +1,7 @@
-/** An OpenAPI document as `/openapi.json`, and shown by Swagger UI at `/docs`, without a CDN. */
+/**
+ * The page at `/` of every service; an OpenAPI document as `/openapi.json`, and shown by Swagger UI
+ * at `/docs`, without a CDN.
+ */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { parse } from 'yaml';
@@ -55,10 +58,61 @@ function page(title: string): string {
 `;
 }
 
+export interface Landing {
+  readonly title: string;
+  readonly summary: string;
+  /** what there is, by path */
+  readonly links: Readonly<Record<string, string>>;
+}
+
+const PROBES = { '/health': 'whether it runs', '/ready': 'whether it can answer' } as const;
+
+/** What the service is and where to go on: a page, or JSON for those that accept JSON. */
+export function landingRoute({ title, summary, links: own }: Landing): GetRoute {
+  const links = { ...own, ...PROBES };
+  const items = Object.entries(links).map(
+    ([path, what]) => `      <li><a href="${path}">${path}</a> ${what}</li>\n`,
+  );
+  const html = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>${title}</title>
+  </head>
+  <body>
+    <h1>${title}</h1>
+    <p>${summary}.</p>
+    <ul>
+${items.join('')}    </ul>
+  </body>
+</html>
+`;
+  const headers = { ...PAGE_HEADERS, vary: 'accept' };
+  const shown = { status: 200, body: html, content_type: 'text/html; charset=utf-8', headers };
+  const data = { status: 200, body: JSON.stringify({ title, summary, links }), headers };
+  return {
+    method: 'get',
+    path: '/',
+    handle: (request) =>
+      request.headers.accept?.includes('application/json') === true ? data : shown,
+  };
+}
+
 /** `file`: the document in YAML. */
 export function documentRoutes(file: URL): readonly GetRoute[] {
-  const api: { readonly info: { readonly title: string } } = parse(readFileSync(file, 'utf8'));
+  const api: { readonly info: Pick<Landing, 'title' | 'summary'> } = parse(
+    readFileSync(file, 'utf8'),
+  );
   return [
+    landingRoute({
+      ...api.info,
+      links: {
+        '/docs': 'the interface, to read and to try',
+        '/openapi.json': 'the same as OpenAPI',
+      },
+    }),
     text('/openapi.json', 'application/json; charset=utf-8', JSON.stringify(api)),
     text('/docs', 'text/html; charset=utf-8', page(api.info.title), PAGE_HEADERS),
     text('/docs/start.js', 'text/javascript; charset=utf-8', SCRIPT),
@@ -68,7 +122,7 @@ export function documentRoutes(file: URL): readonly GetRoute[] {
   ];
 }
 
-function text(
+export function text(
   path: string,
   type: string,
   body: string,

@@ -139,11 +139,19 @@ test('an export goes through whole, compressed by nginx', async () => {
 });
 
 test('only the interface is public, under its own host name', async () => {
-  for (const path of ['/', '/health', '/ready', '/status', '/metrics', '/graphql', '/docsx']) {
+  for (const path of [
+    '/elsewhere',
+    '/health',
+    '/ready',
+    '/status',
+    '/metrics',
+    '/graphql',
+    '/docsx',
+  ]) {
     const { status, bytes } = await ask(path);
     expect([path, status, JSON.parse(bytes.toString()).code]).toEqual([path, 404, 'not_found']);
   }
-  for (const path of ['/docs', '/docs/swagger-ui.css', '/openapi.json'])
+  for (const path of ['/', '/docs', '/docs/swagger-ui.css', '/openapi.json'])
     expect([path, (await ask(path)).status]).toEqual([path, 200]);
   const elsewhere = await ask('/api/v1/blocks', { headers: { host: 'other.example.org' } });
   expect(elsewhere.status).toBe(421);

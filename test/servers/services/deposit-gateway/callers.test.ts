@@ -214,7 +214,7 @@ test('the token is checked before the rate limit, the limit before the rest; ope
     '100',
   ]);
   expect(await ask('/api/v1/deposits')).toBe(401);
-  for (const path of ['/health', '/ready', '/docs', '/openapi.json'])
+  for (const path of ['/', '/health', '/ready', '/docs', '/openapi.json'])
     expect([path, await ask(path)]).toEqual([path, 429]);
   await limited.close();
 });

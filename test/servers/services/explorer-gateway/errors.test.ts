@@ -155,7 +155,7 @@ test('any request is answered 200, 400 or 404, with JSON of the documented shape
     '/api/v1/accounts/',
     `/api/v1/accounts/${SOMEBODY}/activity`,
     `/api/v1/accounts/${blocks[0]?.producer.toString('hex')}/balance-at`,
-    '/',
+    '/elsewhere',
     '/api/v2/blocks',
   );
   const query = fc.array(
@@ -196,7 +196,7 @@ function encodeURIComponentSafely(text: string): string {
 
 test('an unknown path is 404 not_found, another method 405 with the allowed ones', async () => {
   for (const path of [
-    '/',
+    '/elsewhere',
     '/api',
     '/api/v1',
     '/api/v1/block',
