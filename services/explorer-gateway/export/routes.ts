@@ -8,9 +8,11 @@ import type { Reader } from '../../runtime/postgres/pool.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import { EXPLORER_ERRORS } from '../errors.ts';
+import { withStringAmounts } from '../routes/amounts.ts';
 import {
   invalid,
   parseActivityExport,
+  parseAmounts,
   parseTransactionsExport,
   type GivenHeights,
   type InvalidRequest,
@@ -107,6 +109,10 @@ export function exportRoutes(
   );
 }
 
+function stringAmountsRow(object: string): string {
+  return NDJSON.row(withStringAmounts(object));
+}
+
 function exportRoute(
   reader: Reader,
   slots: ExportSlots,
@@ -120,8 +126,12 @@ function exportRoute(
       if (slots.max === 0) return { refused: 'not_found', message: 'exports are turned off here' };
       const parsed = parse(request.query);
       if ('refused' in parsed) return parsed;
+      const amounts = parseAmounts(request.query);
+      if ('refused' in amounts) return amounts;
+      // CSV has no numbers apart from text
+      const toLine = amounts.are_strings && row === NDJSON.row ? stringAmountsRow : row;
       const held = await slots.hold(clientOf(request), () =>
-        start(reader, parsed, row, request.method === 'HEAD' ? undefined : opening(fields)),
+        start(reader, parsed, toLine, request.method === 'HEAD' ? undefined : opening(fields)),
       );
       if (held === undefined)
         return rateLimited(

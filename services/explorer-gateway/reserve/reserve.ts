@@ -4,7 +4,7 @@
  */
 import { runsPage } from '../../../projections/reserve/queries.ts';
 import { runJson, type Reconciliation } from '../../../schemas/reconciliation.ts';
-import type { Route } from '../../runtime/http/handler.ts';
+import type { GetRoute } from '../../runtime/http/handler.ts';
 import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import type { Logger } from '../../runtime/process/log.ts';
@@ -81,7 +81,7 @@ const RUNS_LIST = 'reserve_runs';
 export function reserveRoutes(
   reader: Reader,
   reserve: (() => Promise<Reserve>) | undefined,
-): readonly Route[] {
+): readonly GetRoute[] {
   return [
     {
       method: 'get',

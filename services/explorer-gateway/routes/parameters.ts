@@ -158,6 +158,17 @@ export function transactionsList(filter: TransactionFilter, by: ScanBy): string 
   ]);
 }
 
+/** amounts: `string` for amounts as JSON text; left out, they are JSON numbers. */
+export function parseAmounts(
+  parameters: Parameters,
+): { readonly are_strings: boolean } | InvalidRequest {
+  const given = pick(parameters, ['amounts']);
+  if ('refused' in given) return given;
+  return given.amounts === undefined || given.amounts === 'string'
+    ? { are_strings: given.amounts !== undefined }
+    : invalid('amounts must be string: leave it out for JSON numbers');
+}
+
 /** q: any text that is not empty; one longer than all that can be found finds nothing. */
 export function parseSearch(parameters: Parameters): { readonly q: string } | InvalidRequest {
   const { q } = parameters;

@@ -5,6 +5,7 @@ import { documentRoutes } from '../../runtime/http/document-routes.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import { accountRoutes } from './accounts.ts';
+import { amountsAsAsked } from './amounts.ts';
 import { chainRoutes } from './chain.ts';
 import { exportRoutes } from '../export/routes.ts';
 import type { LogEnds } from '../lag.ts';
@@ -40,11 +41,11 @@ export function explorerRoutes(sources: Sources): readonly Route[] {
     ...transactionRoutes(reader),
     ...accountRoutes(reader),
     searchRoute(reader),
-  ];
+  ].map(amountsAsAsked);
   return [
     ...(cache === undefined ? indexRoutes : indexRoutes.map((route) => cached(route, cache))),
     statusRoute(reader, sources.head, sources.ends),
-    ...reserveRoutes(reader, sources.reserve),
+    ...reserveRoutes(reader, sources.reserve).map(amountsAsAsked),
     ...exportRoutes(reader, sources.exports_max, sources.counts),
     ...documentRoutes(OPENAPI),
   ];

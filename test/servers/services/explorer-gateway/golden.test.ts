@@ -305,3 +305,33 @@ test('a full page links to the page below it', async () => {
     /^<\/api\/v1\/transactions\?type=Transfer&address=4{40}&limit=1&cursor=AAAAAAAAAAA[\w-]{5}>; rel="next"$/,
   );
 });
+
+test('amounts are text on request, everywhere and in links, and nothing else changes', async () => {
+  for (const path of [
+    '/api/v1/blocks?limit=1',
+    '/api/v1/blocks/1',
+    '/api/v1/transactions?limit=1&type=Transfer',
+    `/api/v1/transactions/${'c'.repeat(64)}`,
+    `/api/v1/accounts/${'4'.repeat(40)}`,
+    `/api/v1/accounts/${'3'.repeat(40)}/activity`,
+    `/api/v1/accounts/${'4'.repeat(40)}/balance-at?height=1`,
+    '/api/v1/validators',
+    '/api/v1/reserve',
+    '/api/v1/reserve/runs',
+    '/api/v1/export/transactions.ndjson',
+    '/api/v1/export/transactions.csv',
+    '/api/v1/export/activity.ndjson',
+    '/api/v1/export/activity.csv',
+  ]) {
+    const plain = await explorer.get(path);
+    const join = path.includes('?') ? '&' : '?';
+    const asked = await explorer.get(`${path}${join}amounts=string`);
+    expect([path, asked.status]).toEqual([path, 200]);
+    expect(asked.text.replaceAll(/"(-?\d+)"/g, '$1')).toBe(plain.text);
+    if (!path.endsWith('.csv')) expect(asked.text).not.toMatch(/:-?\d{16}/);
+    const next = plain.headers.get('link');
+    expect(asked.headers.get('link')).toBe(next?.replace('?', '?amounts=string&') ?? null);
+    for (const wrong of ['amounts=number', 'amounts=', 'amounts=string&amounts=string'])
+      expect((await explorer.get(path + join + wrong)).status).toBe(400);
+  }
+});
