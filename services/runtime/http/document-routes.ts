@@ -67,7 +67,7 @@ export interface Landing {
 
 const PROBES = { '/health': 'whether it runs', '/ready': 'whether it can answer' } as const;
 
-/** What the service is and where to go on: a page, or JSON for those that accept JSON. */
+/** Names the service and where to go on: a page, or JSON for those that accept JSON. */
 export function landingRoute({ title, summary, links: own }: Landing): GetRoute {
   const links = { ...own, ...PROBES };
   const items = Object.entries(links).map(
