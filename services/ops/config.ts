@@ -29,9 +29,6 @@ export const POSTGRES_READER = {
 export const NODE = { node_url: httpUrl('APP_NODE_URL') } as const;
 export const USDT = { usdt_contract: TRONGRID_SETTINGS.usdt_contract } as const;
 
-/** Confluent's interface of the stack's registry: the stack file names the server alone. */
-const REGISTRY_PATH = '/apis/ccompat/v7';
-
 /** Throws a `ConfigError` with everything that is missing. */
 export function readSettings<Of extends Settings>(
   settings: Of,
@@ -70,9 +67,7 @@ function trustAuthority(stack: object): void {
 function fromStack(stack: object, variable: string): string | undefined {
   const value: unknown = Reflect.get(stack, variable.replace(/^APP_/, '').toLowerCase());
   if (typeof value === 'number') return String(value);
-  if (typeof value !== 'string') return undefined;
-  const isServer = variable === 'APP_REGISTRY_URL' && URL.parse(value)?.pathname === '/';
-  return isServer ? `${value.replace(/\/$/, '')}${REGISTRY_PATH}` : value;
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** Empty where there is no such file. */

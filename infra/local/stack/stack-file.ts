@@ -9,7 +9,10 @@ export function http(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-/** The contents of `stack.json`. HTTP addresses have no path; null: the service does not run. */
+/**
+ * The contents of `stack.json`. The HTTP addresses of services have no path; null: the service does
+ * not run.
+ */
 export function describeStack(
   folder: Folder,
   ports: Ports,
@@ -28,7 +31,7 @@ export function describeStack(
     tron_url: running('devnet', at.tron_url),
     devnet_url: running('devnet', http(ports.devnet)),
     kafka_brokers: at.kafka_brokers,
-    registry_url: http(ports.registry),
+    registry_url: at.registry_url,
     postgres_url: at.postgres_url,
     postgres_reader_url: at.postgres_reader_url,
     redis_url: at.redis_url,

@@ -56,7 +56,7 @@ test('running services are listed with URL and pid, servers with their pid only'
 test('servers, secrets and the settings of a reconciliation on demand are listed', () => {
   expect(describe({})).toMatchObject({
     kafka_brokers: '127.0.0.1:19092',
-    registry_url: 'http://127.0.0.1:18081',
+    registry_url: 'http://127.0.0.1:18081/apis/ccompat/v7',
     redis_url: 'redis://127.0.0.1:16379',
     jwt_secret: 'chosen',
     operator_key: defaultSettings.APP_OPERATOR_KEY,

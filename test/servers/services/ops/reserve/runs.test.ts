@@ -83,7 +83,7 @@ test('a run without the needed settings is refused with their names', async () =
 test('the stack file gives the settings that no variable gives', () => {
   const file = join(folder, 'whole.json');
   const urls = {
-    registry_url: 'http://127.0.0.1:18081',
+    registry_url: 'http://127.0.0.1:18081/apis/ccompat/v7',
     tron_url: 'http://127.0.0.1:17090',
     kafka_brokers: '127.0.0.1:19092',
   };
