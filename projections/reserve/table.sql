@@ -1,32 +1,34 @@
+-- Up to where the tables are folded.
 CREATE TABLE head (
-  one  boolean PRIMARY KEY CHECK (one),      -- a single row
-  runs bigint  NOT NULL,                     -- how many there are: the next one's ordinal
-  log_end bigint NOT NULL,                   -- the next offset of reserve.runs
-  hash    bytea  NOT NULL                    -- of the last record (LOG-8)
+  one     boolean PRIMARY KEY CHECK (one), -- true: there is a single row
+  runs    bigint  NOT NULL, -- number of runs: the next one's ordinal
+  log_end bigint  NOT NULL, -- the next offset of reserve.runs
+  hash    bytea   NOT NULL  -- hash of the last record (LOG-8)
 );
 
+-- The reserve runs: supply, ledger and custody compared. Amounts are CLT base units or micro-USDT.
 CREATE TABLE runs (
-  ordinal            bigint      NOT NULL,   -- 0, 1, 2, ... in the order of the log
-  run_id             text        NOT NULL,
-  run_at             timestamptz NOT NULL,
-  ledger_offset      bigint      NOT NULL,   -- the first record of treasury.ledger that the figures do not know
-  block_height       bigint      NOT NULL,   -- the final block that they are of
-  block_hash         bytea       NOT NULL,
-  onchain_supply     numeric     NOT NULL,
-  genesis_allocation numeric     NOT NULL,
-  treasury_minted    numeric     NOT NULL,
-  burned             numeric     NOT NULL,
-  ledger_liability   numeric     NOT NULL,
-  custody_reported   numeric     NOT NULL,
-  held               numeric     NOT NULL,
-  retained_fees      numeric     NOT NULL,
-  status             text        NOT NULL,
-  ledger_head        bytea       NOT NULL,   -- hash of the ledger's last record that they know; empty: not said
-  begun_at           timestamptz NOT NULL,   -- the figures are at least as new; 1970: unknown
-  minting            numeric     NOT NULL,   -- part of held: its mint is requested
-  waiting            numeric     NOT NULL,   -- part of held: to be minted later, unless rejected
-  uncovered          numeric     NOT NULL,   -- of liability, minting and waiting: not in custody
-  booked_surplus     numeric     NOT NULL,
-  refunded           numeric     NOT NULL,
-  oldest_reading_at  timestamptz NOT NULL    -- the oldest reading of a balance; 1970: unknown
+  ordinal            bigint      NOT NULL, -- 0, 1, 2, ... in the order of the log
+  run_id             text        NOT NULL, -- unique id
+  run_at             timestamptz NOT NULL, -- when it was written
+  ledger_offset      bigint      NOT NULL, -- the first record of treasury.ledger that the figures do not know
+  block_height       bigint      NOT NULL, -- the final block that the figures are of
+  block_hash         bytea       NOT NULL, -- hash of that block, 32 bytes
+  onchain_supply     numeric     NOT NULL, -- CLT base units on the chain
+  genesis_allocation numeric     NOT NULL, -- CLT base units that the first block created
+  treasury_minted    numeric     NOT NULL, -- CLT base units minted for deposits, or acknowledged
+  burned             numeric     NOT NULL, -- CLT base units burned
+  ledger_liability   numeric     NOT NULL, -- micro-USDT that the ledger owes for CLT minted and not burned
+  custody_reported   numeric     NOT NULL, -- micro-USDT at all deposit and custody addresses
+  held               numeric     NOT NULL, -- micro-USDT of credits that are not minted yet, rejected ones too
+  retained_fees      numeric     NOT NULL, -- micro-USDT that arrived and are credited to nobody
+  status             text        NOT NULL, -- ok, mismatch or over_backed_drift
+  ledger_head        bytea       NOT NULL, -- hash of the ledger's last record that they know; empty: not said
+  begun_at           timestamptz NOT NULL, -- the figures are at least as new; 1970: unknown
+  minting            numeric     NOT NULL, -- micro-USDT, part of held: its mint is requested
+  waiting            numeric     NOT NULL, -- micro-USDT, part of held: to be minted later, unless rejected
+  uncovered          numeric     NOT NULL, -- micro-USDT of liability, minting and waiting: not in custody
+  booked_surplus     numeric     NOT NULL, -- micro-USDT in custody that an operator explained
+  refunded           numeric     NOT NULL, -- micro-USDT of rejected deposits that were paid back
+  oldest_reading_at  timestamptz NOT NULL  -- the oldest reading of a balance; 1970: unknown
 );

@@ -1,95 +1,99 @@
 -- Built from chain.blocks. Open rows are in small tables, closed ones in tables that only grow; a
 -- revert undoes what the journal records. A row's hash is that of the transaction that created it.
--- Coordinates are decimal degrees, amounts CLT base units.
+-- Coordinates are text as signed: decimal degrees.
 
+-- Up to where the tables are folded.
 CREATE TABLE head (
-  one              boolean PRIMARY KEY CHECK (one),  -- a single row
-  sequence         bigint  NOT NULL,                 -- of the last chain event applied
-  height           bigint  NOT NULL,
-  hash             bytea   NOT NULL,
-  finalized_height bigint  NOT NULL,                 -- -1: nothing is final yet
-  journal_from     bigint  NOT NULL                  -- the journal has a row for each height from here to the newest
+  one              boolean PRIMARY KEY CHECK (one), -- true: there is a single row
+  sequence         bigint  NOT NULL, -- sequence of the last chain event applied
+  height           bigint  NOT NULL, -- height of the newest block
+  hash             bytea   NOT NULL, -- hash of the newest block, 32 bytes
+  finalized_height bigint  NOT NULL, -- blocks up to this height are final; -1: none yet
+  journal_from     bigint  NOT NULL  -- the journal has a row for each height from here to the newest
 );
 
--- the changes of each unfinalized block, for its revert
+-- The changes of each block that is not final, for its revert.
 CREATE TABLE journal (
-  height bigint PRIMARY KEY,
-  undo   text   NOT NULL                             -- JSON: a list of [table, key, row before or null, row exists after]
+  height bigint PRIMARY KEY, -- height of the block
+  undo   text   NOT NULL     -- JSON: a list of [table, key, row before or null, row exists after]
 );
 
+-- The requests that are neither accepted nor cancelled.
 CREATE TABLE open_requests (
-  hash        bytea   PRIMARY KEY,
-  passenger   bytea   NOT NULL,
-  pickup_lat  text    NOT NULL,
-  pickup_lng  text    NOT NULL,
-  dropoff_lat text    NOT NULL,
-  dropoff_lng text    NOT NULL,
-  fare        numeric NOT NULL,                      -- offered by the passenger
-  referrer    bytea,
-  height      bigint  NOT NULL,                      -- position in the chain
-  tx_index    integer NOT NULL
+  hash        bytea   PRIMARY KEY, -- hash of the request, 32 bytes
+  passenger   bytea   NOT NULL,    -- who asked, 20 bytes
+  pickup_lat  text    NOT NULL,    -- latitude of the start, decimal degrees
+  pickup_lng  text    NOT NULL,    -- longitude of the start, decimal degrees
+  dropoff_lat text    NOT NULL,    -- latitude of the end, decimal degrees
+  dropoff_lng text    NOT NULL,    -- longitude of the end, decimal degrees
+  fare        numeric NOT NULL,    -- CLT base units that the passenger offers
+  referrer    bytea,               -- who referred the passenger, 20 bytes; null: nobody
+  height      bigint  NOT NULL,    -- height of the block of the request
+  tx_index    integer NOT NULL     -- position of the request in that block
 );
 
--- accepted or cancelled
+-- The requests that were accepted or cancelled.
 CREATE TABLE closed_requests (
-  hash          bytea   NOT NULL,
-  passenger     bytea   NOT NULL,
-  pickup_lat    text    NOT NULL,
-  pickup_lng    text    NOT NULL,
-  dropoff_lat   text    NOT NULL,
-  dropoff_lng   text    NOT NULL,
-  fare          numeric NOT NULL,
-  referrer      bytea,
-  height        bigint  NOT NULL,
-  tx_index      integer NOT NULL,
-  offer_hash    bytea,                               -- the offer that was accepted; null: the request was cancelled
-  closed_height bigint  NOT NULL,                    -- of the closing transaction
-  closed_index  integer NOT NULL
+  hash          bytea   NOT NULL, -- hash of the request, 32 bytes
+  passenger     bytea   NOT NULL, -- who asked, 20 bytes
+  pickup_lat    text    NOT NULL, -- latitude of the start, decimal degrees
+  pickup_lng    text    NOT NULL, -- longitude of the start, decimal degrees
+  dropoff_lat   text    NOT NULL, -- latitude of the end, decimal degrees
+  dropoff_lng   text    NOT NULL, -- longitude of the end, decimal degrees
+  fare          numeric NOT NULL, -- CLT base units that the passenger offered
+  referrer      bytea,            -- who referred the passenger, 20 bytes; null: nobody
+  height        bigint  NOT NULL, -- height of the block of the request
+  tx_index      integer NOT NULL, -- position of the request in that block
+  offer_hash    bytea,            -- the offer that was accepted; null: the request was cancelled
+  closed_height bigint  NOT NULL, -- height of the block of the acceptance or cancellation
+  closed_index  integer NOT NULL  -- position of the acceptance or cancellation in that block
 );
 
--- made while their request was open; an offer is open as long as its request is
+-- The offers made while their request was open; an offer is open as long as its request is.
 CREATE TABLE offers (
-  hash         bytea   PRIMARY KEY,
-  request_hash bytea   NOT NULL,
-  driver       bytea   NOT NULL,
-  fare         numeric NOT NULL,
-  referrer     bytea,
-  height       bigint  NOT NULL,
-  tx_index     integer NOT NULL
+  hash         bytea   PRIMARY KEY, -- hash of the offer, 32 bytes
+  request_hash bytea   NOT NULL,    -- hash of the request, 32 bytes
+  driver       bytea   NOT NULL,    -- who offers, 20 bytes
+  fare         numeric NOT NULL,    -- CLT base units that the driver asks for
+  referrer     bytea,               -- who referred the driver, 20 bytes; null: nobody
+  height       bigint  NOT NULL,    -- height of the block of the offer
+  tx_index     integer NOT NULL     -- position of the offer in that block
 );
 
--- accepted, neither fully paid nor cancelled; escrow holds the unpaid part. No index covers fare_paid
+-- The trips that are accepted, neither fully paid nor cancelled; escrow holds the unpaid part.
+-- No index covers fare_paid.
 CREATE TABLE active_trips (
-  hash         bytea   PRIMARY KEY,                  -- of the acceptance
-  offer_hash   bytea   NOT NULL,
-  request_hash bytea   NOT NULL,
-  pickup_lat   text    NOT NULL,
-  pickup_lng   text    NOT NULL,
-  dropoff_lat  text    NOT NULL,
-  dropoff_lng  text    NOT NULL,
-  fare         numeric NOT NULL,                     -- of the accepted offer
-  fare_paid    numeric NOT NULL,                     -- taken out of escrow by payments, as the chain recorded it
-  driver       bytea   NOT NULL,
-  passenger    bytea   NOT NULL,
-  height       bigint  NOT NULL,
-  tx_index     integer NOT NULL
+  hash         bytea   PRIMARY KEY, -- hash of the acceptance, 32 bytes
+  offer_hash   bytea   NOT NULL,    -- hash of the accepted offer, 32 bytes
+  request_hash bytea   NOT NULL,    -- hash of the request, 32 bytes
+  pickup_lat   text    NOT NULL,    -- latitude of the start, decimal degrees
+  pickup_lng   text    NOT NULL,    -- longitude of the start, decimal degrees
+  dropoff_lat  text    NOT NULL,    -- latitude of the end, decimal degrees
+  dropoff_lng  text    NOT NULL,    -- longitude of the end, decimal degrees
+  fare         numeric NOT NULL,    -- CLT base units of the accepted offer
+  fare_paid    numeric NOT NULL,    -- CLT base units taken out of escrow by payments, as the chain recorded it
+  driver       bytea   NOT NULL,    -- 20 bytes
+  passenger    bytea   NOT NULL,    -- 20 bytes
+  height       bigint  NOT NULL,    -- height of the block of the acceptance
+  tx_index     integer NOT NULL     -- position of the acceptance in that block
 ) WITH (fillfactor = 70);
 
+-- The trips that are fully paid or cancelled.
 CREATE TABLE ended_trips (
-  hash         bytea   NOT NULL,
-  offer_hash   bytea   NOT NULL,
-  request_hash bytea   NOT NULL,
-  pickup_lat   text    NOT NULL,
-  pickup_lng   text    NOT NULL,
-  dropoff_lat  text    NOT NULL,
-  dropoff_lng  text    NOT NULL,
-  fare         numeric NOT NULL,
-  fare_paid    numeric NOT NULL,
-  driver       bytea   NOT NULL,
-  passenger    bytea   NOT NULL,
-  height       bigint  NOT NULL,
-  tx_index     integer NOT NULL,
-  trip_status  text    NOT NULL,                     -- completed, cancelled
-  ended_height bigint  NOT NULL,                     -- of the closing transaction
-  ended_index  integer NOT NULL
+  hash         bytea   NOT NULL, -- hash of the acceptance, 32 bytes
+  offer_hash   bytea   NOT NULL, -- hash of the accepted offer, 32 bytes
+  request_hash bytea   NOT NULL, -- hash of the request, 32 bytes
+  pickup_lat   text    NOT NULL, -- latitude of the start, decimal degrees
+  pickup_lng   text    NOT NULL, -- longitude of the start, decimal degrees
+  dropoff_lat  text    NOT NULL, -- latitude of the end, decimal degrees
+  dropoff_lng  text    NOT NULL, -- longitude of the end, decimal degrees
+  fare         numeric NOT NULL, -- CLT base units of the accepted offer
+  fare_paid    numeric NOT NULL, -- CLT base units taken out of escrow by payments
+  driver       bytea   NOT NULL, -- 20 bytes
+  passenger    bytea   NOT NULL, -- 20 bytes
+  height       bigint  NOT NULL, -- height of the block of the acceptance
+  tx_index     integer NOT NULL, -- position of the acceptance in that block
+  trip_status  text    NOT NULL, -- completed or cancelled
+  ended_height bigint  NOT NULL, -- height of the block of the last payment or cancellation
+  ended_index  integer NOT NULL  -- position of that transaction in its block
 );

@@ -5,6 +5,8 @@
 import { readFile } from 'node:fs/promises';
 import knex, { type Knex } from 'knex';
 import type { Projection } from '../../../projections/contract/projection.ts';
+import { ANALYTICS, settleAnalytics } from './analytics.ts';
+import { commentsOf } from './comments.ts';
 import { anotherVersion, autovacuum } from './live-tables.ts';
 import { connectionTo } from '../../runtime/postgres/hosts.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
@@ -124,7 +126,8 @@ export async function prepareDatabase(
       await db.migrate.forceFreeMigrationsLock();
       await db.migrate.latest();
       const tables = await createTables(transaction, projection, options);
-      for (const schema of ['projector', projection.name])
+      await settleAnalytics(transaction);
+      for (const schema of ['projector', projection.name, ANALYTICS])
         await grantReading(transaction, schema, options.postgres_reader_role ?? READER_ROLE);
       return tables;
     });
@@ -166,7 +169,8 @@ async function createTables(
     await db('projector.projections').where({ projection: name }).delete();
     await db.raw('CREATE SCHEMA ??', [name]);
     await db.raw('SET LOCAL search_path TO ??', [name]);
-    await db.raw(await readFile(projection.table_sql, 'utf8'));
+    const sql = await readFile(projection.table_sql, 'utf8');
+    await db.raw(`${sql}\n${commentsOf(sql)}`);
     await db.raw(
       indexed ? await readFile(projection.index_sql, 'utf8') : autovacuum(projection.tables, 'off'),
     );

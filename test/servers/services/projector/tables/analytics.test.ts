@@ -1,0 +1,150 @@
+import { Client } from 'pg';
+import { beforeEach, expect, inject, onTestFinished, test } from 'vitest';
+import { explorer } from '../../../../../projections/explorer/explorer.ts';
+import { PROJECTIONS } from '../../../../../services/projector/registry.ts';
+import { rebuild } from '../../../../../services/projector/rebuild/rebuild.ts';
+import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
+import { TRONWEB_VECTORS } from '../../../../schemas/tron-vectors.ts';
+import { openTables } from '../../../../services/projector/engine/projected.ts';
+import {
+  expectProjected,
+  openOwnLog,
+  startRunner,
+} from '../../../../services/projector/engine/running.ts';
+import { optionsOf, type World } from '../../../../services/projector/rebuild/rebuilding.ts';
+import { chainEvents } from '../../../../support/chain.ts';
+import { freshDatabase, rowsOf } from '../../../../support/database.ts';
+
+let urls: Awaited<ReturnType<typeof freshDatabase>>;
+
+beforeEach(async () => {
+  urls = await freshDatabase(inject('stack'));
+});
+
+/** As analysts read. */
+function read(sql: string): Promise<readonly Record<string, unknown>[]> {
+  return rowsOf(urls.reader_url, sql);
+}
+
+const VIEWS = `SELECT oid::regclass::text AS view, oid FROM pg_class
+                WHERE relkind = 'v' AND relnamespace = 'analytics'::regnamespace ORDER BY 1`;
+
+test('the reader can read each view, and none has a column of bytes', async () => {
+  for (const projection of PROJECTIONS) await prepareDatabase(urls.writer_url, projection);
+  const views = await read(VIEWS);
+  expect(views.length).toBeGreaterThan(10);
+  for (const { view } of views) expect(await read(`SELECT * FROM ${String(view)}`)).toEqual([]);
+  expect(
+    await read(
+      `SELECT table_name FROM information_schema.columns
+        WHERE table_schema = 'analytics' AND data_type = 'bytea'`,
+    ),
+  ).toEqual([]);
+});
+
+test('a filter of a view uses the index of the table', async () => {
+  await prepareDatabase(urls.writer_url, explorer, { indexed: true });
+  const plan = await read('EXPLAIN SELECT hash FROM analytics.blocks WHERE height = 7');
+  expect(JSON.stringify(plan)).toContain('blocks_height');
+});
+
+test('addresses of TRON are in their usual spelling, amounts exact', async () => {
+  await prepareDatabase(urls.writer_url, explorer);
+  const pairs = TRONWEB_VECTORS.map(([hex, text]) => `('\\x${hex}'::bytea, '${text}')`).join();
+  expect(
+    await read(
+      `SELECT * FROM (VALUES ${pairs}) v (bytes, text) WHERE analytics.tron_address(bytes) <> text`,
+    ),
+  ).toEqual([]);
+  const largest = 2n ** 256n - 1n;
+  expect(await read(`SELECT analytics.amount(${largest})::text AS amount`)).toEqual([
+    { amount: String(largest).replace(/(\d{6})$/, '.$1') },
+  ]);
+});
+
+test('views are made once, and anew when this software defines them otherwise', async () => {
+  await prepareDatabase(urls.writer_url, explorer);
+  const first = await read(VIEWS);
+  await prepareDatabase(urls.writer_url, explorer);
+  expect(await read(VIEWS)).toEqual(first);
+  for (const _ of [1, 2]) {
+    // as of another version, of which a query still runs
+    const reader = new Client({ connectionString: urls.reader_url });
+    await reader.connect();
+    onTestFinished(() => reader.end());
+    await reader.query('BEGIN; SELECT FROM analytics.blocks');
+    await rowsOf(urls.writer_url, "COMMENT ON SCHEMA analytics IS 'other'");
+    await prepareDatabase(urls.writer_url, explorer);
+    expect((await read(VIEWS)).map(({ view }) => view)).toEqual(first.map(({ view }) => view));
+    await reader.query('COMMIT');
+  }
+  expect(await read(VIEWS)).not.toEqual(first);
+});
+
+/** Reads on until told to stop, each time in one statement; fails at an impossible answer. */
+function readOn(): { stop(): Promise<number> } {
+  const over = new AbortController();
+  const reading = (async (): Promise<number> => {
+    const client = new Client({ connectionString: urls.reader_url });
+    await client.connect();
+    try {
+      let reads = 0;
+      for (; !over.signal.aborted; reads++) {
+        const { rows } = await client.query({
+          name: 'totals',
+          text: `SELECT count(*) = max(height) + 1 AS dense,
+                        sum(transactions) = (SELECT count(*) FROM analytics.transactions) AS whole
+                   FROM analytics.blocks`,
+        });
+        expect(rows).toEqual([{ dense: true, whole: true }]);
+      }
+      return reads;
+    } finally {
+      await client.end();
+    }
+  })();
+  reading.catch(() => undefined);
+  onTestFinished(() => over.abort());
+  return {
+    stop() {
+      over.abort();
+      return reading;
+    },
+  };
+}
+
+test(
+  'views read the new tables after a rebuild, and no read fails or waits meanwhile',
+  { timeout: 120_000 },
+  async () => {
+    const log = await openOwnLog(inject('stack'));
+    const tables = await openTables(urls.writer_url, { ...explorer, topics: [log.topic] });
+    onTestFinished(() => tables.pool.end());
+    const world: World = { ...tables, log, writer_url: urls.writer_url };
+    const events = [
+      ...chainEvents({ seed: 21, blocks: 300, transactions_per_block: 2, reorg_probability: 0.1 }),
+    ];
+    await log.append(events);
+    startRunner(log, world);
+    await expectProjected(world, events);
+    const accounts = 'SELECT sum(balance)::text AS supply FROM analytics.accounts';
+    const effects = 'SELECT sum(delta)::text AS supply FROM analytics.balance_effects';
+    const right = await read(effects);
+    await tables.pool.query('UPDATE accounts SET balance = balance + 1');
+    expect(await read(accounts)).not.toEqual(right);
+
+    const patient = new Client({ connectionString: urls.reader_url });
+    await patient.connect();
+    onTestFinished(() => patient.end());
+    await patient.query('BEGIN; SELECT FROM analytics.blocks LIMIT 1');
+    const reading = readOn();
+    expect(await rebuild(optionsOf(world))).toMatchObject({ version: explorer.version });
+    expect(await read(accounts)).toEqual(right);
+    expect(await reading.stop()).toBeGreaterThan(3);
+    await patient.query('COMMIT');
+    expect(
+      await read(`SELECT col_description('explorer.blocks'::regclass, 1) AS height,
+                         col_description('analytics.blocks'::regclass, 1) AS seen`),
+    ).toEqual([{ height: '0, 1, 2, ...', seen: '0, 1, 2, ...' }]);
+  },
+);
