@@ -13,6 +13,7 @@ import { ReadVersion } from '../runtime/read-version.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { openSharedCounts, type SharedCounts } from '../runtime/shared-counts.ts';
 import type { ExplorerGatewayConfig } from './config.ts';
+import { CONSOLE } from './console.ts';
 import { EXPLORER_ERRORS } from './errors.ts';
 import { indexCheck, logEnds, nodeHead } from './lag.ts';
 import { openReserve } from './reserve/reserve.ts';
@@ -43,7 +44,7 @@ export async function serve({
   closing.add('Redis', () => notifications.close());
   const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
   closing.add('shared counts', () => counts.close());
-  const app = explorerApp(config, reader, log, clock, index, counts);
+  const app = explorerApp(config, reader, log, clock, index, counts, CONSOLE);
   const http = await openHttp({ ...config, log, metrics, ...app });
   closing.add('HTTP', () => http.drain());
 }
@@ -73,6 +74,7 @@ export function explorerApp(
   now = clock,
   index?: ReadVersion,
   counts?: SharedCounts,
+  console?: URL,
 ): Pick<HttpOptions, 'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops'> {
   const { treasury_public_reconciliation_url: treasuryUrl, kafka_brokers: brokers } = config;
   const rate = openRateLimit(NAME, config, counts);
@@ -89,6 +91,7 @@ export function explorerApp(
       exports_max: config.exports_max,
       counts,
       cache: index && new AnswerCache(index, config),
+      console,
     }),
     checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
     errors: EXPLORER_ERRORS,

@@ -10,6 +10,7 @@ import { supervise, type Supervised } from '../process/supervise.ts';
 import { clusterLayout } from '../cluster/layout.ts';
 import { clusterServerNames } from '../cluster/servers.ts';
 import { serverNames } from '../servers/servers.ts';
+import { buildConsole } from './console.ts';
 import { openFolder, type Folder } from './folder.ts';
 import { plainLayout } from './layout.ts';
 import { folderSettings } from './settings.ts';
@@ -65,6 +66,7 @@ export async function boot(
   const found = await findPrograms(cache, env, report, signal);
   const programs = await withClassArchives(cache, found, { ...layout, folder }, report, signal);
 
+  if (!servers_only) await buildConsole();
   const parts = await layout.create(folder, programs, settings);
   const servers = parts.servers.flat();
   const ours = servers_only ? [] : parts.services;

@@ -7,6 +7,7 @@ import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import { accountRoutes } from './accounts.ts';
 import { amountsAsAsked } from './amounts.ts';
 import { chainRoutes } from './chain.ts';
+import { consoleRoutes } from '../console.ts';
 import { exportRoutes } from '../export/routes.ts';
 import type { LogEnds } from '../lag.ts';
 import type { NodeHead } from '../../runtime/clt-node.ts';
@@ -32,6 +33,8 @@ export interface Sources {
   readonly counts?: SharedCounts | undefined;
   /** undefined: no response is cached */
   readonly cache: AnswerCache | undefined;
+  /** the folder of the built console; undefined, or not there: `/` names the documents */
+  readonly console?: URL | undefined;
 }
 
 export function explorerRoutes(sources: Sources): readonly Route[] {
@@ -47,7 +50,7 @@ export function explorerRoutes(sources: Sources): readonly Route[] {
     statusRoute(reader, sources.head, sources.ends),
     ...reserveRoutes(reader, sources.reserve).map(amountsAsAsked),
     ...exportRoutes(reader, sources.exports_max, sources.counts),
-    ...documentRoutes(OPENAPI),
+    ...documentRoutes(OPENAPI, sources.console && consoleRoutes(sources.console)),
   ];
 }
 

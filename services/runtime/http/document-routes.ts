@@ -100,19 +100,17 @@ ${items.join('')}    </ul>
   };
 }
 
-/** `file`: the document in YAML. */
-export function documentRoutes(file: URL): readonly GetRoute[] {
+/** `file`: the document in YAML. `home`: what is at `/`; default: a page that names the document. */
+export function documentRoutes(file: URL, home?: readonly GetRoute[]): readonly GetRoute[] {
   const api: { readonly info: Pick<Landing, 'title' | 'summary'> } = parse(
     readFileSync(file, 'utf8'),
   );
+  const links = {
+    '/docs': 'the interface, to read and to try',
+    '/openapi.json': 'the same as OpenAPI',
+  };
   return [
-    landingRoute({
-      ...api.info,
-      links: {
-        '/docs': 'the interface, to read and to try',
-        '/openapi.json': 'the same as OpenAPI',
-      },
-    }),
+    ...(home ?? [landingRoute({ ...api.info, links })]),
     text('/openapi.json', 'application/json; charset=utf-8', JSON.stringify(api)),
     text('/docs', 'text/html; charset=utf-8', page(api.info.title), PAGE_HEADERS),
     text('/docs/start.js', 'text/javascript; charset=utf-8', SCRIPT),

@@ -1,0 +1,89 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import type { ReactElement } from 'react';
+import { one, page, type BlockDetail, type Transaction } from '../api/explorer.ts';
+import {
+  AddressLink,
+  Amount,
+  Answer,
+  Facts,
+  Panel,
+  PlainHash,
+  Tag,
+  Time,
+} from '../design/parts.tsx';
+import { grouped } from '../format.ts';
+import { TEXT } from '../text.ts';
+import { useStatus } from './home.tsx';
+import { TransactionTable } from './transaction-table.tsx';
+
+const ROWS = 100;
+
+export function BlockPage(): ReactElement {
+  const { id } = useParams({ from: '/blocks/$id' });
+  const block = useQuery({
+    queryKey: ['block', id],
+    queryFn: ({ signal }) => one<BlockDetail>(`blocks/${encodeURIComponent(id)}`, signal),
+  });
+  return <Answer of={block}>{(shown) => <Shown block={shown} />}</Answer>;
+}
+
+function Shown({ block }: { readonly block: BlockDetail }): ReactElement {
+  const { height } = block;
+  const status = useStatus();
+  const final = status.data?.indexed?.finalized_height ?? -1;
+  const newest = status.data?.indexed?.height ?? height;
+  const transactions = useQuery({
+    queryKey: ['block transactions', height, block.hash],
+    queryFn: ({ signal }) =>
+      page<Transaction>('transactions', signal, { block: height, limit: ROWS }),
+  });
+  return (
+    <>
+      <header>
+        <h1>{TEXT.block.title(height)}</h1>
+        {height <= final ? (
+          <Tag tone="good">{TEXT.block.final}</Tag>
+        ) : (
+          <Tag tone="warn">{TEXT.block.open}</Tag>
+        )}
+        <span className="row">
+          {height > 0 && (
+            <Link to="/blocks/$id" params={{ id: String(height - 1) }}>
+              {TEXT.block.older}
+            </Link>
+          )}
+          {height < newest && (
+            <Link to="/blocks/$id" params={{ id: String(height + 1) }}>
+              {TEXT.block.newer}
+            </Link>
+          )}
+        </span>
+      </header>
+      <section className="panel" aria-label={TEXT.block.title(height)}>
+        <Facts
+          of={[
+            [TEXT.block.hash, <PlainHash of={block.hash} what="hash" isWhole />],
+            [
+              TEXT.block.parent,
+              <Link to="/blocks/$id" params={{ id: block.parent_hash }}>
+                <PlainHash of={block.parent_hash} what="hash" isWhole isBare />
+              </Link>,
+            ],
+            [TEXT.block.time, <Time of={block.timestamp} />],
+            [TEXT.block.producer, <AddressLink of={block.producer} isWhole />],
+            [TEXT.block.recipient, <AddressLink of={block.reward_recipient} isWhole />],
+            [TEXT.block.reward, <Amount of={block.block_reward} />],
+            [TEXT.block.fees, <Amount of={block.total_fees} />],
+            [TEXT.block.count, grouped(block.tx_count)],
+          ]}
+        />
+      </section>
+      <Panel title={TEXT.home.transactions}>
+        <Answer of={transactions}>
+          {({ items }) => <TransactionTable transactions={items} empty={TEXT.block.none} />}
+        </Answer>
+      </Panel>
+    </>
+  );
+}

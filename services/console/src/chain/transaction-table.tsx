@@ -1,0 +1,75 @@
+import type { ReactElement } from 'react';
+import type { Transaction } from '../api/explorer.ts';
+import {
+  AddressLink,
+  Age,
+  Amount,
+  BlockLink,
+  Table,
+  Tag,
+  TransactionLink,
+  type Column,
+} from '../design/parts.tsx';
+import { TEXT } from '../text.ts';
+
+const HASH: Column<Transaction> = {
+  name: TEXT.transaction.hash,
+  cell: ({ hash }) => <TransactionLink of={hash} isBare />,
+};
+const TYPE: Column<Transaction> = {
+  name: TEXT.transaction.type,
+  cell: ({ function_call_type: type, is_ride_related: isRide }) => (
+    <Tag tone={isRide ? 'accent' : 'plain'}>{type}</Tag>
+  ),
+};
+const AMOUNT: Column<Transaction> = {
+  name: TEXT.transaction.amount,
+  cell: ({ amount }) => <Amount of={amount} />,
+  isNumber: true,
+};
+const TIME: Column<Transaction> = {
+  name: TEXT.transaction.time,
+  cell: ({ timestamp }) => <Age of={timestamp} />,
+  isNumber: true,
+};
+
+const SHORT = [HASH, TYPE, AMOUNT, { ...TIME, isWide: true }];
+const WHOLE: readonly Column<Transaction>[] = [
+  HASH,
+  TYPE,
+  {
+    name: TEXT.transaction.block,
+    cell: ({ block_height: height }) => <BlockLink height={height} />,
+    isWide: true,
+  },
+  {
+    name: TEXT.transaction.from,
+    cell: ({ from }) => <AddressLink of={from} isBare />,
+    isWide: true,
+  },
+  { name: TEXT.transaction.to, cell: ({ to }) => <AddressLink of={to} isBare />, isWide: true },
+  AMOUNT,
+  {
+    name: TEXT.transaction.fee,
+    cell: ({ fee }) => <Amount of={fee} />,
+    isNumber: true,
+    isWide: true,
+  },
+  TIME,
+];
+
+export function TransactionTable(props: {
+  readonly transactions: readonly Transaction[];
+  readonly isShort?: boolean;
+  readonly empty?: string;
+}): ReactElement {
+  return (
+    <Table
+      label={TEXT.transactions.title}
+      items={props.transactions}
+      keyOf={({ hash }) => hash}
+      empty={props.empty ?? TEXT.states.empty}
+      columns={props.isShort === true ? SHORT : WHOLE}
+    />
+  );
+}

@@ -1,0 +1,73 @@
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import type { ReactElement } from 'react';
+import { one, type TransactionDetail } from '../api/explorer.ts';
+import {
+  AddressLink,
+  Amount,
+  Answer,
+  BlockLink,
+  Facts,
+  PlainHash,
+  Tag,
+  Time,
+} from '../design/parts.tsx';
+import { grouped } from '../format.ts';
+import { TEXT } from '../text.ts';
+
+export function TransactionPage(): ReactElement {
+  const { hash } = useParams({ from: '/transactions/$hash' });
+  const transaction = useQuery({
+    queryKey: ['transaction', hash],
+    queryFn: ({ signal }) =>
+      one<TransactionDetail>(`transactions/${encodeURIComponent(hash)}`, signal),
+  });
+  return (
+    <>
+      <header>
+        <h1>{TEXT.transaction.title}</h1>
+      </header>
+      <Answer of={transaction}>{(shown) => <Shown of={shown} />}</Answer>
+    </>
+  );
+}
+
+function Party({ of }: { readonly of: string | null }): ReactElement {
+  return of === null ? (
+    <span className="quiet">{TEXT.transaction.none}</span>
+  ) : (
+    <AddressLink of={of} isWhole />
+  );
+}
+
+function Shown({ of }: { readonly of: TransactionDetail }): ReactElement {
+  const words = TEXT.transaction;
+  return (
+    <section className="panel" aria-label={words.title}>
+      <Facts
+        of={[
+          [words.hash, <PlainHash of={of.hash} what="hash" isWhole />],
+          [
+            words.type,
+            <Tag tone={of.is_ride_related ? 'accent' : 'plain'}>{of.function_call_type}</Tag>,
+          ],
+          [words.status, <Tag tone="good">{of.status}</Tag>],
+          [words.block, <BlockLink height={of.block_height} />],
+          [words.index, grouped(of.tx_index)],
+          [words.time, <Time of={of.timestamp} />],
+          [words.from, <AddressLink of={of.from} isWhole />],
+          [words.to, <AddressLink of={of.to} isWhole />],
+          [words.amount, <Amount of={of.amount} />],
+          [words.fee, <Amount of={of.fee} />],
+          [words.nonce, grouped(of.nonce)],
+          [words.ride, of.is_ride_related ? words.yes : words.no],
+          [words.referrer, <Party of={of.referrer} />],
+          [words.requestReferrer, <Party of={of.request_referrer} />],
+          [words.requestReferrerFee, <Amount of={of.request_referrer_fee} />],
+          [words.offerReferrer, <Party of={of.offer_referrer} />],
+          [words.offerReferrerFee, <Amount of={of.offer_referrer_fee} />],
+        ]}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,96 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import type { FormEvent, ReactElement } from 'react';
+import { page, queryText, type Transaction } from '../api/explorer.ts';
+import { Pager } from '../design/pager.tsx';
+import { Answer } from '../design/parts.tsx';
+import { TEXT } from '../text.ts';
+import { TransactionTable } from './transaction-table.tsx';
+
+const ROWS = 50;
+
+/** As the explorer spells them. */
+const TYPES = [
+  'RideRequest',
+  'RideOffer',
+  'RideAcceptance',
+  'RidePay',
+  'RideCancel',
+  'RideRequestCancel',
+  'Mint',
+  'Transfer',
+  'Burn',
+] as const;
+
+export function TransactionsPage(): ReactElement {
+  const filter = useSearch({ from: '/transactions' });
+  const transactions = useQuery({
+    queryKey: ['transactions', filter],
+    queryFn: ({ signal }) => page<Transaction>('transactions', signal, { ...filter, limit: ROWS }),
+  });
+  return (
+    <>
+      <header>
+        <h1>{TEXT.transactions.title}</h1>
+      </header>
+      <Filter />
+      <section className="panel" aria-label={TEXT.transactions.title}>
+        <Answer of={transactions}>
+          {({ items, older }) => (
+            <>
+              <TransactionTable transactions={items} empty={TEXT.transactions.none} />
+              <Pager cursor={filter.cursor} older={older} />
+            </>
+          )}
+        </Answer>
+      </section>
+    </>
+  );
+}
+
+function Filter(): ReactElement {
+  const { type, address } = useSearch({ from: '/transactions' });
+  const navigate = useNavigate({ from: '/transactions' });
+  const apply = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    const given = new FormData(event.currentTarget);
+    const search = Object.fromEntries(
+      ['type', 'address'].flatMap((name) => {
+        const value = String(given.get(name) ?? '').trim();
+        return value === '' ? [] : [[name, value]];
+      }),
+    );
+    void navigate({ search });
+  };
+  const exported = queryText({ type, address });
+  return (
+    <form className="row" key={`${type} ${address}`} onSubmit={apply}>
+      <label>
+        <span className="quiet">{TEXT.transactions.type}</span>{' '}
+        <select name="type" defaultValue={type ?? ''}>
+          <option value="">{TEXT.transactions.anyType}</option>
+          {TYPES.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+      </label>
+      <label className="row grow">
+        <span className="quiet">{TEXT.transactions.address}</span>
+        <input name="address" defaultValue={address} placeholder="0x…" spellCheck={false} />
+      </label>
+      <button className="button" data-main>
+        {TEXT.transactions.filter}
+      </button>
+      <a className="button" href={`/api/v1/export/transactions.csv?${exported}`} download>
+        {TEXT.transactions.csv}
+      </a>
+      <a
+        className="button"
+        href={`/api/v1/export/transactions.ndjson?${queryText({ type, address, amounts: 'string' })}`}
+        download
+      >
+        {TEXT.transactions.ndjson}
+      </a>
+    </form>
+  );
+}

@@ -1,0 +1,69 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ReactElement } from 'react';
+import { page, type Validator } from '../api/explorer.ts';
+import { AddressLink, Answer, Table, Tag } from '../design/parts.tsx';
+import { grouped } from '../format.ts';
+import { TEXT } from '../text.ts';
+
+const ROWS = 100;
+
+export function ValidatorsPage(): ReactElement {
+  const validators = useQuery({
+    queryKey: ['validators'],
+    queryFn: ({ signal }) => page<Validator>('validators', signal, { limit: ROWS }),
+  });
+  return (
+    <>
+      <header>
+        <h1>{TEXT.validators.title}</h1>
+      </header>
+      <section className="panel" aria-label={TEXT.validators.title}>
+        <Answer of={validators}>{({ items }) => <Shown validators={items} />}</Answer>
+      </section>
+    </>
+  );
+}
+
+function Shown({ validators }: { readonly validators: readonly Validator[] }): ReactElement {
+  const all = validators.reduce((sum, each) => sum + each.blocks_produced, 0);
+  const words = TEXT.validators;
+  return (
+    <Table
+      label={words.title}
+      items={validators.toSorted((a, b) => b.blocks_produced - a.blocks_produced)}
+      keyOf={({ address }) => address}
+      empty={TEXT.states.empty}
+      columns={[
+        { name: words.address, cell: ({ address }) => <AddressLink of={address} /> },
+        {
+          name: words.state,
+          cell: ({ is_active: isActive }) => (
+            <Tag tone={isActive ? 'good' : 'plain'}>{isActive ? words.active : words.idle}</Tag>
+          ),
+        },
+        {
+          name: words.produced,
+          cell: ({ blocks_produced: produced }) => grouped(produced),
+          isNumber: true,
+        },
+        {
+          name: words.share,
+          cell: ({ blocks_produced: produced }) => <Share of={produced / all} />,
+          isNumber: true,
+        },
+      ]}
+    />
+  );
+}
+
+function Share({ of }: { readonly of: number }): ReactElement {
+  const percent = `${(100 * of).toFixed(1)} %`;
+  return (
+    <>
+      {percent}
+      <span className="share wide" aria-hidden>
+        <span style={{ width: `${100 * of}%` }} />
+      </span>
+    </>
+  );
+}

@@ -1,0 +1,28 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactElement } from 'react';
+import { TEXT } from '../text.ts';
+
+/** To the newest page and to the one with older items; the browser's own "back" does the rest. */
+export function Pager(props: {
+  readonly cursor: string | undefined;
+  readonly older: string | undefined;
+}): ReactElement | null {
+  const { cursor, older } = props;
+  if (cursor === undefined && older === undefined) return null;
+  return (
+    <nav className="pager" aria-label={TEXT.pager.pages}>
+      {cursor === undefined ? (
+        <span />
+      ) : (
+        <Link to="." search={(search: object) => ({ ...search, cursor: undefined })}>
+          ← {TEXT.pager.newer}
+        </Link>
+      )}
+      {older !== undefined && (
+        <Link to="." search={(search: object) => ({ ...search, cursor: older })}>
+          {TEXT.pager.older} →
+        </Link>
+      )}
+    </nav>
+  );
+}

@@ -1,0 +1,285 @@
+/** The components that every page is made of: docs/design.md shows when to use each. */
+import type { UseQueryResult } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useEffect, useState, type ReactElement, type ReactNode } from 'react';
+import { ExplorerError } from '../api/explorer.ts';
+import { age, amountText, localClock, localTime, shortened } from '../format.ts';
+import { TEXT } from '../text.ts';
+
+export function Panel(props: {
+  readonly title: string;
+  readonly aside?: ReactNode;
+  readonly children: ReactNode;
+}): ReactElement {
+  return (
+    <section className="panel" aria-label={props.title}>
+      <header>
+        <h2>{props.title}</h2>
+        {props.aside}
+      </header>
+      {props.children}
+    </section>
+  );
+}
+
+/** A value under its name; several side by side. */
+export function Figures(props: {
+  readonly of: readonly (readonly [string, ReactNode])[];
+}): ReactElement {
+  return (
+    <dl className="figures">
+      {props.of.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Names and values, a line each. */
+export function Facts(props: {
+  readonly of: readonly (readonly [string, ReactNode])[];
+}): ReactElement {
+  return (
+    <dl className="facts">
+      {props.of.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+export interface Column<Item> {
+  readonly name: string;
+  readonly cell: (item: Item) => ReactNode;
+  readonly isNumber?: boolean;
+  /** left out on a phone */
+  readonly isWide?: boolean;
+}
+
+export function Table<Item>(props: {
+  readonly label: string;
+  readonly columns: readonly Column<Item>[];
+  readonly items: readonly Item[];
+  readonly keyOf: (item: Item, index: number) => string;
+  readonly empty: string;
+}): ReactElement {
+  const { columns, items } = props;
+  if (items.length === 0) return <p className="nothing">{props.empty}</p>;
+  const classOf = ({ isNumber, isWide }: Column<Item>): string =>
+    `${isNumber === true ? 'number' : ''} ${isWide === true ? 'wide' : ''}`.trim();
+  return (
+    <div className="table" tabIndex={0} role="region" aria-label={props.label}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.name} scope="col" className={classOf(column)}>
+                {column.name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((item, index) => (
+            <tr key={props.keyOf(item, index)}>
+              {columns.map((column) => (
+                <td key={column.name} className={classOf(column)}>
+                  {column.cell(item)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Base units, exact. */
+export function Amount(props: {
+  readonly of: string;
+  readonly unit?: string;
+  /** with + before a credit, and colours */
+  readonly isChange?: boolean;
+}): ReactElement {
+  const base = BigInt(props.of);
+  const isCredit = props.isChange === true && base > 0n;
+  const tone = props.isChange === true ? (isCredit ? 'good' : 'bad') : undefined;
+  return (
+    <span className={tone}>
+      {isCredit && '+'}
+      {amountText(base)} <span className="unit">{props.unit ?? TEXT.units.clt}</span>
+    </span>
+  );
+}
+
+export function Copy(props: { readonly text: string; readonly what: string }): ReactElement {
+  const [isCopied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!isCopied) return;
+    const timer = setTimeout(() => setCopied(false), 1_500);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
+  const label = isCopied ? TEXT.copied : TEXT.copy(props.what);
+  return (
+    <button
+      type="button"
+      className="copy"
+      title={label}
+      aria-label={label}
+      onClick={() => void navigator.clipboard.writeText(props.text).then(() => setCopied(true))}
+    >
+      <svg viewBox="0 0 16 16" fill="none" stroke="currentColor" strokeWidth="1.6" aria-hidden>
+        {isCopied ? (
+          <path d="M3 8.5l3.5 3.5L13 4.5" />
+        ) : (
+          <path d="M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3" />
+        )}
+      </svg>
+    </button>
+  );
+}
+
+interface HashProps {
+  readonly of: string;
+  readonly what: string;
+  /** all its characters */
+  readonly isWhole?: boolean;
+  /** without a button that copies it */
+  readonly isBare?: boolean;
+}
+
+function Hash(props: HashProps & { readonly children: ReactNode }): ReactElement {
+  return (
+    <span className="hash" title={props.isWhole === true ? undefined : props.of}>
+      {props.children}
+      {props.isBare !== true && <Copy text={props.of} what={props.what} />}
+    </span>
+  );
+}
+
+function shown({ of, isWhole }: HashProps): string {
+  return isWhole === true ? of : shortened(of);
+}
+
+/** A hash that leads nowhere. */
+export function PlainHash(props: HashProps): ReactElement {
+  return (
+    <Hash {...props}>
+      <span>{shown(props)}</span>
+    </Hash>
+  );
+}
+
+export function AddressLink(props: Omit<HashProps, 'what'>): ReactElement {
+  return (
+    <Hash {...props} what="address">
+      <Link to="/accounts/$address" params={{ address: props.of }}>
+        {shown({ ...props, what: 'address' })}
+      </Link>
+    </Hash>
+  );
+}
+
+export function TransactionLink(props: Omit<HashProps, 'what'>): ReactElement {
+  return (
+    <Hash {...props} what="hash">
+      <Link to="/transactions/$hash" params={{ hash: props.of }}>
+        {shown({ ...props, what: 'hash' })}
+      </Link>
+    </Hash>
+  );
+}
+
+export function BlockLink(props: { readonly height: number }): ReactElement {
+  return (
+    <Link to="/blocks/$id" params={{ id: String(props.height) }}>
+      {props.height}
+    </Link>
+  );
+}
+
+/** The clock, every second. */
+export function useNow(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
+/** In the zone of the browser; UTC when pointed at. */
+export function Time(props: { readonly of: string }): ReactElement {
+  return (
+    <time dateTime={props.of} title={TEXT.time.utc(props.of)}>
+      {localTime(props.of)}
+    </time>
+  );
+}
+
+export function Age(props: { readonly of: string }): ReactElement {
+  const now = useNow();
+  return (
+    <time dateTime={props.of} title={`${localTime(props.of)}, ${TEXT.time.utc(props.of)}`}>
+      {age(props.of, now)}
+    </time>
+  );
+}
+
+export type Tone = 'plain' | 'good' | 'warn' | 'bad' | 'accent';
+
+export function Tag(props: { readonly tone?: Tone; readonly children: ReactNode }): ReactElement {
+  return (
+    <span className="tag" data-tone={props.tone}>
+      {props.children}
+    </span>
+  );
+}
+
+/** Loading, missing, down, stale, or the data: every answer is shown through this. */
+export function Answer<Data>(props: {
+  readonly of: UseQueryResult<Data>;
+  readonly children: (data: Data) => ReactNode;
+}): ReactElement {
+  const { data, error, dataUpdatedAt } = props.of;
+  if (data === undefined) {
+    if (error === null)
+      return (
+        <p className="nothing" role="status">
+          {TEXT.states.loading}
+        </p>
+      );
+    return <Failure error={error} />;
+  }
+  return (
+    <>
+      {error !== null && (
+        <p className="note" role="status">
+          {TEXT.states.stale(localClock(dataUpdatedAt))}
+        </p>
+      )}
+      {props.children(data)}
+    </>
+  );
+}
+
+function Failure({ error }: { readonly error: Error }): ReactElement {
+  const status = error instanceof ExplorerError ? error.status : 0;
+  const isMissing = status === 404 || status === 400;
+  const isDown = status === 0 || status >= 500;
+  const title = isMissing ? TEXT.states.missing : TEXT.states.down;
+  return (
+    <div className="nothing" role="alert">
+      <h2>{title}</h2>
+      {!isDown && <p>{error.message}</p>}
+      <p>{isMissing ? TEXT.states.missingNext : TEXT.states.downNext}</p>
+    </div>
+  );
+}

@@ -1,0 +1,49 @@
+/** Numbers and times as people read them. Amounts are exact: bigint in, text out. */
+
+/** Base units of one CLT, and of one USDT. */
+const UNIT = 1_000_000n;
+const DECIMALS = 6;
+const DECIMALS_MIN = 2;
+
+export function grouped(digits: bigint | number): string {
+  return String(digits).replaceAll(/\B(?=(\d{3})+(?!\d))/g, ',');
+}
+
+/** Base units as whole units: `1234500000` is `1,234.50`. No digit is lost. */
+export function amountText(base: bigint): string {
+  const size = base < 0n ? -base : base;
+  const fraction = String(size % UNIT).padStart(DECIMALS, '0');
+  const shown = fraction.replace(/0+$/, '').padEnd(DECIMALS_MIN, '0');
+  return `${base < 0n ? '−' : ''}${grouped(size / UNIT)}.${shown}`;
+}
+
+/** Only for the height of a point in a plot. */
+export function plotted(base: bigint): number {
+  return Number(base) / Number(UNIT);
+}
+
+/** The beginning and the end of a hash or an address. */
+export function shortened(text: string): string {
+  return text.length <= 16 ? text : `${text.slice(0, 8)}…${text.slice(-6)}`;
+}
+
+const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+
+/** In the zone of the browser. */
+export function localTime(iso: string): string {
+  return LOCAL.format(new Date(iso));
+}
+
+export function localClock(at: number): string {
+  return CLOCK.format(at);
+}
+
+/** How long ago: `12 s`, `3 min`, `5 h`, `2 d`. A time ahead of the clock is `0 s`. */
+export function age(iso: string, now: number): string {
+  const seconds = Math.max(0, Math.floor((now - Date.parse(iso)) / 1_000));
+  if (seconds < 100) return `${seconds} s`;
+  if (seconds < 100 * 60) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 48 * 3_600) return `${Math.floor(seconds / 3_600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
+}

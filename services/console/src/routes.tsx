@@ -1,0 +1,104 @@
+/** The pages by address. To add one: a component, a route here, and its path in `paths.ts`. */
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+} from '@tanstack/react-router';
+import { BlockPage } from './chain/block.tsx';
+import { HomePage } from './chain/home.tsx';
+import { TransactionPage } from './chain/transaction.tsx';
+import { TransactionsPage } from './chain/transactions.tsx';
+import { ValidatorsPage } from './chain/validators.tsx';
+import { Fault, Frame, NoPage } from './frame.tsx';
+
+type Search = Readonly<Record<string, unknown>>;
+
+/** The text of a search parameter; a number stays its digits. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string' && value !== '') return value;
+  return typeof value === 'number' ? String(value) : undefined;
+}
+
+interface Older {
+  readonly cursor?: string | undefined;
+}
+
+function older(search: Search): Older {
+  const cursor = textOf(search['cursor']);
+  return cursor === undefined ? {} : { cursor };
+}
+
+interface TransactionSearch extends Older {
+  readonly type?: string | undefined;
+  readonly address?: string | undefined;
+}
+
+function transactionSearch(search: Search): TransactionSearch {
+  const type = textOf(search['type']);
+  const address = textOf(search['address']);
+  return {
+    ...older(search),
+    ...(type !== undefined && { type }),
+    ...(address !== undefined && { address }),
+  };
+}
+
+const root = createRootRoute({ component: Frame, notFoundComponent: NoPage });
+
+const home = createRoute({ getParentRoute: () => root, path: '/', component: HomePage });
+const block = createRoute({
+  getParentRoute: () => root,
+  path: '/blocks/$id',
+  component: BlockPage,
+});
+const transactions = createRoute({
+  getParentRoute: () => root,
+  path: '/transactions',
+  validateSearch: transactionSearch,
+  component: TransactionsPage,
+});
+const transaction = createRoute({
+  getParentRoute: () => root,
+  path: '/transactions/$hash',
+  component: TransactionPage,
+});
+// pages with plots
+const account = createRoute({
+  getParentRoute: () => root,
+  path: '/accounts/$address',
+  validateSearch: older,
+  component: lazyRouteComponent(() => import('./chain/account.tsx'), 'AccountPage'),
+});
+const validators = createRoute({
+  getParentRoute: () => root,
+  path: '/validators',
+  component: ValidatorsPage,
+});
+const reserve = createRoute({
+  getParentRoute: () => root,
+  path: '/reserve',
+  validateSearch: older,
+  component: lazyRouteComponent(() => import('./reserve/reserve.tsx'), 'ReservePage'),
+});
+
+export const router = createRouter({
+  routeTree: root.addChildren([
+    home,
+    block,
+    transactions,
+    transaction,
+    account,
+    validators,
+    reserve,
+  ]),
+  defaultPreload: 'intent',
+  defaultErrorComponent: Fault,
+  scrollRestoration: true,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}
