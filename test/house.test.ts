@@ -153,6 +153,21 @@ const ROOMS: readonly Room[] = [
   },
   { room: 'infra', rooms: ['schemas'], packages: ['*'], builtins: ['*'] },
   {
+    // runs in browsers, and knows the gateways by their interfaces alone
+    room: 'services/console',
+    rooms: [],
+    packages: [
+      '@tanstack/react-query',
+      '@tanstack/react-router',
+      '@vitejs/plugin-react',
+      'react',
+      'react-dom',
+      'uplot',
+      'vite',
+    ],
+    builtins: [],
+  },
+  {
     // runs in browsers, without the rest of the project
     room: 'packages/wallet/src',
     rooms: [],
@@ -190,7 +205,7 @@ interface Import {
 
 function filesBelow(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)));
 }
 
@@ -214,7 +229,7 @@ function roomOf(path: string): Room | undefined {
 
 /** Whether the path is the file or below the folder of that name; `*` stands for one folder. */
 function isWithin(path: string, place: string): boolean {
-  const parts = path.replace(/\.ts$/, '').split('/');
+  const parts = path.replace(/\.tsx?$/, '').split('/');
   return place.split('/').every((part, at) => part === '*' || part === parts[at]);
 }
 
@@ -224,8 +239,7 @@ function packageOf(specifier: string): string {
 
 function complaint(room: Room, { specifier, file }: Import): string | undefined {
   if (file !== undefined) {
-    if (!file.endsWith('.ts') && !file.endsWith('.json'))
-      return `imports ${specifier} without its ending`;
+    if (!/\.(tsx?|json|css|svg)$/.test(file)) return `imports ${specifier} without its ending`;
     return [room.room, ...room.rooms].some((prefix) => isWithin(file, prefix))
       ? undefined
       : `imports ${file}`;
@@ -331,7 +345,7 @@ test('no file or folder has a catch-all name such as utils or helpers', () => {
 test('file and folder names are kebab case', () => {
   const names = SOURCES.map(({ path }) => path).filter(
     (path) =>
-      !/^([a-z0-9-]+(\.[a-z0-9-]+)*\/)*[a-z0-9-]+(\.(test|fixture|config))?\.ts$/.test(path),
+      !/^([a-z0-9-]+(\.[a-z0-9-]+)*\/)*[a-z0-9-]+(\.(test|fixture|config))?\.tsx?$/.test(path),
   );
   expect(names).toEqual([]);
 });

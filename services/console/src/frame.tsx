@@ -8,6 +8,7 @@ import {
 } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type FormEvent, type ReactElement } from 'react';
 import { page, type Found } from './api/explorer.ts';
+import { entered } from './design/form.ts';
 import icon from './design/icon.svg';
 import { TEXT } from './text.ts';
 
@@ -50,7 +51,7 @@ function Search(): ReactElement {
   const find = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
     event.preventDefault();
     const form = event.currentTarget;
-    const q = String(new FormData(form).get('q') ?? '').trim();
+    const q = entered(form, 'q');
     if (q === '') return;
     try {
       const { items } = await page<Found>('search', new AbortController().signal, { q });

@@ -1,4 +1,4 @@
-/** The pages by address. To add one: a component, a route here, and its path in `paths.ts`. */
+/** The pages by address; docs/development.md says what else a new one needs. */
 import {
   createRootRoute,
   createRoute,

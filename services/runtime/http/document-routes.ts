@@ -100,7 +100,7 @@ ${items.join('')}    </ul>
   };
 }
 
-/** `file`: the document in YAML. `home`: what is at `/`; default: a page that names the document. */
+/** `file`: the document in YAML. `home`: routes of the page at `/`; default: one that names it. */
 export function documentRoutes(file: URL, home?: readonly GetRoute[]): readonly GetRoute[] {
   const api: { readonly info: Pick<Landing, 'title' | 'summary'> } = parse(
     readFileSync(file, 'utf8'),

@@ -24,6 +24,8 @@ export interface ExplorerServerOptions {
   readonly rate_per_second?: number;
   readonly rate_burst?: number;
   readonly trust_proxy_hops?: number;
+  /** the folder of the built console */
+  readonly console?: URL;
   /** ms of a clock */
   readonly now?: () => number;
   /**
@@ -53,6 +55,7 @@ export interface ExplorerServer {
 export async function openExplorer({
   now = () => performance.now(),
   notifications,
+  console,
   ...options
 }: ExplorerServerOptions): Promise<ExplorerServer> {
   const lines: Readonly<Record<string, unknown>>[] = [];
@@ -115,7 +118,7 @@ export async function openExplorer({
     http_port: 0,
     log,
     metrics: new Metrics('test'),
-    ...explorerApp({ ...settings, ...options }, reader, log, now, index),
+    ...explorerApp({ ...settings, ...options }, reader, log, now, index, undefined, console),
   });
   const ask: ExplorerServer['ask'] = async (method, path, headers = {}) => {
     const response = await fetch(http.url + path, { method, headers });

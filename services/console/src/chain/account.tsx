@@ -141,7 +141,7 @@ function Balance(props: {
   return (
     <Panel title={title} aside={<span className="unit">{TEXT.units.clt}</span>}>
       <div className="inside">
-        <Plot label={title} at={at} isTime lines={lines} />
+        <Plot label={title} at={at} lines={lines} />
       </div>
     </Panel>
   );

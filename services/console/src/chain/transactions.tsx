@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { FormEvent, ReactElement } from 'react';
 import { page, queryText, type Transaction } from '../api/explorer.ts';
+import { entered } from '../design/form.ts';
 import { Pager } from '../design/pager.tsx';
 import { Answer } from '../design/parts.tsx';
 import { TEXT } from '../text.ts';
@@ -53,10 +54,10 @@ function Filter(): ReactElement {
   const navigate = useNavigate({ from: '/transactions' });
   const apply = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    const given = new FormData(event.currentTarget);
+    const form = event.currentTarget;
     const search = Object.fromEntries(
       ['type', 'address'].flatMap((name) => {
-        const value = String(given.get(name) ?? '').trim();
+        const value = entered(form, name);
         return value === '' ? [] : [[name, value]];
       }),
     );

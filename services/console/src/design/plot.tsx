@@ -2,6 +2,7 @@
 import { useEffect, useRef, type ReactElement } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { localClock } from '../format.ts';
 
 export interface Line {
   readonly name: string;
@@ -11,16 +12,16 @@ export interface Line {
 }
 
 const HEIGHT = 240;
+const { stepped } = UPlot.paths;
 
 export function Plot(props: {
   readonly label: string;
-  /** Unix seconds, or heights */
+  /** Unix seconds */
   readonly at: readonly number[];
-  readonly isTime: boolean;
   readonly lines: readonly Line[];
 }): ReactElement {
   const place = useRef<HTMLDivElement>(null);
-  const { at, isTime, lines } = props;
+  const { at, lines } = props;
   useEffect(() => {
     const element = place.current;
     if (element === null) return;
@@ -36,9 +37,15 @@ export function Plot(props: {
       {
         width: element.clientWidth,
         height: HEIGHT,
-        scales: { x: { time: isTime } },
-        axes: [axis, { ...axis, size: 84, values: (_plot, ticks) => ticks.map(compact) }],
-        legend: { show: lines.length > 1 },
+        axes: [
+          {
+            ...axis,
+            space: 96,
+            values: (_plot, ticks) => ticks.map((tick) => localClock(tick * 1_000)),
+          },
+          { ...axis, size: 84, values: (_plot, ticks) => ticks.map(compact) },
+        ],
+        legend: { show: lines.length > 1, live: false },
         cursor: { y: false },
         series: [
           {},
@@ -47,6 +54,8 @@ export function Plot(props: {
             stroke: color(line.color),
             width: 2,
             points: { show: false },
+            // an amount stays until the next change
+            ...(stepped !== undefined && { paths: stepped({ align: 1 }) }),
           })),
         ],
       },
@@ -61,7 +70,7 @@ export function Plot(props: {
       resized.disconnect();
       plot.destroy();
     };
-  }, [at, isTime, lines]);
+  }, [at, lines]);
   return <div ref={place} className="plot" role="img" aria-label={props.label} />;
 }
 

@@ -149,7 +149,7 @@ function History({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElem
   return (
     <Panel title={TEXT.reserve.plot} aside={<span className="unit">{TEXT.units.usdt}</span>}>
       <div className="inside">
-        <Plot label={TEXT.reserve.plot} at={at} isTime lines={lines} />
+        <Plot label={TEXT.reserve.plot} at={at} lines={lines} />
       </div>
     </Panel>
   );
