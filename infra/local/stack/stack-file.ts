@@ -66,7 +66,8 @@ export function writeStackFile(folder: Folder, stack: object): void {
 }
 
 const SUMMARY: readonly (readonly [label: string, key: string, path: string])[] = [
-  ['explorer', 'explorer_url', '/api/v1/blocks'],
+  ['console', 'explorer_url', '/'],
+  ['explorer', 'explorer_url', '/docs'],
   ['deposits', 'deposit_url', '/docs'],
   ['hub', 'hub_url', ''],
   ['hub sockets', 'hub_ws_url', ''],
