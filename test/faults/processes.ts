@@ -4,7 +4,7 @@ import type { Exit } from '../../infra/local/process/child.ts';
 import type { ServiceHandle, Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 
-const LAST_LINES = 8;
+const LAST_LINES = 12;
 
 type Settings = Readonly<Record<string, string>>;
 
@@ -105,10 +105,16 @@ export class Processes {
   lastLines(): string {
     return [...this.#running]
       .map(
-        ([slot, service]) => `${slot}:\n${service.log().split('\n').slice(-LAST_LINES).join('\n')}`,
+        ([slot, service]) =>
+          `${slot}:\n${service.log().split('\n').filter(isTelling).slice(-LAST_LINES).join('\n')}`,
       )
       .join('\n');
   }
+}
+
+/** Nothing of what a process logs at each request. */
+function isTelling(line: string): boolean {
+  return !/"level":"(trace|debug)"/.test(line);
 }
 
 /** The sum of a figure of a service, over all its labels unless the value of one is named. */

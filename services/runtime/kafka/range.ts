@@ -1,4 +1,5 @@
 /** Reads a range of one partition, for processes that must know the log before they write. */
+import { disconnect } from './client.ts';
 import type { Decoder } from './codec.ts';
 import { readLogEnds } from './ends.ts';
 import { PartitionLog } from './partition-log.ts';
@@ -98,7 +99,7 @@ export async function readLogBatches(
       if (wanted.length > 0) await take(wanted);
     }
   } finally {
-    await fetcher.disconnect();
+    await disconnect(fetcher);
   }
 }
 

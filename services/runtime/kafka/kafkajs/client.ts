@@ -20,18 +20,29 @@ interface RequestQueue {
   scheduleCheckPendingRequests: (this: RequestQueue) => void;
 }
 
+interface Connection {
+  readonly connectionStatus: string;
+  readonly broker: string;
+  failIfNotConnected: (this: Connection) => void;
+}
+
 /** How long a coordinator may wait for the other members of a group, beyond a session. */
 const JOIN_MS = 3_000;
 
 let isPatched = false;
+
+function patchKafkajs(): void {
+  if (isPatched) return;
+  isPatched = true;
+  patchIdleTimer();
+  patchClosingConnection();
+}
 
 /**
  * kafkajs 2.2.4 re-arms its check for pending requests with a negative timeout when there are none,
  * which wakes an idle process 1,800 times a second.
  */
 function patchIdleTimer(): void {
-  if (isPatched) return;
-  isPatched = true;
   const { prototype }: { prototype: RequestQueue } = require('kafkajs/src/network/requestQueue');
   const schedule = prototype.scheduleCheckPendingRequests;
   prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
@@ -39,8 +50,24 @@ function patchIdleTimer(): void {
   };
 }
 
+/**
+ * kafkajs 2.2.4 takes requests on a connection that is closing. A request that comes after the last
+ * one was answered is never sent and never times out: its caller would wait for ever.
+ */
+function patchClosingConnection(): void {
+  const { prototype }: { prototype: Connection } = require('kafkajs/src/network/connection');
+  const failIfNotConnected = prototype.failIfNotConnected;
+  prototype.failIfNotConnected = function (this: Connection): void {
+    if (this.connectionStatus === 'disconnecting')
+      throw new kafkajs.KafkaJSConnectionError('the connection is closing', {
+        broker: this.broker,
+      });
+    failIfNotConnected.call(this);
+  };
+}
+
 export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
-  patchIdleTimer();
+  patchKafkajs();
   const { socket_factory: openSocket } = settings;
   const first = new FirstBroker(settings.kafka_brokers);
   const socketFactory = first.watching(openSocket ?? plainSocketFactory());

@@ -17,6 +17,8 @@ const TRIES = 5;
 const BACK_OFF_MS = 100;
 /** Beyond the wait for records; a frozen broker is given up then. */
 const ANSWER_MS = 10_000;
+/** For connecting, looking for the leader and asking it. kafkajs limits most of these steps. */
+const ATTEMPT_MS = 30_000;
 
 /** After it the leader is asked again which replica is the nearest. */
 const NEAR_MS = 60_000;
@@ -65,11 +67,13 @@ export class KafkajsFetcher implements Fetcher {
   /** of that cluster: partitions that connect it beside each other close what another one opens */
   #connected: Promise<void> = Promise.resolve();
   #closed = false;
+  readonly #attemptMs: number;
 
   /** `rack`: where this process runs; a leader elsewhere may name a nearer replica. */
-  constructor(kafka: kafkajs.Kafka, rack = '') {
+  constructor(kafka: kafkajs.Kafka, rack = '', attempt_ms = ATTEMPT_MS) {
     this.#kafka = kafka;
     this.#rack = rack;
+    this.#attemptMs = attempt_ms;
   }
 
   async topicId(topic: string): Promise<string> {
@@ -137,8 +141,8 @@ export class KafkajsFetcher implements Fetcher {
     }
     const [cluster, connected] = [this.#cluster, this.#connected];
     try {
-      await connected;
-      return await ask(cluster);
+      const asked = connected.then(() => ask(cluster));
+      return await within(this.#attemptMs, 'the brokers', asked);
     } catch (error) {
       if (!(error instanceof Fault) && this.#cluster === cluster) void this.#drop();
       throw error;
@@ -162,22 +166,21 @@ async function fetchFrom(
   position: FetchPosition,
   rack: string,
 ): Promise<Fetched> {
-  const { wait_ms: wait } = position;
   const broker = await cluster.findBroker({ nodeId });
-  const timeout = new AbortController();
-  const late = after(wait + ANSWER_MS, undefined, { signal: timeout.signal }).then(
-    () => {
-      throw new Error(`broker ${nodeId} did not answer within ${wait + ANSWER_MS} ms`);
-    },
-    () => new Promise<never>(() => undefined),
+  const answer = exchange(broker, FETCH, fetchRequest(position, rack), fetched);
+  return await within(position.wait_ms + ANSWER_MS, `broker ${nodeId}`, answer);
+}
+
+async function within<Answer>(ms: number, who: string, answer: Promise<Answer>): Promise<Answer> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new Error(`no answer from ${who} within ${ms} ms`)),
+    ms,
   );
   try {
-    return await Promise.race([
-      exchange(broker, FETCH, fetchRequest(position, rack), fetched),
-      late,
-    ]);
+    return await Promise.race([answer, late.promise]);
   } finally {
-    timeout.abort();
+    clearTimeout(timer);
   }
 }
 

@@ -30,7 +30,7 @@ interface Exchange {
 const nothing = (): Promise<void> => Promise.resolve();
 
 /** Broker 1 leads, and names broker 2 to who asks from a rack. `failing`: broker 2 answers so. */
-function threeBrokers(failing: () => number): { kafka: kafkajs.Kafka; asked: string[] } {
+function threeBrokers(failing: () => number) {
   const asked: string[] = [];
   const brokerOf = (id: string) => ({
     connectionPool: {
@@ -56,7 +56,7 @@ function threeBrokers(failing: () => number): { kafka: kafkajs.Kafka; asked: str
     ({ description }) => description === 'private:Kafka:createCluster',
   );
   Object.defineProperty(kafka, symbol ?? '', { value: () => cluster });
-  return { kafka, asked };
+  return { kafka, asked, cluster };
 }
 
 test('without a rack the leader is read', async () => {
@@ -80,4 +80,15 @@ test('a replica that lacks the offset does not end the log: the leader is read',
   await fetcher.fetch(POSITION);
   await fetcher.fetch(POSITION);
   expect(asked).toEqual(['1 west', '2', '1', '1']);
+});
+
+test('a step that kafkajs never ends is given up, and the next attempt begins anew', async () => {
+  const { kafka, asked, cluster } = threeBrokers(() => 0);
+  const stuck = new Promise<void>(() => undefined);
+  let looks = 0;
+  cluster.addTargetTopic = () => (looks++ === 0 ? stuck : nothing());
+  const fetcher = new KafkajsFetcher(kafka, '', 1);
+  await fetcher.fetch(POSITION);
+  expect(looks).toBe(2);
+  expect(asked).toEqual(['1']);
 });
