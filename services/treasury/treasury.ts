@@ -209,8 +209,7 @@ export class Treasury {
       if (!this.#works) {
         await this.#standBy(decider, queue);
         const { term } = this.#context.lease;
-        await putInForce({ ...deciding, governed: this.#governed });
-        this.#term = term;
+        if (await putInForce({ ...deciding, governed: this.#governed })) this.#term = term;
         changes.notify();
         continue;
       }

@@ -35,8 +35,8 @@ export interface TreasuryContext {
 }
 
 /**
- * Appends the events and reads them back; true when they count. Without the lease it waits for it,
- * and appends nothing: others have written meanwhile.
+ * Appends the events and reads them back; true when they count. Without the lease it appends
+ * nothing: another treasury decides.
  */
 export type Append = (events: readonly TreasuryEvent[]) => Promise<boolean>;
 
@@ -47,10 +47,7 @@ export function ledgerWriter(
   ledger_topic: string,
 ): Append {
   return async (events) => {
-    if (!lease.isHeld) {
-      await lease.held();
-      return false;
-    }
+    if (!lease.isHeld) return false;
     const expected = books.ledger.end;
     const entries = toEntries(codec, events, books.ledger.head);
     const offset = await writer.append(ledger_topic, PARTITION, entries);

@@ -14,7 +14,10 @@ import { Fault } from '../../runtime/process/errors.ts';
 import { otherCustody } from '../reconciliation/pinned-custody.ts';
 import type { Append, TreasuryContext } from './ledger-writer.ts';
 
-export interface OpeningOptions extends Pick<TreasuryContext, 'books' | 'log' | 'signal'> {
+export interface OpeningOptions extends Pick<
+  TreasuryContext,
+  'books' | 'lease' | 'log' | 'signal'
+> {
   readonly network: Network;
   readonly limits: PolicyLimits;
   /** undefined: decisions count without signatures */
@@ -24,12 +27,16 @@ export interface OpeningOptions extends Pick<TreasuryContext, 'books' | 'log' | 
   readonly catchUp: () => Promise<void>;
 }
 
-/** Throws a fault without retry where the settings contradict the ledger. */
-export async function putInForce(options: OpeningOptions): Promise<void> {
-  const { network, limits, governed, books, log, signal } = options;
-  await settle(options, (ledger) => setPolicy(ledger, { network, limits }, Date.now()));
-  await settle(options, (ledger) => begin(ledger, governed, Date.now()));
-  if (signal.aborted) return;
+/**
+ * False: the lease was lost first, or the process stops. Throws a fault without retry where the
+ * settings contradict the ledger.
+ */
+export async function putInForce(options: OpeningOptions): Promise<boolean> {
+  const { network, limits, governed, books, log } = options;
+  const isSettled =
+    (await settle(options, (ledger) => setPolicy(ledger, { network, limits }, Date.now()))) &&
+    (await settle(options, (ledger) => begin(ledger, governed, Date.now())));
+  if (!isSettled) return false;
   if (governed === undefined)
     log.warn(
       {},
@@ -41,6 +48,7 @@ export async function putInForce(options: OpeningOptions): Promise<void> {
       { policy: policy.version },
       'the limits in force are not those of the settings, which count for nothing: `ops policy set` replaces them',
     );
+  return true;
 }
 
 type Refusal = Refused<typeof setPolicy> | Refused<typeof begin>;
@@ -64,18 +72,18 @@ export function otherInForce(
 
 /** Decides and appends, again after each lost race. */
 async function settle(
-  { books, append, catchUp, signal, ...settings }: OpeningOptions,
+  { books, lease, append, catchUp, signal, ...settings }: OpeningOptions,
   decide: (ledger: Ledger) => Decision<Refusal>,
-): Promise<void> {
+): Promise<boolean> {
   for (;;) {
     await catchUp();
-    if (signal.aborted) return;
+    if (signal.aborted || !lease.isHeld) return false;
     const decision = decide(books.ledger);
     if ('refused' in decision) {
       const { refused } = decision;
       throw new Fault(refused, refusal(refused, books.ledger, settings), { retry: false });
     }
-    if (decision.events.length === 0 || (await append(decision.events))) return;
+    if (decision.events.length === 0 || (await append(decision.events))) return true;
   }
 }
 

@@ -17,16 +17,21 @@ const stack = inject('stack');
 
 /** A lease that this process has from the start. */
 class ScriptedLease implements Held {
-  readonly isHeld = true;
+  /** so many more looks at it find it held */
+  looks = Number.POSITIVE_INFINITY;
   term = 1;
   #changed = Promise.withResolvers<void>();
+
+  get isHeld(): boolean {
+    return this.looks-- > 0;
+  }
 
   get changed(): Promise<void> {
     return this.#changed.promise;
   }
 
   held(): Promise<void> {
-    return Promise.resolve();
+    return this.looks > 0 ? Promise.resolve() : this.changed;
   }
 
   yield(): void {
@@ -35,6 +40,7 @@ class ScriptedLease implements Held {
 
   /** Lost and gained again. */
   gain(): void {
+    this.looks = Number.POSITIVE_INFINITY;
     this.term++;
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
@@ -263,4 +269,24 @@ test('a treasury that gets the lease again works on, also when no record comes',
   lease.gain();
   expect(working.treasury.problem).toMatchObject({ phase: 'taking_over' });
   await working.ready();
+});
+
+test('a treasury that loses the lease while it decides follows the one that works', async () => {
+  const world = await ownWorld(stack);
+  await world.openAddresses(1);
+  const lease = new ScriptedLease();
+  const loser = startTreasury(world, { lease });
+  await loser.ready();
+  // held as it begins to decide, and lost as it appends
+  lease.looks = 1;
+  await world.observe(transferTo(0, 10_000_000n));
+  await expect.poll(() => lease.looks).toBeLessThan(0);
+  const winner = startTreasury(world);
+  await expectDeposits(world, { ledger_of: winner, deposits: 1 });
+  await expectDeposits(world, { ledger_of: loser, deposits: 1 });
+  await expect.poll(() => loser.counted('treasury_transfers_waiting')).toBe(0);
+
+  lease.gain();
+  await loser.ready();
+  expect(await world.wholeLedger()).toEqual(await world.ledger());
 });
