@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 export interface Measured {
   readonly what: string;
@@ -17,7 +17,7 @@ export interface Measured {
 export interface Ratio {
   readonly what: string;
   readonly ratio: number;
-  /** as `projections.md` words it, e.g. `>= 0.6` */
+  /** e.g. `>= 0.6` */
   readonly goal?: string;
 }
 
@@ -32,6 +32,21 @@ export interface BenchReport {
   readonly ratios: readonly Ratio[];
 }
 
+/** The content of `.local/bench/<name>.json`. */
+export interface BenchResult extends BenchReport {
+  /** ISO 8601, UTC */
+  readonly at: string;
+  /** `-dirty` at its end where files were changed; null outside of a repository */
+  readonly commit: string | null;
+  readonly command: string;
+  readonly machine: {
+    readonly node: string;
+    readonly cores: number;
+    readonly cpu?: string | undefined;
+    readonly memory_bytes: number;
+  };
+}
+
 export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
@@ -42,7 +57,7 @@ export function percentile(values: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }
 
-function figure(value: number): string {
+export function figure(value: number): string {
   return value >= 1_000 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
 }
 
@@ -81,12 +96,16 @@ function detailLines(detail: readonly object[]): string[] {
   return table.map((row) => `  ${row.map(padded).join('  ')}`);
 }
 
+/** Where the result of a bench is written. */
+export function resultFile(bench: string): string {
+  return join(import.meta.dirname, '../../.local/bench', `${bench}.json`);
+}
+
 export function save(report: BenchReport): string {
-  const folder = join(import.meta.dirname, '../../.local/bench');
-  mkdirSync(folder, { recursive: true });
-  const file = join(folder, `${report.bench}.json`);
+  const file = resultFile(report.bench);
+  mkdirSync(dirname(file), { recursive: true });
   const [cpu, ...more] = cpus();
-  const taken = {
+  const result: BenchResult = {
     at: new Date().toISOString(),
     commit: commit(),
     command: ['npm run bench --', ...process.argv.slice(2)].join(' '),
@@ -96,8 +115,9 @@ export function save(report: BenchReport): string {
       cpu: cpu?.model,
       memory_bytes: totalmem(),
     },
+    ...report,
   };
-  writeFileSync(file, `${JSON.stringify({ ...taken, ...report }, null, 2)}\n`);
+  writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`);
   return file;
 }
 

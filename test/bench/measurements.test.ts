@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { PAGE, pageWith, publishedResults, unpublishable } from './measurements.ts';
+import type { BenchResult } from './report.ts';
+
+const page = readFileSync(PAGE, 'utf8');
+const result: BenchResult = {
+  at: '2026-11-24T08:00:00.000Z',
+  commit: 'abc1234',
+  command: 'npm run bench -- tail',
+  machine: { node: 'v26.10.0', cores: 2, cpu: 'A | B', memory_bytes: 24 * 2 ** 30 },
+  bench: 'tail',
+  about: '600 records to a file',
+  measured: [
+    { what: 'ops tail', unit: 'records/s', rounds: [55_429, 63_635, 60_000] },
+    { what: 'memory at the most', unit: 'MiB', rounds: [532.4] },
+  ],
+  detail: [{ way: 'a | b', 'MB/s': 34.51 }],
+  ratios: [
+    { what: 'records a second / 50,000', ratio: 1.2, goal: '>= 1' },
+    { what: 'memory, last / first', ratio: 1.01 },
+  ],
+};
+
+test('docs/measurements.md shows the published results; `npm run bench:publish` writes it', () => {
+  expect(pageWith(page, publishedResults())).toBe(page);
+});
+
+test('no result is published of changed files or without a commit', () => {
+  expect(publishedResults().map(unpublishable)).not.toContainEqual(expect.anything());
+  expect(unpublishable(result)).toBeUndefined();
+  expect(unpublishable({ ...result, commit: 'abc1234-dirty' })).toBeDefined();
+  expect(unpublishable({ ...result, commit: null })).toBeDefined();
+});
+
+test('a result has its machine, commit, command, medians, spreads and goals', () => {
+  const shown = pageWith(page, [result]);
+  for (const line of [
+    '### tail',
+    '`npm run bench -- tail` on 2026-11-24 at commit abc1234: 2 cores (A | B), 24 GiB, Node v26.10.0.',
+    '| ops tail | 60,000 records/s | 55,429 to 63,635 | 3 |',
+    '| memory at the most | 532 MiB |  | 1 |',
+    '| a \\| b | 34.5 |',
+    '| records a second / 50,000 | 1.20 | >= 1 |',
+    '| memory, last / first | 1.01 |  |',
+  ])
+    expect(shown.split('\n')).toContain(line);
+});
+
+test('other results replace those of the page, and nothing else', () => {
+  expect(pageWith(pageWith(page, [result, result]), publishedResults())).toBe(page);
+});

@@ -1,0 +1,30 @@
+/**
+ * `npm run bench:publish -- [name...]`: copies results of benches from `.local/bench` to
+ * `docs/measurements`, and writes their tables into `docs/measurements.md`.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { PAGE, pageWith, publishedFile, publishedResults, unpublishable } from './measurements.ts';
+import { resultFile, type BenchResult } from './report.ts';
+
+for (const name of process.argv.slice(2)) {
+  const problem = publish(name);
+  if (problem === undefined) continue;
+  process.stderr.write(`${problem}\n`);
+  process.exit(1);
+}
+writeFileSync(PAGE, pageWith(readFileSync(PAGE, 'utf8'), publishedResults()));
+process.stdout.write(`${PAGE} shows the results of docs/measurements\n`);
+
+/** The reason where it cannot be done. */
+function publish(name: string): string | undefined {
+  const file = resultFile(name);
+  if (!existsSync(file)) return `there is no ${file}: run "npm run bench -- ${name}" first`;
+  const text = readFileSync(file, 'utf8');
+  const result: BenchResult = JSON.parse(text);
+  const problem = unpublishable(result);
+  if (problem !== undefined) return problem;
+  mkdirSync(dirname(publishedFile(name)), { recursive: true });
+  writeFileSync(publishedFile(name), text);
+  return undefined;
+}
