@@ -30,6 +30,7 @@ export interface Schema {
   readonly required?: readonly string[];
   readonly additionalProperties?: boolean;
   readonly oneOf?: readonly Schema[];
+  readonly anyOf?: readonly Schema[];
 }
 
 export interface Parameter {

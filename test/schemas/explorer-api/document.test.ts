@@ -1,6 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, test } from 'vitest';
 import { LIMIT_MAX } from '../../../schemas/explorer-api/bounds.ts';
+import { FUNCTION_CALL_TYPES } from '../../../schemas/function-call.ts';
 import { EXPLORER_API } from '../../support/openapi.ts';
 import {
   headerOf,
@@ -115,4 +116,9 @@ test('every path under /api documents 400, 413, 429 and 500, with a description 
         expect(headerOf(EXPLORER_API, each).description).not.toBe('');
     }
   }
+});
+
+test('it has the types of calls of the chain', () => {
+  const { FunctionCallType: type } = components.schemas;
+  expect(new Set(type?.anyOf?.[0]?.enum)).toEqual(new Set(FUNCTION_CALL_TYPES));
 });
