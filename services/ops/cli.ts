@@ -54,7 +54,7 @@ export async function runOps(given: readonly string[]): Promise<number> {
     })
     .detectLocale(false)
     .wrap(Math.min(COLUMNS_MAX, process.stdout.columns ?? COLUMNS_MAX))
-    .version(version)
+    .version('version', 'show the version', version)
     .help('help', 'show help')
     .alias('help', 'h')
     .options(SHARED)
@@ -71,7 +71,8 @@ export async function runOps(given: readonly string[]): Promise<number> {
     });
   addCommands(commands, run);
   try {
-    await parser.parseAsync();
+    if (given[0] === 'help') process.stdout.write(await helpOf(parser, words));
+    else await parser.parseAsync();
     return code;
   } catch (error) {
     const text = words.includes('--json') ? jsonOf(errorOf(error)) : linesOf(error).join('\n  ');
@@ -87,14 +88,35 @@ function misuse(parser: Argv, problem: string, words: readonly string[]): Misuse
   if (problem === MISSING) return new Misuse(`${problem}\n\n${help}`);
   if (problem.startsWith('Not enough non-option'))
     return new Misuse(`an argument is missing\n\n${help}`);
-  const [path = NAME] = /(?<=^(?:usage: )?)ops(?: [a-z][a-z-]*)*/.exec(help) ?? [];
   return new Misuse(
-    `${problem}${suggestion(problem, words, help)}\n${path} --help shows how it is called`,
+    `${problem}${suggestion(problem, words, help)}\n${pathIn(help)} --help shows how it is called`,
   );
 }
 
-/** For an unknown option or command: the nearest one of those that the help shows. */
+/** The command that a help is about. */
+function pathIn(help: string): string {
+  return /(?<=^(?:usage: )?)ops(?: [a-z][a-z-]*)*/.exec(help)?.[0] ?? NAME;
+}
+
+/** Throws `Misuse` for a command that does not exist: yargs would show the help of its group. */
+async function helpOf(parser: Argv, words: readonly string[]): Promise<string> {
+  let help = '';
+  await parser.parseAsync([...words], {}, (_error, _args, output) => (help = output));
+  const path = pathIn(help);
+  const unknown = words.filter((word) => !word.startsWith('-'))[path.split(' ').length - 1];
+  if (unknown === undefined || !help.includes('\nCommands:')) return `${help}\n`;
+  const near = suggestion(`Unknown argument: ${unknown}`, [], help);
+  throw new Misuse(`${path} has no command ${unknown}${near}\n${path} --help shows all`);
+}
+
+/** For an unknown choice, option or command: the nearest one of those that there are. */
 function suggestion(problem: string, words: readonly string[], help: string): string {
+  const [, given, choices = ''] = /Given: "([^"]*)", Choices: (.*)$/m.exec(problem) ?? [];
+  if (given !== undefined)
+    return didYouMean(
+      given,
+      Array.from(choices.matchAll(/"([^"]*)"/g), ([, choice = '']) => choice),
+    );
   const [, unknown] = /^Unknown arguments?: ([^,\s]+)/.exec(problem) ?? [];
   if (unknown === undefined) return '';
   const isOption = words.some((word) => word.split('=')[0] === `--${unknown}`);

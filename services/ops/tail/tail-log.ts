@@ -29,8 +29,8 @@ export interface TailOptions {
   readonly render: (partition: number, record: LogRecord) => string | undefined;
   /** takes a piece of text of any number of records; false when no more is wanted */
   readonly write: (text: string) => Promise<boolean>;
-  /** called when something does not answer, and with undefined when it does again */
-  readonly onFault: (fault: Fault | undefined) => void;
+  /** called when something does not answer, and with undefined when it does; `what` was asked */
+  readonly onFault: (fault: Fault | undefined, what: string) => void;
   /** records that are shown, at most */
   readonly limit: number;
   readonly log: Logger;
@@ -105,7 +105,7 @@ class Tail {
 
   retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
     const { log, signal, onFault } = this.#options;
-    return retrying({ what, log, signal, onFault }, attempt);
+    return retrying({ what, log, signal, onFault: (fault) => onFault(fault, what) }, attempt);
   }
 
   /** Every record that is within its range. False when no more is wanted. */

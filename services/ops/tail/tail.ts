@@ -133,18 +133,20 @@ function filterOf({ key: keys, header }: TailArguments): (record: LogRecord) => 
 /** How long a server may be away before this is logged. */
 const SILENT_MS = 2_000;
 
-/** Says that something has been away for long, and that it is back. */
-function faultNotes(): (fault: Fault | undefined) => void {
-  let since: number | undefined;
-  let noted = false;
-  return (fault) => {
+/** Says that something has been away for long, and that it is back; `what` was asked of it. */
+function faultNotes(): (fault: Fault | undefined, what: string) => void {
+  const failing = new Map<string, { readonly since: number; noted: boolean }>();
+  return (fault, what) => {
     const now = performance.now();
+    const failure = failing.get(what) ?? { since: now, noted: false };
     if (fault === undefined) {
-      if (noted) note('going on');
-      [since, noted] = [undefined, false];
-    } else if (!noted && now - (since ??= now) > SILENT_MS) {
-      note(`waiting: ${fault.message}`);
-      noted = true;
+      if (failure.noted) note('going on');
+      failing.delete(what);
+      return;
     }
+    failing.set(what, failure);
+    if (failure.noted || now - failure.since <= SILENT_MS) return;
+    note(`waiting: ${fault.message}`);
+    failure.noted = true;
   };
 }

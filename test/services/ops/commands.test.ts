@@ -91,6 +91,9 @@ test.each(NAMES)('%s refuses an unknown option and an argument too many', async 
 test.each([
   ['statsu', 'did you mean status?'],
   ['deposit lst', 'did you mean list?'],
+  ['help statsu', 'ops has no command statsu, did you mean status?'],
+  ['help deposit lst', 'ops deposit has no command lst, did you mean list?'],
+  ['rebuild explorr', 'did you mean explorer?'],
   ['audit --jsn', 'did you mean --json?'],
   ['tail chain.blocks --follow', 'did you mean --no-follow?'],
   ['deposit list --reason why', 'Unknown argument: reason'],
