@@ -1,0 +1,59 @@
+/** A page and its files as Vite has built them. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname } from 'node:path';
+import type { GetRoute, HttpResponse } from './handler.ts';
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** The page loads its own files and asks its own server, and nothing else. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** `pages`: the addresses that show the document. Undefined: it is not built here. */
+export function builtPage(
+  document: URL,
+  pages: readonly string[],
+  policy = POLICY,
+): readonly GetRoute[] | undefined {
+  if (!existsSync(document)) return undefined;
+  const page = get({
+    status: 200,
+    body: readFileSync(document),
+    content_type: 'text/html; charset=utf-8',
+    headers: {
+      // with a validator: a new build shows at the next load
+      'cache-control': 'no-cache',
+      'content-security-policy': policy,
+      'referrer-policy': 'no-referrer',
+    },
+  });
+  const assets = new URL('assets/', document);
+  return [
+    ...pages.map(page),
+    ...readdirSync(assets).map((name) =>
+      get({
+        status: 200,
+        body: readFileSync(new URL(name, assets)),
+        content_type: TYPES[extname(name)] ?? 'application/octet-stream',
+        // the name has a hash of the content
+        headers: { 'cache-control': 'public, max-age=31536000, immutable' },
+      })(`/assets/${name}`),
+    ),
+  ];
+}
+
+function get(response: HttpResponse): (path: string) => GetRoute {
+  return (path) => ({ method: 'get', path, handle: () => response });
+}
