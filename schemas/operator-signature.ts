@@ -66,9 +66,14 @@ const signers = new LRUCache<string, { readonly address: Buffer | undefined }>({
 
 /** The address of the key that signed the event; undefined without a valid signature. */
 export function signerOf(decision: Signed): Buffer | undefined {
-  if (decision.signature?.length !== SIGNATURE_BYTES) return undefined;
-  const digest = hashMessage(decisionText(decision));
-  const signature = `0x${decision.signature.toString('hex')}`;
+  return decision.signature && signerOfText(decisionText(decision), decision.signature);
+}
+
+/** The address of the key that signed the text as EIP-191 says, which is how wallets sign text. */
+export function signerOfText(text: string, bytes: Buffer): Buffer | undefined {
+  if (bytes.length !== SIGNATURE_BYTES) return undefined;
+  const digest = hashMessage(text);
+  const signature = `0x${bytes.toString('hex')}`;
   const key = `${digest} ${signature}`;
   const signer = signers.get(key) ?? { address: recovered(digest, signature) };
   signers.set(key, signer);

@@ -46,27 +46,44 @@ export async function listDeposits(args: ListArguments): Promise<number> {
   const limit = count('--limit', args.limit, LIST_MAX);
   const isWanted = filterOf(args);
   const settings = readSettings(POSTGRES_READER, args.stack);
-  let below = args.cursor === undefined ? undefined : BigInt(count('--cursor', args.cursor));
-  const { deposits, has_more } = await withReader(settings, async (reader) => {
-    const ledger = await reader.rows(TWO_OPERATORS_ABOVE);
-    const two_above = BigInt(ledger[0]?.[0] ?? 0);
-    const found: Listed[] = [];
-    for (;;) {
-      const rows = await reader.rows(byStatus(status, { limit: PAGE_MAX, below }));
-      for (const cells of rows) {
-        const deposit = withApprovals(cells, two_above);
-        if (!isWanted(deposit)) continue;
-        if (found.length === limit) return { deposits: found, has_more: true };
-        found.push(deposit);
-      }
-      if (rows.length < PAGE_MAX) return { deposits: found, has_more: false };
-      below = BigInt(rows.at(-1)?.[11] ?? 0);
-    }
-  });
+  const below = args.cursor === undefined ? undefined : BigInt(count('--cursor', args.cursor));
+  const { deposits, has_more } = await withReader(settings, (reader) =>
+    readDeposits(reader, { status, limit, below, isWanted }),
+  );
   if (args.json === true) print(jsonOf(deposits));
   else printPaged(listText(deposits, status));
   if (has_more) note(`there are more: --cursor ${deposits.at(-1)?.cursor}`, args);
   return 0;
+}
+
+interface ListOptions {
+  /** a status of the deposits interface, or `rejected` */
+  readonly status: string;
+  readonly limit: number;
+  /** those before this cursor */
+  readonly below?: bigint | undefined;
+  readonly isWanted?: (deposit: Listed) => boolean;
+}
+
+/** The newest first. */
+export async function readDeposits(
+  reader: Reader,
+  { status, limit, below: from, isWanted = () => true }: ListOptions,
+): Promise<{ readonly deposits: readonly Listed[]; readonly has_more: boolean }> {
+  const ledger = await reader.rows(TWO_OPERATORS_ABOVE);
+  const two_above = BigInt(ledger[0]?.[0] ?? 0);
+  const found: Listed[] = [];
+  for (let below = from; ;) {
+    const rows = await reader.rows(byStatus(status, { limit: PAGE_MAX, below }));
+    for (const cells of rows) {
+      const deposit = withApprovals(cells, two_above);
+      if (!isWanted(deposit)) continue;
+      if (found.length === limit) return { deposits: found, has_more: true };
+      found.push(deposit);
+    }
+    if (rows.length < PAGE_MAX) return { deposits: found, has_more: false };
+    below = BigInt(rows.at(-1)?.[11] ?? 0);
+  }
 }
 
 function filterOf({ account, above }: ListArguments): (deposit: Listed) => boolean {
@@ -87,18 +104,24 @@ interface IdArguments extends SharedArguments {
 export async function showDeposit(args: IdArguments): Promise<number> {
   const begin = readBeginning(args);
   const settings = readSettings(POSTGRES_READER, args.stack);
-  const [rows, events] = await withReader(settings, async (reader) => {
-    const id = await wholeId(reader, begin);
-    return [await reader.rows(depositById(id)), await reader.rows(eventsById(id))] as const;
-  });
-  const [cells] = rows;
-  if (cells === undefined) return missing();
-  const deposit = shown(cells, events);
+  const deposit = await withReader(settings, async (reader) =>
+    readDeposit(reader, await wholeId(reader, begin)),
+  );
+  if (deposit === undefined) return missing();
   print(args.json === true ? jsonOf(deposit) : showText(deposit));
   return 0;
 }
 
-const DECISIONS = {
+/** A deposit with every event; undefined where there is none of this id. */
+export async function readDeposit(
+  reader: Reader,
+  id: string,
+): Promise<ReturnType<typeof shown> | undefined> {
+  const [cells] = await reader.rows(depositById(id));
+  return cells === undefined ? undefined : shown(cells, await reader.rows(eventsById(id)));
+}
+
+export const DECISIONS = {
   approve: {
     decider: approve,
     done: 'approved',
@@ -284,7 +307,7 @@ function withApprovals(cells: Cells, above: bigint) {
   return { ...deposit, approvals: isForTwo ? Number(cells[10]) : null, cursor: cells[11] ?? '' };
 }
 
-type Listed = ReturnType<typeof withApprovals>;
+export type Listed = ReturnType<typeof withApprovals>;
 
 function listText(deposits: readonly Listed[], status: string): string {
   if (deposits.length === 0)

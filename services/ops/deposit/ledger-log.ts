@@ -48,6 +48,12 @@ export class LedgerLog {
   async catchUp(): Promise<void> {
     const { kafka, codec } = this.#options;
     const { high } = await readLogEnds(kafka, this.#topic, PARTITION);
+    if (high < this.ledger.end)
+      throw new Fault(
+        'log_lost',
+        `${this.#topic} ends before the record ${this.ledger.end} that was read: its end was lost or it was created again; restore it, then start this again`,
+        { retry: false },
+      );
     const range = { topic: this.#topic, partition: PARTITION, from: this.ledger.end, to: high };
     await readLogEvents({ kafka, codec }, range, (event, { offset, value }) => {
       if (!isTreasuryEvent(event))

@@ -14,6 +14,7 @@ import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import type { HumanDecision } from '../../../schemas/operator-signature.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import { openCodec } from '../../runtime/kafka/codec.ts';
+import type { Config } from '../../runtime/process/config.ts';
 import { createInterface } from 'node:readline/promises';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
 import { jsonOf, kafkaOf, LOG, note, print } from '../connections.ts';
@@ -21,9 +22,10 @@ import { LedgerLog } from '../deposit/ledger-log.ts';
 import { decision, Misuse, type Decision as Given, type SharedArguments } from '../usage.ts';
 import { readOperatorKey, type KeyArguments, type OperatorKey } from './operator-key.ts';
 
-type Refusal = HumanRefusal | RefundRefusal | GovernanceRefusal | 'no_key' | 'not_an_operator';
+export type DecisionRefusal =
+  HumanRefusal | RefundRefusal | GovernanceRefusal | 'no_key' | 'not_an_operator';
 
-const REFUSALS: Readonly<Record<Refusal, string>> = {
+export const REFUSALS: Readonly<Record<DecisionRefusal, string>> = {
   no_such_deposit: 'there is no such deposit',
   not_waiting_for_a_person: 'it does not wait for a person (`ops deposit show` tells its status)',
   no_mint_in_flight: 'it has no mint in flight (`ops deposit show` tells its status)',
@@ -64,7 +66,7 @@ export interface DecisionArguments extends SharedArguments, KeyArguments, Given 
   readonly yes?: boolean | undefined;
 }
 
-export type Decide = (ledger: Ledger, person: Person) => Decision<Refusal, HumanDecision>;
+export type Decide = (ledger: Ledger, person: Person) => Decision<DecisionRefusal, HumanDecision>;
 
 /** The result in words: `subject` is, or was before, `done`; and the state after it. */
 export interface Words {
@@ -126,19 +128,25 @@ async function confirm(effect: readonly string[]): Promise<void> {
 }
 
 /** The ledger of these arguments, not read yet. */
-export async function openLedgerLog({ stack }: SharedArguments): Promise<LedgerLog> {
-  const config = readSettings({ ...KAFKA, ...REGISTRY }, stack);
+export function openLedgerLog({ stack }: SharedArguments): Promise<LedgerLog> {
+  return openLedgerLogAt(readSettings({ ...KAFKA, ...REGISTRY }, stack));
+}
+
+/** The same of these servers. Throws a fault with retry while they are away. */
+export async function openLedgerLogAt(
+  config: Config<typeof KAFKA & typeof REGISTRY>,
+): Promise<LedgerLog> {
   const kafka = kafkaOf(config);
   const codec = await openCodec({ ...config, kafka, log: LOG }, [TREASURY_LEDGER]);
   return new LedgerLog({ kafka, codec, log: LOG });
 }
 
 /** Without operators in force decisions count without signatures. */
-function signed(
+export function signed(
   { governance: { operators } }: Ledger,
-  decided: Decision<Refusal, HumanDecision>,
+  decided: Decision<DecisionRefusal, HumanDecision>,
   key: OperatorKey | undefined,
-): Decision<Refusal, HumanDecision> {
+): Decision<DecisionRefusal, HumanDecision> {
   if ('refused' in decided || decided.events.length === 0 || operators === undefined)
     return decided;
   if (key === undefined) return { refused: 'no_key' };

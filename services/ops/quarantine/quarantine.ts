@@ -13,7 +13,7 @@ import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import { ensureTopics } from '../../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
-import type { Cells, Statement } from '../../runtime/postgres/pool.ts';
+import type { Cells, Reader, Statement } from '../../runtime/postgres/pool.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY } from '../config.ts';
 import { jsonOf, kafkaOf, LOG, print, withReader } from '../connections.ts';
 import { coloured, minute, printPaged, table } from '../text.ts';
@@ -51,10 +51,14 @@ function quarantined(cells: Cells) {
   } as const;
 }
 
-async function readQuarantine(stack: string) {
-  const settings = readSettings(POSTGRES_READER, stack);
-  const rows = await withReader(settings, (reader) => reader.rows(QUARANTINE));
-  return rows.map(quarantined);
+export type Quarantined = ReturnType<typeof quarantined>;
+
+export async function readQuarantine(reader: Reader): Promise<readonly Quarantined[]> {
+  return (await reader.rows(QUARANTINE)).map(quarantined);
+}
+
+function quarantineOf(stack: string): Promise<readonly Quarantined[]> {
+  return withReader(readSettings(POSTGRES_READER, stack), readQuarantine);
 }
 
 export async function listQuarantine({
@@ -62,7 +66,7 @@ export async function listQuarantine({
   json,
   stack,
 }: SharedArguments & { readonly all: boolean | undefined }): Promise<number> {
-  const records = (await readQuarantine(stack)).filter(
+  const records = (await quarantineOf(stack)).filter(
     ({ state }) => all === true || state !== 'mended',
   );
   if (json === true) print(jsonOf(records));
@@ -70,7 +74,7 @@ export async function listQuarantine({
   return 0;
 }
 
-function listText(records: readonly ReturnType<typeof quarantined>[]): string {
+function listText(records: readonly Quarantined[]): string {
   if (records.length === 0) return 'no record halts a projection, and none was ever skipped';
   const rows = records.map((record) => [
     record.projection,
@@ -87,7 +91,7 @@ export async function skipRecord(
 ): Promise<number> {
   const { projection, json, stack } = args;
   const { actor, reason } = decision(args);
-  const record = (await readQuarantine(stack)).find(
+  const record = (await quarantineOf(stack)).find(
     (each) => each.projection === projection && each.state === 'halts',
   );
   if (record === undefined)

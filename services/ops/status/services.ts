@@ -37,6 +37,7 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['its age in seconds', 'reserve_newest_run_age_seconds'],
   ['oldest balance in seconds', 'reserve_oldest_reading_age_seconds'],
   ['reserve', 'reserve_amount', 'figure'],
+  ['lease held', 'lease_held'],
   ['partitions watched', 'tron_partitions_assigned'],
   ['longest unasked in seconds', 'tron_cold_check_age_seconds'],
   ['sockets', 'hub_sockets'],
@@ -124,7 +125,8 @@ export function servicesTable(services: readonly ServiceHealth[]): string {
   return table(['SERVICE', 'STATE', 'DETAILS'], rows, WIDTH);
 }
 
-const HIDDEN = /^(?:log records|reserve|newest run|its age|oldest|deposits|minting closed) ?/;
+const HIDDEN =
+  /^(?:log records|lease held|reserve|newest run|its age|oldest|deposits|minting closed) ?/;
 
 function stateCell({ status, phase, waits_for, eta_s }: ServiceHealth): string {
   if (status === 'ready')

@@ -24,7 +24,7 @@ import {
   type ServiceHealth,
 } from './services.ts';
 
-interface Position {
+export interface Position {
   readonly projection: string;
   readonly version: number;
   readonly topic: string;
@@ -40,7 +40,7 @@ interface Position {
   readonly loading: boolean;
 }
 
-interface Status {
+export interface Status {
   readonly node: { readonly height: number; readonly finalized_height: number } | null;
   readonly log: readonly LogEnd[] | null;
   readonly projections: readonly Position[] | null;
@@ -74,7 +74,7 @@ export async function status(args: SharedArguments): Promise<number> {
 }
 
 /** A part that does not answer is null, with its reason among the faults. */
-async function readStatus(
+export async function readStatus(
   node: ChainNode,
   kafka: Kafka,
   reader: Reader,
@@ -216,7 +216,8 @@ function summary({
   return `${state}  ${parts.join(', ')}`;
 }
 
-function waitText(deposits: number): string {
+/** As a sentence. */
+export function waitText(deposits: number): string {
   return deposits === 1 ? '1 deposit waits for a person' : `${deposits} deposits wait for a person`;
 }
 

@@ -4,6 +4,7 @@ import { openKafka } from '../../runtime/kafka/client.ts';
 import { openDecoder } from '../../runtime/kafka/codec.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import type { Fault } from '../../runtime/process/errors.ts';
+import type { Config } from '../../runtime/process/config.ts';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
 import { LOG, note, stopAtSignals } from '../connections.ts';
 import { count, didYouMean, Misuse, type SharedArguments } from '../usage.ts';
@@ -11,10 +12,12 @@ import { Effects } from './effects.ts';
 import { watchReader, writeOut } from './output.ts';
 import { findRanges, parseBound, type RangeOptions } from './range.ts';
 import { recordJson, RecordSchemas, recordText, textOf } from './records.ts';
-import { tailLog } from './tail-log.ts';
+import { tailLog, type TailOptions } from './tail-log.ts';
 import { Where } from './where.ts';
 
-export interface TailArguments extends SharedArguments {
+/** Which records are shown, as a command line gives it. */
+export interface TailFilters {
+  readonly json: boolean | undefined;
   readonly topic: string;
   readonly from: string | undefined;
   readonly last: string | undefined;
@@ -29,16 +32,64 @@ export interface TailArguments extends SharedArguments {
   readonly effective: boolean | undefined;
 }
 
+export type TailArguments = TailFilters & SharedArguments;
+
+type TailSettings = Config<typeof KAFKA & typeof REGISTRY>;
+
+/** Where the records go: the part of `TailOptions` that a caller of `openTail` decides. */
+export type TailOutput = Pick<TailOptions, 'write' | 'onFault' | 'signal'>;
+
+/** How many records were read and shown, and the fields that no record had. */
+interface Tailed {
+  readonly read: number;
+  readonly shown: number;
+  readonly missing: readonly string[];
+}
+
 /** `write` takes text and resolves to whether more is wanted; standard output when not given. */
 export async function tail(args: TailArguments, write = writeOut): Promise<number> {
-  const { topic } = args;
+  const open = readFilters(args);
+  const run = await open(readSettings({ ...KAFKA, ...REGISTRY }, args.stack));
+  const stopping = stopAtSignals();
+  const { signal } = stopping;
+  if (write === writeOut) watchReader(signal, () => stopping.abort());
+  const { read, shown, missing } = await run({ write, signal, onFault: faultNotes() });
+  const isWhole = !signal.aborted;
+  stopping.abort();
+  if (shown === 0 && isWhole) note(whyNothing(read, missing));
+  return 0;
+}
+
+type RunTail = (output: TailOutput) => Promise<Tailed>;
+
+/**
+ * Reads the filters; the result finds the range and returns the tail that shows it. Both throw
+ * `Misuse`; the second also a fault with retry while the brokers or the registry are away.
+ */
+export function readFilters(args: TailFilters): (config: TailSettings) => Promise<RunTail> {
   const now = Date.now();
   const range = rangeOf(args, now);
   const limit = args.limit === undefined ? Infinity : count('--limit', args.limit);
   const where = args.where === undefined ? undefined : new Where(args.where);
   const matches = filterOf(args);
   assertTypes(args);
-  const config = readSettings({ ...KAFKA, ...REGISTRY }, args.stack);
+  return (config) => openTail(args, config, { range, now, limit, where, matches });
+}
+
+interface Filters {
+  readonly range: RangeOptions;
+  readonly now: number;
+  readonly limit: number;
+  readonly where: Where | undefined;
+  readonly matches: (record: LogRecord) => boolean;
+}
+
+async function openTail(
+  args: TailFilters,
+  config: TailSettings,
+  { range, now, limit, where, matches }: Filters,
+): Promise<RunTail> {
+  const { topic } = args;
   const schemas = new RecordSchemas(config);
   const kafka = openKafka({ ...config, client_id: 'ops-tail' }, LOG);
   const ranges = await findRanges(kafka, range, now);
@@ -70,15 +121,11 @@ export async function tail(args: TailArguments, write = writeOut): Promise<numbe
     }
     return args.json === true ? `${line}\n` : recordText(topic, partition, record, shown);
   };
-  const stopping = stopAtSignals();
-  const { signal } = stopping;
-  if (write === writeOut) watchReader(signal, () => stopping.abort());
-  const options = { kafka, topic, ranges, schemas: known, render, write, limit, log: LOG, signal };
-  const { read, shown } = await tailLog({ ...options, onFault: faultNotes() });
-  const isWhole = !signal.aborted;
-  stopping.abort();
-  if (shown === 0 && isWhole) note(whyNothing(read, where?.missing ?? []));
-  return 0;
+  return async (output) => {
+    const options = { kafka, topic, ranges, schemas: known, render, limit, log: LOG };
+    const { read, shown } = await tailLog({ ...options, ...output });
+    return { read, shown, missing: where?.missing ?? [] };
+  };
 }
 
 function whyNothing(read: number, missing: readonly string[]): string {
@@ -89,7 +136,7 @@ function whyNothing(read: number, missing: readonly string[]): string {
 }
 
 /** Throws `Misuse` for a type that no record of the topic can have. */
-function assertTypes({ topic, type }: TailArguments): void {
+function assertTypes({ topic, type }: TailFilters): void {
   const own = TOPICS.filter(({ name }) => name === topic);
   const types = (own.length > 0 ? own : TOPICS).flatMap(({ events }) =>
     events.map((event) => event.type),
@@ -101,7 +148,7 @@ function assertTypes({ topic, type }: TailArguments): void {
     );
 }
 
-function rangeOf(args: TailArguments, now: number): RangeOptions {
+function rangeOf(args: TailFilters, now: number): RangeOptions {
   const { topic, from, last, to } = args;
   const newest = last === undefined ? undefined : { newest: BigInt(count('--last', last)) };
   return {
@@ -117,7 +164,7 @@ function rangeOf(args: TailArguments, now: number): RangeOptions {
 }
 
 /** By what is known of a record without decoding it. */
-function filterOf({ key: keys, header }: TailArguments): (record: LogRecord) => boolean {
+function filterOf({ key: keys, header }: TailFilters): (record: LogRecord) => boolean {
   const wanted = header.map((text) => {
     const at = text.indexOf('=');
     if (at < 1) throw new Misuse(`--header is name=value, not "${text}"`);
