@@ -160,6 +160,8 @@ const ROOMS: readonly Room[] = [
       '@tanstack/react-query',
       '@tanstack/react-router',
       '@vitejs/plugin-react',
+      // operators' keys of the operations page
+      'ethers',
       'react',
       'react-dom',
       'uplot',

@@ -41,6 +41,7 @@ const AFRESH = { type: 'boolean', describe: 'discard what an interrupted call ha
 
 export function addCommands(commands: Commands, run: Run): void {
   addStatus(commands, run);
+  addConsole(commands, run);
   addTail(commands, run);
   addDeposit(commands, run);
   addReserve(commands, run);
@@ -62,6 +63,33 @@ function addStatus(commands: Commands, run: Run): void {
         'Exits 0 when all is well, 2 when something does not answer, is not ready or is wrong.',
       ),
     run(async (args) => (await import('./status/status.ts')).status(args)),
+  );
+}
+
+function addConsole(commands: Commands, run: Run): void {
+  commands.command(
+    'console',
+    'serve a page with all of this to browsers on this machine, behind a sign-in of operators',
+    (command) =>
+      command
+        .options({
+          port: {
+            ...TEXT,
+            default: '17030',
+            describe: 'the port that it listens on; 0: any free one',
+          },
+          host: {
+            ...TEXT,
+            default: '127.0.0.1',
+            describe: 'the address that it listens on; another one is for containers alone',
+          },
+        })
+        .epilogue(
+          'The page shows services, projections, records, deposits that wait, quarantine, rebuilds and leases, and asks again each second. An operator signs in with a key, which stays in the browser or its wallet, and signs each decision with it. ' +
+            'Browsers reach it as localhost only: from elsewhere through a tunnel (ssh -L, kubectl port-forward). With APP_PROMETHEUS_URL it shows the alerts of that Prometheus.\n\n' +
+            'Exits 0 at Ctrl-C, 1 when called wrongly, 2 when it cannot listen.',
+        ),
+    run(async (args) => (await import('./console/console.ts')).opsConsole(args)),
   );
 }
 

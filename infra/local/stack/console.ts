@@ -1,9 +1,11 @@
-/** The console's files, as the explorer gateway serves them: built at each start, in a second. */
+/** The files of the console and of `ops console`: built at each start, in a second each. */
 import { join } from 'node:path';
 import { build } from 'vite';
 import { checkout } from './folder.ts';
 
 export async function buildConsole(): Promise<void> {
-  const configFile = join(checkout, 'services', 'console', 'vite.config.ts');
-  await build({ configFile, logLevel: 'error' });
+  for (const config of ['vite.config.ts', 'operations.config.ts']) {
+    const configFile = join(checkout, 'services', 'console', config);
+    await build({ configFile, logLevel: 'error' });
+  }
 }

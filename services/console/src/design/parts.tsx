@@ -243,12 +243,21 @@ export function Tag(props: { readonly tone?: Tone; readonly children: ReactNode 
   );
 }
 
+/** The words of a server that is away. */
+export interface AwayWords {
+  readonly down: string;
+  readonly stale: (since: string) => string;
+}
+
 /** Loading, missing, down, stale, or the data: every answer is shown through this. */
 export function Answer<Data>(props: {
   readonly of: UseQueryResult<Data>;
+  /** default: those of the explorer */
+  readonly words?: AwayWords;
   readonly children: (data: Data) => ReactNode;
 }): ReactElement {
   const { data, error, dataUpdatedAt } = props.of;
+  const words: AwayWords = props.words ?? TEXT.states;
   if (data === undefined) {
     if (error === null)
       return (
@@ -256,13 +265,13 @@ export function Answer<Data>(props: {
           {TEXT.states.loading}
         </p>
       );
-    return <Failure error={error} />;
+    return <Failure error={error} down={words.down} />;
   }
   return (
     <>
       {error !== null && (
         <p className="note" role="status">
-          {TEXT.states.stale(localClock(dataUpdatedAt))}
+          {words.stale(localClock(dataUpdatedAt))}
         </p>
       )}
       {props.children(data)}
@@ -270,11 +279,12 @@ export function Answer<Data>(props: {
   );
 }
 
-function Failure({ error }: { readonly error: Error }): ReactElement {
+function Failure(props: { readonly error: Error; readonly down: string }): ReactElement {
+  const { error, down } = props;
   const status = error instanceof ExplorerError ? error.status : 0;
   const isMissing = status === 404 || status === 400;
   const isDown = status === 0 || status >= 500;
-  const title = isMissing ? TEXT.states.missing : TEXT.states.down;
+  const title = isMissing ? TEXT.states.missing : down;
   return (
     <div className="nothing" role="alert">
       <h2>{title}</h2>

@@ -1,0 +1,210 @@
+/** The interface of `ops console`. The token is in this page's memory alone: a reload ends it. */
+import { ExplorerError } from '../api/explorer.ts';
+
+export interface Session {
+  readonly token: string;
+  /** 0x + lower-case hex */
+  readonly operator: string;
+  /** Unix milliseconds */
+  readonly expires_at: number;
+}
+
+/** A refusal or a fault of the server; status 0: no answer. */
+export class OperationsError extends ExplorerError {
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(status, message);
+    this.code = code;
+  }
+}
+
+/** A part of the answer, or why it is not known. */
+export type Part<Value> =
+  { readonly is: Value; readonly problem: null } | { readonly is: null; readonly problem: string };
+
+export interface ServiceHealth {
+  readonly name: string;
+  readonly status: string;
+  readonly phase: string;
+  readonly waits_for: string | null;
+  readonly eta_s: number | null;
+  readonly message: string | null;
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+export interface Position {
+  readonly projection: string;
+  readonly version: number;
+  readonly topic: string;
+  readonly partition: number;
+  readonly next_offset: string;
+  readonly lag: string | null;
+  readonly rate: number;
+  readonly idle_seconds: number;
+  readonly loading: boolean;
+}
+
+export interface Waiting {
+  readonly id: string;
+  readonly clt_address: string;
+  readonly amount_usdt: string;
+  readonly credit_usdt: string;
+  readonly reason: string | null;
+  /** of the two that it needs; null: it needs one */
+  readonly approvals: number | null;
+  readonly created_at: string;
+}
+
+export interface Quarantined {
+  readonly projection: string;
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: string;
+  readonly error: string;
+  readonly found_at: string;
+  readonly state: string;
+}
+
+export interface Staged {
+  readonly projection: string;
+  readonly version: number;
+  readonly task: 'rebuild' | 'verify';
+  readonly state: 'loading' | 'indexing' | 'catching_up' | 'stopped';
+  readonly by: string | null;
+  readonly records: string;
+  readonly records_all: string | null;
+}
+
+export interface Alert {
+  readonly name: string;
+  readonly state: string;
+  readonly severity: string | null;
+  readonly service: string | null;
+  readonly text: string;
+  readonly since: string;
+}
+
+export interface Status {
+  readonly node: { readonly height: number; readonly finalized_height: number } | null;
+  readonly projections: readonly Position[] | null;
+  readonly services: readonly ServiceHealth[] | null;
+  readonly faults: readonly string[];
+}
+
+export interface Operations {
+  readonly ledger: {
+    readonly problem: string | null;
+    readonly network: string | null;
+    readonly operators: number;
+  };
+  readonly status: Part<Status>;
+  readonly quarantine: Part<readonly Quarantined[]>;
+  readonly rebuilds: Part<readonly Staged[]>;
+  readonly waiting: Part<{ readonly deposits: readonly Waiting[]; readonly has_more: boolean }>;
+  readonly alerts: Part<readonly Alert[]> | null;
+}
+
+export interface DepositEvent {
+  readonly event: string;
+  readonly at: string;
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: string;
+  readonly details: Readonly<Record<string, string>>;
+}
+
+export interface Deposit extends Omit<Waiting, 'approvals'> {
+  readonly fee_usdt: string;
+  readonly status: string;
+  readonly approved: boolean;
+  readonly rejected: boolean;
+  readonly deposit_address: string;
+  readonly tron_tx_id: string;
+  readonly mint_tx_hash: string | null;
+  readonly events: readonly DepositEvent[];
+  /** null: it waits for nobody's decision */
+  readonly effects: {
+    readonly approve: string;
+    readonly reject: string;
+    readonly approved_by: readonly string[];
+  } | null;
+}
+
+export interface Proposal {
+  readonly sequence: number;
+  readonly decided_at: number;
+  /** null: it was decided before */
+  readonly text: string | null;
+}
+
+export interface Decided {
+  readonly appended: {
+    readonly topic: string;
+    readonly partition: number;
+    readonly offset: string;
+  } | null;
+}
+
+export interface TopicTypes {
+  readonly name: string;
+  readonly types: readonly string[];
+}
+
+/** A record, a note that the stream waits, or nothing. */
+export interface RecordLine {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: string;
+  readonly time: string;
+  readonly key: string | null;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly type: string | null;
+  readonly value: unknown;
+  readonly error?: string;
+}
+
+interface Call {
+  readonly signal?: AbortSignal;
+  readonly body?: object;
+}
+
+/** Throws an `OperationsError`. */
+export async function ask<Answer>(
+  path: string,
+  token: string | undefined,
+  call: Call = {},
+): Promise<Answer> {
+  const response = await send(path, token, call);
+  const answer: Answer = await response.json();
+  return answer;
+}
+
+/** Throws an `OperationsError`. */
+export async function send(
+  path: string,
+  token: string | undefined,
+  { signal, body }: Call,
+): Promise<Response> {
+  const headers = {
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  };
+  const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+  let response;
+  try {
+    response = await fetch(`/api/v1/${path}`, { headers, ...sent, ...(signal && { signal }) });
+  } catch (error) {
+    if (signal?.aborted === true) throw error;
+    throw new OperationsError(0, 'no_answer', error instanceof Error ? error.message : 'no answer');
+  }
+  if (response.ok) return response;
+  const text = await response.text();
+  let failure = { code: 'unknown', message: text };
+  try {
+    failure = JSON.parse(text);
+  } catch {
+    // not of this server
+  }
+  throw new OperationsError(response.status, failure.code, failure.message);
+}

@@ -1,0 +1,79 @@
+/**
+ * Keys that sign for an operator: a browser wallet, or one in the memory of this page. Both sign
+ * text as EIP-191 says (personal_sign), which is what decisions in the ledger are signed as.
+ */
+
+export interface Signer {
+  /** 0x + lower-case hex */
+  readonly address: string;
+  /** it signs without asking, so the page shows the text first and may sign again */
+  readonly isHere: boolean;
+  /** r, s and v: 0x and 130 hex digits */
+  sign(text: string): Promise<string>;
+}
+
+/** The part of EIP-1193 that is used. */
+interface Provider {
+  request(call: {
+    readonly method: string;
+    readonly params?: readonly unknown[];
+  }): Promise<unknown>;
+}
+
+declare global {
+  interface Window {
+    readonly ethereum?: Provider;
+  }
+}
+
+export function hasWallet(): boolean {
+  return window.ethereum !== undefined;
+}
+
+export async function walletSigner(): Promise<Signer> {
+  const { ethereum } = window;
+  if (ethereum === undefined) throw new Error('this browser has no wallet');
+  const accounts = await ethereum.request({ method: 'eth_requestAccounts' });
+  const account: unknown = Array.isArray(accounts) ? accounts[0] : undefined;
+  if (typeof account !== 'string') throw new Error('the wallet has connected no account');
+  return {
+    address: account.toLowerCase(),
+    isHere: false,
+    sign: async (text) => {
+      const params = [hexOf(text), account];
+      const signature = await ethereum.request({ method: 'personal_sign', params });
+      if (typeof signature !== 'string') throw new Error('the wallet gave no signature');
+      return signature;
+    },
+  };
+}
+
+/** By a private key: 64 hex digits, with or without 0x. */
+export async function keySigner(privateKey: string): Promise<Signer> {
+  const { Wallet } = await import('ethers/wallet');
+  const key = privateKey.trim();
+  return signerOf(new Wallet(key.startsWith('0x') ? key : `0x${key}`));
+}
+
+/** By a file of `ops operators new-key`. Decrypting takes some seconds. */
+export async function fileSigner(file: string, password: string): Promise<Signer> {
+  const { Wallet } = await import('ethers/wallet');
+  const { privateKey } = await Wallet.fromEncryptedJson(file, password);
+  return signerOf(new Wallet(privateKey));
+}
+
+function signerOf(wallet: {
+  readonly address: string;
+  signMessage(text: string): Promise<string>;
+}): Signer {
+  return {
+    address: wallet.address.toLowerCase(),
+    isHere: true,
+    sign: (text) => wallet.signMessage(text),
+  };
+}
+
+function hexOf(text: string): string {
+  const bytes = new TextEncoder().encode(text);
+  return `0x${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+}

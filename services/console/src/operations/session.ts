@@ -1,0 +1,34 @@
+/** The session of this page, and the place in it that the address names. */
+import { createContext, useContext, useSyncExternalStore } from 'react';
+import type { Session } from './api.ts';
+import type { Signer } from './keys.ts';
+
+export interface SignedIn extends Session {
+  readonly signer: Signer;
+}
+
+export const SessionContext = createContext<SignedIn | undefined>(undefined);
+
+export function useSession(): SignedIn {
+  const session = useContext(SessionContext);
+  if (session === undefined) throw new Error('a page of operators is shown without a session');
+  return session;
+}
+
+export interface Place {
+  /** `/`, `/deposits`, `/deposits/<id>` or `/records` */
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+/** Behind #, so that a link between pages keeps the memory of this one. */
+export function usePlace(): Place {
+  const hash = useSyncExternalStore(onHash, () => location.hash);
+  const [path = '', query = ''] = hash.slice(1).split('?', 2);
+  return { path: path === '' ? '/' : path, query: new URLSearchParams(query) };
+}
+
+function onHash(changed: () => void): () => void {
+  addEventListener('hashchange', changed);
+  return () => removeEventListener('hashchange', changed);
+}

@@ -1,0 +1,126 @@
+import { useState, type FormEvent, type ReactElement } from 'react';
+import { entered } from '../design/form.ts';
+import { Panel } from '../design/parts.tsx';
+import { ask, type Session } from './api.ts';
+import { fileSigner, hasWallet, keySigner, walletSigner, type Signer } from './keys.ts';
+import type { SignedIn } from './session.ts';
+import { isSignIn } from './signed-texts.ts';
+import { OPS } from './text.ts';
+
+export function SignIn(props: {
+  readonly note: string | undefined;
+  readonly onSession: (session: SignedIn) => void;
+}): ReactElement {
+  const words = OPS.signIn;
+  const [problem, setProblem] = useState<string>();
+  const [isWorking, setWorking] = useState(false);
+  const signIn = async (signerOf: () => Promise<Signer>): Promise<void> => {
+    setProblem(undefined);
+    setWorking(true);
+    try {
+      const signer = await signerOf();
+      props.onSession({ ...(await open(signer)), signer });
+    } catch (error) {
+      setProblem(messageOf(error));
+      setWorking(false);
+    }
+  };
+  const byKey = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const key = entered(form, 'key');
+    form.reset();
+    void signIn(() => keySigner(key));
+  };
+  const byFile = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    const data = new FormData(form);
+    const [file, password] = [data.get('file'), data.get('password')];
+    form.reset();
+    if (!(file instanceof File) || typeof password !== 'string') return;
+    void signIn(async () => fileSigner(await file.text(), password));
+  };
+  const shown = problem ?? (isWorking ? undefined : props.note);
+  return (
+    <div className="sign-in">
+      <h1>{words.title}</h1>
+      <p className="quiet">{words.intro}</p>
+      {shown !== undefined && (
+        <p className="note" role="alert">
+          {shown}
+        </p>
+      )}
+      {isWorking && (
+        <p className="note" role="status">
+          {words.working}
+        </p>
+      )}
+      <Panel title={words.wallet}>
+        <div className="inside stack">
+          <p className="quiet">{hasWallet() ? words.walletHow : words.noWallet}</p>
+          {hasWallet() && (
+            <button
+              type="button"
+              className="button"
+              disabled={isWorking}
+              onClick={() => void signIn(walletSigner)}
+            >
+              {words.useWallet}
+            </button>
+          )}
+        </div>
+      </Panel>
+      <Panel title={words.file}>
+        <form className="inside stack" onSubmit={byFile}>
+          <p className="quiet">{words.fileHow}</p>
+          <label>
+            {words.chooseFile}
+            <input name="file" type="file" required />
+          </label>
+          <label>
+            {words.password}
+            <input name="password" type="password" autoComplete="off" required />
+          </label>
+          <button className="button" disabled={isWorking}>
+            {words.useFile}
+          </button>
+        </form>
+      </Panel>
+      <Panel title={words.key}>
+        <form className="inside stack" onSubmit={byKey}>
+          <p className="quiet">{words.keyHow}</p>
+          <input
+            name="key"
+            type="password"
+            autoComplete="off"
+            spellCheck={false}
+            required
+            aria-label={words.key}
+            placeholder="0x…"
+          />
+          <button className="button" disabled={isWorking}>
+            {words.useKey}
+          </button>
+        </form>
+      </Panel>
+    </div>
+  );
+}
+
+async function open(signer: Signer): Promise<Session> {
+  const { address } = signer;
+  const { text } = await ask<{ readonly text: string }>('challenges', undefined, {
+    body: { address },
+  });
+  if (!isSignIn(text, address, location.host)) throw new Error(OPS.signIn.strange);
+  const signature = await signer.sign(text);
+  return ask<Session>('sessions', undefined, { body: { text, signature } });
+}
+
+/** Wallets throw objects that are no errors. */
+export function messageOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return String(error);
+  const message: unknown = Reflect.get(error, 'shortMessage') ?? Reflect.get(error, 'message');
+  return typeof message === 'string' ? message : JSON.stringify(error);
+}

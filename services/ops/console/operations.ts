@@ -1,0 +1,88 @@
+/** The state of the system as the operations page shows it; all pages share one look. */
+import type { Kafka } from '../../runtime/kafka/port.ts';
+import type { ChainNode } from '../../runtime/clt-node.ts';
+import type { Reader } from '../../runtime/postgres/pool.ts';
+import { Fault, messageOf } from '../../runtime/process/errors.ts';
+import { readDeposits } from '../deposit/deposits.ts';
+import { readQuarantine } from '../quarantine/quarantine.ts';
+import { readStaged } from '../rebuild/staged.ts';
+import { localDisk, localServices } from '../status/services.ts';
+import { readStatus } from '../status/status.ts';
+import { Misuse } from '../usage.ts';
+import { readAlerts } from './alerts.ts';
+import type { LiveLedger } from './live-ledger.ts';
+
+/** Deposits that are listed on the first page. */
+const WAITING_MAX = 100;
+const FRESH_MS = 1_000;
+
+export interface Sources {
+  readonly node: ChainNode;
+  readonly kafka: Kafka;
+  readonly reader: Reader;
+  readonly ledger: LiveLedger;
+  /** the stack file, which may list the services */
+  readonly stack: string;
+  readonly prometheus_url: string | undefined;
+}
+
+/** A part that does not answer says why, and the others are shown. */
+type Part<Value> =
+  { readonly is: Value; readonly problem: null } | { readonly is: null; readonly problem: string };
+
+async function part<Value>(ask: () => Promise<Value>): Promise<Part<Value>> {
+  try {
+    return { is: await ask(), problem: null };
+  } catch (error) {
+    if (!(error instanceof Fault || error instanceof Misuse)) throw error;
+    return { is: null, problem: messageOf(error) };
+  }
+}
+
+export async function readOperations({
+  node,
+  kafka,
+  reader,
+  ledger,
+  stack,
+  prometheus_url: prometheus,
+}: Sources) {
+  const status = part(() =>
+    readStatus(node, kafka, reader, localServices(stack), localDisk(stack)),
+  );
+  const [quarantine, waiting, alerts, known] = await Promise.all([
+    part(async () => (await readQuarantine(reader)).filter(({ state }) => state !== 'mended')),
+    part(() => readDeposits(reader, { status: 'needs_manual', limit: WAITING_MAX })),
+    prometheus === undefined ? null : part(() => readAlerts(prometheus)),
+    status,
+  ]);
+  const rebuilds = await part(() => readStaged(reader, known.is?.log ?? null));
+  const { policy, governance } = ledger.ledger ?? {};
+  return {
+    at: new Date().toISOString(),
+    ledger: {
+      problem: ledger.problem ?? null,
+      network: policy?.network ?? null,
+      operators: governance?.operators?.operators.length ?? 0,
+    },
+    status: known,
+    quarantine,
+    rebuilds,
+    waiting,
+    /** null: no setting names a Prometheus */
+    alerts,
+  };
+}
+
+/** One look at a time, shared by all who ask, and kept for `ms` after its end. */
+export function shared<Value>(look: () => Promise<Value>, ms = FRESH_MS): () => Promise<Value> {
+  let pending: Promise<Value> | undefined;
+  let last: { readonly value: Value; readonly at: number } | undefined;
+  return async () => {
+    if (last !== undefined && performance.now() - last.at < ms) return last.value;
+    pending ??= look().finally(() => (pending = undefined));
+    const value = await pending;
+    last = { value, at: performance.now() };
+    return value;
+  };
+}

@@ -1,0 +1,238 @@
+/** The operations page in Chromium, on `ops console` and its content security policy. */
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { build } from 'vite';
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { OPEN_CHROMIUM_MS, openChromium } from '../../../../support/chromium.ts';
+import { alice, bob, mallory } from '../../../../support/operators.ts';
+import {
+  openOperations,
+  type OperationsServer,
+} from '../../../../services/ops/console/operations-server.ts';
+
+const CONFIG = join(import.meta.dirname, '../../../../../services/console/operations.config.ts');
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+let browser: Browser | undefined;
+let missing = '';
+let folder: string;
+let server: OperationsServer;
+let context: BrowserContext;
+let page: Page;
+let problems: string[] = [];
+
+beforeAll(async () => {
+  const opened = await openChromium();
+  if ('missing' in opened) {
+    ({ missing } = opened);
+    process.stderr.write(`tests in a browser are skipped: ${missing}\n`);
+    return;
+  }
+  browser = opened;
+  folder = await mkdtemp(join(tmpdir(), 'clt-operations-'));
+  await build({ configFile: CONFIG, logLevel: 'error', build: { outDir: folder } });
+  server = await openOperations(inject('stack'), pathToFileURL(join(folder, 'operations.html')));
+  context = await browser.newContext();
+  page = await openPage(context);
+}, OPEN_CHROMIUM_MS + 120_000);
+afterAll(async () => {
+  if (browser === undefined) return;
+  await browser.close();
+  await server.close();
+  await rm(folder, { recursive: true });
+});
+
+beforeEach(({ skip }) => {
+  if (missing !== '') skip(missing);
+  problems = [];
+});
+
+/** A page whose complaints are in `problems`. */
+async function openPage(of: BrowserContext): Promise<Page> {
+  const opened = await of.newPage();
+  opened.on('pageerror', ({ message }) => problems.push(message));
+  opened.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text());
+  });
+  opened.on('request', (request) => {
+    if (!request.url().startsWith(server.url)) problems.push(`asks ${request.url()}`);
+  });
+  return opened;
+}
+
+/** Signs in with a key in the page's memory. */
+async function signIn(of: Page, key = alice.privateKey): Promise<void> {
+  await of.goto(server.url);
+  await of.getByLabel('Private key', { exact: true }).last().fill(key);
+  await of.getByRole('button', { name: 'Sign in with the key' }).click();
+  await expect.poll(() => of.locator('h1').first().innerText()).toBe('Overview');
+}
+
+/** Without a reload, which would end the session. */
+async function go(path: string, title: string): Promise<void> {
+  await page.evaluate((to) => void (location.hash = to), `#${path}`);
+  await expect.poll(() => page.locator('h1').first().innerText()).toBe(title);
+  await expect.poll(() => page.getByText('Loading').count()).toBe(0);
+}
+
+/** Ids of the rules of WCAG 2.1 AA that the page breaks, with the first element. */
+async function violations(): Promise<readonly string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate<readonly string[]>(
+    `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }).then(({ violations }) =>
+       violations.map(({ id, nodes: [first] }) => id + ': ' + first?.html))`,
+  );
+}
+
+function pages(): readonly (readonly [string, string])[] {
+  return [
+    ['/', 'Overview'],
+    ['/deposits', 'Deposits that wait for a decision'],
+    [`/deposits/${server.held[0]}`, 'Deposit'],
+    ['/records?topic=treasury.ledger', 'Records'],
+  ];
+}
+
+test('a stranger stays outside, and is told why', async () => {
+  await page.goto(server.url);
+  await page.getByLabel('Private key', { exact: true }).last().fill(mallory.privateKey);
+  await page.getByRole('button', { name: 'Sign in with the key' }).click();
+  await expect.poll(() => page.getByRole('alert').innerText()).toContain('of nobody');
+  await page.getByLabel('Private key', { exact: true }).last().fill('0x12');
+  await page.getByRole('button', { name: 'Sign in with the key' }).click();
+  await expect.poll(() => page.getByRole('alert').innerText()).toContain('invalid');
+});
+
+test.each(['light', 'dark'] as const)(
+  'every page is shown without an error, a request outside or a violation of AA, %s',
+  async (colorScheme) => {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.goto(server.url);
+    expect(await violations()).toEqual([]);
+    await signIn(page);
+    for (const [path, title] of pages()) {
+      await go(path, title);
+      expect([path, await violations()]).toEqual([path, []]);
+    }
+    expect(problems).toEqual([]);
+  },
+);
+
+test('no page is wider than a phone', async () => {
+  await page.setViewportSize({ width: 360, height: 740 });
+  for (const [path, title] of pages()) {
+    await go(path, title);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect([path, width]).toEqual([path, 360]);
+  }
+  await page.setViewportSize({ width: 1_280, height: 800 });
+});
+
+async function panel(name: string): Promise<string> {
+  return page.getByRole('region', { name, exact: true }).first().innerText();
+}
+
+test('quarantine, rebuilds, leases, alerts and deposits that wait are shown', async () => {
+  await go('/', 'Overview');
+  await expect.poll(() => panel('Quarantine')).toContain('chain.blocks/0@41');
+  expect(await panel('Rebuilds and verifications')).toContain('deposits v9');
+  expect(await panel('Leases')).toContain('works');
+  expect(await panel('Alerts')).toContain('look at ops reserve runs');
+  expect(await panel('Projections')).toContain('deposits v');
+  expect(await panel('Deposits that wait for a decision')).toContain(server.held[0].slice(0, 8));
+});
+
+test('records arrive as they are written, and a filter is in the address', async () => {
+  await go('/records?topic=treasury.ledger&type=DepositHeld', 'Records');
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(3);
+  await page.getByLabel('Where').fill('reason = over_single_cap');
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(1);
+  expect(new URL(page.url()).hash).toContain('where=reason+%3D+over_single_cap');
+  await page.getByRole('button', { name: /Show the record/ }).click();
+  await expect.poll(() => page.locator('pre').first().innerText()).toContain(server.held[2]);
+  await page.getByLabel('Where').fill('reason =');
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await expect.poll(() => page.getByRole('alert').innerText()).toContain('expected');
+});
+
+test('an approval shows its effect and its text, is signed, and is in the ledger', async () => {
+  const [id] = server.held;
+  await go('/records?topic=treasury.ledger&type=DepositApproved', 'Records');
+  await expect.poll(() => page.getByText('live', { exact: true }).count()).toBe(1);
+  const watching = await openPage(context);
+  await signIn(watching, bob.privateKey);
+  await watching.evaluate((to) => void (location.hash = to), `#/deposits/${id}`);
+  await watching.getByLabel('Your name').fill('bob');
+  await watching.getByLabel('Reason').fill('known to us');
+  await watching.getByRole('button', { name: 'Approve …' }).click();
+  const dialog = watching.getByRole('dialog');
+  await expect.poll(() => dialog.innerText()).toContain('mint 0.50 CLT to 0x');
+  expect(await dialog.innerText()).toContain(`deposit_id: "${id}"`);
+  await watching.getByRole('button', { name: 'Sign and approve' }).click();
+  await expect
+    .poll(() => watching.getByRole('status').innerText())
+    .toContain(`treasury.ledger/0@${server.records}`);
+  expect((await server.ledger()).deposit(id)).toMatchObject({ status: 'confirmed' });
+  await watching.close();
+  // and the tail of the other page has it
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(1);
+});
+
+test('a browser wallet signs in and signs a decision', async () => {
+  const own = await browser?.newContext();
+  if (own === undefined) return;
+  await own.exposeFunction('signText', (hex: string) =>
+    alice.signMessage(Buffer.from(hex.slice(2), 'hex')),
+  );
+  await own.addInitScript((address: string) => {
+    const ethereum = {
+      request: ({ method, params }: { method: string; params?: readonly unknown[] }): unknown => {
+        if (method === 'eth_requestAccounts') return Promise.resolve([address]);
+        const sign: unknown = Reflect.get(globalThis, 'signText');
+        return typeof sign === 'function' ? sign(params?.[0]) : undefined;
+      },
+    };
+    Object.assign(globalThis, { ethereum });
+  }, alice.address);
+  const wallet = await openPage(own);
+  await wallet.goto(server.url);
+  await wallet.getByRole('button', { name: 'Sign in with the wallet' }).click();
+  await expect.poll(() => wallet.locator('h1').first().innerText()).toBe('Overview');
+  const [, id] = server.held;
+  await wallet.evaluate((to) => void (location.hash = to), `#/deposits/${id}`);
+  await wallet.getByLabel('Your name').fill('alice');
+  await wallet.getByLabel('Reason').fill('not known to us');
+  await wallet.getByRole('button', { name: 'Reject …' }).click();
+  await wallet.getByRole('button', { name: 'Sign and reject' }).click();
+  await expect.poll(() => wallet.getByRole('status').innerText()).toContain('Recorded at');
+  expect((await server.ledger()).deposit(id)).toMatchObject({ rejected: true });
+  await own.close();
+  expect(problems).toEqual([]);
+});
+
+test('a stop of a service and of the server itself shows as such', async () => {
+  await go('/', 'Overview');
+  server.stopService();
+  await expect.poll(() => panel('Services')).toContain('unreachable');
+  expect(await panel('Needs attention')).toContain('treasury');
+  await context.setOffline(true);
+  await expect
+    .poll(async () => (await page.getByRole('status').allInnerTexts()).join(' '))
+    .toContain('No answer from ops console since');
+  await context.setOffline(false);
+  await expect.poll(() => page.getByText('No answer from').count()).toBe(0);
+});
+
+test('signing out, and a reload, end the session', async () => {
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await expect.poll(() => page.locator('h1').innerText()).toBe('Sign in');
+  await signIn(page);
+  await page.reload();
+  await expect.poll(() => page.locator('h1').innerText()).toBe('Sign in');
+});

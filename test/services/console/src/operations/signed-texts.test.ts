@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { decisionText as ledgerText } from '../../../../../schemas/operator-signature.ts';
+import {
+  decisionText,
+  isSignIn,
+} from '../../../../../services/console/src/operations/signed-texts.ts';
+
+test.each([
+  ['approve', 'DepositApproved', 'a person'],
+  ['reject', 'DepositRejected', 'quotes " and \\, a line\nend, é and \u2028'],
+] as const)('the page signs the text of the ledger to %s', (verb, type, reason) => {
+  const fields = {
+    deposit_id: '6db65fd5-9fd3-86f6-b291-40571b5bcd6b',
+    actor: 'alice',
+    reason,
+    sequence: 12,
+    decided_at: 1_790_000_000_000,
+  };
+  expect(decisionText({ verb, ...fields })).toBe(ledgerText({ type, ...fields }));
+});
+
+const ADDRESS = '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf';
+const SIGN_IN = `localhost:17030 wants you to sign in with your Ethereum account:\n${ADDRESS}\n`;
+
+test.each([
+  ['its own sign-in', SIGN_IN, true],
+  ['one of another host', SIGN_IN.replace('localhost', 'evil.example'), false],
+  ['one of another address', SIGN_IN.replace('0x7e', '0x7f'), false],
+  ['a decision', 'CLT treasury\nOperatorsSet', false],
+])('a text that a server gives, %s: it is signed: %s', (_what, text, isSigned) => {
+  expect(isSignIn(text, ADDRESS, 'localhost:17030')).toBe(isSigned);
+});
