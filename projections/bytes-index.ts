@@ -135,3 +135,22 @@ function enlarged(array: Int32Array<ArrayBuffer>, length: number): Int32Array<Ar
   larger.set(array);
   return larger;
 }
+
+/** A map by address, in insertion order. */
+export class AddressMap<Value> {
+  readonly #index = new BytesIndex();
+  readonly addresses: Buffer[] = [];
+  readonly values: Value[] = [];
+
+  get(address: Buffer): Value | undefined {
+    const at = this.#index.find(address);
+    return at === -1 ? undefined : this.values[at];
+  }
+
+  /** The address must not be in the map yet. */
+  add(address: Buffer, value: Value): void {
+    this.#index.add(address);
+    this.addresses.push(address);
+    this.values.push(value);
+  }
+}

@@ -1,5 +1,5 @@
 /** The accounts that one batch touches: as loaded, and as they are now. */
-import { BytesIndex } from '../bytes-index.ts';
+import { AddressMap } from '../bytes-index.ts';
 import { amountIn, bytesIn, countIn } from '../contract/loaded-row.ts';
 import type { GroupCut, LoadedRow, Row, Table } from '../contract/projection.ts';
 
@@ -139,24 +139,5 @@ export class Accounts {
           .map(({ address, stored_activities: from }) => [address, from]),
       },
     ];
-  }
-}
-
-/** A map by address, in insertion order. */
-export class AddressMap<Value> {
-  readonly #index = new BytesIndex();
-  readonly addresses: Buffer[] = [];
-  readonly values: Value[] = [];
-
-  get(address: Buffer): Value | undefined {
-    const at = this.#index.find(address);
-    return at === -1 ? undefined : this.values[at];
-  }
-
-  /** The address must not be in the map yet. */
-  add(address: Buffer, value: Value): void {
-    this.#index.add(address);
-    this.addresses.push(address);
-    this.values.push(value);
   }
 }

@@ -4,6 +4,7 @@
  * exactly those.
  */
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
+import { AddressMap } from '../bytes-index.ts';
 import { chainFromHead, evolve, revertedBelow, settled } from '../chain/chain.ts';
 import { countIn } from '../contract/loaded-row.ts';
 import type {
@@ -14,7 +15,7 @@ import type {
   Recorded,
   RowLists,
 } from '../contract/projection.ts';
-import { ACCOUNT_COLUMNS, AddressMap } from './accounts.ts';
+import { ACCOUNT_COLUMNS } from './accounts.ts';
 import { UNREAD, type ExplorerEvent } from './events.ts';
 import { ACCOUNTS, HEAD, TABLES, TRANSACTION_TYPES } from './rows.ts';
 import { Stacks } from './stacks.ts';

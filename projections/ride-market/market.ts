@@ -14,7 +14,7 @@ import type { ActiveTripRow } from './records.ts';
 import { evolve as evolveRequest, NO_REQUEST, type Request, type RequestStep } from './request.ts';
 import { rideSteps, type RideOffer, type RideStep } from './ride-step.ts';
 import { evolve as evolveTrip, NO_TRIP, type Trip, type TripStep } from './trip.ts';
-import type { BlockUndo } from './undo-log.ts';
+import type { BlockUndo } from './undo-text.ts';
 import { UnitOfWork } from './unit-of-work.ts';
 
 export class Market {

@@ -4,25 +4,6 @@ import type { Row, Table } from '../contract/projection.ts';
 import type { RideOffer, RideRequest } from './ride-step.ts';
 import type { EndedTrip, TripTerms } from './trip.ts';
 
-export const HEAD: Table = {
-  name: 'head',
-  columns: {
-    one: 'bool',
-    sequence: 'int8',
-    height: 'int8',
-    hash: 'bytea',
-    finalized_height: 'int8',
-    journal_from: 'int8',
-  },
-  key: ['one'],
-};
-
-export const JOURNAL: Table = {
-  name: 'journal',
-  columns: { height: 'int8', undo: 'text' },
-  key: ['height'],
-};
-
 const ROUTE = {
   pickup_lat: 'text',
   pickup_lng: 'text',

@@ -1,19 +1,12 @@
 /** The ride market's fold: requests, offers and trips from `chain.blocks`. */
 import { isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
-import { chainFromHead, evolve, revertedBelow, settled, type Chain } from '../chain/chain.ts';
-import type {
-  Folded,
-  Load,
-  Loaded,
-  Projection,
-  Recorded,
-  Row,
-  Table,
-} from '../contract/projection.ts';
+import { chainFromHead, evolve, revertedBelow, settled } from '../chain/chain.ts';
+import { HEAD, JOURNAL, UndoLog } from '../chain/undo-log.ts';
+import type { Folded, Load, Loaded, Projection, Recorded, Table } from '../contract/projection.ts';
 import { Market } from './market.ts';
-import { HEAD, JOURNAL, RECORD_TABLES } from './records.ts';
+import { RECORD_TABLES } from './records.ts';
 import { hashArgument } from './ride-step.ts';
-import { UndoLog } from './undo-log.ts';
+import { UNDO_TEXT, type BlockUndo } from './undo-text.ts';
 
 export const rideMarket: Projection<ChainEvent> = {
   name: 'ride_market',
@@ -79,7 +72,7 @@ function fold(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Folded {
   const head = loaded['head']?.[0];
   let chain = chainFromHead(head);
   const market = new Market(loaded);
-  const undoLog = new UndoLog(head, loaded);
+  const undoLog = new UndoLog(head, loaded, UNDO_TEXT);
   const outcomes = { applied: 0, replayed: 0, ignored: 0 };
   for (const [at, { event, offset }] of batch.entries()) {
     const judged = evolve(chain, event, offset);
@@ -95,14 +88,14 @@ function fold(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Folded {
       cuts: undoLog.cuts(),
       deletes: [{ table: JOURNAL, rows: undoLog.finalized() }, ...deletes],
       appends: [{ table: JOURNAL, rows: undoLog.added() }, ...appends],
-      upserts: [{ table: HEAD, rows: headRows(chain, undoLog) }, ...upserts],
+      upserts: [{ table: HEAD, rows: undoLog.head(chain) }, ...upserts],
     },
     outcomes,
     announced: [...market.changeKeys],
   };
 }
 
-function apply(market: Market, undoLog: UndoLog, event: ChainEvent): void {
+function apply(market: Market, undoLog: UndoLog<BlockUndo>, event: ChainEvent): void {
   switch (event.type) {
     case 'BlockAppended':
       return undoLog.push(event.height, market.append(event));
@@ -111,10 +104,4 @@ function apply(market: Market, undoLog: UndoLog, event: ChainEvent): void {
     case 'BlocksFinalized':
       return undoLog.finalize(event.height);
   }
-}
-
-function headRows(chain: Chain, undoLog: UndoLog): readonly Row[] {
-  if (chain.status === 'empty') return [];
-  const { sequence, top, finalized_height } = chain;
-  return [[true, sequence, top.height, top.hash, finalized_height, undoLog.from]];
 }
