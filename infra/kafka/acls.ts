@@ -75,6 +75,7 @@ export const RIGHTS: readonly Rights[] = [
     groups: ['tron-watcher'],
   }),
   projector('ride-market', 'ride_market', [CHAIN_BLOCKS, PROJECTOR_SKIPS]),
+  projector('series', 'series', [CHAIN_BLOCKS, PROJECTOR_SKIPS]),
   rights(OPERATOR, {
     reads: TOPICS,
     // decisions of persons, runs on demand, records to skip

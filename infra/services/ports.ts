@@ -22,6 +22,7 @@ export const defaultPorts = {
   projector_watch: 17023,
   projector_ride_market: 17024,
   projector_reserve: 17025,
+  projector_series: 17026,
 } as const;
 
 export type PortName = keyof typeof defaultPorts;

@@ -97,7 +97,7 @@ function gateway(
 }
 
 function projector(
-  projection: 'explorer' | 'reserve' | 'deposits' | 'watch' | 'ride_market',
+  projection: 'explorer' | 'reserve' | 'deposits' | 'watch' | 'ride_market' | 'series',
   defaults: Environment = {},
 ): ServiceSpec {
   return {
@@ -176,6 +176,7 @@ export const services: readonly ServiceSpec[] = [
     },
   ),
   projector('ride_market'),
+  projector('series'),
   gateway('hub', [...READ, 'APP_NODE_URL', 'APP_JWT_SECRET'], {
     ...WIDE_RATE_LIMITS,
     APP_SOCKETS_PER_CLIENT_MAX: '20000',

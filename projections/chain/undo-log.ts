@@ -1,6 +1,6 @@
 /**
- * What each unfinalized block changed, one row of `journal` each, for exact reverts. The rows are a
- * part of the projection's tables, so a fold that starts again can revert as well.
+ * The changes of each unfinalized block, one row of `journal` each, for exact reverts. The rows are
+ * a part of the projection's tables.
  */
 import { countIn, textIn } from '../contract/loaded-row.ts';
 import type { Cut, Loaded, LoadedRow, Row, Table } from '../contract/projection.ts';

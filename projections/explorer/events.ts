@@ -15,7 +15,7 @@ export type Block = BlockAppendedWithout<Unread>;
 export type Transaction = Omit<BlockTransaction, Unread>;
 
 /** The fees that the producer earned, in base units; 0 for blocks that record no fees. */
-export function producerFees(block: Block): bigint {
+export function producerFees(block: Pick<Block, 'producer' | 'balance_effects'>): bigint {
   let total = 0n;
   for (const { kind, address, delta } of block.balance_effects) {
     if (kind === 'tx_fee_earned' && isSame(address, block.producer)) total += delta;

@@ -15,6 +15,7 @@ export const PROJECTION_NAMES = [
   'deposits',
   'watch',
   'ride_market',
+  'series',
 ] as const;
 
 const DONE_BEFORE =
@@ -322,7 +323,7 @@ function addQuarantine(commands: Commands, run: Run): void {
                 type: 'string',
                 demandOption: true,
                 describe:
-                  'explorer or ride_market: projections of money halt until the log is right',
+                  'explorer, ride_market or series: projections of money halt until the log is right',
               })
               .options(DECISION),
           run(async (args) => (await import('./quarantine/quarantine.ts')).skipRecord(args)),

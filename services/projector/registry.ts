@@ -4,6 +4,7 @@ import { explorer } from '../../projections/explorer/explorer.ts';
 import type { Projection } from '../../projections/contract/projection.ts';
 import { reserve } from '../../projections/reserve/reserve.ts';
 import { rideMarket } from '../../projections/ride-market/ride-market.ts';
+import { series } from '../../projections/series/series.ts';
 import { watch } from '../../projections/watch/watch.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { project, type ProjectorConfig } from './service.ts';
@@ -42,6 +43,7 @@ export const PROJECTIONS: readonly Named[] = [
   named(deposits),
   named(watch),
   named(rideMarket),
+  named(series),
 ];
 
 /** The projection of that name; refuses other names with a list of all. */

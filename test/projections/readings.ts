@@ -8,9 +8,11 @@ import { explorer } from '../../projections/explorer/explorer.ts';
 import type { Projection } from '../../projections/contract/projection.ts';
 import { reserve } from '../../projections/reserve/reserve.ts';
 import { rideMarket } from '../../projections/ride-market/ride-market.ts';
+import { series } from '../../projections/series/series.ts';
 import { watch } from '../../projections/watch/watch.ts';
 import type { ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
 import { compareTables, TEXT_SETTINGS } from '../../services/projector/rebuild/compare.ts';
+import { withTimes } from '../support/block-times.ts';
 import { chainEvents } from '../support/chain.ts';
 import { addressLog, ledgerLog, transferLog } from '../support/deposit-log.ts';
 import { Random } from '../support/random.ts';
@@ -151,6 +153,17 @@ const CASES: Readonly<
       final_depth: 5,
     });
     return tables(url, rideMarket, [{ topic: 'chain.blocks', partition: 0, events: log }], reading);
+  },
+  series: (url, reading) => {
+    const { log } = rideChain({
+      seed: 61,
+      blocks: 30,
+      transactions_per_block: 8,
+      reorg_probability: 0.2,
+      final_depth: 5,
+    });
+    const events = withTimes(log, ({ timestamp, height }) => timestamp + 1_000_000 * height);
+    return tables(url, series, [{ topic: 'chain.blocks', partition: 0, events }], reading);
   },
   deposits: (url, reading) => {
     const addresses = {

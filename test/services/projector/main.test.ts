@@ -13,7 +13,7 @@ test('an unknown projection ends it with 1, and the list of all', () => {
     status: 1,
     stdout: '',
     stderr:
-      'projector cannot start:\n  usage: projector <name>, where <name> is one of: explorer, reserve, deposits, watch, ride_market\n',
+      'projector cannot start:\n  usage: projector <name>, where <name> is one of: explorer, reserve, deposits, watch, ride_market, series\n',
   });
 });
 

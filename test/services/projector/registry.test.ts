@@ -9,6 +9,7 @@ test('a projection is found by its name', () => {
     'deposits',
     'watch',
     'ride_market',
+    'series',
   ]);
   for (const projection of PROJECTIONS) expect(projectionNamed(projection.name)).toBe(projection);
 });
@@ -18,7 +19,7 @@ test.each([undefined, '', 'Explorer', 'toString', '__proto__'])(
   (name) => {
     expect(projectionNamed(name)).toEqual({
       refused:
-        'usage: projector <name>, where <name> is one of: explorer, reserve, deposits, watch, ride_market',
+        'usage: projector <name>, where <name> is one of: explorer, reserve, deposits, watch, ride_market, series',
     });
   },
 );

@@ -1,0 +1,159 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { withTimes } from '../../support/block-times.ts';
+import { ChainByHand, named } from '../../support/chain-by-hand.ts';
+import { differences, digestOf } from '../../support/plain-fold.ts';
+import { batches, BATCHINGS, disturbed, DISTURBANCES } from '../explorer/batches.ts';
+import { WILD_CHAINS } from '../explorer/wild-chain.ts';
+import { rideChain } from '../ride-market/ride-chain.ts';
+import { withoutJournal } from '../ride-market/plain-market.ts';
+import { MemoryTables } from './memory-tables.ts';
+import { plainSeries } from './plain-series.ts';
+
+const HOUR_MS = 3_600_000;
+/** An hour before midnight in UTC. */
+const BEGIN = Date.UTC(2026, 2, 1, 23);
+
+/** Minutes from one block to the next, again and again; clocks may be set back. */
+const STEPS = fc.array(fc.constantFrom(0, 1, 20, 61, 600, -30, -2_000), {
+  minLength: 1,
+  maxLength: 8,
+});
+
+/** The log with block times that are this far apart. */
+function timed(log: readonly ChainEvent[], steps: readonly number[]): readonly ChainEvent[] {
+  return withTimes(log, (_, at) => {
+    const passed = Array.from({ length: at + 1 }, (__, each) => steps[each % steps.length] ?? 0);
+    return BEGIN + passed.reduce((sum, step) => sum + step, 0) * 60_000;
+  });
+}
+
+function expectPlain(tables: MemoryTables, log: readonly ChainEvent[]): void {
+  const plain = plainSeries(log);
+  expect(differences(withoutJournal(tables.texts()), plain.tables)).toEqual([]);
+  expect(tables.rows('journal').map(({ height }) => Number(height))).toEqual(plain.journal_heights);
+}
+
+test('for any blocks, times, batches and reorganisations the tables equal a plain fold after every batch', () => {
+  fc.assert(
+    fc.property(
+      WILD_CHAINS,
+      STEPS,
+      BATCHINGS,
+      DISTURBANCES,
+      fc.nat({ max: 9 }),
+      ({ log: sound }, steps, sizes, disturbances, back) => {
+        const log = disturbed(timed(sound, steps), disturbances);
+        const tables = new MemoryTables();
+        for (const { from, events, end } of batches(log, sizes, back)) {
+          expect(tables.apply(events, from)).not.toHaveProperty('broken');
+          expectPlain(tables, log.slice(0, end));
+        }
+        expect(tables.apply(log)).toMatchObject({ announced: [], outcomes: { applied: 0 } });
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test('rides, fares, fees and supply of the devnet’s chain equal a plain fold, and every batch size gives the same bytes', () => {
+  const { log: sound } = rideChain({
+    seed: 12,
+    blocks: 60,
+    transactions_per_block: 8,
+    reorg_probability: 0.2,
+    final_depth: 5,
+  });
+  const log = timed(sound, [0, 7, 13]);
+  const digests = [1, 7, log.length].map((size) => {
+    const tables = new MemoryTables();
+    for (const { from, events } of batches(log, [size])) tables.apply(events, from);
+    expectPlain(tables, log);
+    return digestOf(tables.texts());
+  });
+  expect(new Set(digests).size).toBe(1);
+  const hours = plainSeries(log).tables['hours']?.join('\n') ?? '';
+  expect(hours).toMatch(/"fares":"[1-9]/);
+  expect(hours).toMatch(/"rides":"[1-9]/);
+  expect(hours).toMatch(/"fees":"[1-9]/);
+});
+
+const ALICE = named('alice');
+const BOB = named('bob');
+const CAROL = named('carol');
+
+/** Blocks at these hours after `BEGIN`, each with a transfer between two accounts. */
+function chainOf(blocks: readonly (readonly [hour: number, from: Buffer, to: Buffer])[]): {
+  readonly chain: ChainByHand;
+  readonly tables: MemoryTables;
+  readonly fold: () => void;
+} {
+  const chain = new ChainByHand();
+  const hours = blocks.map(([hour]) => hour);
+  for (const [, from, to] of blocks) chain.append({ transactions: [{ from, to }] });
+  const tables = new MemoryTables();
+  let folded = 0;
+  const fold = (): void => {
+    const log = withTimes(chain.log, ({ height }) => BEGIN + (hours[height] ?? 0) * HOUR_MS);
+    const events = log.slice(folded);
+    tables.apply(events, folded);
+    folded = chain.log.length;
+  };
+  return { chain, tables, fold };
+}
+
+function counted(tables: MemoryTables, table: 'hours' | 'days'): readonly number[] {
+  return tables.rows(table).map(({ active_accounts: active }) => Number(active));
+}
+
+test('an account counts once in each hour and once in each day', () => {
+  const { tables, fold } = chainOf([
+    [0, ALICE, BOB],
+    [0, BOB, ALICE],
+    [1, ALICE, CAROL],
+    [2, CAROL, CAROL],
+  ]);
+  fold();
+  expect(counted(tables, 'hours')).toEqual([2, 2, 1]);
+  expect(counted(tables, 'days')).toEqual([2, 2]);
+});
+
+test('an account whose block is reverted counts as before, also when it comes back in another hour', () => {
+  const { chain, tables, fold } = chainOf([
+    [0, ALICE, BOB],
+    [1, ALICE, CAROL],
+  ]);
+  fold();
+  chain.revert(1);
+  fold();
+  expect(counted(tables, 'hours')).toEqual([2]);
+  expect(counted(tables, 'days')).toEqual([2]);
+  expect(tables.rows('accounts').map(({ address }) => address)).toEqual([ALICE, BOB]);
+  chain.revert(1);
+  fold();
+  expect(tables.rows('hours').concat(tables.rows('days'), tables.rows('accounts'))).toEqual([]);
+});
+
+test('a block that says an earlier hour than the one before it counts in the later hour', () => {
+  const { tables, fold } = chainOf([
+    [3, ALICE, BOB],
+    [1, ALICE, CAROL],
+  ]);
+  fold();
+  expect(tables.rows('hours')).toMatchObject([{ blocks: 2, active_accounts: 3, last_height: 1 }]);
+});
+
+test('a revert needs no block that is final', () => {
+  const { chain, tables, fold } = chainOf([
+    [0, ALICE, BOB],
+    [1, ALICE, BOB],
+    [1, BOB, CAROL],
+  ]);
+  chain.finalize(0);
+  fold();
+  expect(tables.rows('journal')).toHaveLength(2);
+  chain.revert(2);
+  fold();
+  expect(tables.rows('hours')).toMatchObject([{ blocks: 1, active_accounts: 2 }]);
+});
