@@ -356,6 +356,57 @@ CREATE FUNCTION analytics.ride_payments() RETURNS TABLE (
    WHERE a.kind = 'ride_pay' AND a.delta < 0
 $$;
 
+-- The figures of each hour, for series over time. An hour without a block is not among them.
+CREATE FUNCTION analytics.chain_hours() RETURNS TABLE (
+  begins_at       timestamptz, -- beginning of the hour
+  blocks          bigint,      -- number of blocks
+  transactions    bigint,      -- number of transactions
+  fees            numeric,     -- CLT that producers earned in fees
+  rides           bigint,      -- number of trips that began
+  fares           numeric,     -- CLT that payments of trips took out of escrow
+  active_accounts bigint,      -- number of accounts with a transaction from or to them
+  supply          numeric,     -- CLT that exist at the end of the hour
+  is_final        boolean      -- true: no event can change the row
+) LANGUAGE sql STABLE AS $$
+  SELECT to_timestamp(hour * 3600), blocks, transactions, analytics.amount(fees), rides,
+         analytics.amount(fares), active_accounts, analytics.amount(supply),
+         last_height < (SELECT finalized_height FROM series.head)
+    FROM series.hours
+$$;
+
+-- The figures of each day in UTC, for series over time. A day without a block is not among them.
+CREATE FUNCTION analytics.chain_days() RETURNS TABLE (
+  day             date,    -- in UTC
+  blocks          bigint,  -- number of blocks
+  transactions    bigint,  -- number of transactions
+  fees            numeric, -- CLT that producers earned in fees
+  rides           bigint,  -- number of trips that began
+  fares           numeric, -- CLT that payments of trips took out of escrow
+  active_accounts bigint,  -- number of accounts with a transaction from or to them, each once
+  supply          numeric, -- CLT that exist at the end of the day
+  is_final        boolean  -- true: no event can change the row
+) LANGUAGE sql STABLE AS $$
+  SELECT date '1970-01-01' + s.day::integer, s.blocks, s.transactions, analytics.amount(s.fees),
+         s.rides, analytics.amount(s.fares), coalesce(d.active_accounts, 0),
+         analytics.amount(s.supply), s.last_height < (SELECT finalized_height FROM series.head)
+    FROM (SELECT hour / 24 AS day, sum(blocks)::bigint AS blocks,
+                 sum(transactions)::bigint AS transactions, sum(fees) AS fees,
+                 sum(rides)::bigint AS rides, sum(fares) AS fares,
+                 (array_agg(supply ORDER BY hour DESC))[1] AS supply,
+                 max(last_height) AS last_height
+            FROM series.hours GROUP BY hour / 24) s
+    LEFT JOIN series.days d ON d.day = s.day
+$$;
+
+-- The blocks of each validator in each hour.
+CREATE FUNCTION analytics.validator_hours() RETURNS TABLE (
+  begins_at timestamptz, -- beginning of the hour
+  address   text,        -- the validator
+  blocks    bigint       -- number of its blocks in that hour
+) LANGUAGE sql STABLE AS $$
+  SELECT to_timestamp(hour * 3600), analytics.hex(address), blocks FROM series.producers
+$$;
+
 DO $$
 DECLARE
   source name;
