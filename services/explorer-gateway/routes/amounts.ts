@@ -7,7 +7,7 @@ import { parseAmounts } from './parameters.ts';
  * colon would be escaped.
  */
 const AMOUNTS =
-  /"(amount|fee|request_referrer_fee|offer_referrer_fee|block_reward|total_fees|balance|delta|onchain_supply|genesis_allocation|treasury_minted|ledger_liability|custody_reported|burned|held|retained_fees)":(-?\d+)/g;
+  /"(amount|fee|request_referrer_fee|offer_referrer_fee|block_reward|total_fees|balance|delta|onchain_supply|genesis_allocation|treasury_minted|ledger_liability|custody_reported|burned|held|retained_fees|fees|fares|supply)":(-?\d+)/g;
 
 /** JSON text with its amounts in quotes. */
 export function withStringAmounts(json: string): string {

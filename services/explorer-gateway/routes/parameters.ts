@@ -6,8 +6,11 @@ import type {
   TransactionFilter,
   ScanBy,
 } from '../../../projections/explorer/queries/transactions.ts';
+import { BUCKETS, type Bucket, type Range } from '../../../projections/series/queries.ts';
 import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import {
+  BUCKETS_DEFAULT,
+  BUCKETS_MAX,
   LIMIT_DEFAULT,
   LIMIT_MAX,
   PARAMETER_CHARACTERS_MAX,
@@ -167,6 +170,41 @@ export function parseAmounts(
   return given.amounts === undefined || given.amounts === 'string'
     ? { are_strings: given.amounts !== undefined }
     : invalid('amounts must be string: leave it out for JSON numbers');
+}
+
+const TIME = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/;
+/** The last time that a Date can hold, Unix ms. */
+const TIME_MAX = 8_640_000_000_000_000;
+
+/** by, from, to, limit: the buckets that begin at `from` or later and before `to`. */
+export function parseSeriesRange(parameters: Parameters): Range | InvalidRequest {
+  const given = pick(parameters, ['by', 'from', 'to', 'limit']);
+  if ('refused' in given) return given;
+  const by = given.by ?? 'hour';
+  if (!isBucket(by)) return invalid(`by must be one of: ${Object.keys(BUCKETS).join(', ')}`);
+  const from = parseTime(given.from, 0);
+  const to = parseTime(given.to, TIME_MAX);
+  if (from === undefined || to === undefined)
+    return invalid(
+      `${from === undefined ? 'from' : 'to'} must be a time in UTC, such as 2026-03-01 or 2026-03-01T12:00:00Z`,
+    );
+  if (from >= to) return invalid('from must be before to');
+  const limit = parseDecimal(given.limit ?? String(BUCKETS_DEFAULT));
+  if (limit === undefined || limit < 1n || limit > BUCKETS_MAX)
+    return invalid(`limit must be a decimal integer from 1 to ${BUCKETS_MAX}`);
+  const { ms } = BUCKETS[by];
+  return { by, from: Math.ceil(from / ms), to: Math.ceil(to / ms), limit: Number(limit) };
+}
+
+function isBucket(text: string): text is Bucket {
+  return Object.hasOwn(BUCKETS, text);
+}
+
+/** Unix ms; undefined: malformed, or not a day of the calendar. */
+function parseTime(text: string | undefined, otherwise: number): number | undefined {
+  if (text === undefined) return otherwise;
+  const at = TIME.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? undefined : at;
 }
 
 /** q: any text that is not empty; one longer than all that can be found finds nothing. */

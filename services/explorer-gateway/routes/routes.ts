@@ -13,6 +13,7 @@ import type { LogEnds } from '../lag.ts';
 import type { NodeHead } from '../../runtime/clt-node.ts';
 import { reserveRoutes, type Reserve } from '../reserve/reserve.ts';
 import { searchRoute } from './search.ts';
+import { seriesRoutes } from './series.ts';
 import { statusRoute } from './status.ts';
 import { transactionRoutes } from './transactions.ts';
 
@@ -49,6 +50,7 @@ export function explorerRoutes(sources: Sources): readonly Route[] {
     ...(cache === undefined ? indexRoutes : indexRoutes.map((route) => cached(route, cache))),
     statusRoute(reader, sources.head, sources.ends),
     ...reserveRoutes(reader, sources.reserve).map(amountsAsAsked),
+    ...seriesRoutes(reader).map(amountsAsAsked),
     ...exportRoutes(reader, sources.exports_max, sources.counts),
     ...documentRoutes(OPENAPI, sources.console && consoleRoutes(sources.console)),
   ];

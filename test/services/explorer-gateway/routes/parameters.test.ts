@@ -8,6 +8,7 @@ import {
   parseBlockId,
   parsePage,
   parseSearch,
+  parseSeriesRange,
   parseTransactionHash,
   parseTransactionsRequest,
   transactionsList,
@@ -374,4 +375,40 @@ test('any input is parsed or refused, and a refusal never repeats it', () => {
     }),
     { numRuns: 500 },
   );
+});
+
+const range = (query: string): unknown => parseSeriesRange(parse(query));
+
+test('a range of a series is of buckets that begin within it', () => {
+  const day = Date.UTC(2026, 2, 1) / 86_400_000;
+  expect(range('')).toMatchObject({ by: 'hour', from: 0, limit: 168 });
+  expect(range('by=day&from=2026-03-01&to=2026-03-03T00:00:00.001Z&limit=1000')).toEqual({
+    by: 'day',
+    from: day,
+    to: day + 3,
+    limit: 1_000,
+  });
+  expect(range('from=2026-03-01T00:30Z&to=2026-03-01T02:00:00Z')).toMatchObject({
+    from: day * 24 + 1,
+    to: day * 24 + 2,
+  });
+});
+
+test.each([
+  ['by=week', 'by must be one of: hour, day'],
+  ['by=toString', 'by must be one of: hour, day'],
+  ['from=yesterday', 'from must be a time in UTC'],
+  ['to=2026-02-30T25:00:00Z', 'to must be a time in UTC'],
+  ['to=2026-03-01T12:00:00%2B01:00', 'to must be a time in UTC'],
+  ['to=9223372036854775808', 'to must be a time in UTC'],
+  ['from=2026-03-02&to=2026-03-02', 'from must be before to'],
+  ['limit=0', 'limit must be a decimal integer from 1 to 1000'],
+  ['limit=1001', 'limit must be a decimal integer from 1 to 1000'],
+  ['by=day&by=hour', 'parameter by may be given only once'],
+  ['from=', 'parameter from is empty'],
+])('the range of a series %s is refused: %s', (query, message) => {
+  expect(range(query)).toEqual({
+    refused: 'invalid_request',
+    message: expect.stringContaining(message),
+  });
 });
