@@ -148,7 +148,7 @@ const ROOMS: readonly Room[] = [
       'services/treasury/reconciliation',
       'services/treasury/ledger/ledger-writer',
     ],
-    packages: ['avsc', 'ethers', 'fflate', 'lru-cache', 'yargs'],
+    packages: ['@duckdb/node-api', 'avsc', 'ethers', 'fflate', 'lru-cache', 'yargs'],
     builtins: ['*'],
   },
   { room: 'infra', rooms: ['schemas'], packages: ['*'], builtins: ['*'] },

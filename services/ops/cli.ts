@@ -101,7 +101,9 @@ function pathIn(help: string): string {
 /** Throws `Misuse` for a command that does not exist: yargs would show the help of its group. */
 async function helpOf(parser: Argv, words: readonly string[]): Promise<string> {
   let help = '';
-  await parser.parseAsync([...words], {}, (_error, _args, output) => (help = output));
+  await parser.parseAsync([...words], {}, (_error, _args, output) => {
+    help = output;
+  });
   const path = pathIn(help);
   const unknown = words.filter((word) => !word.startsWith('-'))[path.split(' ').length - 1];
   if (unknown === undefined || !help.includes('\nCommands:')) return `${help}\n`;

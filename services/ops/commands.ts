@@ -44,6 +44,7 @@ export function addCommands(commands: Commands, run: Run): void {
   addStatus(commands, run);
   addConsole(commands, run);
   addTail(commands, run);
+  addExport(commands, run);
   addDeposit(commands, run);
   addReserve(commands, run);
   addGovernance(commands, run);
@@ -94,32 +95,45 @@ function addConsole(commands: Commands, run: Run): void {
   );
 }
 
+const FROM = {
+  ...TEXT,
+  describe: 'first record: an offset, a time, "10m ago" (s, m, h, d), or end',
+  defaultDescription: 'the beginning',
+} as const;
+const TO = { ...TEXT, describe: 'end before this offset or time' } as const;
+/** Which records of a range. */
+const CHOSEN = {
+  partition: { ...TEXTS, describe: 'only this partition; may be repeated' },
+  key: { ...TEXTS, describe: 'only this key; may be repeated' },
+  type: { ...TEXTS, describe: 'only this type of event; may be repeated' },
+  header: { ...TEXTS, describe: 'only this header, name=value; may be repeated' },
+  where: { ...TEXT, describe: 'only where this expression holds' },
+  effective: {
+    type: 'boolean',
+    describe: 'without records that have no effect, and without reverted blocks',
+  },
+} as const;
+
 function addTail(commands: Commands, run: Run): void {
   commands.command(
     'tail <topic>',
-    'show the records of a topic decoded, filtered, followed, as text or JSON lines',
+    'show the records of a topic decoded, filtered, followed, as text, JSON lines or a table',
     (command) =>
       command
         .positional('topic', { type: 'string', demandOption: true, describe: 'the topic' })
         .options({
-          from: {
-            ...TEXT,
-            describe: 'first record: an offset, a time, "10m ago" (s, m, h, d), or end',
-            defaultDescription: 'the beginning',
+          format: {
+            choices: ['text', 'json', 'ndjson', 'csv', 'parquet'] as const,
+            requiresArg: true,
+            describe: 'json and ndjson are --json; csv and parquet are tables, as of export',
+            defaultDescription: 'text',
           },
+          from: FROM,
           last: { ...TEXT, describe: 'the newest so many records of each partition' },
-          to: { ...TEXT, describe: 'end before this offset or time' },
+          to: TO,
           'no-follow': { type: 'boolean', describe: 'end where the topic ends now' },
           limit: { ...TEXT, describe: 'end after so many records' },
-          partition: { ...TEXTS, describe: 'only this partition; may be repeated' },
-          key: { ...TEXTS, describe: 'only this key; may be repeated' },
-          type: { ...TEXTS, describe: 'only this type of event; may be repeated' },
-          header: { ...TEXTS, describe: 'only this header, name=value; may be repeated' },
-          where: { ...TEXT, describe: 'only where this expression holds' },
-          effective: {
-            type: 'boolean',
-            describe: 'without records that have no effect, and without reverted blocks',
-          },
+          ...CHOSEN,
         })
         .conflicts('from', 'last')
         .epilogue(TAIL_EPILOGUE),
@@ -133,10 +147,50 @@ Times are like 2026-11-21T12:00:00Z, in UTC where no zone is given.
 --where compares fields by = != < <= > >= contains, joined by and, or, not and parentheses. A field is one of the record (offset, time, key, type, headers.source) or of its value (amount; transactions.from is true of any of them). Numbers are compared exactly:
   --where 'type = MintIntended and (amount >= 5000000 or to = 0x7e5f...)'
 --json prints one object a line: topic, partition, offset, time, key, headers, type, schema_id, value.
-Amounts are decimal text, bytes 0x and hex, TRON addresses base58, times ISO 8601 in UTC. A record that cannot be decoded is shown with its bytes and the reason.
+Amounts are decimal text in base units, bytes 0x and hex, TRON addresses base58, TRON transactions hex, times ISO 8601 in UTC. A record that cannot be decoded is shown with its bytes and the reason.
 --effective reads the partitions from their beginning to their present end first. It leaves out what their readers pass over (repeated, or written for another offset), and each block that is reverted by then, with its revert. A block that is reverted later has been shown: then its revert is shown too.
+--format csv and parquet end where the topic ends now, and print the whole table then.
 
 Exits 0 at the end, at Ctrl-C and when nobody reads the output any more, 1 when called wrongly, 2 when something does not answer or the log was deleted meanwhile.`;
+
+function addExport(commands: Commands, run: Run): void {
+  commands.command(
+    'export <topic>',
+    'write the records of a topic to a file, as a table or JSON lines',
+    (command) =>
+      command
+        .positional('topic', { type: 'string', demandOption: true, describe: 'the topic' })
+        .options({
+          format: {
+            choices: ['parquet', 'csv', 'ndjson'] as const,
+            requiresArg: true,
+            demandOption: true,
+            describe: 'the format; ndjson is that of tail --json',
+          },
+          from: FROM,
+          to: { ...TO, defaultDescription: 'where the topic ends now' },
+          out: { ...TEXT, describe: 'the file', defaultDescription: 'standard output' },
+          ...CHOSEN,
+        })
+        .epilogue(EXPORT_EPILOGUE),
+    run(async (args) =>
+      (await import('./tail/export.ts')).exportTopic({
+        ...args,
+        'no-follow': true,
+        last: undefined,
+        limit: undefined,
+      }),
+    ),
+  );
+}
+
+const EXPORT_EPILOGUE = `A table has a row for each record: topic, partition, offset, time, key, headers, type, schema_id and effective, then a column for each field of the topic's events. A field with the name of such a column is value_ and its name. A record that cannot be decoded has error and raw instead.
+effective is false of records that their readers pass over, and of reverted blocks and their reverts; --effective leaves these rows out. Both read the partitions from their beginning to their present end first.
+Amounts are exact decimals in CLT or USDT, addresses and hashes text, times timestamps in UTC. Lists are nested in Parquet and JSON in CSV. JSON lines have amounts in base units, and no effective.
+FILE is replaced once all is written, in a folder beside it meanwhile, which needs room for the rows too.
+--where is that of tail, with amounts in base units.
+
+Exits 0 when all is written, 1 when called wrongly, 2 when interrupted, when something does not answer or the log was deleted meanwhile.`;
 
 function addDeposit(commands: Commands, run: Run): void {
   commands.command('deposit', 'list, show and decide deposits', (deposit) =>

@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { messageOf } from '../../runtime/process/errors.ts';
-import type { TailOutput } from '../tail/tail.ts';
+import type { TopicOutput } from '../tail/read-topic.ts';
 
 const BEAT_MS = 5_000;
 /** A longer line is shown with the first items of each list. */
@@ -16,7 +16,7 @@ const TEXT_CHARACTERS_MAX = 4_096;
 
 /** Ends with the tail, with the signal, or when the page has left. */
 export function recordStream(
-  run: (output: TailOutput) => Promise<unknown>,
+  run: (output: TopicOutput) => Promise<unknown>,
   signal: AbortSignal,
   beat_ms = BEAT_MS,
 ): AsyncIterable<string> {
@@ -42,7 +42,13 @@ export function recordStream(
       () => false,
     );
   };
-  run({ write, onFault: (fault) => note(fault?.message ?? null), signal: ending })
+  const failing = new Map<string, string>();
+  const onFault: TopicOutput['onFault'] = (fault, what) => {
+    if (fault === undefined) failing.delete(what);
+    else failing.set(what, fault.message);
+    note([...failing.values()][0] ?? null);
+  };
+  run({ write, onFault, signal: ending })
     .catch((error: unknown) => note(messageOf(error)))
     .finally(() => {
       clearInterval(beat);

@@ -15,7 +15,8 @@ import { assert, type Fault, type Refusal } from '../../runtime/process/errors.t
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { jsonOf } from '../connections.ts';
 import { readDeposit } from '../deposit/deposits.ts';
-import { readFilters, type TailFilters } from '../tail/tail.ts';
+import { readFilters, type TopicFilters } from '../tail/read-topic.ts';
+import { recordJson } from '../tail/records.ts';
 import { decision, Misuse } from '../usage.ts';
 import { effectsOf, VERBS, type LiveLedger, type Wanted } from './live-ledger.ts';
 import { recordStream } from './record-stream.ts';
@@ -127,7 +128,8 @@ export function operationsRoutes(operations: Operations): readonly Route[] {
       ok({ topics: TOPICS.map(({ name, events }) => ({ name, types: events.map(typeOf) })) }),
     ),
     get('/api/v1/records', async (request) => {
-      const open = readFilters(filtersIn(request));
+      const filters = filtersIn(request);
+      const open = readFilters(filters);
       if (streams >= STREAMS_MAX)
         return {
           refused: 'too_many_streams',
@@ -136,7 +138,11 @@ export function operationsRoutes(operations: Operations): readonly Route[] {
       streams++;
       const ended = (): void => void streams--;
       try {
-        const run = await open(operations.tail);
+        const run = await open(operations.tail, {
+          judged: false,
+          render: (partition, record, shown) =>
+            `${recordJson(filters.topic, partition, record, shown)}\n`,
+        });
         const left = AbortSignal.timeout(Math.max(0, session(request).expires_at - now()));
         const signal = AbortSignal.any([operations.signal, left]);
         const body = recordStream((output) => run(output).finally(ended), signal);
@@ -251,7 +257,7 @@ function wantedIn(request: HttpRequest, body: object, { operator }: Session): Wa
 }
 
 /** The options of `ops tail`, but those that end it. */
-function filtersIn({ query }: HttpRequest): TailFilters {
+function filtersIn({ query }: HttpRequest): TopicFilters {
   const all = (name: string): readonly string[] =>
     [query[name] ?? []]
       .flat()
@@ -263,7 +269,6 @@ function filtersIn({ query }: HttpRequest): TailFilters {
     throw new Misuse('from and last are given: keep one of them');
   const [where] = all('where');
   return {
-    json: true,
     topic,
     from,
     last,

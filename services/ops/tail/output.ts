@@ -14,10 +14,9 @@ const writeSome = promisify(write);
 /** Pieces of text are encoded here: a buffer each would be hundreds of megabytes of garbage. */
 const encoded = Buffer.allocUnsafeSlow(1024 * 1024);
 
-/** Writes all of the text, one call at a time. False when nobody reads any more. */
-export async function writeOut(text: string, fd = STANDARD_OUTPUT): Promise<boolean> {
-  const fits = text.length * UTF8_BYTES_MAX <= encoded.length;
-  const bytes = fits ? encoded.subarray(0, encoded.write(text)) : Buffer.from(text);
+/** Writes all of the text or bytes, one call at a time. False when nobody reads any more. */
+export async function writeOut(piece: string | Uint8Array, fd = STANDARD_OUTPUT): Promise<boolean> {
+  const bytes = typeof piece === 'string' ? encode(piece) : piece;
   for (let at = 0; at < bytes.length;) {
     try {
       at += (await writeSome(fd, bytes, at, bytes.length - at, null)).bytesWritten;
@@ -29,6 +28,11 @@ export async function writeOut(text: string, fd = STANDARD_OUTPUT): Promise<bool
     }
   }
   return true;
+}
+
+function encode(text: string): Uint8Array {
+  const fits = text.length * UTF8_BYTES_MAX <= encoded.length;
+  return fits ? encoded.subarray(0, encoded.write(text)) : Buffer.from(text);
 }
 
 /**

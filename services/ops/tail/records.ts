@@ -3,13 +3,20 @@ import { isUtf8 } from 'node:buffer';
 import type avro from 'avsc';
 import { HEADER_BYTES, schemaIdOf } from '../../runtime/kafka/avro-schemas.ts';
 import { readType } from '../../runtime/kafka/codec.ts';
+import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { SchemaRegistry, type RegistrySettings } from '../../runtime/kafka/schema-registry.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
-import { SHOWN_OPTIONS, shownTime } from './shown-types.ts';
+import {
+  isTableTime,
+  SHOWN_OPTIONS,
+  shownTime,
+  TABLE_TIME,
+  type ColumnType,
+} from './shown-types.ts';
 
 /** A value as it is shown, or why it cannot be. */
-interface Shown {
+export interface Shown {
   /** without its namespace; null where the schema is not known */
   readonly type: string | null;
   readonly schema_id: number | null;
@@ -22,11 +29,18 @@ const NO_VALUE = Buffer.alloc(0);
 /** Registers nothing. An event that this version of the software does not know is shown too. */
 export class RecordSchemas {
   readonly #registry: SchemaRegistry;
+  readonly #options: typeof SHOWN_OPTIONS;
   /** the schema, or why there is none */
   readonly #known = new Map<number, avro.Type | string>();
 
-  constructor(settings: RegistrySettings) {
+  constructor(settings: RegistrySettings, options = SHOWN_OPTIONS) {
     this.#registry = new SchemaRegistry(settings);
+    this.#options = options;
+  }
+
+  /** The types of all values so far. */
+  get types(): readonly avro.Type[] {
+    return [...this.#known.values()].filter((type) => typeof type !== 'string');
   }
 
   /** Whether the schema of this value, if it has one, was requested. */
@@ -41,7 +55,7 @@ export class RecordSchemas {
     if (id === undefined) return;
     try {
       const none = `no schema ${id} at the registry`;
-      this.#known.set(id, (await readType(this.#registry, id, SHOWN_OPTIONS)) ?? none);
+      this.#known.set(id, (await readType(this.#registry, id, this.#options)) ?? none);
     } catch (error) {
       if (error instanceof Fault && error.retry) throw error;
       this.#known.set(id, messageOf(error));
@@ -61,12 +75,28 @@ export class RecordSchemas {
     const type = name.slice(name.lastIndexOf('.') + 1);
     try {
       const body: unknown = schema.fromBuffer(value.subarray(HEADER_BYTES));
-      return { type, schema_id: id, value: body };
+      return { type, schema_id: id, value: spelled(body) };
     } catch (error) {
       const unreadable = `the bytes do not fit schema ${id} (${type}): ${messageOf(error)}`;
       return { type, schema_id: id, unreadable };
     }
   }
+}
+
+/** A hash of TRON is written without 0x; the field of an address may have been added as bytes. */
+const TRON_HASHES = ['tx_id', 'tron_tx_id'];
+const TRON_ADDRESS = { field: 'deposit_address', text: /^0x[0-9a-f]{40}$/ };
+
+function spelled(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null) return body;
+  for (const name of TRON_HASHES) {
+    const hash: unknown = Reflect.get(body, name);
+    if (typeof hash === 'string') Reflect.set(body, name, hash.replace(/^0x/, ''));
+  }
+  const address: unknown = Reflect.get(body, TRON_ADDRESS.field);
+  if (typeof address === 'string' && TRON_ADDRESS.text.test(address))
+    Reflect.set(body, TRON_ADDRESS.field, toTronAddress(Buffer.from(address.slice(2), 'hex')));
+  return body;
 }
 
 /** Stands in decoded text for bytes that are not UTF-8. */
@@ -99,6 +129,56 @@ export function recordJson(
   if (shown.unreadable === undefined) return JSON.stringify({ ...line, value: shown.value });
   const raw = value === null ? null : `0x${value.toString('hex')}`;
   return JSON.stringify({ ...line, value: null, error: shown.unreadable, raw });
+}
+
+/** The columns of every table, whatever its topic. */
+export const RECORD_COLUMNS = {
+  topic: 'VARCHAR',
+  partition: 'INTEGER',
+  offset: 'BIGINT',
+  time: TABLE_TIME,
+  key: 'VARCHAR',
+  headers: { map: 'VARCHAR' },
+  type: 'VARCHAR',
+  schema_id: 'INTEGER',
+  effective: 'BOOLEAN',
+  error: 'VARCHAR',
+  raw: 'VARCHAR',
+} as const satisfies Readonly<Record<string, ColumnType>>;
+
+/** The column of a field, which is never that of another thing. */
+export function columnName(field: string): string {
+  return Object.hasOwn(RECORD_COLUMNS, field) ? `value_${field}` : field;
+}
+
+/** The row of a table as one JSON object, by the names of `RECORD_COLUMNS` and `columnName`. */
+export function recordRow(
+  topic: string,
+  partition: number,
+  { offset, timestamp, key, value, headers }: LogRecord,
+  shown: Shown,
+  effective: boolean | undefined,
+): string {
+  const { type, schema_id, value: body, unreadable: error } = shown;
+  const fields: object = typeof body === 'object' && body !== null ? body : {};
+  const row: Record<keyof typeof RECORD_COLUMNS, unknown> = {
+    topic,
+    partition,
+    offset: offset.toString(),
+    time: isTableTime(timestamp) ? shownTime(timestamp) : null,
+    key: key === null ? null : textOf(key),
+    headers: textsOf(headers),
+    type,
+    schema_id,
+    effective,
+    error,
+    raw: error === undefined || value === null ? undefined : `0x${value.toString('hex')}`,
+  };
+  const named = Object.entries<unknown>({ ...fields }).map(([name, field]) => [
+    columnName(name),
+    field,
+  ]);
+  return JSON.stringify({ ...row, ...Object.fromEntries(named) });
 }
 
 function textsOf(headers: LogRecord['headers']): Record<string, string | readonly string[]> {

@@ -1,6 +1,7 @@
 /**
  * Avro values as they are shown: amounts as decimal text, bytes as 0x and hex, addresses of TRON
- * as base58check, times as ISO 8601 in UTC. Long integers keep every digit.
+ * as base58check, times as ISO 8601 in UTC. Long integers keep every digit. And the columns of
+ * tables that hold them.
  */
 import avro from 'avsc';
 import { LRUCache } from 'lru-cache';
@@ -100,6 +101,89 @@ export function shownTime(ms: number): string | number {
 
 /** Options of `avsc` by which values are read as they are shown. */
 export const SHOWN_OPTIONS = { typeHook: shownType };
+
+/** Those for rows of tables: amounts in CLT or USDT, and nothing that a column cannot hold. */
+export const TABLE_OPTIONS = {
+  typeHook(schema: avro.Schema, options: unknown): avro.Type | undefined {
+    const type = shownType(schema, options);
+    if (type instanceof ShownAmount) return new TableAmount();
+    return type instanceof ShownTime ? new TableTime() : type;
+  },
+};
+
+/** A CLT or USDT is 10^6 base units. */
+const UNIT_DIGITS = 6;
+/** The most that a column of DuckDB has. */
+const DIGITS_MAX = 38;
+const TABLE_AMOUNT = `DECIMAL(${DIGITS_MAX},${UNIT_DIGITS})`;
+export const TABLE_TIME = 'TIMESTAMPTZ';
+
+class TableAmount extends avro.types.BytesType {
+  _read(tap: Tap): string {
+    const units = decodeDecimal(bytesAt(tap, tap.readLong()));
+    const digits = String(units < 0n ? -units : units).padStart(UNIT_DIGITS + 1, '0');
+    if (digits.length > DIGITS_MAX)
+      throw new RangeError(`an amount has more than ${DIGITS_MAX} digits`);
+    const sign = units < 0n ? '-' : '';
+    return `${sign}${digits.slice(0, -UNIT_DIGITS)}.${digits.slice(-UNIT_DIGITS)}`;
+  }
+}
+
+class TableTime extends avro.types.LongType {
+  _read(tap: Tap): string | number {
+    const ms = tap.readLong();
+    if (!isTableTime(ms)) throw new RangeError(`${ms} ms is a time beyond the years of a calendar`);
+    return shownTime(ms);
+  }
+}
+
+/** Whether it is within the years 1 to 9999. `ms`: Unix milliseconds */
+export function isTableTime(ms: number): boolean {
+  return ms >= -62_135_596_800_000 && ms < 253_402_300_800_000;
+}
+
+/** A column's type of DuckDB, or its parts. */
+export type ColumnType =
+  | string
+  | { readonly list: ColumnType }
+  | { readonly map: ColumnType }
+  | { readonly fields: Columns };
+
+/** By name. */
+export type Columns = { readonly [name: string]: ColumnType };
+
+/** The column of values that are read with `TABLE_OPTIONS`. */
+export function columnType(type: avro.Type): ColumnType {
+  const { types } = avro;
+  if (type instanceof TableAmount) return TABLE_AMOUNT;
+  if (type instanceof TableTime) return TABLE_TIME;
+  if (type instanceof types.RecordType) return { fields: fieldColumns(type) };
+  if (type instanceof types.ArrayType) return { list: columnType(type.itemsType) };
+  if (type instanceof types.MapType) return { map: columnType(type.valuesType) };
+  if (type instanceof types.UnwrappedUnionType) {
+    const [only, ...others] = type.types.filter((each) => !(each instanceof types.NullType));
+    return only !== undefined && others.length === 0 ? columnType(only) : 'JSON';
+  }
+  switch (type.typeName) {
+    case 'boolean':
+      return 'BOOLEAN';
+    case 'int':
+      return 'INTEGER';
+    case 'long':
+      return 'BIGINT';
+    case 'float':
+    case 'double':
+      return 'DOUBLE';
+    case 'union:wrapped':
+      return 'JSON';
+    default:
+      return 'VARCHAR';
+  }
+}
+
+export function fieldColumns(type: avro.types.RecordType): Columns {
+  return Object.fromEntries(type.fields.map((field) => [field.name, columnType(field.type)]));
+}
 
 function shownType(schema: avro.Schema, options: unknown): avro.Type | undefined {
   const {

@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   rebuild: 'explorer',
   verify: 'explorer',
   tail: 'chain.blocks',
+  export: 'chain.blocks --format csv',
   'deposit list': '',
   'deposit show': 'id',
   'deposit approve': 'id --actor alice --reason why',
@@ -135,6 +136,9 @@ test.each([
   ['tail chain.blocks --from yesterday', '--from is an offset, a time like'],
   ['tail chain.blocks --where amount>', 'here a value is expected'],
   ['tail chain.blocks --header source', '--header is name=value'],
+  ['tail chain.blocks --format xml', 'Choices: "text", "json"'],
+  ['export chain.blocks', 'Missing required argument: format'],
+  ['export chain.blocks --format csv --out /nowhere/a.csv', 'nothing can be written in /nowhere'],
   ['tail chain.blocks --partition one', '--partition is a whole number'],
   ['constructor', 'Unknown argument: constructor'],
 ])('"%s" is refused: %s', async (words, problem) => {

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { recordStream } from '../../../../services/ops/console/record-stream.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
-import type { TailOutput } from '../../../../services/ops/tail/tail.ts';
+import type { TopicOutput } from '../../../../services/ops/tail/read-topic.ts';
 
 const LINES = 2_000;
 const LINE = `${'x'.repeat(1_000)}\n`;
 
 test('a page that does not read holds the tail up, and little is kept', async () => {
   let [written, ahead, read] = [0, 0, 0];
-  const run = async ({ write }: TailOutput): Promise<void> => {
+  const run = async ({ write }: TopicOutput): Promise<void> => {
     for (; written < LINES; written++) {
       await write(LINE);
       ahead = Math.max(ahead, written - read);
@@ -24,7 +24,7 @@ test.each(['before', 'after'] as const)(
   'a page that leaves %s it reads ends the tail',
   async (when) => {
     const ended = Promise.withResolvers<void>();
-    const run = ({ signal }: TailOutput): Promise<void> => {
+    const run = ({ signal }: TopicOutput): Promise<void> => {
       signal.addEventListener('abort', () => ended.resolve());
       return ended.promise;
     };
@@ -37,9 +37,11 @@ test.each(['before', 'after'] as const)(
 );
 
 /** A tail that waits, goes on and ends with an error. */
-function failing({ onFault }: TailOutput): Promise<void> {
-  onFault(new Fault('kafka_unreachable', 'the brokers did not answer', { retry: true }));
-  onFault(undefined);
+function failing({ onFault }: TopicOutput): Promise<void> {
+  onFault(new Fault('kafka_unreachable', 'the brokers did not answer', { retry: true }), 'one');
+  // another partition, which says nothing about the first
+  onFault(undefined, 'two');
+  onFault(undefined, 'one');
   return Promise.reject(new Error('the log was deleted'));
 }
 
@@ -56,7 +58,7 @@ test('a server that is away, and its return, are lines of the stream', async () 
 test('a record that is too long for a page keeps its first items', async () => {
   const transactions = Array.from({ length: 5_000 }, (_, at) => ({ hash: `0x${at}`, nonce: at }));
   const line = JSON.stringify({ type: 'BlockAppended', value: { height: 7, transactions } });
-  const run = async ({ write }: TailOutput): Promise<void> => {
+  const run = async ({ write }: TopicOutput): Promise<void> => {
     await write(`${line}\n{"type":"BlockReverted"}\n`);
   };
   let text = '';

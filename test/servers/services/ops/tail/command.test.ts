@@ -44,7 +44,13 @@ async function printed(args: Partial<TailArguments>): Promise<string> {
     text += piece;
     return Promise.resolve(true);
   };
-  const none = { from: undefined, last: undefined, to: undefined, limit: undefined };
+  const none = {
+    format: undefined,
+    from: undefined,
+    last: undefined,
+    to: undefined,
+    limit: undefined,
+  };
   const all = {
     ...none,
     effective: undefined,
@@ -123,7 +129,7 @@ test('every record is shown once, in the order of its partition, with key, heade
       deposit_id: small,
       gross: '2500000',
       credit: '500000',
-      tx_id: `0x00000001${'0'.repeat(56)}`,
+      tx_id: `00000001${'0'.repeat(56)}`,
       deposit_address: expect.stringMatching(/^T[1-9A-Za-z]{33}$/),
       clt_address: expect.stringMatching(/^0x[0-9a-f]{40}$/),
       decided_at: new Date(BEGIN).toISOString(),

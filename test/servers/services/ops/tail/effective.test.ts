@@ -27,7 +27,13 @@ async function shown(topic: string, change: Partial<TailArguments> = {}) {
     text += piece;
     return Promise.resolve(true);
   };
-  const none = { from: undefined, last: undefined, to: undefined, limit: undefined };
+  const none = {
+    format: undefined,
+    from: undefined,
+    last: undefined,
+    to: undefined,
+    limit: undefined,
+  };
   const all = { ...none, where: undefined, partition: [], key: [], type: [], header: [] };
   const ended = { topic, stack: stackFile, json: true, 'no-follow': true, effective: true };
   const code = await tail({ ...all, ...ended, ...change }, write);
