@@ -15,6 +15,7 @@ import { reserveRoutes, type Reserve } from '../reserve/reserve.ts';
 import { searchRoute } from './search.ts';
 import { seriesRoutes } from './series.ts';
 import { statusRoute } from './status.ts';
+import { topicRoutes } from './topics.ts';
 import { transactionRoutes } from './transactions.ts';
 
 const OPENAPI = new URL('../../../schemas/explorer-api/openapi.yaml', import.meta.url);
@@ -52,6 +53,7 @@ export function explorerRoutes(sources: Sources): readonly Route[] {
     ...reserveRoutes(reader, sources.reserve).map(amountsAsAsked),
     ...seriesRoutes(reader).map(amountsAsAsked),
     ...exportRoutes(reader, sources.exports_max, sources.counts),
+    ...topicRoutes(),
     ...documentRoutes(OPENAPI, sources.console && consoleRoutes(sources.console)),
   ];
 }

@@ -22,7 +22,7 @@ const POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
-const PAGE_HEADERS = {
+export const PAGE_HEADERS = {
   ...CACHED,
   'content-security-policy': POLICY,
   'referrer-policy': 'no-referrer',

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { TOPICS } from '../../../schemas/topics.ts';
 import { EXPLORER_API } from '../../support/openapi.ts';
 import { explorerRoutes } from '../../../services/explorer-gateway/routes/routes.ts';
 import { openExplorer, type ExplorerServer } from './explorer-server.ts';
@@ -80,4 +82,25 @@ test('the policy of the page allows its own files and requests to this server, n
       "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   );
   expect(headers.get('x-content-type-options')).toBe('nosniff');
+});
+
+test('the topics are a document and a page, with every event and every field', async () => {
+  const document = JSON.parse(await (await fetch(`${explorer.url}/docs/asyncapi.json`)).text());
+  expect(document).toMatchObject({ asyncapi: '3.0.0', channels: { 'chain.blocks': {} } });
+  const page = await fetch(`${explorer.url}/docs/topics`);
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+  const text = await page.text();
+  expect(text).not.toMatch(/<style|<script|style="|undefined|\[object/);
+  for (const { name, events } of TOPICS) {
+    expect(text).toContain(`<h2 id="${name}">${name}</h2>`);
+    for (const { type, avsc } of events) {
+      const schema: { fields: { name: string }[] } = JSON.parse(readFileSync(avsc, 'utf8'));
+      const [, part = ''] = text.split(`<h3 id="${type}">`);
+      for (const field of schema.fields) expect(part).toContain(`<td>${field.name}</td>`);
+    }
+  }
+  expect(text).toContain('<td>transactions</td><td>list of Transaction</td>');
+  expect(text).toContain('<td>referrer</td><td>null or Address</td>');
+  expect((await fetch(`${explorer.url}/docs/topics.css`)).status).toBe(200);
 });
