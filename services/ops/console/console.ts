@@ -18,7 +18,7 @@ import { openLedgerLogAt } from '../governance/decide.ts';
 import { localServices } from '../status/services.ts';
 import { Misuse, type SharedArguments } from '../usage.ts';
 import { LiveLedger } from './live-ledger.ts';
-import { readOperations, shared } from './operations.ts';
+import { readOperations, SharedLook } from './operations.ts';
 import { operationsRoutes, OPERATIONS_ERRORS, ownHost, signedIn } from './routes.ts';
 import { SignIns } from './sign-in.ts';
 
@@ -112,14 +112,15 @@ export async function serveOperations(
   const signIns = new SignIns({ admission: () => ledger.admission(), now, random: randomBytes });
   const node = new ChainNode(config.node_url, signal);
   const sources = { ...config, node, kafka: kafkaOf(config), reader, ledger };
-  const look = shared(() => readOperations(sources));
+  const look = new SharedLook(() => readOperations(sources));
+  closing.add('look', () => look.idle());
   const requests = rateGuard(new RateLimit(REQUESTS), clock, OPERATIONS_ERRORS);
   const attempts = rateGuard(new RateLimit(SIGN_INS), clock, OPERATIONS_ERRORS);
   const api = operationsRoutes({
     sign_ins: signIns,
     ledger,
     reader,
-    look,
+    look: () => look.ask(),
     tail: config,
     signal,
     now,

@@ -46,17 +46,19 @@ export interface Proposal extends Place {
   readonly text: string | null;
 }
 
+type Log = Pick<LedgerLog, 'ledger' | 'catchUp' | 'decide'>;
+
 export class LiveLedger {
-  readonly #open: () => Promise<LedgerLog>;
+  readonly #open: () => Promise<Log>;
   readonly #now: () => number;
-  #log: LedgerLog | undefined;
+  #log: Log | undefined;
   #problem: string | undefined = 'the ledger is being read: try again shortly';
   #isRead = false;
   /** one at a time reads or appends */
   #turn: Promise<unknown> = Promise.resolve();
 
   /** `open` throws a fault with retry while a server is away. `now`: Unix milliseconds. */
-  constructor(open: () => Promise<LedgerLog>, now: () => number) {
+  constructor(open: () => Promise<Log>, now: () => number) {
     this.#open = open;
     this.#now = now;
   }
@@ -133,7 +135,7 @@ export class LiveLedger {
     return 'refused' in decided ? worded(decided.refused) : decided;
   }
 
-  async #alone<Result>(use: (log: LedgerLog) => Promise<Result>): Promise<Result> {
+  async #alone<Result>(use: (log: Log) => Promise<Result>): Promise<Result> {
     const turn = this.#turn.then(async () => use((this.#log ??= await this.#open())));
     this.#turn = turn.catch(() => undefined);
     return turn;

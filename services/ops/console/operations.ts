@@ -75,14 +75,36 @@ export async function readOperations({
 }
 
 /** One look at a time, shared by all who ask, and kept for `ms` after its end. */
-export function shared<Value>(look: () => Promise<Value>, ms = FRESH_MS): () => Promise<Value> {
-  let pending: Promise<Value> | undefined;
-  let last: { readonly value: Value; readonly at: number } | undefined;
-  return async () => {
-    if (last !== undefined && performance.now() - last.at < ms) return last.value;
-    pending ??= look().finally(() => (pending = undefined));
-    const value = await pending;
-    last = { value, at: performance.now() };
-    return value;
-  };
+export class SharedLook<Value> {
+  readonly #look: () => Promise<Value>;
+  readonly #ms: number;
+  #pending: Promise<Value> | undefined;
+  #last: { readonly value: Value; readonly at: number } | undefined;
+
+  constructor(look: () => Promise<Value>, ms = FRESH_MS) {
+    this.#look = look;
+    this.#ms = ms;
+  }
+
+  async ask(): Promise<Value> {
+    const last = this.#last;
+    if (last !== undefined && performance.now() - last.at < this.#ms) return last.value;
+    this.#pending ??= this.#begin();
+    return this.#pending;
+  }
+
+  /** Resolves when no look is under way: a page may have left before the end of its look. */
+  async idle(): Promise<void> {
+    await this.#pending?.catch(() => undefined);
+  }
+
+  async #begin(): Promise<Value> {
+    try {
+      const value = await this.#look();
+      this.#last = { value, at: performance.now() };
+      return value;
+    } finally {
+      this.#pending = undefined;
+    }
+  }
 }
