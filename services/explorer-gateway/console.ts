@@ -16,6 +16,7 @@ const PAGES = [
   '/transactions/:hash',
   '/accounts/:address',
   '/validators',
+  '/charts',
   '/reserve',
 ] as const;
 

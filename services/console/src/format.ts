@@ -39,6 +39,30 @@ export function localClock(at: number): string {
   return CLOCK.format(at);
 }
 
+const HOUR = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const UTC_DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
+
+/** In the zone of the browser, to the minute. */
+export function localHour(iso: string): string {
+  return HOUR.format(new Date(iso));
+}
+
+export function utcDay(iso: string): string {
+  return UTC_DAY.format(new Date(iso));
+}
+
+const DAY_S = 86_400;
+const TICK_TIME = { hour: '2-digit', minute: '2-digit' } as const;
+const TICK_DAY = { month: 'short', day: 'numeric' } as const;
+
+/** The text at an axis: a time of day, or a day. `at`: Unix ms; `step`: seconds between two. */
+export function axisTime(at: number, step: number, isUtc: boolean): string {
+  const zone = isUtc ? ({ timeZone: 'UTC' } as const) : {};
+  const midnight = new Date(at).setHours(0, 0, 0, 0);
+  const shown = step < DAY_S && at !== midnight ? TICK_TIME : TICK_DAY;
+  return new Intl.DateTimeFormat(undefined, { ...shown, ...zone }).format(at);
+}
+
 /** How long ago: `12 s`, `3 min`, `5 h`, `2 d`. A time ahead of the clock is `0 s`. */
 export function age(iso: string, now: number): string {
   const seconds = Math.max(0, Math.floor((now - Date.parse(iso)) / 1_000));

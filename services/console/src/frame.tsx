@@ -27,6 +27,7 @@ export function Frame(): ReactElement {
             </Link>
             <Link to="/transactions">{TEXT.nav.transactions}</Link>
             <Link to="/validators">{TEXT.nav.validators}</Link>
+            <Link to="/charts">{TEXT.nav.charts}</Link>
             <Link to="/reserve">{TEXT.nav.reserve}</Link>
           </nav>
           <Search />

@@ -9,8 +9,8 @@ import { BlockPage } from './chain/block.tsx';
 import { HomePage } from './chain/home.tsx';
 import { TransactionPage } from './chain/transaction.tsx';
 import { TransactionsPage } from './chain/transactions.tsx';
-import { ValidatorsPage } from './chain/validators.tsx';
 import { Fault, Frame, NoPage } from './frame.tsx';
+import { spanSearch } from './series/span.ts';
 
 type Search = Readonly<Record<string, unknown>>;
 
@@ -73,7 +73,14 @@ const account = createRoute({
 const validators = createRoute({
   getParentRoute: () => root,
   path: '/validators',
-  component: ValidatorsPage,
+  validateSearch: spanSearch,
+  component: lazyRouteComponent(() => import('./chain/validators.tsx'), 'ValidatorsPage'),
+});
+const charts = createRoute({
+  getParentRoute: () => root,
+  path: '/charts',
+  validateSearch: spanSearch,
+  component: lazyRouteComponent(() => import('./series/charts.tsx'), 'ChartsPage'),
 });
 const reserve = createRoute({
   getParentRoute: () => root,
@@ -90,6 +97,7 @@ export const router = createRouter({
     transaction,
     account,
     validators,
+    charts,
     reserve,
   ]),
   defaultPreload: 'intent',

@@ -111,6 +111,37 @@ export interface RecordedRun extends ReserveRun {
   readonly block_hash: string;
 }
 
+export type SeriesBy = 'hour' | 'day';
+
+export interface SeriesItem {
+  /** beginning of the hour or day */
+  readonly start: string;
+  readonly blocks: number;
+  readonly transactions: number;
+  readonly fees: Amount;
+  readonly rides: number;
+  readonly fares: Amount;
+  readonly active_accounts: number;
+  readonly supply: Amount;
+  readonly is_final: boolean;
+}
+
+/** Newest first; without those that have no block. */
+export interface Series {
+  readonly by: SeriesBy;
+  readonly items: readonly SeriesItem[];
+}
+
+export interface ValidatorSeries {
+  readonly by: SeriesBy;
+  readonly items: readonly {
+    readonly start: string;
+    /** null: all that have no items of their own */
+    readonly address: string | null;
+    readonly blocks: number;
+  }[];
+}
+
 export interface Page<Item> {
   readonly items: readonly Item[];
   /** of the page with older items; undefined: this is the last one */

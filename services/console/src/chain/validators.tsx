@@ -1,13 +1,16 @@
 import { useQuery } from '@tanstack/react-query';
+import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { page, type Validator } from '../api/explorer.ts';
 import { AddressLink, Answer, Table, Tag } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
+import { ValidatorShares } from '../series/validator-shares.tsx';
 import { TEXT } from '../text.ts';
 
 const ROWS = 100;
 
 export function ValidatorsPage(): ReactElement {
+  const search = useSearch({ from: '/validators' });
   const validators = useQuery({
     queryKey: ['validators'],
     queryFn: ({ signal }) => page<Validator>('validators', signal, { limit: ROWS }),
@@ -20,6 +23,7 @@ export function ValidatorsPage(): ReactElement {
       <section className="panel" aria-label={TEXT.validators.title}>
         <Answer of={validators}>{({ items }) => <Shown validators={items} />}</Answer>
       </section>
+      <ValidatorShares search={search} />
     </>
   );
 }

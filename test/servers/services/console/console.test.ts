@@ -16,6 +16,7 @@ import {
   mostFrequent,
   seededBlocks,
 } from '../../../projections/explorer/seeded-rows.ts';
+import { fillSeries } from '../../../projections/series/filled-series.ts';
 import {
   openExplorer,
   type ExplorerServer,
@@ -47,6 +48,8 @@ const PAGES: readonly (readonly [string, string])[] = [
   ['/transactions', 'Transactions'],
   [`/accounts/${address}`, 'Account'],
   ['/validators', 'Validators'],
+  ['/charts', 'Charts'],
+  ['/charts?span=30d', 'Charts'],
   ['/reserve', 'Reserve'],
 ];
 
@@ -75,6 +78,7 @@ beforeAll(async () => {
     Array.from({ length: 5 }, (_, at) => run(at)),
   );
   await fillExplorer(urls.writer_url, blocks);
+  await fillSeries(urls.writer_url);
   writer = new Client({ connectionString: urls.writer_url });
   await writer.connect();
   const console = pathToFileURL(`${folder}/`);
@@ -250,6 +254,33 @@ test('a filter and a page are in the address', async () => {
   const rows = await page.locator('tbody tr').allInnerTexts();
   await page.reload();
   await expect.poll(() => page.locator('tbody tr').count()).toBe(rows.length);
+});
+
+test('a chart shows the value that is pointed at, and all values as a table', async () => {
+  await show('/charts?span=30d');
+  const chart = page.getByRole('region', { name: 'Transactions a day' }).first();
+  await chart.getByText('Table').click();
+  const cells = chart.locator('tbody tr').first().locator('td');
+  const [day = '', count = ''] = await cells.allInnerTexts();
+  const box = await chart.locator('.u-over').boundingBox();
+  await chart.locator('.u-over').hover({ position: { x: (box?.width ?? 0) - 4, y: 40 } });
+  await expect.poll(() => chart.locator('.readout').innerText()).toBe(`${day} ${count}`);
+  await chart.getByRole('button', { name: 'Copy CSV' }).click();
+  const rows = (await page.evaluate(() => navigator.clipboard.readText())).split('\n');
+  expect(rows[0]).toBe('start,Transactions');
+  expect(rows.at(-1)).toMatch(new RegExp(`^2026-03-0.T00:00:00.000Z,${count}$`));
+});
+
+test('the length of a chart is in the address, and leads to older hours', async () => {
+  await show('/charts');
+  await page.getByRole('link', { name: '24 hours' }).click();
+  await expect.poll(() => new URL(page.url()).search).toBe('?span=24h');
+  await expect.poll(() => page.getByRole('img').count()).toBe(7);
+  await page.getByRole('link', { name: 'Older' }).click();
+  await expect.poll(() => page.url()).toContain('to=');
+  await expect.poll(() => page.getByRole('link', { name: 'Newest' }).count()).toBe(1);
+  await page.reload();
+  await expect.poll(() => page.getByRole('img').count()).toBe(7);
 });
 
 test('a hash is copied whole', async () => {

@@ -1,0 +1,96 @@
+/** A plot of buckets in a panel, with the exact value that is pointed at, and all as a table. */
+import { useMemo, useState, type ReactElement, type ReactNode } from 'react';
+import { TEXT } from '../text.ts';
+import { Copy, Panel, Table, type Column } from './parts.tsx';
+import { Plot, type Buckets, type Line } from './plot.tsx';
+
+export interface ChartBucket {
+  /** ISO 8601 */
+  readonly start: string;
+}
+
+export function Chart<Bucket extends ChartBucket>(props: {
+  readonly title: string;
+  /** oldest first, without a gap */
+  readonly buckets: readonly Bucket[];
+  readonly length_ms: number;
+  readonly shape: Buckets['shape'];
+  readonly lines: readonly Line[];
+  /** shown while no bucket is pointed at */
+  readonly summary: ReactNode;
+  readonly valueOf: (bucket: Bucket) => ReactNode;
+  readonly timeOf: (start: string) => string;
+  /** of the table, behind the time; the text of each is what is copied */
+  readonly columns: readonly (Column<Bucket> & { readonly text: (bucket: Bucket) => string })[];
+  readonly children?: ReactNode;
+}): ReactElement {
+  const { title, buckets, lines, columns, timeOf } = props;
+  const [pointed, setPointed] = useState<number>();
+  const at = useMemo(() => buckets.map(({ start }) => Date.parse(start) / 1_000), [buckets]);
+  const bucket = pointed === undefined ? undefined : buckets[pointed];
+  return (
+    <Panel
+      title={title}
+      aside={
+        <span className="readout">
+          {bucket === undefined ? (
+            props.summary
+          ) : (
+            <>
+              <span className="quiet">{timeOf(bucket.start)}</span> {props.valueOf(bucket)}
+            </>
+          )}
+        </span>
+      }
+    >
+      <div className="inside">
+        <Plot
+          label={TEXT.charts.plot(title, buckets.length)}
+          at={at}
+          lines={lines}
+          buckets={{ shape: props.shape, length: props.length_ms / 1_000, onPoint: setPointed }}
+        />
+        {props.children}
+      </div>
+      <Rows {...{ title, buckets, columns, timeOf }} />
+    </Panel>
+  );
+}
+
+/** Made when it is opened: a page has thousands of cells. */
+function Rows<Bucket extends ChartBucket>(props: {
+  readonly title: string;
+  readonly buckets: readonly Bucket[];
+  readonly timeOf: (start: string) => string;
+  readonly columns: readonly (Column<Bucket> & { readonly text: (bucket: Bucket) => string })[];
+}): ReactElement {
+  const [isOpen, setOpen] = useState(false);
+  const { title, buckets, columns, timeOf } = props;
+  const csv = (): string =>
+    [
+      ['start', ...columns.map(({ name }) => name)],
+      ...buckets.map((bucket) => [bucket.start, ...columns.map(({ text }) => text(bucket))]),
+    ]
+      .map((cells) => cells.join(','))
+      .join('\n');
+  return (
+    <details className="rows" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>{TEXT.charts.table}</summary>
+      {isOpen && (
+        <>
+          <p className="row quiet">
+            {TEXT.charts.copied}
+            <Copy text={csv()} what={TEXT.charts.csv} />
+          </p>
+          <Table
+            label={title}
+            items={buckets.toReversed()}
+            keyOf={({ start }) => start}
+            empty={TEXT.states.empty}
+            columns={[{ name: TEXT.charts.time, cell: ({ start }) => timeOf(start) }, ...columns]}
+          />
+        </>
+      )}
+    </details>
+  );
+}

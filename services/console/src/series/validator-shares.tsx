@@ -1,0 +1,147 @@
+/** The share of each validator in the blocks of each hour or day. */
+import { useQuery } from '@tanstack/react-query';
+import { useMemo, type ReactElement } from 'react';
+import { one, type SeriesBy, type ValidatorSeries } from '../api/explorer.ts';
+import { Chart } from '../design/chart.tsx';
+import { AddressLink, Answer } from '../design/parts.tsx';
+import type { Line, LineColor } from '../design/plot.tsx';
+import { grouped, shortened } from '../format.ts';
+import { TEXT } from '../text.ts';
+import { SpanChoice } from './span-choice.tsx';
+import { bucketTime, lengthOf, parametersOf, withoutGaps, type SpanSearch } from './span.ts';
+
+const REFRESH_MS = 5_000;
+/** More cannot be told apart; the others are one part. */
+const COLORS: readonly LineColor[] = [
+  '--accent',
+  '--series-2',
+  '--series-3',
+  '--series-4',
+  '--series-5',
+];
+
+export function ValidatorShares({ search }: { readonly search: SpanSearch }): ReactElement {
+  const parameters = parametersOf(search);
+  const series = useQuery({
+    queryKey: ['series', 'validators', parameters],
+    queryFn: ({ signal }) => one<ValidatorSeries>('series/validators', signal, parameters),
+    refetchInterval: REFRESH_MS,
+  });
+  return (
+    <>
+      <SpanChoice {...search} />
+      <Answer of={series}>
+        {({ items, by }) => (items.length === 0 ? null : <Shares items={items} by={by} />)}
+      </Answer>
+    </>
+  );
+}
+
+/** The blocks of one hour or day by producer; undefined: of all others. */
+interface Bucket {
+  readonly start: string;
+  readonly blocks: ReadonlyMap<string | undefined, number>;
+  readonly all: number;
+}
+
+function noBlocks(start: string): Bucket {
+  return { start, blocks: new Map(), all: 0 };
+}
+
+interface Part {
+  /** undefined: all others */
+  readonly address: string | undefined;
+  readonly color: LineColor;
+  readonly blocks: number;
+}
+
+function bucketsOf({ items, by }: ValidatorSeries, shown: ReadonlySet<string>): readonly Bucket[] {
+  const counted = new Map<string, Map<string | undefined, number>>();
+  for (const { start, address, blocks: made } of items) {
+    const blocks = counted.get(start) ?? new Map<string | undefined, number>();
+    const part = address !== null && shown.has(address) ? address : undefined;
+    counted.set(start, blocks.set(part, (blocks.get(part) ?? 0) + made));
+  }
+  const newestFirst = [...counted].map(([start, blocks]): Bucket => ({
+    start,
+    blocks,
+    all: [...blocks.values()].reduce((sum, made) => sum + made, 0),
+  }));
+  return withoutGaps(newestFirst, by, noBlocks);
+}
+
+/** Those with most blocks first, all others last. */
+function partsOf({ items }: ValidatorSeries): readonly Part[] {
+  const made = new Map<string | null, number>();
+  for (const { address, blocks } of items) made.set(address, (made.get(address) ?? 0) + blocks);
+  const ordered = [...made]
+    .filter((each): each is [string, number] => each[0] !== null)
+    .toSorted(([a, first], [b, second]) => second - first || (a < b ? -1 : 1));
+  const shown = ordered.slice(0, COLORS.length);
+  const rest =
+    ordered.slice(COLORS.length).reduce((sum, [, blocks]) => sum + blocks, 0) +
+    (made.get(null) ?? 0);
+  return [
+    ...shown.map(([address, blocks], at) => ({
+      address,
+      color: COLORS[at] ?? '--series-rest',
+      blocks,
+    })),
+    ...(rest > 0 ? [{ address: undefined, color: '--series-rest' as const, blocks: rest }] : []),
+  ];
+}
+
+function Shares({
+  items,
+  by,
+}: {
+  readonly items: ValidatorSeries['items'];
+  readonly by: SeriesBy;
+}): ReactElement {
+  const parts = useMemo(() => partsOf({ items, by }), [items, by]);
+  const buckets = useMemo(() => {
+    const shown = parts.flatMap(({ address }) => (address === undefined ? [] : [address]));
+    return bucketsOf({ items, by }, new Set(shown));
+  }, [items, by, parts]);
+  const lines = useMemo(
+    (): Line[] =>
+      parts.map(({ address, color }) => ({
+        name: address ?? TEXT.validators.rest,
+        color,
+        values: buckets.map(({ blocks }) => blocks.get(address) ?? 0),
+      })),
+    [parts, buckets],
+  );
+  const all = parts.reduce((sum, { blocks }) => sum + blocks, 0);
+  const words = TEXT.validators;
+  return (
+    <Chart<Bucket>
+      title={words.shares[by]}
+      {...{ buckets, lines }}
+      length_ms={lengthOf(by)}
+      shape="parts"
+      timeOf={bucketTime(by)}
+      summary={<span className="quiet">{words.blocks(grouped(all))}</span>}
+      valueOf={(bucket) => <strong>{words.blocks(grouped(bucket.all))}</strong>}
+      columns={parts.map(({ address }) => ({
+        name: address === undefined ? words.rest : shortened(address),
+        cell: ({ blocks }) => grouped(blocks.get(address) ?? 0),
+        text: ({ blocks }) => String(blocks.get(address) ?? 0),
+        isNumber: true,
+      }))}
+    >
+      <ul className="legend">
+        {parts.map(({ address, color, blocks }) => (
+          <li key={color} data-color={color.slice(2)}>
+            {address === undefined ? (
+              <span>{words.rest}</span>
+            ) : (
+              <AddressLink of={address} isBare />
+            )}
+            <span className="quiet">{((100 * blocks) / all).toFixed(1)} %</span>
+          </li>
+        ))}
+      </ul>
+    </Chart>
+  );
+}

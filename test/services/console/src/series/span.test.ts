@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { axisTime } from '../../../../../services/console/src/format.ts';
+import {
+  parametersOf,
+  spanSearch,
+  withoutGaps,
+} from '../../../../../services/console/src/series/span.ts';
+
+test('an address names a known length and a time; anything else is left out', () => {
+  expect(spanSearch({ span: '30d', to: '2026-03-01T00:00:00.000Z', other: 1 })).toEqual({
+    span: '30d',
+    to: '2026-03-01T00:00:00.000Z',
+  });
+  expect(spanSearch({ span: 'toString', to: 'soon' })).toEqual({});
+  expect(parametersOf({})).toEqual({ by: 'hour', limit: 168, to: undefined });
+  expect(parametersOf({ span: '1y' })).toEqual({ by: 'day', limit: 365, to: undefined });
+});
+
+interface Bucket {
+  readonly start: string;
+  readonly blocks: number;
+}
+
+function at(hour: number, blocks: number): Bucket {
+  return { start: `2026-03-01T0${hour}:00:00.000Z`, blocks };
+}
+
+function empty(start: string): Bucket {
+  return { start, blocks: 0 };
+}
+
+test('hours without a block come between those with one, oldest first', () => {
+  expect(withoutGaps([at(5, 3), at(2, 2), at(1, 1)], 'hour', empty)).toEqual([
+    at(1, 1),
+    at(2, 2),
+    at(3, 0),
+    at(4, 0),
+    at(5, 3),
+  ]);
+  expect(withoutGaps([], 'day', empty)).toEqual([]);
+});
+
+test('an axis of days names days in UTC', () => {
+  const day = Date.UTC(2026, 2, 1);
+  expect(axisTime(day, 86_400, true)).toContain('1');
+  expect(axisTime(day, 86_400, true)).toBe(axisTime(day + 3_600_000, 86_400, true));
+  expect(axisTime(day + 3_600_000 * 5, 3_600, false)).toMatch(/\d:?\d\d/);
+});
