@@ -22,7 +22,7 @@ import { Stacks } from './stacks.ts';
 
 export const explorer: Projection<ExplorerEvent> = {
   name: 'explorer',
-  version: 2,
+  version: 3,
   topics: ['chain.blocks'],
   skips: 'explorer',
   isEvent: isChainEvent,

@@ -28,6 +28,7 @@ export const BLOCKS: Table = {
     timestamp: 'timestamptz',
     tx_count: 'int4',
     first_seq: 'int8',
+    log_offset: 'int8',
   },
   key: ['height'],
 };

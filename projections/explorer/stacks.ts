@@ -119,6 +119,8 @@ export class Stacks {
         block.timestamp,
         block.transactions.length,
         firstSeq,
+        // an event counts only at this offset
+        block.sequence,
       ],
       undo: [this.#transactions, this.#accountTransactions, this.#activity].map((list) =>
         list.savepoint(),

@@ -22,7 +22,8 @@ CREATE TABLE blocks (
   total_fees       numeric     NOT NULL, -- CLT base units that the producer earned in fees
   timestamp        timestamptz NOT NULL, -- block time, said by the chain
   tx_count         integer     NOT NULL, -- number of its transactions
-  first_seq        bigint      NOT NULL  -- its transactions are seq first_seq .. first_seq + tx_count - 1
+  first_seq        bigint      NOT NULL, -- its transactions are seq first_seq .. first_seq + tx_count - 1
+  log_offset       bigint      NOT NULL  -- offset of its record in chain.blocks, partition 0
 );
 
 -- The transactions of the current chain; those of a reverted block have no row.

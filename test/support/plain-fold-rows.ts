@@ -108,6 +108,7 @@ export function blockRows(blocks: readonly BlockAppended[]): Row[] {
     timestamp: block.timestamp,
     tx_count: block.transactions.length,
     first_seq: firsts[at] ?? null,
+    log_offset: block.sequence,
   }));
 }
 

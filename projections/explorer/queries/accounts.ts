@@ -1,4 +1,12 @@
-import { int8, named, topOf, valuesOf, type Page, type Query } from '../../contract/page.ts';
+import {
+  int8,
+  lookedThrough,
+  named,
+  topOf,
+  valuesOf,
+  type Page,
+  type Query,
+} from '../../contract/page.ts';
 import { FINAL_HEIGHT } from './chain.ts';
 
 /** At most one row. Columns: balance, nonce, transactions, activities, whether it is a contract. */
@@ -7,6 +15,19 @@ export function accountByAddress(address: Buffer): Query {
     name: 'explorer_account',
     text: `SELECT balance, nonce, transactions, activities, unsigned_debits > 0 FROM explorer.accounts WHERE address = $1::bytea`,
     values: [address],
+  };
+}
+
+/**
+ * At most `limit` accounts with an address in this range, inclusive. Columns of `accountByAddress`,
+ * address.
+ */
+export function accountsByAddress(from: Buffer, to: Buffer, limit: number): Query {
+  return {
+    name: 'explorer_accounts_by_address',
+    text: `SELECT balance, nonce, transactions, activities, unsigned_debits > 0, address FROM explorer.accounts
+            WHERE address >= $1::bytea AND address <= $2::bytea ORDER BY address LIMIT $3::bigint`,
+    values: [from, to, limit],
   };
 }
 
@@ -19,24 +40,69 @@ export function balancesOf(addresses: readonly Buffer[]): Query {
   };
 }
 
+/** An undefined field matches every change. */
+export interface ActivityFilter {
+  readonly kind: string | undefined;
+  readonly direction: 'credit' | 'debit' | undefined;
+}
+
 /**
  * Columns: kind, delta, block_height, hash, tx_index and function_call_type of its transaction
- * (null: an effect of the block itself), counterparty, timestamp, cursor. OFFSET 0 keeps the
- * planner from joining with the whole table instead of looking up each row.
+ * (null: an effect of the block itself), counterparty, timestamp, cursor. With a filter the
+ * changes of the address are scanned. OFFSET 0 keeps the planner from joining with the whole table
+ * instead of looking up each row.
  */
-export function activityPage(address: Buffer, page: Page): Query {
-  return {
-    name: named('explorer_activity', page),
-    text: `SELECT a.kind, a.delta, a.block_height, t.hash, t.tx_index, t.function_call_type, a.counterparty,
-                  coalesce(t.timestamp, (SELECT timestamp FROM explorer.blocks b WHERE b.height = a.block_height)), a.ordinal FROM
-             (SELECT ordinal, kind, delta, block_height, seq, counterparty FROM explorer.activity
+export function activityPage(
+  address: Buffer,
+  page: Page,
+  { kind, direction }: ActivityFilter = { kind: undefined, direction: undefined },
+): Query {
+  const columns = 'ordinal, kind, delta, block_height, seq, counterparty';
+  const filters = [
+    ...(kind === undefined ? [] : ['s.kind = $4::text']),
+    ...(direction === undefined ? [] : [`s.delta ${direction === 'credit' ? '>' : '<'} 0`]),
+  ];
+  const { within, skip } = lookedThrough(page, 'ordinal');
+  const rows =
+    filters.length === 0
+      ? `SELECT ${columns} FROM explorer.activity
                WHERE address = $3::bytea
                  AND ordinal < ${topOf(page, 'SELECT activities FROM explorer.accounts WHERE address = $3::bytea')}
-               ORDER BY ordinal DESC LIMIT $1::bigint) a
+               ORDER BY ordinal DESC LIMIT $1::bigint`
+      : `SELECT * FROM (SELECT ${columns} FROM explorer.activity WHERE address = $3::bytea ${within} ORDER BY ordinal DESC OFFSET 0) s
+               WHERE ${filters.join(' AND ')} ORDER BY ordinal DESC LIMIT $1::bigint ${skip}`;
+  const filtered = `${kind === undefined ? '' : '_kind'}${direction === undefined ? '' : `_${direction}`}`;
+  return {
+    name: named(`explorer_activity${filtered}`, page),
+    text: `SELECT a.kind, a.delta, a.block_height, t.hash, t.tx_index, t.function_call_type, a.counterparty,
+                  coalesce(t.timestamp, (SELECT timestamp FROM explorer.blocks b WHERE b.height = a.block_height)), a.ordinal FROM
+             (${rows}) a
              LEFT JOIN LATERAL
                (SELECT hash, tx_index, function_call_type, timestamp FROM explorer.transactions t WHERE t.seq = a.seq OFFSET 0) t ON true
             ORDER BY a.ordinal DESC`,
-    values: [...valuesOf(page), address],
+    values: [...valuesOf(page), address, ...(kind === undefined ? [] : [kind])],
+  };
+}
+
+/**
+ * The balance after at most `points` changes, 2 or more, spread evenly over all changes of the
+ * address, oldest first: the first and the newest are among them. Columns: block_height, timestamp
+ * of the block, balance.
+ */
+export function balanceHistory(address: Buffer, points: number): Query {
+  return {
+    name: 'explorer_balance_history',
+    text: `SELECT a.block_height, b.timestamp, a.balance FROM
+             (SELECT activities FROM explorer.accounts WHERE address = $1::bytea) c
+             CROSS JOIN LATERAL generate_series(0, least(c.activities, $2::bigint) - 1) p (place)
+             CROSS JOIN LATERAL
+               (SELECT block_height, balance FROM explorer.activity
+                 WHERE address = $1::bytea
+                   AND ordinal = CASE WHEN c.activities <= $2::bigint THEN p.place ELSE p.place * (c.activities - 1) / ($2::bigint - 1) END
+                OFFSET 0) a
+             CROSS JOIN LATERAL (SELECT timestamp FROM explorer.blocks WHERE height = a.block_height OFFSET 0) b
+            ORDER BY p.place`,
+    values: [address, points],
   };
 }
 

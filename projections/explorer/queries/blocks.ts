@@ -27,6 +27,36 @@ export function blockByHeight(height: bigint): Query {
   };
 }
 
+/** At most `limit` blocks with a hash in this range, inclusive. Columns of `blockByHeight`. */
+export function blocksByHash(from: Buffer, to: Buffer, limit: number): Query {
+  return {
+    name: 'explorer_blocks_by_hash',
+    text: `SELECT ${DETAIL_COLUMNS} FROM explorer.blocks WHERE hash >= $1::bytea AND hash <= $2::bytea ORDER BY hash LIMIT $3::bigint`,
+    values: [from, to, limit],
+  };
+}
+
+/** A block, by its height or its hash. */
+export type BlockId = { readonly height: bigint } | { readonly hash: Buffer };
+
+/** SQL that is true for the block, with its value as $`place`. */
+export function isBlock(id: BlockId, place: number): string {
+  return 'hash' in id ? `b.hash = $${place}::bytea` : `b.height = $${place}::bigint`;
+}
+
+export function blockValue(id: BlockId): bigint | Buffer {
+  return 'hash' in id ? id.hash : int8(id.height);
+}
+
+/** At most one row. Columns: height, hash, offset of its record in the log, whether it is final. */
+export function blockRecord(id: BlockId): Query {
+  return {
+    name: `explorer_block_record_by_${'hash' in id ? 'hash' : 'height'}`,
+    text: `SELECT b.height, b.hash, b.log_offset, b.height <= (${FINAL_HEIGHT}) FROM explorer.blocks b WHERE ${isBlock(id, 1)}`,
+    values: [blockValue(id)],
+  };
+}
+
 /** Columns of `blockByHeight`. */
 export function blockByHash(hash: Buffer): Query {
   return {

@@ -37,6 +37,16 @@ export function transactionByHash(hash: Buffer): Query {
   };
 }
 
+/** At most `limit` transactions with a hash in this range, inclusive. Columns as above. */
+export function transactionsByHash(from: Buffer, to: Buffer, limit: number): Query {
+  return {
+    name: 'explorer_transactions_by_hash',
+    text: `SELECT ${TRANSACTION_DETAIL_COLUMNS}, t.block_height <= (${FINAL_HEIGHT}) FROM explorer.transactions t
+            WHERE t.hash >= $1::bytea AND t.hash <= $2::bytea ORDER BY t.hash LIMIT $3::bigint`,
+    values: [from, to, limit],
+  };
+}
+
 /** The ordinal that a list of an address and a type is scanned by; the shorter one is faster. */
 export type ScanBy = 'address' | 'type';
 

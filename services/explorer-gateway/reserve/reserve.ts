@@ -2,14 +2,14 @@
  * The reserve position that the treasury publishes, cached for a while and never shown stale, and
  * all reconciliations from the read model.
  */
-import { runsPage } from '../../../projections/reserve/queries.ts';
+import { runById, runsPage } from '../../../projections/reserve/queries.ts';
 import { runJson, type Reconciliation } from '../../../schemas/reconciliation.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import { parsePage } from '../routes/parameters.ts';
-import { listResponse } from '../routes/responses.ts';
+import { parsePage, parseRunId } from '../routes/parameters.ts';
+import { itemResponse, listResponse } from '../routes/responses.ts';
 import { askTreasury, type Unavailable } from './treasury.ts';
 
 /** A failure is cached for less, so that a treasury that is back shows soon. */
@@ -98,6 +98,17 @@ export function reserveRoutes(
         // a cursor above the newest run would show the runs to come
         const isFinal = 'below' in page && rows[0]?.at(-1) === String(page.below - 1n);
         return listResponse({ path: RUNS_PATH, page, list: RUNS_LIST }, rows, runItem, isFinal);
+      },
+    },
+    {
+      method: 'get',
+      path: `${RUNS_PATH}/:id`,
+      handle: ({ params }) => {
+        const run = parseRunId(params['id']);
+        if ('refused' in run) return run;
+        if (reserve === undefined)
+          return { refused: 'not_found', message: 'this deployment has no treasury' };
+        return itemResponse(reader, runById(run.id), runItem, 'reserve run', () => true);
       },
     },
   ];

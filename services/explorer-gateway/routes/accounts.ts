@@ -2,16 +2,24 @@ import {
   accountByAddress,
   activityPage,
   balanceAt,
+  balanceHistory,
 } from '../../../projections/explorer/queries/accounts.ts';
 import { toHex } from '../../../schemas/address.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
-import type { Reader } from '../../runtime/postgres/pool.ts';
-import { accountBody, activityItem, hex } from './json.ts';
-import { parseAccountName, parseBalanceHeight, parsePage } from './parameters.ts';
+import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
+import { accountBody, activityItem, balanceItem, hex } from './json.ts';
+import {
+  parseAccountName,
+  parseActivityRequest,
+  parseBalanceHeight,
+  parsePoints,
+} from './parameters.ts';
 import { indexResponse, isFinalRow, itemResponse, listResponse } from './responses.ts';
+import { tooManyScans, type Scans } from './transactions.ts';
 
-export function accountRoutes(reader: Reader): readonly GetRoute[] {
+/** `scans`: of all scans of the gateway. */
+export function accountRoutes(reader: Reader, scans: Scans): readonly GetRoute[] {
   return [
     {
       method: 'get',
@@ -31,12 +39,28 @@ export function accountRoutes(reader: Reader): readonly GetRoute[] {
         const account = parseAccountName(params['address']);
         if ('refused' in account) return account;
         const address = toHex(account.address);
-        const list = `activity ${address}`;
-        const page = parsePage(query, list);
-        if ('refused' in page) return page;
+        const request = parseActivityRequest(query, address);
+        if ('refused' in request) return request;
+        const { page, filter, filters, list } = request;
         const path = `/api/v1/accounts/${address}/activity`;
-        const rows = await reader.rows(activityPage(account.address, page));
-        return listResponse({ path, page, list }, rows, activityItem(address));
+        const read = (): Promise<readonly Cells[]> =>
+          reader.rows(activityPage(account.address, page, filter));
+        const isScan = Object.keys(filters).length > 0;
+        const rows = await (isScan ? scans.run(read) : read());
+        if (rows === undefined) return tooManyScans();
+        return listResponse({ path, filters, page, list }, rows, activityItem(address));
+      },
+    },
+    {
+      method: 'get',
+      path: '/api/v1/accounts/:address/balance-history',
+      handle: async ({ params, query }) => {
+        const account = parseAccountName(params['address']);
+        if ('refused' in account) return account;
+        const parsed = parsePoints(query);
+        if ('refused' in parsed) return parsed;
+        const rows = await reader.rows(balanceHistory(account.address, parsed.points));
+        return indexResponse(`{"items":[${rows.map(balanceItem).join(',')}]}`);
       },
     },
     {

@@ -2,13 +2,23 @@
 import {
   blockByHash,
   blockByHeight,
+  blockRecord,
   blocksPage,
 } from '../../../projections/explorer/queries/blocks.ts';
+import { blockEffectsPage } from '../../../projections/explorer/queries/effects.ts';
 import { stats, validatorsPage } from '../../../projections/explorer/queries/chain.ts';
 import type { Page, Query } from '../../../projections/contract/page.ts';
+import { toHex } from '../../../schemas/address.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
-import { blockDetail, blockItem, statsBody, validatorItem } from './json.ts';
+import {
+  blockDetail,
+  blockItem,
+  blockRecordBody,
+  effectItem,
+  statsBody,
+  validatorItem,
+} from './json.ts';
 import { parseBlockId, parsePage } from './parameters.ts';
 import { indexResponse, isFinalRow, itemResponse, listResponse } from './responses.ts';
 
@@ -23,6 +33,30 @@ export function chainRoutes(reader: Reader): readonly GetRoute[] {
         if ('refused' in block) return block;
         const query = 'hash' in block ? blockByHash(block.hash) : blockByHeight(block.height);
         return itemResponse(reader, query, blockDetail, 'block', isFinalRow);
+      },
+    },
+    {
+      method: 'get',
+      path: '/api/v1/blocks/:id/record',
+      handle: ({ params }) => {
+        const block = parseBlockId(params['id']);
+        if ('refused' in block) return block;
+        return itemResponse(reader, blockRecord(block), blockRecordBody, 'block', isFinalRow);
+      },
+    },
+    {
+      method: 'get',
+      path: '/api/v1/blocks/:id/effects',
+      handle: async ({ params, query }) => {
+        const block = parseBlockId(params['id']);
+        if ('refused' in block) return block;
+        const id = 'hash' in block ? toHex(block.hash) : String(block.height);
+        const list = `effects of block ${id}`;
+        const page = parsePage(query, list);
+        if ('refused' in page) return page;
+        const path = `/api/v1/blocks/${id}/effects`;
+        const rows = await reader.rows(blockEffectsPage(block, page));
+        return listResponse({ path, page, list }, rows, effectItem);
       },
     },
     listRoute(reader, 'validators', validatorsPage, validatorItem),

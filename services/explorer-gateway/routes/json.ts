@@ -142,6 +142,26 @@ export function activityItem(address: string): (cells: Cells) => string {
   };
 }
 
+/**
+ * A row of `blockEffectsPage` or `transactionEffectsPage`: activity, and the balance of the address
+ * after it.
+ */
+export function effectItem(cells: Cells): string {
+  const [address, balance] = cells.slice(8);
+  const activity = activityItem(`0x${address?.slice(2)}`)(cells);
+  return `${activity.slice(0, -1)},"balance":${balance}}`;
+}
+
+/** A row of `balanceHistory`. */
+export function balanceItem([height, timestamp, balance]: Cells): string {
+  return `{"block_height":${height},"timestamp":${time(timestamp)},"balance":${balance}}`;
+}
+
+/** A row of `blockRecord`. Blocks are in the only partition of their topic. */
+export function blockRecordBody([height, hash, offset]: Cells): string {
+  return `{"height":${height},"hash":${hex(hash)},"topic":"chain.blocks","partition":0,"offset":${offset}}`;
+}
+
 function kindFields(kind: string, direction: Direction): string {
   return `"kind":${JSON.stringify(kind)},"label":${JSON.stringify(activityLabel(kind, direction))}`;
 }

@@ -2,6 +2,7 @@
  * Parses parameters: a value, or a refusal that says what is expected and never repeats the input.
  */
 import type { Page } from '../../../projections/contract/page.ts';
+import type { ActivityFilter } from '../../../projections/explorer/queries/accounts.ts';
 import type {
   TransactionFilter,
   ScanBy,
@@ -14,6 +15,8 @@ import {
   LIMIT_DEFAULT,
   LIMIT_MAX,
   PARAMETER_CHARACTERS_MAX,
+  POINTS_DEFAULT,
+  POINTS_MAX,
 } from '../../../schemas/explorer-api/bounds.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import { decodeCursor } from './responses.ts';
@@ -159,6 +162,54 @@ export function transactionsList(filter: TransactionFilter, by: ScanBy): string 
     type,
     needsScan(filter) ? by : null,
   ]);
+}
+
+export interface ActivityRequest {
+  readonly page: Page;
+  readonly filter: ActivityFilter;
+  /** the filters as given */
+  readonly filters: Readonly<Record<string, string>>;
+  /** for `encodeCursor` */
+  readonly list: string;
+}
+
+/** limit, offset or cursor, kind, direction; `address`: `0x..`. */
+export function parseActivityRequest(
+  parameters: Parameters,
+  address: string,
+): ActivityRequest | InvalidRequest {
+  const given = pick(parameters, [...PAGE, 'kind', 'direction']);
+  if ('refused' in given) return given;
+  const { limit: _limit, offset: _offset, cursor: _cursor, ...filters } = given;
+  const { kind, direction } = filters;
+  // Postgres stores no text with it
+  if (kind?.includes('\0') === true) return invalid('kind must not contain the character NUL');
+  if (direction !== undefined && direction !== 'credit' && direction !== 'debit')
+    return invalid('direction must be credit or debit');
+  const list =
+    kind === undefined && direction === undefined
+      ? `activity ${address}`
+      : JSON.stringify(['activity', address, kind, direction]);
+  const page = pageOf(given, list);
+  return 'refused' in page ? page : { page, filter: { kind, direction }, filters, list };
+}
+
+/** points: how many balances of a history at most. */
+export function parsePoints(parameters: Parameters): { readonly points: number } | InvalidRequest {
+  const given = pick(parameters, ['points']);
+  if ('refused' in given) return given;
+  const points = parseDecimal(given.points ?? String(POINTS_DEFAULT));
+  return points === undefined || points < 2n || points > POINTS_MAX
+    ? invalid(`points must be a decimal integer from 2 to ${POINTS_MAX}`)
+    : { points: Number(points) };
+}
+
+export function parseRunId(given: unknown): { readonly id: string } | InvalidRequest {
+  return typeof given === 'string' &&
+    given.length <= PARAMETER_CHARACTERS_MAX &&
+    !given.includes('\0')
+    ? { id: given }
+    : invalid(`a reserve run is named by its id, at most ${PARAMETER_CHARACTERS_MAX} characters`);
 }
 
 /** amounts: `string` for amounts as JSON text; left out, they are JSON numbers. */

@@ -12,11 +12,11 @@ import { exportRoutes } from '../export/routes.ts';
 import type { LogEnds } from '../lag.ts';
 import type { NodeHead } from '../../runtime/clt-node.ts';
 import { reserveRoutes, type Reserve } from '../reserve/reserve.ts';
-import { searchRoute } from './search.ts';
+import { searchRoutes } from './search.ts';
 import { seriesRoutes } from './series.ts';
 import { statusRoute } from './status.ts';
 import { topicRoutes } from './topics.ts';
-import { transactionRoutes } from './transactions.ts';
+import { openScans, transactionRoutes } from './transactions.ts';
 
 const OPENAPI = new URL('../../../schemas/explorer-api/openapi.yaml', import.meta.url);
 
@@ -41,11 +41,12 @@ export interface Sources {
 
 export function explorerRoutes(sources: Sources): readonly Route[] {
   const { reader, cache } = sources;
+  const scans = openScans();
   const indexRoutes = [
     ...chainRoutes(reader),
-    ...transactionRoutes(reader),
-    ...accountRoutes(reader),
-    searchRoute(reader),
+    ...transactionRoutes(reader, scans),
+    ...accountRoutes(reader, scans),
+    ...searchRoutes(reader),
   ].map(amountsAsAsked);
   return [
     ...(cache === undefined ? indexRoutes : indexRoutes.map((route) => cached(route, cache))),

@@ -1,7 +1,17 @@
-/** Search by exact match: a height, a hash or an address. */
-import { accountByAddress } from '../../../projections/explorer/queries/accounts.ts';
-import { blockByHash, blockByHeight } from '../../../projections/explorer/queries/blocks.ts';
-import { transactionByHash } from '../../../projections/explorer/queries/transactions.ts';
+/** Search for heights, hashes and addresses: by exact match, or by how they begin. */
+import {
+  accountByAddress,
+  accountsByAddress,
+} from '../../../projections/explorer/queries/accounts.ts';
+import {
+  blockByHash,
+  blockByHeight,
+  blocksByHash,
+} from '../../../projections/explorer/queries/blocks.ts';
+import {
+  transactionByHash,
+  transactionsByHash,
+} from '../../../projections/explorer/queries/transactions.ts';
 import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import { byteaHex, isoTime, type Cell } from '../../runtime/postgres/cells.ts';
@@ -16,14 +26,21 @@ export interface Found {
   readonly summary: string;
 }
 
-export function searchRoute(reader: Reader): GetRoute {
+export function searchRoutes(reader: Reader): readonly GetRoute[] {
+  return [
+    foundRoute('/api/v1/search', (q) => search(reader, q)),
+    foundRoute('/api/v1/search/suggestions', (q) => suggestions(reader, q)),
+  ];
+}
+
+function foundRoute(path: string, find: (q: string) => Promise<readonly Found[]>): GetRoute {
   return {
     method: 'get',
-    path: '/api/v1/search',
+    path,
     handle: async ({ query }) => {
       const parsed = parseSearch(query);
       if ('refused' in parsed) return parsed;
-      return indexResponse(JSON.stringify({ items: await search(reader, parsed.q) }));
+      return indexResponse(JSON.stringify({ items: await find(parsed.q) }));
     },
   };
 }
@@ -54,6 +71,36 @@ export async function search(reader: Reader, q: string): Promise<readonly Found[
     ...blocks.map((cells) => blockFound(String(height), cells)),
     ...(address === undefined ? [] : [accountFound(toHex(address), accounts[0])]),
   ];
+}
+
+const SUGGESTED_OF_A_KIND = 4;
+const BEGINNING = /^(?:0[xX])?([0-9a-fA-F]{1,64})$/;
+
+/** The block at this height, and what has a hash or an address that begins so. */
+async function suggestions(reader: Reader, q: string): Promise<readonly Found[]> {
+  const digits = BEGINNING.exec(q)?.[1];
+  if (digits === undefined) return [];
+  const height = parseHeight(q);
+  const [atHeight, blocks, transactions, accounts] = await Promise.all([
+    height === undefined ? [] : reader.rows(blockByHeight(height)),
+    reader.rows(blocksByHash(...beginningWith(digits, 32), SUGGESTED_OF_A_KIND)),
+    reader.rows(transactionsByHash(...beginningWith(digits, 32), SUGGESTED_OF_A_KIND)),
+    digits.length > 40
+      ? []
+      : reader.rows(accountsByAddress(...beginningWith(digits, 20), SUGGESTED_OF_A_KIND)),
+  ]);
+  return [
+    ...atHeight.map((cells) => blockFound(String(height), cells)),
+    ...accounts.map((cells) => accountFound(byteaHex(cells[5]), cells)),
+    ...transactions.map((cells) => transactionFound(byteaHex(cells[0]), cells)),
+    ...blocks.map((cells) => blockFound(byteaHex(cells[1]), cells)),
+  ];
+}
+
+/** The lowest and the highest value of so many bytes whose hex begins with these digits. */
+function beginningWith(digits: string, bytes: number): [from: Buffer, to: Buffer] {
+  const filled = (digit: string): Buffer => Buffer.from(digits.padEnd(2 * bytes, digit), 'hex');
+  return [filled('0'), filled('f')];
 }
 
 function blockFound(

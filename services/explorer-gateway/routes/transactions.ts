@@ -1,16 +1,19 @@
+import { transactionEffectsPage } from '../../../projections/explorer/queries/effects.ts';
 import {
   transactionByHash,
   transactionCounts,
   transactionsPage,
   type ScanBy,
 } from '../../../projections/explorer/queries/transactions.ts';
+import { toHex } from '../../../schemas/address.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import { rateLimited } from '../../runtime/http/rate-limit.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { EXPLORER_ERRORS } from '../errors.ts';
-import { transactionDetail, transactionItem } from './json.ts';
+import { effectItem, transactionDetail, transactionItem } from './json.ts';
 import {
   needsScan,
+  parsePage,
   parseTransactionHash,
   parseTransactionsRequest,
   transactionsList,
@@ -22,13 +25,10 @@ import { isFinalRow, itemResponse, listResponse } from './responses.ts';
 export const STORED_STATUS = 'confirmed';
 
 const PATH = '/api/v1/transactions';
-/** Scans leave connections of the pool to all other queries. */
-const SCANS_AT_ONCE = 2;
-const SCANS_WAITING_MAX = 16;
 const RETRY_MS = 2_000;
 
-export function transactionRoutes(reader: Reader): readonly GetRoute[] {
-  const scans = new Semaphore(SCANS_AT_ONCE, SCANS_WAITING_MAX);
+/** `scans`: of all scans of the gateway. */
+export function transactionRoutes(reader: Reader, scans: Scans): readonly GetRoute[] {
   return [
     {
       method: 'get',
@@ -42,7 +42,7 @@ export function transactionRoutes(reader: Reader): readonly GetRoute[] {
           reader.rows(transactionsPage(filter, page, by));
         const matchesNone = status !== undefined && status !== STORED_STATUS;
         const rows = matchesNone ? [] : await (needsScan(filter) ? scans.run(read) : read());
-        if (rows === undefined) return rateLimited(RETRY_MS, EXPLORER_ERRORS, TOO_MANY_SCANS);
+        if (rows === undefined) return tooManyScans();
         const list = transactionsList(filter, by);
         return listResponse({ path: PATH, filters, page, list }, rows, transactionItem);
       },
@@ -62,10 +62,41 @@ export function transactionRoutes(reader: Reader): readonly GetRoute[] {
         );
       },
     },
+    {
+      method: 'get',
+      path: `${PATH}/:hash/effects`,
+      handle: async ({ params, query }) => {
+        const parsed = parseTransactionHash(params['hash']);
+        if ('refused' in parsed) return parsed;
+        const path = `${PATH}/${toHex(parsed.hash)}/effects`;
+        const list = `effects of transaction ${toHex(parsed.hash)}`;
+        const page = parsePage(query, list);
+        if ('refused' in page) return page;
+        const rows = await reader.rows(transactionEffectsPage(parsed.hash, page));
+        return listResponse({ path, page, list }, rows, effectItem);
+      },
+    },
   ];
 }
 
-const TOO_MANY_SCANS = 'too many ask for the transactions of an address and a type at once';
+/** Limits the queries that read rows which they then drop. */
+export type Scans = Pick<Semaphore, 'run'>;
+
+/** Scans leave connections of the pool to all other queries. */
+const SCANS_AT_ONCE = 2;
+const SCANS_WAITING_MAX = 16;
+
+export function openScans(): Scans {
+  return new Semaphore(SCANS_AT_ONCE, SCANS_WAITING_MAX);
+}
+
+export function tooManyScans(): ReturnType<typeof rateLimited> {
+  return rateLimited(
+    RETRY_MS,
+    EXPLORER_ERRORS,
+    'too many ask for the transactions or the activity of an address with further filters at once',
+  );
+}
 
 /** Scans whichever has fewer transactions, the address or the type. */
 async function shorterScan(

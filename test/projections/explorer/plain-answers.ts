@@ -105,7 +105,7 @@ export function plainTransaction(transaction: PlainTransaction): string {
 }
 
 /** Its balance effects in the order of the chain. */
-function movements(
+export function movements(
   blocks: readonly PlainBlock[],
   address: Buffer,
 ): readonly { readonly block: PlainBlock; readonly effect: PlainEffect }[] {
@@ -134,35 +134,83 @@ export function plainAccount(blocks: readonly PlainBlock[], address: Buffer): st
   });
 }
 
+type Labels = (kind: string, direction: 'credit' | 'debit') => string;
+
+function activityFields(
+  { height, timestamp, transactions }: PlainBlock,
+  { address, kind, delta, tx_index: index, counterparty }: PlainEffect,
+  labels: Labels,
+) {
+  const cause = index === null ? undefined : transactions[index];
+  const direction = delta < 0n ? 'debit' : 'credit';
+  return {
+    address: hex(address),
+    kind,
+    label: labels(kind, direction),
+    delta,
+    direction,
+    amount: delta < 0n ? -delta : delta,
+    tx_hash: cause === undefined ? null : hex(cause.hash),
+    block_height: height,
+    tx_index: index,
+    function_call_type: cause?.type ?? null,
+    counterparty: cause === undefined ? null : hex(counterparty),
+    timestamp: new Date(timestamp).toISOString(),
+  };
+}
+
+export interface PlainActivityFilter {
+  readonly kind?: string | undefined;
+  readonly direction?: 'credit' | 'debit' | undefined;
+}
+
 /** `labels` says what a kind is called in a direction. */
 export function plainActivity(
   blocks: readonly PlainBlock[],
   address: Buffer,
-  labels: (kind: string, direction: 'credit' | 'debit') => string,
+  labels: Labels,
   limit = 20,
   offset = 0n,
+  filter: PlainActivityFilter = {},
 ): string {
-  const items = movements(blocks, address).map(
-    ({ block, effect: { kind, delta, tx_index: index, counterparty } }) => {
-      const cause = index === null ? undefined : block.transactions[index];
-      const direction = delta < 0n ? 'debit' : 'credit';
-      return {
-        address: hex(address),
-        kind,
-        label: labels(kind, direction),
-        delta,
-        direction,
-        amount: delta < 0n ? -delta : delta,
-        tx_hash: cause === undefined ? null : hex(cause.hash),
-        block_height: block.height,
-        tx_index: index,
-        function_call_type: cause?.type ?? null,
-        counterparty: cause === undefined ? null : hex(counterparty),
-        timestamp: new Date(block.timestamp).toISOString(),
-      };
-    },
-  );
+  const items = movements(blocks, address)
+    .map(({ block, effect }) => activityFields(block, effect, labels))
+    .filter(({ kind }) => (filter.kind ?? kind) === kind)
+    .filter(({ direction }) => (filter.direction ?? direction) === direction);
   return pageOf(items.toReversed(), limit, offset);
+}
+
+interface PlainEffects {
+  readonly ofBlock: readonly Json[];
+  readonly ofTransaction: (index: number) => readonly Json[];
+}
+
+/** The effects that `block` of `blocks` has, with the balance after each, by address. */
+export function effectsOf(
+  blocks: readonly PlainBlock[],
+  block: PlainBlock,
+  labels: Labels,
+): PlainEffects {
+  const balances = new Map<string, bigint>();
+  const until = blocks.slice(0, blocks.indexOf(block) + 1);
+  const own = until
+    .flatMap((each) => each.effects.map((effect) => ({ each, effect })))
+    .filter(({ effect }) => effect.delta !== 0n)
+    .map(({ each, effect }) => {
+      const key = effect.address.toString('hex');
+      const balance = (balances.get(key) ?? 0n) + effect.delta;
+      balances.set(key, balance);
+      return { each, effect, key, balance };
+    })
+    .filter(({ each }) => each === block)
+    .toSorted((a, b) => (a.key < b.key ? -1 : Number(a.key > b.key)));
+  const of = (index: number | null): readonly Json[] =>
+    own
+      .filter(({ effect }) => effect.tx_index === index)
+      .map(({ effect, balance }) =>
+        Object.assign(activityFields(block, effect, labels), { balance }),
+      );
+  return { ofBlock: of(null), ofTransaction: of };
 }
 
 export function plainBalance(

@@ -73,6 +73,7 @@ class Rows {
       timestamp: iso(block.timestamp),
       tx_count: transactions.length,
       first_seq: first,
+      log_offset: this.blocks.length + 1,
     });
     if (this.#account(block.producer).blocks_produced++ === 0) {
       this.validators.push({ ordinal: this.validators.length, address: bytea(block.producer) });

@@ -2,14 +2,22 @@
 import { beforeAll, expect, inject, test } from 'vitest';
 import {
   accountByAddress,
+  accountsByAddress,
   activityPage,
   balanceAt,
+  balanceHistory,
 } from '../../../../projections/explorer/queries/accounts.ts';
 import {
   blockByHash,
   blockByHeight,
+  blockRecord,
+  blocksByHash,
   blocksPage,
 } from '../../../../projections/explorer/queries/blocks.ts';
+import {
+  blockEffectsPage,
+  transactionEffectsPage,
+} from '../../../../projections/explorer/queries/effects.ts';
 import {
   indexedHead,
   stats,
@@ -18,6 +26,7 @@ import {
 import type { Page, Query } from '../../../../projections/contract/page.ts';
 import {
   transactionByHash,
+  transactionsByHash,
   transactionCounts,
   transactionsPage,
   type TransactionFilter,
@@ -58,6 +67,7 @@ beforeAll(async () => {
 const everything: TransactionFilter = { block: undefined, address: undefined, type: undefined };
 const of = (filter: Partial<TransactionFilter>, way?: ScanBy, at: Page = page): Query =>
   transactionsPage({ ...everything, ...filter }, at, way);
+const [FROM, TO] = [Buffer.alloc(20, 0x20), Buffer.alloc(20, 0xdf)];
 const hash = block.transactions[0]?.hash ?? Buffer.alloc(32);
 
 const ranges: Readonly<Record<string, Query>> = {
@@ -105,6 +115,11 @@ const ranges: Readonly<Record<string, Query>> = {
   'a balance at the newest height': balanceAt(POOL, 5_002n),
   'a balance of nobody': balanceAt(Buffer.alloc(20), 5n),
   stats: stats(),
+  'the record of a block': blockRecord({ height: BigInt(block.height) }),
+  'the record of a block by hash': blockRecord(block),
+  'blocks by the beginning of a hash': blocksByHash(FROM, TO, 4),
+  'transactions by the beginning of a hash': transactionsByHash(FROM, TO, 4),
+  'accounts by the beginning of an address': accountsByAddress(FROM, TO, 4),
 };
 const filtered: Readonly<Record<string, Query>> = {
   'an address and a type': of({ address: hot, type }, 'address'),
@@ -112,6 +127,8 @@ const filtered: Readonly<Record<string, Query>> = {
   'a block and an address': of({ block: BigInt(block.height), address: hot }),
   'a block and a type': of({ block: BigInt(block.height), type }),
   'a block, an address and a type': of({ block: BigInt(block.height), address: hot, type }),
+  'activity of a kind': activityPage(hot, page, { kind: 'transfer_in', direction: undefined }),
+  'activity in a direction': activityPage(hot, page, { kind: undefined, direction: 'debit' }),
 };
 const onward: Page = { limit: 100, below: 8_000n };
 const filteredBelow: Readonly<Record<string, Query>> = {
@@ -173,6 +190,26 @@ test('a balance at a height takes log2(activities) look-ups', async () => {
       expect(lookUps).toBeLessThanOrEqual(activities.toString(2).length + 2);
       expect(lookUps).toBeGreaterThan(12);
     }
+  }
+});
+
+test('effects of a transaction and of a block read the activity of the block by its index', async () => {
+  for (const query of [transactionEffectsPage(hash, page), blockEffectsPage(block, page)]) {
+    for (const planCache of PLAN_CACHES) {
+      const { scans } = await explained(urls.reader_url, query, planCache);
+      const found = scans.filter(({ table }) => table === 'activity');
+      expect(found.map(({ how }) => how)).toEqual([expect.stringMatching(/^Index/)]);
+      expect(found[0]?.rows).toBe(block.effects.filter(({ delta }) => delta !== 0n).length);
+    }
+  }
+});
+
+test('a balance history looks up one change and one block for each point', async () => {
+  for (const planCache of PLAN_CACHES) {
+    const { scans } = await explained(urls.reader_url, balanceHistory(hot, 200), planCache);
+    const stored = scans;
+    expect(stored.map(({ how }) => how)).toEqual(stored.map(() => expect.stringMatching(/^Index/)));
+    expect(stored.reduce((sum, { rows }) => sum + rows, 0)).toBe(1 + 200 + 200);
   }
 });
 
