@@ -18,6 +18,7 @@ const PAGES = [
   '/validators',
   '/charts',
   '/reserve',
+  '/reserve/:run',
 ] as const;
 
 /** Undefined: it is not built here. */

@@ -17,6 +17,14 @@ export function amountText(base: bigint): string {
   return `${base < 0n ? '−' : ''}${grouped(size / UNIT)}.${shown}`;
 }
 
+/** The zeros that `amountText` leaves out, so that digits of a column stand below each other. */
+export function amountPadding(base: bigint): string {
+  const size = base < 0n ? -base : base;
+  const fraction = String(size % UNIT).padStart(DECIMALS, '0');
+  const shown = Math.max(DECIMALS_MIN, fraction.replace(/0+$/, '').length);
+  return '0'.repeat(DECIMALS - shown);
+}
+
 /** Only for the height of a point in a plot. */
 export function plotted(base: bigint): number {
   return Number(base) / Number(UNIT);
@@ -70,4 +78,33 @@ export function age(iso: string, now: number): string {
   if (seconds < 100 * 60) return `${Math.floor(seconds / 60)} min`;
   if (seconds < 48 * 3_600) return `${Math.floor(seconds / 3_600)} h`;
   return `${Math.floor(seconds / 86_400)} d`;
+}
+
+/** Figures of an axis: as short as they can be told apart, and without a unit that hides it. */
+export function tickLabels(ticks: readonly number[]): string[] {
+  const formats = [
+    ...[0, 1, 2].map((digits) => ({ notation: 'compact' as const, digits })),
+    ...[0, 1, 2, 3, 4, 5].map((digits) => ({ notation: 'standard' as const, digits })),
+  ];
+  const labels = formats.map(({ notation, digits }) => {
+    const format = new Intl.NumberFormat('en', { notation, maximumFractionDigits: digits });
+    return ticks.map((tick) => format.format(tick));
+  });
+  return labels.find((each) => new Set(each).size === ticks.length) ?? labels.at(-1) ?? [];
+}
+
+const DAY_SECONDS = 86_400;
+const DAY = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
+const MINUTE = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
+
+/** Times of an axis, in Unix seconds and rising: as much of each as is needed. */
+export function timeLabels(ticks: readonly number[]): string[] {
+  const [first = 0, second = first] = ticks;
+  const step = second - first;
+  const isOtherDay = (tick: number, at: number): boolean =>
+    at > 0 && DAY.format(tick * 1_000) !== DAY.format((ticks[at - 1] ?? tick) * 1_000);
+  return ticks.map((tick, at) => {
+    if (step >= DAY_SECONDS || isOtherDay(tick, at)) return DAY.format(tick * 1_000);
+    return (step >= 60 ? MINUTE : CLOCK).format(tick * 1_000);
+  });
 }

@@ -1,15 +1,11 @@
 /** The bar with navigation and search, around every page. */
-import {
-  Link,
-  Outlet,
-  useNavigate,
-  useRouter,
-  type ErrorComponentProps,
-} from '@tanstack/react-router';
-import { useEffect, useRef, useState, type FormEvent, type ReactElement } from 'react';
-import { page, type Found } from './api/explorer.ts';
-import { entered } from './design/form.ts';
+import { Link, Outlet, useRouter, type ErrorComponentProps } from '@tanstack/react-router';
+import { useEffect, useRef, type ReactElement } from 'react';
+import { problemsOf, useStatus } from './api/health.ts';
 import icon from './design/icon.svg';
+import { choose, SCHEMES, useScheme } from './design/scheme.ts';
+import { localClock } from './format.ts';
+import { Search } from './search.tsx';
 import { TEXT } from './text.ts';
 
 export function Frame(): ReactElement {
@@ -31,8 +27,10 @@ export function Frame(): ReactElement {
             <Link to="/reserve">{TEXT.nav.reserve}</Link>
           </nav>
           <Search />
+          <SchemeSwitch />
         </div>
       </div>
+      <Health />
       <main className="page">
         <Outlet />
       </main>
@@ -45,49 +43,44 @@ export function Frame(): ReactElement {
   );
 }
 
-/** Goes to the block, transaction or account that the text names, whichever there is. */
-function Search(): ReactElement {
-  const navigate = useNavigate();
-  const [problem, setProblem] = useState<string>();
-  const find = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
-    event.preventDefault();
-    const form = event.currentTarget;
-    const q = entered(form, 'q');
-    if (q === '') return;
-    try {
-      const { items } = await page<Found>('search', new AbortController().signal, { q });
-      const [first] = items;
-      setProblem(first === undefined ? TEXT.search.none : undefined);
-      if (first === undefined) return;
-      form.reset();
-      await open(first);
-    } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error));
-    }
-  };
-  const open = async ({ kind, identifier }: Found): Promise<void> => {
-    if (kind === 'block') await navigate({ to: '/blocks/$id', params: { id: identifier } });
-    else if (kind === 'transaction')
-      await navigate({ to: '/transactions/$hash', params: { hash: identifier } });
-    else await navigate({ to: '/accounts/$address', params: { address: identifier } });
-  };
+/** Says which part of the system is away, on every page. */
+function Health(): ReactElement | null {
+  const { data, error, dataUpdatedAt } = useStatus();
+  const since = data === undefined ? undefined : localClock(dataUpdatedAt);
+  const problems = problemsOf(data, error, since);
+  if (problems.length === 0) return null;
   return (
-    <form className="search" role="search" onSubmit={(event) => void find(event)}>
-      <input
-        name="q"
-        type="search"
-        autoComplete="off"
-        spellCheck={false}
-        aria-label={TEXT.search.label}
-        placeholder={TEXT.search.placeholder}
-        onInput={() => setProblem(undefined)}
-      />
-      {problem !== undefined && (
-        <p className="note search-problem" role="alert">
-          {problem}
-        </p>
-      )}
-    </form>
+    <div className="health" role="status">
+      {problems.map((problem) => (
+        <p key={problem}>{problem}</p>
+      ))}
+    </div>
+  );
+}
+
+/** The next of: as the system, light, dark. */
+function SchemeSwitch(): ReactElement {
+  const scheme = useScheme();
+  const next = SCHEMES[(SCHEMES.indexOf(scheme) + 1) % SCHEMES.length] ?? 'system';
+  const label = TEXT.scheme(TEXT.schemes[scheme]);
+  return (
+    <button
+      type="button"
+      className="copy scheme"
+      title={label}
+      aria-label={label}
+      onClick={() => choose(next)}
+    >
+      <svg viewBox="0 0 16 16" fill="none" stroke="currentColor" strokeWidth="1.5" aria-hidden>
+        {scheme === 'light' && (
+          <path d="M8 5a3 3 0 100 6 3 3 0 000-6zM8 1v1.5M8 13.5V15M1 8h1.5M13.5 8H15M3 3l1 1M12 12l1 1M13 3l-1 1M4 12l-1 1" />
+        )}
+        {scheme === 'dark' && <path d="M13.5 9.8A6 6 0 016.2 2.5a6 6 0 107.3 7.3z" />}
+        {scheme === 'system' && (
+          <path d="M8 2a6 6 0 100 12A6 6 0 008 2zM8 2v12M8 5h4.6M8 8h6M8 11h4.6" />
+        )}
+      </svg>
+    </button>
   );
 }
 

@@ -1,14 +1,10 @@
 /** The pages by address; docs/development.md says what else a new one needs. */
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-} from '@tanstack/react-router';
+import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
 import { BlockPage } from './chain/block.tsx';
 import { HomePage } from './chain/home.tsx';
 import { TransactionPage } from './chain/transaction.tsx';
 import { TransactionsPage } from './chain/transactions.tsx';
+import { later } from './design/later.tsx';
 import { Fault, Frame, NoPage } from './frame.tsx';
 import { spanSearch } from './series/span.ts';
 
@@ -27,6 +23,21 @@ interface Older {
 function older(search: Search): Older {
   const cursor = textOf(search['cursor']);
   return cursor === undefined ? {} : { cursor };
+}
+
+interface ActivitySearch extends Older {
+  readonly kind?: string | undefined;
+  readonly direction?: 'credit' | 'debit' | undefined;
+}
+
+function activitySearch(search: Search): ActivitySearch {
+  const kind = textOf(search['kind']);
+  const direction = textOf(search['direction']);
+  return {
+    ...older(search),
+    ...(kind !== undefined && { kind }),
+    ...((direction === 'credit' || direction === 'debit') && { direction }),
+  };
 }
 
 interface TransactionSearch extends Older {
@@ -67,26 +78,34 @@ const transaction = createRoute({
 const account = createRoute({
   getParentRoute: () => root,
   path: '/accounts/$address',
-  validateSearch: older,
-  component: lazyRouteComponent(() => import('./chain/account.tsx'), 'AccountPage'),
+  validateSearch: activitySearch,
+  component: later('account', async () => (await import('./chain/account.tsx')).AccountPage),
 });
 const validators = createRoute({
   getParentRoute: () => root,
   path: '/validators',
   validateSearch: spanSearch,
-  component: lazyRouteComponent(() => import('./chain/validators.tsx'), 'ValidatorsPage'),
+  component: later(
+    'validators',
+    async () => (await import('./chain/validators.tsx')).ValidatorsPage,
+  ),
 });
 const charts = createRoute({
   getParentRoute: () => root,
   path: '/charts',
   validateSearch: spanSearch,
-  component: lazyRouteComponent(() => import('./series/charts.tsx'), 'ChartsPage'),
+  component: later('charts', async () => (await import('./series/charts.tsx')).ChartsPage),
 });
 const reserve = createRoute({
   getParentRoute: () => root,
   path: '/reserve',
   validateSearch: older,
-  component: lazyRouteComponent(() => import('./reserve/reserve.tsx'), 'ReservePage'),
+  component: later('reserve', async () => (await import('./reserve/reserve.tsx')).ReservePage),
+});
+const run = createRoute({
+  getParentRoute: () => root,
+  path: '/reserve/$run',
+  component: later('run', async () => (await import('./reserve/run.tsx')).RunPage),
 });
 
 export const router = createRouter({
@@ -99,6 +118,7 @@ export const router = createRouter({
     validators,
     charts,
     reserve,
+    run,
   ]),
   defaultPreload: 'intent',
   defaultErrorComponent: Fault,

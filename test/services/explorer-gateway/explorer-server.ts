@@ -49,6 +49,9 @@ export interface ExplorerServer {
   readonly statements: number;
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answered>;
   ask(method: string, path: string, headers?: Readonly<Record<string, string>>): Promise<Answered>;
+  /** stops answering; `start` serves again at the same address */
+  stop(): Promise<void>;
+  start(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -113,15 +116,18 @@ export async function openExplorer({
     rate_burst: 1,
     trust_proxy_hops: 0,
   };
-  const http = await openHttp({
-    http_host: '127.0.0.1',
-    http_port: 0,
-    log,
-    metrics: new Metrics('test'),
-    ...explorerApp({ ...settings, ...options }, reader, log, now, index, undefined, console),
-  });
+  const serve = (port: number): ReturnType<typeof openHttp> =>
+    openHttp({
+      http_host: '127.0.0.1',
+      http_port: port,
+      log,
+      metrics: new Metrics('test'),
+      ...explorerApp({ ...settings, ...options }, reader, log, now, index, undefined, console),
+    });
+  let http = await serve(0);
+  const { url } = http;
   const ask: ExplorerServer['ask'] = async (method, path, headers = {}) => {
-    const response = await fetch(http.url + path, { method, headers });
+    const response = await fetch(url + path, { method, headers });
     const answer = {
       status: response.status,
       text: await response.text(),
@@ -131,10 +137,14 @@ export async function openExplorer({
     return answer;
   };
   return Object.assign(explorer, {
-    url: http.url,
+    url,
     lines,
     ask,
     get: (path: string, headers?: Readonly<Record<string, string>>) => ask('GET', path, headers),
+    stop: () => http.drain(),
+    start: async () => {
+      http = await serve(Number(new URL(url).port));
+    },
     close: async () => {
       await http.drain();
       await subscriber?.close();

@@ -21,6 +21,13 @@ export interface BlockDetail extends Block {
   readonly total_fees: Amount;
 }
 
+/** Where the record that appended a block stands in the log. */
+export interface BlockRecord {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+}
+
 export interface Transaction {
   readonly hash: string;
   readonly block_height: number;
@@ -65,6 +72,19 @@ export interface Activity {
   readonly timestamp: string;
 }
 
+export interface Effect extends Activity {
+  readonly address: string;
+  /** of the address after the effect */
+  readonly balance: Amount;
+}
+
+/** After a change in this block. */
+export interface Balance {
+  readonly block_height: number;
+  readonly timestamp: string;
+  readonly balance: Amount;
+}
+
 export interface Validator {
   readonly address: string;
   readonly is_active: boolean;
@@ -72,7 +92,7 @@ export interface Validator {
 }
 
 export interface Found {
-  readonly kind: string;
+  readonly kind: 'block' | 'transaction' | 'account';
   readonly identifier: string;
   readonly summary: string;
 }
@@ -86,7 +106,16 @@ export interface Stats {
 }
 
 export interface Status {
-  readonly indexed: { readonly height: number; readonly finalized_height: number } | null;
+  /** of the node; null while it does not answer */
+  readonly head: { readonly height: number } | null;
+  readonly indexed: { readonly height: number; readonly finalized_height: number | null } | null;
+  readonly lag_blocks: number | null;
+  readonly projections: readonly {
+    readonly projection: string;
+    /** null while the log does not answer */
+    readonly lag_records: number | null;
+    readonly loading: boolean;
+  }[];
 }
 
 export type RunStatus = 'ok' | 'mismatch' | 'over_backed_drift';
@@ -99,6 +128,15 @@ export interface ReserveRun {
   readonly ledger_liability: Amount;
   readonly custody_reported: Amount;
   readonly status: RunStatus;
+}
+
+/** The position that the treasury publishes now. */
+export interface Reserve {
+  readonly configured: boolean;
+  readonly available: boolean;
+  readonly cache_age_seconds: number;
+  readonly error?: string;
+  readonly last_run: ReserveRun | null;
 }
 
 export interface RecordedRun extends ReserveRun {

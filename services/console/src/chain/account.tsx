@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams, useSearch } from '@tanstack/react-router';
-import { useMemo, type ReactElement } from 'react';
-import { one, page, type Account, type Activity } from '../api/explorer.ts';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useMemo, type ChangeEvent, type ReactElement } from 'react';
+import { one, page, type Account, type Activity, type Balance } from '../api/explorer.ts';
 import { Pager } from '../design/pager.tsx';
 import {
   AddressLink,
@@ -17,12 +17,11 @@ import {
   TransactionLink,
 } from '../design/parts.tsx';
 import { Plot, type Line } from '../design/plot.tsx';
-import { grouped, plotted } from '../format.ts';
+import { amountText, grouped, plotted } from '../format.ts';
 import { TEXT } from '../text.ts';
 
 const ROWS = 25;
-/** The most that a page may have. */
-const PLOTTED = 100;
+const HISTORY_MS = 5_000;
 
 export function AccountPage(): ReactElement {
   const { address } = useParams({ from: '/accounts/$address' });
@@ -48,16 +47,6 @@ export function AccountPage(): ReactElement {
 
 function Shown(props: { readonly account: Account; readonly path: string }): ReactElement {
   const { account, path } = props;
-  const { cursor } = useSearch({ from: '/accounts/$address' });
-  const activity = useQuery({
-    queryKey: ['activity', path, cursor],
-    queryFn: ({ signal }) => page<Activity>(`${path}/activity`, signal, { cursor, limit: ROWS }),
-  });
-  const newest = useQuery({
-    queryKey: ['activity', path, 'plot'],
-    queryFn: ({ signal }) => page<Activity>(`${path}/activity`, signal, { limit: PLOTTED }),
-    refetchInterval: 5_000,
-  });
   const words = TEXT.account;
   return (
     <>
@@ -74,89 +63,158 @@ function Shown(props: { readonly account: Account; readonly path: string }): Rea
           [words.activities, grouped(account.activity_count)],
         ]}
       />
-      <Answer of={newest}>
-        {({ items }) => <Balance balance={account.balance} activity={items} />}
-      </Answer>
-      <Panel
-        title={words.activity}
-        aside={
-          <span className="row">
-            <a href={`/api/v1/export/activity.csv?address=${account.address}`} download>
-              {TEXT.transactions.csv}
-            </a>
-            <a
-              href={`/api/v1/export/activity.ndjson?address=${account.address}&amounts=string`}
-              download
-            >
-              {TEXT.transactions.ndjson}
-            </a>
-          </span>
-        }
-      >
-        <Answer of={activity}>
-          {({ items, older }) => (
-            <>
-              <ActivityTable activity={items} />
-              <Pager cursor={cursor} older={older} />
-            </>
-          )}
-        </Answer>
-      </Panel>
+      <BalancePlot path={path} changes={account.activity_count} />
+      <ActivityPanel address={account.address} path={path} />
     </>
   );
 }
 
-/** After each change, oldest first: from the balance of now back through the changes. */
-export function balancesOf(balance: string, newestFirst: readonly Activity[]): readonly bigint[] {
-  let after = BigInt(balance);
-  const found = newestFirst.map(({ delta }) => {
-    const here = after;
-    after -= BigInt(delta);
-    return here;
+function BalancePlot(props: { readonly path: string; readonly changes: number }): ReactElement {
+  const history = useQuery({
+    queryKey: ['balances', props.path],
+    queryFn: ({ signal }) => page<Balance>(`${props.path}/balance-history`, signal, {}),
+    refetchInterval: HISTORY_MS,
   });
-  return found.toReversed();
+  const { changes } = props;
+  const points = history.data?.items.length ?? 0;
+  return (
+    <Panel
+      title={TEXT.account.plot}
+      aside={
+        <span className="unit">
+          {points < changes && points > 0
+            ? TEXT.account.points(points, grouped(changes))
+            : TEXT.units.clt}
+        </span>
+      }
+    >
+      <Answer of={history}>{({ items }) => <Balances of={items} />}</Answer>
+    </Panel>
+  );
 }
 
-function Balance(props: {
-  readonly balance: string;
-  readonly activity: readonly Activity[];
-}): ReactElement | null {
-  const { balance, activity } = props;
-  const at = useMemo(
-    () => activity.map(({ timestamp }) => Date.parse(timestamp) / 1_000).toReversed(),
-    [activity],
-  );
+function Balances({ of }: { readonly of: readonly Balance[] }): ReactElement {
+  const at = useMemo(() => of.map(({ timestamp }) => Date.parse(timestamp) / 1_000), [of]);
   const lines = useMemo(
     (): Line[] => [
       {
         name: TEXT.account.balance,
         color: '--accent',
-        values: balancesOf(balance, activity).map(plotted),
+        values: of.map(({ balance }) => plotted(BigInt(balance))),
+        texts: of.map(({ balance }) => `${amountText(BigInt(balance))} ${TEXT.units.clt}`),
       },
     ],
-    [balance, activity],
+    [of],
   );
-  if (activity.length < 2) return null;
-  const title = TEXT.account.plot(activity.length);
+  if (of.length < 2) return <p className="nothing">{TEXT.states.few}</p>;
   return (
-    <Panel title={title} aside={<span className="unit">{TEXT.units.clt}</span>}>
-      <div className="inside">
-        <Plot label={title} at={at} lines={lines} />
-      </div>
+    <div className="inside">
+      <Plot label={TEXT.account.plot} at={at} lines={lines} />
+    </div>
+  );
+}
+
+function ActivityPanel(props: { readonly address: string; readonly path: string }): ReactElement {
+  const { address, path } = props;
+  const filter = useSearch({ from: '/accounts/$address' });
+  const activity = useQuery({
+    queryKey: ['activity', path, filter],
+    queryFn: ({ signal }) => page<Activity>(`${path}/activity`, signal, { ...filter, limit: ROWS }),
+  });
+  const isFiltered = filter.kind !== undefined || filter.direction !== undefined;
+  return (
+    <Panel title={TEXT.account.activity} aside={<ActivityFilter address={address} />}>
+      <Answer of={activity}>
+        {({ items, older }) => (
+          <>
+            <ActivityTable
+              activity={items}
+              empty={isFiltered ? TEXT.account.noneSuch : TEXT.account.none}
+            />
+            <Pager cursor={filter.cursor} older={older} />
+          </>
+        )}
+      </Answer>
     </Panel>
   );
 }
 
-function ActivityTable({ activity }: { readonly activity: readonly Activity[] }): ReactElement {
+/** As the chain names them; others are shown too, but not offered. */
+const KINDS = [
+  'transfer_in',
+  'transfer_out',
+  'mint',
+  'burn',
+  'ride_escrow',
+  'ride_pay',
+  'ride_refund',
+  'tx_fee_paid',
+  'tx_fee_earned',
+  'block_reward',
+  'referrer_fee',
+] as const;
+
+function ActivityFilter({ address }: { readonly address: string }): ReactElement {
+  const { kind, direction } = useSearch({ from: '/accounts/$address' });
+  const navigate = useNavigate({ from: '/accounts/$address' });
+  const words = TEXT.account;
+  const apply = (event: ChangeEvent<HTMLSelectElement>): void => {
+    const { name, value } = event.currentTarget;
+    void navigate({
+      search: (before) => ({
+        ...before,
+        cursor: undefined,
+        [name]: value === '' ? undefined : value,
+      }),
+    });
+  };
+  return (
+    <span className="row">
+      <select name="kind" aria-label={words.kind} value={kind ?? ''} onChange={apply}>
+        <option value="">{words.anyKind}</option>
+        {KINDS.map((each) => (
+          <option key={each} value={each}>
+            {each.replaceAll('_', ' ')}
+          </option>
+        ))}
+      </select>
+      <select
+        name="direction"
+        aria-label={words.direction}
+        value={direction ?? ''}
+        onChange={apply}
+      >
+        <option value="">{words.directions.both}</option>
+        <option value="credit">{words.directions.credit}</option>
+        <option value="debit">{words.directions.debit}</option>
+      </select>
+      <a className="button" href={`/api/v1/export/activity.csv?address=${address}`} download>
+        {TEXT.transactions.csv}
+      </a>
+      <a
+        className="button"
+        href={`/api/v1/export/activity.ndjson?address=${address}&amounts=string`}
+        download
+      >
+        {TEXT.transactions.ndjson}
+      </a>
+    </span>
+  );
+}
+
+function ActivityTable(props: {
+  readonly activity: readonly Activity[];
+  readonly empty: string;
+}): ReactElement {
   const words = TEXT.account;
   return (
     <Table
       label={words.activity}
-      items={activity}
+      items={props.activity}
       keyOf={({ tx_hash: hash, kind, block_height: height }, index) =>
         `${hash ?? height} ${kind} ${index}`
       }
-      empty={words.none}
+      empty={props.empty}
       columns={[
         { name: words.label, cell: ({ label }) => label },
         {

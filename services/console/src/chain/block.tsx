@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import type { ReactElement } from 'react';
+import { useState, type ReactElement } from 'react';
 import { one, page, type BlockDetail, type Transaction } from '../api/explorer.ts';
+import { useStatus } from '../api/health.ts';
 import {
   AddressLink,
   Amount,
@@ -12,9 +13,9 @@ import {
   Tag,
   Time,
 } from '../design/parts.tsx';
-import { grouped } from '../format.ts';
+import { grouped, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
-import { useStatus } from './home.tsx';
+import { Effects, useLogPlace } from './effects.tsx';
 import { TransactionTable } from './transaction-table.tsx';
 
 const ROWS = 100;
@@ -25,14 +26,16 @@ export function BlockPage(): ReactElement {
     queryKey: ['block', id],
     queryFn: ({ signal }) => one<BlockDetail>(`blocks/${encodeURIComponent(id)}`, signal),
   });
-  return <Answer of={block}>{(shown) => <Shown block={shown} />}</Answer>;
+  return <Answer of={block}>{(shown) => <Shown key={id} block={shown} />}</Answer>;
 }
 
 function Shown({ block }: { readonly block: BlockDetail }): ReactElement {
   const { height } = block;
+  const [first] = useState(block.hash);
   const status = useStatus();
   const final = status.data?.indexed?.finalized_height ?? -1;
   const newest = status.data?.indexed?.height ?? height;
+  const place = useLogPlace(height);
   const transactions = useQuery({
     queryKey: ['block transactions', height, block.hash],
     queryFn: ({ signal }) =>
@@ -60,6 +63,11 @@ function Shown({ block }: { readonly block: BlockDetail }): ReactElement {
           )}
         </span>
       </header>
+      {block.hash !== first && (
+        <p className="note" role="status">
+          {TEXT.block.replaced(shortened(first))}
+        </p>
+      )}
       <section className="panel" aria-label={TEXT.block.title(height)}>
         <Facts
           of={[
@@ -76,6 +84,7 @@ function Shown({ block }: { readonly block: BlockDetail }): ReactElement {
             [TEXT.block.reward, <Amount of={block.block_reward} />],
             [TEXT.block.fees, <Amount of={block.total_fees} />],
             [TEXT.block.count, grouped(block.tx_count)],
+            ...place,
           ]}
         />
       </section>
@@ -84,6 +93,7 @@ function Shown({ block }: { readonly block: BlockDetail }): ReactElement {
           {({ items }) => <TransactionTable transactions={items} empty={TEXT.block.none} />}
         </Answer>
       </Panel>
+      <Effects of={`blocks/${block.hash}`} empty={TEXT.effects.ofBlock} />
     </>
   );
 }

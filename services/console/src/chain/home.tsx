@@ -1,29 +1,20 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useEffect, useState, type CSSProperties, type ReactElement } from 'react';
-import {
-  one,
-  page,
-  type Block,
-  type Stats,
-  type Status,
-  type Transaction,
-} from '../api/explorer.ts';
+import { useEffect, useRef, useState, type CSSProperties, type ReactElement } from 'react';
+import { one, page, type Block, type Stats, type Transaction } from '../api/explorer.ts';
+import { useStatus } from '../api/health.ts';
 import { NO_BLOCKS, withPage, type LiveBlocks } from '../api/live-blocks.ts';
 import { Age, Answer, BlockLink, Figures, Panel, AddressLink, Table } from '../design/parts.tsx';
-import { grouped } from '../format.ts';
+import { grouped, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { TransactionTable } from './transaction-table.tsx';
 
-const BLOCKS = 24;
+/** In a page: more than a fast chain makes between two looks, so that each meets the one before. */
+const BLOCKS = 60;
+const STRIP = 24;
 const ROWS = 12;
-
-export function useStatus(): ReturnType<typeof useQuery<Status>> {
-  return useQuery({
-    queryKey: ['status'],
-    queryFn: ({ signal }) => one<Status>('status', signal, {}),
-  });
-}
+/** The strip moves so many places at most at once. */
+const MOVED_MAX = 3;
 
 export function HomePage(): ReactElement {
   const stats = useQuery({
@@ -40,7 +31,7 @@ export function HomePage(): ReactElement {
     queryFn: ({ signal }) => page<Transaction>('transactions', signal, { limit: ROWS }),
   });
   const live = useLiveBlocks(blocks.data?.items);
-  const final = status.data?.indexed?.finalized_height;
+  const final = status.data?.indexed?.finalized_height ?? undefined;
   return (
     <>
       <header>
@@ -51,7 +42,7 @@ export function HomePage(): ReactElement {
           <Figures
             of={[
               [TEXT.home.height, grouped(shown.latest_height)],
-              [TEXT.home.final, final === undefined || final < 0 ? '–' : grouped(final)],
+              [TEXT.home.final, final === undefined ? '–' : grouped(final)],
               [TEXT.home.rate, shown.tx_per_second.toFixed(2)],
               [TEXT.home.blockTime, shown.avg_block_time_seconds.toFixed(2)],
               [TEXT.home.total, grouped(shown.total_transactions)],
@@ -60,12 +51,16 @@ export function HomePage(): ReactElement {
           />
         )}
       </Answer>
-      {live.replaced !== undefined && (
-        <p className="note" role="status">
-          {TEXT.home.reorganised(live.replaced.from, live.replaced.to)}
-        </p>
-      )}
-      <Panel title={TEXT.home.strip}>
+      <Reorganised heights={[...live.orphans.keys()]} />
+      <Panel
+        title={TEXT.home.strip}
+        aside={
+          <span className="key">
+            <i data-open="" /> {TEXT.block.open}
+            <i /> {TEXT.block.final}
+          </span>
+        }
+      >
         <Answer of={blocks}>{() => <Strip live={live} final={final ?? -1} />}</Answer>
       </Panel>
       <div className="two">
@@ -93,36 +88,97 @@ function useLiveBlocks(items: readonly Block[] | undefined): LiveBlocks {
   return live;
 }
 
-/** As full as its transactions, compared with the fullest that is shown. */
+function Reorganised({ heights }: { readonly heights: readonly number[] }): ReactElement | null {
+  if (heights.length === 0) return null;
+  return (
+    <p className="note" role="status">
+      {TEXT.home.reorganised(Math.min(...heights), Math.max(...heights))}
+    </p>
+  );
+}
+
+/** Another one each time that the newest block is another. */
+function useTurn(newest: string | undefined): 'a' | 'b' {
+  const turn = useRef<{ readonly newest: string | undefined; readonly is: 'a' | 'b' }>({
+    newest,
+    is: 'a',
+  });
+  if (turn.current.newest !== newest)
+    turn.current = { newest, is: turn.current.is === 'a' ? 'b' : 'a' };
+  return turn.current.is;
+}
+
+/**
+ * The newest at the left; all move on when one arrives. A block is as full as its transactions,
+ * compared with the fullest that is shown, and one that was replaced hangs below the other.
+ */
 function Strip(props: { readonly live: LiveBlocks; readonly final: number }): ReactElement {
-  const { blocks, arrived } = props.live;
+  const { arrived, orphans } = props.live;
+  const blocks = props.live.blocks.slice(0, STRIP);
+  const turn = useTurn(blocks[0]?.hash);
   if (blocks.length === 0) return <p className="nothing">{TEXT.states.empty}</p>;
   const fullest = Math.max(1, ...blocks.map(({ tx_count: count }) => count));
+  const moved = Math.min(
+    MOVED_MAX,
+    blocks.filter(({ height, hash }) => arrived.has(hash) && !orphans.has(height)).length,
+  );
+  const style: CSSProperties & { readonly '--moved': number } = { '--moved': moved };
   return (
     <div className="strip" tabIndex={0} role="region" aria-label={TEXT.home.strip}>
-      {blocks.map(({ height, hash, tx_count: count, timestamp }) => {
-        const style: CSSProperties & { readonly '--full': string } = {
-          '--full': `${Math.round((100 * count) / fullest)}%`,
-        };
-        return (
-          <Link
-            key={hash}
-            to="/blocks/$id"
-            params={{ id: String(height) }}
-            className="block"
-            data-new={arrived.has(hash) ? '' : undefined}
-            data-open={height > props.final ? '' : undefined}
-            title={height > props.final ? TEXT.block.open : TEXT.block.final}
-            style={style}
-          >
-            <strong>{height}</strong>
-            <span>{TEXT.block.filled(count)}</span>
-            <span className="quiet">
-              <Age of={timestamp} />
-            </span>
-          </Link>
-        );
-      })}
+      <ol style={style} data-turn={moved === 0 ? undefined : turn}>
+        {blocks.map((block) => (
+          <li key={block.hash}>
+            <Card
+              block={block}
+              full={block.tx_count / fullest}
+              isNew={arrived.has(block.hash)}
+              isOpen={block.height > props.final}
+            />
+            <Orphan block={orphans.get(block.height)} />
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+function Card(props: {
+  readonly block: Block;
+  readonly full: number;
+  readonly isNew: boolean;
+  readonly isOpen: boolean;
+}): ReactElement {
+  const { height, tx_count: count, timestamp } = props.block;
+  const style: CSSProperties & { readonly '--full': string } = {
+    '--full': `${Math.round(100 * props.full)}%`,
+  };
+  return (
+    <Link
+      to="/blocks/$id"
+      params={{ id: String(height) }}
+      className="block"
+      data-new={props.isNew ? '' : undefined}
+      data-open={props.isOpen ? '' : undefined}
+      title={props.isOpen ? TEXT.block.open : TEXT.block.final}
+      style={style}
+    >
+      <strong>{grouped(height)}</strong>
+      <span>{TEXT.block.filled(count)}</span>
+      <span className="quiet">
+        <Age of={timestamp} />
+      </span>
+    </Link>
+  );
+}
+
+/** The block that another took the place of. */
+function Orphan({ block }: { readonly block: Block | undefined }): ReactElement | null {
+  if (block === undefined) return null;
+  return (
+    <div className="orphan" key={block.hash} title={block.hash}>
+      <strong>{TEXT.home.replaced}</strong>
+      <span className="mono">{shortened(block.hash)}</span>
+      <span>{TEXT.block.filled(block.tx_count)}</span>
     </div>
   );
 }

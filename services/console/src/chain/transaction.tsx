@@ -8,12 +8,14 @@ import {
   Answer,
   BlockLink,
   Facts,
+  Panel,
   PlainHash,
   Tag,
   Time,
 } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
 import { TEXT } from '../text.ts';
+import { Effects, useLogPlace } from './effects.tsx';
 
 export function TransactionPage(): ReactElement {
   const { hash } = useParams({ from: '/transactions/$hash' });
@@ -36,38 +38,49 @@ function Party({ of }: { readonly of: string | null }): ReactElement {
   return of === null ? (
     <span className="quiet">{TEXT.transaction.none}</span>
   ) : (
-    <AddressLink of={of} isWhole />
+    <AddressLink of={of} />
   );
 }
 
 function Shown({ of }: { readonly of: TransactionDetail }): ReactElement {
   const words = TEXT.transaction;
+  const place = useLogPlace(of.block_height);
   return (
-    <section className="panel" aria-label={words.title}>
-      <Facts
-        of={[
-          [words.hash, <PlainHash of={of.hash} what="hash" isWhole />],
-          [
-            words.type,
-            <Tag tone={of.is_ride_related ? 'accent' : 'plain'}>{of.function_call_type}</Tag>,
-          ],
-          [words.status, <Tag tone="good">{of.status}</Tag>],
-          [words.block, <BlockLink height={of.block_height} />],
-          [words.index, grouped(of.tx_index)],
-          [words.time, <Time of={of.timestamp} />],
-          [words.from, <AddressLink of={of.from} isWhole />],
-          [words.to, <AddressLink of={of.to} isWhole />],
-          [words.amount, <Amount of={of.amount} />],
-          [words.fee, <Amount of={of.fee} />],
-          [words.nonce, grouped(of.nonce)],
-          [words.ride, of.is_ride_related ? words.yes : words.no],
-          [words.referrer, <Party of={of.referrer} />],
-          [words.requestReferrer, <Party of={of.request_referrer} />],
-          [words.requestReferrerFee, <Amount of={of.request_referrer_fee} />],
-          [words.offerReferrer, <Party of={of.offer_referrer} />],
-          [words.offerReferrerFee, <Amount of={of.offer_referrer_fee} />],
-        ]}
-      />
-    </section>
+    <>
+      <section className="panel" aria-label={words.title}>
+        <Facts
+          of={[
+            [words.hash, <PlainHash of={of.hash} what="hash" isWhole />],
+            [
+              words.type,
+              <Tag tone={of.is_ride_related ? 'accent' : 'plain'}>{of.function_call_type}</Tag>,
+            ],
+            [words.status, <Tag tone="good">{of.status}</Tag>],
+            [words.block, <BlockLink height={of.block_height} />],
+            [words.index, grouped(of.tx_index)],
+            [words.time, <Time of={of.timestamp} />],
+            [words.from, <AddressLink of={of.from} isWhole />],
+            [words.to, <AddressLink of={of.to} isWhole />],
+            [words.amount, <Amount of={of.amount} />],
+            [words.fee, <Amount of={of.fee} />],
+            [words.nonce, grouped(of.nonce)],
+            [words.ride, of.is_ride_related ? words.yes : words.no],
+            ...place,
+          ]}
+        />
+      </section>
+      <Effects of={`transactions/${of.hash}`} empty={TEXT.effects.none} />
+      <Panel title={words.referrers}>
+        <Facts
+          of={[
+            [words.referrer, <Party of={of.referrer} />],
+            [words.requestReferrer, <Party of={of.request_referrer} />],
+            [words.requestReferrerFee, <Amount of={of.request_referrer_fee} />],
+            [words.offerReferrer, <Party of={of.offer_referrer} />],
+            [words.offerReferrerFee, <Amount of={of.offer_referrer_fee} />],
+          ]}
+        />
+      </Panel>
+    </>
   );
 }

@@ -2,7 +2,7 @@
 import { useMemo, useState, type ReactElement, type ReactNode } from 'react';
 import { TEXT } from '../text.ts';
 import { Copy, Panel, Table, type Column } from './parts.tsx';
-import { Plot, type Buckets, type Line } from './plot.tsx';
+import { BucketPlot, type Buckets, type Line } from './bucket-plot.tsx';
 
 export interface ChartBucket {
   /** ISO 8601 */
@@ -44,7 +44,7 @@ export function Chart<Bucket extends ChartBucket>(props: {
       }
     >
       <div className="inside">
-        <Plot
+        <BucketPlot
           label={TEXT.charts.plot(title, buckets.length)}
           at={at}
           lines={lines}

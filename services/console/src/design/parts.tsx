@@ -3,8 +3,10 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useState, type ReactElement, type ReactNode } from 'react';
 import { ExplorerError } from '../api/explorer.ts';
-import { age, amountText, localClock, localTime, shortened } from '../format.ts';
+import { useIsDown } from '../api/health.ts';
+import { age, amountPadding, amountText, localClock, localTime, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
+import { useNow } from './clock.ts';
 
 export function Panel(props: {
   readonly title: string;
@@ -114,7 +116,11 @@ export function Amount(props: {
   return (
     <span className={tone}>
       {isCredit && '+'}
-      {amountText(base)} <span className="unit">{props.unit ?? TEXT.units.clt}</span>
+      {amountText(base)}
+      <span className="padding" aria-hidden>
+        {amountPadding(base)}
+      </span>{' '}
+      <span className="unit">{props.unit ?? TEXT.units.clt}</span>
     </span>
   );
 }
@@ -143,6 +149,16 @@ export function Copy(props: { readonly text: string; readonly what: string }): R
         )}
       </svg>
     </button>
+  );
+}
+
+/** A command for a terminal, copied whole. */
+export function Command(props: { readonly of: string }): ReactElement {
+  return (
+    <span className="command">
+      <code>{props.of}</code>
+      <Copy text={props.of} what={TEXT.command} />
+    </span>
   );
 }
 
@@ -205,16 +221,6 @@ export function BlockLink(props: { readonly height: number }): ReactElement {
   );
 }
 
-/** The clock, every second. */
-export function useNow(): number {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 1_000);
-    return () => clearInterval(timer);
-  }, []);
-  return now;
-}
-
 /** In the zone of the browser; UTC when pointed at. */
 export function Time(props: { readonly of: string }): ReactElement {
   return (
@@ -249,29 +255,32 @@ export interface AwayWords {
   readonly stale: (since: string) => string;
 }
 
-/** Loading, missing, down, stale, or the data: every answer is shown through this. */
+/**
+ * Loading, missing, down, stale, or the data: every answer is shown through this. While the
+ * explorer as a whole is away the frame says so, once for all answers.
+ */
 export function Answer<Data>(props: {
-  readonly of: UseQueryResult<Data>;
-  /** default: those of the explorer */
+  readonly of: Pick<UseQueryResult<Data>, 'data' | 'error' | 'dataUpdatedAt'>;
+  /** of another server than the explorer */
   readonly words?: AwayWords;
   readonly children: (data: Data) => ReactNode;
 }): ReactElement {
   const { data, error, dataUpdatedAt } = props.of;
+  const isDown = useIsDown(props.words === undefined);
   const words: AwayWords = props.words ?? TEXT.states;
-  if (data === undefined) {
-    if (error === null)
-      return (
-        <p className="nothing" role="status">
-          {TEXT.states.loading}
-        </p>
-      );
-    return <Failure error={error} down={words.down} />;
-  }
+  if (data === undefined)
+    return error === null ? (
+      <p className="nothing" role="status">
+        {TEXT.states.loading}
+      </p>
+    ) : (
+      <Failure error={error} down={words.down} />
+    );
   return (
     <>
-      {error !== null && (
+      {error !== null && (isGone(error) || !isDown) && (
         <p className="note" role="status">
-          {words.stale(localClock(dataUpdatedAt))}
+          {isGone(error) ? TEXT.states.gone : words.stale(localClock(dataUpdatedAt))}
         </p>
       )}
       {props.children(data)}
@@ -279,16 +288,18 @@ export function Answer<Data>(props: {
   );
 }
 
+function isGone(error: Error): boolean {
+  return error instanceof ExplorerError && error.status === 404;
+}
+
 function Failure(props: { readonly error: Error; readonly down: string }): ReactElement {
   const { error, down } = props;
   const status = error instanceof ExplorerError ? error.status : 0;
   const isMissing = status === 404 || status === 400;
-  const isDown = status === 0 || status >= 500;
-  const title = isMissing ? TEXT.states.missing : down;
   return (
     <div className="nothing" role="alert">
-      <h2>{title}</h2>
-      {!isDown && <p>{error.message}</p>}
+      <h2>{isMissing ? TEXT.states.missing : down}</h2>
+      {status > 0 && <p>{error.message}</p>}
       <p>{isMissing ? TEXT.states.missingNext : TEXT.states.downNext}</p>
     </div>
   );

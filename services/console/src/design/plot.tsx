@@ -1,108 +1,70 @@
-/** Lines and bars over time, by uPlot. Points are rounded; exact amounts stand beside the plot. */
+/** Lines over time, by uPlot. Points are rounded; the legend has the exact amounts. */
 import { useEffect, useRef, type ReactElement } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { axisTime, localClock } from '../format.ts';
-
-/** A custom property of `tokens.css`. */
-export type LineColor =
-  '--accent' | '--series-2' | '--series-3' | '--series-4' | '--series-5' | '--series-rest';
+import { localTime, tickLabels, timeLabels } from '../format.ts';
+import { TEXT } from '../text.ts';
+import { useIsDark } from './scheme.ts';
 
 export interface Line {
   readonly name: string;
-  readonly color: LineColor;
+  /** a custom property of `tokens.css` */
+  readonly color: '--accent' | '--series-2' | '--series-3';
   readonly values: readonly number[];
-}
-
-/** How a plot of buckets differs from one of moments. */
-export interface Buckets {
-  /** seconds */
-  readonly length: number;
-  /** `parts`: the lines on top of each other, as parts of 1 */
-  readonly shape: 'bars' | 'line' | 'parts';
-  /** index of the bucket that is pointed at; undefined: none */
-  readonly onPoint: (at: number | undefined) => void;
+  /** the exact value of each point, for the legend */
+  readonly texts: readonly string[];
 }
 
 const HEIGHT = 240;
-const X_AXIS = 32;
-/** px, at most, in the font of the axes */
-const CHARACTER = 8;
-const { stepped, bars } = UPlot.paths;
+const { stepped } = UPlot.paths;
+if (stepped === undefined) throw new Error('uPlot has no stepped lines: check its version');
+const STEPPED = stepped({ align: 1 });
 
-interface PlotProps {
+export function Plot(props: {
   readonly label: string;
   /** Unix seconds */
   readonly at: readonly number[];
   readonly lines: readonly Line[];
-  /** `at` are their beginnings, without a gap; undefined: moments */
-  readonly buckets?: Buckets;
-}
-
-export function Plot({ label, at, lines, buckets }: PlotProps): ReactElement {
+}): ReactElement {
   const place = useRef<HTMLDivElement>(null);
-  const drawn = useRef<UPlot>(undefined);
-  const points = useRef(buckets?.onPoint);
-  points.current = buckets?.onPoint;
-  const looks = JSON.stringify([
-    buckets?.shape,
-    buckets?.length,
-    lines.map(({ name, color }) => [name, color]),
-  ]);
+  const plot = useRef<UPlot>(null);
+  const isDark = useIsDark();
+  const { at, lines } = props;
+  const shown = useRef(lines);
+  shown.current = lines;
+  const names = lines.map(({ name, color }) => `${name} ${color}`).join();
   useEffect(() => {
     const element = place.current;
     if (element === null) return;
-    const plot = new UPlot(
-      { ...optionsOf(lines, buckets, points), width: element.clientWidth, height: HEIGHT },
-      dataOf(at, lines, buckets),
+    const made = new UPlot(
+      optionsOf(element, () => shown.current),
+      dataOf([], []),
       element,
     );
-    drawn.current = plot;
+    plot.current = made;
     const resized = new ResizeObserver(() =>
-      plot.setSize({ width: element.clientWidth, height: HEIGHT }),
+      made.setSize({ width: element.clientWidth, height: HEIGHT }),
     );
     resized.observe(element);
     return () => {
+      plot.current = null;
       resized.disconnect();
-      plot.destroy();
+      made.destroy();
     };
-    // the data follow in the effect below: a new plot would lose the place that is pointed at
-  }, [looks]);
-  useEffect(() => drawn.current?.setData(dataOf(at, lines, buckets)), [at, lines]);
-  return <div ref={place} className="plot" role="img" aria-label={label} />;
+  }, [names, isDark]);
+  useEffect(() => plot.current?.setData(dataOf(at, lines)), [at, lines, names, isDark]);
+  return <div ref={place} className="plot" role="img" aria-label={props.label} />;
 }
 
-/** Parts are drawn as their sums, the highest first, so that each covers those below it. */
-function dataOf(
-  at: readonly number[],
-  lines: readonly Line[],
-  buckets: Buckets | undefined,
-): UPlot.AlignedData {
-  if (buckets?.shape === 'line') {
-    // the last value holds until the end of its bucket
-    const end = (at.at(-1) ?? 0) + buckets.length;
-    return [[...at, end], ...lines.map(({ values }) => [...values, values.at(-1) ?? 0])];
-  }
-  if (buckets?.shape !== 'parts') return [[...at], ...lines.map(({ values }) => [...values])];
-  const whole = at.map((_, index) =>
-    lines.reduce((sum, { values }) => sum + (values[index] ?? 0), 0),
-  );
-  const below = at.map(() => 0);
-  const tops = lines.map(({ values }) =>
-    values.map((value, index) => {
-      const sum = (below[index] ?? 0) + value;
-      below[index] = sum;
-      return sum / (whole[index] || 1);
-    }),
-  );
-  return [[...at], ...tops.toReversed()];
+function dataOf(at: readonly number[], lines: readonly Line[]): UPlot.AlignedData {
+  return [[...at], ...lines.map(({ values }) => [...values])];
 }
 
-function optionsOf(
-  lines: readonly Line[],
-  buckets: Buckets | undefined,
-  points: { readonly current: Buckets['onPoint'] | undefined },
-): Omit<UPlot.Options, 'width' | 'height'> {
+function legendTime(seconds: number | undefined): string {
+  return seconds === undefined ? '' : localTime(new Date(seconds * 1_000).toISOString());
+}
+
+function optionsOf(element: HTMLElement, lines: () => readonly Line[]): UPlot.Options {
   const style = getComputedStyle(document.documentElement);
   const color = (name: string): string => style.getPropertyValue(name).trim();
   const axis = {
@@ -111,116 +73,33 @@ function optionsOf(
     ticks: { show: false },
     font: `12px ${color('--font')}`,
   };
-  const isUtc = buckets !== undefined && buckets.length >= DAY;
   return {
+    width: element.clientWidth,
+    height: HEIGHT,
     axes: [
+      { ...axis, space: 96, size: 32, values: (_plot, ticks) => timeLabels(ticks) },
       {
         ...axis,
-        space: 96,
-        size: X_AXIS,
-        // a day has no ticks within
-        ...(isUtc && { incrs: DAY_STEPS.map((days) => days * DAY) }),
-        values: (_plot, ticks, _axis, _space, step) =>
-          ticks.map((tick) =>
-            buckets === undefined ? localClock(tick * 1_000) : axisTime(tick * 1_000, step, isUtc),
-          ),
-      },
-      {
-        ...axis,
-        size: buckets === undefined ? 84 : widthOf,
-        values: (_plot, ticks) => ticks.map(buckets?.shape === 'parts' ? percent : compact),
+        values: (_plot, ticks) => tickLabels(ticks),
+        // as wide as its longest label
+        size: (_plot, labels) =>
+          20 + 7 * Math.max(4, ...(labels ?? []).map(({ length }) => length)),
       },
     ],
-    legend: { show: buckets === undefined && lines.length > 1, live: false },
-    cursor: {
-      y: false,
-      ...(buckets !== undefined && { points: { show: false }, drag: { x: false } }),
-    },
-    ...(buckets !== undefined && bucketOptions(buckets, isUtc, points)),
+    cursor: { y: false },
     series: [
-      {},
-      ...(buckets?.shape === 'parts' ? lines.toReversed() : lines).map((line) =>
-        seriesOf(line, color(line.color), buckets),
-      ),
+      { label: TEXT.plotTime, value: (plot, at) => legendTime(at ?? plot.data[0].at(-1)) },
+      ...lines().map((line, at): UPlot.Series => ({
+        label: line.name,
+        stroke: color(line.color),
+        width: 2,
+        points: { show: false },
+        // the newest while nothing is pointed at
+        value: (_plot: UPlot, _raw: number, _series: number, point: number | null) =>
+          lines()[at]?.texts.at(point ?? -1) ?? '',
+        // an amount stays until the next change
+        paths: STEPPED,
+      })),
     ],
   };
-}
-
-const DAY = 86_400;
-const DAY_STEPS = [1, 2, 5, 7, 14, 30, 60, 90, 180];
-
-function seriesOf(line: Line, color: string, buckets: Buckets | undefined): UPlot.Series {
-  const { name: label } = line;
-  const points = { show: false };
-  if (buckets === undefined || buckets.shape === 'line')
-    return {
-      label,
-      stroke: color,
-      width: 2,
-      points,
-      // an amount stays until the next change
-      ...(stepped !== undefined && { paths: stepped({ align: 1 }) }),
-    };
-  const size: [number, number] = buckets.shape === 'parts' ? [1, Infinity] : [0.8, 96];
-  const gap = buckets.shape === 'parts' ? 1 : 0;
-  return {
-    label,
-    fill: color,
-    width: 0,
-    points,
-    ...(bars !== undefined && { paths: bars({ align: 1, size, gap }) }),
-  };
-}
-
-function bucketOptions(
-  { length, shape }: Buckets,
-  isUtc: boolean,
-  points: { readonly current: Buckets['onPoint'] | undefined },
-): Partial<UPlot.Options> {
-  return {
-    ...(isUtc && { tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC') }),
-    scales: {
-      // the last bucket has its length, too
-      x: { range: (_plot, first, last) => [first, shape === 'line' ? last : last + length] },
-      y: {
-        range: (_plot, least, most) =>
-          shape === 'parts'
-            ? [0, 1]
-            : shape === 'bars'
-              ? [0, most * 1.05 || 1]
-              : around(least, most),
-      },
-    },
-    hooks: {
-      setCursor: [
-        (plot) => {
-          const { left = -1 } = plot.cursor;
-          const [first = 0] = plot.data[0];
-          const at = Math.floor((plot.posToVal(left, 'x') - first) / length);
-          points.current?.(left < 0 || at < 0 || at >= plot.data[0].length ? undefined : at);
-        },
-      ],
-    },
-  };
-}
-
-/** As wide as its longest text. */
-function widthOf(_plot: UPlot, texts: readonly string[] | null): number {
-  return CHARACTER * Math.max(3, ...(texts ?? []).map(({ length }) => length)) + 12;
-}
-
-/** A supply moves little: the axis shows how. */
-function around(least: number, most: number): [number, number] {
-  const margin = (most - least) * 0.1 || Math.abs(most) * 0.01 || 1;
-  return [least - margin, most + margin];
-}
-
-const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 3 });
-
-function compact(value: number): string {
-  return COMPACT.format(value);
-}
-
-function percent(value: number): string {
-  return `${Math.round(100 * value)} %`;
 }

@@ -1,37 +1,29 @@
 import { useQuery } from '@tanstack/react-query';
-import { useSearch } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import { useMemo, type ReactElement } from 'react';
-import { page, type RecordedRun, type RunStatus } from '../api/explorer.ts';
+import { one, page, type RecordedRun, type Reserve } from '../api/explorer.ts';
 import { Pager } from '../design/pager.tsx';
 import {
   Age,
   Amount,
   Answer,
   BlockLink,
-  Copy,
-  Facts,
   Figures,
   Panel,
   Table,
   Tag,
   Time,
-  type Tone,
 } from '../design/parts.tsx';
 import { Plot, type Line } from '../design/plot.tsx';
-import { grouped, plotted } from '../format.ts';
+import { amountText, grouped, localTime, plotted } from '../format.ts';
 import { TEXT } from '../text.ts';
+import { Check, positionOf, RunLink, StatusTag, surplus, TONES } from './run-parts.tsx';
 
 const ROWS = 25;
 /** The most that a page may have. */
 const PLOTTED = 100;
-/** Recomputes every run from the log. */
-const CHECK = 'npx ops audit';
-
-const TONES: Readonly<Record<RunStatus, Tone>> = {
-  ok: 'good',
-  over_backed_drift: 'warn',
-  mismatch: 'bad',
-};
+/** The gateway asks the treasury no more often. */
+const POSITION_MS = 5_000;
 
 export function ReservePage(): ReactElement {
   const { cursor } = useSearch({ from: '/reserve' });
@@ -47,6 +39,7 @@ export function ReservePage(): ReactElement {
     <>
       <header>
         <h1>{TEXT.reserve.title}</h1>
+        <Now />
       </header>
       <Answer of={newest}>{({ items }) => <Newest runs={items} />}</Answer>
       <Panel title={TEXT.reserve.runs}>
@@ -63,93 +56,138 @@ export function ReservePage(): ReactElement {
   );
 }
 
-function surplus({ custody_reported, ledger_liability }: RecordedRun): string {
-  return String(BigInt(custody_reported) - BigInt(ledger_liability));
-}
-
-function StatusTag({ of }: { readonly of: RunStatus }): ReactElement {
-  return <Tag tone={TONES[of]}>{TEXT.reserve.statuses[of]}</Tag>;
-}
-
-function Newest({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement {
-  const [run] = runs;
+/** The status as the treasury says it now. */
+function Now(): ReactElement | null {
+  const { data } = useQuery({
+    queryKey: ['reserve'],
+    queryFn: ({ signal }) => one<Reserve>('reserve', signal),
+    refetchInterval: POSITION_MS,
+  });
   const words = TEXT.reserve;
-  if (run === undefined) return <p className="nothing">{words.none}</p>;
-  const usdt = TEXT.units.usdt;
-  return (
+  if (data === undefined) return null;
+  if (!data.configured) return <Tag>{words.notConfigured}</Tag>;
+  if (!data.available) return <Tag tone="bad">{words.unavailable(data.error ?? '')}</Tag>;
+  return data.last_run === null ? (
+    <Tag>{words.none}</Tag>
+  ) : (
     <>
-      <Figures
-        of={[
-          [words.status, <StatusTag of={run.status} />],
-          [words.custody, <Amount of={run.custody_reported} unit={usdt} />],
-          [words.liability, <Amount of={run.ledger_liability} unit={usdt} />],
-          [words.surplus, <Amount of={surplus(run)} unit={usdt} />],
-          [words.supply, <Amount of={run.onchain_supply} />],
-        ]}
-      />
-      <History runs={runs} />
-      <div className="two">
-        <Panel title={words.newest} aside={<Age of={run.run_at} />}>
-          <Facts
-            of={[
-              [words.at, <Time of={run.run_at} />],
-              [words.genesis, <Amount of={run.genesis_allocation} />],
-              [words.minted, <Amount of={run.treasury_minted} />],
-              [words.burned, <Amount of={run.burned} />],
-              [words.held, <Amount of={run.held} unit={usdt} />],
-              [words.fees, <Amount of={run.retained_fees} unit={usdt} />],
-            ]}
-          />
-        </Panel>
-        <Panel title={words.inputs}>
-          <Facts
-            of={[
-              [words.offset, `treasury.ledger ${grouped(run.ledger_offset)}`],
-              [words.block, <BlockLink height={run.block_height} />],
-              [
-                words.check,
-                <>
-                  <p className="quiet check">{words.checkHow}</p>
-                  <span className="hash">
-                    <code>{CHECK}</code>
-                    <Copy text={CHECK} what="command" />
-                  </span>
-                </>,
-              ],
-            ]}
-          />
-        </Panel>
-      </div>
+      <StatusTag of={data.last_run.status} />
+      <span className="quiet">
+        {words.runOf} <Age of={data.last_run.run_at} /> {words.ago}
+      </span>
     </>
   );
 }
 
-function History({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement | null {
+function Newest({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement {
+  const [run] = runs;
+  if (run === undefined) return <p className="nothing">{TEXT.reserve.none}</p>;
+  return (
+    <>
+      <Figures of={positionOf(run)} />
+      <StatusHistory runs={runs} />
+      {runs.length > 1 && (
+        <div className="two">
+          <History runs={runs} title={TEXT.reserve.plot} lines={USDT_LINES} />
+          <History runs={runs} title={TEXT.reserve.supplyPlot} lines={CLT_LINES} />
+        </div>
+      )}
+      <Panel
+        title={TEXT.reserve.check}
+        aside={<RunLink id={run.run_id}>{TEXT.reserve.newest}</RunLink>}
+      >
+        <div className="inside">
+          <Check run={run} />
+        </div>
+      </Panel>
+    </>
+  );
+}
+
+/** A bar for each run, oldest first. */
+function StatusHistory({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement {
+  const words = TEXT.reserve;
+  const statuses = [...new Set(runs.map(({ status }) => status))];
+  const summary = statuses
+    .map((each) => `${runs.filter(({ status }) => status === each).length} ${words.statuses[each]}`)
+    .join(', ');
+  return (
+    <Panel title={words.history} aside={<span className="quiet">{summary}</span>}>
+      <div className="inside">
+        <div className="bars">
+          {runs.toReversed().map(({ run_id: id, run_at: at, status }) => (
+            <Link
+              key={id}
+              to="/reserve/$run"
+              params={{ run: id }}
+              data-tone={TONES[status]}
+              title={`${localTime(at)}: ${words.statuses[status]}`}
+              aria-label={`${localTime(at)}: ${words.statuses[status]}`}
+              tabIndex={-1}
+            />
+          ))}
+        </div>
+      </div>
+    </Panel>
+  );
+}
+
+interface Plotted {
+  readonly name: string;
+  readonly color: Line['color'];
+  readonly unit: string;
+  readonly of: (run: RecordedRun) => string;
+}
+
+const USDT_LINES: readonly Plotted[] = [
+  {
+    name: TEXT.reserve.custody,
+    color: '--accent',
+    unit: TEXT.units.usdt,
+    of: ({ custody_reported: custody }) => custody,
+  },
+  {
+    name: TEXT.reserve.liability,
+    color: '--series-2',
+    unit: TEXT.units.usdt,
+    of: ({ ledger_liability: liability }) => liability,
+  },
+  { name: TEXT.reserve.surplus, color: '--series-3', unit: TEXT.units.usdt, of: surplus },
+];
+const CLT_LINES: readonly Plotted[] = [
+  {
+    name: TEXT.reserve.supply,
+    color: '--accent',
+    unit: TEXT.units.clt,
+    of: ({ onchain_supply: supply }) => supply,
+  },
+];
+
+function History(props: {
+  readonly title: string;
+  readonly runs: readonly RecordedRun[];
+  readonly lines: readonly Plotted[];
+}): ReactElement {
+  const { runs, title } = props;
   const oldestFirst = useMemo(() => runs.toReversed(), [runs]);
   const at = useMemo(
     () => oldestFirst.map(({ run_at: runAt }) => Date.parse(runAt) / 1_000),
     [oldestFirst],
   );
   const lines = useMemo(
-    (): Line[] => [
-      {
-        name: TEXT.reserve.custody,
-        color: '--accent',
-        values: oldestFirst.map((run) => plotted(BigInt(run.custody_reported))),
-      },
-      {
-        name: TEXT.reserve.liability,
-        color: '--series-2',
-        values: oldestFirst.map((run) => plotted(BigInt(run.ledger_liability))),
-      },
-    ],
-    [oldestFirst],
+    (): Line[] =>
+      props.lines.map(({ name, color, unit, of }) => ({
+        name,
+        color,
+        values: oldestFirst.map((run) => plotted(BigInt(of(run)))),
+        texts: oldestFirst.map((run) => `${amountText(BigInt(of(run)))} ${unit}`),
+      })),
+    [oldestFirst, props.lines],
   );
-  if (runs.length < 2) return null;
   return (
-    <Panel title={TEXT.reserve.plot} aside={<span className="unit">{TEXT.units.usdt}</span>}>
+    <Panel title={title} aside={<span className="unit">{props.lines[0]?.unit}</span>}>
       <div className="inside">
-        <Plot label={TEXT.reserve.plot} at={at} lines={lines} />
+        <Plot label={title} at={at} lines={lines} />
       </div>
     </Panel>
   );
@@ -165,7 +203,14 @@ function Runs({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement
       keyOf={({ run_id: id }) => id}
       empty={words.none}
       columns={[
-        { name: words.at, cell: ({ run_at: at }) => <Time of={at} /> },
+        {
+          name: words.at,
+          cell: ({ run_id: id, run_at: at }) => (
+            <RunLink id={id}>
+              <Time of={at} />
+            </RunLink>
+          ),
+        },
         { name: words.status, cell: ({ status }) => <StatusTag of={status} /> },
         {
           name: words.liability,

@@ -4,7 +4,7 @@ import { useMemo, type ReactElement } from 'react';
 import { one, type SeriesBy, type ValidatorSeries } from '../api/explorer.ts';
 import { Chart } from '../design/chart.tsx';
 import { AddressLink, Answer } from '../design/parts.tsx';
-import type { Line, LineColor } from '../design/plot.tsx';
+import type { Line, LineColor } from '../design/bucket-plot.tsx';
 import { grouped, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { SpanChoice } from './span-choice.tsx';

@@ -40,6 +40,8 @@ const [transaction] = blocks.flatMap((block) => block.transactions);
 const address = toHex(mostFrequent(blocks));
 const hash = toHex(transaction?.hash ?? Buffer.alloc(32));
 
+const RUN = run(0).run_id;
+
 /** Address of each page, and its heading. */
 const PAGES: readonly (readonly [string, string])[] = [
   ['/', 'Chain'],
@@ -51,6 +53,7 @@ const PAGES: readonly (readonly [string, string])[] = [
   ['/charts', 'Charts'],
   ['/charts?span=30d', 'Charts'],
   ['/reserve', 'Reserve'],
+  [`/reserve/${RUN}`, 'Reserve run'],
 ];
 
 let browser: Browser | undefined;
@@ -82,7 +85,12 @@ beforeAll(async () => {
   writer = new Client({ connectionString: urls.writer_url });
   await writer.connect();
   const console = pathToFileURL(`${folder}/`);
-  explorer = await openExplorer({ postgres_reader_url: urls.reader_url, console });
+  explorer = await openExplorer({
+    postgres_reader_url: urls.reader_url,
+    treasury_public_reconciliation_url: 'http://127.0.0.1:1',
+    console,
+  });
+  explorer.head = newest;
   await open(browser, {});
 }, OPEN_CHROMIUM_MS + 120_000);
 afterAll(async () => {
@@ -119,6 +127,10 @@ async function show(path: string): Promise<void> {
 
 async function heading(): Promise<string> {
   return page.locator('h1').first().innerText();
+}
+
+async function newestShown(): Promise<string> {
+  return page.locator('.block strong').first().innerText();
 }
 
 /** Ids of the rules of WCAG 2.1 AA that the page breaks, with the first element. */
@@ -175,40 +187,176 @@ test('the first load of the chain has less than 250 KB of compressed script', as
   expect(bytes).toBeLessThan(SCRIPT_BYTES_MAX);
 });
 
-test('blocks that are replaced are shown and named', async () => {
-  await show('/');
-  await expect.poll(() => page.locator('.block strong').first().innerText()).toBe(String(newest));
-  const other = '7'.repeat(62);
+/** Puts other blocks at the heights above this one. */
+async function replaceAbove(height: number, fill: string): Promise<void> {
   await writer.query(
-    `UPDATE explorer.blocks SET hash = ('\\x${other}' || lpad(to_hex(height % 256), 2, '0'))::bytea WHERE height > $1`,
-    [newest - 2],
+    `UPDATE explorer.blocks SET hash = ('\\x${fill.repeat(62)}' || lpad(to_hex(height % 256), 2, '0'))::bytea WHERE height > $1`,
+    [height],
   );
-  await expect
-    .poll(() => page.getByRole('status').allInnerTexts())
-    .toContain(`Blocks ${newest - 1} to ${newest} were replaced: the chain reorganised.`);
+}
+
+test('a block that arrives is shown as the newest', async () => {
+  const client = writer;
+  await client.query(
+    `CREATE TABLE later AS SELECT * FROM explorer.blocks WHERE height = ${newest}`,
+  );
+  await client.query(
+    `UPDATE explorer.head SET height = height - 1; DELETE FROM explorer.blocks WHERE height = ${newest}`,
+  );
+  await show('/');
+  await expect.poll(newestShown).toBe(String(newest - 1));
+  await client.query(
+    'INSERT INTO explorer.blocks SELECT * FROM later; UPDATE explorer.head SET height = height + 1; DROP TABLE later',
+  );
+  await expect.poll(newestShown).toBe(String(newest));
+  await expect.poll(() => page.locator('.block[data-new]').count()).toBeGreaterThan(0);
   expect(problems).toEqual([]);
 });
 
-test('while the explorer is away its old figures stay, and say so', async () => {
+test('blocks that are replaced hang below those that replaced them, and are named', async () => {
   await show('/');
-  await expect.poll(() => page.locator('.block').count()).toBeGreaterThan(0);
-  await context.setOffline(true);
+  await expect.poll(newestShown).toBe(String(newest));
+  expect(await page.locator('.orphan').count()).toBe(0);
+  await replaceAbove(newest - 2, '7');
   await expect
-    .poll(async () => (await page.getByRole('status').allInnerTexts()).join(' '))
-    .toContain('No answer from the explorer since');
-  expect(await page.locator('.block').count()).toBeGreaterThan(0);
-  await context.setOffline(false);
-  await expect.poll(() => page.getByText('No answer from').count()).toBe(0);
+    .poll(() => page.getByRole('status').allInnerTexts())
+    .toContain(`Blocks ${newest - 1} to ${newest} were replaced: the chain reorganised.`);
+  expect(await page.locator('.orphan').count()).toBe(2);
+  expect(problems).toEqual([]);
 });
 
-test('a page that is opened while the explorer is away fills when it is back', async () => {
+test('the page of a block that is replaced says so, and shows the new one', async () => {
+  await show(`/blocks/${newest}`);
+  await expect.poll(heading).toBe(`Block ${newest}`);
+  await expect.poll(() => page.getByText('Loading').count()).toBe(0);
+  await replaceAbove(newest - 1, '8');
+  await expect
+    .poll(async () => (await page.getByRole('status').allInnerTexts()).join(' '))
+    .toContain('A reorganisation replaced block');
+});
+
+test('a transaction shows its balance effects and its place in the log', async () => {
+  await show(`/transactions/${hash}`);
+  const height = transaction?.block_height ?? 0;
+  await expect
+    .poll(() => page.locator('.facts').first().innerText())
+    .toContain(`chain.blocks, partition 0, offset ${height + 1}`);
+  const effects = blocks[height]?.effects.filter(
+    ({ tx_index: index, delta }) => index === transaction?.tx_index && delta !== 0n,
+  );
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(effects?.length);
+});
+
+test('while the explorer is away its old figures stay, and the page says so once', async () => {
   await show('/');
   await expect.poll(() => page.locator('.block').count()).toBeGreaterThan(0);
-  await context.setOffline(true);
-  await page.getByRole('link', { name: 'Validators' }).click();
+  await explorer.stop();
+  await expect
+    .poll(() => page.locator('.health').allInnerTexts())
+    .toEqual([expect.stringContaining('No answer from the explorer. Figures are those of')]);
+  expect(await page.locator('.block').count()).toBeGreaterThan(0);
+  expect(await page.getByText('Not updated').count()).toBe(0);
+  // neither its figures nor its script are here
+  await page.getByRole('link', { name: 'Reserve' }).click();
   await expect.poll(() => page.getByRole('alert').innerText()).toContain('does not answer');
-  await context.setOffline(false);
+  await explorer.start();
+  await expect.poll(heading).toBe('Reserve');
   await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThan(0);
+  await expect.poll(() => page.locator('.health').count()).toBe(0);
+});
+
+test('while Postgres is away the page says that the explorer has no data', async () => {
+  await show('/validators');
+  await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThan(0);
+  await writer.query('ALTER SCHEMA explorer RENAME TO away');
+  await expect
+    .poll(() => page.locator('.health').allInnerTexts())
+    .toEqual([expect.stringContaining('The explorer has no data')]);
+  expect(await page.locator('tbody tr').count()).toBeGreaterThan(0);
+  await page.getByRole('link', { name: 'Transactions' }).click();
+  await expect.poll(() => page.getByRole('alert').innerText()).toContain('cannot be read');
+  await writer.query('ALTER SCHEMA away RENAME TO explorer');
+  await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThan(0);
+  await expect.poll(() => page.locator('.health').count()).toBe(0);
+});
+
+test('while the node of the chain is away the page says that there may be newer blocks', async () => {
+  await show('/');
+  explorer.head = undefined;
+  await expect
+    .poll(() => page.locator('.health').allInnerTexts())
+    .toEqual([expect.stringContaining('The node of the chain does not answer')]);
+  explorer.head = newest + 100;
+  await expect
+    .poll(() => page.locator('.health').allInnerTexts())
+    .toEqual([expect.stringContaining('100 blocks behind')]);
+  explorer.head = newest;
+  await expect.poll(() => page.locator('.health').count()).toBe(0);
+});
+
+test('the search suggests as one types, and is walked by arrows', async () => {
+  await show('/');
+  await page.keyboard.press('/');
+  await page.keyboard.type('0');
+  const options = page.getByRole('option');
+  await expect.poll(() => options.count()).toBeGreaterThan(2);
+  expect(await violations()).toEqual([]);
+  const selected = page.getByRole('option', { selected: true });
+  const first = await selected.innerText();
+  await page.keyboard.press('ArrowDown');
+  expect(await selected.innerText()).not.toBe(first);
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => new URL(page.url()).pathname).toBe('/blocks/0');
+  await page.keyboard.press('/');
+  await page.keyboard.type(address.slice(0, 9));
+  await expect.poll(() => options.allInnerTexts()).toHaveLength(1);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => options.count()).toBe(0);
+});
+
+test('activity is filtered in the address, and downloaded', async () => {
+  await show(`/accounts/${address}`);
+  await page.getByLabel('Direction').selectOption('In');
+  await expect.poll(() => new URL(page.url()).search).toBe('?direction=credit');
+  await expect
+    .poll(async () => (await page.locator('tbody tr td:nth-child(2)').allInnerTexts()).join(' '))
+    .not.toContain('−');
+  const link = page.getByRole('link', { name: 'CSV' });
+  const [file] = await Promise.all([page.waitForEvent('download'), link.click()]);
+  expect(file.suggestedFilename()).toBe('activity.csv');
+});
+
+test('a run has its own address, its inputs and commands that check it', async () => {
+  await show('/reserve');
+  await page.locator('tbody tr td:first-child a').last().click();
+  await expect.poll(heading).toBe('Reserve run');
+  expect(new URL(page.url()).pathname).toBe(`/reserve/${encodeURIComponent(RUN)}`);
+  await expect
+    .poll(() => page.locator('.command').allInnerTexts())
+    .toEqual([
+      expect.stringContaining(`--key ${RUN}`),
+      expect.stringContaining('treasury.ledger --to'),
+      expect.stringContaining('npx ops audit'),
+    ]);
+});
+
+test('light or dark is chosen, and stays', async () => {
+  await page.emulateMedia({ colorScheme: 'light' });
+  await show('/');
+  const ground = (): Promise<string> =>
+    page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await ground();
+  const choose = page.getByRole('button', { name: 'Colours' });
+  await choose.click();
+  expect(await ground()).toBe(light);
+  await choose.click();
+  const dark = await ground();
+  expect(dark).not.toBe(light);
+  await page.reload();
+  await expect.poll(ground).toBe(dark);
+  await choose.click();
+  expect(await ground()).toBe(light);
 });
 
 test.each([
@@ -225,7 +373,7 @@ test.each([
 
 test('a search that finds nothing says what can be found', async () => {
   await show('/');
-  await page.getByRole('searchbox').fill('0x12');
+  await page.getByRole('combobox', { name: 'Search' }).fill('nothing');
   await page.keyboard.press('Enter');
   await expect.poll(() => page.getByRole('alert').innerText()).toContain('Nothing matches');
 });

@@ -1,6 +1,14 @@
 import { assert, bigInt, property } from 'fast-check';
 import { expect, test } from 'vitest';
-import { age, amountText, grouped, shortened } from '../../../../services/console/src/format.ts';
+import {
+  age,
+  amountPadding,
+  amountText,
+  grouped,
+  shortened,
+  tickLabels,
+  timeLabels,
+} from '../../../../services/console/src/format.ts';
 
 test.each([
   [0n, '0.00'],
@@ -38,4 +46,31 @@ test.each([
 ])('%s seconds ago is shown as %s', (seconds, text) => {
   const now = Date.parse('2026-11-21T07:28:02.500Z');
   expect(age(new Date(now - seconds * 1_000).toISOString(), now)).toBe(text);
+});
+
+test.each([
+  [0n, '0000'],
+  [1_500_000n, '0000'],
+  [-1_234_567n, ''],
+  [1n, ''],
+  [1_000n, '000'],
+])('%s base units are padded with %j to six decimals', (base, padding) =>
+  expect(amountPadding(base)).toBe(padding),
+);
+
+test('figures of an axis are as short as they can be told apart', () => {
+  expect(tickLabels([0, 10_000, 20_000])).toEqual(['0', '10K', '20K']);
+  expect(tickLabels([1_000, 1_010, 1_020])).toEqual(['1K', '1.01K', '1.02K']);
+  expect(tickLabels([20_002_253_550, 20_002_253_600])).toEqual([
+    '20,002,253,550',
+    '20,002,253,600',
+  ]);
+  expect(tickLabels([0.001, 0.002])).toEqual(['0.001', '0.002']);
+});
+
+test('times of an axis name the day where it changes', () => {
+  const midnight = new Date(2026, 10, 21).getTime() / 1_000;
+  const [before = '', at = ''] = timeLabels([midnight - 3_600, midnight]);
+  expect(before).toMatch(/\d:00/);
+  expect(at).toMatch(/21/);
 });

@@ -1,0 +1,82 @@
+/** The balance effects of a block or a transaction, and the place of both in the log. */
+import { useQuery } from '@tanstack/react-query';
+import { useState, type ReactElement, type ReactNode } from 'react';
+import { one, page, type BlockRecord, type Effect } from '../api/explorer.ts';
+import { AddressLink, Amount, Answer, Command, Panel, Table } from '../design/parts.tsx';
+import { grouped } from '../format.ts';
+import { TEXT } from '../text.ts';
+
+const ROWS = 100;
+
+/** `of`: such as `blocks/12`, in the explorer's interface. */
+export function Effects(props: { readonly of: string; readonly empty: string }): ReactElement {
+  const words = TEXT.effects;
+  const [cursor, setCursor] = useState<string>();
+  const effects = useQuery({
+    queryKey: ['effects', props.of, cursor],
+    queryFn: ({ signal }) => page<Effect>(`${props.of}/effects`, signal, { limit: ROWS, cursor }),
+  });
+  return (
+    <Panel title={words.title}>
+      <Answer of={effects}>
+        {({ items, older }) => (
+          <>
+            <Table
+              label={words.title}
+              items={items}
+              keyOf={({ address, kind }, index) => `${address} ${kind} ${index}`}
+              empty={props.empty}
+              columns={[
+                { name: words.account, cell: ({ address }) => <AddressLink of={address} isBare /> },
+                { name: words.kind, cell: ({ label }) => label, isWide: true },
+                {
+                  name: words.change,
+                  cell: ({ delta }) => <Amount of={delta} isChange />,
+                  isNumber: true,
+                },
+                {
+                  name: words.after,
+                  cell: ({ balance }) => <Amount of={balance} />,
+                  isNumber: true,
+                  isWide: true,
+                },
+              ]}
+            />
+            {older !== undefined && (
+              <div className="pager">
+                <button type="button" className="button" onClick={() => setCursor(older)}>
+                  {words.more}
+                </button>
+              </div>
+            )}
+          </>
+        )}
+      </Answer>
+    </Panel>
+  );
+}
+
+/** Names and values for `Facts`: topic, partition, offset, and how to read the record. */
+export function useLogPlace(height: number): readonly (readonly [string, ReactNode])[] {
+  const words = TEXT.log;
+  const record = useQuery({
+    queryKey: ['record', height],
+    queryFn: ({ signal }) => one<BlockRecord>(`blocks/${height}/record`, signal),
+  });
+  return [
+    [
+      words.place,
+      <Answer of={record}>
+        {({ topic, partition, offset }) => words.at(topic, partition, grouped(offset))}
+      </Answer>,
+    ],
+    [
+      words.read,
+      <Answer of={record}>
+        {({ topic, offset }) => (
+          <Command of={`npx ops tail ${topic} --from ${offset} --limit 1 --no-follow`} />
+        )}
+      </Answer>,
+    ],
+  ];
+}

@@ -1,0 +1,225 @@
+/** Bars, lines or parts by hour or day, by uPlot. Points are rounded; the chart says exact values. */
+import { useEffect, useRef, type ReactElement } from 'react';
+import UPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { axisTime } from '../format.ts';
+import { useIsDark } from './scheme.ts';
+
+/** A custom property of `tokens.css`. */
+export type LineColor =
+  '--accent' | '--series-2' | '--series-3' | '--series-4' | '--series-5' | '--series-rest';
+
+export interface Line {
+  readonly name: string;
+  readonly color: LineColor;
+  readonly values: readonly number[];
+}
+
+export interface Buckets {
+  /** seconds */
+  readonly length: number;
+  /** `parts`: the lines on top of each other, as parts of 1 */
+  readonly shape: 'bars' | 'line' | 'parts';
+  /** index of the bucket that is pointed at; undefined: none */
+  readonly onPoint: (at: number | undefined) => void;
+}
+
+const HEIGHT = 240;
+const X_AXIS = 32;
+/** px, at most, in the font of the axes */
+const CHARACTER = 8;
+const { stepped, bars } = UPlot.paths;
+
+interface BucketPlotProps {
+  readonly label: string;
+  /** their beginnings, without a gap, Unix seconds */
+  readonly at: readonly number[];
+  readonly lines: readonly Line[];
+  readonly buckets: Buckets;
+}
+
+export function BucketPlot({ label, at, lines, buckets }: BucketPlotProps): ReactElement {
+  const place = useRef<HTMLDivElement>(null);
+  const drawn = useRef<UPlot>(undefined);
+  const isDark = useIsDark();
+  const points = useRef(buckets.onPoint);
+  points.current = buckets.onPoint;
+  const looks = JSON.stringify([
+    buckets.shape,
+    buckets.length,
+    lines.map(({ name, color }) => [name, color]),
+  ]);
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    const plot = new UPlot(
+      { ...optionsOf(lines, buckets, points), width: element.clientWidth, height: HEIGHT },
+      dataOf(at, lines, buckets),
+      element,
+    );
+    drawn.current = plot;
+    const resized = new ResizeObserver(() =>
+      plot.setSize({ width: element.clientWidth, height: HEIGHT }),
+    );
+    resized.observe(element);
+    return () => {
+      resized.disconnect();
+      plot.destroy();
+    };
+    // the data follow in the effect below: a new plot would lose the place that is pointed at
+  }, [looks, isDark]);
+  useEffect(() => drawn.current?.setData(dataOf(at, lines, buckets)), [at, lines, isDark]);
+  return <div ref={place} className="plot" role="img" aria-label={label} />;
+}
+
+/** Parts are drawn as their sums, the highest first, so that each covers those below it. */
+function dataOf(
+  at: readonly number[],
+  lines: readonly Line[],
+  buckets: Buckets,
+): UPlot.AlignedData {
+  if (buckets.shape === 'line') {
+    // the last value holds until the end of its bucket
+    const end = (at.at(-1) ?? 0) + buckets.length;
+    return [[...at, end], ...lines.map(({ values }) => [...values, values.at(-1) ?? 0])];
+  }
+  if (buckets.shape !== 'parts') return [[...at], ...lines.map(({ values }) => [...values])];
+  const whole = at.map((_, index) =>
+    lines.reduce((sum, { values }) => sum + (values[index] ?? 0), 0),
+  );
+  const below = at.map(() => 0);
+  const tops = lines.map(({ values }) =>
+    values.map((value, index) => {
+      const sum = (below[index] ?? 0) + value;
+      below[index] = sum;
+      return sum / (whole[index] || 1);
+    }),
+  );
+  return [[...at], ...tops.toReversed()];
+}
+
+function optionsOf(
+  lines: readonly Line[],
+  buckets: Buckets,
+  points: { readonly current: Buckets['onPoint'] },
+): Omit<UPlot.Options, 'width' | 'height'> {
+  const style = getComputedStyle(document.documentElement);
+  const color = (name: string): string => style.getPropertyValue(name).trim();
+  const axis = {
+    stroke: color('--ink-2'),
+    grid: { stroke: color('--line'), width: 1 },
+    ticks: { show: false },
+    font: `12px ${color('--font')}`,
+  };
+  const isUtc = buckets.length >= DAY;
+  return {
+    axes: [
+      {
+        ...axis,
+        space: 96,
+        size: X_AXIS,
+        // a day has no ticks within
+        ...(isUtc && { incrs: DAY_STEPS.map((days) => days * DAY) }),
+        values: (_plot, ticks, _axis, _space, step) =>
+          ticks.map((tick) => axisTime(tick * 1_000, step, isUtc)),
+      },
+      {
+        ...axis,
+        size: widthOf,
+        values: (_plot, ticks) => ticks.map(buckets.shape === 'parts' ? percent : compact),
+      },
+    ],
+    legend: { show: false },
+    cursor: {
+      y: false,
+      points: { show: false },
+      drag: { x: false },
+    },
+    ...bucketOptions(buckets, isUtc, points),
+    series: [
+      {},
+      ...(buckets.shape === 'parts' ? lines.toReversed() : lines).map((line) =>
+        seriesOf(line, color(line.color), buckets),
+      ),
+    ],
+  };
+}
+
+const DAY = 86_400;
+const DAY_STEPS = [1, 2, 5, 7, 14, 30, 60, 90, 180];
+
+function seriesOf(line: Line, color: string, buckets: Buckets): UPlot.Series {
+  const { name: label } = line;
+  const points = { show: false };
+  if (buckets.shape === 'line')
+    return {
+      label,
+      stroke: color,
+      width: 2,
+      points,
+      // an amount stays until the next change
+      ...(stepped !== undefined && { paths: stepped({ align: 1 }) }),
+    };
+  const size: [number, number] = buckets.shape === 'parts' ? [1, Infinity] : [0.8, 96];
+  const gap = buckets.shape === 'parts' ? 1 : 0;
+  return {
+    label,
+    fill: color,
+    width: 0,
+    points,
+    ...(bars !== undefined && { paths: bars({ align: 1, size, gap }) }),
+  };
+}
+
+function bucketOptions(
+  { length, shape }: Buckets,
+  isUtc: boolean,
+  points: { readonly current: Buckets['onPoint'] },
+): Partial<UPlot.Options> {
+  return {
+    ...(isUtc && { tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC') }),
+    scales: {
+      // the last bucket has its length, too
+      x: { range: (_plot, first, last) => [first, shape === 'line' ? last : last + length] },
+      y: {
+        range: (_plot, least, most) =>
+          shape === 'parts'
+            ? [0, 1]
+            : shape === 'bars'
+              ? [0, most * 1.05 || 1]
+              : around(least, most),
+      },
+    },
+    hooks: {
+      setCursor: [
+        (plot) => {
+          const { left = -1 } = plot.cursor;
+          const [first = 0] = plot.data[0];
+          const at = Math.floor((plot.posToVal(left, 'x') - first) / length);
+          points.current(left < 0 || at < 0 || at >= plot.data[0].length ? undefined : at);
+        },
+      ],
+    },
+  };
+}
+
+/** As wide as its longest text. */
+function widthOf(_plot: UPlot, texts: readonly string[] | null): number {
+  return CHARACTER * Math.max(3, ...(texts ?? []).map(({ length }) => length)) + 12;
+}
+
+/** A supply moves little: the axis shows how. */
+function around(least: number, most: number): [number, number] {
+  const margin = (most - least) * 0.1 || Math.abs(most) * 0.01 || 1;
+  return [least - margin, most + margin];
+}
+
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 3 });
+
+function compact(value: number): string {
+  return COMPACT.format(value);
+}
+
+function percent(value: number): string {
+  return `${Math.round(100 * value)} %`;
+}

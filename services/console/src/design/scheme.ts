@@ -1,0 +1,58 @@
+/** Light or dark: as the system says, or as the reader chose in this browser. */
+import { useSyncExternalStore } from 'react';
+
+export const SCHEMES = ['system', 'light', 'dark'] as const;
+export type Scheme = (typeof SCHEMES)[number];
+
+const KEY = 'scheme';
+const IS_DARK = '(prefers-color-scheme: dark)';
+const system = matchMedia(IS_DARK);
+const listeners = new Set<() => void>();
+
+/** The rules of the style sheets that hold in dark alone. */
+function darkRules(): readonly CSSMediaRule[] {
+  return [...document.styleSheets].flatMap((sheet) =>
+    [...sheet.cssRules].filter(
+      (rule): rule is CSSMediaRule =>
+        rule instanceof CSSMediaRule && rule.conditionText.includes('prefers-color-scheme'),
+    ),
+  );
+}
+
+const rules = darkRules();
+let chosen: Scheme = SCHEMES.find((each) => each === localStorage.getItem(KEY)) ?? 'system';
+
+function apply(): void {
+  const media = { system: IS_DARK, light: 'not all', dark: 'all' };
+  for (const rule of rules) rule.media.mediaText = media[chosen];
+  document.documentElement.style.colorScheme = chosen === 'system' ? '' : chosen;
+}
+
+export function choose(scheme: Scheme): void {
+  chosen = scheme;
+  localStorage.setItem(KEY, scheme);
+  apply();
+  for (const each of listeners) each();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  system.addEventListener('change', listener);
+  return () => {
+    listeners.delete(listener);
+    system.removeEventListener('change', listener);
+  };
+}
+
+export function useScheme(): Scheme {
+  return useSyncExternalStore(subscribe, () => chosen);
+}
+
+/** True in dark, whoever chose it: for parts that draw with colours of their own. */
+export function useIsDark(): boolean {
+  return useSyncExternalStore(subscribe, () =>
+    chosen === 'system' ? system.matches : chosen === 'dark',
+  );
+}
+
+apply();

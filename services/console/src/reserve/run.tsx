@@ -1,0 +1,79 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import type { ReactElement } from 'react';
+import { one, type RecordedRun } from '../api/explorer.ts';
+import {
+  Amount,
+  Answer,
+  BlockLink,
+  Facts,
+  Figures,
+  Panel,
+  PlainHash,
+  Time,
+} from '../design/parts.tsx';
+import { grouped } from '../format.ts';
+import { TEXT } from '../text.ts';
+import { Check, positionOf, StatusTag } from './run-parts.tsx';
+
+export function RunPage(): ReactElement {
+  const { run: id } = useParams({ from: '/reserve/$run' });
+  const run = useQuery({
+    queryKey: ['run', id],
+    queryFn: ({ signal }) => one<RecordedRun>(`reserve/runs/${encodeURIComponent(id)}`, signal),
+    // a run never changes
+    refetchInterval: ({ state }) => (state.data === undefined ? 1_000 : false),
+  });
+  return (
+    <>
+      <header>
+        <h1>{TEXT.reserve.run}</h1>
+        {run.data !== undefined && <StatusTag of={run.data.status} />}
+        <Link to="/reserve">{TEXT.reserve.all}</Link>
+      </header>
+      <Answer of={run}>{(shown) => <Shown run={shown} />}</Answer>
+    </>
+  );
+}
+
+function Shown({ run }: { readonly run: RecordedRun }): ReactElement {
+  const words = TEXT.reserve;
+  const usdt = TEXT.units.usdt;
+  return (
+    <>
+      <Figures of={positionOf(run)} />
+      <div className="two">
+        <Panel title={words.figures}>
+          <Facts
+            of={[
+              [words.id, <PlainHash of={run.run_id} what={words.id} isWhole />],
+              [words.at, <Time of={run.run_at} />],
+              [words.supply, <Amount of={run.onchain_supply} />],
+              [words.genesis, <Amount of={run.genesis_allocation} />],
+              [words.minted, <Amount of={run.treasury_minted} />],
+              [words.burned, <Amount of={run.burned} />],
+              [words.liability, <Amount of={run.ledger_liability} unit={usdt} />],
+              [words.custody, <Amount of={run.custody_reported} unit={usdt} />],
+              [words.held, <Amount of={run.held} unit={usdt} />],
+              [words.fees, <Amount of={run.retained_fees} unit={usdt} />],
+            ]}
+          />
+        </Panel>
+        <Panel title={words.inputs}>
+          <Facts
+            of={[
+              [words.offset, words.ledgerAt(grouped(run.ledger_offset))],
+              [words.block, <BlockLink height={run.block_height} />],
+              [words.blockHash, <PlainHash of={run.block_hash} what="hash" isWhole />],
+            ]}
+          />
+        </Panel>
+      </div>
+      <Panel title={words.check}>
+        <div className="inside">
+          <Check run={run} />
+        </div>
+      </Panel>
+    </>
+  );
+}
