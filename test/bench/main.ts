@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { abuse } from './abuse.ts';
 import type { Bench } from './bench.ts';
 import { bulk } from './bulk.ts';
+import { consoleBench } from './console.ts';
 import { hub } from './hub.ts';
 import { ingest } from './ingest.ts';
 import { ingesters } from './ingesters.ts';
@@ -41,6 +42,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   pass,
   rebuild,
   tail,
+  console: consoleBench,
 };
 
 function usage(): string {
@@ -112,9 +114,13 @@ if (wanted === undefined && Object.keys(given).length > 0)
   refuse('options belong to one bench: name it');
 const chosen = Object.entries(BENCHES)
   .filter(([name]) => wanted === undefined || name === wanted)
-  .map(([name, bench]) => ({ bench, options: optionsOf(name, bench, given) }));
-for (const { bench, options } of chosen) {
+  .map(([name, bench]) => ({ name, bench, options: optionsOf(name, bench, given) }));
+for (const { name, bench, options } of chosen) {
   const report = await bench.run(options);
   process.stdout.write(`${tableOf(report)}\n  written to ${save(report)}\n\n`);
+  for (const goal of report.missed ?? []) {
+    process.stderr.write(`${name}: the goal of ${goal} is missed\n`);
+    process.exitCode = 2;
+  }
 }
-process.exit(0);
+process.exit();

@@ -30,6 +30,8 @@ export interface BenchReport {
    */
   readonly detail?: readonly object[];
   readonly ratios: readonly Ratio[];
+  /** names of the goals that were missed: the command then exits with 2 */
+  readonly missed?: readonly string[];
 }
 
 /** The content of `.local/bench/<name>.json`. */

@@ -1,0 +1,215 @@
+/**
+ * The console in Chromium while a chain makes 50 blocks a second: how soon it is there, how soon it
+ * answers a hand, and whether its memory stays as it is.
+ */
+import { join } from 'node:path';
+import type { Browser, CDPSession, Page } from 'playwright-core';
+import { build } from 'vite';
+import { openChromium } from '../support/chromium.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { until } from '../support/until.ts';
+import { say, type Bench } from './bench.ts';
+import { median, type BenchReport } from './report.ts';
+
+type Option = 'minutes' | 'loads' | 'rounds';
+const SERVICES = ['chain-ingester', 'projector-explorer', 'explorer-gateway'];
+const CONFIG = join(import.meta.dirname, '../../services/console/vite.config.ts');
+const BLOCKS_PER_SECOND = 50;
+const WARM_BLOCKS = 200;
+const PATIENCE_MS = 60_000;
+const LOOK_MS = 5_000;
+
+const PAINT_MS_MAX = 1_500;
+const INTERACTION_MS_MAX = 100;
+/** The memory of the last third of the time, compared with the first. */
+const GROWTH_MAX = 1.1;
+
+export const consoleBench: Bench<Option> = {
+  about: 'the console in Chromium while 50 blocks a second arrive',
+  options: {
+    minutes: { about: 'of live view, for its memory', default: 30 },
+    loads: { about: 'of the first page, each with an empty cache', default: 5 },
+    rounds: { about: 'of keys and clicks, a dozen in each', default: 10 },
+  },
+  run,
+};
+
+async function run(given: Readonly<Record<Option, number>>): Promise<BenchReport> {
+  const browser = await openChromium();
+  if ('missing' in browser) throw new Error(browser.missing);
+  await build({ configFile: CONFIG, logLevel: 'error' });
+  const stack = await startStack();
+  try {
+    return await measure(browser, await startServices(stack), given);
+  } finally {
+    await browser.close();
+    await stack.stop();
+  }
+}
+
+/** Returns the explorer's address, once there is a chain to show. */
+async function startServices(stack: Stack): Promise<string> {
+  await (
+    await stack.spawnService('devnet', {
+      APP_BLOCK_INTERVAL_MS: String(1_000 / BLOCKS_PER_SECOND),
+      APP_TRAFFIC_PER_SECOND: '100',
+      APP_LOG_LEVEL: 'warn',
+    })
+  ).ready();
+  let url = '';
+  for (const name of SERVICES) {
+    const service = await stack.spawnService(name, {
+      APP_LOG_LEVEL: 'warn',
+      ...(name === 'explorer-gateway' ? { APP_RATE_PER_SECOND: '0' } : {}),
+    });
+    await service.ready();
+    ({ url } = service);
+  }
+  await until(async () => (await heightAt(url)) > WARM_BLOCKS, `${WARM_BLOCKS} blocks`);
+  return url;
+}
+
+async function heightAt(url: string): Promise<number> {
+  const response = await fetch(`${url}/api/v1/stats`);
+  const { latest_height: height }: { readonly latest_height: number } = JSON.parse(
+    await response.text(),
+  );
+  return height;
+}
+
+async function measure(
+  browser: Browser,
+  url: string,
+  { minutes, loads, rounds }: Readonly<Record<Option, number>>,
+): Promise<BenchReport> {
+  const begun = { height: await heightAt(url), at: performance.now() };
+  const paints: number[] = [];
+  for (let load = 0; load < loads; load++) paints.push(await paintOf(browser, url));
+  say(`largest contentful paint after ${Math.round(median(paints))} ms`);
+  const page = await browser.newPage();
+  await page.addInitScript(noteInteractions);
+  await show(page, url);
+  const interactions = await interact(page, rounds);
+  say(`${interactions.length} interactions, the slowest took ${Math.max(...interactions)} ms`);
+  await page.getByRole('link', { name: 'Chain', exact: true }).click();
+  const looks = await watch(page, minutes);
+  const rate = ((await heightAt(url)) - begun.height) / ((performance.now() - begun.at) / 1_000);
+  const third = Math.max(1, Math.floor(looks.length / 3));
+  const heap = looks.map(({ bytes }) => bytes / 2 ** 20);
+  const growth = median(heap.slice(-third)) / median(heap.slice(0, third));
+  const slowest = Math.max(...interactions);
+  const missed = [
+    ...(median(paints) > PAINT_MS_MAX ? ['largest contentful paint'] : []),
+    ...(slowest > INTERACTION_MS_MAX ? ['interaction'] : []),
+    ...(growth > GROWTH_MAX ? ['memory'] : []),
+  ];
+  return {
+    bench: 'console',
+    about: consoleBench.about,
+    measured: [
+      { what: 'blocks that arrived', unit: '/s', rounds: [rate] },
+      { what: 'largest contentful paint of the first page', unit: 'ms', rounds: paints },
+      { what: 'slowest interaction (INP)', unit: 'ms', rounds: [slowest] },
+      { what: 'interactions', unit: '', rounds: [interactions.length] },
+      { what: 'memory of scripts after a collection', unit: 'MiB', rounds: heap },
+      { what: 'nodes of the document', unit: '', rounds: looks.map(({ nodes }) => nodes) },
+    ],
+    ratios: [
+      {
+        what: 'largest contentful paint / 1.5 s',
+        ratio: median(paints) / PAINT_MS_MAX,
+        goal: '<= 1',
+      },
+      { what: 'slowest interaction / 100 ms', ratio: slowest / INTERACTION_MS_MAX, goal: '<= 1' },
+      {
+        what: `memory of the last third of ${minutes} min / the first`,
+        ratio: growth,
+        goal: `<= ${GROWTH_MAX}`,
+      },
+    ],
+    missed,
+  };
+}
+
+async function show(page: Page, url: string): Promise<void> {
+  await page.goto(url);
+  await page.locator('.block').first().waitFor({ timeout: PATIENCE_MS });
+}
+
+/** ms */
+async function paintOf(browser: Browser, url: string): Promise<number> {
+  const page = await browser.newPage();
+  await show(page, url);
+  const paint = await page.evaluate(
+    () =>
+      new Promise<number>((resolve) => {
+        new PerformanceObserver((list) =>
+          resolve(list.getEntries().at(-1)?.startTime ?? 0),
+        ).observe({ type: 'largest-contentful-paint', buffered: true });
+      }),
+  );
+  await page.close();
+  return paint;
+}
+
+declare global {
+  /** ms of each interaction, which `noteInteractions` collects in a page */
+  var interactions: number[];
+}
+
+/** Runs in the page. Only what took 16 ms or more is reported, in steps of 8 ms. */
+function noteInteractions(): void {
+  globalThis.interactions = [];
+  const options: PerformanceObserverInit & { readonly durationThreshold: number } = {
+    type: 'event',
+    buffered: true,
+    durationThreshold: 16,
+  };
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) globalThis.interactions.push(duration);
+  }).observe(options);
+}
+
+/** Returns the durations in ms of the interactions that the browser noticed. */
+async function interact(page: Page, rounds: number): Promise<readonly number[]> {
+  for (let round = 0; round < rounds; round++) {
+    for (const name of ['Transactions', 'Validators', 'Chain']) {
+      await page.getByRole('link', { name, exact: true }).click();
+      await page.locator('tbody tr').first().waitFor({ timeout: PATIENCE_MS });
+      for (const key of ['j', 'j', 'k']) await page.keyboard.press(key);
+    }
+    await page.keyboard.press('/');
+    await page.keyboard.type('0x1');
+    await page.getByRole('option').first().waitFor({ timeout: PATIENCE_MS });
+    for (const key of ['ArrowDown', 'Escape', 'Escape']) await page.keyboard.press(key);
+  }
+  return page.evaluate(() => globalThis.interactions);
+}
+
+interface Look {
+  readonly bytes: number;
+  readonly nodes: number;
+}
+
+async function watch(page: Page, minutes: number): Promise<readonly Look[]> {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable');
+  const looks: Look[] = [];
+  const end = performance.now() + minutes * 60_000;
+  while (performance.now() < end) {
+    await page.waitForTimeout(LOOK_MS);
+    looks.push(await lookAt(session));
+    if (looks.length % 12 === 0) {
+      const { bytes, nodes } = looks.at(-1) ?? { bytes: 0, nodes: 0 };
+      say(`${(bytes / 2 ** 20).toFixed(1)} MiB, ${nodes} nodes`);
+    }
+  }
+  return looks;
+}
+
+async function lookAt(session: CDPSession): Promise<Look> {
+  await session.send('HeapProfiler.collectGarbage');
+  const { usedSize } = await session.send('Runtime.getHeapUsage');
+  const { metrics } = await session.send('Performance.getMetrics');
+  return { bytes: usedSize, nodes: metrics.find(({ name }) => name === 'Nodes')?.value ?? 0 };
+}
