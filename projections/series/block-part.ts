@@ -5,13 +5,8 @@ import { producerFees } from '../explorer/events.ts';
 
 /** Not decoded. */
 export const UNREAD = [
-  'hash',
-  'nonce',
   'amount',
   'arguments',
-  'referrer',
-  'request_referrer',
-  'offer_referrer',
   'request_referrer_fee',
   'offer_referrer_fee',
   'raw',

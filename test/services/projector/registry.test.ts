@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { PROJECTIONS, projectionNamed } from '../../../services/projector/registry.ts';
+import { readSchemas } from '../../../services/runtime/kafka/avro-schemas.ts';
 import { TOPICS } from '../../../schemas/topics.ts';
 
 test('a projection is found by its name', () => {
@@ -30,4 +31,14 @@ test('a projection declares its topics, and keys are columns of its tables', () 
     for (const { key, columns } of tables)
       expect(Object.keys(columns)).toEqual(expect.arrayContaining([...key]));
   }
+});
+
+test('the fields that a projection does not read can be skipped', async () => {
+  for (const projection of PROJECTIONS)
+    await projection.with(({ topics, unread }) =>
+      readSchemas(
+        TOPICS.filter(({ name }) => topics.includes(name)),
+        unread,
+      ),
+    );
 });
