@@ -8,7 +8,9 @@ import { checkout } from '../../infra/local/stack/folder.ts';
 import { defaultPorts, portNames, portVariable } from '../../infra/services/ports.ts';
 import { runMain } from '../support/command-line.ts';
 import { documentPaths, shellBlocks } from '../support/documents.ts';
+import { privateKeySigner, signIn } from '../../packages/wallet/src/index.ts';
 import { takePort } from '../support/free-ports.ts';
+import { INSTALL_MS, systemProgram } from '../support/system-program.ts';
 
 const MARKS: ReadonlySet<string> = new Set(['', 'no-run']);
 const WATCHED = 'explorer-gateway';
@@ -37,7 +39,11 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 120_000);
 
-const documents = documentPaths().filter((path) => shellBlocks(path).length > 0);
+/** Its blocks run below, on a chain that stands still. */
+const ANALYSTS = 'docs/analysts.md';
+const documents = documentPaths().filter(
+  (path) => path !== ANALYSTS && shellBlocks(path).length > 0,
+);
 
 test.for(documents)(
   'each shell block of %s can be pasted after the one before',
@@ -46,29 +52,155 @@ test.for(documents)(
     const blocks = shellBlocks(path);
     expect(blocks.filter(({ mark }) => !MARKS.has(mark))).toEqual([]);
     const code = blocks.filter(({ mark }) => mark === '').map((block) => block.code);
-    const script = code.join('').replaceAll(/\b1\d{4}\b/g, (port) => ports.get(port) ?? port);
-    expect(await pasted(script)).toEqual({ code: 0, faults: [] });
+    expect(await pasted(code.join(''))).toMatchObject({ code: 0, faults: [] });
   },
 );
 
-/** A shell that ends at the first command that fails, and the errors in what is printed. */
-async function pasted(script: string): Promise<{ code: unknown; faults: readonly string[] }> {
+interface Pasted {
+  readonly code: unknown;
+  /** the errors in what is printed */
+  readonly faults: readonly string[];
+  readonly stdout: string;
+}
+
+function withPorts(text: string): string {
+  return text.replaceAll(/\b1\d{4}\b/g, (port) => ports.get(port) ?? port);
+}
+
+/** In a shell that ends at the first command that fails. */
+async function pasted(script: string): Promise<Pasted> {
   const env = {
     ...process.env,
     ...settings,
+    APP_KAFKA_BROKERS: withPorts('127.0.0.1:19092'),
+    APP_REGISTRY_URL: withPorts('http://127.0.0.1:18081/apis/ccompat/v7'),
     CURL_HOME: folder,
     PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
   };
   const shell = spawn('bash', ['-ev'], { cwd: checkout, env, stdio: ['pipe', 'pipe', 'pipe'] });
-  let printed = '';
+  let [printed, stdout] = ['', ''];
   for (const stream of [shell.stdout, shell.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
-  shell.stdin.end(script);
+  shell.stdout.on('data', (text: string) => (stdout += text));
+  shell.stdin.end(withPorts(script));
   const [code] = await once(shell, 'close');
   const faults = printed.split('\n').filter((line) => /^\{"(?:code|error|errors)"/.test(line));
   if (code !== 0) faults.push(printed.slice(-2_000));
-  return { code, faults };
+  return { code, faults, stdout };
 }
+
+/** The Debian package of the program that a block of that page needs, by its mark. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  psql: 'postgresql-client',
+  kcat: 'kcat',
+  python3: 'python3-venv',
+};
+
+async function ask<Answer>(port: number, path: string, body?: object, token = ''): Promise<Answer> {
+  const response = await fetch(withPorts(`http://127.0.0.1:${port}${path}`), {
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+  });
+  expect([path, response.ok]).toEqual([path, true]);
+  const answer: Answer = await response.json();
+  return answer;
+}
+
+interface Status {
+  readonly indexed: { readonly height: number };
+  readonly lag_blocks: number;
+  readonly projections: readonly { readonly lag_records: number }[];
+}
+
+interface Deposits {
+  readonly deposits: readonly { readonly status: string; readonly amount_usdt: number }[];
+}
+
+const POLL = { timeout: 120_000 };
+const BLOCKS_BETWEEN = 4;
+
+/** The amount of a line, which is in USDT. */
+function microOf(line: string): number {
+  return Number(line.split(',')[2]?.replace('.', ''));
+}
+
+function sumOf(amounts: readonly number[]): number {
+  return amounts.reduce((sum, amount) => sum + amount, 0);
+}
+
+/** Three reorganisations and a deposit that is minted; then the chain stands still. */
+async function makeHistory(): Promise<readonly number[]> {
+  // the wallet of the README
+  const signer = privateKeySigner(`0x${'1'.padStart(64, '0')}`);
+  const hub = { url: withPorts('http://localhost:17002/graphql'), chainId: 7777 };
+  const { token } = await signIn(hub, signer);
+  const { address } = await ask<{ address: string }>(17001, '/api/v1/deposits', {}, token);
+  await ask(17099, '/admin/tron/transfers', { to: address, value: '12345678' });
+  const height = async () => (await ask<Status>(17003, '/api/v1/status')).indexed.height;
+  for (const depth of [1, 3, 2]) {
+    const enough = (await height()) + BLOCKS_BETWEEN;
+    await expect.poll(height, POLL).toBeGreaterThanOrEqual(enough);
+    await ask(17099, '/admin/clt/reorg', { depth });
+  }
+  const list = async () =>
+    (await ask<Deposits>(17001, '/api/v1/deposits', undefined, token)).deposits;
+  const areCredited = async () => {
+    const all = await list();
+    return (
+      all.some(({ amount_usdt: amount }) => amount === 12_345_678) &&
+      all.every(({ status }) => status === 'credited')
+    );
+  };
+  await expect.poll(areCredited, POLL).toBe(true);
+  await ask(17099, '/admin/traffic', { transactions_per_second: 0 });
+  await ask(17099, '/admin/clt/auto', { enabled: false });
+  const lag = async () => {
+    const { lag_blocks, projections } = await ask<Status>(17003, '/api/v1/status');
+    return projections.reduce((sum, { lag_records }) => sum + lag_records, lag_blocks);
+  };
+  await expect.poll(lag, POLL).toBe(0);
+  const now = new Date().toISOString();
+  const newestRun = async () =>
+    (await ask<{ last_run: { run_at: string } }>(17003, '/api/v1/reserve')).last_run.run_at > now;
+  await expect.poll(newestRun, POLL).toBe(true);
+  return (await list()).map(({ amount_usdt }) => amount_usdt);
+}
+
+test(
+  'SQL, DuckDB, Python, kcat and the APIs give the same totals after three reorganisations',
+  { timeout: 3 * INSTALL_MS + 400_000 },
+  async ({ annotate }) => {
+    const blocks = shellBlocks(ANALYSTS);
+    const missing = new Set<string>();
+    for (const [program, package_name] of Object.entries(PROGRAMS))
+      if ((await systemProgram([program], package_name)) === undefined) missing.add(program);
+    const install = blocks.find(({ mark }) => mark === 'python3')?.code ?? '';
+    // pip may have no network
+    if (!missing.has('python3') && (await pasted(install)).code !== 0) missing.add('python3');
+    if (missing.has('python3')) missing.add('kcat');
+    for (const program of missing)
+      await annotate(`the recipes that need ${program} are skipped: install ${PROGRAMS[program]}`);
+    const arrived = await makeHistory();
+    const run = blocks.filter(({ mark }) => !missing.has(mark));
+    const { stdout, ...rest } = await pasted(run.map(({ code }) => `${code}echo ==\n`).join(''));
+    expect(rest).toEqual({ code: 0, faults: [] });
+    const ways = stdout
+      .split('==\n')
+      .map((text) => text.split('\n').filter((line) => /^(?:usdt|rides|supply),/.test(line)))
+      .filter((lines) => lines.length > 0);
+    const all = ways.find((lines) => lines.some((line) => line.startsWith('usdt,'))) ?? [];
+    expect(ways).toHaveLength(
+      run.filter(({ code }) => /totals\.py|SELECT|rides/.test(code)).length,
+    );
+    for (const lines of ways)
+      expect(lines).toEqual(
+        lines.length === all.length ? all : all.filter((line) => !line.startsWith('usdt,')),
+      );
+    const usdt = all.filter((line) => line.startsWith('usdt,')).map(microOf);
+    expect(sumOf(usdt)).toBe(sumOf(arrived));
+    expect(all.filter((line) => line.startsWith('rides,')).length).toBeGreaterThan(0);
+  },
+);
 
 test('a service under development starts again when its code changes, and only then', async () => {
   const log = join(folder, 'logs', `${WATCHED}.log`);
