@@ -11,3 +11,5 @@ CREATE INDEX ended_trips_ended ON ended_trips (trip_status, ended_height, ended_
 CREATE INDEX ended_trips_driver ON ended_trips (driver, trip_status, ended_height, ended_index);
 CREATE INDEX ended_trips_passenger ON ended_trips (passenger, trip_status, ended_height, ended_index);
 CREATE INDEX ended_trips_parties ON ended_trips (driver, passenger, trip_status, ended_height, ended_index);
+CREATE UNIQUE INDEX payments_hash ON payments (hash);
+CREATE INDEX payments_trip ON payments (trip_hash, height, tx_index);

@@ -116,6 +116,7 @@ export class Market {
       offer_hash: after.status === 'accepted' ? after.offer_hash : null,
       closed_height: after.closed.height,
       closed_index: after.closed.tx_index,
+      closed_hash: after.closed_hash,
     });
   }
 
@@ -134,6 +135,13 @@ export class Market {
     const { terms, fare_paid } = after;
     const row: ActiveTripRow = { ...terms, fare_paid };
     this.#addTripKeys(TRIPS_KEY, row);
+    if (step.step === 'paid')
+      this.#work.put('payments', {
+        hash: step.hash,
+        trip_hash: hash,
+        amount: step.amount,
+        ...step.at,
+      });
     if (after.status === 'active') return this.#work.put('active_trips', row);
     this.#addTripKeys(ENDED_TRIPS_KEY, row);
     this.#work.remove('active_trips', hash);
@@ -142,6 +150,7 @@ export class Market {
       trip_status: after.status,
       ended_height: after.ended.height,
       ended_index: after.ended.tx_index,
+      ended_hash: after.ended_hash,
     });
   }
 

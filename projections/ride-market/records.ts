@@ -1,7 +1,7 @@
 /** The ride market's tables and their rows as records; `table.sql` says what each column means. */
 import { rowOf } from '../contract/loaded-row.ts';
 import type { Row, Table } from '../contract/projection.ts';
-import type { RideOffer, RideRequest } from './ride-step.ts';
+import type { ChainPosition, RideOffer, RideRequest } from './ride-step.ts';
 import type { EndedTrip, TripTerms } from './trip.ts';
 
 const ROUTE = {
@@ -36,7 +36,13 @@ export const RECORD_TABLES = {
   open_requests: { name: 'open_requests', columns: REQUEST, key: ['hash'] },
   closed_requests: {
     name: 'closed_requests',
-    columns: { ...REQUEST, offer_hash: 'bytea', closed_height: 'int8', closed_index: 'int4' },
+    columns: {
+      ...REQUEST,
+      offer_hash: 'bytea',
+      closed_height: 'int8',
+      closed_index: 'int4',
+      closed_hash: 'bytea',
+    },
     key: ['hash'],
   },
   offers: {
@@ -54,7 +60,18 @@ export const RECORD_TABLES = {
   active_trips: { name: 'active_trips', columns: TRIP, key: ['hash'] },
   ended_trips: {
     name: 'ended_trips',
-    columns: { ...TRIP, trip_status: 'text', ended_height: 'int8', ended_index: 'int4' },
+    columns: {
+      ...TRIP,
+      trip_status: 'text',
+      ended_height: 'int8',
+      ended_index: 'int4',
+      ended_hash: 'bytea',
+    },
+    key: ['hash'],
+  },
+  payments: {
+    name: 'payments',
+    columns: { hash: 'bytea', trip_hash: 'bytea', amount: 'numeric', ...POSITION },
     key: ['hash'],
   },
 } as const satisfies Readonly<Record<string, Table>>;
@@ -64,6 +81,7 @@ interface ClosedRequestRow extends RideRequest {
   readonly offer_hash: Buffer | null;
   readonly closed_height: number;
   readonly closed_index: number;
+  readonly closed_hash: Buffer;
 }
 
 export interface ActiveTripRow extends TripTerms {
@@ -74,6 +92,13 @@ interface EndedTripRow extends ActiveTripRow {
   readonly trip_status: EndedTrip['status'];
   readonly ended_height: number;
   readonly ended_index: number;
+  readonly ended_hash: Buffer;
+}
+
+interface PaymentRow extends ChainPosition {
+  readonly hash: Buffer;
+  readonly trip_hash: Buffer;
+  readonly amount: bigint;
 }
 
 /** The record of one row, by table. Its fields are the table's columns. */
@@ -83,6 +108,7 @@ export interface Records {
   readonly offers: RideOffer;
   readonly active_trips: ActiveTripRow;
   readonly ended_trips: EndedTripRow;
+  readonly payments: PaymentRow;
 }
 export type RecordTable = keyof Records;
 

@@ -5,7 +5,7 @@
  *
  * An offer never changes. It is open while its request is; then it is accepted or has lapsed.
  */
-import type { ChainPosition, RideRequest } from './ride-step.ts';
+import type { At, ChainPosition, RideRequest } from './ride-step.ts';
 
 export type Request =
   | { readonly status: 'absent' }
@@ -15,13 +15,15 @@ export type Request =
 
 interface Closed {
   readonly request: RideRequest;
+  /** by this transaction */
   readonly closed: ChainPosition;
+  readonly closed_hash: Buffer;
 }
 
 export type RequestStep =
   | { readonly step: 'requested'; readonly request: RideRequest }
-  | { readonly step: 'accepted'; readonly offer_hash: Buffer; readonly at: ChainPosition }
-  | { readonly step: 'request_cancelled'; readonly at: ChainPosition };
+  | (At & { readonly step: 'accepted'; readonly offer_hash: Buffer })
+  | (At & { readonly step: 'request_cancelled' });
 
 export const NO_REQUEST: Request = { status: 'absent' };
 
@@ -32,10 +34,14 @@ export function evolve(state: Request, step: RequestStep): Request {
       return state.status === 'absent' ? { status: 'open', request: step.request } : state;
     case 'accepted':
       if (state.status !== 'open') return state;
-      return { ...state, status: 'accepted', offer_hash: step.offer_hash, closed: step.at };
+      return { status: 'accepted', offer_hash: step.offer_hash, ...closedBy(state.request, step) };
     case 'request_cancelled':
       return state.status === 'open'
-        ? { status: 'cancelled', request: state.request, closed: step.at }
+        ? { status: 'cancelled', ...closedBy(state.request, step) }
         : state;
   }
+}
+
+function closedBy(request: RideRequest, { hash, at }: At): Closed {
+  return { request, closed: at, closed_hash: hash };
 }

@@ -10,7 +10,7 @@ import { UNDO_TEXT, type BlockUndo } from './undo-text.ts';
 
 export const rideMarket: Projection<ChainEvent> = {
   name: 'ride_market',
-  version: 1,
+  version: 2,
   topics: ['chain.blocks'],
   skips: 'ride_market',
   isEvent: isChainEvent,

@@ -41,14 +41,16 @@ export interface RideOffer extends ChainPosition {
   readonly referrer: Buffer | null;
 }
 
-interface At {
+/** The transaction of a step. */
+export interface At {
+  readonly hash: Buffer;
   readonly at: ChainPosition;
 }
 
 export type RideStep =
   | { readonly step: 'requested'; readonly request: RideRequest }
   | { readonly step: 'offered'; readonly offer: RideOffer }
-  | (At & { readonly step: 'accepted'; readonly hash: Buffer; readonly offer_hash: Buffer })
+  | (At & { readonly step: 'accepted'; readonly offer_hash: Buffer })
   | (At & { readonly step: 'request_cancelled'; readonly request_hash: Buffer })
   | (At & { readonly step: 'paid'; readonly trip_hash: Buffer; readonly amount: bigint })
   | (At & { readonly step: 'cancelled'; readonly trip_hash: Buffer });
@@ -106,11 +108,11 @@ function rideStep(
     case 'RideAcceptance':
       return { step: 'accepted', hash, offer_hash: target, at };
     case 'RideRequestCancel':
-      return { step: 'request_cancelled', request_hash: target, at };
+      return { step: 'request_cancelled', hash, request_hash: target, at };
     case 'RidePay':
-      return { step: 'paid', trip_hash: target, amount, at };
+      return { step: 'paid', hash, trip_hash: target, amount, at };
     case 'RideCancel':
-      return { step: 'cancelled', trip_hash: target, at };
+      return { step: 'cancelled', hash, trip_hash: target, at };
     default:
       return undefined;
   }

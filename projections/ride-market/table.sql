@@ -46,7 +46,8 @@ CREATE TABLE closed_requests (
   tx_index      integer NOT NULL, -- position of the request in that block
   offer_hash    bytea,            -- the offer that was accepted; null: the request was cancelled
   closed_height bigint  NOT NULL, -- height of the block of the acceptance or cancellation
-  closed_index  integer NOT NULL  -- position of the acceptance or cancellation in that block
+  closed_index  integer NOT NULL, -- position of the acceptance or cancellation in that block
+  closed_hash   bytea   NOT NULL  -- hash of the acceptance or cancellation, 32 bytes
 );
 
 -- The offers made while their request was open; an offer is open as long as its request is.
@@ -95,5 +96,15 @@ CREATE TABLE ended_trips (
   tx_index     integer NOT NULL, -- position of the acceptance in that block
   trip_status  text    NOT NULL, -- completed or cancelled
   ended_height bigint  NOT NULL, -- height of the block of the last payment or cancellation
-  ended_index  integer NOT NULL  -- position of that transaction in its block
+  ended_index  integer NOT NULL, -- position of that transaction in its block
+  ended_hash   bytea   NOT NULL  -- hash of that transaction, 32 bytes
+);
+
+-- The payments of trips.
+CREATE TABLE payments (
+  hash      bytea   NOT NULL, -- hash of the payment, 32 bytes
+  trip_hash bytea   NOT NULL, -- hash of the trip's acceptance, 32 bytes
+  amount    numeric NOT NULL, -- CLT base units taken out of escrow, more than 0
+  height    bigint  NOT NULL, -- height of the block of the payment
+  tx_index  integer NOT NULL  -- position of the payment in that block
 );

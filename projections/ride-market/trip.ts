@@ -4,7 +4,7 @@
  * that either party may cancel it, which returns the unpaid part to the passenger. Only a
  * reorganisation changes an ended trip. A step that does not fit the state has no effect.
  */
-import type { ChainPosition, Route } from './ride-step.ts';
+import type { At, ChainPosition, Route } from './ride-step.ts';
 
 /** Fixed when the trip begins. `hash` is the acceptance's. Amounts are base units. */
 export interface TripTerms extends Route, ChainPosition {
@@ -29,13 +29,15 @@ export interface EndedTrip {
   readonly status: 'completed' | 'cancelled';
   readonly terms: TripTerms;
   readonly fare_paid: bigint;
+  /** by this transaction */
   readonly ended: ChainPosition;
+  readonly ended_hash: Buffer;
 }
 
 export type TripStep =
   | { readonly step: 'begun'; readonly terms: TripTerms }
-  | { readonly step: 'paid'; readonly amount: bigint; readonly at: ChainPosition }
-  | { readonly step: 'cancelled'; readonly at: ChainPosition };
+  | (At & { readonly step: 'paid'; readonly amount: bigint })
+  | (At & { readonly step: 'cancelled' });
 
 export const NO_TRIP: Trip = { status: 'absent' };
 
@@ -47,18 +49,23 @@ export function evolve(trip: Trip, step: TripStep): Trip {
         ? { status: 'active', terms: step.terms, fare_paid: 0n }
         : trip;
     case 'paid':
-      return trip.status === 'active' && step.amount > 0n ? paid(trip, step.amount, step.at) : trip;
+      return trip.status === 'active' && step.amount > 0n ? paid(trip, step) : trip;
     case 'cancelled':
-      return trip.status === 'active'
-        ? { status: 'cancelled', terms: trip.terms, fare_paid: trip.fare_paid, ended: step.at }
-        : trip;
+      return trip.status === 'active' ? { ...trip, status: 'cancelled', ...endedBy(step) } : trip;
   }
 }
 
 /** The chain caps payments at the fare; a log that says otherwise is shown as it is. */
-function paid({ terms, fare_paid: before }: ActiveTrip, amount: bigint, at: ChainPosition): Trip {
-  const total = before + amount;
+function paid(
+  { terms, fare_paid: before }: ActiveTrip,
+  step: Extract<TripStep, { step: 'paid' }>,
+): Trip {
+  const total = before + step.amount;
   return total < terms.fare
     ? { status: 'active', terms, fare_paid: total }
-    : { status: 'completed', terms, fare_paid: total, ended: at };
+    : { status: 'completed', terms, fare_paid: total, ...endedBy(step) };
+}
+
+function endedBy({ hash, at }: At): Pick<EndedTrip, 'ended' | 'ended_hash'> {
+  return { ended: at, ended_hash: hash };
 }

@@ -29,6 +29,7 @@ export class UnitOfWork {
     offers: new Map(),
     active_trips: new Map(),
     ended_trips: new Map(),
+    payments: new Map(),
   };
   /** the rows that the current block has changed, as they were before it */
   readonly #touched = new Map<string, UndoRow>();
@@ -107,6 +108,7 @@ export class UnitOfWork {
       tableChanges('offers', this.#entries.offers),
       tableChanges('active_trips', this.#entries.active_trips),
       tableChanges('ended_trips', this.#entries.ended_trips),
+      tableChanges('payments', this.#entries.payments),
     ];
     return {
       deletes: tables.map(({ deleted }) => deleted),

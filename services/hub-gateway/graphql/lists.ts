@@ -23,6 +23,7 @@ import {
   readBounds,
   readHash,
   readLimit,
+  readOpenLimit,
   readParties,
   type BoundsArgument,
   type PartiesArgument,
@@ -31,7 +32,7 @@ import {
 export interface List {
   readonly query: (limit: number) => Query;
   /** of a list with such an argument */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   readonly toObject: (cells: Cells) => object;
   /** whether a change of this key touches the list */
   readonly isTouchedBy: (key: string) => boolean;
@@ -40,10 +41,17 @@ export interface List {
 /** Throws a `Refused` for invalid arguments. */
 export type ListOf<Arguments> = (args: Arguments) => List;
 
-export const requestsList: ListOf<{ readonly bounds?: BoundsArgument | null }> = (args) => {
+/** The list ends where the hub's own limit is unless a limit is given. */
+interface LimitArgument {
+  readonly limit?: number | null;
+}
+
+type RequestsArgument = LimitArgument & { readonly bounds?: BoundsArgument | null };
+export const requestsList: ListOf<RequestsArgument> = (args) => {
   const bounds = readBounds(args.bounds);
   return {
     query: (limit) => rideRequests(bounds, limit),
+    limit: readOpenLimit(args.limit),
     toObject: requestObject,
     isTouchedBy:
       bounds === undefined ? (key) => key === REQUESTS_KEY : (key) => isPickupWithin(key, bounds),
@@ -60,16 +68,17 @@ export const offersList: ListOf<{ readonly rideRequestTxHash: string }> = (args)
   };
 };
 
-export const activeTripsList: ListOf<PartiesArgument> = (args) => {
+export const activeTripsList: ListOf<PartiesArgument & LimitArgument> = (args) => {
   const parties = readParties(args);
   return {
     query: (limit) => activeTrips(parties, limit),
+    limit: readOpenLimit(args.limit),
     toObject: tripObject,
     isTouchedBy: touchesTrips(TRIPS_KEY, parties),
   };
 };
 
-type EndedTripsList = ListOf<PartiesArgument & { readonly limit?: number | null }>;
+type EndedTripsList = ListOf<PartiesArgument & LimitArgument>;
 export const completedTripsList: EndedTripsList = (args) => endedTrips(completedTrips, args);
 export const recentTripsList: EndedTripsList = (args) => endedTrips(recentTrips, args);
 
@@ -149,6 +158,37 @@ function tripObject(cells: Cells): object {
     driverAddress: byteaHex(driver),
     passengerAddress: byteaHex(passenger),
     tripStatus,
+  };
+}
+
+/** Of offers and of payments. */
+export const STEPS_MAX = 200;
+
+/** Whether a change of this key may touch a ride. */
+export function touchesRide(key: string): boolean {
+  return key === REQUESTS_KEY || key === TRIPS_KEY || key.startsWith('offers:');
+}
+
+/** A row of `rideByHash` and those of `rideSteps`. */
+export function rideObject(ride: Cells, steps: readonly Cells[]): object {
+  const [status, request, trip, pickupLat, pickupLng, dropoffLat, dropoffLng, ...rest] = ride;
+  const [fare, farePaid, passenger, driver] = rest;
+  return {
+    status,
+    rideRequestTxHash: byteaHex(request),
+    tripTxHash: optionalHex(trip),
+    pickupLocation: { latitude: Number(pickupLat), longitude: Number(pickupLng) },
+    dropoffLocation: { latitude: Number(dropoffLat), longitude: Number(dropoffLng) },
+    fare,
+    farePaid,
+    passengerAddress: byteaHex(passenger),
+    driverAddress: optionalHex(driver),
+    steps: steps.map(([step, hash, height, amount]) => ({
+      step,
+      txHash: byteaHex(hash),
+      blockHeight: Number(height),
+      amount,
+    })),
   };
 }
 

@@ -10,6 +10,8 @@ import { forbidden, invalid, type Refused } from './errors.ts';
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
+/** of what is open */
+const OPEN_LIMIT_MAX = 1_000;
 
 /** Base units above zero. */
 export function readAmount(name: string, text: string): bigint {
@@ -109,8 +111,16 @@ function readAddress(name: string, text: string | null | undefined): Buffer | un
 }
 
 export function readLimit(limit: number | null | undefined): number {
-  if (limit === null || limit === undefined) return LIMIT_DEFAULT;
-  if (limit < 1 || limit > LIMIT_MAX) throw invalid(`limit must be from 1 to ${LIMIT_MAX}`);
+  return limitUpTo(LIMIT_MAX, limit) ?? LIMIT_DEFAULT;
+}
+
+export function readOpenLimit(limit: number | null | undefined): number | undefined {
+  return limitUpTo(OPEN_LIMIT_MAX, limit);
+}
+
+function limitUpTo(most: number, limit: number | null | undefined): number | undefined {
+  if (limit === null || limit === undefined) return undefined;
+  if (limit < 1 || limit > most) throw invalid(`limit must be from 1 to ${most}`);
   return limit;
 }
 

@@ -8,7 +8,9 @@ import {
   type GraphQLSchema,
   type SelectionSetNode,
 } from 'graphql';
+import { rideByHash, rideSteps } from '../../../projections/ride-market/queries.ts';
 import type { SignInRequest } from '../../../schemas/sign-in.ts';
+import { byteaBytes } from '../../runtime/postgres/cells.ts';
 import { assert } from '../../runtime/process/errors.ts';
 import type { Caller } from './authentication.ts';
 import type { HubContext } from './context.ts';
@@ -20,9 +22,12 @@ import {
   offersList,
   recentTripsList,
   requestsList,
+  rideObject,
+  STEPS_MAX,
+  touchesRide,
   type ListOf,
 } from './lists.ts';
-import { readPublicKey, readSubmission } from './parameters.ts';
+import { readHash, readPublicKey, readSubmission } from './parameters.ts';
 import {
   burn,
   rideAcceptance,
@@ -57,6 +62,20 @@ function resolveList<Arguments>(list: ListOf<Arguments>): Resolver<Arguments> {
     return toObjects(rows, toObject);
   };
 }
+
+const resolveRide: Resolver<{ readonly txHash: string }> = async (
+  _root,
+  args,
+  { lists, dependsOn },
+) => {
+  const hash = readHash('txHash', args.txHash);
+  dependsOn?.({ model: 'market', isTouchedBy: touchesRide });
+  const [ride] = (await lists.read(() => rideByHash(hash), { limit: 1 })).rows;
+  if (ride === undefined) return null;
+  const [request, trip] = [byteaBytes(ride[1]), ride[2]];
+  const query = rideSteps(request, trip === null ? undefined : byteaBytes(trip), STEPS_MAX);
+  return rideObject(ride, (await lists.read(() => query)).rows);
+};
 
 /** The fields below a node, those of fragments included. */
 function fieldsIn(
@@ -114,6 +133,7 @@ const QUERIES: Resolvers = {
   listActiveTrips: resolveList(activeTripsList),
   listCompletedTrips: resolveList(completedTripsList),
   listRecentTrips: resolveList(recentTripsList),
+  ride: resolveRide,
   accountBalance: authenticated(
     ({ account }, { publicKey }: { readonly publicKey?: string | null }, { hub }) =>
       hub.balances.of(readPublicKey(publicKey ?? account)),
@@ -141,6 +161,7 @@ const SUBSCRIPTIONS: Resolvers = {
   activeTripsUpdated: resolveList(activeTripsList),
   completedTripsUpdated: resolveList(completedTripsList),
   recentTripsUpdated: resolveList(recentTripsList),
+  rideUpdated: resolveRide,
   accountBalanceUpdated: (
     _root,
     { publicKey }: { readonly publicKey: string },

@@ -20,6 +20,7 @@ export interface PlainMarket {
   readonly offers: readonly PlainRow[];
   readonly active_trips: readonly PlainRow[];
   readonly ended_trips: readonly PlainRow[];
+  readonly payments: readonly PlainRow[];
 }
 
 export function plainMarket(log: readonly ChainEvent[]): PlainMarket {
@@ -56,6 +57,7 @@ export function plainMarket(log: readonly ChainEvent[]): PlainMarket {
     offers: [...rides.offers.values()],
     active_trips: [...rides.trips.values()],
     ended_trips: rides.ended,
+    payments: rides.payments,
   };
 }
 
@@ -65,7 +67,8 @@ export function withoutJournal(tables: TableTexts): TableTexts {
 
 /** Without the journal. */
 export function textsOf(market: PlainMarket): TableTexts {
-  const { head, open_requests, closed_requests, offers, active_trips, ended_trips } = market;
+  const { head, open_requests, closed_requests, offers, active_trips, ended_trips, payments } =
+    market;
   return {
     head: texts(head === undefined ? [] : [head]),
     open_requests: texts(open_requests),
@@ -73,7 +76,14 @@ export function textsOf(market: PlainMarket): TableTexts {
     offers: texts(offers),
     active_trips: texts(active_trips),
     ended_trips: texts(ended_trips),
+    payments: texts(payments),
   };
+}
+
+interface Place {
+  readonly hash: Buffer;
+  readonly height: number;
+  readonly tx_index: number;
 }
 
 class Rides {
@@ -82,6 +92,7 @@ class Rides {
   readonly offers = new Map<string, PlainRow>();
   readonly trips = new Map<string, PlainRow>();
   readonly ended: PlainRow[] = [];
+  readonly payments: PlainRow[] = [];
 
   take({ height, balance_effects: effects }: BlockAppended, transaction: BlockTransaction): void {
     const {
@@ -115,17 +126,19 @@ class Rides {
     }
     if (type === 'RideAcceptance') this.#accept(transaction, height);
     if (type === 'RideRequestCancel')
-      this.#close(args['request_hash'] ?? '', null, height, tx_index);
+      this.#close(args['request_hash'] ?? '', null, { hash, height, tx_index });
     const trip = this.trips.get(args['acceptance_hash'] ?? '');
     if (trip === undefined) return;
-    if (type === 'RideCancel') this.#end(trip, 'cancelled', height, tx_index);
+    if (type === 'RideCancel') this.#end(trip, 'cancelled', { hash, height, tx_index });
     if (type !== 'RidePay') return;
-    for (const { kind, delta, tx_index: at } of effects) {
-      if (kind === 'ride_pay' && at === tx_index && delta < 0n)
-        trip['fare_paid'] = BigInt(String(trip['fare_paid'])) - delta;
-    }
+    let amount = 0n;
+    for (const { kind, delta, tx_index: at } of effects)
+      if (kind === 'ride_pay' && at === tx_index && delta < 0n) amount -= delta;
+    if (amount > 0n)
+      this.payments.push({ hash, trip_hash: trip['hash'] ?? null, amount, height, tx_index });
+    trip['fare_paid'] = BigInt(String(trip['fare_paid'])) + amount;
     if (BigInt(String(trip['fare_paid'])) >= BigInt(String(trip['fare'])))
-      this.#end(trip, 'completed', height, tx_index);
+      this.#end(trip, 'completed', { hash, height, tx_index });
   }
 
   #accept({ hash, arguments: args, index: tx_index }: BlockTransaction, height: number): void {
@@ -135,7 +148,7 @@ class Rides {
     const request = this.requests.get(hex(request_hash));
     if (request === undefined) return;
     const offer_hash = bytes(args['offer_hash']);
-    this.#close(hex(request_hash), offer_hash, height, tx_index);
+    this.#close(hex(request_hash), offer_hash, { hash, height, tx_index });
     const {
       passenger = null,
       pickup_lat = null,
@@ -159,16 +172,28 @@ class Rides {
     this.trips.set(hex(hash), trip);
   }
 
-  #close(id: string, offer_hash: Buffer | null, closed_height: number, closed_index: number): void {
+  #close(id: string, offer_hash: Buffer | null, by: Place): void {
     const request = this.requests.get(id);
     if (request === undefined) return;
     this.requests.delete(id);
-    this.closed.push({ ...request, offer_hash, closed_height, closed_index });
+    this.closed.push({
+      ...request,
+      offer_hash,
+      closed_height: by.height,
+      closed_index: by.tx_index,
+      closed_hash: by.hash,
+    });
   }
 
-  #end(trip: PlainRow, trip_status: string, ended_height: number, ended_index: number): void {
+  #end(trip: PlainRow, trip_status: string, by: Place): void {
     this.trips.delete(hex(trip['hash'] ?? null));
-    this.ended.push({ ...trip, trip_status, ended_height, ended_index });
+    this.ended.push({
+      ...trip,
+      trip_status,
+      ended_height: by.height,
+      ended_index: by.tx_index,
+      ended_hash: by.hash,
+    });
   }
 }
 

@@ -23,19 +23,27 @@ const REQUEST: RideRequest = {
 const OTHER: RideRequest = { ...REQUEST, passenger: named('bob'), fare: 1n, height: 9 };
 const OFFER = named('offer', 32);
 const AT = { height: 5, tx_index: 2 };
+/** of the transaction that closes */
+const HASH = named('closing', 32);
 
 const STATES = {
   absent: NO_REQUEST,
   open: { status: 'open', request: REQUEST },
-  accepted: { status: 'accepted', request: REQUEST, offer_hash: OFFER, closed: AT },
-  cancelled: { status: 'cancelled', request: REQUEST, closed: AT },
+  accepted: {
+    status: 'accepted',
+    request: REQUEST,
+    offer_hash: OFFER,
+    closed: AT,
+    closed_hash: HASH,
+  },
+  cancelled: { status: 'cancelled', request: REQUEST, closed: AT, closed_hash: HASH },
 } as const satisfies Record<Request['status'], Request>;
 
 const STEPS = {
   requested: { step: 'requested', request: REQUEST },
   'requested again': { step: 'requested', request: OTHER },
-  accepted: { step: 'accepted', offer_hash: OFFER, at: AT },
-  request_cancelled: { step: 'request_cancelled', at: AT },
+  accepted: { step: 'accepted', hash: HASH, offer_hash: OFFER, at: AT },
+  request_cancelled: { step: 'request_cancelled', hash: HASH, at: AT },
 } as const satisfies Record<string, RequestStep>;
 
 const OUTCOMES = {

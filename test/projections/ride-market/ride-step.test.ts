@@ -68,10 +68,11 @@ test('every ride call is one step with its chain position', () => {
   expect(stepsOf('RideAcceptance', { offer_hash: toHex(HASH) })).toMatchObject([
     { step: 'accepted', offer_hash: HASH, at },
   ]);
+  const hash: Buffer = expect.any(Buffer);
   expect(stepsOf('RideRequestCancel', { request_hash: toHex(HASH) })).toEqual([
-    { step: 'request_cancelled', request_hash: HASH, at },
+    { step: 'request_cancelled', hash, request_hash: HASH, at },
   ]);
-  expect(stepsOf('RideCancel', TRIP)).toEqual([{ step: 'cancelled', trip_hash: HASH, at }]);
+  expect(stepsOf('RideCancel', TRIP)).toEqual([{ step: 'cancelled', hash, trip_hash: HASH, at }]);
 });
 
 test.each(['Transfer', 'Mint', 'Burn', 'Ride', 'ridepay', '', '__proto__', 'constructor'])(

@@ -23,23 +23,25 @@ const TERMS: TripTerms = {
   tx_index: 1,
 };
 const AT = { height: 6, tx_index: 0 };
+/** of the transaction of a step */
+const HASH = named('step', 32);
 
 const STATES = {
   absent: NO_TRIP,
   unpaid: { status: 'active', terms: TERMS, fare_paid: 0n },
   'partly paid': { status: 'active', terms: TERMS, fare_paid: 4n },
-  completed: { status: 'completed', terms: TERMS, fare_paid: 10n, ended: AT },
-  cancelled: { status: 'cancelled', terms: TERMS, fare_paid: 4n, ended: AT },
+  completed: { status: 'completed', terms: TERMS, fare_paid: 10n, ended: AT, ended_hash: HASH },
+  cancelled: { status: 'cancelled', terms: TERMS, fare_paid: 4n, ended: AT, ended_hash: HASH },
 } as const satisfies Record<string, Trip>;
 
 const STEPS = {
   begun: { step: 'begun', terms: TERMS },
-  'paid nothing': { step: 'paid', amount: 0n, at: AT },
-  'paid 4': { step: 'paid', amount: 4n, at: AT },
-  'paid 5': { step: 'paid', amount: 5n, at: AT },
-  'paid 6': { step: 'paid', amount: 6n, at: AT },
-  'paid 10': { step: 'paid', amount: 10n, at: AT },
-  cancelled: { step: 'cancelled', at: AT },
+  'paid nothing': { step: 'paid', hash: HASH, amount: 0n, at: AT },
+  'paid 4': { step: 'paid', hash: HASH, amount: 4n, at: AT },
+  'paid 5': { step: 'paid', hash: HASH, amount: 5n, at: AT },
+  'paid 6': { step: 'paid', hash: HASH, amount: 6n, at: AT },
+  'paid 10': { step: 'paid', hash: HASH, amount: 10n, at: AT },
+  cancelled: { step: 'cancelled', hash: HASH, at: AT },
 } as const satisfies Record<string, TripStep>;
 
 const OUTCOMES = {
@@ -48,8 +50,20 @@ const OUTCOMES = {
   'paid 6 of it': { status: 'active', terms: TERMS, fare_paid: 6n },
   'paid 8 of it': { status: 'active', terms: TERMS, fare_paid: 8n },
   'paid 9 of it': { status: 'active', terms: TERMS, fare_paid: 9n },
-  'completed with 14': { status: 'completed', terms: TERMS, fare_paid: 14n, ended: AT },
-  'cancelled, unpaid': { status: 'cancelled', terms: TERMS, fare_paid: 0n, ended: AT },
+  'completed with 14': {
+    status: 'completed',
+    terms: TERMS,
+    fare_paid: 14n,
+    ended: AT,
+    ended_hash: HASH,
+  },
+  'cancelled, unpaid': {
+    status: 'cancelled',
+    terms: TERMS,
+    fare_paid: 0n,
+    ended: AT,
+    ended_hash: HASH,
+  },
 } as const satisfies Record<string, Trip>;
 
 /** The next state; '-': the step does not fit. Every cell is required. */

@@ -30,6 +30,7 @@ const TRIP = [
   'driverAddress',
   'passengerAddress',
 ];
+const RIDE = ['status', 'tripTxHash', 'farePaid', 'steps { step txHash blockHeight amount }'];
 const PARTIES = { driverAddress: 'address', passengerAddress: 'address' } as const;
 const ROUTE = {
   pickupLatitude: 'degrees',
@@ -53,11 +54,12 @@ function fields(
 const FIELDS: readonly Field[] = [
   ...fields('query', {
     chainInfo: [{}, ['chainId', 'isTestnet', 'txFee', 'totalSupply', 'mintAuthority']],
-    listRideRequests: [{ bounds: 'bounds' }, REQUEST],
+    listRideRequests: [{ bounds: 'bounds', limit: 'limit' }, REQUEST],
     listRideOffers: [{ rideRequestTxHash: 'hash' }, OFFER],
-    listActiveTrips: [PARTIES, TRIP],
+    listActiveTrips: [{ ...PARTIES, limit: 'limit' }, TRIP],
     listCompletedTrips: [{ ...PARTIES, limit: 'limit' }, TRIP],
     listRecentTrips: [{ ...PARTIES, limit: 'limit' }, [...TRIP, 'tripStatus']],
+    ride: [{ txHash: 'hash' }, RIDE],
     accountBalance: [{ publicKey: 'address' }, []],
   }),
   ...fields('mutation', {
@@ -75,11 +77,12 @@ const FIELDS: readonly Field[] = [
     sendRawTransaction: [{ rawTransaction: 'text' }, []],
   }),
   ...fields('subscription', {
-    rideRequestsUpdated: [{ bounds: 'bounds' }, REQUEST],
+    rideRequestsUpdated: [{ bounds: 'bounds', limit: 'limit' }, REQUEST],
     rideOffersUpdated: [{ rideRequestTxHash: 'hash' }, OFFER],
-    activeTripsUpdated: [PARTIES, TRIP],
+    activeTripsUpdated: [{ ...PARTIES, limit: 'limit' }, TRIP],
     completedTripsUpdated: [{ ...PARTIES, limit: 'limit' }, TRIP],
     recentTripsUpdated: [{ ...PARTIES, limit: 'limit' }, TRIP],
+    rideUpdated: [{ txHash: 'hash' }, RIDE],
     accountBalanceUpdated: [{ publicKey: 'address' }, []],
   }),
 ];

@@ -34,6 +34,7 @@ export const QUERIES_AND_MUTATIONS: readonly MatrixRow[] = [
   row('query', 'listActiveTrips { txHash }', false),
   row('query', 'listCompletedTrips { txHash }', false),
   row('query', 'listRecentTrips { txHash tripStatus }', false),
+  row('query', `ride(txHash: "${HASH}") { status }`, false),
   row('query', 'accountBalance', true),
   row('query', `accountBalance(publicKey: "${ADDRESS}")`, true),
   row(
@@ -64,5 +65,6 @@ export const SUBSCRIPTIONS: readonly MatrixRow[] = [
   row('subscription', 'activeTripsUpdated { txHash }', false),
   row('subscription', 'completedTripsUpdated { txHash }', false),
   row('subscription', 'recentTripsUpdated { txHash tripStatus }', false),
+  row('subscription', `rideUpdated(txHash: "${HASH}") { status }`, false),
   row('subscription', `accountBalanceUpdated(publicKey: "${ADDRESS}")`, false),
 ];

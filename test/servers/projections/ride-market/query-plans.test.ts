@@ -10,7 +10,9 @@ import {
   recentTrips,
   requestByHash,
   rideOffers,
+  rideByHash,
   rideRequests,
+  rideSteps,
   tripByHash,
   type Parties,
 } from '../../../../projections/ride-market/queries.ts';
@@ -37,10 +39,11 @@ const FILL = [
   `CREATE TEMPORARY TABLE n AS SELECT n::bigint FROM generate_series(0, ${COUNT - 1}) n`,
   "INSERT INTO head VALUES (true, 1, 1, '\\x00', 0, 1)",
   `INSERT INTO open_requests SELECT ${hash('n')}, ${PASSENGER}, ${ROUTE}, 10, NULL, n, 0 FROM n`,
-  `INSERT INTO closed_requests SELECT ${hash('1000000 + n')}, ${PASSENGER}, ${ROUTE}, 10, NULL, n, 0, ${hash('n')}, n, 1 FROM n WHERE n < ${OTHERS}`,
+  `INSERT INTO closed_requests SELECT ${hash('1000000 + n')}, ${PASSENGER}, ${ROUTE}, 10, NULL, n, 0, ${hash('n')}, n, 1, ${hash('n')} FROM n WHERE n < ${OTHERS}`,
   `INSERT INTO offers SELECT ${hash('n * 1000 + m')}, ${hash('n')}, ${DRIVER}, 10, NULL, n + m, 0 FROM n, generate_series(1, 120) m WHERE n % 500 = 0`,
   `INSERT INTO active_trips SELECT ${TRIP} FROM n WHERE n < ${OTHERS}`,
-  `INSERT INTO ended_trips SELECT ${TRIP}, CASE WHEN n < ${OTHERS / 2} THEN 'cancelled' ELSE 'completed' END, 1000000 + n, 0 FROM n WHERE n < ${OTHERS}`,
+  `INSERT INTO ended_trips SELECT ${TRIP}, CASE WHEN n < ${OTHERS / 2} THEN 'cancelled' ELSE 'completed' END, 1000000 + n, 0, ${hash('2000000 + n')} FROM n WHERE n < ${OTHERS}`,
+  `INSERT INTO payments SELECT ${hash('3000000 + n')}, ${hash('n % 200')}, 5, n, 0 FROM n WHERE n < ${OTHERS}`,
   readFileSync(rideMarket.index_sql, 'utf8'),
   'ANALYZE',
 ];
@@ -103,6 +106,15 @@ function questions(): Readonly<Record<string, Expected>> {
     'a closed request': { query: requestByHash(known.closed), most: 1 },
     'an offer': { query: offerByHash(known.offer), most: 2 },
     'a trip': { query: tripByHash(known.trip), most: 2 },
+    // hashes of the filled tables repeat
+    'an open ride': { query: rideByHash(known.open), most: 5 },
+    'a closed ride': { query: rideByHash(known.closed), most: 5 },
+    'a ride by its offer': { query: rideByHash(known.offer), most: 5 },
+    'steps of a ride': {
+      query: rideSteps(known.open, known.trip, LIMIT),
+      most: 2 * LIMIT + 5,
+      sorted: true,
+    },
     ...Object.fromEntries(trips),
   };
 }

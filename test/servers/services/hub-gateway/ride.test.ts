@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { walletOf } from '../../../support/wallets.ts';
+import { Watching } from '../../../services/hub-gateway/watching.ts';
 import { HubWorld } from '../../../services/hub-gateway/hub-world.ts';
 
 const REQUESTS =
@@ -182,6 +183,56 @@ test('a trip is cancelled and refunded, a request is cancelled, and CLT is burne
   );
   await world.block();
   expect(had - (await balance(riderToken))).toBe(1_005n);
+});
+
+const RIDE = 'status rideRequestTxHash tripTxHash fare farePaid steps { step txHash amount }';
+
+test('a ride is told step by step by each of its hashes, and its subscription follows it', async () => {
+  const { requested, offered, trip } = await accepted(400);
+  const steps = [
+    { step: 'requested', txHash: requested, amount: '400' },
+    { step: 'offered', txHash: offered, amount: '401' },
+    { step: 'accepted', txHash: trip, amount: '401' },
+  ];
+  const ride = {
+    status: 'active',
+    rideRequestTxHash: requested,
+    tripTxHash: trip,
+    fare: '401',
+    farePaid: '0',
+    steps,
+  };
+  for (const hash of [requested, offered, trip])
+    await expect.poll(() => list(`{ ride(txHash: "${hash}") { ${RIDE} } }`)).toEqual(ride);
+  const watching = new Watching(world.url, riderToken);
+  const { official } = watching.watch(
+    `subscription { rideUpdated(txHash: "${trip}") { ${RIDE} } }`,
+  );
+  await expect.poll(() => official).toEqual([ride]);
+  const paid = await world.send(
+    rider,
+    riderToken,
+    `createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "150")`,
+  );
+  await world.block();
+  const cancelled = await world.send(
+    driver,
+    driverToken,
+    `createUnsignedRideCancel(rideAcceptanceTransactionHash: "${trip}")`,
+  );
+  await world.block();
+  steps.push({ step: 'paid', txHash: paid, amount: '150' });
+  await expect.poll(() => official.at(1)).toEqual({ ...ride, farePaid: '150' });
+  await expect
+    .poll(() => official.at(2))
+    .toEqual({
+      ...ride,
+      status: 'cancelled',
+      farePaid: '150',
+      steps: [...steps, { step: 'cancelled', txHash: cancelled, amount: null }],
+    });
+  await watching.close();
+  expect(await list(`{ ride(txHash: "0x${'00'.repeat(32)}") { status } }`)).toBeNull();
 });
 
 test('a transaction is refused to other callers and in other states', async () => {
