@@ -241,6 +241,9 @@ function environment(spec: ServiceSpec): Manifest[] {
         ];
       case 'APP_TREASURY_PUBLIC_RECONCILIATION_URL':
         return [{ name, value: `http://treasury:${defaultPorts.treasury}/public/reconciliation` }];
+      case 'APP_CONSOLE_HUB_URL':
+      case 'APP_CONSOLE_DEPOSITS_URL':
+        return [{ name, value: value(`settings.${name}`) }];
       default:
         if (SECRETS.has(name)) return [fromSecret(name, value('secrets.settings'), name)];
         return [{ name, value: needed(`settings.${name}`) }];
@@ -435,7 +438,10 @@ export const chart_settings: readonly string[] = [
     ...services
       .filter(({ name }) => name !== 'devnet')
       .flatMap(({ variables }) => variables.map(String))
-      .filter((name) => name in defaultSettings && !SECRETS.has(name)),
+      .filter(
+        (name) =>
+          (name in defaultSettings || name.startsWith('APP_CONSOLE_')) && !SECRETS.has(name),
+      ),
     'APP_NODE_URL',
     'APP_TRON_URL',
     'APP_TRUST_PROXY',

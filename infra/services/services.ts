@@ -41,6 +41,14 @@ function addressVariables(at: Addresses) {
   };
 }
 
+/** Where a browser finds the services that the console's pages ask. */
+function publicVariables(ports: Ports) {
+  return {
+    APP_CONSOLE_HUB_URL: `http://127.0.0.1:${ports.hub}`,
+    APP_CONSOLE_DEPOSITS_URL: `http://127.0.0.1:${ports.deposit}`,
+  };
+}
+
 /** A program of the stack: `node <entry> <args>`. */
 export interface ServiceSpec {
   readonly name: string;
@@ -54,7 +62,11 @@ export interface ServiceSpec {
   /** The variable of its data folder, for a service that has one. */
   readonly data_variable?: string;
   /** Variables whose values the stack decides. */
-  readonly variables: readonly (keyof ReturnType<typeof addressVariables> | SettingName)[];
+  readonly variables: readonly (
+    | keyof ReturnType<typeof addressVariables>
+    | keyof ReturnType<typeof publicVariables>
+    | SettingName
+  )[];
   /** Variables whose values the user may change. */
   readonly defaults: Environment;
   /** More of them, for the devnet: on the mainnet the service's own defaults hold. */
@@ -133,7 +145,14 @@ export const services: readonly ServiceSpec[] = [
   projector('explorer', { NODE_OPTIONS: '--max-semi-space-size=64' }),
   gateway(
     'explorer',
-    ['APP_KAFKA_BROKERS', ...READ, 'APP_NODE_URL', 'APP_TREASURY_PUBLIC_RECONCILIATION_URL'],
+    [
+      'APP_KAFKA_BROKERS',
+      ...READ,
+      'APP_NODE_URL',
+      'APP_TREASURY_PUBLIC_RECONCILIATION_URL',
+      'APP_CONSOLE_HUB_URL',
+      'APP_CONSOLE_DEPOSITS_URL',
+    ],
     WIDE_RATE_LIMITS,
   ),
   service(
@@ -193,7 +212,7 @@ export function serviceEnvironment(
   place: Place,
   user: Environment = {},
 ): Environment {
-  const values = { ...addressVariables(at), ...settings };
+  const values = { ...addressVariables(at), ...publicVariables(place.ports), ...settings };
   const pick = (names: Variables): Environment =>
     Object.fromEntries(names.map((name) => [name, values[name]]));
   const { port_variables = ['APP_HTTP_PORT'], data_variable } = spec;

@@ -119,6 +119,17 @@ export function waitsForCap(id: string, now: number): Query {
   };
 }
 
+/**
+ * The policy in force; no row before the first. Columns: version, network, first_fee, later_fee,
+ * minimum, single_cap, rolling_cap, decided_at (Unix milliseconds).
+ */
+export const POLICY_IN_FORCE: Query = {
+  name: 'deposits_policy',
+  text: `SELECT p.version, p.network, p.first_fee, p.later_fee, p.minimum, p.single_cap, p.rolling_cap, p.decided_at
+           FROM deposits.ledger l JOIN deposits.policies p ON p.version = l.policy_version WHERE l.one`,
+  values: [],
+};
+
 const EVENT_COLUMNS = `e.event, e.reason, e.actor, e.gross, e.fee, e.credit,
                   e.nonce, e.tx_hash, e.block_height, e.topic, e.partition, e.log_offset, e.at`;
 

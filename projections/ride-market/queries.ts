@@ -267,7 +267,8 @@ export function rideByHash(hash: Buffer): Query {
 /**
  * The steps of a ride in the order of the chain, of offers and payments the first `limit` each.
  * Columns: step (requested, offered, accepted, paid, cancelled), hash of its transaction, height,
- * amount (asked for, offered, agreed, paid; null for a cancellation). `trip`: the acceptance's hash.
+ * amount (asked for, offered, agreed, paid; null for a cancellation). `trip`: hash of the
+ * acceptance, if there is one.
  */
 export function rideSteps(request: Buffer, trip: Buffer | undefined, limit: number): Query {
   return {
@@ -293,6 +294,6 @@ export function rideSteps(request: Buffer, trip: Buffer | undefined, limit: numb
               SELECT 'cancelled', ended_hash, ended_height, ended_index, NULL FROM ride_market.ended_trips
                WHERE hash = $3::bytea AND trip_status = 'cancelled') s
             ORDER BY height, tx_index`,
-    values: [limit, request, trip ?? null],
+    values: [limit, request, trip ?? Buffer.alloc(0)],
   };
 }

@@ -35,6 +35,14 @@ export function detailBody([id, account, address, gross, _fee, _credit, status]:
   );
 }
 
+/** A row of `POLICY_IN_FORCE`. */
+export function policyBody([version, network, first, later, minimum, single, rolling, at]: Cells) {
+  return (
+    `{"version":${version},"network":"${network}","first_fee":${first},"later_fee":${later},"minimum":${minimum},` +
+    `"single_cap":${single},"rolling_cap":${rolling},"in_force_since":"${new Date(Number(at)).toISOString()}"}`
+  );
+}
+
 /** A row of `depositOf`, those of `eventsOf`, and whether `waitsForCap` has one. */
 export function timelineBody(
   deposit: Cells,

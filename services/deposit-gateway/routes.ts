@@ -3,6 +3,7 @@ import {
   depositOf,
   depositsOf,
   eventsOf,
+  POLICY_IN_FORCE,
   waitsForCap,
 } from '../../projections/deposits/queries.ts';
 import { parseDepositId } from '../../schemas/deposit-id.ts';
@@ -14,7 +15,7 @@ import { rateLimited } from '../runtime/http/rate-limit.ts';
 import type { Callers } from './callers.ts';
 import type { DepositAddresses } from './deposit-addresses.ts';
 import { DEPOSIT_ERRORS, NOT_FOUND, unavailable } from './errors.ts';
-import { addressBody, detailBody, listBody, timelineBody } from './json.ts';
+import { addressBody, detailBody, listBody, policyBody, timelineBody } from './json.ts';
 
 const OPENAPI = new URL('../../schemas/deposit-api/openapi.yaml', import.meta.url);
 
@@ -29,6 +30,9 @@ export interface Sources {
 const PATH = '/api/v1/deposits';
 const LATE = unavailable(
   'the address is requested and not there yet: send the same request again shortly, it gives one address however often it is sent',
+);
+const NO_POLICY = unavailable(
+  'no policy is in force yet: the treasury sets it at its first start, so try again shortly',
 );
 
 export function depositRoutes({ reader, callers, addresses, now }: Sources): readonly Route[] {
@@ -76,6 +80,15 @@ export function depositRoutes({ reader, callers, addresses, now }: Sources): rea
           reader.rows(waitsForCap(id, now())),
         ]);
         return ok(timelineBody(deposit, events, waiting.length > 0));
+      },
+    },
+    {
+      method: 'get',
+      path: '/public/policy',
+      handle: async () => {
+        const [policy] = await reader.rows(POLICY_IN_FORCE);
+        if (policy === undefined) return NO_POLICY;
+        return { ...ok(policyBody(policy)), headers: { 'cache-control': 'public, max-age=10' } };
       },
     },
     ...documentRoutes(OPENAPI),

@@ -6,8 +6,18 @@ import {
   readConfig,
   type Config,
   type Environment,
+  type Setting,
 } from '../runtime/process/config.ts';
 import { KAFKA_SETTINGS } from '../runtime/process/kafka-settings.ts';
+
+/** The console's own; a page can do without each of them. */
+export const CONSOLE_SETTINGS = {
+  /** of the chain that wallets sign in for */
+  chain_id: optional(integer('APP_CHAIN_ID', { min: 1, max: Number.MAX_SAFE_INTEGER })),
+  console_hub_url: optional(httpUrl('APP_CONSOLE_HUB_URL')),
+  console_deposits_url: optional(httpUrl('APP_CONSOLE_DEPOSITS_URL')),
+  console_tiles_url: optional(tilesUrl('APP_CONSOLE_TILES_URL')),
+};
 
 export const SETTINGS = {
   ...GATEWAY_SETTINGS,
@@ -24,8 +34,21 @@ export const SETTINGS = {
   }),
   answers_kept_max: integer('APP_ANSWERS_KEPT_MAX', { default: 4_096, min: 0, max: 1_000_000 }),
   exports_max: integer('APP_EXPORTS_MAX', { default: 4, min: 0, max: 100 }),
+  ...CONSOLE_SETTINGS,
 };
 
+function tilesUrl(name: string): Setting<string> {
+  return {
+    ...httpUrl(name),
+    expected: 'an address like https://host/{z}/{x}/{y}.png',
+    read: (text) =>
+      URL.canParse(text) && /^https?:/.test(text) && /\{z\}.*\{[xy]\}.*\{[xy]\}/.test(text)
+        ? text
+        : undefined,
+  };
+}
+
+export type ConsoleConfig = Partial<Config<typeof CONSOLE_SETTINGS>>;
 export type ExplorerGatewayConfig = Config<typeof SETTINGS>;
 
 export function readExplorerGatewayConfig(env: Environment): ExplorerGatewayConfig {

@@ -4,6 +4,7 @@
  */
 import { builtPage } from '../runtime/http/built-page.ts';
 import type { GetRoute } from '../runtime/http/handler.ts';
+import type { ConsoleConfig } from './config.ts';
 
 /** Where `vite build` puts it. */
 export const CONSOLE = new URL('../console/dist/', import.meta.url);
@@ -19,9 +20,54 @@ const PAGES = [
   '/charts',
   '/reserve',
   '/reserve/:run',
+  '/market',
+  '/market/trips/:hash',
+  '/deposits',
 ] as const;
 
+/** The services that the page asks besides this gateway, and the scripts of its map. */
+function policyOf({
+  console_hub_url: hub,
+  console_deposits_url: deposits,
+  console_tiles_url: tiles,
+}: ConsoleConfig): Readonly<Record<string, string>> {
+  const others = [hub, hub?.replace('http', 'ws'), deposits, tiles]
+    .filter((url) => url !== undefined)
+    .map((url) => new URL(url).origin);
+  return {
+    'connect-src': ["'self'", ...new Set(others)].join(' '),
+    'worker-src': "'self'",
+  };
+}
+
+/** Where the console finds what the explorer does not have; null: it is not set up. */
+function settingsBody(config: ConsoleConfig): string {
+  return JSON.stringify({
+    chain_id: config.chain_id ?? null,
+    hub_url: config.console_hub_url ?? null,
+    deposits_url: config.console_deposits_url ?? null,
+    tiles_url: config.console_tiles_url ?? null,
+  });
+}
+
+export interface Console {
+  /** of the built files */
+  readonly folder: URL;
+  readonly config: ConsoleConfig;
+}
+
 /** Undefined: it is not built here. */
-export function consoleRoutes(folder: URL): readonly GetRoute[] | undefined {
-  return builtPage(new URL('index.html', folder), PAGES);
+export function consoleRoutes({ folder, config }: Console): readonly GetRoute[] | undefined {
+  const pages = builtPage(new URL('index.html', folder), PAGES, policyOf(config));
+  if (pages === undefined) return undefined;
+  const settings: GetRoute = {
+    method: 'get',
+    path: '/console.json',
+    handle: () => ({
+      status: 200,
+      body: settingsBody(config),
+      headers: { 'cache-control': 'no-cache' },
+    }),
+  };
+  return [...pages, settings];
 }

@@ -12,7 +12,7 @@ import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import { ReadVersion } from '../runtime/read-version.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { openSharedCounts, type SharedCounts } from '../runtime/shared-counts.ts';
-import type { ExplorerGatewayConfig } from './config.ts';
+import type { ConsoleConfig, ExplorerGatewayConfig } from './config.ts';
 import { CONSOLE } from './console.ts';
 import { EXPLORER_ERRORS } from './errors.ts';
 import { indexCheck, logEnds, nodeHead } from './lag.ts';
@@ -61,7 +61,8 @@ type Settings = Pick<
   | 'rate_burst'
   | 'trust_proxy_hops'
 > &
-  KafkaOptions;
+  KafkaOptions &
+  ConsoleConfig;
 
 /**
  * Responses are cached per version of `index`; without it none is. Limits hold for all instances
@@ -91,7 +92,7 @@ export function explorerApp(
       exports_max: config.exports_max,
       counts,
       cache: index && new AnswerCache(index, config),
-      console,
+      console: console && { folder: console, config },
     }),
     checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
     errors: EXPLORER_ERRORS,

@@ -7,7 +7,7 @@ import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import { accountRoutes } from './accounts.ts';
 import { amountsAsAsked } from './amounts.ts';
 import { chainRoutes } from './chain.ts';
-import { consoleRoutes } from '../console.ts';
+import { consoleRoutes, type Console } from '../console.ts';
 import { exportRoutes } from '../export/routes.ts';
 import type { LogEnds } from '../lag.ts';
 import type { NodeHead } from '../../runtime/clt-node.ts';
@@ -35,8 +35,8 @@ export interface Sources {
   readonly counts?: SharedCounts | undefined;
   /** undefined: no response is cached */
   readonly cache: AnswerCache | undefined;
-  /** the folder of the built console; undefined, or not there: `/` names the documents */
-  readonly console?: URL | undefined;
+  /** undefined, or not built: `/` names the documents */
+  readonly console?: Console | undefined;
 }
 
 export function explorerRoutes(sources: Sources): readonly Route[] {

@@ -161,7 +161,7 @@ function tripObject(cells: Cells): object {
   };
 }
 
-/** Of offers and of payments. */
+/** The most offers, and the most payments, of one ride. */
 export const STEPS_MAX = 200;
 
 /** Whether a change of this key may touch a ride. */

@@ -6,26 +6,31 @@ import type { GetRoute, HttpResponse } from './handler.ts';
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
 };
 
 /** The page loads its own files and asks its own server, and nothing else. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+const POLICY: Readonly<Record<string, string>> = {
+  'default-src': "'none'",
+  'script-src': "'self'",
+  'style-src': "'self'",
+  'img-src': "'self' data:",
+  'connect-src': "'self'",
+  'base-uri': "'none'",
+  'form-action': "'none'",
+  'frame-ancestors': "'none'",
+};
 
-/** `pages`: the addresses that show the document. Undefined: it is not built here. */
+/**
+ * `pages`: the addresses that show the document; `policy`: directives that are added or replaced.
+ * Undefined: it is not built here.
+ */
 export function builtPage(
   document: URL,
   pages: readonly string[],
-  policy = POLICY,
+  policy: Readonly<Record<string, string>> = {},
 ): readonly GetRoute[] | undefined {
   if (!existsSync(document)) return undefined;
   const page = get({
@@ -35,7 +40,9 @@ export function builtPage(
     headers: {
       // with a validator: a new build shows at the next load
       'cache-control': 'no-cache',
-      'content-security-policy': policy,
+      'content-security-policy': Object.entries({ ...POLICY, ...policy })
+        .map((directive) => directive.join(' '))
+        .join('; '),
       'referrer-policy': 'no-referrer',
     },
   });

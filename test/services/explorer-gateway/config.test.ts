@@ -51,6 +51,17 @@ test('the treasury is optional: an empty address means none, a bad one is a prob
   }
 });
 
+test('tiles need the place of each coordinate in their address', () => {
+  const tiles = (url: string): unknown =>
+    readExplorerGatewayConfig({ ...NEEDED, APP_CONSOLE_TILES_URL: url }).console_tiles_url;
+  expect(tiles('')).toBeUndefined();
+  expect(tiles('https://tiles.example/{z}/{x}/{y}.png')).toBe(
+    'https://tiles.example/{z}/{x}/{y}.png',
+  );
+  for (const url of ['https://tiles.example/', 'ftp://tiles.example/{z}/{x}/{y}'])
+    expect(() => tiles(url)).toThrow('APP_CONSOLE_TILES_URL');
+});
+
 test('every problem is reported at once', () => {
   expect(() => readExplorerGatewayConfig({ APP_RATE_PER_SECOND: '-1' })).toThrow(
     new ConfigError([

@@ -4,6 +4,7 @@
  */
 import { createServer } from 'node:http';
 import { once } from 'node:events';
+import type { ConsoleConfig } from '../../../services/explorer-gateway/config.ts';
 import { explorerApp } from '../../../services/explorer-gateway/service.ts';
 import { indexedPosition } from '../../../projections/explorer/queries/chain.ts';
 import { openHttp } from '../../../services/runtime/http/server.ts';
@@ -15,7 +16,7 @@ import { openNotificationSubscriber } from '../../../services/runtime/redis.ts';
 import { takePort } from '../../support/free-ports.ts';
 import { checkAnswer, type Answered } from './answer-check.ts';
 
-export interface ExplorerServerOptions {
+export interface ExplorerServerOptions extends ConsoleConfig {
   readonly postgres_reader_url: string;
   readonly kafka_brokers?: readonly string[];
   readonly treasury_public_reconciliation_url?: string;

@@ -100,6 +100,20 @@ async function get(
   return { status, text };
 }
 
+test('the policy in force is shown without a token', async () => {
+  const { text } = await server.ask('GET', '/public/policy');
+  expect(JSON.parse(text)).toEqual({
+    version: 1,
+    network: 'testnet',
+    first_fee: 2_000_000,
+    later_fee: 500_000,
+    minimum: 1_000_000,
+    single_cap: 1_000_000_000,
+    rolling_cap: 5_000_000_000,
+    in_force_since: new Date(NOW).toISOString(),
+  });
+});
+
 test('POST returns the address in base58 and reads no body', async () => {
   const plain = await server.ask('POST', '/api/v1/deposits', bearerOf(ALICE));
   expect([plain.status, plain.text]).toEqual([
