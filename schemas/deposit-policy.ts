@@ -1,8 +1,20 @@
 /** Fees, credits and holds of deposits. Amounts are micro-USDT, which are CLT base units. */
-import type { PolicyLimits } from './treasury.ledger/events.ts';
 
 export const NETWORKS = ['mainnet', 'testnet'] as const;
 export type Network = (typeof NETWORKS)[number];
+
+/** The limits of deposits. */
+export interface PolicyLimits {
+  /** of an address' first deposit */
+  readonly first_fee: bigint;
+  readonly later_fee: bigint;
+  /** the smallest credit that is minted without approval */
+  readonly minimum: bigint;
+  /** the largest credit that is minted without approval */
+  readonly single_cap: bigint;
+  /** of all mints within 24 hours */
+  readonly rolling_cap: bigint;
+}
 
 /** The USDT contracts on mainnet and Nile. Source: tronscan.org and nile.tronscan.org. */
 export const USDT_CONTRACTS: Readonly<Record<Network, string>> = {

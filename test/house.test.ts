@@ -153,19 +153,27 @@ const ROOMS: readonly Room[] = [
   },
   { room: 'infra', rooms: ['schemas'], packages: ['*'], builtins: ['*'] },
   {
-    // runs in browsers, and knows the gateways by their interfaces alone
+    // runs in browsers, and knows the gateways by their interfaces; signs in as wallets do, and
+    // reckons fees as the treasury does
     room: 'services/console',
-    rooms: [],
+    rooms: ['packages/wallet/src', 'schemas/deposit-policy'],
     packages: [
       '@tanstack/react-query',
       '@tanstack/react-router',
       '@vitejs/plugin-react',
       // operators' keys of the operations page
       'ethers',
+      'geojson',
+      'graphql-ws',
+      'maplibre-gl',
       'react',
       'react-dom',
+      'topojson-client',
+      'topojson-specification',
       'uplot',
+      'uqr',
       'vite',
+      'world-atlas',
     ],
     builtins: [],
   },

@@ -4,6 +4,8 @@
  * bytes, addresses 20; times Unix milliseconds.
  */
 
+import type { PolicyLimits } from '../deposit-policy.ts';
+
 interface Decided {
   readonly sequence: number;
   readonly decided_at: number;
@@ -17,19 +19,6 @@ interface Signed extends Decided {
   readonly reason: string;
   /** of an operator over `decisionText`: r, s and v, 65 bytes; none on records of older writers */
   readonly signature?: Buffer;
-}
-
-/** The limits of deposits, in micro-USDT. */
-export interface PolicyLimits {
-  /** of an address' first deposit */
-  readonly first_fee: bigint;
-  readonly later_fee: bigint;
-  /** the smallest credit that is minted without approval */
-  readonly minimum: bigint;
-  /** the largest credit that is minted without approval */
-  readonly single_cap: bigint;
-  /** of all mints within 24 hours */
-  readonly rolling_cap: bigint;
 }
 
 export interface PolicySet extends Decided, PolicyLimits, Partial<Signed> {

@@ -13,6 +13,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // the map is one package
+    chunkSizeWarningLimit: 1_200,
   },
   server: {
     host: '127.0.0.1',

@@ -1,12 +1,17 @@
 import { bytesKey, parseAddress, toHex } from '../../schemas/address.ts';
-import { limitsOf, NETWORK_LIMITS, NETWORKS } from '../../schemas/deposit-policy.ts';
+import {
+  limitsOf,
+  NETWORK_LIMITS,
+  NETWORKS,
+  type PolicyLimits,
+} from '../../schemas/deposit-policy.ts';
 import {
   DEVELOPMENT_CUSTODY,
   DEVELOPMENT_MINT_AUTHORITY,
   DEVELOPMENT_OPERATOR,
 } from '../../schemas/development.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
-import type { PolicyLimits } from '../../schemas/treasury.ledger/events.ts';
+
 import {
   choice,
   ConfigError,

@@ -2,14 +2,10 @@
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
 import type { DepositKey } from '../../schemas/deposit-address.ts';
 import { isDepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
-import { sameLimits, type Network } from '../../schemas/deposit-policy.ts';
+import { sameLimits, type Network, type PolicyLimits } from '../../schemas/deposit-policy.ts';
 import type { Governed } from '../../projections/deposits/domain/governing.ts';
 import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
-import {
-  isTreasuryEvent,
-  type DepositConfirmed,
-  type PolicyLimits,
-} from '../../schemas/treasury.ledger/events.ts';
+import { isTreasuryEvent, type DepositConfirmed } from '../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';

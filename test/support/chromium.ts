@@ -20,7 +20,12 @@ export async function openChromium(): Promise<Browser | { readonly missing: stri
   if (executablePath === undefined)
     return { missing: 'there is no Chromium on this machine: install the package chromium' };
   try {
-    return await chromium.launch({ executablePath, timeout: START_MS });
+    return await chromium.launch({
+      executablePath,
+      timeout: START_MS,
+      // maps are drawn without a graphics card
+      args: ['--enable-unsafe-swiftshader'],
+    });
   } catch (error) {
     const [reason = ''] = String(error).split('\n', 1);
     return { missing: `${executablePath} does not start: ${reason}` };

@@ -3,8 +3,8 @@ import type { Deposit } from '../../projections/deposits/domain/deposit.ts';
 import { Ledger } from '../../projections/deposits/domain/ledger.ts';
 import type { MintCall } from '../../projections/deposits/domain/minting.ts';
 import { depositIdOf } from '../../schemas/deposit-id.ts';
-import { holdReasonOf, NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
-import type { PolicyLimits, TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import { holdReasonOf, NETWORK_LIMITS, type PolicyLimits } from '../../schemas/deposit-policy.ts';
+import type { TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import { confirmedEvent, depositEvents } from './deposit-events.ts';
 
 export const BEGIN = 1_790_000_000_000;

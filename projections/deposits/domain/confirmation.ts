@@ -10,13 +10,13 @@ import {
   problemsOf,
   sameLimits,
   type Network,
+  type PolicyLimits,
 } from '../../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../../schemas/tron-partition.ts';
 import type { TransferObserved } from '../../../schemas/tron.transfers/events.ts';
 import type {
   DepositConfirmed,
   DepositHeld,
-  PolicyLimits,
   PolicySet,
   TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';

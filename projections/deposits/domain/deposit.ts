@@ -10,13 +10,12 @@
  *
  * Events that do not fit a state have no effect.
  */
-import { holdReasonOf } from '../../../schemas/deposit-policy.ts';
+import { holdReasonOf, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
 import type {
   DepositConfirmed,
   DepositEvent,
   DepositHeld,
   MintIntended,
-  PolicyLimits,
   RefundRecorded,
 } from '../../../schemas/treasury.ledger/events.ts';
 

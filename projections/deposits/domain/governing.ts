@@ -3,7 +3,7 @@
  * are the settings of the treasury, which names the first mint authority, too; operators replace
  * them. The returned events are to be appended, those of persons once they are signed.
  */
-import { problemsOf, sameLimits } from '../../../schemas/deposit-policy.ts';
+import { problemsOf, sameLimits, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
 import type {
   AuthoritySet,
   BaselinePinned,
@@ -11,7 +11,6 @@ import type {
   GovernanceEvent,
   MintAcknowledged,
   OperatorsSet,
-  PolicyLimits,
   PolicySet,
   SurplusBooked,
 } from '../../../schemas/treasury.ledger/events.ts';

@@ -11,12 +11,8 @@
  * that is given up leaves the window. When an operator releases one, nonces go on behind the mints
  * that are still in flight: the chain may never reach the nonce of the released one.
  */
-import { holdReasonOf } from '../../../schemas/deposit-policy.ts';
-import type {
-  MintIntended,
-  PolicyLimits,
-  PolicySet,
-} from '../../../schemas/treasury.ledger/events.ts';
+import { holdReasonOf, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
+import type { MintIntended, PolicySet } from '../../../schemas/treasury.ledger/events.ts';
 import type { Deposit } from './deposit.ts';
 
 /** The rolling cap holds over (t - 24 h, t]. */

@@ -108,3 +108,28 @@ export function timeLabels(ticks: readonly number[]): string[] {
     return (step >= 60 ? MINUTE : CLOCK).format(tick * 1_000);
   });
 }
+
+/** The part of an amount that is paid, from 0 to 1; only for what is drawn. */
+export function shareOf(part: string, whole: string): number {
+  const [of, all] = [BigInt(part), BigInt(whole)];
+  if (all === 0n || of >= all) return 1;
+  return Number((of * 10_000n) / all) / 10_000;
+}
+
+/** Base units of an amount as people write it, `1,234.5`; undefined for any other text. */
+export function baseUnits(text: string): bigint | undefined {
+  const [, whole, fraction = ''] =
+    /^([0-9][0-9,]{0,30})(?:\.([0-9]{0,6}))?$/.exec(text.trim()) ?? [];
+  if (whole === undefined) return undefined;
+  return BigInt(whole.replaceAll(',', '')) * UNIT + BigInt(fraction.padEnd(DECIMALS, '0'));
+}
+
+/** Degrees with their direction, to about ten metres. */
+export function coordinatesText(place: {
+  readonly latitude: number;
+  readonly longitude: number;
+}): string {
+  const degrees = (value: number, positive: string, negative: string): string =>
+    `${Math.abs(value).toFixed(4)}° ${value < 0 ? negative : positive}`;
+  return `${degrees(place.latitude, 'N', 'S')}, ${degrees(place.longitude, 'E', 'W')}`;
+}

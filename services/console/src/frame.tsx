@@ -25,6 +25,8 @@ export function Frame(): ReactElement {
             <Link to="/validators">{TEXT.nav.validators}</Link>
             <Link to="/charts">{TEXT.nav.charts}</Link>
             <Link to="/reserve">{TEXT.nav.reserve}</Link>
+            <Link to="/market">{TEXT.nav.market}</Link>
+            <Link to="/deposits">{TEXT.nav.deposits}</Link>
           </nav>
           <Search />
           <SchemeSwitch />

@@ -108,6 +108,37 @@ const run = createRoute({
   component: later('run', async () => (await import('./reserve/run.tsx')).RunPage),
 });
 
+interface MarketSearch {
+  /** hash of the selected ride */
+  readonly ride?: string | undefined;
+  /** latitude, longitude and zoom of the map */
+  readonly at?: string | undefined;
+}
+
+function marketSearch(search: Search): MarketSearch {
+  const ride = textOf(search['ride']);
+  const at = textOf(search['at']);
+  return { ...(ride !== undefined && { ride }), ...(at !== undefined && { at }) };
+}
+
+// pages with the map, and with the code of wallets
+const market = createRoute({
+  getParentRoute: () => root,
+  path: '/market',
+  validateSearch: marketSearch,
+  component: later('market', async () => (await import('./market/market.tsx')).MarketPage),
+});
+const story = createRoute({
+  getParentRoute: () => root,
+  path: '/market/trips/$hash',
+  component: later('story', async () => (await import('./market/story.tsx')).StoryPage),
+});
+const deposits = createRoute({
+  getParentRoute: () => root,
+  path: '/deposits',
+  component: later('deposits', async () => (await import('./deposits/deposits.tsx')).DepositsPage),
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     home,
@@ -119,6 +150,9 @@ export const router = createRouter({
     charts,
     reserve,
     run,
+    market,
+    story,
+    deposits,
   ]),
   defaultPreload: 'intent',
   defaultErrorComponent: Fault,

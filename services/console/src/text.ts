@@ -1,4 +1,18 @@
 /** Every English text of the console, so that a translation has one place. */
+
+/** Of a server that is away. */
+export interface AwayWords {
+  readonly down: string;
+  readonly stale: (since: string) => string;
+}
+
+function awayWords(service: string): AwayWords {
+  return {
+    down: `The ${service} does not answer`,
+    stale: (since) => `No answer from the ${service} since ${since}. Old figures are shown.`,
+  };
+}
+
 export const TEXT = {
   name: 'CLT console',
   nav: {
@@ -8,6 +22,8 @@ export const TEXT = {
     validators: 'Validators',
     charts: 'Charts',
     reserve: 'Reserve',
+    market: 'Market',
+    deposits: 'Deposits',
   },
   foot: {
     documentation: 'REST interface',
@@ -28,6 +44,12 @@ export const TEXT = {
     downNext: 'This page asks again by itself.',
     stale: (since: string): string => `Not updated since ${since}: the explorer refuses.`,
     gone: 'This is no longer on the chain: a reorganisation replaced it.',
+    notSetUp: 'Not set up',
+    notSetUpNext: {
+      hub_url: 'This deployment does not name its hub to the console: set APP_CONSOLE_HUB_URL.',
+      deposits_url:
+        'This deployment does not name its deposits to the console: set APP_CONSOLE_DEPOSITS_URL.',
+    },
     missing: 'Not found',
     missingNext: 'Check the address, or search for a part that you know whole.',
     empty: 'There is nothing yet.',
@@ -43,6 +65,10 @@ export const TEXT = {
     noLog: 'The log does not answer: what is newest may be missing.',
     loading: 'The tables are being built: lists and figures are not complete yet.',
     behind: (blocks: number): string => `These pages are ${blocks} blocks behind the chain.`,
+  },
+  away: {
+    hub: awayWords('hub'),
+    deposits: awayWords('deposit service'),
   },
   copy: (what: string): string => `Copy ${what}`,
   copied: 'Copied',
@@ -256,6 +282,145 @@ export const TEXT = {
     unavailable: (error: string): string => `the treasury does not answer: ${error}`,
     none: 'No run yet.',
     notConfigured: 'This deployment has no treasury.',
+  },
+  market: {
+    title: 'Market',
+    what: 'Open requests and active trips, as blocks bring them',
+    map: 'Map of the market',
+    requests: 'Open requests',
+    requestsHere: 'Open requests on the map',
+    asked: 'Fares asked for',
+    trips: 'Active trips',
+    escrow: 'Fares in escrow',
+    tripLegend: 'Active trips: the point is as far as the fare is paid',
+    outlines: 'Outlines: Natural Earth',
+    noMap: 'This browser draws no maps (WebGL is off). The lists show the same rides.',
+    request: 'Request',
+    trip: 'Trip',
+    pickup: 'Pickup',
+    fare: 'Fare',
+    paid: 'Paid',
+    driver: 'Driver',
+    noRequests: 'No open request here.',
+    noTrips: 'No active trip.',
+    selected: 'Selected ride',
+    story: 'Whole story',
+    listed: (shown: number, of: number): string => `The newest ${shown} of ${of}`,
+    manyRequests: (count: number): string =>
+      `The newest ${count} requests of this part of the map are shown: zoom in to see the others.`,
+    manyTrips: (count: number): string => `The newest ${count} trips are shown.`,
+  },
+  ride: {
+    title: 'Ride',
+    all: 'Market',
+    none: 'No request, offer or acceptance of a ride has this hash.',
+    status: 'State',
+    statuses: {
+      open: 'open',
+      withdrawn: 'withdrawn',
+      active: 'active',
+      completed: 'completed',
+      cancelled: 'cancelled',
+    },
+    fare: 'Fare',
+    paid: 'Paid',
+    left: 'Left to pay',
+    steps: 'Steps',
+    facts: 'Ride',
+    passenger: 'Passenger',
+    driver: 'Driver',
+    noDriver: 'none yet',
+    pickup: 'Pickup',
+    dropoff: 'Dropoff',
+    stepNames: {
+      requested: 'Requested',
+      offered: 'Offered',
+      accepted: 'Accepted',
+      paid: 'Paid',
+      cancelled: 'Cancelled',
+    },
+    block: 'block',
+    by: 'by',
+    noTime: 'The explorer does not show it yet.',
+    nextOpen: 'Waits for the passenger to accept an offer.',
+    nextActive: 'Waits for payments: the unpaid part of the fare is in escrow.',
+    manyOffers: (count: number): string => `Only the first ${count} offers are shown.`,
+  },
+  signIn: {
+    title: 'Sign in',
+    what: 'Your account is the address of your wallet. Signing in signs a text and moves no money.',
+    expired: 'Your sign-in has expired. Sign in again.',
+    wallet: 'Browser wallet',
+    noWallet: 'No browser wallet is here: install one, and load this page again.',
+    key: 'Throw-away key',
+    keyWhat:
+      'A throw-away key is made in this tab and lost when it closes. It is for the testnet alone.',
+    failed: (reason: string): string => `Not signed in: ${reason}`,
+    leave: 'Sign out',
+  },
+  deposits: {
+    title: 'Deposits',
+    what: 'USDT on TRON become CLT in your account',
+    address: 'Your deposit address',
+    qr: (address: string): string => `QR code of ${address}`,
+    send: 'Send USDT (TRC-20) on TRON to this address. Anything else that is sent here is lost.',
+    permanent: 'The address is yours for good. Every transfer to it is a deposit of its own.',
+    list: 'Your deposits',
+    history: 'Steps of the deposit',
+    none: 'No deposit yet. A transfer shows here soon after it is final on TRON.',
+    statuses: {
+      confirmed: 'detected',
+      mint_requested: 'minting',
+      credited: 'credited',
+      needs_manual: 'needs review',
+    },
+    events: {
+      TransferObserved: 'Arrived on TRON',
+      DepositConfirmed: 'Recorded as a deposit',
+      DepositHeld: 'Held',
+      DepositApproved: 'Approved by a person',
+      DepositRejected: 'Rejected by a person',
+      MintIntended: 'Mint requested',
+      MintCredited: 'Credited',
+      MintDead: 'The mint was not executed',
+    },
+    reasons: {
+      below_minimum: 'the credit is below the minimum',
+      over_single_cap: 'the credit is above the most that is minted without a person',
+      internal_transfer: 'it was paid from an address of this system',
+      unproven: 'there is no proof yet that it arrived',
+      mint_failed: 'the chain did not execute its mint',
+    },
+    next: {
+      confirmed: 'Waits for its turn to be minted, while the newest reserve run covers all CLT.',
+      rollingCap: 'Waits for older mints to leave the 24 hours: the cap of all mints is reached.',
+      mintRequested: 'Waits for the block of its mint to be final.',
+      person: (why: string): string => `Waits for a person to decide: ${why}. The USDT are kept.`,
+      rejected: 'A person has rejected it. The USDT are kept: ask the operator.',
+    },
+    tron: 'TRON',
+    fee: 'fee',
+    position: (topic: string, partition: string, offset: string): string =>
+      `${topic} ${partition}:${offset}`,
+  },
+  calculator: {
+    title: 'What would arrive',
+    policy: (version: string): string => `Policy ${version}, in force for`,
+    amount: 'USDT that you send',
+    first: 'the first deposit of the address',
+    unreadable: 'Write an amount such as 100 or 1,234.5, with 6 decimals at most.',
+    fee: 'Network fee',
+    credit: 'CLT that arrive',
+    outcome: 'Then',
+    outcomes: {
+      minted: 'minted by itself',
+      below_minimum: 'held for a person: below the minimum',
+      over_single_cap: 'held for a person: above the most',
+    },
+    limits: 'Minted by itself: from',
+    to: 'to',
+    rolling: 'All mints of 24 hours together:',
+    rollingEnd: 'at most; what is above waits for its turn.',
   },
   keys: {
     title: 'Keys',

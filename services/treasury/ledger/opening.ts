@@ -8,8 +8,8 @@ import { begin, type Governed } from '../../../projections/deposits/domain/gover
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { setPolicy, type Decision } from '../../../projections/deposits/domain/confirmation.ts';
 import { toHex } from '../../../schemas/address.ts';
-import { sameLimits, type Network } from '../../../schemas/deposit-policy.ts';
-import type { PolicyLimits } from '../../../schemas/treasury.ledger/events.ts';
+import { sameLimits, type Network, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
+
 import { Fault } from '../../runtime/process/errors.ts';
 import { otherCustody } from '../reconciliation/pinned-custody.ts';
 import type { Append, TreasuryContext } from './ledger-writer.ts';

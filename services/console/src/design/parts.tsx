@@ -5,7 +5,7 @@ import { useEffect, useState, type ReactElement, type ReactNode } from 'react';
 import { ExplorerError } from '../api/explorer.ts';
 import { useIsDown } from '../api/health.ts';
 import { age, amountPadding, amountText, localClock, localTime, shortened } from '../format.ts';
-import { TEXT } from '../text.ts';
+import { TEXT, type AwayWords } from '../text.ts';
 import { useNow } from './clock.ts';
 
 export function Panel(props: {
@@ -247,12 +247,6 @@ export function Tag(props: { readonly tone?: Tone; readonly children: ReactNode 
       {props.children}
     </span>
   );
-}
-
-/** The words of a server that is away. */
-export interface AwayWords {
-  readonly down: string;
-  readonly stale: (since: string) => string;
 }
 
 /**

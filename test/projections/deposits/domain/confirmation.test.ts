@@ -5,10 +5,10 @@ import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import { dueMints, intend } from '../../../../projections/deposits/domain/minting.ts';
 import type { Recorded } from '../../../../projections/contract/projection.ts';
 import { depositIdOf } from '../../../../schemas/deposit-id.ts';
-import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
+import { NETWORK_LIMITS, type PolicyLimits } from '../../../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
 import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
-import type { PolicyLimits, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import {
   accountAt,
   BEGIN,

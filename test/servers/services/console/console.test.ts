@@ -54,6 +54,10 @@ const PAGES: readonly (readonly [string, string])[] = [
   ['/charts?span=30d', 'Charts'],
   ['/reserve', 'Reserve'],
   [`/reserve/${RUN}`, 'Reserve run'],
+  // without a hub and deposits, which these pages say
+  ['/market', 'Market'],
+  [`/market/trips/${hash}`, 'Ride'],
+  ['/deposits', 'Deposits'],
 ];
 
 let browser: Browser | undefined;

@@ -4,8 +4,8 @@
  */
 import { expect, inject, test } from 'vitest';
 import { deposits } from '../../../../projections/deposits/deposits.ts';
-import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
-import type { PolicyLimits } from '../../../../schemas/treasury.ledger/events.ts';
+import { NETWORK_LIMITS, type PolicyLimits } from '../../../../schemas/deposit-policy.ts';
+
 import { applyStretch, openTables } from '../../../projections/deposits/applied.ts';
 import { freshDatabase } from '../../../support/database.ts';
 import { plainDeposits } from '../../../support/plain-deposits.ts';

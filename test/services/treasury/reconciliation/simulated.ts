@@ -5,9 +5,9 @@ import { decisionText, type HumanDecision } from '../../../../schemas/operator-s
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import { Receipts } from '../../../../projections/reserve/position.ts';
 import { ChainSupply } from '../../../../projections/reserve/supply.ts';
-import { creditOf, NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
+import { creditOf, NETWORK_LIMITS, type PolicyLimits } from '../../../../schemas/deposit-policy.ts';
 import type { ListedRow } from '../../../../schemas/trongrid.ts';
-import type { PolicyLimits, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { BAD_ANSWER, PAGE_ROWS } from '../../../../services/runtime/trongrid/trongrid.ts';
 import { Arrivals } from '../../../../services/treasury/reconciliation/arrivals.ts';

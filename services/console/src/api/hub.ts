@@ -1,0 +1,164 @@
+/** The hub's subscriptions, as `schemas/hub.graphql` describes them. */
+import { createClient, type Client } from 'graphql-ws';
+import { useEffect, useState } from 'react';
+import { ExplorerError } from './explorer.ts';
+
+/** Base units as decimal digits. */
+type Amount = string;
+
+export interface Coordinates {
+  readonly latitude: number;
+  readonly longitude: number;
+}
+
+export interface Bounds {
+  readonly minLat: number;
+  readonly maxLat: number;
+  readonly minLng: number;
+  readonly maxLng: number;
+}
+
+interface Route {
+  readonly pickupLocation: Coordinates;
+  readonly dropoffLocation: Coordinates;
+}
+
+export interface OpenRequest extends Route {
+  readonly txHash: string;
+  readonly fare: Amount;
+  readonly passengerAddress: string;
+}
+
+export interface ActiveTrip extends Route {
+  readonly txHash: string;
+  readonly fare: Amount;
+  readonly farePaid: Amount;
+  readonly driverAddress: string;
+}
+
+export type StepName = 'requested' | 'offered' | 'accepted' | 'paid' | 'cancelled';
+
+export interface RideStep {
+  readonly step: StepName;
+  readonly txHash: string;
+  readonly blockHeight: number;
+  readonly amount: Amount | null;
+}
+
+export type RideStatus = 'open' | 'withdrawn' | 'active' | 'completed' | 'cancelled';
+
+export interface Ride extends Route {
+  readonly status: RideStatus;
+  readonly rideRequestTxHash: string;
+  readonly tripTxHash: string | null;
+  readonly fare: Amount;
+  readonly farePaid: Amount;
+  readonly passengerAddress: string;
+  readonly driverAddress: string | null;
+  readonly steps: readonly RideStep[];
+}
+
+/** Offers and payments that the hub names of one ride. */
+export const STEPS_MAX = 200;
+
+const ROUTE = 'pickupLocation { latitude longitude } dropoffLocation { latitude longitude }';
+
+export const REQUESTS = `subscription ($bounds: MapBoundsInput, $limit: Int) {
+  result: rideRequestsUpdated(bounds: $bounds, limit: $limit) { txHash ${ROUTE} fare passengerAddress }
+}`;
+export const TRIPS = `subscription ($limit: Int) {
+  result: activeTripsUpdated(limit: $limit) { txHash ${ROUTE} fare farePaid driverAddress }
+}`;
+export const RIDE = `subscription ($hash: String!) {
+  result: rideUpdated(txHash: $hash) {
+    status rideRequestTxHash tripTxHash ${ROUTE} fare farePaid passengerAddress driverAddress
+    steps { step txHash blockHeight amount }
+  }
+}`;
+
+const RETRY_MS = 1_000;
+
+interface Connection {
+  readonly client: Client;
+  /** those who are told when it opens and closes */
+  readonly listeners: Set<(isOpen: boolean) => void>;
+}
+
+/** One socket for each hub, opened when somebody subscribes. */
+const connections = new Map<string, Connection>();
+
+function connectionTo(hubUrl: string): Connection {
+  const known = connections.get(hubUrl);
+  if (known !== undefined) return known;
+  const listeners = new Set<(isOpen: boolean) => void>();
+  const tell = (isOpen: boolean): void => listeners.forEach((listener) => listener(isOpen));
+  const client = createClient({
+    url: `${hubUrl.replace(/^http/, 'ws')}/graphql/ws`,
+    retryAttempts: Infinity,
+    shouldRetry: () => true,
+    retryWait: () => new Promise((resolve) => setTimeout(resolve, RETRY_MS)),
+    // the next page may use it again
+    lazyCloseTimeout: 3_000,
+    // notices a hub that is gone without a word
+    keepAlive: 10_000,
+    on: { connected: () => tell(true), closed: () => tell(false) },
+  });
+  const opened = { client, listeners };
+  connections.set(hubUrl, opened);
+  return opened;
+}
+
+/** What `Answer` shows: like the result of a query. */
+export interface Live<Data> {
+  readonly data: Data | undefined;
+  readonly error: Error | null;
+  /** Unix milliseconds */
+  readonly dataUpdatedAt: number;
+}
+
+const NOTHING = { data: undefined, error: null, dataUpdatedAt: 0 } as const;
+
+/** The newest result. While the hub is away the last one stays, with an error beside it. */
+export function useSubscription<Data>(
+  hubUrl: string,
+  query: string,
+  variables: object,
+): Live<Data> {
+  const [live, setLive] = useState<Live<Data>>(NOTHING);
+  const asked = JSON.stringify(variables);
+  useEffect(() => {
+    const { client, listeners } = connectionTo(hubUrl);
+    const failed = (status: number, message: string): void =>
+      setLive((before) => ({
+        ...before,
+        error: new ExplorerError(status, message),
+        dataUpdatedAt: before.error === null ? Date.now() : before.dataUpdatedAt,
+      }));
+    const listener = (isOpen: boolean): void => {
+      if (!isOpen) failed(0, 'the socket is closed');
+      // an equal result is sent again only at a new subscription, which a new socket begins
+      else setLive((before) => ({ ...before, error: null }));
+    };
+    listeners.add(listener);
+    const stop = client.subscribe<{ readonly result: Data }>(
+      { query, variables: JSON.parse(asked) },
+      {
+        next: ({ data, errors }) => {
+          if (data === null || data === undefined)
+            failed(503, errors?.[0]?.message ?? 'the hub sent no data');
+          else setLive({ data: data.result, error: null, dataUpdatedAt: Date.now() });
+        },
+        error: (error) => {
+          const [first] = Array.isArray(error) ? error : [error];
+          failed(400, first instanceof Error ? first.message : String(first?.message ?? first));
+        },
+        complete: () => undefined,
+      },
+    );
+    return () => {
+      listeners.delete(listener);
+      stop();
+    };
+  }, [hubUrl, query, asked]);
+  return live;
+}

@@ -1,0 +1,301 @@
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense, useCallback, useMemo, useState, type ReactElement } from 'react';
+import {
+  REQUESTS,
+  RIDE,
+  TRIPS,
+  useSubscription,
+  type ActiveTrip,
+  type Bounds,
+  type Live,
+  type OpenRequest,
+  type Ride,
+} from '../api/hub.ts';
+import { AddressLink, Amount, Answer, Figures, Panel, Table } from '../design/parts.tsx';
+import { WithService } from '../design/with-service.tsx';
+import { coordinatesText, grouped, shareOf, shortened } from '../format.ts';
+import { TEXT } from '../text.ts';
+import type { View } from './map.tsx';
+import { RideSteps, StatusTag } from './story.tsx';
+
+const MarketMap = lazy(async () => ({ default: (await import('./map.tsx')).MarketMap }));
+
+/** Of each kind, on the map; the hub sends the newest. */
+const SHOWN_MAX = 500;
+/** Of each kind, in the lists. */
+const LISTED_MAX = 100;
+
+export function MarketPage(): ReactElement {
+  return (
+    <>
+      <header>
+        <h1>{TEXT.market.title}</h1>
+        <span className="quiet">{TEXT.market.what}</span>
+      </header>
+      <WithService name="hub_url">
+        {(hubUrl, { tiles_url: tilesUrl }) => <Market hubUrl={hubUrl} tilesUrl={tilesUrl} />}
+      </WithService>
+    </>
+  );
+}
+
+function viewOf(at: string | undefined): View | undefined {
+  const [lat, lng, zoom] = (at ?? '').split(',').map(Number);
+  if (lat === undefined || lng === undefined || zoom === undefined) return undefined;
+  return [lat, lng, zoom].every(Number.isFinite) ? { lat, lng, zoom } : undefined;
+}
+
+/** Fewer digits than the pixels of the map would need make an address that people can read. */
+function textOf({ lat, lng, zoom }: View): string {
+  return [lat.toFixed(4), lng.toFixed(4), zoom.toFixed(1)].join(',');
+}
+
+const hasWebGl = (): boolean => document.createElement('canvas').getContext('webgl2') !== null;
+
+function Market(props: {
+  readonly hubUrl: string;
+  readonly tilesUrl: string | null;
+}): ReactElement {
+  const { hubUrl } = props;
+  const { at, ride } = useSearch({ from: '/market' });
+  const navigate = useNavigate({ from: '/market' });
+  const [bounds, setBounds] = useState<Bounds>();
+  const canDraw = useMemo(hasWebGl, []);
+  const requests = useSubscription<readonly OpenRequest[]>(hubUrl, REQUESTS, {
+    bounds,
+    limit: SHOWN_MAX,
+  });
+  const trips = useSubscription<readonly ActiveTrip[]>(hubUrl, TRIPS, { limit: SHOWN_MAX });
+  const onMove = useCallback(
+    (view: View, shown: Bounds) => {
+      setBounds(shown);
+      void navigate({
+        search: (search) => ({ ...search, at: textOf(view) }),
+        replace: true,
+        resetScroll: false,
+      });
+    },
+    [navigate],
+  );
+  const select = useCallback(
+    (hash: string | undefined) =>
+      void navigate({ search: (search) => ({ ...search, ride: hash }), resetScroll: false }),
+    [navigate],
+  );
+  const [open, active] = [requests.data ?? [], trips.data ?? []];
+  return (
+    <>
+      <Totals requests={open} trips={active} isWithin={bounds !== undefined} />
+      <Bounded requests={open} trips={active} />
+      <div className="market">
+        <section className="panel market-map" aria-label={TEXT.market.map}>
+          {canDraw ? (
+            <Suspense fallback={<p className="nothing">{TEXT.states.loading}</p>}>
+              <MarketMap
+                requests={open}
+                trips={active}
+                selected={ride}
+                view={viewOf(at)}
+                tilesUrl={props.tilesUrl}
+                onMove={onMove}
+                onSelect={select}
+              />
+            </Suspense>
+          ) : (
+            <p className="nothing" role="status">
+              {TEXT.market.noMap}
+            </p>
+          )}
+          <p className="legend">
+            <span className="dot" data-kind="request" /> {TEXT.market.requests}
+            <span className="dot" data-kind="trip" /> {TEXT.market.tripLegend}
+            <span className="legend-end">{TEXT.market.outlines}</span>
+          </p>
+        </section>
+        <div className="market-list">
+          {ride !== undefined && (
+            <Selected hubUrl={hubUrl} hash={ride} onClose={() => select(undefined)} />
+          )}
+          <Requests of={requests} />
+          <Trips of={trips} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function sum(amounts: readonly string[]): string {
+  return String(amounts.reduce((total, amount) => total + BigInt(amount), 0n));
+}
+
+function Totals(props: {
+  readonly requests: readonly OpenRequest[];
+  readonly trips: readonly ActiveTrip[];
+  /** whether requests are those within the map */
+  readonly isWithin: boolean;
+}): ReactElement {
+  const { requests, trips } = props;
+  const words = TEXT.market;
+  const escrow = trips.map(({ fare, farePaid }) => String(BigInt(fare) - BigInt(farePaid)));
+  return (
+    <Figures
+      of={[
+        [props.isWithin ? words.requestsHere : words.requests, grouped(requests.length)],
+        [words.asked, <Amount of={sum(requests.map(({ fare }) => fare))} />],
+        [words.trips, grouped(trips.length)],
+        [words.escrow, <Amount of={sum(escrow)} />],
+      ]}
+    />
+  );
+}
+
+function Bounded(props: {
+  readonly requests: readonly OpenRequest[];
+  readonly trips: readonly ActiveTrip[];
+}): ReactElement | null {
+  const words = TEXT.market;
+  const notes = [
+    ...(props.requests.length >= SHOWN_MAX ? [words.manyRequests(SHOWN_MAX)] : []),
+    ...(props.trips.length >= SHOWN_MAX ? [words.manyTrips(SHOWN_MAX)] : []),
+  ];
+  if (notes.length === 0) return null;
+  return (
+    <p className="note" role="status">
+      {notes.join(' ')}
+    </p>
+  );
+}
+
+interface ListProps<Item> {
+  readonly of: Live<readonly Item[]>;
+}
+
+function Requests({ of }: ListProps<OpenRequest>): ReactElement {
+  const words = TEXT.market;
+  return (
+    <Panel title={words.requests} aside={<Listed of={of} />}>
+      <Answer of={of} words={TEXT.away.hub}>
+        {(requests) => (
+          <Table
+            label={words.requests}
+            items={requests.slice(0, LISTED_MAX)}
+            keyOf={({ txHash }) => txHash}
+            empty={words.noRequests}
+            columns={[
+              {
+                name: words.request,
+                cell: ({ txHash }) => <Choice hash={txHash} />,
+              },
+              {
+                name: words.pickup,
+                cell: ({ pickupLocation }) => coordinatesText(pickupLocation),
+                isNumber: true,
+              },
+              {
+                name: words.fare,
+                cell: ({ fare }) => <Amount of={fare} />,
+                isNumber: true,
+              },
+            ]}
+          />
+        )}
+      </Answer>
+    </Panel>
+  );
+}
+
+function Trips({ of }: ListProps<ActiveTrip>): ReactElement {
+  const words = TEXT.market;
+  return (
+    <Panel title={words.trips} aside={<Listed of={of} />}>
+      <Answer of={of} words={TEXT.away.hub}>
+        {(trips) => (
+          <Table
+            label={words.trips}
+            items={trips.slice(0, LISTED_MAX)}
+            keyOf={({ txHash }) => txHash}
+            empty={words.noTrips}
+            columns={[
+              {
+                name: words.trip,
+                cell: ({ txHash }) => <Choice hash={txHash} />,
+              },
+              {
+                name: words.driver,
+                cell: ({ driverAddress }) => <AddressLink of={driverAddress} isBare />,
+                isWide: true,
+              },
+              {
+                name: words.paid,
+                cell: ({ fare, farePaid }) => `${Math.floor(shareOf(farePaid, fare) * 100)} %`,
+                isNumber: true,
+              },
+              {
+                name: words.fare,
+                cell: ({ fare }) => <Amount of={fare} />,
+                isNumber: true,
+              },
+            ]}
+          />
+        )}
+      </Answer>
+    </Panel>
+  );
+}
+
+function Listed({ of }: { readonly of: Live<readonly unknown[]> }): ReactElement | null {
+  const count = of.data?.length ?? 0;
+  if (count <= LISTED_MAX) return null;
+  return <span className="quiet">{TEXT.market.listed(LISTED_MAX, count)}</span>;
+}
+
+/** Selects a ride on the map; its whole story is a link further. */
+function Choice({ hash }: { readonly hash: string }): ReactElement {
+  return (
+    <Link
+      to="/market"
+      search={(search) => ({ ...search, ride: hash })}
+      resetScroll={false}
+      className="hash"
+      title={hash}
+    >
+      {shortened(hash)}
+    </Link>
+  );
+}
+
+function Selected(props: {
+  readonly hubUrl: string;
+  readonly hash: string;
+  readonly onClose: () => void;
+}): ReactElement {
+  const ride = useSubscription<Ride | null>(props.hubUrl, RIDE, { hash: props.hash });
+  return (
+    <Panel
+      title={TEXT.market.selected}
+      aside={
+        <span className="row">
+          {ride.data !== undefined && ride.data !== null && <StatusTag of={ride.data.status} />}
+          <Link to="/market/trips/$hash" params={{ hash: props.hash }}>
+            {TEXT.market.story}
+          </Link>
+          <button type="button" className="button" onClick={props.onClose}>
+            {TEXT.keys.close}
+          </button>
+        </span>
+      }
+    >
+      <Answer of={ride} words={TEXT.away.hub}>
+        {(shown) => (
+          <div className="inside">
+            {shown === null ? (
+              <p className="quiet">{TEXT.ride.none}</p>
+            ) : (
+              <RideSteps ride={shown} />
+            )}
+          </div>
+        )}
+      </Answer>
+    </Panel>
+  );
+}

@@ -1,0 +1,194 @@
+/** A ride from its request to its end. */
+import { useQueries } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import type { ReactElement } from 'react';
+import { one, type Transaction } from '../api/explorer.ts';
+import {
+  RIDE,
+  STEPS_MAX,
+  useSubscription,
+  type Coordinates,
+  type Ride,
+  type RideStatus,
+  type RideStep,
+  type StepName,
+} from '../api/hub.ts';
+import {
+  AddressLink,
+  Amount,
+  Answer,
+  BlockLink,
+  Copy,
+  Facts,
+  Figures,
+  Panel,
+  Tag,
+  Time,
+  TransactionLink,
+  type Tone,
+} from '../design/parts.tsx';
+import { Timeline } from '../design/timeline.tsx';
+import { WithService } from '../design/with-service.tsx';
+import { coordinatesText } from '../format.ts';
+import { TEXT } from '../text.ts';
+
+const STATUS_TONES: Readonly<Record<RideStatus, Tone>> = {
+  open: 'accent',
+  withdrawn: 'plain',
+  active: 'accent',
+  completed: 'good',
+  cancelled: 'plain',
+};
+const STEP_TONES: Readonly<Record<StepName, Tone>> = {
+  requested: 'accent',
+  offered: 'plain',
+  accepted: 'accent',
+  paid: 'good',
+  cancelled: 'warn',
+};
+
+export function StoryPage(): ReactElement {
+  const { hash } = useParams({ from: '/market/trips/$hash' });
+  return (
+    <>
+      <header>
+        <h1>{TEXT.ride.title}</h1>
+        <span className="hash">
+          <span>{hash}</span>
+          <Copy text={hash} what="hash" />
+        </span>
+        <Link to="/market">{TEXT.ride.all}</Link>
+      </header>
+      <WithService name="hub_url">{(hubUrl) => <Story hubUrl={hubUrl} hash={hash} />}</WithService>
+    </>
+  );
+}
+
+function Story(props: { readonly hubUrl: string; readonly hash: string }): ReactElement {
+  const { hubUrl, hash } = props;
+  const ride = useSubscription<Ride | null>(hubUrl, RIDE, { hash });
+  return (
+    <Answer of={ride} words={TEXT.away.hub}>
+      {(shown) => (shown === null ? <NoRide /> : <Shown ride={shown} />)}
+    </Answer>
+  );
+}
+
+function NoRide(): ReactElement {
+  return (
+    <div className="nothing" role="status">
+      <h2>{TEXT.states.missing}</h2>
+      <p>{TEXT.ride.none}</p>
+    </div>
+  );
+}
+
+function Shown({ ride }: { readonly ride: Ride }): ReactElement {
+  const words = TEXT.ride;
+  return (
+    <>
+      <Figures
+        of={[
+          [words.status, <StatusTag of={ride.status} />],
+          [words.fare, <Amount of={ride.fare} />],
+          [words.paid, <Amount of={ride.farePaid} />],
+          [words.left, <Amount of={String(BigInt(ride.fare) - BigInt(ride.farePaid))} />],
+        ]}
+      />
+      <div className="two">
+        <Panel title={words.steps}>
+          <div className="inside">
+            <RideSteps ride={ride} />
+          </div>
+        </Panel>
+        <Panel title={words.facts}>
+          <Facts
+            of={[
+              [words.passenger, <AddressLink of={ride.passengerAddress} />],
+              [
+                words.driver,
+                ride.driverAddress === null ? (
+                  <span className="quiet">{words.noDriver}</span>
+                ) : (
+                  <AddressLink of={ride.driverAddress} />
+                ),
+              ],
+              [words.pickup, <Place of={ride.pickupLocation} />],
+              [words.dropoff, <Place of={ride.dropoffLocation} />],
+            ]}
+          />
+        </Panel>
+      </div>
+    </>
+  );
+}
+
+export function StatusTag({ of }: { readonly of: RideStatus }): ReactElement {
+  return <Tag tone={STATUS_TONES[of]}>{TEXT.ride.statuses[of]}</Tag>;
+}
+
+function Place({ of }: { readonly of: Coordinates }): ReactElement {
+  return <span className="figure">{coordinatesText(of)}</span>;
+}
+
+/** With the time and the sender of each step, from the explorer. */
+export function RideSteps({ ride }: { readonly ride: Ride }): ReactElement {
+  const transactions = useQueries({
+    queries: ride.steps.map(({ txHash }) => ({
+      queryKey: ['transaction', txHash],
+      queryFn: ({ signal }: { readonly signal: AbortSignal }) =>
+        one<Transaction>(`transactions/${txHash}`, signal),
+      // asked again until the explorer has it, which a block of another branch may replace
+      staleTime: 30_000,
+      refetchInterval: ({ state }: { readonly state: { readonly data: unknown } }) =>
+        state.data === undefined ? 1_000 : 30_000,
+    })),
+  });
+  const offers = ride.steps.filter(({ step }) => step === 'offered').length;
+  return (
+    <>
+      {offers >= STEPS_MAX && <p className="quiet">{TEXT.ride.manyOffers(STEPS_MAX)}</p>}
+      <Timeline
+        label={TEXT.ride.steps}
+        next={nextOf(ride)}
+        of={ride.steps.map((step, at) => ({
+          key: step.txHash,
+          tone: STEP_TONES[step.step],
+          name: TEXT.ride.stepNames[step.step],
+          amount: step.amount === null ? undefined : <Amount of={step.amount} />,
+          facts: <StepFacts step={step} transaction={transactions[at]?.data} />,
+        }))}
+      />
+    </>
+  );
+}
+
+function StepFacts(props: {
+  readonly step: RideStep;
+  readonly transaction: Transaction | undefined;
+}): ReactElement {
+  const { step, transaction } = props;
+  return (
+    <>
+      <TransactionLink of={step.txHash} />
+      <span>
+        {TEXT.ride.block} <BlockLink height={step.blockHeight} />
+      </span>
+      {transaction === undefined ? (
+        <span>{TEXT.ride.noTime}</span>
+      ) : (
+        <>
+          <Time of={transaction.timestamp} />
+          <span>
+            {TEXT.ride.by} <AddressLink of={transaction.from} isBare />
+          </span>
+        </>
+      )}
+    </>
+  );
+}
+
+function nextOf({ status }: Ride): string | undefined {
+  if (status === 'open') return TEXT.ride.nextOpen;
+  return status === 'active' ? TEXT.ride.nextActive : undefined;
+}

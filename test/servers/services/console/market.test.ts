@@ -1,0 +1,296 @@
+/** The pages of the market and of deposits in Chromium, on a hub, deposits and an explorer. */
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { depositIdOf } from '../../../../schemas/deposit-id.ts';
+import { toTronAddress } from '../../../../schemas/tron-address.ts';
+import {
+  DEPOSIT_ADDRESS,
+  openConsoleWorld,
+  openPage,
+  type ConsoleWorld,
+  type Opened,
+} from '../../../services/console/console-world.ts';
+import { OPEN_CHROMIUM_MS, openChromium } from '../../../support/chromium.ts';
+import { confirmedEvent, depositEvents } from '../../../support/deposit-events.ts';
+import { walletOf } from '../../../support/wallets.ts';
+
+const rider = walletOf('browser', 'console rider');
+const driver = walletOf('raw', 'console driver');
+let missing = '';
+let world: ConsoleWorld;
+let opened: Opened;
+let tokens: { readonly rider: string; readonly driver: string };
+/** of a ride that is under way */
+let trip: string;
+let requested: string;
+
+beforeAll(async () => {
+  const browser = await openChromium();
+  if ('missing' in browser) {
+    ({ missing } = browser);
+    process.stderr.write(`tests in a browser are skipped: ${missing}\n`);
+    return;
+  }
+  world = await openConsoleWorld(inject('stack'), browser);
+  const { hub } = world;
+  for (const { account } of [rider, driver]) await hub.fund(account, 500_000_000n);
+  tokens = { rider: await hub.signIn(rider), driver: await hub.signIn(driver) };
+  requested = await request('12500000');
+  const offered = await drive(
+    `createUnsignedRideOffer(rideRequestTransactionHash: "${requested}", fare: "14000000")`,
+  );
+  trip = await ride(`createUnsignedRideAcceptance(rideOfferTransactionHash: "${offered}")`);
+  opened = await openPage(world);
+}, OPEN_CHROMIUM_MS + 120_000);
+afterAll(() => world?.close());
+
+beforeEach(({ skip }) => {
+  if (missing !== '') skip(missing);
+  opened.problems.length = 0;
+});
+
+async function ride(field: string): Promise<string> {
+  const hash = await world.hub.send(rider, tokens.rider, field);
+  await world.hub.block();
+  return hash;
+}
+
+async function drive(field: string): Promise<string> {
+  const hash = await world.hub.send(driver, tokens.driver, field);
+  await world.hub.block();
+  return hash;
+}
+
+function request(fare: string, at = [52.52, 13.405]): Promise<string> {
+  const [latitude = 0, longitude = 0] = at;
+  return ride(
+    `createUnsignedRideRequest(pickupLatitude: ${latitude}, pickupLongitude: ${longitude}, dropoffLatitude: 52.36, dropoffLongitude: 13.51, fare: "${fare}")`,
+  );
+}
+
+function text(of: string): Promise<string> {
+  return opened.page.locator(of).innerText();
+}
+
+async function steps(): Promise<readonly string[]> {
+  return opened.page.locator('.timeline strong').allInnerTexts();
+}
+
+/** The rows of the list with this name. */
+function rows(list: string): Promise<readonly string[]> {
+  return opened.page.getByRole('region', { name: list }).locator('tbody tr').allInnerTexts();
+}
+
+test('the market shows open requests and active trips on a map and in lists, live', async () => {
+  const { page, show, problems } = opened;
+  await show('/market');
+  await expect.poll(() => rows('Active trips')).toEqual([expect.stringContaining('14.00 CLT')]);
+  await expect.poll(() => text('.market-list')).toContain('No open request here.');
+  const hash = await request('7000000');
+  await expect
+    .poll(() => rows('Open requests'))
+    .toEqual([expect.stringMatching(`${hash.slice(0, 8)}(.|\n)*7.00 CLT`)]);
+  // the map has placed itself where the rides are, and says so in the address
+  await expect.poll(() => new URL(page.url()).searchParams.get('at')).toMatch(/^52\.4/);
+  await expect.poll(() => page.locator('.maplibregl-canvas').count()).toBe(1);
+  await page.getByRole('link', { name: hash.slice(0, 8) }).click();
+  await expect.poll(() => new URL(page.url()).searchParams.get('ride')).toBe(hash);
+  await expect.poll(steps).toEqual(['Requested']);
+  await drive(`createUnsignedRideOffer(rideRequestTransactionHash: "${hash}", fare: "8000000")`);
+  await expect.poll(steps).toEqual(['Requested', 'Offered']);
+  await ride(`createUnsignedRideRequestCancel(rideRequestTransactionHash: "${hash}")`);
+  await expect.poll(steps).toEqual(['Requested', 'Offered', 'Cancelled']);
+  await expect.poll(() => rows('Open requests')).toEqual([]);
+  expect(problems).toEqual([]);
+});
+
+test('requests beyond what is shown are counted out, and are found by zooming in', async () => {
+  const { page, show } = opened;
+  await show('/market?at=-33.8700,151.2000,9');
+  await expect.poll(() => text('.market-list')).toContain('No open request here.');
+  const hash = await request('3000000', [-33.86, 151.21]);
+  await expect.poll(() => rows('Open requests')).toEqual([expect.stringContaining('3.00 CLT')]);
+  await show('/market?at=52.5000,13.4000,9');
+  await expect.poll(() => text('.market-list')).toContain('No open request here.');
+  await expect.poll(() => page.locator('.market-map canvas').count()).toBe(1);
+  await ride(`createUnsignedRideRequestCancel(rideRequestTransactionHash: "${hash}")`);
+});
+
+test("a ride's story has every step with its transaction, block, time and sender, live", async () => {
+  const { page, show, problems } = opened;
+  await show(`/market/trips/${trip}`);
+  await expect.poll(steps).toEqual(['Requested', 'Offered', 'Accepted']);
+  const story = (): Promise<string> => text('.timeline');
+  await expect.poll(story).toContain(`by ${driver.account.slice(0, 8)}`);
+  await expect.poll(story).toContain('Waits for payments');
+  await ride(`createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "5000001")`);
+  await expect.poll(() => text('.figures')).toContain('8.999999 CLT');
+  await ride(`createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "9000000")`);
+  await expect.poll(steps).toEqual(['Requested', 'Offered', 'Accepted', 'Paid', 'Paid']);
+  await expect.poll(() => text('.figures')).toContain('completed');
+  expect(await page.locator('.timeline time').count()).toBe(5);
+  // the same story by the hash of the request
+  await show(`/market/trips/${requested}`);
+  await expect.poll(steps).toHaveLength(5);
+  await show(`/market/trips/0x${'00'.repeat(32)}`);
+  await expect.poll(() => page.getByText('Not found').count()).toBe(1);
+  expect(problems).toEqual([]);
+});
+
+test('while the hub is away old rides stay and say so, and the market goes on by itself', async () => {
+  const { page, show } = opened;
+  const hash = await request('9000000');
+  await show('/market?at=52.5000,13.4000,9');
+  await expect.poll(() => rows('Open requests')).toHaveLength(1);
+  world.away('hub', true);
+  await expect.poll(() => text('.market-list')).toContain('No answer from the hub since');
+  expect(await rows('Open requests')).toHaveLength(1);
+  // the chain does without
+  await page.getByRole('link', { name: 'Chain' }).click();
+  await expect.poll(() => page.locator('.block').count()).toBeGreaterThan(0);
+  await show('/deposits');
+  await expect.poll(() => text('main')).toContain('The hub does not answer');
+  await expect.poll(() => text('output')).toContain('98.00');
+  world.away('hub', false);
+  await expect.poll(() => text('main')).not.toContain('The hub does not answer');
+  await show('/market?at=52.5000,13.4000,9');
+  await expect.poll(() => rows('Open requests')).toHaveLength(1);
+  await ride(`createUnsignedRideRequestCancel(rideRequestTransactionHash: "${hash}")`);
+  await expect.poll(() => rows('Open requests')).toEqual([]);
+});
+
+test('without WebGL the lists show the rides, and the page says why there is no map', async () => {
+  const { context, page } = opened;
+  const bare = await context.newPage();
+  await bare.addInitScript(() => {
+    HTMLCanvasElement.prototype.getContext = () => null;
+  });
+  await bare.goto(`${world.explorer.url}/market`);
+  await expect
+    .poll(() => bare.locator('.market-map').innerText())
+    .toContain('This browser draws no maps');
+  await expect.poll(() => bare.getByText('No open request here.').count()).toBe(1);
+  await bare.close();
+  await page.bringToFront();
+});
+
+/** A wallet of EIP-1193 whose key stays in this process. */
+async function addWallet({ context }: Opened): Promise<void> {
+  await context.exposeFunction('signText', async (hex: string) => {
+    const { r, s, v } = await rider.sign(Buffer.from(hex.slice(2), 'hex').toString());
+    return `0x${r}${s}${v.toString(16)}`;
+  });
+  await context.addInitScript(
+    `window.ethereum = { request: async ({ method, params }) =>
+       method === 'eth_requestAccounts' ? ['${rider.account}'] : await window.signText(params[0]) }`,
+  );
+}
+
+test('a depositor signs in with a wallet and follows a deposit from the QR code to the credit', async () => {
+  const wallet = await openPage(world);
+  const { page, show, problems } = wallet;
+  await addWallet(wallet);
+  await show('/deposits');
+  await page.getByRole('button', { name: 'Browser wallet' }).click();
+  const address = toTronAddress(DEPOSIT_ADDRESS);
+  await expect.poll(() => page.getByRole('img', { name: `QR code of ${address}` }).count()).toBe(1);
+  const panel = page.getByRole('region', { name: 'Your deposits' });
+  await expect.poll(() => panel.innerText()).toContain('No deposit yet.');
+  const account = Buffer.from(rider.account.slice(2), 'hex');
+  const arrived = confirmedEvent({ clt_address: account, deposit_address: DEPOSIT_ADDRESS });
+  const deposit = depositEvents(depositIdOf(arrived.tx_id, arrived.log_index));
+  await world.ledger(arrived);
+  const story = (): Promise<readonly string[]> => page.locator('.timeline strong').allInnerTexts();
+  await expect.poll(story).toEqual(['Arrived on TRON', 'Recorded as a deposit']);
+  await expect.poll(() => panel.innerText()).toContain('Waits for its turn to be minted');
+  // the next one is not the first any more
+  await expect.poll(() => page.locator('output').innerText()).toContain('99.50');
+  const mint = Buffer.alloc(32, 0x4d);
+  await world.ledger(
+    deposit.intended({ to: account, amount: 8_000_000n, nonce: 5, tx_hash: mint }),
+  );
+  await expect.poll(() => panel.innerText()).toContain('Waits for the block of its mint');
+  await world.ledger(deposit.credited(mint));
+  await expect.poll(story).toHaveLength(4);
+  await expect.poll(() => panel.locator('summary').innerText()).toContain('credited');
+  const held = confirmedEvent({
+    ...arrived,
+    tx_id: Buffer.alloc(32, 0x11),
+    deposit_id: depositIdOf(Buffer.alloc(32, 0x11), 0),
+    gross: 1_000_000n,
+    fee: 500_000n,
+    credit: 500_000n,
+    block_timestamp: arrived.block_timestamp + 1,
+  });
+  await world.ledger(held, depositEvents(held.deposit_id).held('below_minimum'));
+  await expect
+    .poll(() => panel.innerText())
+    .toContain('Waits for a person to decide: the credit is below the minimum');
+  expect(problems).toEqual([]);
+  // a reload keeps the session of the tab
+  await page.reload();
+  await expect.poll(() => panel.locator('summary').count()).toBe(2);
+  world.away('deposits', true);
+  await expect.poll(() => panel.innerText()).toContain('No answer from the deposit service since');
+  expect(await panel.locator('summary').count()).toBe(2);
+  world.away('deposits', false);
+  await expect.poll(() => panel.innerText()).not.toContain('No answer');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await expect.poll(() => page.getByRole('button', { name: 'Browser wallet' }).count()).toBe(1);
+  await wallet.context.close();
+});
+
+test('on the testnet a key that is made in the page signs in', async () => {
+  const { page, show, problems } = opened;
+  await show('/deposits');
+  await page.getByRole('button', { name: 'Throw-away key' }).click();
+  await expect.poll(() => page.getByRole('img', { name: /^QR code of T/ }).count()).toBe(1);
+  await expect.poll(() => text('main')).toContain('No deposit yet.');
+  expect(problems).toEqual([]);
+});
+
+test.each([
+  ['100', '2.00', '98.00', 'minted by itself'],
+  ['2.999999', '2.00', '0.999999', 'held for a person: below the minimum'],
+  ['1,002.000001', '2.00', '1,000.000001', 'held for a person: above the most'],
+  ['9007199254740993', '2.00', '9,007,199,254,740,991.00', 'held for a person: above the most'],
+])('of %s USDT the calculator says fee %s, credit %s, %s', async (amount, fee, credit, outcome) => {
+  const fresh = await openPage(world);
+  await fresh.show('/deposits');
+  await fresh.page.getByLabel('USDT that you send').fill(amount);
+  await expect
+    .poll(() => fresh.page.locator('output').innerText())
+    .toMatch(new RegExp(`${fee} USDT(.|\n)*${credit} CLT(.|\n)*${outcome}`));
+  await fresh.context.close();
+});
+
+test('an amount that is none is refused in words', async () => {
+  const { page, show } = opened;
+  await show('/deposits');
+  await page.getByLabel('USDT that you send').fill('1.0000001');
+  await expect.poll(() => text('output')).toContain('with 6 decimals at most');
+});
+
+test.each(['light', 'dark'] as const)('no page breaks a rule of AA, %s', async (colorScheme) => {
+  const { page, show, violations, problems } = opened;
+  await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+  const hash = await request('2000000');
+  for (const path of [`/market?ride=${hash}`, `/market/trips/${trip}`, '/deposits']) {
+    await show(path);
+    await expect.poll(() => page.getByText('Loading').count()).toBe(0);
+    expect([path, await violations()]).toEqual([path, []]);
+  }
+  expect(problems).toEqual([]);
+  await ride(`createUnsignedRideRequestCancel(rideRequestTransactionHash: "${hash}")`);
+});
+
+test('no page is wider than a phone', async () => {
+  const { page, show } = opened;
+  await page.setViewportSize({ width: 360, height: 740 });
+  for (const path of [`/market?ride=${trip}`, `/market/trips/${trip}`, '/deposits']) {
+    await show(path);
+    await expect.poll(() => page.locator('h1').count()).toBe(1);
+    await expect.poll(() => page.getByText('Loading').count()).toBe(0);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect([path, width]).toEqual([path, 360]);
+  }
+});

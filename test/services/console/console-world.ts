@@ -1,0 +1,148 @@
+/**
+ * The console in Chromium on an explorer, a hub and deposits, the last two behind proxies that can
+ * take them away. The read models advance when the test says so.
+ */
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type * as Axe from 'axe-core';
+import type { Pool } from 'pg';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { build } from 'vite';
+import type { Addresses } from '../../../infra/services/services.ts';
+import { deposits as depositsProjection } from '../../../projections/deposits/deposits.ts';
+import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
+import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+import { applyStretch, openTables } from '../../projections/deposits/applied.ts';
+import { freshDatabase } from '../../support/database.ts';
+import { placed } from '../../support/deposit-events.ts';
+import { depositKey } from '../../support/deposit-log.ts';
+import { FaultProxy } from '../../support/fault-proxy.ts';
+import { openDeposits, type DepositServer } from '../deposit-gateway/deposit-server.ts';
+import { openExplorer, type ExplorerServer } from '../explorer-gateway/explorer-server.ts';
+import { CHAIN_ID, HubWorld } from '../hub-gateway/hub-world.ts';
+
+declare global {
+  /** what `AXE` leaves in a page */
+  const axe: typeof Axe;
+}
+
+const CONFIG = join(import.meta.dirname, '../../../services/console/vite.config.ts');
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Of every account here. */
+export const DEPOSIT_ADDRESS = depositKey().addressAt(0);
+
+export interface ConsoleWorld {
+  readonly hub: HubWorld;
+  readonly explorer: ExplorerServer;
+  readonly browser: Browser;
+  /** of the proxies; their connections are reset while they are `away` */
+  away(service: 'hub' | 'deposits', isAway: boolean): void;
+  /** Appends to the treasury's ledger, and folds it. */
+  ledger(...events: readonly TreasuryEvent[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openConsoleWorld(stack: Addresses, browser: Browser): Promise<ConsoleWorld> {
+  const folder = await mkdtemp(join(tmpdir(), 'clt-console-'));
+  await build({ configFile: CONFIG, logLevel: 'error', build: { outDir: folder } });
+  const hub = await HubWorld.open(stack);
+  const urls = await freshDatabase(stack);
+  const tables: Pool = await openTables(urls.writer_url, depositsProjection);
+  const deposits: DepositServer = await openDeposits({
+    postgres_reader_url: urls.reader_url,
+    addresses: { open: () => Promise.resolve(DEPOSIT_ADDRESS) },
+    now: () => Date.now(),
+  });
+  const proxies = {
+    hub: await FaultProxy.open({ port: Number(new URL(hub.url).port) }),
+    deposits: await FaultProxy.open({ port: Number(new URL(deposits.url).port) }),
+  };
+  const explorer = await openExplorer({
+    postgres_reader_url: hub.postgres_reader_url,
+    console: pathToFileURL(`${folder}/`),
+    chain_id: CHAIN_ID,
+    console_hub_url: `http://127.0.0.1:${proxies.hub.port}`,
+    console_deposits_url: `http://127.0.0.1:${proxies.deposits.port}`,
+  });
+  let offset = 0;
+  const ledger = async (...events: readonly TreasuryEvent[]): Promise<void> => {
+    const stretch = { topic: 'treasury.ledger', partition: 0, from: offset };
+    await applyStretch(tables, depositsProjection, { ...stretch, events: placed(events, offset) });
+    offset += events.length;
+  };
+  await ledger({
+    type: 'PolicySet',
+    sequence: 0,
+    version: 1,
+    network: 'testnet',
+    ...NETWORK_LIMITS.testnet,
+    decided_at: Date.now(),
+  });
+  return {
+    hub,
+    explorer,
+    browser,
+    ledger,
+    away(service, isAway) {
+      const proxy = proxies[service];
+      proxy.mode = isAway ? 'reset_before' : 'pass';
+      if (isAway) proxy.cut();
+    },
+    close: async () => {
+      await browser.close();
+      await Promise.all(Object.values(proxies).map((proxy) => proxy.close()));
+      await Promise.all([explorer.close(), deposits.close(), hub.close(), tables.end()]);
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+export interface Opened {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  /** what the page complained of, and what it asked of others than the services */
+  readonly problems: string[];
+  show(path: string): Promise<void>;
+  /** Ids of the rules of WCAG 2.1 AA that the page breaks, with the first element. */
+  violations(): Promise<readonly string[]>;
+}
+
+export async function openPage(
+  { browser, explorer }: ConsoleWorld,
+  options: Parameters<Browser['newContext']>[0] = {},
+): Promise<Opened> {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const problems: string[] = [];
+  page.on('pageerror', ({ message }) => problems.push(message));
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text());
+  });
+  page.on('request', (request) => {
+    if (!new URL(request.url()).host.startsWith('127.0.0.1:'))
+      problems.push(`asks ${request.url()}`);
+  });
+  return {
+    context,
+    page,
+    problems,
+    show: async (path) => {
+      await page.goto(explorer.url + path);
+      await page.locator('.bar').waitFor();
+    },
+    violations: async () => {
+      await page.evaluate(AXE);
+      return page.evaluate(async () => {
+        const { violations: found } = await axe.run({
+          runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'],
+        });
+        return found.map(({ id, nodes: [first] }) => `${id}: ${first?.html ?? ''}`);
+      });
+    },
+  };
+}
