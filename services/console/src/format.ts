@@ -124,12 +124,12 @@ export function baseUnits(text: string): bigint | undefined {
   return BigInt(whole.replaceAll(',', '')) * UNIT + BigInt(fraction.padEnd(DECIMALS, '0'));
 }
 
-/** Degrees with their direction, to about ten metres. */
-export function coordinatesText(place: {
-  readonly latitude: number;
-  readonly longitude: number;
-}): string {
+/** Degrees with their direction; 4 decimals are about ten metres. */
+export function coordinatesText(
+  place: { readonly latitude: number; readonly longitude: number },
+  decimals = 4,
+): string {
   const degrees = (value: number, positive: string, negative: string): string =>
-    `${Math.abs(value).toFixed(4)}° ${value < 0 ? negative : positive}`;
+    `${Math.abs(value).toFixed(decimals)}° ${value < 0 ? negative : positive}`;
   return `${degrees(place.latitude, 'N', 'S')}, ${degrees(place.longitude, 'E', 'W')}`;
 }

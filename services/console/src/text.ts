@@ -300,7 +300,6 @@ export const TEXT = {
     pickup: 'Pickup',
     fare: 'Fare',
     paid: 'Paid',
-    driver: 'Driver',
     noRequests: 'No open request here.',
     noTrips: 'No active trip.',
     selected: 'Selected ride',

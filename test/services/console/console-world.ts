@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type * as Axe from 'axe-core';
-import type { Pool } from 'pg';
+import { Client, type Pool } from 'pg';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { build } from 'vite';
 import type { Addresses } from '../../../infra/services/services.ts';
@@ -25,15 +25,12 @@ import { openDeposits, type DepositServer } from '../deposit-gateway/deposit-ser
 import { openExplorer, type ExplorerServer } from '../explorer-gateway/explorer-server.ts';
 import { CHAIN_ID, HubWorld } from '../hub-gateway/hub-world.ts';
 
-declare global {
-  /** what `AXE` leaves in a page */
-  const axe: typeof Axe;
-}
-
 const CONFIG = join(import.meta.dirname, '../../../services/console/vite.config.ts');
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Of every account here. */
+const AA = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
+
+/** The deposit address of every account here. */
 export const DEPOSIT_ADDRESS = depositKey().addressAt(0);
 
 export interface ConsoleWorld {
@@ -44,8 +41,15 @@ export interface ConsoleWorld {
   away(service: 'hub' | 'deposits', isAway: boolean): void;
   /** Appends to the treasury's ledger, and folds it. */
   ledger(...events: readonly TreasuryEvent[]): Promise<void>;
+  /** So many open requests around 0° N, 0° E, besides those of the chain; the next block tells. */
+  fill(requests: number): Promise<void>;
   close(): Promise<void>;
 }
+
+const FILL = `INSERT INTO ride_market.open_requests
+  SELECT sha256(int8send(n)), substring(sha256(int8send(n)) FOR 20),
+         (-2 + (n * 7919 % 4000) / 1000.0)::text, (-2 + (n * 104729 % 4000) / 1000.0)::text,
+         '0.5', '0.5', 1000000 + n, NULL, -n, 0 FROM generate_series(1, $1::bigint) n`;
 
 export async function openConsoleWorld(stack: Addresses, browser: Browser): Promise<ConsoleWorld> {
   const folder = await mkdtemp(join(tmpdir(), 'clt-console-'));
@@ -88,6 +92,13 @@ export async function openConsoleWorld(stack: Addresses, browser: Browser): Prom
     explorer,
     browser,
     ledger,
+    fill: async (requests) => {
+      const client = new Client({ connectionString: hub.postgres_writer_url });
+      await client.connect();
+      await client.query('DELETE FROM ride_market.open_requests WHERE height < 0');
+      await client.query(FILL, [requests]);
+      await client.end();
+    },
     away(service, isAway) {
       const proxy = proxies[service];
       proxy.mode = isAway ? 'reset_before' : 'pass';
@@ -137,12 +148,12 @@ export async function openPage(
     },
     violations: async () => {
       await page.evaluate(AXE);
-      return page.evaluate(async () => {
-        const { violations: found } = await axe.run({
-          runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'],
-        });
+      return page.evaluate(async (rules) => {
+        // the script has left it there
+        const axe: typeof Axe = Reflect.get(window, 'axe');
+        const { violations: found } = await axe.run({ runOnly: rules });
         return found.map(({ id, nodes: [first] }) => `${id}: ${first?.html ?? ''}`);
-      });
+      }, AA);
     },
   };
 }

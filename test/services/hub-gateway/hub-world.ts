@@ -51,6 +51,7 @@ export class HubWorld {
   readonly models: ReadModels;
   /** of the read models, the explorer's too */
   readonly postgres_reader_url: string;
+  readonly postgres_writer_url: string;
   readonly metrics: Metrics;
   /** log lines of the hub at level warn and above */
   readonly lines: readonly string[];
@@ -59,7 +60,13 @@ export class HubWorld {
   private constructor(
     parts: Pick<
       HubWorld,
-      'url' | 'devnet' | 'models' | 'postgres_reader_url' | 'metrics' | 'lines'
+      | 'url'
+      | 'devnet'
+      | 'models'
+      | 'postgres_reader_url'
+      | 'postgres_writer_url'
+      | 'metrics'
+      | 'lines'
     >,
     close: () => Promise<void>,
   ) {
@@ -67,6 +74,7 @@ export class HubWorld {
     this.devnet = parts.devnet;
     this.models = parts.models;
     this.postgres_reader_url = parts.postgres_reader_url;
+    this.postgres_writer_url = parts.postgres_writer_url;
     this.metrics = parts.metrics;
     this.lines = parts.lines;
     this.#close = close;
@@ -104,8 +112,16 @@ export class HubWorld {
     });
     const metrics = new Metrics('test');
     const url = await serve({ config, log, metrics, signal: stop.signal, closing }, now);
-    const { reader_url: postgres_reader_url } = database;
-    const parts = { url, devnet, models, postgres_reader_url, metrics, lines };
+    const { reader_url: postgres_reader_url, writer_url: postgres_writer_url } = database;
+    const parts = {
+      url,
+      devnet,
+      models,
+      postgres_reader_url,
+      postgres_writer_url,
+      metrics,
+      lines,
+    };
     return new HubWorld(parts, async () => {
       stop.abort();
       await closing.close(

@@ -108,7 +108,7 @@ function connectionTo(hubUrl: string): Connection {
   return opened;
 }
 
-/** What `Answer` shows: like the result of a query. */
+/** A result that `Answer` shows, like that of a query. */
 export interface Live<Data> {
   readonly data: Data | undefined;
   readonly error: Error | null;

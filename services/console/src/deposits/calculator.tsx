@@ -1,29 +1,12 @@
-/** What a deposit of some amount would be credited, by the policy in force. */
+/** Reckons the credit of a deposit before it is sent, by the policy in force. */
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactElement } from 'react';
-import {
-  creditOf,
-  feeOf,
-  holdReasonOf,
-  type PolicyLimits,
-} from '../../../../schemas/deposit-policy.ts';
 
 import { policyInForce, type Policy } from '../api/deposits.ts';
 import { Age, Amount, Answer, Facts, Panel, Tag } from '../design/parts.tsx';
 import { baseUnits } from '../format.ts';
 import { TEXT } from '../text.ts';
-
-export interface Estimate {
-  readonly fee: bigint;
-  readonly credit: bigint;
-  readonly outcome: 'minted' | 'below_minimum' | 'over_single_cap';
-}
-
-export function estimate(limits: PolicyLimits, gross: bigint, isFirst: boolean): Estimate {
-  const fee = feeOf(limits, isFirst ? 0 : 1);
-  const credit = creditOf(gross, fee);
-  return { fee, credit, outcome: holdReasonOf(limits, credit) ?? 'minted' };
-}
+import { estimate, type Estimate } from './estimate.ts';
 
 export function Calculator(props: {
   readonly depositsUrl: string;

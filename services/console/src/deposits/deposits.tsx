@@ -367,7 +367,7 @@ function EventFacts({ of }: { readonly of: DepositEvent }): ReactElement {
   );
 }
 
-/** What the deposit waits for and why, in words. */
+/** The reason why the deposit waits, in words. */
 function nextOf({ status, waiting_for: waiting, reason }: History): string | undefined {
   const { next, reasons } = TEXT.deposits;
   const why: Readonly<Record<string, string>> = reasons;

@@ -10,13 +10,6 @@ import {
   type MessageSigner,
 } from '../../../../packages/wallet/src/index.ts';
 
-declare global {
-  interface Window {
-    /** of a browser wallet */
-    readonly ethereum?: Eip1193Provider;
-  }
-}
-
 export interface Session {
   readonly account: string;
   readonly token: string;

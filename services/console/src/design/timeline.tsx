@@ -1,4 +1,4 @@
-/** What happened to one thing, in order, and what it waits for. */
+/** The history of one thing, and the reason why it waits. */
 import type { ReactElement, ReactNode } from 'react';
 import type { Tone } from './parts.tsx';
 

@@ -1,4 +1,4 @@
-/** What needs a service that a deployment may be without. */
+/** A part of a page that needs a service which a deployment may be without. */
 import type { ReactElement, ReactNode } from 'react';
 import { useSettings, type ConsoleSettings } from '../api/settings.ts';
 import { TEXT } from '../text.ts';

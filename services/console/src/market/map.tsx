@@ -291,6 +291,8 @@ class RideMap {
     this.#map.addControl(new NavigationControl({ showCompass: false }), 'top-right');
     this.#map.addControl(new ScaleControl(), 'bottom-left');
     this.#map.on('style.load', () => {
+      // rides may have come before the style
+      for (const [source, data] of Object.entries(this.#sources)) this.#set(source, data);
       world ??= loadWorld();
       world.then(
         ({ land, borders }) => {

@@ -1,5 +1,14 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useCallback, useMemo, useState, type ReactElement } from 'react';
+import {
+  lazy,
+  Suspense,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  type ReactElement,
+} from 'react';
 import {
   REQUESTS,
   RIDE,
@@ -11,7 +20,7 @@ import {
   type OpenRequest,
   type Ride,
 } from '../api/hub.ts';
-import { AddressLink, Amount, Answer, Figures, Panel, Table } from '../design/parts.tsx';
+import { Amount, Answer, Figures, Panel, Table } from '../design/parts.tsx';
 import { WithService } from '../design/with-service.tsx';
 import { coordinatesText, grouped, shareOf, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
@@ -20,9 +29,9 @@ import { RideSteps, StatusTag } from './story.tsx';
 
 const MarketMap = lazy(async () => ({ default: (await import('./map.tsx')).MarketMap }));
 
-/** Of each kind, on the map; the hub sends the newest. */
+/** The most rides of each kind on the map; the hub sends the newest. */
 const SHOWN_MAX = 500;
-/** Of each kind, in the lists. */
+/** The most in a list. */
 const LISTED_MAX = 100;
 
 export function MarketPage(): ReactElement {
@@ -85,7 +94,9 @@ function Market(props: {
   const [open, active] = [requests.data ?? [], trips.data ?? []];
   return (
     <>
-      <Totals requests={open} trips={active} isWithin={bounds !== undefined} />
+      {requests.data !== undefined && trips.data !== undefined && (
+        <Totals requests={open} trips={active} isWithin={bounds !== undefined} />
+      )}
       <Bounded requests={open} trips={active} />
       <div className="market">
         <section className="panel market-map" aria-label={TEXT.market.map}>
@@ -188,7 +199,7 @@ function Requests({ of }: ListProps<OpenRequest>): ReactElement {
               },
               {
                 name: words.pickup,
-                cell: ({ pickupLocation }) => coordinatesText(pickupLocation),
+                cell: ({ pickupLocation }) => coordinatesText(pickupLocation, 2),
                 isNumber: true,
               },
               {
@@ -219,11 +230,6 @@ function Trips({ of }: ListProps<ActiveTrip>): ReactElement {
               {
                 name: words.trip,
                 cell: ({ txHash }) => <Choice hash={txHash} />,
-              },
-              {
-                name: words.driver,
-                cell: ({ driverAddress }) => <AddressLink of={driverAddress} isBare />,
-                isWide: true,
               },
               {
                 name: words.paid,
@@ -269,33 +275,40 @@ function Selected(props: {
   readonly hash: string;
   readonly onClose: () => void;
 }): ReactElement {
+  const place = useRef<HTMLDivElement>(null);
+  // on a phone it is far from the row that was chosen
+  useEffect(() => {
+    void place.current?.scrollIntoView({ block: 'nearest' });
+  }, [props.hash]);
   const ride = useSubscription<Ride | null>(props.hubUrl, RIDE, { hash: props.hash });
   return (
-    <Panel
-      title={TEXT.market.selected}
-      aside={
-        <span className="row">
-          {ride.data !== undefined && ride.data !== null && <StatusTag of={ride.data.status} />}
-          <Link to="/market/trips/$hash" params={{ hash: props.hash }}>
-            {TEXT.market.story}
-          </Link>
-          <button type="button" className="button" onClick={props.onClose}>
-            {TEXT.keys.close}
-          </button>
-        </span>
-      }
-    >
-      <Answer of={ride} words={TEXT.away.hub}>
-        {(shown) => (
-          <div className="inside">
-            {shown === null ? (
-              <p className="quiet">{TEXT.ride.none}</p>
-            ) : (
-              <RideSteps ride={shown} />
-            )}
-          </div>
-        )}
-      </Answer>
-    </Panel>
+    <div ref={place} className="market-selected">
+      <Panel
+        title={TEXT.market.selected}
+        aside={
+          <span className="row">
+            {ride.data !== undefined && ride.data !== null && <StatusTag of={ride.data.status} />}
+            <Link to="/market/trips/$hash" params={{ hash: props.hash }}>
+              {TEXT.market.story}
+            </Link>
+            <button type="button" className="button" onClick={props.onClose}>
+              {TEXT.keys.close}
+            </button>
+          </span>
+        }
+      >
+        <Answer of={ride} words={TEXT.away.hub}>
+          {(shown) => (
+            <div className="inside">
+              {shown === null ? (
+                <p className="quiet">{TEXT.ride.none}</p>
+              ) : (
+                <RideSteps ride={shown} />
+              )}
+            </div>
+          )}
+        </Answer>
+      </Panel>
+    </div>
   );
 }

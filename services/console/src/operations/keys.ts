@@ -12,20 +12,6 @@ export interface Signer {
   sign(text: string): Promise<string>;
 }
 
-/** The part of EIP-1193 that is used. */
-interface Provider {
-  request(call: {
-    readonly method: string;
-    readonly params?: readonly unknown[];
-  }): Promise<unknown>;
-}
-
-declare global {
-  interface Window {
-    readonly ethereum?: Provider;
-  }
-}
-
 export function hasWallet(): boolean {
   return window.ethereum !== undefined;
 }

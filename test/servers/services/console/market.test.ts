@@ -103,16 +103,23 @@ test('the market shows open requests and active trips on a map and in lists, liv
   expect(problems).toEqual([]);
 });
 
-test('requests beyond what is shown are counted out, and are found by zooming in', async () => {
-  const { page, show } = opened;
-  await show('/market?at=-33.8700,151.2000,9');
+test('the newest of ten thousand open requests are shown, and the page says so', async () => {
+  const { page, show, problems } = opened;
+  await show('/market?at=0.0000,0.0000,5');
   await expect.poll(() => text('.market-list')).toContain('No open request here.');
-  const hash = await request('3000000', [-33.86, 151.21]);
-  await expect.poll(() => rows('Open requests')).toEqual([expect.stringContaining('3.00 CLT')]);
-  await show('/market?at=52.5000,13.4000,9');
-  await expect.poll(() => text('.market-list')).toContain('No open request here.');
-  await expect.poll(() => page.locator('.market-map canvas').count()).toBe(1);
-  await ride(`createUnsignedRideRequestCancel(rideRequestTransactionHash: "${hash}")`);
+  await world.fill(10_000);
+  await world.hub.block();
+  await expect
+    .poll(() => text('main'))
+    .toContain('The newest 500 requests of this part of the map');
+  await expect.poll(() => rows('Open requests')).toHaveLength(100);
+  await expect.poll(() => text('.market-list')).toContain('The newest 100 of 500');
+  // the page still answers, and a closer look has fewer
+  await show('/market?at=0.0000,0.0000,14');
+  await expect.poll(() => rows('Open requests').then(({ length }) => length)).toBeLessThan(100);
+  expect(await page.getByText('The newest 500').count()).toBe(0);
+  await world.fill(0);
+  expect(problems).toEqual([]);
 });
 
 test("a ride's story has every step with its transaction, block, time and sender, live", async () => {
@@ -120,7 +127,7 @@ test("a ride's story has every step with its transaction, block, time and sender
   await show(`/market/trips/${trip}`);
   await expect.poll(steps).toEqual(['Requested', 'Offered', 'Accepted']);
   const story = (): Promise<string> => text('.timeline');
-  await expect.poll(story).toContain(`by ${driver.account.slice(0, 8)}`);
+  await expect.poll(story).toMatch(new RegExp(`by\\s+${driver.account.slice(0, 8)}`));
   await expect.poll(story).toContain('Waits for payments');
   await ride(`createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "5000001")`);
   await expect.poll(() => text('.figures')).toContain('8.999999 CLT');
@@ -246,21 +253,6 @@ test('on the testnet a key that is made in the page signs in', async () => {
   await expect.poll(() => page.getByRole('img', { name: /^QR code of T/ }).count()).toBe(1);
   await expect.poll(() => text('main')).toContain('No deposit yet.');
   expect(problems).toEqual([]);
-});
-
-test.each([
-  ['100', '2.00', '98.00', 'minted by itself'],
-  ['2.999999', '2.00', '0.999999', 'held for a person: below the minimum'],
-  ['1,002.000001', '2.00', '1,000.000001', 'held for a person: above the most'],
-  ['9007199254740993', '2.00', '9,007,199,254,740,991.00', 'held for a person: above the most'],
-])('of %s USDT the calculator says fee %s, credit %s, %s', async (amount, fee, credit, outcome) => {
-  const fresh = await openPage(world);
-  await fresh.show('/deposits');
-  await fresh.page.getByLabel('USDT that you send').fill(amount);
-  await expect
-    .poll(() => fresh.page.locator('output').innerText())
-    .toMatch(new RegExp(`${fee} USDT(.|\n)*${credit} CLT(.|\n)*${outcome}`));
-  await fresh.context.close();
 });
 
 test('an amount that is none is refused in words', async () => {
