@@ -118,9 +118,9 @@ export interface Opened {
   readonly page: Page;
   /** what the page complained of, and what it asked of others than the services */
   readonly problems: string[];
-  show(path: string): Promise<void>;
+  readonly show: (path: string) => Promise<void>;
   /** Ids of the rules of WCAG 2.1 AA that the page breaks, with the first element. */
-  violations(): Promise<readonly string[]>;
+  readonly violations: () => Promise<readonly string[]>;
 }
 
 export async function openPage(

@@ -51,9 +51,11 @@ test('the treasury is optional: an empty address means none, a bad one is a prob
   }
 });
 
+function tiles(url: string): unknown {
+  return readExplorerGatewayConfig({ ...NEEDED, APP_CONSOLE_TILES_URL: url }).console_tiles_url;
+}
+
 test('tiles need the place of each coordinate in their address', () => {
-  const tiles = (url: string): unknown =>
-    readExplorerGatewayConfig({ ...NEEDED, APP_CONSOLE_TILES_URL: url }).console_tiles_url;
   expect(tiles('')).toBeUndefined();
   expect(tiles('https://tiles.example/{z}/{x}/{y}.png')).toBe(
     'https://tiles.example/{z}/{x}/{y}.png',

@@ -57,7 +57,7 @@ function collection<Of extends Feature>(
   return { type: 'FeatureCollection', features };
 }
 
-function place({ longitude, latitude }: Coordinates): [number, number] {
+function positionOf({ longitude, latitude }: Coordinates): [number, number] {
   return [longitude, latitude];
 }
 
@@ -67,7 +67,7 @@ function pointAt(coordinates: [number, number], hash: string): Feature<Point> {
 
 /** The way that does not go around the earth. */
 function line(from: Coordinates, to: Coordinates, hash: string): Feature<LineString> {
-  const [begin, end] = [place(from), place(to)];
+  const [begin, end] = [positionOf(from), positionOf(to)];
   if (end[0] - begin[0] > 180) end[0] -= 360;
   if (begin[0] - end[0] > 180) end[0] += 360;
   return {
@@ -293,15 +293,7 @@ class RideMap {
     this.#map.on('style.load', () => {
       // rides may have come before the style
       for (const [source, data] of Object.entries(this.#sources)) this.#set(source, data);
-      world ??= loadWorld();
-      world.then(
-        ({ land, borders }) => {
-          this.#set('land', land);
-          this.#set('borders', borders);
-        },
-        // the map is of use without outlines; the next one loads them again
-        () => void (world = undefined),
-      );
+      void this.#drawWorld();
       this.#moved();
     });
     this.#map.on('moveend', () => this.#moved());
@@ -311,6 +303,18 @@ class RideMap {
       this.#map.getCanvas().style.cursor = found === undefined ? '' : 'pointer';
     });
     this.#scheme.addEventListener('change', this.#restyle);
+  }
+
+  async #drawWorld(): Promise<void> {
+    world ??= loadWorld();
+    try {
+      const { land, borders } = await world;
+      this.#set('land', land);
+      this.#set('borders', borders);
+    } catch {
+      // the map is of use without outlines; the next one loads them again
+      world = undefined;
+    }
   }
 
   #moved(): void {
@@ -345,7 +349,7 @@ class RideMap {
   }
 
   #set(source: string, data: FeatureCollection): void {
-    this.#map.getSource<GeoJSONSource>(source)?.setData(data);
+    void this.#map.getSource<GeoJSONSource>(source)?.setData(data);
   }
 
   /** Shows these rides; points of trips move to where they are now. */
@@ -354,7 +358,7 @@ class RideMap {
     this.#sources = {
       ...this.#sources,
       requests: collection(
-        requests.map((each) => pointAt(place(each.pickupLocation), each.txHash)),
+        requests.map((each) => pointAt(positionOf(each.pickupLocation), each.txHash)),
       ),
       trips: collection(
         trips.map((each) => line(each.pickupLocation, each.dropoffLocation, each.txHash)),
@@ -364,8 +368,8 @@ class RideMap {
           ? []
           : [
               line(chosen.pickupLocation, chosen.dropoffLocation, chosen.txHash),
-              pointAt(place(chosen.pickupLocation), chosen.txHash),
-              pointAt(place(chosen.dropoffLocation), chosen.txHash),
+              pointAt(positionOf(chosen.pickupLocation), chosen.txHash),
+              pointAt(positionOf(chosen.dropoffLocation), chosen.txHash),
             ],
       ),
     };

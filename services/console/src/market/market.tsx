@@ -278,7 +278,7 @@ function Selected(props: {
   const place = useRef<HTMLDivElement>(null);
   // on a phone it is far from the row that was chosen
   useEffect(() => {
-    void place.current?.scrollIntoView({ block: 'nearest' });
+    place.current?.scrollIntoView({ block: 'nearest' });
   }, [props.hash]);
   const ride = useSubscription<Ride | null>(props.hubUrl, RIDE, { hash: props.hash });
   return (

@@ -126,9 +126,10 @@ test("a ride's story has every step with its transaction, block, time and sender
   const { page, show, problems } = opened;
   await show(`/market/trips/${trip}`);
   await expect.poll(steps).toEqual(['Requested', 'Offered', 'Accepted']);
-  const story = (): Promise<string> => text('.timeline');
-  await expect.poll(story).toMatch(new RegExp(`by\\s+${driver.account.slice(0, 8)}`));
-  await expect.poll(story).toContain('Waits for payments');
+  await expect
+    .poll(() => text('.timeline'))
+    .toMatch(new RegExp(`by\\s+${driver.account.slice(0, 8)}`));
+  await expect.poll(() => text('.timeline')).toContain('Waits for payments');
   await ride(`createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "5000001")`);
   await expect.poll(() => text('.figures')).toContain('8.999999 CLT');
   await ride(`createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "9000000")`);
