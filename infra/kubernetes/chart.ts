@@ -241,6 +241,7 @@ function environment(spec: ServiceSpec): Manifest[] {
         ];
       case 'APP_TREASURY_PUBLIC_RECONCILIATION_URL':
         return [{ name, value: `http://treasury:${defaultPorts.treasury}/public/reconciliation` }];
+      case 'APP_CONSOLE_URL':
       case 'APP_CONSOLE_HUB_URL':
       case 'APP_CONSOLE_DEPOSITS_URL':
         return [{ name, value: value(`settings.${name}`) }];

@@ -41,9 +41,10 @@ function addressVariables(at: Addresses) {
   };
 }
 
-/** Where a browser finds the services that the console's pages ask. */
+/** Where a browser finds the console, and the services that its pages ask. */
 function publicVariables(ports: Ports) {
   return {
+    APP_CONSOLE_URL: `http://127.0.0.1:${ports.explorer}`,
     APP_CONSOLE_HUB_URL: `http://127.0.0.1:${ports.hub}`,
     APP_CONSOLE_DEPOSITS_URL: `http://127.0.0.1:${ports.deposit}`,
   };
@@ -175,7 +176,7 @@ export const services: readonly ServiceSpec[] = [
   projector('deposits'),
   gateway(
     'deposit',
-    [...KAFKA, ...READ, 'APP_JWT_SECRET', 'APP_DEPOSIT_XPUB'],
+    [...KAFKA, ...READ, 'APP_JWT_SECRET', 'APP_DEPOSIT_XPUB', 'APP_CONSOLE_URL'],
     { ...WIDE_RATE_LIMITS, APP_ADDRESSES_PER_MINUTE: '0' },
     // The mainnet requires a list of accounts; other networks ignore it.
     { APP_ALLOWED_ACCOUNTS: 'none' },
@@ -196,7 +197,7 @@ export const services: readonly ServiceSpec[] = [
   ),
   projector('ride_market'),
   projector('series'),
-  gateway('hub', [...READ, 'APP_NODE_URL', 'APP_JWT_SECRET'], {
+  gateway('hub', [...READ, 'APP_NODE_URL', 'APP_JWT_SECRET', 'APP_CONSOLE_URL'], {
     ...WIDE_RATE_LIMITS,
     APP_SOCKETS_PER_CLIENT_MAX: '20000',
     APP_SUBSCRIPTIONS_PER_CLIENT_MAX: '20000',

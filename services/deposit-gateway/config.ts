@@ -3,6 +3,7 @@ import { NETWORKS } from '../../schemas/deposit-policy.ts';
 import {
   choice,
   ConfigError,
+  CONSOLE_SETTINGS,
   GATEWAY_SETTINGS,
   integer,
   readConfig,
@@ -17,6 +18,7 @@ import { secretProblems } from '../runtime/http/token.ts';
 
 const SETTINGS = {
   ...GATEWAY_SETTINGS,
+  ...CONSOLE_SETTINGS,
   network: choice('APP_NETWORK', NETWORKS),
   ...KAFKA_SETTINGS,
   ...REGISTRY_SETTINGS,

@@ -8,7 +8,7 @@ import {
 } from '../../projections/deposits/queries.ts';
 import { parseDepositId } from '../../schemas/deposit-id.ts';
 import type { HttpResponse, HttpRequest, Route } from '../runtime/http/handler.ts';
-import { documentRoutes } from '../runtime/http/document-routes.ts';
+import { consoleLink, documentRoutes } from '../runtime/http/document-routes.ts';
 import type { Cells, Reader } from '../runtime/postgres/pool.ts';
 import { clientOf } from '../runtime/http/client-address.ts';
 import { rateLimited } from '../runtime/http/rate-limit.ts';
@@ -25,6 +25,7 @@ export interface Sources {
   readonly addresses: Pick<DepositAddresses, 'open'>;
   /** Unix milliseconds */
   readonly now: () => number;
+  readonly console_url?: string | undefined;
 }
 
 const PATH = '/api/v1/deposits';
@@ -35,7 +36,13 @@ const NO_POLICY = unavailable(
   'no policy is in force yet: the treasury sets it at its first start, so try again shortly',
 );
 
-export function depositRoutes({ reader, callers, addresses, now }: Sources): readonly Route[] {
+export function depositRoutes({
+  reader,
+  callers,
+  addresses,
+  now,
+  console_url,
+}: Sources): readonly Route[] {
   const owned = async (request: HttpRequest): Promise<Cells | undefined> => {
     const { id: text } = request.params;
     const id = typeof text === 'string' ? parseDepositId(text) : undefined;
@@ -91,7 +98,7 @@ export function depositRoutes({ reader, callers, addresses, now }: Sources): rea
         return { ...ok(policyBody(policy)), headers: { 'cache-control': 'public, max-age=10' } };
       },
     },
-    ...documentRoutes(OPENAPI),
+    ...documentRoutes(OPENAPI, undefined, consoleLink(console_url)),
   ];
 }
 

@@ -76,7 +76,8 @@ const NOT_STARTED = unavailable('the service is starting: try again shortly');
 type Settings = Pick<
   DepositGatewayConfig,
   'jwt_secret' | 'allowed_accounts' | 'rate_per_second' | 'rate_burst' | 'trust_proxy_hops'
->;
+> &
+  Partial<Pick<DepositGatewayConfig, 'console_url'>>;
 
 export interface DepositAppOptions {
   readonly reader: Reader;
@@ -102,7 +103,7 @@ export function depositApp(
     path.startsWith('/api/') && starting() !== undefined ? NOT_STARTED : undefined;
   const readable = async (): Promise<undefined> => void (await reader.rows(addressBook([])));
   return {
-    routes: depositRoutes({ reader, callers, addresses, now }),
+    routes: depositRoutes({ reader, callers, addresses, now, console_url: config.console_url }),
     checks: [
       { name: 'deposits', projection: 'deposits', check: () => starting() ?? readable() },
       { name: 'log', check: writing },

@@ -3,6 +3,7 @@ import { NETWORKS } from '../../schemas/deposit-policy.ts';
 import {
   choice,
   ConfigError,
+  CONSOLE_SETTINGS,
   flag,
   GATEWAY_SETTINGS,
   httpUrl,
@@ -22,6 +23,7 @@ export const SOCKET_PATH = '/graphql/ws';
 
 const SETTINGS = {
   ...GATEWAY_SETTINGS,
+  ...CONSOLE_SETTINGS,
   network: choice('APP_NETWORK', NETWORKS),
   chain_id: integer('APP_CHAIN_ID', { min: 1, max: Number.MAX_SAFE_INTEGER }),
   node_url: httpUrl('APP_NODE_URL'),

@@ -115,7 +115,7 @@ export async function serve(
         starts,
         now,
       }),
-      ...schemaRoutes(introspection),
+      ...schemaRoutes(introspection, config.console_url),
     ],
     checks: hubChecks(reader, chain),
     errors: HUB_ERRORS,

@@ -100,14 +100,27 @@ ${items.join('')}    </ul>
   };
 }
 
-/** `file`: the document in YAML. `home`: routes of the page at `/`; default: one that names it. */
-export function documentRoutes(file: URL, home?: readonly GetRoute[]): readonly GetRoute[] {
+/** The link to the console, in a deployment that names it. */
+export function consoleLink(url: string | undefined): Landing['links'] {
+  return url === undefined ? {} : { [url]: 'the console, to look at all of it' };
+}
+
+/**
+ * `file`: the document in YAML. `home`: routes of the page at `/`; default: one that names it, and
+ * `more`.
+ */
+export function documentRoutes(
+  file: URL,
+  home?: readonly GetRoute[],
+  more: Landing['links'] = {},
+): readonly GetRoute[] {
   const api: { readonly info: Pick<Landing, 'title' | 'summary'> } = parse(
     readFileSync(file, 'utf8'),
   );
   const links = {
     '/docs': 'the interface, to read and to try',
     '/openapi.json': 'the same as OpenAPI',
+    ...more,
   };
   return [
     ...(home ?? [landingRoute({ ...api.info, links })]),

@@ -346,3 +346,6 @@ export const GATEWAY_SETTINGS = {
   ops_port: port('APP_OPS_PORT'),
   trust_proxy_hops: integer('APP_TRUST_PROXY', { default: 0, min: 0, max: 10 }),
 } as const;
+
+/** The console, for the page at `/` of a gateway that is not its own. */
+export const CONSOLE_SETTINGS = { console_url: optional(httpUrl('APP_CONSOLE_URL')) };
