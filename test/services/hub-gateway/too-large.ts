@@ -24,6 +24,10 @@ export const TOO_LARGE: readonly (readonly [string, string])[] = [
   ['deep nesting', deep(50)],
   ['many tokens', `{ chainInfo { ${'chainId '.repeat(2_000)} } }`],
   [
+    'many uses of a fragment',
+    `{ chainInfo { ${'...a '.repeat(250)} } } fragment a on ChainInfo { chainId }`,
+  ],
+  [
     'many fields by fragments',
     `{ chainInfo { ...a } } fragment a on ChainInfo { ${'chainId '.repeat(300)} ...b } fragment b on ChainInfo { ${'txFee '.repeat(300)} }`,
   ],
