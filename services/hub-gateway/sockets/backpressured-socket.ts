@@ -70,10 +70,13 @@ export class BackpressuredSocket {
     if (!this.#isGivenUp && this.#isFull()) this.#socket.pause();
   }
 
-  /** Call periodically. True when it closes a socket that was behind for too long. */
+  /**
+   * Call periodically: a socket may also be behind with results of queries, which are not delivered
+   * here. True when it closes a socket that was behind for too long.
+   */
   check(): boolean {
-    const since = this.#behindSince;
-    if (since === undefined || this.#isGivenUp) return false;
+    if (this.#isGivenUp || !this.#isFull()) return false;
+    const since = this.#behindSince ?? this.#now();
     const { socket_buffer_bytes_max: bytesMax, socket_slow_ms: slowMs } = this.#settings;
     if (this.#socket.bufferedAmount > bytesMax / 2) {
       if (this.#now() - since < slowMs) return false;

@@ -19,6 +19,8 @@ const CHECK_MS = 100;
 const CHECKS_PER_PING = 120;
 /** With more messages that wait for their start a socket is not read. */
 const MESSAGES_WAITING_MAX = 10;
+/** Fragments of a message, and packets of a frame: each costs more memory than its bytes. */
+const PARTS_MAX = 256;
 /** Time that sockets have to close at shutdown. */
 const CLOSE_MS = 1_000;
 
@@ -64,6 +66,8 @@ export class SocketServer {
       clientTracking: false,
       perMessageDeflate: false,
       maxPayload: options.settings.socket_message_bytes_max,
+      maxFragments: PARTS_MAX,
+      maxBufferedChunks: PARTS_MAX,
       handleProtocols: (protocols) => (protocols.has(PROTOCOL) ? PROTOCOL : false),
     });
     this.#server.on('wsClientError', (_error, socket) => {
@@ -156,6 +160,7 @@ export class SocketServer {
     };
     socket.on('ping', mayPass);
     socket.on('pong', () => {
+      if (!open.awaitsPong) mayPass();
       open.awaitsPong = false;
     });
     const closed = protocol.opened(

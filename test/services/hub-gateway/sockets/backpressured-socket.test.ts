@@ -118,3 +118,13 @@ test('a socket that stays behind for too long is closed with 1013', () => {
   outgoing.received();
   expect([socket.closed, socket.paused]).toEqual([1013, false]);
 });
+
+test('a socket that stays behind with results of queries is closed as well', () => {
+  const { socket, outgoing, clock } = openSocket();
+  socket.bufferedAmount = 101;
+  outgoing.check();
+  expect([outgoing.isBehind, socket.closed]).toEqual([true, undefined]);
+  clock.now = 1_000;
+  expect(outgoing.check()).toBe(true);
+  expect(socket.closed).toBe(1013);
+});

@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { expect, onTestFinished, test } from 'vitest';
+import { readHubGatewayConfig } from '../../../../services/hub-gateway/config.ts';
+import { SocketServer } from '../../../../services/hub-gateway/sockets/socket-server.ts';
+import { FairStarts } from '../../../../services/runtime/http/fair-starts.ts';
+import { RateLimit } from '../../../../services/runtime/http/rate-limit.ts';
+import { openLog } from '../../../../services/runtime/process/log.ts';
+import { SECRET } from '../../../support/tokens.ts';
+import { RawSocket } from '../raw-socket.ts';
+
+/** A socket of a server without operations, which takes five messages of a client. */
+async function open(): Promise<RawSocket> {
+  const sockets = new SocketServer({
+    settings: readHubGatewayConfig({
+      APP_NETWORK: 'testnet',
+      APP_CHAIN_ID: '1',
+      APP_POSTGRES_READER_URL: 'postgres://localhost/a',
+      APP_REDIS_URL: 'redis://localhost',
+      APP_NODE_URL: 'http://localhost',
+      APP_JWT_SECRET: SECRET,
+      APP_HTTP_PORT: '0',
+      APP_OPS_PORT: '0',
+    }),
+    protocol: { opened: () => () => Promise.resolve() },
+    rate: new RateLimit({ rate_per_second: 1, rate_burst: 5 }),
+    starts: new FairStarts(),
+    log: openLog({ service: 'test', level: 'silent' }),
+    now: () => 0,
+  });
+  const server = createServer().on('upgrade', (request, socket, head) =>
+    sockets.upgrade(request, socket, head),
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(async () => {
+    await sockets.close();
+    server.close();
+  });
+  const address = server.address();
+  if (typeof address !== 'object' || address === null) throw new Error('not listening');
+  return RawSocket.open(`ws://127.0.0.1:${address.port}/graphql/ws`);
+}
+
+test.each(['ping', 'pong'] as const)(
+  'each %s that a client sends by itself counts as a message, and too many close its socket',
+  async (frame) => {
+    const { socket, closed } = await open();
+    for (let sent = 0; sent < 6; sent++) socket[frame]();
+    expect(await closed).toBe(1008);
+  },
+);
+
+test('a message of too many fragments closes its socket', async () => {
+  const { socket, closed } = await open();
+  for (let sent = 0; sent < 300; sent++) socket.send('a', { fin: false });
+  expect(await closed).toBe(1008);
+});
