@@ -51,9 +51,7 @@ export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
     client: string,
     makeFor: (clients: Clients) => Promise<Made>,
   ): Promise<Response> => {
-    // else it would wait as long as the client that asked first
-    making.get(key)?.add(client);
-    return await cache.answer(key, async () => {
+    const makeShared = async (): Promise<Made> => {
       const clients = new Clients([client]);
       making.set(key, clients);
       try {
@@ -61,7 +59,10 @@ export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
       } finally {
         if (making.get(key) === clients) making.delete(key);
       }
-    });
+    };
+    // else it would wait as long as the client that asked first
+    const joins = (): void => making.get(key)?.add(client);
+    return await cache.answer(key, makeShared, joins);
   };
 
   const post = async (request: Request): Promise<Response> => {

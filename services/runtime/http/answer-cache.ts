@@ -62,9 +62,14 @@ export class AnswerCache {
 
   /**
    * The response of this key, from the cache or made. While Postgres cannot be asked for the
-   * version, each request makes its own. Throws what `make` throws.
+   * version, each request makes its own. Throws what `make` throws. `joins` is called when it gets
+   * the response that another request makes.
    */
-  async answer(key: string, make: () => Promise<Made>): Promise<HttpResponse | Refusal> {
+  async answer(
+    key: string,
+    make: () => Promise<Made>,
+    joins?: () => void,
+  ): Promise<HttpResponse | Refusal> {
     const found = this.find(key);
     if (found !== undefined) return found;
     const version = this.#entriesMax === 0 ? undefined : await this.#currentVersion();
@@ -73,7 +78,10 @@ export class AnswerCache {
     const kept = this.find(key);
     if (kept !== undefined) return kept;
     const others = this.#inFlight.get(key);
-    if (others !== undefined) return (await others).answer;
+    if (others !== undefined) {
+      joins?.();
+      return (await others).answer;
+    }
     const making = make();
     this.#inFlight.set(key, making);
     try {
