@@ -100,6 +100,9 @@ function mainConfiguration(folder: string): string {
     'access_log off;',
     // a bench asks more often on one connection than nginx allows by default
     'keepalive_requests 1000000;',
+    // a client that waits for the answer to another would wait for ever
+    'proxy_cache_lock_timeout 1h;',
+    'proxy_cache_lock_age 1h;',
     ...temporary.map((kind) => `${kind}_temp_path ${join(folder, kind)};`),
     `include ${join(folder, 'gateways.conf')};`,
     '}',

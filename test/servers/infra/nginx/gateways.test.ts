@@ -1,10 +1,10 @@
 /** The reference configuration in a real nginx, in front of an explorer and a hub. */
 import { once } from 'node:events';
-import { request, type IncomingHttpHeaders, type RequestOptions } from 'node:http';
+import { createServer, request, type IncomingHttpHeaders, type RequestOptions } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { Client } from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest';
 import { fillExplorer, seededBlocks } from '../../../projections/explorer/seeded-rows.ts';
 import {
   openExplorer,
@@ -66,10 +66,11 @@ async function ask(path: string, options: RequestOptions = {}): Promise<Received
   return { status: message.statusCode, headers: message.headers, bytes: await buffer(message) };
 }
 
-test('many clients that want a final answer are one request', async () => {
+test('a final answer is asked for once', async () => {
   const before = explorer.statements;
   const path = `/api/v1/blocks/${FINAL}`;
-  const all = await Promise.all(Array.from({ length: 50 }, () => ask(path)));
+  const first = await ask(path);
+  const all = [first, ...(await Promise.all(Array.from({ length: 50 }, () => ask(path))))];
   const direct = await explorer.get(path);
   for (const { status, headers, bytes } of [...all, await ask(path)]) {
     expect([status, bytes.toString(), headers.etag, headers['cache-control']]).toEqual([
@@ -85,6 +86,31 @@ test('many clients that want a final answer are one request', async () => {
     headers: { 'if-none-match': direct.headers.get('etag') ?? '' },
   });
   expect([named.status, named.bytes.length]).toEqual([304, 0]);
+});
+
+test('a client does not wait for the answer to another that asks for the same', async () => {
+  let isFirst = true;
+  const slow = createServer((_request, response) => {
+    if (!isFirst) response.end('{}');
+    isFirst = false;
+  }).listen(0, '127.0.0.1');
+  await once(slow, 'listening');
+  const address = slow.address();
+  if (typeof address !== 'object' || address === null) throw new Error('not listening');
+  const opened = await openNginx({ explorer: `http://127.0.0.1:${address.port}`, hub: world.url });
+  if ('missing' in opened) throw new Error(opened.missing);
+  onTestFinished(async () => {
+    await opened.stop();
+    slow.closeAllConnections();
+    slow.close();
+  });
+  const url = `${opened.explorer_url}/api/v1/blocks`;
+  const leaving = new AbortController();
+  const first = fetch(url, { signal: leaving.signal });
+  await expect.poll(() => isFirst).toBe(false);
+  expect((await fetch(url)).status).toBe(200);
+  leaving.abort();
+  await expect(first).rejects.toThrow('aborted');
 });
 
 test('an answer of the head is replaced after seconds', async () => {
