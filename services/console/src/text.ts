@@ -1,6 +1,6 @@
 /** Every English text of the console, so that a translation has one place. */
 
-/** Of a server that is away. */
+/** Said of a server that is away. */
 export interface AwayWords {
   readonly down: string;
   readonly stale: (since: string) => string;

@@ -28,6 +28,7 @@ import {
 import { QrCode } from '../design/qr.tsx';
 import { Timeline } from '../design/timeline.tsx';
 import { WithService } from '../design/with-service.tsx';
+import { browserWallet } from '../browser-wallet.ts';
 import { TEXT } from '../text.ts';
 import { Calculator } from './calculator.tsx';
 import {
@@ -119,7 +120,7 @@ function Ways(props: {
     queryFn: () => isTestnet(hub),
     refetchInterval: ({ state }) => (state.data === undefined ? 1_000 : false),
   });
-  const { ethereum } = window;
+  const ethereum = browserWallet();
   const sign = async (begin: () => Promise<Session>): Promise<void> => {
     setBusy(true);
     setProblem(undefined);

@@ -1,4 +1,4 @@
-/** Bars, lines or parts by hour or day, by uPlot. Points are rounded; the chart says exact values. */
+/** Bars, lines or parts by hour or day, by uPlot. Points are rounded; exact values are beside. */
 import { useEffect, useRef, type ReactElement } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';

@@ -2,6 +2,7 @@
  * Keys that sign for an operator: a browser wallet, or one in the memory of this page. Both sign
  * text as EIP-191 says (personal_sign), which is what decisions in the ledger are signed as.
  */
+import { browserWallet } from '../browser-wallet.ts';
 
 export interface Signer {
   /** 0x + lower-case hex */
@@ -13,11 +14,11 @@ export interface Signer {
 }
 
 export function hasWallet(): boolean {
-  return window.ethereum !== undefined;
+  return browserWallet() !== undefined;
 }
 
 export async function walletSigner(): Promise<Signer> {
-  const { ethereum } = window;
+  const ethereum = browserWallet();
   if (ethereum === undefined) throw new Error('this browser has no wallet');
   const accounts = await ethereum.request({ method: 'eth_requestAccounts' });
   const account: unknown = Array.isArray(accounts) ? accounts[0] : undefined;
