@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { PAGE, pageWith, publishedResults, unpublishable } from './measurements.ts';
-import type { BenchResult } from './report.ts';
+import { missedGoals, type BenchResult } from './report.ts';
 
 const page = readFileSync(PAGE, 'utf8');
 const result: BenchResult = {
@@ -49,4 +49,16 @@ test('a result has its machine, commit, command, medians, spreads and goals', ()
 
 test('other results replace those of the page, and nothing else', () => {
   expect(pageWith(pageWith(page, [result, result]), publishedResults())).toBe(page);
+});
+
+test.each([
+  [0.7, '>= 0.8', true],
+  [0.8, '>= 0.8, then 0.9', false],
+  [2.01, '<= 2', true],
+  [0, '<= 0', false],
+  [Number.NaN, '<= 2', true],
+  [9, undefined, false],
+])('%s with the goal %s: missed is %s', (ratio, goal, isMissed) => {
+  const ratios = [{ what: 'ours / theirs', ratio, ...(goal !== undefined && { goal }) }];
+  expect(missedGoals({ ratios })).toHaveLength(Number(isMissed));
 });

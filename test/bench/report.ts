@@ -17,7 +17,7 @@ export interface Measured {
 export interface Ratio {
   readonly what: string;
   readonly ratio: number;
-  /** e.g. `>= 0.6` */
+  /** `>= 0.6` or `<= 2`; what follows is for people */
   readonly goal?: string;
 }
 
@@ -30,8 +30,6 @@ export interface BenchReport {
    */
   readonly detail?: readonly object[];
   readonly ratios: readonly Ratio[];
-  /** names of the goals that were missed: the command then exits with 2 */
-  readonly missed?: readonly string[];
 }
 
 /** The content of `.local/bench/<name>.json`. */
@@ -47,6 +45,15 @@ export interface BenchResult extends BenchReport {
     readonly cpu?: string | undefined;
     readonly memory_bytes: number;
   };
+}
+
+/** The goals that are missed, in words. */
+export function missedGoals({ ratios }: Pick<BenchReport, 'ratios'>): readonly string[] {
+  return ratios.flatMap(({ what, ratio, goal = '' }) => {
+    const [, sign, text] = /^([<>])= ([0-9.]+)/.exec(goal) ?? [];
+    const isMet = sign === '>' ? ratio >= Number(text) : ratio <= Number(text);
+    return sign === undefined || isMet ? [] : [`${what} is ${ratio.toFixed(2)}, not ${goal}`];
+  });
 }
 
 export function median(values: readonly number[]): number {
