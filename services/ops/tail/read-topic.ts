@@ -73,8 +73,9 @@ export async function readTopic(
 ): Promise<Pick<TopicRead, 'read' | 'shown'>> {
   const open = readFilters(args);
   const run = await open(readSettings({ ...KAFKA, ...REGISTRY }, args.stack), reading);
-  const { read, shown, missing } = await run({ ...reading, onFault: faultNotes() });
-  if (shown === 0 && !reading.signal.aborted) note(whyNothing(read, missing));
+  const { write, signal } = reading;
+  const { read, shown, missing } = await run({ write, signal, onFault: faultNotes() });
+  if (shown === 0 && !signal.aborted) note(whyNothing(read, missing));
   return { read, shown };
 }
 
