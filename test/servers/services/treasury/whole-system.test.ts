@@ -149,6 +149,7 @@ test(
       { equal: false },
       { equal: true },
       not_loaded,
+      not_loaded,
     ]);
     expect(verified.code).toBe(2);
     expect(verified.stdout).toContain(
