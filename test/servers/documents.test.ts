@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { checkout } from '../../infra/local/stack/folder.ts';
 import { defaultPorts, portNames, portVariable } from '../../infra/services/ports.ts';
 import { runMain } from '../support/command-line.ts';
@@ -39,21 +39,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 120_000);
 
-/** Its blocks run below, on a chain that stands still. */
+/** Its blocks run first, on a chain that stands still: others do what keeps deposits waiting. */
 const ANALYSTS = 'docs/analysts.md';
 const documents = documentPaths().filter(
   (path) => path !== ANALYSTS && shellBlocks(path).length > 0,
-);
-
-test.for(documents)(
-  'each shell block of %s can be pasted after the one before',
-  { timeout: 240_000 },
-  async (path) => {
-    const blocks = shellBlocks(path);
-    expect(blocks.filter(({ mark }) => !MARKS.has(mark))).toEqual([]);
-    const code = blocks.filter(({ mark }) => mark === '').map((block) => block.code);
-    expect(await pasted(code.join(''))).toMatchObject({ code: 0, faults: [] });
-  },
 );
 
 interface Pasted {
@@ -128,6 +117,11 @@ function sumOf(amounts: readonly number[]): number {
   return amounts.reduce((sum, amount) => sum + amount, 0);
 }
 
+async function setMoving(enabled: boolean): Promise<void> {
+  await ask(17099, '/admin/traffic', { transactions_per_second: enabled ? 3 : 0 });
+  await ask(17099, '/admin/clt/auto', { enabled });
+}
+
 /** Three reorganisations and a deposit that is minted; then the chain stands still. */
 async function makeHistory(): Promise<readonly number[]> {
   // the wallet of the README
@@ -152,8 +146,7 @@ async function makeHistory(): Promise<readonly number[]> {
     );
   };
   await expect.poll(areCredited, POLL).toBe(true);
-  await ask(17099, '/admin/traffic', { transactions_per_second: 0 });
-  await ask(17099, '/admin/clt/auto', { enabled: false });
+  await setMoving(false);
   const lag = async () => {
     const { lag_blocks, projections } = await ask<Status>(17003, '/api/v1/status');
     return projections.reduce((sum, { lag_records }) => sum + lag_records, lag_blocks);
@@ -180,6 +173,7 @@ test(
     if (missing.has('python3')) missing.add('kcat');
     for (const program of missing)
       await annotate(`the recipes that need ${program} are skipped: install ${PROGRAMS[program]}`);
+    onTestFinished(() => setMoving(true));
     const arrived = await makeHistory();
     const run = blocks.filter(({ mark }) => !missing.has(mark));
     const { stdout, ...rest } = await pasted(run.map(({ code }) => `${code}echo ==\n`).join(''));
@@ -199,6 +193,17 @@ test(
     const usdt = all.filter((line) => line.startsWith('usdt,')).map(microOf);
     expect(sumOf(usdt)).toBe(sumOf(arrived));
     expect(all.filter((line) => line.startsWith('rides,')).length).toBeGreaterThan(0);
+  },
+);
+
+test.for(documents)(
+  'each shell block of %s can be pasted after the one before',
+  { timeout: 240_000 },
+  async (path) => {
+    const blocks = shellBlocks(path);
+    expect(blocks.filter(({ mark }) => !MARKS.has(mark))).toEqual([]);
+    const code = blocks.filter(({ mark }) => mark === '').map((block) => block.code);
+    expect(await pasted(code.join(''))).toMatchObject({ code: 0, faults: [] });
   },
 );
 
