@@ -57,9 +57,10 @@ async function newest(list: string, field: string): Promise<string | undefined> 
 
 /** Name and address of each page. */
 async function pages(): Promise<readonly (readonly [string, string])[]> {
-  const [payment, account, run] = await Promise.all([
+  const [payment, account, ride, run] = await Promise.all([
     newest('transactions?type=RidePay&limit=1', 'hash'),
     newest('transactions?type=RidePay&limit=1', 'to'),
+    newest('transactions?type=RideAcceptance&limit=1', 'hash'),
     newest('reserve/runs?limit=1', 'run_id'),
   ]);
   return [
@@ -67,9 +68,13 @@ async function pages(): Promise<readonly (readonly [string, string])[]> {
     ['block', '/blocks/1'],
     ['transactions', '/transactions'],
     ['validators', '/validators'],
+    ['charts', '/charts'],
     ['reserve', '/reserve'],
+    ['market', '/market'],
+    ['deposits', '/deposits'],
     ...(payment === undefined ? [] : [['transaction', `/transactions/${payment}`] as const]),
     ...(account === undefined ? [] : [['account', `/accounts/${account}`] as const]),
+    ...(ride === undefined ? [] : [['ride', `/market/trips/${ride}`] as const]),
     ...(run === undefined ? [] : [['run', `/reserve/${encodeURIComponent(run)}`] as const]),
   ];
 }
