@@ -10,3 +10,10 @@ declare global {
 export function browserWallet(): Eip1193Provider | undefined {
   return window.ethereum;
 }
+
+/** Wallets throw objects that are no errors. */
+export function messageOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return String(error);
+  const message: unknown = Reflect.get(error, 'shortMessage') ?? Reflect.get(error, 'message');
+  return typeof message === 'string' ? message : JSON.stringify(error);
+}

@@ -4,14 +4,14 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import './design/tokens.css';
 import './design/components.css';
-import { ExplorerError } from './api/explorer.ts';
+import { ServiceError } from './api/service.ts';
 import { router } from './routes.tsx';
 
 /** The time between two looks at what may change. */
 const LIVE_MS = 1_000;
 
 function isRefusal(error: Error | null): boolean {
-  return error instanceof ExplorerError && error.status === 400;
+  return error instanceof ServiceError && error.status === 400;
 }
 
 const queries = new QueryClient({

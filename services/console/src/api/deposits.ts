@@ -3,7 +3,7 @@
  * numbers of any size, so every number is read as its digits.
  */
 import type { PolicyLimits } from '../../../../schemas/deposit-policy.ts';
-import { ExplorerError } from './explorer.ts';
+import { send } from './service.ts';
 
 /** micro-USDT as decimal digits. */
 type Amount = string;
@@ -55,28 +55,11 @@ export function withExactNumbers(json: string): string {
   );
 }
 
+/** Throws a `ServiceError`. */
 async function ask<Body>(url: string, init: RequestInit): Promise<Body> {
-  let response;
-  try {
-    response = await fetch(url, init);
-  } catch (error) {
-    if (init.signal?.aborted === true) throw error;
-    throw new ExplorerError(0, error instanceof Error ? error.message : String(error));
-  }
-  const text = await response.text();
-  if (!response.ok) throw new ExplorerError(response.status, messageOf(text));
-  const body: Body = JSON.parse(withExactNumbers(text));
+  const response = await send(url, init);
+  const body: Body = JSON.parse(withExactNumbers(await response.text()));
   return body;
-}
-
-function messageOf(text: string): string {
-  try {
-    const body: { readonly error?: string } = JSON.parse(text);
-    return body.error ?? text;
-  } catch {
-    // a 401 has no body, and a proxy has its own page
-    return text;
-  }
 }
 
 export interface Caller {

@@ -2,6 +2,7 @@
  * The explorer's interface, as its OpenAPI document describes it. Amounts are asked for as text,
  * since JSON numbers end at 2^53.
  */
+import { send } from './service.ts';
 
 /** Base units as decimal digits. */
 type Amount = string;
@@ -186,17 +187,6 @@ export interface Page<Item> {
   readonly older: string | undefined;
 }
 
-/** An answer that is an error, or none. */
-export class ExplorerError extends Error {
-  /** 0: no answer */
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
 export type Parameters = Readonly<Record<string, string | number | undefined>>;
 
 export function queryText(parameters: Parameters): string {
@@ -206,29 +196,13 @@ export function queryText(parameters: Parameters): string {
   return new URLSearchParams(given).toString();
 }
 
-async function ask(path: string, parameters: Parameters, signal: AbortSignal): Promise<Response> {
-  let response;
-  try {
-    response = await fetch(`/api/v1/${path}?${queryText(parameters)}`, { signal });
-  } catch (error) {
-    if (signal.aborted) throw error;
-    throw new ExplorerError(0, error instanceof Error ? error.message : String(error));
-  }
-  if (response.ok) return response;
-  const text = await response.text();
-  let message = text;
-  try {
-    const body: { readonly message?: string } = JSON.parse(text);
-    message = body.message ?? text;
-  } catch {
-    // a proxy's own page
-  }
-  throw new ExplorerError(response.status, message);
+function ask(path: string, parameters: Parameters, signal: AbortSignal): Promise<Response> {
+  return send(`/api/v1/${path}?${queryText(parameters)}`, { signal });
 }
 
 const AMOUNTS: Parameters = { amounts: 'string' };
 
-/** Throws an `ExplorerError`. */
+/** Throws a `ServiceError`. */
 export async function one<Item>(
   path: string,
   signal: AbortSignal,
@@ -239,7 +213,7 @@ export async function one<Item>(
   return item;
 }
 
-/** Throws an `ExplorerError`. */
+/** Throws a `ServiceError`. */
 export async function page<Item>(
   path: string,
   signal: AbortSignal,

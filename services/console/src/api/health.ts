@@ -1,16 +1,19 @@
 /** Which part of the system is away, from the answers to `/api/v1/status`. */
-import { useQuery, type UseQueryResult } from '@tanstack/react-query';
-import { ExplorerError, one, type Status } from './explorer.ts';
+import { queryOptions, useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { one, type Status } from './explorer.ts';
+import { ServiceError } from './service.ts';
 import { TEXT } from '../text.ts';
 
 /** The gateway itself calls itself unready above this. */
 const LAG_BLOCKS_MAX = 20;
 
+const STATUS = queryOptions({
+  queryKey: ['status'],
+  queryFn: ({ signal }) => one<Status>('status', signal, {}),
+});
+
 export function useStatus(): UseQueryResult<Status> {
-  return useQuery({
-    queryKey: ['status'],
-    queryFn: ({ signal }) => one<Status>('status', signal, {}),
-  });
+  return useQuery(STATUS);
 }
 
 /**
@@ -18,12 +21,7 @@ export function useStatus(): UseQueryResult<Status> {
  * where it is not asked.
  */
 export function useIsDown(isAsked: boolean): boolean {
-  return useQuery({
-    queryKey: ['status'],
-    queryFn: ({ signal }) => one<Status>('status', signal, {}),
-    enabled: isAsked,
-    notifyOnChangeProps: ['error'],
-  }).isError;
+  return useQuery({ ...STATUS, enabled: isAsked, notifyOnChangeProps: ['error'] }).isError;
 }
 
 /** Sentences for people; none: all is well. `since`: when the last answer came, as text. */
@@ -34,7 +32,7 @@ export function problemsOf(
 ): readonly string[] {
   const words = TEXT.health;
   if (error !== null) {
-    const isRead = error instanceof ExplorerError && error.status > 0;
+    const isRead = error instanceof ServiceError && error.status > 0;
     const what = isRead ? words.unreadable(error.message) : words.noAnswer;
     return [since === undefined ? what : `${what} ${words.old(since)}`];
   }

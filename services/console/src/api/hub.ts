@@ -1,7 +1,8 @@
 /** The hub's subscriptions, as `schemas/hub.graphql` describes them. */
 import { createClient, type Client } from 'graphql-ws';
 import { useEffect, useState } from 'react';
-import { ExplorerError } from './explorer.ts';
+import { TEXT } from '../text.ts';
+import { ServiceError } from './service.ts';
 
 /** Base units as decimal digits. */
 type Amount = string;
@@ -131,7 +132,7 @@ export function useSubscription<Data>(
     const failed = (status: number, message: string): void =>
       setLive((before) => ({
         ...before,
-        error: new ExplorerError(status, message),
+        error: new ServiceError(status, message),
         dataUpdatedAt: before.error === null ? Date.now() : before.dataUpdatedAt,
       }));
     const listener = (isOpen: boolean): void => {
@@ -145,7 +146,7 @@ export function useSubscription<Data>(
       {
         next: ({ data, errors }) => {
           if (data === null || data === undefined)
-            failed(503, errors?.[0]?.message ?? 'the hub sent no data');
+            failed(503, errors?.[0]?.message ?? TEXT.states.noData);
           else setLive({ data: data.result, error: null, dataUpdatedAt: Date.now() });
         },
         error: (error) => {

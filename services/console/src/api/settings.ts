@@ -1,5 +1,6 @@
 /** Where the other services are, as the explorer gateway was told. */
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { send } from './service.ts';
 
 export interface ConsoleSettings {
   /** null: nobody can sign in */
@@ -14,8 +15,7 @@ export function useSettings(): UseQueryResult<ConsoleSettings> {
   return useQuery({
     queryKey: ['settings'],
     queryFn: async ({ signal }) => {
-      const response = await fetch('/console.json', { signal });
-      if (!response.ok) throw new Error(`console.json: ${response.status}`);
+      const response = await send('/console.json', { signal });
       const settings: ConsoleSettings = await response.json();
       return settings;
     },

@@ -10,7 +10,7 @@ import {
   type DepositEvent,
   type Timeline as History,
 } from '../api/deposits.ts';
-import { ExplorerError } from '../api/explorer.ts';
+import { ServiceError } from '../api/service.ts';
 import type { ConsoleSettings } from '../api/settings.ts';
 import {
   AddressLink,
@@ -28,7 +28,7 @@ import {
 import { QrCode } from '../design/qr.tsx';
 import { Timeline } from '../design/timeline.tsx';
 import { WithService } from '../design/with-service.tsx';
-import { browserWallet } from '../browser-wallet.ts';
+import { browserWallet, messageOf } from '../browser-wallet.ts';
 import { TEXT } from '../text.ts';
 import { Calculator } from './calculator.tsx';
 import {
@@ -66,7 +66,7 @@ function Page(props: {
     queryFn: ({ signal }) => listDeposits(caller, signal),
     enabled: session !== undefined,
   });
-  const isExpired = deposits.error instanceof ExplorerError && deposits.error.status === 401;
+  const isExpired = deposits.error instanceof ServiceError && deposits.error.status === 401;
   const leave = (): void => {
     signOut();
     setSession(undefined);
@@ -127,7 +127,7 @@ function Ways(props: {
     try {
       onSession(await begin());
     } catch (error) {
-      setProblem(words.failed(error instanceof Error ? error.message : String(error)));
+      setProblem(words.failed(messageOf(error)));
     } finally {
       setBusy(false);
     }

@@ -80,7 +80,7 @@ function Rows<Bucket extends ChartBucket>(props: {
         <>
           <p className="row quiet">
             {TEXT.charts.copied}
-            <Copy text={csv()} what={TEXT.charts.csv} />
+            <Copy text={csv()} what="csv" />
           </p>
           <Table
             label={title}

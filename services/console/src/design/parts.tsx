@@ -2,8 +2,8 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useState, type ReactElement, type ReactNode } from 'react';
-import { ExplorerError } from '../api/explorer.ts';
 import { useIsDown } from '../api/health.ts';
+import { ServiceError } from '../api/service.ts';
 import { age, amountPadding, amountText, localClock, localTime, shortened } from '../format.ts';
 import { TEXT, type AwayWords } from '../text.ts';
 import { useNow } from './clock.ts';
@@ -125,14 +125,17 @@ export function Amount(props: {
   );
 }
 
-export function Copy(props: { readonly text: string; readonly what: string }): ReactElement {
+/** What a button copies. */
+type Copied = keyof typeof TEXT.copy;
+
+export function Copy(props: { readonly text: string; readonly what: Copied }): ReactElement {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {
     if (!isCopied) return;
     const timer = setTimeout(() => setCopied(false), 1_500);
     return () => clearTimeout(timer);
   }, [isCopied]);
-  const label = isCopied ? TEXT.copied : TEXT.copy(props.what);
+  const label = isCopied ? TEXT.copied : TEXT.copy[props.what];
   return (
     <button
       type="button"
@@ -157,14 +160,14 @@ export function Command(props: { readonly of: string }): ReactElement {
   return (
     <span className="command">
       <code>{props.of}</code>
-      <Copy text={props.of} what={TEXT.command} />
+      <Copy text={props.of} what="command" />
     </span>
   );
 }
 
 interface HashProps {
   readonly of: string;
-  readonly what: string;
+  readonly what: Copied;
   /** all its characters */
   readonly isWhole?: boolean;
   /** without a button that copies it */
@@ -283,12 +286,12 @@ export function Answer<Data>(props: {
 }
 
 function isGone(error: Error): boolean {
-  return error instanceof ExplorerError && error.status === 404;
+  return error instanceof ServiceError && error.status === 404;
 }
 
 function Failure(props: { readonly error: Error; readonly down: string }): ReactElement {
   const { error, down } = props;
-  const status = error instanceof ExplorerError ? error.status : 0;
+  const status = error instanceof ServiceError ? error.status : 0;
   const isMissing = status === 404 || status === 400;
   return (
     <div className="nothing" role="alert">

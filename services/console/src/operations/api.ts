@@ -1,5 +1,5 @@
 /** The interface of `ops console`. The token is in this page's memory alone: a reload ends it. */
-import { ExplorerError } from '../api/explorer.ts';
+import { send } from '../api/service.ts';
 
 export interface Session {
   readonly token: string;
@@ -7,16 +7,6 @@ export interface Session {
   readonly operator: string;
   /** Unix milliseconds */
   readonly expires_at: number;
-}
-
-/** A refusal or a fault of the server; status 0: no answer. */
-export class OperationsError extends ExplorerError {
-  readonly code: string;
-
-  constructor(status: number, code: string, message: string) {
-    super(status, message);
-    this.code = code;
-  }
 }
 
 /** A part of the answer, or why it is not known. */
@@ -169,19 +159,19 @@ interface Call {
   readonly body?: object;
 }
 
-/** Throws an `OperationsError`. */
+/** Throws a `ServiceError`. */
 export async function ask<Answer>(
   path: string,
   token: string | undefined,
   call: Call = {},
 ): Promise<Answer> {
-  const response = await send(path, token, call);
+  const response = await request(path, token, call);
   const answer: Answer = await response.json();
   return answer;
 }
 
-/** Throws an `OperationsError`. */
-export async function send(
+/** Throws a `ServiceError`. */
+export function request(
   path: string,
   token: string | undefined,
   { signal, body }: Call,
@@ -191,20 +181,5 @@ export async function send(
     ...(body !== undefined && { 'content-type': 'application/json' }),
   };
   const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
-  let response;
-  try {
-    response = await fetch(`/api/v1/${path}`, { headers, ...sent, ...(signal && { signal }) });
-  } catch (error) {
-    if (signal?.aborted === true) throw error;
-    throw new OperationsError(0, 'no_answer', error instanceof Error ? error.message : 'no answer');
-  }
-  if (response.ok) return response;
-  const text = await response.text();
-  let failure = { code: 'unknown', message: text };
-  try {
-    failure = JSON.parse(text);
-  } catch {
-    // not of this server
-  }
-  throw new OperationsError(response.status, failure.code, failure.message);
+  return send(`/api/v1/${path}`, { headers, ...sent, ...(signal && { signal }) });
 }

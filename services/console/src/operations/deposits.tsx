@@ -1,5 +1,7 @@
 import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useRef, useState, type FormEvent, type ReactElement } from 'react';
+import { ServiceError } from '../api/service.ts';
+import { messageOf } from '../browser-wallet.ts';
 import { entered } from '../design/form.ts';
 import {
   Age,
@@ -16,7 +18,6 @@ import { amountText, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
 import {
   ask,
-  OperationsError,
   type Decided,
   type Deposit,
   type Operations,
@@ -25,7 +26,6 @@ import {
 } from './api.ts';
 import { Known, recordQuery } from './known.tsx';
 import { useSession } from './session.ts';
-import { messageOf } from './sign-in.tsx';
 import { decisionText, type Decision } from './signed-texts.ts';
 import { OPS } from './text.ts';
 
@@ -272,7 +272,7 @@ function Decide({ deposit }: { readonly deposit: Deposit }): ReactElement | null
             );
             break;
           } catch (error) {
-            const isLate = error instanceof OperationsError && error.code === 'ledger_moved';
+            const isLate = error instanceof ServiceError && error.code === 'ledger_moved';
             if (!isLate) throw error;
             made = await propose(made);
             setAsked(made);

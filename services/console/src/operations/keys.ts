@@ -2,7 +2,9 @@
  * Keys that sign for an operator: a browser wallet, or one in the memory of this page. Both sign
  * text as EIP-191 says (personal_sign), which is what decisions in the ledger are signed as.
  */
+import { browserSigner } from '../../../../packages/wallet/src/index.ts';
 import { browserWallet } from '../browser-wallet.ts';
+import { OPS } from './text.ts';
 
 export interface Signer {
   /** 0x + lower-case hex */
@@ -19,18 +21,14 @@ export function hasWallet(): boolean {
 
 export async function walletSigner(): Promise<Signer> {
   const ethereum = browserWallet();
-  if (ethereum === undefined) throw new Error('this browser has no wallet');
-  const accounts = await ethereum.request({ method: 'eth_requestAccounts' });
-  const account: unknown = Array.isArray(accounts) ? accounts[0] : undefined;
-  if (typeof account !== 'string') throw new Error('the wallet has connected no account');
+  if (ethereum === undefined) throw new Error(OPS.signIn.noWallet);
+  const { address, signMessage } = await browserSigner(ethereum);
   return {
-    address: account.toLowerCase(),
+    address,
     isHere: false,
     sign: async (text) => {
-      const params = [hexOf(text), account];
-      const signature = await ethereum.request({ method: 'personal_sign', params });
-      if (typeof signature !== 'string') throw new Error('the wallet gave no signature');
-      return signature;
+      const { r, s, v } = await signMessage(text);
+      return `${r}${s.slice(2)}${v.toString(16)}`;
     },
   };
 }
@@ -58,9 +56,4 @@ function signerOf(wallet: {
     isHere: true,
     sign: (text) => wallet.signMessage(text),
   };
-}
-
-function hexOf(text: string): string {
-  const bytes = new TextEncoder().encode(text);
-  return `0x${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }

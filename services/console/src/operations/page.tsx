@@ -1,9 +1,10 @@
 /** The frame: sign-in first, then the pages under one bar. */
 import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useCallback, useEffect, useState, type ReactElement } from 'react';
+import { ServiceError } from '../api/service.ts';
 import icon from '../design/icon.svg';
 import { localClock, shortened } from '../format.ts';
-import { ask, OperationsError, type Operations } from './api.ts';
+import { ask, type Operations } from './api.ts';
 import { DepositPage, DepositsPage } from './deposits.tsx';
 import { OverviewPage } from './overview.tsx';
 import { RecordsPage } from './records.tsx';
@@ -103,7 +104,7 @@ function Pages(props: { readonly onEnded: (why: string) => void }): ReactElement
   const { path } = usePlace();
   const operations = useOperations();
   const { error } = operations;
-  const isEnded = error instanceof OperationsError && error.status === 401;
+  const isEnded = error instanceof ServiceError && error.status === 401;
   const { onEnded } = props;
   useEffect(() => {
     if (isEnded) onEnded(OPS.signIn.expired);

@@ -1,5 +1,7 @@
 /** A stream of records, kept short: the page shows the newest, and drops the others. */
-import { OperationsError, send, type RecordLine } from './api.ts';
+import { ServiceError } from '../api/service.ts';
+import { request, type RecordLine } from './api.ts';
+import { OPS } from './text.ts';
 
 /** Records that are kept. */
 export const KEPT = 200;
@@ -25,11 +27,10 @@ export async function followRecords(
   while (!signal.aborted) {
     try {
       await readOnce(query, token, listener, signal);
-      listener.onWait('the stream has ended');
+      listener.onWait(OPS.records.ended);
     } catch (error) {
       if (signal.aborted) return;
-      const isRefused =
-        error instanceof OperationsError && error.status >= 400 && error.status < 500;
+      const isRefused = error instanceof ServiceError && error.status >= 400 && error.status < 500;
       const why = error instanceof Error ? error.message : String(error);
       if (isRefused) return listener.onRefused(why);
       listener.onWait(why);
@@ -48,7 +49,7 @@ async function readOnce(
   const either = AbortSignal.any([signal, silent.signal]);
   let timer = setTimeout(() => silent.abort(), SILENCE_MS);
   try {
-    const { body } = await send(`records?${query}`, token, { signal: either });
+    const { body } = await request(`records?${query}`, token, { signal: either });
     if (body === null) return;
     onWait(undefined);
     let rest = '';
@@ -74,7 +75,7 @@ async function readOnce(
       onRecords(found);
     }
   } catch (error) {
-    if (silent.signal.aborted) throw new Error('the stream is silent', { cause: error });
+    if (silent.signal.aborted) throw new Error(OPS.records.silent, { cause: error });
     throw error;
   } finally {
     clearTimeout(timer);

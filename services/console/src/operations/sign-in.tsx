@@ -1,4 +1,5 @@
 import { useState, type FormEvent, type ReactElement } from 'react';
+import { messageOf } from '../browser-wallet.ts';
 import { entered } from '../design/form.ts';
 import { Panel } from '../design/parts.tsx';
 import { ask, type Session } from './api.ts';
@@ -116,11 +117,4 @@ async function open(signer: Signer): Promise<Session> {
   if (!isSignIn(text, address, location.host)) throw new Error(OPS.signIn.strange);
   const signature = await signer.sign(text);
   return ask<Session>('sessions', undefined, { body: { text, signature } });
-}
-
-/** Wallets throw objects that are no errors. */
-export function messageOf(error: unknown): string {
-  if (typeof error !== 'object' || error === null) return String(error);
-  const message: unknown = Reflect.get(error, 'shortMessage') ?? Reflect.get(error, 'message');
-  return typeof message === 'string' ? message : JSON.stringify(error);
 }

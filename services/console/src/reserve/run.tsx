@@ -46,7 +46,7 @@ function Shown({ run }: { readonly run: RecordedRun }): ReactElement {
         <Panel title={words.figures}>
           <Facts
             of={[
-              [words.id, <PlainHash of={run.run_id} what={words.id} isWhole />],
+              [words.id, <PlainHash of={run.run_id} what="id" isWhole />],
               [words.at, <Time of={run.run_at} />],
               [words.supply, <Amount of={run.onchain_supply} />],
               [words.genesis, <Amount of={run.genesis_allocation} />],

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { ExplorerError, type Status } from '../../../../../services/console/src/api/explorer.ts';
+import type { Status } from '../../../../../services/console/src/api/explorer.ts';
 import { problemsOf } from '../../../../../services/console/src/api/health.ts';
+import { ServiceError } from '../../../../../services/console/src/api/service.ts';
 import { TEXT } from '../../../../../services/console/src/text.ts';
 
 const WELL: Status = {
@@ -32,8 +33,8 @@ test('a log that is away and tables that are built are named', () => {
 });
 
 test('an explorer that is away is told apart from one that has no data', () => {
-  const away = new ExplorerError(0, 'Failed to fetch');
-  const unreadable = new ExplorerError(503, 'the index cannot be read at the moment');
+  const away = new ServiceError(0, 'Failed to fetch');
+  const unreadable = new ServiceError(503, 'the index cannot be read at the moment');
   expect(problemsOf(undefined, away, undefined)).toEqual([words.noAnswer]);
   expect(problemsOf(WELL, away, '12:00')).toEqual([`${words.noAnswer} ${words.old('12:00')}`]);
   expect(problemsOf(undefined, unreadable, undefined)).toEqual([
