@@ -1,4 +1,5 @@
 /** Numbers and times as people read them. Amounts are exact: bigint in, text out. */
+import { TEXT } from './text.ts';
 
 /** Base units of one CLT, and of one USDT. */
 const UNIT = 1_000_000n;
@@ -60,24 +61,14 @@ export function utcDay(iso: string): string {
 }
 
 const DAY_S = 86_400;
-const TICK_TIME = { hour: '2-digit', minute: '2-digit' } as const;
-const TICK_DAY = { month: 'short', day: 'numeric' } as const;
-
-/** The text at an axis: a time of day, or a day. `at`: Unix ms; `step`: seconds between two. */
-export function axisTime(at: number, step: number, isUtc: boolean): string {
-  const zone = isUtc ? ({ timeZone: 'UTC' } as const) : {};
-  const midnight = new Date(at).setHours(0, 0, 0, 0);
-  const shown = step < DAY_S && at !== midnight ? TICK_TIME : TICK_DAY;
-  return new Intl.DateTimeFormat(undefined, { ...shown, ...zone }).format(at);
-}
-
 /** How long ago: `12 s`, `3 min`, `5 h`, `2 d`. A time ahead of the clock is `0 s`. */
 export function age(iso: string, now: number): string {
   const seconds = Math.max(0, Math.floor((now - Date.parse(iso)) / 1_000));
-  if (seconds < 100) return `${seconds} s`;
-  if (seconds < 100 * 60) return `${Math.floor(seconds / 60)} min`;
-  if (seconds < 48 * 3_600) return `${Math.floor(seconds / 3_600)} h`;
-  return `${Math.floor(seconds / 86_400)} d`;
+  const words = TEXT.time;
+  if (seconds < 100) return words.seconds(seconds);
+  if (seconds < 100 * 60) return words.minutes(Math.floor(seconds / 60));
+  if (seconds < 48 * 3_600) return words.hours(Math.floor(seconds / 3_600));
+  return words.days(Math.floor(seconds / DAY_S));
 }
 
 /** Figures of an axis: as short as they can be told apart, and without a unit that hides it. */
@@ -93,19 +84,22 @@ export function tickLabels(ticks: readonly number[]): string[] {
   return labels.find((each) => new Set(each).size === ticks.length) ?? labels.at(-1) ?? [];
 }
 
-const DAY_SECONDS = 86_400;
-const DAY = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
-const MINUTE = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
+const TICK = {
+  day: { month: 'short', day: 'numeric' },
+  minute: { timeStyle: 'short' },
+  second: { timeStyle: 'medium' },
+} as const;
 
-/** Times of an axis, in Unix seconds and rising: as much of each as is needed. */
-export function timeLabels(ticks: readonly number[]): string[] {
-  const [first = 0, second = first] = ticks;
-  const step = second - first;
-  const isOtherDay = (tick: number, at: number): boolean =>
-    at > 0 && DAY.format(tick * 1_000) !== DAY.format((ticks[at - 1] ?? tick) * 1_000);
-  return ticks.map((tick, at) => {
-    if (step >= DAY_SECONDS || isOtherDay(tick, at)) return DAY.format(tick * 1_000);
-    return (step >= 60 ? MINUTE : CLOCK).format(tick * 1_000);
+/** Times of an axis, in Unix seconds and rising, `step` seconds apart: the day, or the time of it. */
+export function timeLabels(ticks: readonly number[], step: number, isUtc = false): string[] {
+  return ticks.map((tick) => {
+    const at = tick * 1_000;
+    const isDay = step >= DAY_S || at === new Date(at).setHours(0, 0, 0, 0);
+    const shown = isDay ? 'day' : step >= 60 ? 'minute' : 'second';
+    return new Intl.DateTimeFormat(undefined, {
+      ...TICK[shown],
+      ...(isUtc && { timeZone: 'UTC' }),
+    }).format(at);
   });
 }
 
@@ -131,5 +125,6 @@ export function coordinatesText(
 ): string {
   const degrees = (value: number, positive: string, negative: string): string =>
     `${Math.abs(value).toFixed(decimals)}° ${value < 0 ? negative : positive}`;
-  return `${degrees(place.latitude, 'N', 'S')}, ${degrees(place.longitude, 'E', 'W')}`;
+  const { north, south, east, west } = TEXT.directions;
+  return `${degrees(place.latitude, north, south)}, ${degrees(place.longitude, east, west)}`;
 }

@@ -1,13 +1,8 @@
-/** Bars, lines or parts by hour or day, by uPlot. Points are rounded; exact values are beside. */
-import { useEffect, useRef, type ReactElement } from 'react';
+/** Bars, lines or parts by hour or day. Points are rounded; exact values are beside. */
+import { useMemo, useRef, type ReactElement } from 'react';
 import UPlot from 'uplot';
-import 'uplot/dist/uPlot.min.css';
-import { axisTime } from '../format.ts';
-import { useIsDark } from './scheme.ts';
-
-/** A custom property of `tokens.css`. */
-export type LineColor =
-  '--accent' | '--series-2' | '--series-3' | '--series-4' | '--series-5' | '--series-rest';
+import { tickLabels, timeLabels } from '../format.ts';
+import { axes, colorOf, Drawn, stepped, type LineColor } from './uplot.tsx';
 
 export interface Line {
   readonly name: string;
@@ -24,12 +19,6 @@ export interface Buckets {
   readonly onPoint: (at: number | undefined) => void;
 }
 
-const HEIGHT = 240;
-const X_AXIS = 32;
-/** px, at most, in the font of the axes */
-const CHARACTER = 8;
-const { stepped, bars } = UPlot.paths;
-
 interface BucketPlotProps {
   readonly label: string;
   /** their beginnings, without a gap, Unix seconds */
@@ -39,44 +28,25 @@ interface BucketPlotProps {
 }
 
 export function BucketPlot({ label, at, lines, buckets }: BucketPlotProps): ReactElement {
-  const place = useRef<HTMLDivElement>(null);
-  const drawn = useRef<UPlot>(undefined);
-  const isDark = useIsDark();
   const points = useRef(buckets.onPoint);
   points.current = buckets.onPoint;
-  const looks = JSON.stringify([
-    buckets.shape,
-    buckets.length,
-    lines.map(({ name, color }) => [name, color]),
-  ]);
-  useEffect(() => {
-    const element = place.current;
-    if (element === null) return;
-    const plot = new UPlot(
-      { ...optionsOf(lines, buckets, points), width: element.clientWidth, height: HEIGHT },
-      dataOf(at, lines, buckets),
-      element,
-    );
-    drawn.current = plot;
-    const resized = new ResizeObserver(() =>
-      plot.setSize({ width: element.clientWidth, height: HEIGHT }),
-    );
-    resized.observe(element);
-    return () => {
-      resized.disconnect();
-      plot.destroy();
-    };
-    // the data follow in the effect below: a new plot would lose the place that is pointed at
-  }, [looks, isDark]);
-  useEffect(() => drawn.current?.setData(dataOf(at, lines, buckets)), [at, lines, isDark]);
-  return <div ref={place} className="plot" role="img" aria-label={label} />;
+  const { length, shape } = buckets;
+  const data = useMemo(() => dataOf(at, lines, { length, shape }), [at, lines, length, shape]);
+  return (
+    <Drawn
+      label={label}
+      looks={JSON.stringify([shape, length, lines.map(({ name, color }) => [name, color])])}
+      optionsOf={() => optionsOf(lines, buckets, points)}
+      data={data}
+    />
+  );
 }
 
 /** Parts are drawn as their sums, the highest first, so that each covers those below it. */
 function dataOf(
   at: readonly number[],
   lines: readonly Line[],
-  buckets: Buckets,
+  buckets: Omit<Buckets, 'onPoint'>,
 ): UPlot.AlignedData {
   if (buckets.shape === 'line') {
     // the last value holds until the end of its bucket
@@ -103,32 +73,19 @@ function optionsOf(
   buckets: Buckets,
   points: { readonly current: Buckets['onPoint'] },
 ): Omit<UPlot.Options, 'width' | 'height'> {
-  const style = getComputedStyle(document.documentElement);
-  const color = (name: string): string => style.getPropertyValue(name).trim();
-  const axis = {
-    stroke: color('--ink-2'),
-    grid: { stroke: color('--line'), width: 1 },
-    ticks: { show: false },
-    font: `12px ${color('--font')}`,
-  };
   const isUtc = buckets.length >= DAY;
   return {
-    axes: [
+    axes: axes(
       {
-        ...axis,
-        space: 96,
-        size: X_AXIS,
         // a day has no ticks within
         ...(isUtc && { incrs: DAY_STEPS.map((days) => days * DAY) }),
-        values: (_plot, ticks, _axis, _space, step) =>
-          ticks.map((tick) => axisTime(tick * 1_000, step, isUtc)),
+        values: (_plot, ticks, _axis, _space, step) => timeLabels(ticks, step, isUtc),
       },
       {
-        ...axis,
-        size: widthOf,
-        values: (_plot, ticks) => ticks.map(buckets.shape === 'parts' ? percent : compact),
+        values: (_plot, ticks) =>
+          buckets.shape === 'parts' ? ticks.map(percent) : tickLabels(ticks),
       },
-    ],
+    ),
     legend: { show: false },
     cursor: {
       y: false,
@@ -139,7 +96,7 @@ function optionsOf(
     series: [
       {},
       ...(buckets.shape === 'parts' ? lines.toReversed() : lines).map((line) =>
-        seriesOf(line, color(line.color), buckets),
+        seriesOf(line, colorOf(line.color), buckets),
       ),
     ],
   };
@@ -157,17 +114,17 @@ function seriesOf(line: Line, color: string, buckets: Buckets): UPlot.Series {
       stroke: color,
       width: 2,
       points,
-      // an amount stays until the next change
-      ...(stepped !== undefined && { paths: stepped({ align: 1 }) }),
+      ...stepped(),
     };
   const size: [number, number] = buckets.shape === 'parts' ? [1, Infinity] : [0.8, 96];
   const gap = buckets.shape === 'parts' ? 1 : 0;
+  const paths = UPlot.paths.bars?.({ align: 1, size, gap });
   return {
     label,
     fill: color,
     width: 0,
     points,
-    ...(bars !== undefined && { paths: bars({ align: 1, size, gap }) }),
+    ...(paths !== undefined && { paths }),
   };
 }
 
@@ -203,21 +160,10 @@ function bucketOptions(
   };
 }
 
-/** As wide as its longest text. */
-function widthOf(_plot: UPlot, texts: readonly string[] | null): number {
-  return CHARACTER * Math.max(3, ...(texts ?? []).map(({ length }) => length)) + 12;
-}
-
 /** A supply moves little: the axis shows how. */
 function around(least: number, most: number): [number, number] {
   const margin = (most - least) * 0.1 || Math.abs(most) * 0.01 || 1;
   return [least - margin, most + margin];
-}
-
-const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 3 });
-
-function compact(value: number): string {
-  return COMPACT.format(value);
 }
 
 function percent(value: number): string {

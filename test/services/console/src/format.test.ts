@@ -70,7 +70,14 @@ test('figures of an axis are as short as they can be told apart', () => {
 
 test('times of an axis name the day where it changes', () => {
   const midnight = new Date(2026, 10, 21).getTime() / 1_000;
-  const [before = '', at = ''] = timeLabels([midnight - 3_600, midnight]);
+  const [before = '', at = ''] = timeLabels([midnight - 3_600, midnight], 3_600);
   expect(before).toMatch(/\d:00/);
   expect(at).toMatch(/21/);
+});
+
+test('an axis of days names days in UTC', () => {
+  const day = Date.UTC(2026, 2, 1) / 1_000;
+  const labels = timeLabels([day, day + 3_600], 86_400, true);
+  expect(labels[0]).toMatch(/\b0?1\b/);
+  expect(labels[1]).toBe(labels[0]);
 });

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { axisTime } from '../../../../../services/console/src/format.ts';
 import {
   parametersOf,
   spanSearch,
@@ -38,11 +37,4 @@ test('hours without a block come between those with one, oldest first', () => {
     at(5, 3),
   ]);
   expect(withoutGaps([], 'day', empty)).toEqual([]);
-});
-
-test('an axis of days names days in UTC', () => {
-  const day = Date.UTC(2026, 2, 1);
-  expect(axisTime(day, 86_400, true)).toContain('1');
-  expect(axisTime(day, 86_400, true)).toBe(axisTime(day + 3_600_000, 86_400, true));
-  expect(axisTime(day + 3_600_000 * 5, 3_600, false)).toMatch(/\d:?\d\d/);
 });

@@ -1,0 +1,74 @@
+/** A plot by uPlot: made again when its looks or the colours change; data and width only move it. */
+import { useEffect, useRef, type ReactElement } from 'react';
+import UPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { useIsDark } from './scheme.ts';
+
+const HEIGHT = 240;
+/** px, at most, in the font of the axes */
+const CHARACTER = 8;
+
+/** A custom property of `tokens.css`. */
+export type LineColor =
+  '--accent' | '--series-2' | '--series-3' | '--series-4' | '--series-5' | '--series-rest';
+
+export function colorOf(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** The axes of time and of values. */
+export function axes(time: UPlot.Axis, values: UPlot.Axis): UPlot.Axis[] {
+  const axis: UPlot.Axis = {
+    stroke: colorOf('--ink-2'),
+    grid: { stroke: colorOf('--line'), width: 1 },
+    ticks: { show: false },
+    font: `12px ${colorOf('--font')}`,
+  };
+  return [
+    { ...axis, space: 96, size: 32, ...time },
+    { ...axis, size: widthOf, ...values },
+  ];
+}
+
+/** As wide as its longest text. */
+function widthOf(_plot: UPlot, texts: readonly string[] | null): number {
+  return CHARACTER * Math.max(3, ...(texts ?? []).map(({ length }) => length)) + 12;
+}
+
+/** An amount stays until the next change. */
+export function stepped(): Pick<UPlot.Series, 'paths'> {
+  const paths = UPlot.paths.stepped?.({ align: 1 });
+  return paths === undefined ? {} : { paths };
+}
+
+export function Drawn(props: {
+  readonly label: string;
+  /** the plot is made again when this changes */
+  readonly looks: string;
+  readonly optionsOf: () => Omit<UPlot.Options, 'width' | 'height'>;
+  readonly data: UPlot.AlignedData;
+}): ReactElement {
+  const place = useRef<HTMLDivElement>(null);
+  const plot = useRef<UPlot>(undefined);
+  const isDark = useIsDark();
+  const { looks, data, optionsOf } = props;
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    const size = (): { width: number; height: number } => ({
+      width: element.clientWidth,
+      height: HEIGHT,
+    });
+    const made = new UPlot({ ...optionsOf(), ...size() }, data, element);
+    plot.current = made;
+    const resized = new ResizeObserver(() => made.setSize(size()));
+    resized.observe(element);
+    return () => {
+      resized.disconnect();
+      made.destroy();
+    };
+    // the data follow in the effect below: a new plot would lose the place that is pointed at
+  }, [looks, isDark]);
+  useEffect(() => plot.current?.setData(data), [data]);
+  return <div ref={place} className="plot" role="img" aria-label={props.label} />;
+}
