@@ -43,15 +43,19 @@ function activitySearch(search: Search): ActivitySearch {
 interface TransactionSearch extends Older {
   readonly type?: string | undefined;
   readonly address?: string | undefined;
+  /** height */
+  readonly block?: string | undefined;
 }
 
 function transactionSearch(search: Search): TransactionSearch {
   const type = textOf(search['type']);
   const address = textOf(search['address']);
+  const block = textOf(search['block']);
   return {
     ...older(search),
     ...(type !== undefined && { type }),
     ...(address !== undefined && { address }),
+    ...(block !== undefined && { block }),
   };
 }
 
@@ -61,6 +65,7 @@ const home = createRoute({ getParentRoute: () => root, path: '/', component: Hom
 const block = createRoute({
   getParentRoute: () => root,
   path: '/blocks/$id',
+  validateSearch: older,
   component: BlockPage,
 });
 const transactions = createRoute({
@@ -72,6 +77,7 @@ const transactions = createRoute({
 const transaction = createRoute({
   getParentRoute: () => root,
   path: '/transactions/$hash',
+  validateSearch: older,
   component: TransactionPage,
 });
 // pages with plots

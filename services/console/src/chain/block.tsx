@@ -88,7 +88,16 @@ function Shown({ block }: { readonly block: BlockDetail }): ReactElement {
           ]}
         />
       </section>
-      <Panel title={TEXT.home.transactions}>
+      <Panel
+        title={TEXT.home.transactions}
+        aside={
+          transactions.data?.older !== undefined && (
+            <Link to="/transactions" search={{ block: String(height) }}>
+              {TEXT.home.all}
+            </Link>
+          )
+        }
+      >
         <Answer of={transactions}>
           {({ items }) => <TransactionTable transactions={items} empty={TEXT.block.none} />}
         </Answer>

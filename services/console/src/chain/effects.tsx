@@ -1,7 +1,9 @@
 /** The balance effects of a block or a transaction, and the place of both in the log. */
 import { useQuery } from '@tanstack/react-query';
-import { useState, type ReactElement, type ReactNode } from 'react';
+import { useSearch } from '@tanstack/react-router';
+import type { ReactElement, ReactNode } from 'react';
 import { one, page, type BlockRecord, type Effect } from '../api/explorer.ts';
+import { Pager } from '../design/pager.tsx';
 import { AddressLink, Amount, Answer, Command, Panel, Table } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
 import { TEXT } from '../text.ts';
@@ -11,7 +13,7 @@ const ROWS = 100;
 /** `of`: such as `blocks/12`, in the explorer's interface. */
 export function Effects(props: { readonly of: string; readonly empty: string }): ReactElement {
   const words = TEXT.effects;
-  const [cursor, setCursor] = useState<string>();
+  const { cursor } = useSearch({ strict: false });
   const effects = useQuery({
     queryKey: ['effects', props.of, cursor],
     queryFn: ({ signal }) => page<Effect>(`${props.of}/effects`, signal, { limit: ROWS, cursor }),
@@ -42,13 +44,7 @@ export function Effects(props: { readonly of: string; readonly empty: string }):
                 },
               ]}
             />
-            {older !== undefined && (
-              <div className="pager">
-                <button type="button" className="button" onClick={() => setCursor(older)}>
-                  {words.more}
-                </button>
-              </div>
-            )}
+            <Pager cursor={cursor} older={older} first={words.first} next={words.more} />
           </>
         )}
       </Answer>

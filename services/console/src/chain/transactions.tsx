@@ -50,22 +50,22 @@ export function TransactionsPage(): ReactElement {
 }
 
 function Filter(): ReactElement {
-  const { type, address } = useSearch({ from: '/transactions' });
+  const { type, address, block } = useSearch({ from: '/transactions' });
   const navigate = useNavigate({ from: '/transactions' });
   const apply = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const form = event.currentTarget;
     const search = Object.fromEntries(
-      ['type', 'address'].flatMap((name) => {
+      ['type', 'address', 'block'].flatMap((name) => {
         const value = entered(form, name);
         return value === '' ? [] : [[name, value]];
       }),
     );
     void navigate({ search });
   };
-  const exported = queryText({ type, address });
+  const exported = queryText({ type, address, block });
   return (
-    <form className="row" key={`${type} ${address}`} onSubmit={apply}>
+    <form className="row" key={`${type} ${address} ${block}`} onSubmit={apply}>
       <label>
         <span className="quiet">{TEXT.transactions.type}</span>{' '}
         <select name="type" defaultValue={type ?? ''}>
@@ -79,6 +79,10 @@ function Filter(): ReactElement {
         <span className="quiet">{TEXT.transactions.address}</span>
         <input name="address" defaultValue={address} placeholder="0x…" spellCheck={false} />
       </label>
+      <label>
+        <span className="quiet">{TEXT.transactions.block}</span>{' '}
+        <input name="block" defaultValue={block} inputMode="numeric" size={8} />
+      </label>
       <button className="button" data-main>
         {TEXT.transactions.filter}
       </button>
@@ -87,7 +91,7 @@ function Filter(): ReactElement {
       </a>
       <a
         className="button"
-        href={`/api/v1/export/transactions.ndjson?${queryText({ type, address, amounts: 'string' })}`}
+        href={`/api/v1/export/transactions.ndjson?${queryText({ type, address, block, amounts: 'string' })}`}
         download
       >
         {TEXT.transactions.ndjson}
