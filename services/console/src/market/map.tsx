@@ -13,6 +13,7 @@ import { feature, mesh } from 'topojson-client';
 import type { GeometryCollection, Topology } from 'topojson-specification';
 import worldUrl from 'world-atlas/countries-50m.json?url';
 import type { ActiveTrip, Bounds, Coordinates, OpenRequest } from '../api/hub.ts';
+import { useIsDark } from '../design/scheme.ts';
 import { shareOf } from '../format.ts';
 import { TEXT } from '../text.ts';
 
@@ -267,10 +268,6 @@ class RideMap {
   #shares = new Map<string, number>();
   #frame = 0;
   #isPlaced: boolean;
-  readonly #scheme = matchMedia('(prefers-color-scheme: dark)');
-  readonly #restyle = (): void => {
-    this.#map.setStyle(styleOf(this.#sources, this.#handlers.current.tilesUrl), { diff: false });
-  };
 
   constructor(container: HTMLElement, handlers: { current: MapProps }) {
     this.#handlers = handlers;
@@ -302,7 +299,6 @@ class RideMap {
       const [found] = this.#map.queryRenderedFeatures(point, { layers: [...CLICKED, 'clusters'] });
       this.#map.getCanvas().style.cursor = found === undefined ? '' : 'pointer';
     });
-    this.#scheme.addEventListener('change', this.#restyle);
   }
 
   async #drawWorld(): Promise<void> {
@@ -424,9 +420,13 @@ class RideMap {
     );
   }
 
+  /** Takes the colours anew. */
+  restyle(): void {
+    this.#map.setStyle(styleOf(this.#sources, this.#handlers.current.tilesUrl), { diff: false });
+  }
+
   close(): void {
     cancelAnimationFrame(this.#frame);
-    this.#scheme.removeEventListener('change', this.#restyle);
     this.#map.remove();
   }
 }
@@ -435,12 +435,18 @@ export function MarketMap(props: MapProps): ReactElement {
   const place = useRef<HTMLDivElement>(null);
   const handlers = useRef(props);
   const map = useRef<RideMap>(undefined);
+  const isDark = useIsDark();
+  const drawn = useRef(isDark);
   useEffect(() => {
     if (place.current === null) return;
     const opened = new RideMap(place.current, handlers);
     map.current = opened;
     return () => opened.close();
   }, []);
+  useEffect(() => {
+    if (drawn.current !== isDark) map.current?.restyle();
+    drawn.current = isDark;
+  }, [isDark]);
   useEffect(() => {
     handlers.current = props;
     map.current?.show(props);
