@@ -29,7 +29,9 @@ export async function waitForOutcome(
   { hash, from, nonce }: Pick<SignedTransaction, 'hash' | 'from' | 'nonce'>,
   { until = 'included', signal, pollMs = 1_000 }: Waiting = {},
 ): Promise<Outcome> {
-  const read = (path: string): Promise<Reading> => readJson(`${explorer}/api/v1/${path}`, signal);
+  // an address of its own for each question: a CDN may answer others as it did 5 s ago
+  const read = (path: string): Promise<Reading> =>
+    readJson(`${explorer}/api/v1/${path}?fresh=${Math.random()}`, signal);
   let isReplaced = false;
   /** height of the index once another transaction had used the nonce */
   let replacedAt: number | undefined;
