@@ -1,12 +1,13 @@
 /**
- * The outgoing side of a socket. Results are written as they come until the client has too many
- * bytes outstanding. Then the socket is behind: it gets nothing until it has drained, and then the
- * latest result of each subscription that missed one. A socket that stays behind for too long is
- * closed.
+ * The outgoing side of a socket. Results of subscriptions are written as they come until the client
+ * has too many bytes outstanding. Then the socket is behind: it is not read, and gets nothing until
+ * it has drained, and then the latest result of each subscription that missed one. Results of
+ * queries cannot be left out, so they are written nevertheless. A socket that stays behind for too
+ * long is closed.
  */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import type { Payload } from './shared-subscriptions.ts';
+import { Payload } from './shared-subscriptions.ts';
 
 /** Close code. */
 export const TRY_AGAIN_LATER = 1013;
@@ -60,6 +61,11 @@ export class BackpressuredSocket {
     else this.#write(prefix, payload);
   }
 
+  /** Sends such a message in any case. Resolves when it is written, or the socket is closed. */
+  send(prefix: string, text: string): Promise<void> {
+    return new Promise((resolve) => this.#write(prefix, new Payload(text), resolve));
+  }
+
   /** The subscription is over: it is owed nothing. */
   forget(prefix: string): void {
     this.#missed.delete(prefix);
@@ -104,15 +110,15 @@ export class BackpressuredSocket {
     return true;
   }
 
-  #write(prefix: string, payload: Payload): void {
+  #write(prefix: string, payload: Payload, written: () => void = () => undefined): void {
     const socket = this.#socket;
-    if (socket.readyState !== socket.OPEN) return;
+    if (socket.readyState !== socket.OPEN) return written();
     if (payload.text.length < SHARED_CHARACTERS_MIN)
-      return socket.send(`${prefix}${payload.text}}`);
+      return socket.send(`${prefix}${payload.text}}`, written);
     this.#stream.cork();
     socket.send(prefix, { fin: false });
     socket.send(payload.bytes, { fin: false, binary: false });
-    socket.send('}', { fin: true });
+    socket.send('}', { fin: true }, written);
     this.#stream.uncork();
   }
 }

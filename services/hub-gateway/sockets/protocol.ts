@@ -7,15 +7,22 @@ import {
   GraphQLError,
   type ExecutionArgs,
   type ExecutionResult,
-  type FormattedExecutionResult,
   type GraphQLSchema,
 } from 'graphql';
 import { makeServer, type Context, type Server, type SubscribePayload } from 'graphql-ws';
+import { isLong, LONG_BYTES_PER_CLIENT, UNREAD } from '../../runtime/http/app.ts';
 import { callerOf, type Caller } from '../graphql/authentication.ts';
 import { Truncation, type Hub, type HubContext } from '../graphql/context.ts';
 import { textOf, VARIABLE_ERRORS_MAX, withCode, type Documents } from '../graphql/documents.ts';
-import { formatError, invalid, Refused, type ErrorFormatting } from '../graphql/errors.ts';
+import {
+  errorBody,
+  formatError,
+  invalid,
+  Refused,
+  type ErrorFormatting,
+} from '../graphql/errors.ts';
 import { ListReader } from '../graphql/list-reader.ts';
+import { textOfResult } from '../graphql/result-text.ts';
 import { Clients } from '../graphql/turns.ts';
 import type { BackpressuredSocket } from './backpressured-socket.ts';
 import type {
@@ -44,14 +51,14 @@ export class Session {
   readonly client: string;
   /** ms after which an operation may start; 0: now */
   readonly wait: () => number;
+  /** bytes that the client has not read, on all its sockets */
+  readonly unread: () => number;
   readonly pending = new PendingOperations();
   /** of the token in `connection_init` */
   caller: Caller | undefined;
 
-  constructor(socket: BackpressuredSocket, client: string, wait: () => number) {
-    this.socket = socket;
-    this.client = client;
-    this.wait = wait;
+  constructor(parts: Pick<Session, 'socket' | 'client' | 'wait' | 'unread'>) {
+    ({ socket: this.socket, client: this.client, wait: this.wait, unread: this.unread } = parts);
   }
 }
 
@@ -108,8 +115,8 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     return { schema, document, operationName, variableValues: coerced, contextValue };
   };
 
-  const subscribe = async (args: ExecutionArgs): Promise<Deliveries | ExecutionResult> => {
-    const { key: text, caller, id, session } = contextOf(args);
+  const open = async (args: ExecutionArgs): Promise<Subscription | ExecutionResult> => {
+    const { key: text, caller, session } = contextOf(args);
     if (text.length > SUBSCRIPTION_CHARACTERS_MAX) {
       const message = `a subscription and its variables may have ${SUBSCRIPTION_CHARACTERS_MAX} characters`;
       return { errors: [invalid(message)] };
@@ -117,18 +124,25 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     const key =
       text.length <= KEY_CHARACTERS_MAX ? text : createHash('sha256').update(text).digest('base64');
     const { document, operationName, variableValues } = args;
-    const opening = subscriptions.open(
+    return await subscriptions.open(
       key,
       { document, operationName: operationName ?? undefined, variables: variableValues ?? {} },
       { client: session.client, account: caller?.account },
     );
-    const opened = opening.then((subscription) =>
-      'start' in subscription ? new Deliveries(id, subscription, session.socket) : subscription,
-    );
-    return await session.pending.run(id, opened, (discarded) => {
-      if (discarded instanceof Deliveries) void discarded.return();
-    });
   };
+
+  /** As text, with its errors as clients see them. */
+  const serialize = ({ errors, ...others }: ExecutionResult): Promise<string> =>
+    textOfResult({
+      ...(errors && {
+        errors: errors.map((error) => formatError(formatting, error.toJSON(), error)),
+      }),
+      ...others,
+    });
+  const answer = async (
+    { id, session }: OperationContext,
+    result: ExecutionResult,
+  ): Promise<Answer> => new Answer(id, await serialize(result), session);
 
   return makeServer<Record<string, unknown>, Session>({
     connectionInitWaitTimeout: options.socket_init_ms,
@@ -139,19 +153,24 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     },
     onSubscribe: (connection, id, payload) => prepare(connection, id, payload),
     execute: async (args: ExecutionArgs) => {
-      const { id, lists, session, truncation } = contextOf(args);
-      const executed = Promise.resolve(execute(args)).finally(() => lists.close());
-      return truncation.extend(await session.pending.run(id, executed));
+      const context = contextOf(args);
+      const { id, lists, session, truncation } = context;
+      const executed = async (): Promise<Answer> =>
+        answer(context, truncation.extend(await execute(args)));
+      return await session.pending.run(
+        id,
+        executed().finally(() => lists.close()),
+      );
     },
-    subscribe,
-    onNext: (_connection, _id, _payload, _args, result): FormattedExecutionResult | undefined => {
-      if (result.errors === undefined) return undefined;
-      const { data, extensions } = result;
-      return {
-        errors: result.errors.map((error) => formatError(formatting, error.toJSON(), error)),
-        ...(data === undefined ? {} : { data }),
-        ...(extensions === undefined ? {} : { extensions }),
+    subscribe: async (args: ExecutionArgs) => {
+      const context = contextOf(args);
+      const { id, session } = context;
+      const opened = async (): Promise<Deliveries | Answer> => {
+        const result = await open(args);
+        if ('start' in result) return new Deliveries(id, result, session.socket);
+        return answer(context, result);
       };
+      return await session.pending.run(id, opened(), (discarded) => void discarded.return());
     },
     onError: (_connection, _id, _payload, errors) =>
       errors.map((error) =>
@@ -194,26 +213,36 @@ class PendingOperations {
     }
     if (!isReused) return result;
     discard(result);
-    return await new Promise<never>(() => undefined);
+    return await never();
   }
 }
 
 type Step = IteratorResult<ExecutionResult, undefined>;
 const DONE: Step = { done: true, value: undefined };
 
-/** One subscription of one socket. Results bypass graphql-ws, which sees an iterator that ends. */
-class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, Subscriber {
-  readonly #subscription: Subscription;
-  readonly #socket: BackpressuredSocket;
-  /** of its messages */
-  readonly #prefix: string;
-  readonly #end = Promise.withResolvers<Step>();
-  #isStarted = false;
+/**
+ * The begin of each `next` message. Results bypass graphql-ws, which would make their text in one
+ * piece: it sees an iterator without results, and sends `complete` when the iterator ends. An
+ * iterator whose client has completed the operation never ends: another may have its id by then.
+ */
+function prefixOf(id: string): string {
+  return `{"id":${JSON.stringify(id)},"type":"next","payload":`;
+}
 
-  constructor(id: string, subscription: Subscription, socket: BackpressuredSocket) {
-    this.#subscription = subscription;
-    this.#socket = socket;
-    this.#prefix = `{"id":${JSON.stringify(id)},"type":"next","payload":`;
+const TOO_MUCH_UNREAD = errorBody('RATE_LIMITED', UNREAD);
+
+/** The one result of an operation; a refusal instead of a long one when too much is unread. */
+class Answer implements AsyncIterableIterator<ExecutionResult, undefined> {
+  readonly #prefix: string;
+  readonly #session: Session;
+  /** not kept longer than it takes to send it */
+  #text: string;
+  #isOver = false;
+
+  constructor(id: string, text: string, session: Session) {
+    this.#prefix = prefixOf(id);
+    this.#text = text;
+    this.#session = session;
   }
 
   [Symbol.asyncIterator](): this {
@@ -221,23 +250,55 @@ class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, S
   }
 
   next(): Promise<Step> {
-    if (!this.#isStarted) {
-      this.#isStarted = true;
-      this.#subscription.start(this);
-    }
-    return this.#end.promise;
+    const { socket, unread } = this.#session;
+    const text = this.#text;
+    this.#text = '';
+    const before = isLong(text) ? unread() : 0;
+    const fits = before === 0 || before + text.length <= LONG_BYTES_PER_CLIENT;
+    const sent = socket.send(this.#prefix, fits ? text : TOO_MUCH_UNREAD);
+    return sent.then(() => (this.#isOver ? never() : DONE));
+  }
+
+  return(): Promise<Step> {
+    this.#isOver = true;
+    return Promise.resolve(DONE);
+  }
+}
+
+/** One subscription of one socket. */
+class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, Subscriber {
+  readonly #subscription: Subscription;
+  readonly #socket: BackpressuredSocket;
+  readonly #prefix: string;
+
+  constructor(id: string, subscription: Subscription, socket: BackpressuredSocket) {
+    this.#subscription = subscription;
+    this.#socket = socket;
+    this.#prefix = prefixOf(id);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<Step> {
+    this.#subscription.start(this);
+    return never();
   }
 
   return(): Promise<Step> {
     this.#subscription.stop();
     this.#socket.forget(this.#prefix);
-    this.#end.resolve(DONE);
     return Promise.resolve(DONE);
   }
 
   deliver(payload: Payload): void {
     this.#socket.deliver(this.#prefix, payload, () => this.#subscription.latest());
   }
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
 }
 
 /** The context that `prepare` made. */

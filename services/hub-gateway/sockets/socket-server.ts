@@ -53,7 +53,8 @@ export class SocketServer {
   readonly #options: SocketServerOptions;
   readonly #server: WebSocketServer;
   readonly #open = new Set<Open>();
-  readonly #clients = new Map<string, number>();
+  /** the open sockets of each client */
+  readonly #clients = new Map<string, Set<WebSocket>>();
   readonly #checking: NodeJS.Timeout;
   #checks = 0;
   #givenUp = 0;
@@ -100,12 +101,12 @@ export class SocketServer {
       return refuse(socket, '404 Not Found', 'NOT_FOUND', `sockets are at ${SOCKET_PATH}`);
     const ip = forwardedFor(request, settings.trust_proxy_hops);
     const client = clientOf({ ip, socket: request.socket });
-    const count = this.#clients.get(client) ?? 0;
+    const own = this.#clients.get(client) ?? new Set<WebSocket>();
     if (this.#isClosing || this.#open.size >= settings.sockets_max) {
       const message = 'no more sockets at the moment: try again shortly';
       return refuse(socket, '503 Service Unavailable', 'RATE_LIMITED', message);
     }
-    if (count >= settings.sockets_per_client_max) {
+    if (own.size >= settings.sockets_per_client_max) {
       const message = `at most ${settings.sockets_per_client_max} sockets at once`;
       return void setTimeout(
         () => refuse(socket, '429 Too Many Requests', 'RATE_LIMITED', message),
@@ -114,8 +115,11 @@ export class SocketServer {
     }
     this.#server.handleUpgrade(request, socket, head, (opened) => {
       socket.off('error', ignore);
-      this.#clients.set(client, count + 1);
-      opened.once('close', () => this.#release(client));
+      this.#clients.set(client, own.add(opened));
+      opened.once('close', () => {
+        own.delete(opened);
+        if (own.size === 0) this.#clients.delete(client);
+      });
       this.#serve(opened, socket, client);
     });
   }
@@ -133,12 +137,6 @@ export class SocketServer {
     await Promise.all(closed);
     clearTimeout(late);
     clearInterval(this.#checking);
-  }
-
-  #release(client: string): void {
-    const count = this.#clients.get(client) ?? 0;
-    if (count <= 1) this.#clients.delete(client);
-    else this.#clients.set(client, count - 1);
   }
 
   #serve(socket: WebSocket, stream: Duplex, client: string): void {
@@ -188,12 +186,22 @@ export class SocketServer {
           });
         },
       },
-      new Session(outgoing, client, () => rate?.take(client, now()) ?? 0),
+      new Session({
+        socket: outgoing,
+        client,
+        wait: () => rate?.take(client, now()) ?? 0,
+        unread: () => this.#unreadOf(client),
+      }),
     );
     socket.once('close', (code, reason) => {
       this.#open.delete(open);
       messages.unpaced(() => void closed(code, reason.toString()).catch(fail));
     });
+  }
+
+  #unreadOf(client: string): number {
+    const own = this.#clients.get(client)?.values() ?? [].values();
+    return own.reduce((sum, { bufferedAmount }) => sum + bufferedAmount, 0);
   }
 
   #check(): void {

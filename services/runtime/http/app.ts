@@ -263,8 +263,9 @@ export function buildHttpApp(
 
 const LONG_LENGTH_MIN = 256 * 1_024;
 const PIECE_BYTES = 64 * 1_024;
-const LONG_BYTES_PER_CLIENT = 64 * 1_024 * 1_024;
-const UNREAD = 'too many long answers of yours are not read yet';
+/** A client may leave so much of long answers unread. */
+export const LONG_BYTES_PER_CLIENT = 64 * 1_024 * 1_024;
+export const UNREAD = 'too many long answers of yours are not read yet';
 
 /** Such a body goes out in pieces, at the pace of the client. */
 export function isLong(body: string | Buffer): boolean {

@@ -10,8 +10,12 @@ class FakeSocket {
   closed: number | undefined;
   paused = false;
   corked = 0;
+  /** what waits for the last message */
+  written: () => void = () => undefined;
   #piece = '';
-  send(data: unknown, options: unknown = {}): void {
+  send(data: unknown, options?: unknown, written?: () => void): void {
+    const done = typeof options === 'function' ? () => options() : written;
+    if (done !== undefined) this.written = done;
     this.#piece += String(data);
     if (
       typeof options === 'object' &&
@@ -66,6 +70,18 @@ test('a result is one message, in one frame or in fragments', () => {
   for (const text of ['{"data":1}', JSON.stringify({ data: 'é'.repeat(10_000) })]) {
     outgoing.deliver(PREFIX, new Payload(text), () => undefined);
     expect([socket.sent.at(-1), socket.corked]).toEqual([`${PREFIX}${text}}`, 0]);
+  }
+});
+
+test('a result that must arrive is sent to a socket that is behind, which waits until it is written', async () => {
+  const { socket, outgoing } = openSocket();
+  socket.bufferedAmount = 101;
+  outgoing.received();
+  for (const text of ['1', `"${'a'.repeat(10_000)}"`]) {
+    const sent = outgoing.send(PREFIX, text);
+    expect(socket.sent.at(-1)).toBe(`${PREFIX}${text}}`);
+    socket.written();
+    await sent;
   }
 });
 

@@ -1,13 +1,7 @@
 import { buildSchema, parse } from 'graphql';
 import { expect, test } from 'vitest';
 import type { Query } from '../../../../projections/contract/page.ts';
-import { SignIns } from '../../../../services/hub-gateway/graphql/authentication.ts';
-import {
-  Balances,
-  type Hub,
-  type HubContext,
-} from '../../../../services/hub-gateway/graphql/context.ts';
-import { Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
+import type { HubContext } from '../../../../services/hub-gateway/graphql/context.ts';
 import {
   SharedSubscriptions,
   type Holder,
@@ -16,38 +10,13 @@ import {
   type Subscription,
 } from '../../../../services/hub-gateway/sockets/shared-subscriptions.ts';
 import { silentLog } from '../../../support/kafka.ts';
+import { quietHub } from '../quiet-hub.ts';
 
 let reads = 0;
-const reader = {
-  rows: () => {
-    reads++;
-    return Promise.resolve([['a row']]);
-  },
-};
-const settings = {
-  chain_id: 1,
-  jwt_secret: 'x'.repeat(32),
-  jwt_expiration_hours: 1,
-  auth_single_use: false,
-};
-const hub: Hub = {
-  reader,
-  turns: new Turns(1),
-  chain: {
-    info: { chainId: '1', isTestnet: true, txFee: '1', totalSupply: '1', mintAuthority: '0x' },
-  },
-  node: {
-    nextNonce: () => Promise.resolve(0),
-    submit: () => Promise.resolve({ code: 'accepted', json: {} }),
-  },
-  balances: new Balances(reader),
-  sign_ins: new SignIns(settings, () => 0),
-  sign_in_rate: undefined,
-  chain_id: 1,
-  request_referrer: null,
-  offer_referrer: null,
-  list_rows_max: 10,
-};
+const hub = quietHub(() => {
+  reads++;
+  return Promise.resolve([['a row']]);
+});
 
 const CLIENT_CHARACTERS = 100;
 const HOLDER: Holder = { client: '192.0.2.1', account: undefined };

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { readHubGatewayConfig } from '../../../../services/hub-gateway/config.ts';
+import type { Session } from '../../../../services/hub-gateway/sockets/protocol.ts';
 import { SocketServer } from '../../../../services/hub-gateway/sockets/socket-server.ts';
 import { FairStarts } from '../../../../services/runtime/http/fair-starts.ts';
 import { RateLimit } from '../../../../services/runtime/http/rate-limit.ts';
@@ -11,6 +12,13 @@ import { RawSocket } from '../raw-socket.ts';
 
 /** A socket of a server without operations, which takes five messages of a client. */
 async function open(): Promise<RawSocket> {
+  const { url } = await serve();
+  return RawSocket.open(url);
+}
+
+/** `sessions`: of the sockets, in order. */
+async function serve(): Promise<{ readonly url: string; readonly sessions: readonly Session[] }> {
+  const sessions: Session[] = [];
   const sockets = new SocketServer({
     settings: readHubGatewayConfig({
       APP_NETWORK: 'testnet',
@@ -22,7 +30,12 @@ async function open(): Promise<RawSocket> {
       APP_HTTP_PORT: '0',
       APP_OPS_PORT: '0',
     }),
-    protocol: { opened: () => () => Promise.resolve() },
+    protocol: {
+      opened: (_socket, session) => {
+        sessions.push(session);
+        return () => Promise.resolve();
+      },
+    },
     rate: new RateLimit({ rate_per_second: 1, rate_burst: 5 }),
     starts: new FairStarts(),
     log: openLog({ service: 'test', level: 'silent' }),
@@ -39,7 +52,7 @@ async function open(): Promise<RawSocket> {
   });
   const address = server.address();
   if (typeof address !== 'object' || address === null) throw new Error('not listening');
-  return RawSocket.open(`ws://127.0.0.1:${address.port}/graphql/ws`);
+  return { url: `ws://127.0.0.1:${address.port}/graphql/ws`, sessions };
 }
 
 test.each(['ping', 'pong'] as const)(
@@ -55,4 +68,18 @@ test('a message of too many fragments closes its socket', async () => {
   const { socket, closed } = await open();
   for (let sent = 0; sent < 300; sent++) socket.send('a', { fin: false });
   expect(await closed).toBe(1008);
+});
+
+test('unread bytes of a client count on all its sockets, until they are closed', async () => {
+  const { url, sessions } = await serve();
+  const slow = await RawSocket.open(url);
+  const other = await RawSocket.open(url);
+  slow.socket.pause();
+  const sent = sessions[0]?.socket.send('', 'x'.repeat(32 * 1_024 * 1_024));
+  expect(sessions[1]?.unread()).toBeGreaterThan(0);
+  expect(sessions[1]?.unread()).toBe(sessions[0]?.unread());
+  slow.socket.terminate();
+  await sent;
+  await expect.poll(() => sessions[1]?.unread()).toBe(0);
+  await other.close();
 });

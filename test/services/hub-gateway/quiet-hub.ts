@@ -1,0 +1,34 @@
+/** The hub that operations see, without servers: `rows` answers each statement. */
+import { SignIns } from '../../../services/hub-gateway/graphql/authentication.ts';
+import { Balances, type Hub } from '../../../services/hub-gateway/graphql/context.ts';
+import { Turns } from '../../../services/hub-gateway/graphql/turns.ts';
+import type { Reader } from '../../../services/runtime/postgres/pool.ts';
+
+const settings = {
+  chain_id: 1,
+  jwt_secret: 'x'.repeat(32),
+  jwt_expiration_hours: 1,
+  auth_single_use: false,
+};
+
+export function quietHub(rows: Reader['rows']): Hub {
+  const reader = { rows };
+  return {
+    reader,
+    turns: new Turns(1),
+    chain: {
+      info: { chainId: '1', isTestnet: true, txFee: '1', totalSupply: '1', mintAuthority: '0x' },
+    },
+    node: {
+      nextNonce: () => Promise.resolve(0),
+      submit: () => Promise.resolve({ code: 'accepted', json: {} }),
+    },
+    balances: new Balances(reader),
+    sign_ins: new SignIns(settings, () => 0),
+    sign_in_rate: undefined,
+    chain_id: 1,
+    request_referrer: null,
+    offer_referrer: null,
+    list_rows_max: 10,
+  };
+}

@@ -1,0 +1,199 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { buildSchema } from 'graphql';
+import { expect, test } from 'vitest';
+import { Documents } from '../../../../services/hub-gateway/graphql/documents.ts';
+import { Refused } from '../../../../services/hub-gateway/graphql/errors.ts';
+import { BackpressuredSocket } from '../../../../services/hub-gateway/sockets/backpressured-socket.ts';
+import { Session, socketProtocol } from '../../../../services/hub-gateway/sockets/protocol.ts';
+import { SharedSubscriptions } from '../../../../services/hub-gateway/sockets/shared-subscriptions.ts';
+import { silentLog } from '../../../support/kafka.ts';
+import { SECRET } from '../../../support/tokens.ts';
+import { quietHub } from '../quiet-hub.ts';
+
+const MIB = 1_024 * 1_024;
+/** Becomes text in four pieces. */
+const LIST = Array.from({ length: 1_000 }, (_, at) => `row ${at}`.padEnd(300));
+
+const schema = buildSchema(
+  'type Query { list: [String!] bad: String } type Subscription { value: String! }',
+);
+const resolvers = [
+  [schema.getQueryType(), 'list', () => LIST],
+  [
+    schema.getQueryType(),
+    'bad',
+    () => {
+      throw new Refused('NOT_FOUND', 'no');
+    },
+  ],
+  [schema.getSubscriptionType(), 'value', () => 'a'],
+] as const;
+for (const [type, field, resolve] of resolvers)
+  Object.assign(type?.getFields()[field] ?? {}, { resolve });
+
+interface Message {
+  readonly id?: string;
+  readonly type: string;
+  readonly payload?: unknown;
+}
+
+/** A socket that writes what it is given when the test says so. */
+class World {
+  readonly written: Message[] = [];
+  unread = 0;
+  isWriting = true;
+  bufferedAmount = 0;
+  readonly OPEN = 1;
+  readonly readyState = 1;
+  #text = '';
+  readonly #waiting: (() => void)[] = [];
+  #receive: (text: string) => Promise<void> = () => Promise.resolve();
+
+  static async open(): Promise<World> {
+    const world = new World();
+    const hub = quietHub(() => Promise.resolve([]));
+    const settings = {
+      schema,
+      hub,
+      formatting: { log: silentLog(), suggestions: true },
+      subscription_bytes_max: MIB,
+      subscriptions_per_client_max: 100,
+      socket_operations_max: 20,
+      socket_init_ms: 0,
+      jwt_secret: SECRET,
+      now: () => 0,
+    };
+    const protocol = socketProtocol({
+      ...settings,
+      documents: new Documents(schema, true),
+      subscriptions: new SharedSubscriptions(settings),
+    });
+    const limits = { socket_buffer_bytes_max: MIB, socket_slow_ms: 1_000 };
+    const session = new Session({
+      socket: new BackpressuredSocket(world, world, limits, () => 0),
+      client: '192.0.2.1',
+      wait: () => 0,
+      unread: () => world.unread,
+    });
+    protocol.opened(
+      {
+        protocol: 'graphql-transport-ws',
+        send: (text) => new Promise((resolve) => world.send(text, resolve)),
+        close: (code) => {
+          throw new Error(`closed with ${code}`);
+        },
+        onMessage: (receive) => (world.#receive = receive),
+      },
+      session,
+    );
+    await world.receive({ type: 'connection_init' });
+    return world;
+  }
+
+  receive(message: Message): Promise<void> {
+    return this.#receive(JSON.stringify(message));
+  }
+
+  subscribe(query: string): Promise<void> {
+    return this.receive({ id: '1', type: 'subscribe', payload: { query } });
+  }
+
+  send(data: unknown, options?: unknown, written?: () => void): void {
+    this.#text += String(data);
+    if (Object(options).fin === false) return;
+    this.written.push(JSON.parse(this.#text));
+    this.#text = '';
+    const done = typeof options === 'function' ? () => options() : (written ?? (() => undefined));
+    if (this.isWriting) done();
+    else this.#waiting.push(done);
+  }
+
+  /** All that waits is written. */
+  drain(): void {
+    this.isWriting = true;
+    for (const done of this.#waiting.splice(0)) done();
+  }
+
+  readonly cork = ignore;
+  readonly uncork = ignore;
+  readonly close = ignore;
+  readonly pause = ignore;
+  readonly resume = ignore;
+}
+
+function ignore(): void {
+  // all of a message is there at once
+}
+
+const COMPLETE: Message = { id: '1', type: 'complete' };
+const next = (payload: unknown): Message => ({ id: '1', type: 'next', payload });
+
+test.each([
+  ['{ list }', { data: { list: LIST } }],
+  [
+    '{ bad list }',
+    {
+      errors: [
+        {
+          message: 'no',
+          locations: [{ line: 1, column: 3 }],
+          path: ['bad'],
+          extensions: { code: 'NOT_FOUND' },
+        },
+      ],
+      data: { bad: null, list: LIST },
+    },
+  ],
+])('the long result of %s becomes text in turns of the event loop', async (query, result) => {
+  const world = await World.open();
+  const answered = world.subscribe(query);
+  for (let turns = 0; turns < 4; turns++) {
+    expect(world.written).toEqual([{ type: 'connection_ack' }]);
+    await turn();
+  }
+  await answered;
+  expect(world.written.slice(1)).toEqual([next(result), COMPLETE]);
+});
+
+test('a query completes once its result is written', async () => {
+  const world = await World.open();
+  world.isWriting = false;
+  const answered = world.subscribe('{ list }');
+  await expect.poll(() => world.written.length).toBe(2);
+  await turn();
+  expect(world.written.length).toBe(2);
+  world.drain();
+  await answered;
+  expect(world.written[2]).toEqual(COMPLETE);
+});
+
+test('a long result is refused while its client has too much unread on all its sockets', async () => {
+  const world = await World.open();
+  world.unread = 64 * MIB;
+  await world.subscribe('{ list }');
+  const message = 'too many long answers of yours are not read yet';
+  expect(world.written.slice(1)).toEqual([
+    next({ errors: [{ message, extensions: { code: 'RATE_LIMITED' } }] }),
+    COMPLETE,
+  ]);
+  await world.subscribe('{ __typename }');
+  expect(world.written[3]).toEqual(next({ data: { __typename: 'Query' } }));
+  world.unread = 60 * MIB;
+  await world.subscribe('{ list }');
+  expect(world.written[5]).toEqual(next({ data: { list: LIST } }));
+});
+
+test.each(['subscription { value }', '{ list }'])(
+  'the id of %s that its client has completed is free at once',
+  async (query) => {
+    const world = await World.open();
+    world.isWriting = false;
+    void world.subscribe(query);
+    await expect.poll(() => world.written.length).toBe(2);
+    void world.receive(COMPLETE);
+    const again = world.subscribe('{ __typename }');
+    world.drain();
+    await again;
+    expect(world.written.slice(2)).toEqual([next({ data: { __typename: 'Query' } }), COMPLETE]);
+  },
+);
