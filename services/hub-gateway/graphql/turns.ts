@@ -1,8 +1,10 @@
 /**
  * So many operations read lists at once, each for another client. The others wait, and clients take
  * turns: one that sends many operations waits for its own. After a long turn a client rests, so it
- * has a twentieth of the time at most, also when no other waits.
+ * has a twentieth of the event loop's time at most, also when no other waits. Time in which the
+ * event loop is idle, such as that of a slow Postgres, does not count.
  */
+import { performance } from 'node:perf_hooks';
 import { Refused } from './errors.ts';
 
 /** A shorter turn needs no rest. */
@@ -60,14 +62,19 @@ interface Lane {
 export class Turns {
   readonly #max: number;
   readonly #waitingMax: number;
+  readonly #busyMs: () => number;
   /** of the clients that wait, have a turn, or rest; the first is next */
   readonly #lanes = new Map<string, Lane>();
   #taken = 0;
 
-  /** `waitingMax`: operations that wait in the lane of a client */
-  constructor(max: number, waitingMax = Number.POSITIVE_INFINITY) {
+  /**
+   * `waitingMax`: operations that wait in the lane of a client; `busyMs`: how long the event loop
+   * has been busy so far
+   */
+  constructor(max: number, waitingMax = Number.POSITIVE_INFINITY, busyMs = loopBusyMs) {
     this.#max = max;
     this.#waitingMax = waitingMax;
+    this.#busyMs = busyMs;
   }
 
   /**
@@ -87,10 +94,10 @@ export class Turns {
     });
     this.#beginTurns();
     await begun;
-    const at = performance.now();
+    const before = this.#busyMs();
     let hasEnded = false;
     return () => {
-      if (!hasEnded) this.#end(waiter.lane, performance.now() - at);
+      if (!hasEnded) this.#end(waiter.lane, this.#busyMs() - before);
       hasEnded = true;
     };
   }
@@ -149,21 +156,25 @@ export class Turns {
     }
   }
 
-  #end(lane: Lane, ms: number): void {
+  #end(lane: Lane, busyMs: number): void {
     this.#taken--;
     const rested = (): void => {
       lane.isBusy = false;
       this.#forgetIdle(lane);
       this.#beginTurns();
     };
-    if (ms <= LONG_MS) return rested();
-    setTimeout(rested, ms * RESTS_PER_TURN).unref();
+    if (busyMs <= LONG_MS) return rested();
+    setTimeout(rested, busyMs * RESTS_PER_TURN).unref();
     this.#beginTurns();
   }
 
   #forgetIdle(lane: Lane): void {
     if (lengthOf(lane) === 0) this.#lanes.delete(lane.client);
   }
+}
+
+function loopBusyMs(): number {
+  return performance.eventLoopUtilization().active;
 }
 
 const TOO_MANY = 'too many operations of yours wait: send more when they are answered';
