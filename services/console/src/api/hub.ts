@@ -78,6 +78,8 @@ export const RIDE = `subscription ($hash: String!) {
 }`;
 
 const RETRY_MS = 1_000;
+const PING_MS = 5_000;
+const PONG_MS = 5_000;
 
 interface Connection {
   readonly client: Client;
@@ -93,16 +95,29 @@ function connectionTo(hubUrl: string): Connection {
   if (known !== undefined) return known;
   const listeners = new Set<(isOpen: boolean) => void>();
   const tell = (isOpen: boolean): void => listeners.forEach((listener) => listener(isOpen));
-  const client = createClient({
+  let silence: ReturnType<typeof setTimeout> | undefined;
+  const client: Client = createClient({
     url: `${hubUrl.replace(/^http/, 'ws')}/graphql/ws`,
     retryAttempts: Infinity,
     shouldRetry: () => true,
     retryWait: () => new Promise((resolve) => setTimeout(resolve, RETRY_MS)),
     // the next page may use it again
     lazyCloseTimeout: 3_000,
-    // notices a hub that is gone without a word
-    keepAlive: 10_000,
-    on: { connected: () => tell(true), closed: () => tell(false) },
+    // a hub that is gone without a word answers no ping
+    keepAlive: PING_MS,
+    on: {
+      connected: () => tell(true),
+      closed: () => {
+        clearTimeout(silence);
+        tell(false);
+      },
+      ping: (isReceived) => {
+        if (!isReceived) silence = setTimeout(() => client.terminate(), PONG_MS);
+      },
+      pong: (isReceived) => {
+        if (isReceived) clearTimeout(silence);
+      },
+    },
   });
   const opened = { client, listeners };
   connections.set(hubUrl, opened);

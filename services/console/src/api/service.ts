@@ -14,14 +14,25 @@ export class ServiceError extends Error {
   }
 }
 
+/** A service that has not begun to answer by then counts as away. */
+const ANSWER_MS = 10_000;
+
 /** Throws a `ServiceError`, and an aborted call as it is. */
-export async function send(url: string, init: RequestInit): Promise<Response> {
+export async function send(
+  url: string,
+  { signal: given, ...init }: RequestInit,
+): Promise<Response> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), ANSWER_MS);
+  const signal = given ? AbortSignal.any([given, late.signal]) : late.signal;
   let response;
   try {
-    response = await fetch(url, init);
+    response = await fetch(url, { ...init, signal });
   } catch (error) {
-    if (init.signal?.aborted === true) throw error;
+    if (given?.aborted === true) throw error;
     throw new ServiceError(0, error instanceof Error ? error.message : String(error));
+  } finally {
+    clearTimeout(timer);
   }
   if (response.ok) return response;
   const text = await response.text();
