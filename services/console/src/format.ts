@@ -71,17 +71,21 @@ export function age(iso: string, now: number): string {
   return words.days(Math.floor(seconds / DAY_S));
 }
 
-/** Figures of an axis: as short as they can be told apart, and without a unit that hides it. */
+/** Figures of an axis: as short as they are true, and without a unit that hides them. */
 export function tickLabels(ticks: readonly number[]): string[] {
   const formats = [
     ...[0, 1, 2].map((digits) => ({ notation: 'compact' as const, digits })),
     ...[0, 1, 2, 3, 4, 5].map((digits) => ({ notation: 'standard' as const, digits })),
   ];
-  const labels = formats.map(({ notation, digits }) => {
-    const format = new Intl.NumberFormat('en', { notation, maximumFractionDigits: digits });
+  const labelsOf = ({ notation, digits }: (typeof formats)[number], more: number): string[] => {
+    const maximumFractionDigits = digits + more;
+    const format = new Intl.NumberFormat('en', { notation, maximumFractionDigits });
     return ticks.map((tick) => format.format(tick));
-  });
-  return labels.find((each) => new Set(each).size === ticks.length) ?? labels.at(-1) ?? [];
+  };
+  const labels = formats.map((format) => [labelsOf(format, 0), labelsOf(format, 6)] as const);
+  // true: further digits add nothing
+  const [first] = labels.find(([short, long]) => String(short) === String(long)) ?? [];
+  return first ?? labels.at(-1)?.[0] ?? [];
 }
 
 const TICK = {

@@ -2,7 +2,7 @@
 import { useMemo, useRef, type ReactElement } from 'react';
 import UPlot from 'uplot';
 import { tickLabels, timeLabels } from '../format.ts';
-import { axes, colorOf, Drawn, stepped, type LineColor } from './uplot.tsx';
+import { axes, colorOf, Drawn, PADDING, stepped, type LineColor } from './uplot.tsx';
 
 export interface Line {
   readonly name: string;
@@ -86,6 +86,7 @@ function optionsOf(
           buckets.shape === 'parts' ? ticks.map(percent) : tickLabels(ticks),
       },
     ),
+    padding: PADDING,
     legend: { show: false },
     cursor: {
       y: false,
@@ -136,8 +137,10 @@ function bucketOptions(
   return {
     ...(isUtc && { tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC') }),
     scales: {
-      // the last bucket has its length, too
-      x: { range: (_plot, first, last) => [first, shape === 'line' ? last : last + length] },
+      // the last bucket has its length, too; uPlot itself gives a single one 1,000 days
+      x: {
+        range: ({ data: [at] }) => [at[0] ?? 0, (at.at(-1) ?? 0) + (shape === 'line' ? 0 : length)],
+      },
       y: {
         range: (_plot, least, most) =>
           shape === 'parts'

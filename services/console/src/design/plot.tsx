@@ -3,7 +3,7 @@ import { useMemo, useRef, type ReactElement } from 'react';
 import type UPlot from 'uplot';
 import { localTime, tickLabels, timeLabels } from '../format.ts';
 import { TEXT } from '../text.ts';
-import { axes, colorOf, Drawn, stepped, type LineColor } from './uplot.tsx';
+import { axes, colorOf, Drawn, PADDING, stepped, type LineColor } from './uplot.tsx';
 
 export interface Line {
   readonly name: string;
@@ -46,6 +46,7 @@ function optionsOf(lines: () => readonly Line[]): Omit<UPlot.Options, 'width' | 
       { values: (_plot, ticks, _axis, _space, step) => timeLabels(ticks, step) },
       { values: (_plot, ticks) => tickLabels(ticks) },
     ),
+    padding: PADDING,
     cursor: { y: false },
     series: [
       { label: TEXT.plotTime, value: (plot, at) => legendTime(at ?? plot.data[0].at(-1)) },

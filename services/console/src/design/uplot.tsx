@@ -8,6 +8,9 @@ const HEIGHT = 240;
 /** px, at most, in the font of the axes */
 const CHARACTER = 8;
 
+/** So that the text of the last time fits. */
+export const PADDING: UPlot.Padding = [null, 32, null, null];
+
 /** A custom property of `tokens.css`. */
 export type LineColor =
   '--accent' | '--series-2' | '--series-3' | '--series-4' | '--series-5' | '--series-rest';

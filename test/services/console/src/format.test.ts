@@ -58,7 +58,7 @@ test.each([
   expect(amountPadding(base)).toBe(padding),
 );
 
-test('figures of an axis are as short as they can be told apart', () => {
+test('figures of an axis are as short as they are true', () => {
   expect(tickLabels([0, 10_000, 20_000])).toEqual(['0', '10K', '20K']);
   expect(tickLabels([1_000, 1_010, 1_020])).toEqual(['1K', '1.01K', '1.02K']);
   expect(tickLabels([20_002_253_550, 20_002_253_600])).toEqual([
@@ -66,6 +66,8 @@ test('figures of an axis are as short as they can be told apart', () => {
     '20,002,253,600',
   ]);
   expect(tickLabels([0.001, 0.002])).toEqual(['0.001', '0.002']);
+  expect(tickLabels([0, 2.5, 5])).toEqual(['0', '2.5', '5']);
+  expect(tickLabels([0.1, 0.2, 0.1 + 0.2])).toEqual(['0.1', '0.2', '0.3']);
 });
 
 test('times of an axis name the day where it changes', () => {
