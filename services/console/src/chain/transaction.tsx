@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { one, type TransactionDetail } from '../api/explorer.ts';
 import {
@@ -42,6 +42,20 @@ function Party({ of }: { readonly of: string | null }): ReactElement {
   );
 }
 
+/** The transactions by whose hash the hub knows a ride. */
+const OF_A_RIDE = new Set(['RideRequest', 'RideOffer', 'RideAcceptance']);
+
+function RideOf(props: { readonly transaction: TransactionDetail }): ReactElement {
+  const { hash, is_ride_related: isRide, function_call_type: type } = props.transaction;
+  const words = TEXT.transaction;
+  if (!OF_A_RIDE.has(type)) return <>{isRide ? words.yes : words.no}</>;
+  return (
+    <Link to="/market/trips/$hash" params={{ hash }}>
+      {TEXT.market.story}
+    </Link>
+  );
+}
+
 function Shown({ of }: { readonly of: TransactionDetail }): ReactElement {
   const words = TEXT.transaction;
   const place = useLogPlace(of.block_height);
@@ -64,7 +78,7 @@ function Shown({ of }: { readonly of: TransactionDetail }): ReactElement {
             [words.amount, <Amount of={of.amount} />],
             [words.fee, <Amount of={of.fee} />],
             [words.nonce, grouped(of.nonce)],
-            [words.ride, of.is_ride_related ? words.yes : words.no],
+            [words.ride, <RideOf transaction={of} />],
             ...place,
           ]}
         />

@@ -79,9 +79,9 @@ function Filter(): ReactElement {
         <span className="quiet">{TEXT.transactions.address}</span>
         <input name="address" defaultValue={address} placeholder="0x…" spellCheck={false} />
       </label>
-      <label>
-        <span className="quiet">{TEXT.transactions.block}</span>{' '}
-        <input name="block" defaultValue={block} inputMode="numeric" size={8} />
+      <label className="row short">
+        <span className="quiet">{TEXT.transactions.block}</span>
+        <input name="block" defaultValue={block} inputMode="numeric" />
       </label>
       <button className="button" data-main>
         {TEXT.transactions.filter}

@@ -1,7 +1,7 @@
 /** The components that every page is made of: docs/design.md shows when to use each. */
 import type { UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useEffect, useState, type ReactElement, type ReactNode } from 'react';
+import { Fragment, useEffect, useState, type ReactElement, type ReactNode } from 'react';
 import { useIsDown } from '../api/health.ts';
 import { ServiceError } from '../api/service.ts';
 import { age, amountPadding, amountText, localClock, localTime, shortened } from '../format.ts';
@@ -116,7 +116,16 @@ export function Amount(props: {
   return (
     <span className={tone}>
       {isCredit && '+'}
-      {amountText(base)}
+      {amountText(base)
+        .split(',')
+        .map((digits, at) => (
+          // a long amount breaks at a comma
+          <Fragment key={at}>
+            {at > 0 && ','}
+            {at > 0 && <wbr />}
+            {digits}
+          </Fragment>
+        ))}
       <span className="padding" aria-hidden>
         {amountPadding(base)}
       </span>{' '}

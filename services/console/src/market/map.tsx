@@ -293,6 +293,8 @@ class RideMap {
       void this.#drawWorld();
       this.#moved();
     });
+    // for pictures and tests: everything is drawn
+    this.#map.once('idle', () => (container.dataset['drawn'] = ''));
     this.#map.on('moveend', () => this.#moved());
     this.#map.on('click', ({ point }) => this.#clicked(point));
     this.#map.on('mousemove', ({ point }) => {

@@ -51,7 +51,9 @@ export function MarketPage(): ReactElement {
 function viewOf(at: string | undefined): View | undefined {
   const [lat, lng, zoom] = (at ?? '').split(',').map(Number);
   if (lat === undefined || lng === undefined || zoom === undefined) return undefined;
-  return [lat, lng, zoom].every(Number.isFinite) ? { lat, lng, zoom } : undefined;
+  // Mercator ends at 85 degrees
+  const isOnMap = Math.abs(lat) <= 85 && Math.abs(lng) <= 180 && zoom >= 0 && zoom <= 24;
+  return isOnMap ? { lat, lng, zoom } : undefined;
 }
 
 /** Fewer digits than the pixels of the map would need make an address that people can read. */
@@ -117,9 +119,13 @@ function Market(props: {
               {TEXT.market.noMap}
             </p>
           )}
-          <p className="legend">
-            <span className="dot" data-kind="request" /> {TEXT.market.requests}
-            <span className="dot" data-kind="trip" /> {TEXT.market.tripLegend}
+          <p className="map-legend">
+            <span>
+              <span className="dot" data-kind="request" /> {TEXT.market.requests}
+            </span>
+            <span>
+              <span className="dot" data-kind="trip" /> {TEXT.market.tripLegend}
+            </span>
             <span className="legend-end">{TEXT.market.outlines}</span>
           </p>
         </section>
@@ -201,6 +207,7 @@ function Requests({ of }: ListProps<OpenRequest>): ReactElement {
                 name: words.pickup,
                 cell: ({ pickupLocation }) => coordinatesText(pickupLocation, 2),
                 isNumber: true,
+                isWide: true,
               },
               {
                 name: words.fare,

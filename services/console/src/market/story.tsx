@@ -92,7 +92,14 @@ function Shown({ ride }: { readonly ride: Ride }): ReactElement {
           [words.status, <StatusTag of={ride.status} />],
           [words.fare, <Amount of={ride.fare} />],
           [words.paid, <Amount of={ride.farePaid} />],
-          [words.left, <Amount of={String(BigInt(ride.fare) - BigInt(ride.farePaid))} />],
+          ...(isOver(ride)
+            ? []
+            : [
+                [
+                  words.left,
+                  <Amount of={String(BigInt(ride.fare) - BigInt(ride.farePaid))} />,
+                ] as const,
+              ]),
         ]}
       />
       <div className="two">
@@ -121,6 +128,11 @@ function Shown({ ride }: { readonly ride: Ride }): ReactElement {
       </div>
     </>
   );
+}
+
+/** Without a payment that could follow. */
+function isOver({ status }: Ride): boolean {
+  return status === 'withdrawn' || status === 'cancelled';
 }
 
 export function StatusTag({ of }: { readonly of: RideStatus }): ReactElement {

@@ -228,6 +228,7 @@ function Runs({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement
           name: words.surplus,
           cell: (run) => <Amount of={surplus(run)} unit={usdt} />,
           isNumber: true,
+          isWide: true,
         },
         {
           name: words.block,

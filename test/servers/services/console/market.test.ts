@@ -103,6 +103,14 @@ test('the market shows open requests and active trips on a map and in lists, liv
   expect(problems).toEqual([]);
 });
 
+test('an address that is on no map leads to where the rides are', async () => {
+  const { page, show, problems } = opened;
+  await show('/market?at=999,999,99');
+  await expect.poll(() => page.locator('.maplibregl-canvas').count()).toBe(1);
+  await expect.poll(() => rows('Active trips')).toHaveLength(1);
+  expect(problems).toEqual([]);
+});
+
 test('the newest of ten thousand open requests are shown, and the page says so', async () => {
   const { page, show, problems } = opened;
   await show('/market?at=0.0000,0.0000,5');
