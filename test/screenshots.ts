@@ -1,7 +1,10 @@
 /**
  * `npm run screenshots [-- --url URL]`: every page of the console on the running local stack, light
  * and dark, phone and desktop, in `.local/screenshots`; those of the README in `docs/screenshots`.
+ * The operations page is that of an `ops console` of its own, which only a local stack has a key for.
  */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -19,7 +22,7 @@ const SCHEMES = ['light', 'dark'] as const;
 /** Page and scheme; at the size of a desktop. */
 const IN_README: readonly (readonly [string, (typeof SCHEMES)[number]])[] = [
   ['chain', 'light'],
-  ['account', 'dark'],
+  ['market', 'dark'],
   ['reserve', 'light'],
 ];
 const WEBP_QUALITY = 80;
@@ -29,14 +32,20 @@ interface Items {
   readonly items: readonly Readonly<Record<string, unknown>>[];
 }
 
-const { values } = parseArgs({ options: { url: { type: 'string' } } });
-const url = values.url ?? explorerOfStack();
+interface Stack {
+  readonly explorer_url: string;
+  readonly operator_key?: string;
+}
 
-function explorerOfStack(): string {
+const { values } = parseArgs({ options: { url: { type: 'string' } } });
+const stack = values.url === undefined ? localStack() : { explorer_url: values.url };
+const url = stack.explorer_url;
+
+function localStack(): Stack {
   const file = join(ROOT, '.local/stack.json');
   try {
-    const stack: { readonly explorer_url: string } = JSON.parse(readFileSync(file, 'utf8'));
-    return stack.explorer_url;
+    const read: Stack = JSON.parse(readFileSync(file, 'utf8'));
+    return read;
   } catch {
     return fail(`${file} cannot be read: run "npm run up" first, or give --url`);
   }
@@ -52,41 +61,85 @@ async function newest(list: string, field: string): Promise<string | undefined> 
   const response = await fetch(`${url}/api/v1/${list}`);
   const { items }: Items = JSON.parse(await response.text());
   const value = items[0]?.[field];
-  return typeof value === 'string' ? value : undefined;
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
 
-/** Name and address of each page. */
-async function pages(): Promise<readonly (readonly [string, string])[]> {
-  const [payment, account, ride, run] = await Promise.all([
+interface Shown {
+  readonly name: string;
+  readonly url: string;
+  /** what a person does before the picture */
+  readonly act?: (page: Page) => Promise<void>;
+}
+
+/** The pages of the console, as far as the chain has something for them. */
+async function pages(): Promise<readonly Shown[]> {
+  const [payment, account, trip, run, block] = await Promise.all([
     newest('transactions?type=RidePay&limit=1', 'hash'),
-    newest('transactions?type=RidePay&limit=1', 'to'),
+    newest('transactions?type=RidePay&limit=1', 'from'),
     newest('transactions?type=RideAcceptance&limit=1', 'hash'),
     newest('reserve/runs?limit=1', 'run_id'),
+    newest('transactions?limit=1', 'block_height'),
   ]);
+  const paths: readonly (readonly [string, string, string | undefined])[] = [
+    ['chain', '/', ''],
+    ['block', '/blocks/', block],
+    ['transactions', '/transactions', ''],
+    ['transaction', '/transactions/', payment],
+    ['account', '/accounts/', account],
+    ['validators', '/validators?span=24h', ''],
+    ['charts', '/charts?span=24h', ''],
+    ['reserve', '/reserve', ''],
+    ['run', '/reserve/', run],
+    ['ride', '/market/trips/', trip],
+    ['sign-in', '/deposits', ''],
+  ];
   return [
-    ['chain', '/'],
-    ['block', '/blocks/1'],
-    ['transactions', '/transactions'],
-    ['validators', '/validators'],
-    ['charts', '/charts'],
-    ['reserve', '/reserve'],
-    ['market', '/market'],
-    ['deposits', '/deposits'],
-    ...(payment === undefined ? [] : [['transaction', `/transactions/${payment}`] as const]),
-    ...(account === undefined ? [] : [['account', `/accounts/${account}`] as const]),
-    ...(ride === undefined ? [] : [['ride', `/market/trips/${ride}`] as const]),
-    ...(run === undefined ? [] : [['run', `/reserve/${encodeURIComponent(run)}`] as const]),
+    ...paths.flatMap(([name, path, id]) =>
+      id === undefined ? [] : [{ name, url: `${url}${path}${encodeURIComponent(id)}` }],
+    ),
+    {
+      name: 'market',
+      url: `${url}/market`,
+      act: (page) => page.locator('.map[data-drawn]').waitFor({ timeout: SHOWN_MS }),
+    },
+    {
+      name: 'deposits',
+      url: `${url}/deposits`,
+      act: async (page) => {
+        await page.getByRole('button', { name: 'Throw-away key' }).click();
+        await page.locator('.qr').waitFor({ timeout: SHOWN_MS });
+      },
+    },
+  ];
+}
+
+function operationsPages(operations: string, key: string): readonly Shown[] {
+  const signedIn = (heading: string, path: string) => async (page: Page) => {
+    await page.locator('input[name=key]').fill(key);
+    await page.locator('form:has(input[name=key]) button').click();
+    await page.locator('nav').waitFor({ timeout: SHOWN_MS });
+    await page.evaluate((to) => void (location.hash = to), path);
+    await page.getByRole('heading', { name: heading, level: 1 }).waitFor({ timeout: SHOWN_MS });
+  };
+  return [
+    { name: 'operations-sign-in', url: operations },
+    { name: 'operations', url: operations, act: signedIn('Overview', '/') },
+    { name: 'operations-deposits', url: operations, act: signedIn('Deposits', '/deposits') },
+    { name: 'operations-records', url: operations, act: signedIn('Records', '/records') },
   ];
 }
 
 /** Returns once nothing is loading any more. */
-async function show(page: Page, path: string): Promise<void> {
-  await page.goto(url + path);
+async function show(page: Page, shown: Shown): Promise<void> {
+  // a page of a session keeps it in its memory
+  await page.goto('about:blank');
+  await page.goto(shown.url);
   await page.locator('h1').first().waitFor({ timeout: SHOWN_MS });
+  await shown.act?.(page);
   await page.waitForFunction(
     () =>
-      [...document.querySelectorAll('[role=status]')].every(
-        ({ textContent }) => !textContent.startsWith('Loading'),
+      ![...document.querySelectorAll('.nothing')].some(({ textContent }) =>
+        textContent.startsWith('Loading'),
       ),
     undefined,
     { timeout: SHOWN_MS },
@@ -102,15 +155,15 @@ async function webp(page: Page): Promise<Buffer> {
   return Buffer.from(data, 'base64');
 }
 
-async function take(browser: Browser): Promise<number> {
-  const shown = await pages();
+async function take(browser: Browser, pages: readonly Shown[]): Promise<number> {
   let taken = 0;
   for (const [size, viewport] of Object.entries(SIZES)) {
     for (const colorScheme of SCHEMES) {
       const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
       const page = await context.newPage();
-      for (const [name, path] of shown) {
-        await show(page, path);
+      for (const shown of pages) {
+        const { name } = shown;
+        await show(page, shown);
         const file = join(ALL, `${name}-${colorScheme}-${size}.png`);
         await page.screenshot({ path: file, fullPage: true });
         taken++;
@@ -124,10 +177,32 @@ async function take(browser: Browser): Promise<number> {
   return taken;
 }
 
+interface Operations {
+  readonly pages: readonly Shown[];
+  stop(): void;
+}
+
+/** The pages of an `ops console`; none without the key of an operator. */
+async function openOperations({ operator_key: key }: Stack): Promise<Operations> {
+  if (key === undefined) return { pages: [], stop: () => undefined };
+  const ops = spawn('services/ops/ops', ['console', '--port', '0', '--json'], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = await once(ops.stdout, 'data');
+  const answer: { readonly url: string } = JSON.parse(String(line));
+  return { pages: operationsPages(answer.url, key), stop: () => void ops.kill() };
+}
+
 mkdirSync(ALL, { recursive: true });
 mkdirSync(README, { recursive: true });
 const browser = await openChromium();
 if ('missing' in browser) fail(browser.missing);
-const taken = await take(browser);
-await browser.close();
-process.stdout.write(`${taken} screenshots are in ${ALL}, those of the README in ${README}\n`);
+const operations = await openOperations(stack);
+try {
+  const taken = await take(browser, [...(await pages()), ...operations.pages]);
+  process.stdout.write(`${taken} screenshots are in ${ALL}, those of the README in ${README}\n`);
+} finally {
+  operations.stop();
+  await browser.close();
+}
