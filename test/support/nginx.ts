@@ -26,6 +26,8 @@ export interface Nginx {
 export interface Upstreams {
   readonly explorer: string;
   readonly hub: string;
+  /** of a client at once; the reference's own unless given */
+  readonly connections?: number;
 }
 
 /** Starts nginx on 127.0.0.1; the result may say why there is none. */
@@ -71,11 +73,16 @@ export async function openNginx(
   };
 }
 
-function reference(folder: string, port: number, { explorer, hub }: Upstreams): string {
+function reference(
+  folder: string,
+  port: number,
+  { explorer, hub, connections = 1_100 }: Upstreams,
+): string {
   let configuration = readFileSync(REFERENCE, 'utf8');
   for (const [there, here] of [
     ['listen 80', `listen 127.0.0.1:${port}`],
     ['/var/cache/nginx/', join(folder, 'cache-')],
+    ['limit_conn clients 1100', `limit_conn clients ${connections}`],
     ['explorer.example.org', '127.0.0.1'],
     ['hub.example.org', 'localhost'],
     ['127.0.0.1:17003', new URL(explorer).host],
@@ -103,6 +110,9 @@ function mainConfiguration(folder: string): string {
     // a client that waits for the answer to another would wait for ever
     'proxy_cache_lock_timeout 1h;',
     'proxy_cache_lock_age 1h;',
+    // a test may come from any address
+    'set_real_ip_from 127.0.0.0/8;',
+    'real_ip_header X-Test-Client;',
     ...temporary.map((kind) => `${kind}_temp_path ${join(folder, kind)};`),
     `include ${join(folder, 'gateways.conf')};`,
     '}',

@@ -88,7 +88,10 @@ test('a final answer is asked for once', async () => {
   expect([named.status, named.bytes.length]).toEqual([304, 0]);
 });
 
-test('a client does not wait for the answer to another that asks for the same', async () => {
+/** An nginx before gateways that never answer their first request. */
+async function beforeSlow(
+  connections?: number,
+): Promise<Nginx & { readonly hasFirst: () => boolean }> {
   let isFirst = true;
   const slow = createServer((_request, response) => {
     if (!isFirst) response.end('{}');
@@ -97,18 +100,52 @@ test('a client does not wait for the answer to another that asks for the same', 
   await once(slow, 'listening');
   const address = slow.address();
   if (typeof address !== 'object' || address === null) throw new Error('not listening');
-  const opened = await openNginx({ explorer: `http://127.0.0.1:${address.port}`, hub: world.url });
+  const url = `http://127.0.0.1:${address.port}`;
+  const limit = connections === undefined ? {} : { connections };
+  const opened = await openNginx({ explorer: url, hub: url, ...limit });
   if ('missing' in opened) throw new Error(opened.missing);
   onTestFinished(async () => {
     await opened.stop();
     slow.closeAllConnections();
     slow.close();
   });
+  return { ...opened, hasFirst: () => !isFirst };
+}
+
+test('a client does not wait for the answer to another that asks for the same', async () => {
+  const opened = await beforeSlow();
   const url = `${opened.explorer_url}/api/v1/blocks`;
   const leaving = new AbortController();
   const first = fetch(url, { signal: leaving.signal });
-  await expect.poll(() => isFirst).toBe(false);
+  await expect.poll(opened.hasFirst).toBe(true);
   expect((await fetch(url)).status).toBe(200);
+  leaving.abort();
+  await expect(first).rejects.toThrow('aborted');
+});
+
+test('a client has so many requests at once, over IPv6 all of its network together', async () => {
+  const opened = await beforeSlow(1);
+  const get = (
+    client: string,
+    base = opened.explorer_url,
+    signal?: AbortSignal,
+  ): Promise<Response> =>
+    fetch(`${base}${base === opened.hub_url ? '/graphql' : '/api/v1/blocks'}`, {
+      headers: { 'x-test-client': client },
+      ...(signal && { signal }),
+    });
+  const leaving = new AbortController();
+  const first = get('2001:db8:1:2::1', opened.explorer_url, leaving.signal);
+  await expect.poll(opened.hasFirst).toBe(true);
+  const refused = await get('2001:db8:1:2:3:4:5:6');
+  expect([refused.status, await refused.json()]).toMatchObject([429, { code: 'rate_limited' }]);
+  const refusedByHub = await get('2001:db8:1:2:3::', opened.hub_url);
+  expect([refusedByHub.status, await refusedByHub.json()]).toMatchObject([
+    429,
+    { errors: [{ extensions: { code: 'RATE_LIMITED' } }] },
+  ]);
+  for (const other of ['2001:db8:1:3::1', '2001:db8::1', '192.0.2.1'])
+    expect([other, (await get(other)).status]).toEqual([other, 200]);
   leaving.abort();
   await expect(first).rejects.toThrow('aborted');
 });
