@@ -37,6 +37,12 @@ const WRONG_SIGN_IN = (): string =>
     query: `mutation { generateToken(publicKey: "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf", timestamp: ${Math.floor(Date.now() / 1_000)},
       signature: {r: "0x${'5b'.repeat(32)}", s: "0x${'67'.repeat(32)}", v: 27}) { token } }`,
   });
+/** 495 tokens, which are 500 at most, and many pairs of fields; each is another text. */
+let documents = 0;
+const EXPENSIVE = (): string => {
+  const fields = 'listRideRequests { pickupLocation { latitude } } '.repeat(70);
+  return JSON.stringify({ query: `query q${documents++} { ${fields} }` });
+};
 const METHODS = ['PROPFIND', 'PURGE', 'MKCOL', 'REPORT', 'LOCK', 'GET'];
 
 export const ATTACKS: Readonly<Record<string, Attack>> = {
@@ -47,7 +53,14 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       if (status === 200 && bytes < 1_000_000) fail(`the lists have ${bytes} bytes`);
     }),
   'answers that nobody reads': unread,
+  'answers on sockets that nobody reads': unreadOnSockets,
   'subscriptions of their own': subscriptions,
+  'expensive documents': ({ hub }) =>
+    flood(async () => {
+      const { status, begin } = await send(`${hub}/graphql`, EXPENSIVE());
+      if (status !== 429 && !begin.includes('the query is too large')) fail(`${status}: ${begin}`);
+    }),
+  'pings and pongs': pings,
   'wrong sign-ins': ({ hub }) => flood(() => send(`${hub}/graphql`, WRONG_SIGN_IN())),
   'probes with made-up methods': async ({ hub, explorer }) => {
     let turn = 0;
@@ -85,15 +98,19 @@ async function send(
   url: string,
   body: string | undefined,
   method = 'POST',
-): Promise<{ readonly status: number; readonly bytes: number }> {
+): Promise<{ readonly status: number; readonly bytes: number; readonly begin: string }> {
   const type = body === undefined ? {} : { 'content-type': 'application/json' };
   const sent = request(url, { agent, method, headers: { ...HEADERS, ...type } });
   sent.end(body);
   const [response] = await once(sent, 'response');
   let bytes = 0;
-  response.on('data', (piece: Buffer) => (bytes += piece.length));
+  let begin = '';
+  response.on('data', (piece: Buffer) => {
+    if (bytes === 0) begin = piece.toString('utf8', 0, 500);
+    bytes += piece.length;
+  });
   await once(response, 'end');
-  return { status: response.statusCode, bytes };
+  return { status: response.statusCode, bytes, begin };
 }
 
 /** Large answers on many connections, of which none is read. */
@@ -115,28 +132,14 @@ async function unread({ hub }: Attacked): Promise<void> {
   );
 }
 
-/** As many sockets and different subscriptions as one client gets, opened again when refused. */
-async function subscriptions({ hub }: Attacked): Promise<void> {
+/** As many sockets as one client gets, opened again when they are closed or refused. */
+async function sockets(hub: string, act: (socket: WebSocket, at: number) => void): Promise<void> {
+  const url = `${hub.replace('http', 'ws')}/graphql/ws`;
   const open = async (at: number): Promise<void> => {
-    const socket = new WebSocket(
-      `${hub.replace('http', 'ws')}/graphql/ws`,
-      'graphql-transport-ws',
-      {
-        headers: HEADERS,
-      },
-    );
+    const socket = new WebSocket(url, 'graphql-transport-ws', { headers: HEADERS });
     socket.on('error', () => undefined);
     socket.on('open', () => socket.send('{"type":"connection_init"}'));
-    socket.on('message', (data: Buffer) => {
-      if (data.includes('"errors"') && !data.includes('RATE_LIMITED')) fail(data.toString());
-    });
-    socket.once('message', () => {
-      for (let more = 0; more < 20; more++) {
-        const aliases = Array.from({ length: 10 }, (_, k) => `a${at}_${more}_${k}: txHash`);
-        const query = `subscription { rideRequestsUpdated { ${aliases.join(' ')} ${ALL} } }`;
-        socket.send(JSON.stringify({ id: String(more), type: 'subscribe', payload: { query } }));
-      }
-    });
+    socket.once('message', () => act(socket, at));
     await once(socket, 'close');
   };
   await Promise.all(
@@ -144,6 +147,53 @@ async function subscriptions({ hub }: Attacked): Promise<void> {
       for (;;) await open(at).catch(() => undefined);
     }),
   );
+}
+
+/** As many different subscriptions as a socket gets. */
+function subscriptions({ hub }: Attacked): Promise<void> {
+  return sockets(hub, (socket, at) => {
+    socket.on('message', (data: Buffer) => {
+      if (data.includes('"errors"') && !data.includes('RATE_LIMITED')) fail(data.toString());
+    });
+    for (let more = 0; more < 20; more++) {
+      const aliases = Array.from({ length: 10 }, (_, k) => `a${at}_${more}_${k}: txHash`);
+      const query = `subscription { rideRequestsUpdated { ${aliases.join(' ')} ${ALL} } }`;
+      socket.send(JSON.stringify({ id: String(more), type: 'subscribe', payload: { query } }));
+    }
+  });
+}
+
+/** Large answers on all sockets, of which one is read, to see what they are. */
+function unreadOnSockets({ hub }: Attacked): Promise<void> {
+  // sockets that are not read do not keep a thread alive
+  setInterval(() => undefined, 1_000);
+  return sockets(hub, (socket, at) => {
+    if (at > 0) socket.pause();
+    socket.on('message', (data: Buffer) => {
+      const isOther = data.includes('"type":"complete"') || data.includes('"type":"ping"');
+      if (!isOther && data.length < 1_000_000 && !data.includes('RATE_LIMITED'))
+        fail(`an answer has ${data.length} bytes: ${data.toString()}`);
+    });
+    for (let more = 0; more < 20; more++)
+      socket.send(`{"id":"${more}","type":"subscribe","payload":${MANY_ROWS}}`);
+  });
+}
+
+/** As many as the hub takes until it closes the socket. */
+function pings({ hub }: Attacked): Promise<void> {
+  return sockets(hub, (socket) => {
+    const sending = setInterval(() => {
+      for (let more = 0; more < 100 && socket.readyState === socket.OPEN; more++) {
+        socket.ping();
+        socket.pong();
+      }
+    }, 1);
+    socket.once('close', (code) => {
+      clearInterval(sending);
+      // 1006 when the reset of the connection overtakes the code
+      if (code !== 1008 && code !== 1006) fail(`a socket was closed with ${code}`);
+    });
+  });
 }
 
 if (!isMainThread) {
