@@ -155,13 +155,13 @@ async function webp(page: Page): Promise<Buffer> {
   return Buffer.from(data, 'base64');
 }
 
-async function take(browser: Browser, pages: readonly Shown[]): Promise<number> {
+async function take(browser: Browser, all: readonly Shown[]): Promise<number> {
   let taken = 0;
   for (const [size, viewport] of Object.entries(SIZES)) {
     for (const colorScheme of SCHEMES) {
       const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
       const page = await context.newPage();
-      for (const shown of pages) {
+      for (const shown of all) {
         const { name } = shown;
         await show(page, shown);
         const file = join(ALL, `${name}-${colorScheme}-${size}.png`);

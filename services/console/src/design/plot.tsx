@@ -50,16 +50,23 @@ function optionsOf(lines: () => readonly Line[]): Omit<UPlot.Options, 'width' | 
     cursor: { y: false },
     series: [
       { label: TEXT.plotTime, value: (plot, at) => legendTime(at ?? plot.data[0].at(-1)) },
-      ...lines().map((line, at): UPlot.Series => ({
-        label: line.name,
-        stroke: colorOf(line.color),
-        width: 2,
-        points: { show: false },
-        // the newest while nothing is pointed at
-        value: (_plot: UPlot, _raw: number, _series: number, point: number | null) =>
-          lines()[at]?.texts.at(point ?? -1) ?? '',
-        ...stepped(),
-      })),
+      ...lines().map((line, at) => seriesOf(line, (point) => lines()[at]?.texts.at(point))),
     ],
+  };
+}
+
+function seriesOf(
+  { name, color }: Line,
+  textAt: (point: number) => string | undefined,
+): UPlot.Series {
+  return {
+    label: name,
+    stroke: colorOf(color),
+    width: 2,
+    points: { show: false },
+    // the newest while nothing is pointed at
+    value: (_plot: UPlot, _raw: number, _series: number, point: number | null) =>
+      textAt(point ?? -1) ?? '',
+    ...stepped(),
   };
 }
