@@ -408,6 +408,15 @@ test('a filter and a page are in the address', async () => {
   await expect.poll(() => page.locator('tbody tr').count()).toBe(rows.length);
 });
 
+test('the transactions of a block have an address', async () => {
+  const height = transaction?.block_height ?? 0;
+  await show(`/transactions?block=${height}`);
+  await expect
+    .poll(() => page.locator('tbody tr').count())
+    .toBe(blocks[height]?.transactions.length);
+  expect(await page.getByLabel('Block').inputValue()).toBe(String(height));
+});
+
 test('a chart shows the value that is pointed at, and all values as a table', async () => {
   await show('/charts?span=30d');
   const chart = page.getByRole('region', { name: 'Transactions a day' }).first();
