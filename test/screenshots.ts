@@ -1,7 +1,7 @@
 /**
  * `npm run screenshots [-- --url URL]`: every page of the console on the running local stack, light
  * and dark, phone and desktop, in `.local/screenshots`; those of the README in `docs/screenshots`.
- * The operations page is that of an `ops console` of its own, which only a local stack has a key for.
+ * The operations page is that of an `ops console` of its own, for which a local stack has a key.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

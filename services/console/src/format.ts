@@ -94,7 +94,7 @@ const TICK = {
   second: { timeStyle: 'medium' },
 } as const;
 
-/** Times of an axis, in Unix seconds and rising, `step` seconds apart: the day, or the time of it. */
+/** Times of an axis, in Unix seconds and rising, `step` seconds apart: the day, or the time. */
 export function timeLabels(ticks: readonly number[], step: number, isUtc = false): string[] {
   return ticks.map((tick) => {
     const at = tick * 1_000;

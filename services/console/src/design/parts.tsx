@@ -134,7 +134,7 @@ export function Amount(props: {
   );
 }
 
-/** What a button copies. */
+/** Names the thing that a button copies. */
 type Copied = keyof typeof TEXT.copy;
 
 export function Copy(props: { readonly text: string; readonly what: Copied }): ReactElement {

@@ -1,4 +1,4 @@
-/** A plot by uPlot: made again when its looks or the colours change; data and width only move it. */
+/** A plot by uPlot: made again when its looks or colours change; data and width only move it. */
 import { useEffect, useRef, type ReactElement } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
