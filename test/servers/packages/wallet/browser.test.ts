@@ -157,7 +157,9 @@ test('with a key derived from the wallet the page asks for a ride and sees it in
     },
     [hub(), derived.key] as const,
   );
-  const asked = page.waitForResponse(`${explorer.url}/api/v1/transactions/${signed.hash}`);
+  const asked = page.waitForResponse((response) =>
+    response.url().startsWith(`${explorer.url}/api/v1/transactions/${signed.hash}?`),
+  );
   const outcome = page.evaluate(
     ([url, transaction]) => wallet.waitForOutcome(url, transaction, { pollMs: 50 }),
     [explorer.url, signed] as const,
