@@ -8,8 +8,9 @@ import { openHttp, type HttpServer } from '../../../../services/runtime/http/ser
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 
-/** No client rests, however slow the machine is. */
-const newTurns = (): Turns => new Turns(1, 50, () => 0);
+let busy = 0;
+/** A client rests 209 ms after each turn, however slow the machine is. */
+const newTurns = (): Turns => new Turns(1, 50, () => (busy += 11));
 let turns = newTurns();
 /** ends the turns that have begun */
 const ends: (() => void)[] = [];
