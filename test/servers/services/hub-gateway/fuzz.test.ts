@@ -26,11 +26,11 @@ test('random operations, variables, tokens and socket messages get well-formed r
   await world.block();
   const { wrong, counts } = await fuzz(
     { url: world.url, token: stranger, known: [requested, wallet.account] },
-    { requests: 600, sockets: 80, seed: 1 },
+    { requests: 600, sockets: 80, seed: 10 },
   );
   expect(wrong).toEqual([]);
   expect(world.lines.filter((line) => JSON.parse(line).level === 'error')).toEqual([]);
-  // the inputs reach each kind of error
+  // the requests alone, which do not depend on time, reach each kind of error
   for (const code of [
     'BAD_USER_INPUT',
     'FORBIDDEN',
