@@ -41,7 +41,7 @@ export interface ConsoleWorld {
   away(service: 'hub' | 'deposits', isAway: boolean): void;
   /** Appends to the treasury's ledger, and folds it. */
   ledger(...events: readonly TreasuryEvent[]): Promise<void>;
-  /** So many open requests around 0° N, 0° E, besides those of the chain; the next block tells. */
+  /** Adds this many open requests around 0° N, 0° E; they show with the next block. */
   fill(requests: number): Promise<void>;
   close(): Promise<void>;
 }
