@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -72,6 +73,11 @@ function stackFile(): StackFile {
   return stack;
 }
 
+/** What `ps` says of a process; T: it is stopped. */
+function stateOf(pid: number): string {
+  return spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).stdout;
+}
+
 async function expectNothingLeft(were: readonly ProcessIdentity[]): Promise<void> {
   expect(were.filter(isAlive)).toEqual([]);
   expect(running()).toEqual([]);
@@ -136,6 +142,8 @@ test('a second Ctrl-C kills a server that does not end', { timeout: BOOTS_MS }, 
   const were = running();
   const { pid }: ProcessIdentity = JSON.parse(readFileSync(pid_file, 'utf8'));
   process.kill(pid, 'SIGSTOP');
+  // A starting Java that is not stopped yet would die of the first Ctrl-C.
+  await expect.poll(() => stateOf(pid)).toMatch(/^T/);
   start.signal('SIGINT');
   const again = (): string => {
     start.signal('SIGINT');
