@@ -95,7 +95,7 @@ export class SocketServer {
 
   /** For Node's event of this name. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const { settings } = this.#options;
+    const { settings, rate, now } = this.#options;
     socket.on('error', ignore);
     if (request.url?.split('?', 1)[0] !== SOCKET_PATH)
       return refuse(socket, '404 Not Found', 'NOT_FOUND', `sockets are at ${SOCKET_PATH}`);
@@ -106,8 +106,12 @@ export class SocketServer {
       const message = 'no more sockets at the moment: try again shortly';
       return refuse(socket, '503 Service Unavailable', 'RATE_LIMITED', message);
     }
-    if (own.size >= settings.sockets_per_client_max) {
-      const message = `at most ${settings.sockets_per_client_max} sockets at once`;
+    const isFull = own.size >= settings.sockets_per_client_max;
+    const wait = rate?.take(client, now()) ?? 0;
+    if (isFull || wait > 0) {
+      const message = isFull
+        ? `at most ${settings.sockets_per_client_max} sockets at once`
+        : `too many requests: try again in ${Math.ceil(wait / 1_000)} s`;
       return void setTimeout(
         () => refuse(socket, '429 Too Many Requests', 'RATE_LIMITED', message),
         REFUSAL_DELAY_MS,
@@ -152,9 +156,13 @@ export class SocketServer {
     // ws closes the socket with the fitting code, as for a message too large or invalid UTF-8
     socket.on('error', (error) => log.debug({ err: error }, 'socket failed'));
     const mayPass = (): boolean => {
-      const passes = (rate?.take(client, now()) ?? 0) === 0;
-      if (!passes) socket.close(CLOSE_CODES.too_many, 'too many messages');
-      return passes;
+      // ws goes through all that it has read, also after the refusal
+      if (socket.readyState !== socket.OPEN) return false;
+      if ((rate?.take(client, now()) ?? 0) === 0) return true;
+      socket.close(CLOSE_CODES.too_many, 'too many messages');
+      socket.pause();
+      setTimeout(() => socket.terminate(), REFUSAL_DELAY_MS).unref();
+      return false;
     };
     socket.on('ping', mayPass);
     socket.on('pong', () => {

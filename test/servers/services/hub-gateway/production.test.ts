@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
 import { DEVELOPMENT_JWT_SECRET } from '../../../../schemas/development.ts';
 import { challengeOf } from '../../../../schemas/sign-in.ts';
 import { readHubGatewayConfig } from '../../../../services/hub-gateway/config.ts';
@@ -93,6 +93,7 @@ test('with single use a challenge is refused the second time', async () => {
 });
 
 test('the rate limit says when to try again, over HTTP and a socket', async () => {
+  const socket = await RawSocket.begun(world.socket_url);
   let limited: Awaited<ReturnType<HubWorld['ask']>> | undefined;
   for (let asked = 0; asked < 40 && limited === undefined; asked++) {
     const answer = await world.ask('{ __typename }');
@@ -100,7 +101,8 @@ test('the rate limit says when to try again, over HTTP and a socket', async () =
   }
   expect(limited?.errors[0]?.extensions?.code).toBe('RATE_LIMITED');
   expect(limited?.headers.get('retry-after')).toBe('1');
-  const socket = await RawSocket.begun(world.socket_url);
+  const open = (): Promise<unknown> => RawSocket.open(world.socket_url).catch(String);
+  await expect.poll(open).toContain('answered 429');
   await expect
     .poll(async () => {
       const [message] = await socket.outcome(String(socket.messages.length), '{ __typename }');
@@ -111,7 +113,8 @@ test('the rate limit says when to try again, over HTTP and a socket', async () =
 });
 
 test('a socket that pings too often is closed', async () => {
-  const socket = await RawSocket.begun(world.socket_url);
+  const begun = (): Promise<RawSocket> => RawSocket.begun(world.socket_url);
+  const socket = await vi.waitFor(begun, { timeout: 30_000, interval: 500 });
   const closed = once(socket.socket, 'close');
   for (let ping = 0; ping < 40; ping++) socket.socket.ping();
   const [code, reason]: unknown[] = await closed;

@@ -1,13 +1,34 @@
-import { getIntrospectionQuery } from 'graphql';
+import { getIntrospectionQuery, getNamedType, isObjectType, type GraphQLType } from 'graphql';
 import { expect, test } from 'vitest';
 import { Documents } from '../../../../services/hub-gateway/graphql/documents.ts';
 import { hubSchema } from '../../../../services/hub-gateway/graphql/schema.ts';
 import { TOO_LARGE } from '../too-large.ts';
 
-const documents = new Documents(hubSchema(), true);
+const schema = hubSchema();
+const documents = new Documents(schema, true);
 
 test.each(TOO_LARGE)('an operation that is too large is refused: %s', (_what, query) => {
   expect(documents.read(query)).not.toHaveProperty('kind');
+});
+
+/** Every field of a type, and of the types of its fields. */
+function everyField(type: GraphQLType): string {
+  const named = getNamedType(type);
+  if (!isObjectType(named)) return '';
+  const fields = Object.values(named.getFields());
+  return `{ ${fields.map((field) => `${field.name} ${everyField(field.type)}`).join(' ')} }`;
+}
+
+test('a document has room for all queries with every field and a variable for each argument', () => {
+  const fields = Object.values(schema.getQueryType()?.getFields() ?? {});
+  const variables: string[] = [];
+  const asked = fields.map(({ name, args, type }) => {
+    for (const one of args) variables.push(`$${name}_${one.name}: ${String(one.type)}`);
+    const given = args.map((one) => `${one.name}: $${name}_${one.name}`).join(', ');
+    return `${name}${given === '' ? '' : `(${given})`} ${everyField(type)}`;
+  });
+  const text = `query (${variables.join(', ')}) { ${asked.join(' ')} }`;
+  expect(documents.read(text)).toHaveProperty('kind', 'Document');
 });
 
 test('a document has room for the standard introspection query', () => {

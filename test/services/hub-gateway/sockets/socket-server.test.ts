@@ -10,7 +10,7 @@ import { openLog } from '../../../../services/runtime/process/log.ts';
 import { SECRET } from '../../../support/tokens.ts';
 import { RawSocket } from '../raw-socket.ts';
 
-/** A socket of a server without operations, which takes five messages of a client. */
+/** A socket of a server without operations, which takes five requests of a client. */
 async function open(): Promise<RawSocket> {
   const { url } = await serve();
   return RawSocket.open(url);
@@ -63,6 +63,12 @@ test.each(['ping', 'pong'] as const)(
     expect(await closed).toBe(1008);
   },
 );
+
+test('each socket that a client opens counts as a request', async () => {
+  const { url } = await serve();
+  for (let opened = 0; opened < 5; opened++) await (await RawSocket.open(url)).close();
+  await expect(RawSocket.open(url)).rejects.toThrow('answered 429');
+});
 
 test('a message of too many fragments closes its socket', async () => {
   const { socket, closed } = await open();
