@@ -1,5 +1,5 @@
 /** Chooses the next target and fault. Each one comes once before any repeats. */
-import type { Random } from '../support/random.ts';
+import { Deck, type Random } from '../support/random.ts';
 import type { Stack } from '../support/stack.ts';
 import type { Processes } from './processes.ts';
 
@@ -13,7 +13,8 @@ interface Blow {
 
 const WATCHERS = ['tron-watcher', 'tron-watcher/2'];
 const TREASURIES = ['treasury', 'treasury/2'];
-const BLOWS: readonly Blow[] = [
+const SERVERS = ['kafka', 'postgres', 'redis', 'registry'] as const;
+export const BLOWS: readonly Blow[] = [
   { slots: WATCHERS, hows: ['killed'] },
   { slots: WATCHERS, hows: ['frozen'] },
   { slots: TREASURIES, hows: ['killed'] },
@@ -21,11 +22,21 @@ const BLOWS: readonly Blow[] = [
   { slots: ['deposit-gateway'], hows: ['killed'] },
   { slots: ['projector-deposits'], hows: ['killed', 'frozen'] },
   { slots: ['projector-watch'], hows: ['killed', 'frozen'] },
-  { slots: ['kafka'], hows: ['killed'] },
-  { slots: ['postgres'], hows: ['killed'] },
+  ...SERVERS.map((server): Blow => ({ slots: [server], hows: ['killed'] })),
 ];
+/** They ask the registry when they start. */
+const ASKING = ['deposit-gateway', 'tron-watcher/2', 'treasury/2'];
 /** Frozen, nobody does their work meanwhile. */
 const ALONE: ReadonlySet<string> = new Set(['projector-deposits', 'projector-watch']);
+
+const PATIENCE_MS = 180_000;
+
+export interface Stroke {
+  /** the service or server, and how it was struck */
+  readonly what: string;
+  /** when recovery began (`performance.now()`): the restart of what was killed */
+  readonly since: number;
+}
 
 export class Blows {
   /** how often each was struck */
@@ -33,39 +44,53 @@ export class Blows {
   readonly #stack: Stack;
   readonly #processes: Processes;
   readonly #random: Random;
-  #deck: Blow[] = [];
+  readonly #deck: Deck<Blow>;
 
   constructor(stack: Stack, processes: Processes, random: Random) {
     this.#stack = stack;
     this.#processes = processes;
     this.#random = random;
+    this.#deck = new Deck(BLOWS, random);
   }
 
   /**
-   * Strikes, and returns a description. A killed process is running again; a frozen one that is not
-   * alone stays frozen until `Processes.thaw`, others resume after a `moment`.
+   * Strikes. A killed process is ready again; a frozen one that is not alone stays frozen until
+   * `Processes.thaw`, others resume after a `moment`.
    */
-  async strike(moment: () => Promise<void>): Promise<string> {
-    if (this.#deck.length === 0) this.#deck = [...BLOWS];
-    const [blow] = this.#deck.splice(this.#random.below(this.#deck.length), 1);
-    if (blow === undefined) throw new Error('there is nothing to strike');
+  async strike(moment: () => Promise<void>): Promise<Stroke> {
+    const blow = this.#deck.draw();
     const slot = this.#random.pick(blow.slots);
     const how = this.#random.pick(blow.hows);
-    await this.#hit(slot, how);
-    if (how === 'frozen' && ALONE.has(slot)) {
-      await moment();
-      await this.#processes.thaw();
-    }
+    const since = how === 'killed' ? await this.#kill(slot) : await this.#freeze(slot, moment);
     const what = `${slot.split('/')[0]} ${how}`;
     this.counts[what] = (this.counts[what] ?? 0) + 1;
-    return what;
+    return { what, since };
   }
 
-  async #hit(slot: string, how: How): Promise<void> {
-    if (slot === 'kafka' || slot === 'postgres') {
-      await this.#stack.servers[slot].kill('SIGKILL');
-      await this.#stack.servers[slot].start();
-    } else if (how === 'killed') await this.#processes.kill(slot);
-    else await this.#processes.freeze(slot);
+  /** Gives the time of its restart; resolves when it is ready. */
+  async #kill(slot: string): Promise<number> {
+    const server = SERVERS.find((each) => each === slot);
+    if (server === undefined) {
+      const started = await this.#processes.kill(slot);
+      await this.#processes.at(slot).ready(PATIENCE_MS);
+      return started;
+    }
+    await this.#stack.servers[server].kill('SIGKILL');
+    // a registry is asked by those that start
+    const starting = server === 'registry' ? this.#random.pick(ASKING) : undefined;
+    if (starting !== undefined) await this.#processes.kill(starting);
+    const started = performance.now();
+    await this.#stack.servers[server].start();
+    if (starting !== undefined) await this.#processes.at(starting).ready(PATIENCE_MS);
+    return started;
+  }
+
+  /** Gives the time of the freeze, or where nobody takes over that of its end. */
+  async #freeze(slot: string, moment: () => Promise<void>): Promise<number> {
+    await this.#processes.freeze(slot);
+    if (!ALONE.has(slot)) return performance.now();
+    await moment();
+    await this.#processes.thaw();
+    return performance.now();
   }
 }

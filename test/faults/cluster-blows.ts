@@ -12,7 +12,7 @@ import type { Kafka } from '../../services/runtime/kafka/port.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { rowsOf } from '../support/database.ts';
 import type { FaultProxy } from '../support/fault-proxy.ts';
-import type { Random } from '../support/random.ts';
+import { Deck, type Random } from '../support/random.ts';
 import { until } from '../support/until.ts';
 import { figureOf, type Processes } from './processes.ts';
 
@@ -33,7 +33,7 @@ export class ClusterBlows {
   readonly #kafka: Kafka;
   readonly #processes: Processes;
   readonly #random: Random;
-  #deck: (() => Promise<string>)[] = [];
+  readonly #deck: Deck<() => Promise<string>>;
   #mends: (() => Promise<unknown>)[] = [];
   #redis: (typeof REDIS)[number] = 'redis-1';
 
@@ -42,14 +42,12 @@ export class ClusterBlows {
     this.#kafka = kafka;
     this.#processes = processes;
     this.#random = random;
+    this.#deck = new Deck(this.#blows(), random);
   }
 
   /** Strikes, and returns a description. Each blow comes once before any repeats. */
   async strike(): Promise<string> {
-    if (this.#deck.length === 0) this.#deck = this.#blows();
-    const [blow] = this.#deck.splice(this.#random.below(this.#deck.length), 1);
-    if (blow === undefined) throw new Error('there is nothing to strike');
-    const what = await blow();
+    const what = await this.#deck.draw()();
     this.counts[what] = (this.counts[what] ?? 0) + 1;
     return what;
   }

@@ -37,10 +37,11 @@ import { isProjected } from './deposit-verdict.ts';
 import { Depositors } from './depositors.ts';
 import {
   countsLine,
-  recoveryLine,
+  recoveryLines,
   type FaultReport,
   type FaultRun,
   type Given,
+  type Recovery,
 } from './fault-run.ts';
 import { heightIn } from './head-height.ts';
 import { answersOf, watchedLists, Watchers } from './hub-watchers.ts';
@@ -98,8 +99,8 @@ export interface ClusterReport extends FaultReport {
 class ClusterRun {
   readonly processes: Processes;
   readonly blows: ClusterBlows;
-  /** ms from each blow until a newer block, and until a new deposit came through */
-  readonly recoveries = { chain: [] as number[], deposits: [] as number[] };
+  /** from each blow until a newer block, and until new deposits came through */
+  readonly recoveries = { chain: [] as Recovery[], deposits: [] as Recovery[] };
   readonly #kafka: Kafka;
   readonly #cluster: Cluster;
   readonly #random: Random;
@@ -138,8 +139,11 @@ class ClusterRun {
   /** Strikes once, and waits until a newer block and a new deposit came through. */
   async round(): Promise<string> {
     const begun = performance.now();
-    const since = (): number => Math.round(performance.now() - begun);
     const what = await this.blows.strike();
+    const recovery = (): Recovery => ({
+      struck: what,
+      ms: Math.round(performance.now() - begun),
+    });
     const { head } = await this.#node.chain();
     await this.#pay();
     const chain = until(
@@ -147,15 +151,15 @@ class ClusterRun {
         (await this.#height()) > head.height && (await this.#marketHeight()) > head.height,
       `a block above ${head.height} at the explorer and in the ride market, after: ${what}`,
       PATIENCE_MS,
-    ).then(() => this.recoveries.chain.push(since()));
+    ).then(() => this.recoveries.chain.push(recovery()));
     const deposits = until(
       async () => (await this.#credited()) === this.#made,
       `${this.#made} deposits to be credited, after: ${what}`,
       PATIENCE_MS,
-    ).then(() => this.recoveries.deposits.push(since()));
+    ).then(() => this.recoveries.deposits.push(recovery()));
     await Promise.all([chain, deposits]);
     await this.blows.mend();
-    return `${what}; a newer block after ${this.recoveries.chain.at(-1)} ms, new deposits credited after ${this.recoveries.deposits.at(-1)} ms`;
+    return `${what}; a newer block after ${this.recoveries.chain.at(-1)?.ms} ms, new deposits credited after ${this.recoveries.deposits.at(-1)?.ms} ms`;
   }
 
   async #pay(): Promise<void> {
@@ -256,8 +260,11 @@ class ClusterRun {
           `events, and those without effect: ${Object.entries(logs)
             .map(([topic, log]) => `${topic} ${log.events}, ${log.repeated}`)
             .join('; ')} (${share})`,
-          `chain, ${recoveryLine(this.recoveries.chain)}`,
-          `deposits, ${recoveryLine(this.recoveries.deposits)}`,
+          ...recoveryLines('from a blow until a newer block is shown', this.recoveries.chain),
+          ...recoveryLines(
+            'from a blow until payments made after it are credited',
+            this.recoveries.deposits,
+          ),
         ],
         violations: [
           ...chain.violations,

@@ -17,7 +17,7 @@ import { messageOf } from '../../services/runtime/process/errors.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import { accountAt, depositKey } from '../support/deposit-log.ts';
 import { never, silentLog, testKafka } from '../support/kafka.ts';
-import { Random } from '../support/random.ts';
+import { Deck, Random } from '../support/random.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import { Blows } from './blows.ts';
@@ -27,10 +27,11 @@ import { judged } from './deposit-verdict.ts';
 import { Depositors } from './depositors.ts';
 import {
   countsLine,
-  recoveryLine,
+  recoveryLines,
   type FaultReport,
   type FaultRun,
   type Given,
+  type Recovery,
 } from './fault-run.ts';
 import { Payments } from './payments.ts';
 import { Processes } from './processes.ts';
@@ -48,6 +49,8 @@ export interface DepositRunOptions {
 export interface DepositRunReport extends FaultReport {
   /** how often each was struck */
   readonly struck: Readonly<Record<string, number>>;
+  /** requests that each fault of the provider has met */
+  readonly failed: Readonly<Record<string, number>>;
   readonly payables: number;
   /** payments to addresses that nobody ever looked at, shown to their owners */
   readonly never_hot: number;
@@ -86,17 +89,18 @@ class DepositRun {
   readonly depositors: Depositors;
   readonly blows: Blows;
   readonly pool: Pool;
-  readonly failures: Record<string, number> = {};
-  readonly recoveries: number[] = [];
+  readonly recoveries: Recovery[] = [];
   never_hot = 0;
   readonly #options: DepositRunOptions;
   readonly #random: Random;
+  readonly #failures: Deck<(typeof FAILURES)[number]>;
   readonly #progress: (line: string) => void;
 
   constructor(stack: Stack, options: DepositRunOptions, { seed, progress }: Given) {
     this.stack = stack;
     this.#options = options;
     this.#random = new Random(seed);
+    this.#failures = new Deck(FAILURES, this.#random);
     this.#progress = progress;
     this.settings = settingsFor(options.requests);
     this.processes = new Processes(stack, this.settings);
@@ -140,17 +144,18 @@ class DepositRun {
       await this.payments.block(
         Math.floor((transfers * kill) / kills) - Math.floor((transfers * (kill - 1)) / kills),
       );
-      await this.#fail();
+      // one deck or more, in however few rounds
+      for (let fault = 0; fault < Math.ceil(FAILURES.length / kills); fault++) await this.#fail();
       const joining = this.#join(kill / kills);
       joining.catch(() => undefined);
       await this.#moment();
-      const started = performance.now();
-      const what = await this.blows.strike(() => this.#moment());
+      const { what, since } = await this.blows.strike(() => this.#moment());
       await this.#shown(kill % NEVER_HOT_PROBE_EVERY === 0, what);
+      const ms = Math.round(performance.now() - since);
       await this.processes.thaw();
-      this.recoveries.push(Math.round(performance.now() - started));
+      this.recoveries.push({ struck: what, ms });
       this.#progress(
-        `kill ${kill} of ${kills}: ${what}; a payment after it was shown ${this.recoveries.at(-1)} ms later; ${this.payments.made} transactions so far`,
+        `kill ${kill} of ${kills}: ${what}; a payment after it was shown after ${ms} ms; ${this.payments.made} transactions so far`,
       );
     }
     await this.depositors.joined;
@@ -196,8 +201,10 @@ class DepositRun {
     );
   }
 
+  /** Switches the next fault on; resolves when it has met a request. */
   async #fail(): Promise<void> {
-    const [mode, most] = this.#random.pick(FAILURES);
+    const [mode, most] = this.#failures.draw();
+    const before = (await this.failed())[mode] ?? 0;
     const response = await fetch(`${this.#adminUrl}/admin/faults`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -209,7 +216,17 @@ class DepositRun {
       }),
     });
     if (!response.ok) throw new Error(`${mode}: ${await response.text()}`);
-    this.failures[mode] = (this.failures[mode] ?? 0) + 1;
+    await until(
+      async () => ((await this.failed())[mode] ?? 0) > before,
+      `a request that ${mode} meets`,
+      PATIENCE_MS,
+    );
+  }
+
+  /** Requests that each fault has met so far. */
+  async failed(): Promise<Readonly<Record<string, number>>> {
+    const response = await fetch(`${this.#adminUrl}/admin/faults/taken`);
+    return Object(await response.json()).tron;
   }
 
   /** Waits for a moment that nobody chose: so many looks at lists. */
@@ -267,19 +284,24 @@ export async function depositFaultRun(
     const { processes } = run;
     await processes.whileAllRun(run.start(codec));
     await processes.whileAllRun(run.rounds());
+    const failed = await run.failed();
     const verdict = await processes.whileAllRun(judged(run, codec, { ...options, ...given }));
     const searched = await searchLogs(stack.folder, secretsOf(stack, Object.values(run.settings)));
     return {
       struck: run.blows.counts,
+      failed,
       payables: run.payments.payables.size,
       never_hot: run.never_hot,
       log_files: searched.files,
       lines: [
         `struck: ${countsLine(run.blows.counts)}`,
-        `the provider failed: ${countsLine(run.failures)}`,
+        `requests that the provider failed: ${countsLine(failed)}`,
         `transactions: ${countsLine(run.payments.kinds)}; logs that are deposits: ${run.payments.payables.size}`,
         ...verdict.lines,
-        recoveryLine(run.recoveries),
+        ...recoveryLines(
+          'from a restart, or a freeze, until a payment is shown that was made once the restarted process was ready',
+          run.recoveries,
+        ),
         `payments shown of addresses that nobody looks at: ${run.never_hot}`,
         `the gateway's answers by status (0: nobody listened): ${JSON.stringify(run.depositors.answers)}`,
         `searched for secrets: ${searched.lines} log lines of ${searched.files.length} files`,
@@ -297,7 +319,7 @@ export async function depositFaultRun(
 export const deposits: FaultRun<keyof DepositRunOptions> = {
   about:
     'people pay to deposit addresses through a provider that fails in every way, while watchers, treasuries, gateway, projectors,\n' +
-    'Kafka and Postgres are killed or frozen; then holds the network, the logs and the tables against each other',
+    'Kafka, Postgres, Redis and the registry are killed or frozen; then holds the network, the logs and the tables against each other',
   options: {
     transfers: { about: 'how many transactions on TRON', default: 10_000 },
     addresses: { about: 'to how many deposit addresses', default: 1_000 },

@@ -1,17 +1,20 @@
 /**
  * The fault run of the chain: all processes are killed at random moments under load, and restarted
- * at once, as by a supervisor. After each kill the explorer and the ride market must advance again.
- * At the end a plain fold of the log is compared with the node and the tables.
+ * at once, as by a supervisor. After each kill the explorer and the ride market must show a block
+ * that was born after the restarted process was ready. At the end a plain fold of the log is
+ * compared with the node and the tables.
  */
 import { Pool } from 'pg';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
+import { ChainNode } from '../../services/runtime/clt-node.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
 import { openKafka } from '../../services/runtime/kafka/client.ts';
 import { openLog } from '../../services/runtime/process/log.ts';
-import { Random } from '../support/random.ts';
+import { Deck, Random } from '../support/random.ts';
 import { until } from '../support/until.ts';
 import { startStack, type ServiceHandle, type Stack } from '../support/stack.ts';
 import { judgeChain, type ChainVerdict } from './chain-verdict.ts';
+import type { Recovery } from './fault-run.ts';
 import { heightIn } from './head-height.ts';
 import { openCodec } from '../support/codec.ts';
 
@@ -26,10 +29,10 @@ export interface FaultRunReport extends ChainVerdict {
   readonly kills: Readonly<Record<string, number>>;
   readonly reorganisations: number;
   /**
-   * milliseconds from each kill until the explorer showed a newer block, or the ride market held
-   * one when its projector was killed
+   * from each restart until the explorer and the ride market showed a block that was born after the
+   * restarted process was ready
    */
-  readonly recoveries_ms: readonly number[];
+  readonly recoveries: readonly Recovery[];
   /** the reader's answers by status, 0 where nobody listened */
   readonly answers: Readonly<Record<string, number>>;
 }
@@ -52,6 +55,8 @@ const VICTIMS: readonly Victim[] = [
   'postgres',
 ];
 const REORG_EVERY = 4;
+/** 0: nobody listened. 503: not now. */
+const EXPECTED: ReadonlySet<string> = new Set(['0', '200', '503']);
 const LAST_LINES = 8;
 const DEVNET = {
   APP_BLOCK_INTERVAL_MS: '150',
@@ -62,13 +67,14 @@ const DEVNET = {
 class Run {
   readonly #stack: Stack;
   readonly #random: Random;
+  readonly #victims: Deck<Victim>;
   readonly services = new Map<string, ServiceHandle>();
   readonly answers: Record<string, number> = {};
-  #deck: Victim[] = [];
 
   constructor(stack: Stack, seed: number) {
     this.#stack = stack;
     this.#random = new Random(seed);
+    this.#victims = new Deck(VICTIMS, this.#random);
   }
 
   get stack(): Stack {
@@ -84,10 +90,14 @@ class Run {
     await this.#spawn('projector-explorer/2', 'projector-explorer');
     await this.#spawn('projector-ride-market', 'projector-ride-market');
     await this.#spawn('explorer-gateway', 'explorer-gateway', { APP_RATE_PER_SECOND: '0' });
-    await until(async () => ((await this.height()) ?? -1) > 5, 'the first blocks at the explorer');
+    await this.shown(5);
+  }
+
+  /** Resolves when the explorer and the ride market show a block above this height. */
+  async shown(height: number): Promise<void> {
     await until(
-      async () => ((await this.marketHeight()) ?? -1) > 5,
-      'the first blocks in the ride market',
+      async () => Math.min(...(await Promise.all([this.#height(), this.#marketHeight()]))) > height,
+      `a block above ${height} at the explorer and in the ride market`,
     );
   }
 
@@ -101,27 +111,32 @@ class Run {
     return service;
   }
 
-  /** Kills one thing at random with SIGKILL and starts it again. */
-  async kill(): Promise<string> {
-    if (this.#deck.length === 0) this.#deck = [...VICTIMS];
-    const [victim = 'kafka'] = this.#deck.splice(this.#random.below(this.#deck.length), 1);
+  /**
+   * Kills one thing at random with SIGKILL and starts it again; resolves when it is ready, with the
+   * time of its start (`performance.now()`).
+   */
+  async kill(): Promise<{ readonly victim: Victim; readonly started: number }> {
+    const victim = this.#victims.draw();
     if (victim === 'kafka' || victim === 'postgres') {
       const server = this.#stack.servers[victim];
       await server.kill('SIGKILL');
+      const started = performance.now();
       await server.start();
-      return victim;
+      return { victim, started };
     }
     const slots = [...this.services.keys()].filter(
       (slot) => slot === victim || slot.startsWith(`${victim}/`),
     );
     const slot = this.#random.pick(slots);
     await this.services.get(slot)?.kill('SIGKILL');
-    await this.#spawn(
+    const started = performance.now();
+    const service = await this.#spawn(
       slot,
       victim,
       victim === 'explorer-gateway' ? { APP_RATE_PER_SECOND: '0' } : {},
     );
-    return victim;
+    await service.ready();
+    return { victim, started };
   }
 
   /** Waits for a moment that nobody chose: so many requests of the reader. */
@@ -145,19 +160,25 @@ class Run {
     this.answers[status] = (this.answers[status] ?? 0) + 1;
   }
 
-  /** Height that the explorer shows; undefined while it does not answer. */
-  async height(): Promise<number | undefined> {
+  /** Height that the explorer shows; -1 while it does not answer. */
+  async #height(): Promise<number> {
     const response = await this.#ask('/api/v1/stats').catch(() => undefined);
-    if (response?.status !== 200) return undefined;
+    if (response?.status !== 200) return -1;
     const stats: unknown = await response.json();
     if (typeof stats !== 'object' || stats === null || !('latest_height' in stats))
       throw new Error('the explorer answers no stats');
     return Number(stats.latest_height);
   }
 
-  /** Newest height in the ride market's tables; undefined while they are unreadable. */
-  marketHeight(): Promise<number | undefined> {
-    return heightIn(this.#stack.addresses.postgres_url, 'ride_market');
+  /** Newest height in the ride market's tables; -1 while they are unreadable. */
+  async #marketHeight(): Promise<number> {
+    return (await heightIn(this.#stack.addresses.postgres_url, 'ride_market')) ?? -1;
+  }
+
+  /** The node's newest block has it. */
+  async nodeHeight(): Promise<number> {
+    const node = new ChainNode(this.#stack.addresses.node_url, new AbortController().signal);
+    return (await node.chain()).head.height;
   }
 
   #ask(path: string): Promise<Response> {
@@ -202,37 +223,32 @@ export async function faultRun({
   try {
     await run.start();
     const counts: Record<string, number> = {};
-    const recoveries: number[] = [];
+    const recoveries: Recovery[] = [];
     let reorganisations = 0;
     for (let kill = 1; kill <= kills; kill++) {
       await run.moment();
       if (kill % REORG_EVERY === 0 && (await run.reorganise())) reorganisations++;
-      const [shown, held] = [await run.height(), await run.marketHeight()];
-      const started = performance.now();
-      const victim = await run.kill();
-      if (victim === 'projector-ride-market') {
-        await until(
-          async () => ((await run.marketHeight()) ?? -1) > (held ?? 0),
-          `a newer block than ${held} in the ride market`,
-        );
-      } else {
-        await until(
-          async () => ((await run.height()) ?? -1) > (shown ?? 0),
-          `a newer block than ${shown} at the explorer after killing ${victim}`,
-        );
-      }
-      recoveries.push(Math.round(performance.now() - started));
+      const { victim, started } = await run.kill();
+      const height = await run.nodeHeight();
+      await run.shown(height);
+      const ms = Math.round(performance.now() - started);
+      recoveries.push({ struck: victim, ms });
       counts[victim] = (counts[victim] ?? 0) + 1;
       progress(
-        `kill ${kill} of ${kills}: ${victim}, at block ${shown}, recovered in ${recoveries.at(-1)} ms`,
+        `kill ${kill} of ${kills}: ${victim}; a block above ${height} was shown ${ms} ms after its restart`,
       );
     }
+    const verdict = await judged(run);
+    const wrong = Object.entries(run.answers)
+      .filter(([status]) => !EXPECTED.has(status))
+      .map(([status, times]) => `the explorer answered ${status} to ${times} requests`);
     return {
       kills: counts,
       reorganisations,
-      recoveries_ms: recoveries,
+      recoveries,
       answers: run.answers,
-      ...(await judged(run)),
+      ...verdict,
+      violations: [...verdict.violations, ...wrong],
     };
   } catch (cause) {
     throw new Error(`${messageOf(cause)}\n${run.lastLines()}`, { cause });

@@ -1,6 +1,6 @@
 /** The fault run of the explorer's path, for the command line. */
 import { faultRun } from './driver.ts';
-import { countsLine, recoveryLine, type FaultRun } from './fault-run.ts';
+import { countsLine, recoveryLines, type FaultRun } from './fault-run.ts';
 
 export const explorer: FaultRun<'kills'> = {
   about:
@@ -13,7 +13,10 @@ export const explorer: FaultRun<'kills'> = {
       lines: [
         `killed: ${countsLine(report.kills)}; reorganisations: ${report.reorganisations}`,
         `log: ${report.events} events, ${report.repeated} of them repeated, ${report.reverted} reverts; chain: ${report.blocks} blocks, ${report.transactions} transactions appended, ${report.trips} trips`,
-        recoveryLine(report.recoveries_ms),
+        ...recoveryLines(
+          'from a restart until a block is shown that was born after the restarted process was ready',
+          report.recoveries,
+        ),
         `reader's answers by status (0: nobody listened): ${JSON.stringify(report.answers)}`,
       ],
       violations: report.violations,

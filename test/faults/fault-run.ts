@@ -26,12 +26,32 @@ export interface FaultRun<Name extends string = string> {
   run(options: Readonly<Record<Name, number>>, given: Given): Promise<FaultReport>;
 }
 
-/** Milliseconds from each kill until all was well again, as one line. */
-export function recoveryLine(recoveries_ms: readonly number[]): string {
-  const sorted = recoveries_ms.toSorted((a, b) => a - b);
-  const at = (share: number): number =>
-    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-  return `recovery: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${sorted.at(-1) ?? 0} ms`;
+export interface Recovery {
+  /** what was struck, and how */
+  readonly struck: string;
+  readonly ms: number;
+}
+
+/** One line for all, and one for each that was struck; `measured`: from when until when. */
+export function recoveryLines(
+  measured: string,
+  recoveries: readonly Recovery[],
+): readonly string[] {
+  const lineOf = (of: string, each: readonly Recovery[]): string =>
+    `${of}: ${each.length} times, ${spread(each.map(({ ms }) => ms))}`;
+  return [
+    lineOf(`recovery, ${measured}`, recoveries),
+    ...[...Map.groupBy(recoveries, ({ struck }) => struck)]
+      .toSorted(([one], [other]) => one.localeCompare(other))
+      .map(([struck, each]) => lineOf(`  ${struck}`, each)),
+  ];
+}
+
+export function spread(ms: readonly number[]): string {
+  const sorted = ms.toSorted((a, b) => a - b);
+  const at = (share: number): string =>
+    (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(0);
+  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${at(1)} ms`;
 }
 
 /** How often each, as text. */

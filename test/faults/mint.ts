@@ -37,15 +37,16 @@ import { accountAt, depositKey } from '../support/deposit-log.ts';
 import { appendAll, silentLog, testKafka } from '../support/kafka.ts';
 import { LyingNode } from '../support/lying-node.ts';
 import { addressOf } from '../support/operators.ts';
-import { Random } from '../support/random.ts';
+import { Deck, Random } from '../support/random.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import {
   countsLine,
-  recoveryLine,
+  recoveryLines,
   type FaultReport,
   type FaultRun,
   type Given,
+  type Recovery,
 } from './fault-run.ts';
 import { ADDRESSES, CLOSING_RUN, LEDGER, OPENING_RUN, TRANSFERS } from './forgeries.ts';
 import { FAILURES, SETTINGS, TREASURY } from './mint-settings.ts';
@@ -53,6 +54,7 @@ import { miscounted, misjudged, unlikeBalances, type Audited } from './mint-verd
 import { runOps, type OpsEnded } from './ops-run.ts';
 import { figureOf, Processes } from './processes.ts';
 import { plantsOf, Stranger } from './stranger.ts';
+import { STRIKES, Treasuries, TREASURIES } from './treasuries.ts';
 import { openCodec } from '../support/codec.ts';
 
 export interface MintRunOptions {
@@ -64,6 +66,9 @@ export interface MintRunOptions {
 
 export interface MintRunReport extends FaultReport {
   readonly struck: Readonly<Record<string, number>>;
+  /** requests that each fault of the node has met */
+  readonly failed: Readonly<Record<string, number>>;
+  readonly reorganisations: number;
   readonly audited: Audited;
 }
 
@@ -78,7 +83,7 @@ const ACCOUNTS = 24;
 const UNPAID = { index: ACCOUNTS, address: depositKey().addressAt(ACCOUNTS) };
 const PATIENCE_MS = 180_000;
 const USD = 1_000_000n;
-const TREASURIES = ['treasury', 'treasury/2'];
+const REORGANISE_EVERY = 2;
 /** One in the ledger, one in `tron.transfers`. */
 const FORGED_DEPOSITS = 2;
 /** Deposits while minting is closed. */
@@ -90,8 +95,7 @@ class MintRun {
   readonly stack: Stack;
   readonly processes: Processes;
   readonly struck: Record<string, number> = {};
-  readonly failures: Record<string, number> = {};
-  readonly recoveries: number[] = [];
+  readonly recoveries: Recovery[] = [];
   readonly paid = new Map<number, bigint[]>();
   readonly stranger: Stranger;
   /** claims that did not hold on the way */
@@ -102,6 +106,9 @@ class MintRun {
   #authority: Buffer = Buffer.alloc(0);
   readonly #options: MintRunOptions;
   readonly #random: Random;
+  readonly #failures: Deck<(typeof FAILURES)[number]>;
+  readonly #strikes: Deck<(typeof STRIKES)[number]>;
+  readonly #treasuries: Treasuries;
   readonly #progress: (line: string) => void;
   readonly #codec: Codec;
   readonly #second: LyingNode;
@@ -112,11 +119,14 @@ class MintRun {
     this.stack = stack;
     this.#options = options;
     this.#random = new Random(seed);
+    this.#failures = new Deck(FAILURES, this.#random);
+    this.#strikes = new Deck(STRIKES, this.#random);
     this.#progress = progress;
     this.#codec = codec;
     this.#second = second;
     this.#settings = { ...SETTINGS, treasury: { ...TREASURY, APP_SECOND_NODE_URL: second.url } };
     this.processes = new Processes(stack, this.#settings);
+    this.#treasuries = new Treasuries(this.processes);
     const kafka = testKafka(stack.addresses);
     this.#ledger = new LedgerLog({ kafka, codec, log: silentLog() });
     const accounts = UNPAID.index + 1;
@@ -149,7 +159,7 @@ class MintRun {
     for (const slot of TREASURIES) await this.processes.at(slot).ready(PATIENCE_MS);
   }
 
-  /** Payments, faults, blows, forgeries, in turns; after each blow something more is credited. */
+  /** Payments, faults, blows, forgeries, in turns; after each blow a new payment is credited. */
   async rounds(): Promise<void> {
     const { deposits, kills } = this.#options;
     const plants = [
@@ -159,22 +169,28 @@ class MintRun {
       { topic: RESERVE_RUNS, kind: 'a run that does not match', forgery: CLOSING_RUN },
     ];
     for (let kill = 1; kill <= kills; kill++) {
-      await this.#pay(Math.floor((deposits * kill) / kills) - this.made);
-      await this.#fail();
-      if (kill % 3 === 0) await this.#reorganise();
+      // one deck or more, in however few rounds
+      const faults = Math.ceil(FAILURES.length / kills);
+      const due = Math.floor((deposits * kill) / kills) - this.made;
+      // some faults wait for a Mint, so each comes with a payment
+      for (let fault = 0; fault < faults; fault++)
+        await this.#fail(Math.max(1, Math.ceil(due / faults)));
+      if (kill % REORGANISE_EVERY === 0) await this.#reorganise();
       await this.#moment();
-      const started = performance.now();
-      const before = await this.#credited();
-      const what = await this.#strike();
+      const what = this.#strikes.draw();
+      const since = await this.#treasuries.strike(what);
+      this.struck[what] = (this.struck[what] ?? 0) + 1;
+      await this.#pay(1);
       await until(
-        async () => (await this.#credited()) >= Math.min(before + 1, this.made),
-        `a credit after a ${what}`,
+        async () => (await this.#treasuries.credited()) === this.made,
+        `all ${this.made} payments to be credited after a ${what}`,
         PATIENCE_MS,
       );
+      const ms = Math.round(performance.now() - since);
       await this.processes.thaw();
-      this.recoveries.push(Math.round(performance.now() - started));
+      this.recoveries.push({ struck: what, ms });
       this.#progress(
-        `kill ${kill} of ${kills}: ${what}; ${this.made} paid, ${before} credited before, again after ${this.recoveries.at(-1)} ms`,
+        `kill ${kill} of ${kills}: ${what}; ${this.made} paid, all credited after ${ms} ms`,
       );
       const [from, to] = [kill - 1, kill].map((at) => Math.floor((plants.length * at) / kills));
       await this.stranger.forge(plants.slice(from, to));
@@ -185,7 +201,7 @@ class MintRun {
   async rest(): Promise<void> {
     await this.processes.thaw();
     await this.#admin('/faults', undefined, 'DELETE');
-    await this.#allCredited();
+    await this.#treasuries.allCredited(() => this.made);
   }
 
   /** A foreign Mint and a theft close the gate; an acknowledgement and the money open it. */
@@ -200,40 +216,46 @@ class MintRun {
       solidified: true,
     }));
     await until(
-      async () => (await this.#each((slot) => this.#isHalted(slot))).includes(true),
+      async () =>
+        (await this.#treasuries.each((slot) => this.#treasuries.isHalted(slot))).includes(true),
       'minting to halt at the foreign Mint',
       PATIENCE_MS,
     );
     await this.#admin('/tron/block', { transfers: stolen });
     // the second run of each began after the theft
-    await this.#moreRuns(2, 'mismatch');
+    await this.#treasuries.moreRuns(2, 'mismatch');
     const hash = String(Reflect.get(minted, 'transaction_hash'));
     await this.#ops('mint', 'acknowledge', hash, ...BECAUSE);
-    await this.#everywhere('the halt to end', async (slot) => !(await this.#isHalted(slot)));
+    await this.#treasuries.everywhere(
+      'the halt to end',
+      async (slot) => !(await this.#treasuries.isHalted(slot)),
+    );
     await this.#nothingMinted('a forged run', async () => {
       await this.stranger.forge([
         { topic: RESERVE_RUNS, kind: 'a run that matches', forgery: OPENING_RUN },
       ]);
       // the second one of each was written, and read back, behind the forged one
-      await this.#moreRuns(2);
-      const closed = await this.#each((slot) => this.#figure(slot, 'reserve_minting_closed'));
+      await this.#treasuries.moreRuns(2);
+      const closed = await this.#treasuries.each((slot) =>
+        this.#treasuries.figure(slot, 'reserve_minting_closed'),
+      );
       if (closed.includes(0)) this.violations.push('a forged run opened the gate');
     });
     const value = stolen.reduce((sum, each) => sum + BigInt(each.value), 0n);
     const custody = defaultSettings.APP_CUSTODY_ADDRESSES;
     const back = { from: thief, to: custody, value: String(value), solidified: true };
     await this.#admin('/tron/block', { transfers: [back] });
-    await this.#allCredited();
+    await this.#treasuries.allCredited(() => this.made);
     this.#progress('a foreign Mint was acknowledged, and stolen money came back');
   }
 
   /** The second node lies; meanwhile the authority is rotated. */
   async lieAndRotate(): Promise<void> {
     this.#second.lie = 'another_hash';
-    await this.#everywhere(
+    await this.#treasuries.everywhere(
       'the nodes to disagree',
       async (slot) =>
-        (await this.#figure(slot, 'treasury_chain_contradicted', 'second_node')) === 1,
+        (await this.#treasuries.figure(slot, 'treasury_chain_contradicted', 'second_node')) === 1,
     );
     const wallet = new Wallet(`0x${this.#random.bytes(32).toString('hex')}`);
     const address = wallet.address.toLowerCase();
@@ -250,7 +272,7 @@ class MintRun {
     this.#second.lie = 'none';
     this.#settings['treasury'] = { ...this.#settings['treasury'], APP_MINT_KEY: wallet.privateKey };
     for (const slot of TREASURIES) await this.processes.kill(slot);
-    await this.#allCredited();
+    await this.#treasuries.allCredited(() => this.made);
     this.#progress('the second node lied, and the authority was rotated');
   }
 
@@ -258,9 +280,10 @@ class MintRun {
   async forgeBlock(): Promise<void> {
     await this.processes.drain(['chain-ingester']);
     await this.stranger.forgeBlock(this.#authority);
-    await this.#everywhere(
+    await this.#treasuries.everywhere(
       'minting to halt at the forged block',
-      async (slot) => (await this.#figure(slot, 'treasury_chain_contradicted', 'bytes')) === 1,
+      async (slot) =>
+        (await this.#treasuries.figure(slot, 'treasury_chain_contradicted', 'bytes')) === 1,
     );
   }
 
@@ -272,10 +295,10 @@ class MintRun {
       ...plantsOf(DEPOSIT_ADDRESSES, ADDRESSES).slice(0, 1),
     ];
     for await (const { topic, offset } of this.stranger.misplace(chained)) {
-      await this.#everywhere(`the treasury to halt at ${topic}`, async (slot) =>
+      await this.#treasuries.everywhere(`the treasury to halt at ${topic}`, async (slot) =>
         topic === RESERVE_RUNS.name
           ? this.processes.at(slot).log().includes('"msg":"reconciling halted"')
-          : (await this.#figure(slot, 'treasury_halted')) === 1,
+          : (await this.#treasuries.figure(slot, 'treasury_halted')) === 1,
       );
       const { code, stderr } = await this.audit();
       if (code !== 2 || !stderr.includes(`${topic}/0: the record at offset ${offset} `))
@@ -299,24 +322,15 @@ class MintRun {
     this.made += count;
   }
 
-  /** Waits for so many more runs of the treasury that works, of one status where it is named. */
-  async #moreRuns(count: number, status?: string): Promise<void> {
-    const runs = async (): Promise<number> => {
-      const each = await this.#each((slot) => this.#figure(slot, 'reserve_runs_total', status));
-      return each.reduce((sum, made) => sum + made, 0);
-    };
-    const before = await runs();
-    await until(async () => (await runs()) >= before + count, `${count} more runs`, PATIENCE_MS);
-  }
-
   /** Pays, and waits until all is confirmed; then nothing may be minted, whatever happens. */
   async #nothingMinted(despite: string, happens: () => Promise<void>): Promise<void> {
     const before = await this.#requested();
     await this.#pay(MEANWHILE);
     const confirmed = this.made + FORGED_DEPOSITS;
-    await this.#everywhere(
+    await this.#treasuries.everywhere(
       'the deposits to be confirmed',
-      async (slot) => (await this.#figure(slot, 'treasury_deposits_confirmed_total')) === confirmed,
+      async (slot) =>
+        (await this.#treasuries.figure(slot, 'treasury_deposits_confirmed_total')) === confirmed,
     );
     await happens();
     const minted = (await this.#requested()) - before;
@@ -334,34 +348,6 @@ class MintRun {
     return Number(Object(await response.json()).finalized_height);
   }
 
-  async #isHalted(slot: string): Promise<boolean> {
-    const response = await fetch(`${this.processes.at(slot).url}/status`);
-    return Object(await response.json()).status === 'halted';
-  }
-
-  #each<Told>(ask: (slot: string) => Promise<Told>): Promise<readonly Told[]> {
-    return Promise.all(TREASURIES.map(ask));
-  }
-
-  /** Waits until it holds at both treasuries. */
-  #everywhere(what: string, holds: (slot: string) => Promise<boolean>): Promise<void> {
-    const held = async (): Promise<boolean> => !(await this.#each(holds)).includes(false);
-    return until(held, what, PATIENCE_MS);
-  }
-
-  #allCredited(): Promise<void> {
-    return this.#everywhere(
-      'everything that was paid to be credited',
-      async (slot) =>
-        (await this.#creditedBy(slot)) === this.made &&
-        (await this.#figure(slot, 'treasury_mints_live')) === 0,
-    );
-  }
-
-  #figure(slot: string, metric: string, label?: string): Promise<number> {
-    return figureOf(this.processes.at(slot), metric, label);
-  }
-
   /** A command of an operator. */
   async #ops(...words: readonly string[]): Promise<void> {
     const { APP_OPERATOR_KEY } = defaultSettings;
@@ -369,15 +355,28 @@ class MintRun {
     if (ended.code !== 0) throw new Error(`ops ${words.join(' ')}: ${ended.stdout}${ended.stderr}`);
   }
 
-  async #fail(): Promise<void> {
-    const [mode, most, delay_ms] = this.#random.pick(FAILURES);
+  /** Switches the next fault on, with payments; resolves when it has met a request. */
+  async #fail(payments: number): Promise<void> {
+    const [mode, most, delay_ms] = this.#failures.draw();
+    const before = (await this.failed())[mode] ?? 0;
     await this.#admin('/faults', {
       target: 'node',
       mode,
       times: 1 + this.#random.below(most),
       delay_ms,
     });
-    this.failures[mode] = (this.failures[mode] ?? 0) + 1;
+    await this.#pay(payments);
+    await until(
+      async () => ((await this.failed())[mode] ?? 0) > before,
+      `a request that ${mode} meets`,
+      PATIENCE_MS,
+    );
+  }
+
+  /** Requests that each fault has met so far. */
+  async failed(): Promise<Readonly<Record<string, number>>> {
+    const response = await this.#ask('/faults/taken', undefined, 'GET');
+    return Object(await response.json()).node;
   }
 
   async #reorganise(): Promise<void> {
@@ -389,28 +388,6 @@ class MintRun {
   async #moment(): Promise<void> {
     for (let asked = this.#random.below(60); asked > 0; asked--)
       await this.#ask('/faults', undefined, 'GET');
-  }
-
-  async #strike(): Promise<string> {
-    const slot = this.#random.pick(TREASURIES);
-    const isKill = this.#random.chance(0.6);
-    if (isKill) await this.processes.kill(slot);
-    else await this.processes.freeze(slot);
-    const what = isKill ? 'SIGKILL' : 'SIGSTOP';
-    this.struck[what] = (this.struck[what] ?? 0) + 1;
-    return what;
-  }
-
-  /** As the one says who answers. */
-  async #credited(): Promise<number> {
-    const asked = TREASURIES.filter((slot) => !this.processes.isFrozen(slot));
-    // one that was killed just now does not answer
-    const told = await Promise.all(asked.map((slot) => this.#creditedBy(slot).catch(() => 0)));
-    return Math.max(0, ...told);
-  }
-
-  #creditedBy(slot: string): Promise<number> {
-    return this.#figure(slot, 'treasury_mints_total', 'MintCredited');
   }
 
   async #admin(path: string, body: unknown, method = 'POST'): Promise<object> {
@@ -447,6 +424,7 @@ async function reportOf(run: MintRun, options: MintRunOptions): Promise<MintRunR
     const { processes } = run;
     await processes.whileAllRun(run.start());
     await processes.whileAllRun(run.rounds());
+    const failed = await run.failed();
     await processes.whileAllRun(run.rest());
     await processes.whileAllRun(run.closeGate());
     await processes.whileAllRun(run.lieAndRotate());
@@ -462,14 +440,19 @@ async function reportOf(run: MintRun, options: MintRunOptions): Promise<MintRunR
     const others = options.halts > 0 ? 2 : 1;
     return {
       struck: run.struck,
+      failed,
+      reorganisations: run.reorganisations,
       audited,
       lines: [
-        `treasuries struck: ${countsLine(run.struck)}; the node failed: ${countsLine(run.failures)}; reorganisations: ${run.reorganisations}`,
+        `treasuries struck: ${countsLine(run.struck)}; requests that the node failed: ${countsLine(failed)}; reorganisations: ${run.reorganisations}`,
         `${deposits} deposits, ${mints} Mints; ${told / 2 - run.made} mints given up because somebody else had their nonce; ${audited.without_effect} records without effect`,
         `forged: ${run.stranger.planted.map(({ kind, found = 'never minted' }) => `${kind} (${found})`).join(', ')}`,
         `arrived ${sums.arrived}, minted ${sums.minted}, fees ${sums.fees}, held ${sums.held}, the same at every offset`,
         `checked: ${countsLine(audited.checked)}`,
-        recoveryLine(run.recoveries),
+        ...recoveryLines(
+          'from a restart, or a freeze, until a payment is credited that was made once the restarted process was ready',
+          run.recoveries,
+        ),
       ],
       violations: [
         ...run.violations,

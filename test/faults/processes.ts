@@ -51,10 +51,12 @@ export class Processes {
     return service;
   }
 
-  /** SIGKILL, and a new one in its place. */
-  async kill(slot: string): Promise<void> {
+  /** SIGKILL, and a new one in its place; gives the time of its start (`performance.now()`). */
+  async kill(slot: string): Promise<number> {
     await this.end(slot);
+    const started = performance.now();
     await this.start(slot);
+    return started;
   }
 
   /** SIGKILL, until somebody starts it again. */

@@ -22,9 +22,5 @@ test(
     expect(report.trips).toBeGreaterThan(0);
     expect(report.reorganisations).toBeGreaterThan(0);
     expect(report.reverted).toBeGreaterThan(0);
-    // the reader may find nobody listening, or storage away; never a bug
-    expect(
-      Object.keys(report.answers).filter((status) => !['0', '200', '503'].includes(status)),
-    ).toEqual([]);
   },
 );

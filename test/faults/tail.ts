@@ -17,7 +17,7 @@ import { never, silentLog, testKafka } from '../support/kafka.ts';
 import { Random } from '../support/random.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
-import { recoveryLine, type FaultReport, type FaultRun, type Given } from './fault-run.ts';
+import { recoveryLines, type FaultReport, type FaultRun, type Given } from './fault-run.ts';
 import { TailReader } from './tail-reader.ts';
 import { openCodec } from '../support/codec.ts';
 
@@ -117,7 +117,10 @@ class TailRun {
       lines: [
         ...tableOf(struck),
         `the follower printed ${follower.read} records (${this.#acknowledged} written, ${follower.read - this.#acknowledged} that stand twice), each once and in order; ${kills} readers from the beginning ended by themselves, ${told} of them said that they waited`,
-        recoveryLine(struck.map(({ recovery_ms: ms }) => ms)),
+        ...recoveryLines(
+          'from when the broker answers again until the last record is printed',
+          struck.map(({ how, recovery_ms: ms }) => ({ struck: how, ms })),
+        ),
       ],
       violations,
     };

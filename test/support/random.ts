@@ -45,3 +45,22 @@ export class Random {
     return bytes;
   }
 }
+
+/** Draws each item once, in random order, before any comes again. */
+export class Deck<Item> {
+  readonly #items: readonly Item[];
+  readonly #random: Random;
+  #left: Item[] = [];
+
+  constructor(items: readonly Item[], random: Random) {
+    this.#items = items;
+    this.#random = random;
+  }
+
+  draw(): Item {
+    if (this.#left.length === 0) this.#left = [...this.#items];
+    const [item] = this.#left.splice(this.#random.below(this.#left.length), 1);
+    if (item === undefined) throw new Error('a deck without items has nothing to draw');
+    return item;
+  }
+}

@@ -66,6 +66,7 @@ export interface Fault {
 export class Faults<Mode extends string> {
   readonly #delays_ms: ReadonlyMap<string, number>;
   readonly #active = new Map<string, Fault>();
+  readonly #taken = new Map<string, number>();
 
   constructor(delays_ms: Readonly<Record<Mode, number>>) {
     this.#delays_ms = new Map(Object.entries<number>(delays_ms));
@@ -77,6 +78,11 @@ export class Faults<Mode extends string> {
 
   get active(): readonly Fault[] {
     return [...this.#active.values()];
+  }
+
+  /** How many requests each mode has met so far; those without any are left out. */
+  get taken(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#taken);
   }
 
   /** Switches a mode on, or replaces its settings; undefined for an unknown mode. */
@@ -95,7 +101,9 @@ export class Faults<Mode extends string> {
   /** The fault if it is active; counts one request. */
   take(mode: Mode): Fault | undefined {
     const fault = this.#active.get(mode);
-    if (fault === undefined || fault.times === null) return fault;
+    if (fault === undefined) return undefined;
+    this.#taken.set(mode, (this.#taken.get(mode) ?? 0) + 1);
+    if (fault.times === null) return fault;
     if (fault.times <= 1) this.#active.delete(mode);
     else this.#active.set(mode, { ...fault, times: fault.times - 1 });
     return fault;
@@ -115,6 +123,9 @@ export function faultRoutes(sides: {
 
   return (app) => {
     app.get('/admin/faults', (_request, response) => response.json(list()));
+    app.get('/admin/faults/taken', (_request, response) =>
+      response.json(Object.fromEntries([...targets].map(([target, { taken }]) => [target, taken]))),
+    );
     app.delete('/admin/faults', (_request, response) => {
       for (const faults of targets.values()) faults.clear();
       response.json(list());

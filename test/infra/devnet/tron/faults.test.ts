@@ -170,6 +170,10 @@ test.each<string>(Object.keys(TRON_FAULTS))(
         () => undefined,
       );
       expect(await listed()).toEqual({ faults: [] });
+      expect((await devnet.admin('/admin/faults/taken', undefined, 'GET')).body).toEqual({
+        node: {},
+        tron: { [mode]: 1 },
+      });
       expect((await askAll(devnet, id)).slice(1)).toEqual(whole.slice(1));
     }),
 );
