@@ -142,7 +142,7 @@ export async function serve(
 
 /** Follows both read models for the subscriptions. Returns the version of the market. */
 function followReadModels(
-  { config, log, closing }: Service<HubGatewayConfig>,
+  { config, log, metrics, closing }: Service<HubGatewayConfig>,
   reader: Reader,
   subscriptions: SharedSubscriptions,
 ): ReadVersion {
@@ -159,11 +159,15 @@ function followReadModels(
     ['projection:ride_market', market],
     ['projection:explorer', accounts],
   ]);
+  const heard = metrics.counter('hub_notifications_total', 'Change notifications from Redis');
   const notifications = openNotificationSubscriber(
     { ...config, client_name: NAME },
     [...versions.keys()],
     {
-      onNotification: (channel, message) => versions.get(channel)?.changed(changedKeys(message)),
+      onNotification(channel, message) {
+        heard.inc();
+        versions.get(channel)?.changed(changedKeys(message));
+      },
       onSubscribed: () => versions.forEach((version) => version.changed()),
     },
     log,

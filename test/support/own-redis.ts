@@ -1,13 +1,22 @@
-/** Two Redis servers of one test, which it may make replicas of each other. */
+/** Redis servers of one test: one beside the run's other servers, or two alone. */
 import { rmSync } from 'node:fs';
+import { inject } from 'vitest';
 import { cacheFolder } from '../../infra/local/fetch/cache.ts';
 import { findPrograms } from '../../infra/local/fetch/programs.ts';
 import { Server } from '../../infra/local/process/server.ts';
 import { redisServer, redisSettings } from '../../infra/local/servers/redis.ts';
 import { takePort } from './free-ports.ts';
 import { silentReport } from './silent-report.ts';
-import { killAtExit, makeFolder } from './stack.ts';
+import { killAtExit, makeFolder, startStack, type Stack } from './stack.ts';
 
+/** The run's servers, but for a Redis of its own: nobody else publishes there. */
+export async function startOwnRedis(): Promise<Stack> {
+  const { kafka_brokers, registry_url, postgres_url, postgres_reader_url } = inject('stack');
+  const others = { kafka_brokers, registry_url, postgres_url, postgres_reader_url };
+  return await startStack({ others });
+}
+
+/** They may be made replicas of each other. */
 export interface TwoRedis {
   readonly ports: readonly [number, number];
   stop(): Promise<void>;

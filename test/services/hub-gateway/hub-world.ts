@@ -136,6 +136,12 @@ export class HubWorld {
     });
   }
 
+  /** A figure of the hub. */
+  async figure(name: string): Promise<number> {
+    const text = await this.metrics.text();
+    return Number(new RegExp(`^${name}\\{[^}]*\\} (\\d+)`, 'm').exec(text)?.[1]);
+  }
+
   get socket_url(): string {
     return `${this.url.replace('http', 'ws')}/graphql/ws`;
   }

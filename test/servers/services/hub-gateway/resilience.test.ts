@@ -1,6 +1,8 @@
 /** The hub with open sockets: Redis restarts, slow clients, crowds and shutdown. */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { FaultProxy } from '../../../support/fault-proxy.ts';
+import { startOwnRedis } from '../../../support/own-redis.ts';
+import type { Stack } from '../../../support/stack.ts';
 import { walletOf } from '../../../support/wallets.ts';
 import { HubWorld, signUnsigned } from '../../../services/hub-gateway/hub-world.ts';
 import { RawSocket } from '../../../services/hub-gateway/raw-socket.ts';
@@ -8,14 +10,16 @@ import { readUnsigned } from '../../../services/hub-gateway/unsigned.ts';
 
 const SOCKETS = 200;
 const rider = walletOf('raw', 'rider of bad times');
+let stack: Stack;
 let world: HubWorld;
 let proxy: FaultProxy;
 let token: string;
 
 beforeAll(async () => {
-  const direct = inject('stack').redis_url;
+  stack = await startOwnRedis();
+  const direct = stack.addresses.redis_url;
   proxy = await FaultProxy.open({ port: Number(new URL(direct).port) });
-  world = await HubWorld.open(inject('stack'), {
+  world = await HubWorld.open(stack.addresses, {
     redis_url: proxy.url(direct),
     settings: {
       APP_SOCKETS_PER_CLIENT_MAX: '210',
@@ -30,8 +34,9 @@ beforeAll(async () => {
   token = await world.signIn(rider);
 });
 afterAll(async () => {
-  await world.close();
-  await proxy.close();
+  await world?.close();
+  await proxy?.close();
+  await stack?.stop();
 });
 
 async function request(): Promise<string> {
@@ -67,13 +72,15 @@ test('while Redis is away queries work, and after its return every subscription 
   proxy.mode = 'pass';
   const right = new Set([`{"data":{"rideRequestsUpdated":[{"txHash":"${first}"}]}}`]);
   await expect.poll(newest).toEqual(right);
-  // notifications arrive again
+  const heard = await world.figure('hub_notifications_total');
   const second = await request();
   await expect
     .poll(newest)
     .toEqual(
       new Set([`{"data":{"rideRequestsUpdated":[{"txHash":"${second}"},{"txHash":"${first}"}]}}`]),
     );
+  // not only by asking Postgres once a second
+  await expect.poll(() => world.figure('hub_notifications_total')).toBeGreaterThan(heard);
 
   // one more than the limit of a client
   const more = await Promise.allSettled(
@@ -84,24 +91,20 @@ test('while Redis is away queries work, and after its return every subscription 
   await Promise.all(sockets.map((socket) => socket.close()));
 });
 
-async function figure(name: string): Promise<string | undefined> {
-  return new RegExp(`${name}\\{[^}]*\\} (\\d+)`).exec(await world.metrics.text())?.[1];
-}
-
 test('a socket that does not read is closed with 1013 within its memory limit, and others are unaffected', async () => {
   const slow = await RawSocket.begun(world.socket_url);
   const quick = await RawSocket.begun(world.socket_url);
   const long = `{ ${Array.from({ length: 9 }, (_, at) => `a${at}: __schema { types { name description fields { name description } } }`).join(' ')} }`;
   slow.socket.pause();
   let asked = 0;
-  const behind = async (): Promise<string | undefined> => {
+  const behind = async (): Promise<number> => {
     for (let more = 0; more < 20; more++) slow.subscribe(String(asked++), long);
-    return figure('hub_sockets_behind');
+    return world.figure('hub_sockets_behind');
   };
-  await expect.poll(behind).toBe('1');
+  await expect.poll(behind).toBe(1);
   const [answer] = await quick.outcome('meanwhile', '{ chainInfo { chainId } }');
   expect(answer?.payload).toEqual({ data: { chainInfo: { chainId: '7777' } } });
-  await expect.poll(() => figure('hub_sockets_given_up')).toBe('1');
+  await expect.poll(() => world.figure('hub_sockets_given_up')).toBe(1);
   slow.socket.resume();
   expect(await slow.closed).toBe(1013);
   await quick.close();

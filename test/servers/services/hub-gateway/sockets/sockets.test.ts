@@ -1,5 +1,7 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startOwnRedis } from '../../../../support/own-redis.ts';
+import type { Stack } from '../../../../support/stack.ts';
 import { goodToken, badTokens, SECRET } from '../../../../support/tokens.ts';
 import { walletOf } from '../../../../support/wallets.ts';
 import { HubWorld } from '../../../../services/hub-gateway/hub-world.ts';
@@ -10,18 +12,21 @@ import {
 import { RawSocket } from '../../../../services/hub-gateway/raw-socket.ts';
 
 const rider = walletOf('raw', 'socket rider');
+let stack: Stack;
 let world: HubWorld;
 let riderToken: string;
 
 beforeAll(async () => {
-  world = await HubWorld.open(inject('stack'), {
+  stack = await startOwnRedis();
+  world = await HubWorld.open(stack.addresses, {
     settings: { APP_SOCKET_INIT_MS: '300', APP_SOCKET_OPERATIONS_MAX: '20' },
   });
   await world.fund(rider.account, 50_000_000n);
   riderToken = await world.signIn(rider);
 });
 afterAll(async () => {
-  await world.close();
+  await world?.close();
+  await stack?.stop();
   // of all tests
   expect(world.lines).toEqual([]);
 });
@@ -163,11 +168,7 @@ test('an id that is reused at once gets one result, of its last operation, and o
     { id: '1', type: 'next', payload: { data: { chainInfo: { chainId: '7777' } } } },
     { id: '1', type: 'complete' },
   ]);
-  await expect
-    .poll(
-      async () => /hub_subscription_groups\{[^}]*\} (\d+)/.exec(await world.metrics.text())?.[1],
-    )
-    .toBe('0');
+  await expect.poll(() => world.figure('hub_subscription_groups')).toBe(0);
   await socket.close();
 });
 
@@ -209,6 +210,7 @@ test('a subscription shows a change whose notification was lost', async () => {
   socket.subscribe('1', query);
   await expect.poll(() => socket.results('1').length).toBe(1);
   world.models.notifies = false;
+  const heard = await world.figure('hub_notifications_total');
   const requested = await world.send(
     rider,
     riderToken,
@@ -222,6 +224,10 @@ test('a subscription shows a change whose notification was lost', async () => {
       { data: { rideRequestsUpdated: [] } },
       { data: { rideRequestsUpdated: [{ txHash: requested }] } },
     ]);
-  expect(/hub_sockets\{[^}]*\} (\d+)/.exec(await world.metrics.text())?.[1]).toBe('1');
+  expect(await world.figure('hub_notifications_total')).toBe(heard);
+  expect(await world.figure('hub_sockets')).toBe(1);
+  // with its notification the next change is heard of
+  await world.block();
+  await expect.poll(() => world.figure('hub_notifications_total')).toBeGreaterThan(heard);
   await socket.close();
 });
