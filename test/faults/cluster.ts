@@ -296,7 +296,8 @@ class ClusterRun {
     await until(
       async () => {
         const right = await answersOf(url, lists, token);
-        return right !== undefined && watchers.others(right) === 0;
+        if (right === undefined) return false;
+        return watchers.others((list, payload) => right.get(list) === payload) === 0;
       },
       'every socket to show what the query answers',
       PATIENCE_MS,

@@ -76,9 +76,9 @@ export class Watchers {
     return [...new Set(this.#watchers.map(({ list }) => list))];
   }
 
-  /** How many sockets show something else than these payloads, each by the list it watches. */
-  others(right: ReadonlyMap<WatchedList, string>): number {
-    return this.#watchers.filter(({ list, newest }) => newest !== right.get(list)).length;
+  /** How many sockets show a payload of their list that is not right. */
+  others(isRight: (list: WatchedList, payload: string) => boolean): number {
+    return this.#watchers.filter(({ list, newest }) => !isRight(list, newest)).length;
   }
 
   async close(): Promise<void> {

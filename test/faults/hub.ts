@@ -1,20 +1,21 @@
 /**
  * The fault run of the hub: many subscriptions on a chain that grows and reorganises, while Redis,
- * Postgres and the projectors are killed. After each kill, once all is back and the chain stands
- * still, every subscription must show the result of the same query. While only Redis is away,
- * queries must not be affected.
+ * Postgres and the projectors are killed. Soon after the return of Redis, while the chain goes on,
+ * every subscription must show a result that the same query has given since, and notifications must
+ * be heard again. After each kill, once all is back and the chain stands still, every subscription
+ * must show the result of the same query. While only Redis is away, queries must not be affected.
  */
 import { setTimeout as after } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { defaultSettings } from '../../infra/services/settings.ts';
 import { ChainNode } from '../../services/runtime/clt-node.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
-import { Random } from '../support/random.ts';
+import { Deck, Random } from '../support/random.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
-import { countsLine, type FaultReport, type FaultRun, type Given } from './fault-run.ts';
+import { countsLine, spread, type FaultReport, type FaultRun, type Given } from './fault-run.ts';
 import { answersOf, watchedLists, Watchers, type WatchedList } from './hub-watchers.ts';
-import { Processes } from './processes.ts';
+import { figureOf, Processes } from './processes.ts';
 import { goodToken } from '../support/tokens.ts';
 
 const SERVICES = [
@@ -40,6 +41,8 @@ const BLOWS = [
 type Blow = (typeof BLOWS)[number];
 const ASK_EVERY_MS = 25;
 const RIGHT_WITHIN_MS = 60_000;
+/** From the return of Redis, while the chain goes on. */
+const REDIS_GOAL_MS = 2_000;
 
 export const hub: FaultRun<'rounds' | 'sockets'> = {
   about:
@@ -70,7 +73,7 @@ class HubRun {
   readonly #progress: Given['progress'];
   readonly #violations: string[] = [];
   readonly #counts: Record<string, number> = {};
-  /** ms from Redis' return until the last socket was right */
+  /** ms from Redis' return until the last socket was right, while the chain went on */
   readonly #redisBack: number[] = [];
   /** ms of queries, while Redis was away and otherwise */
   readonly #asked = { away: [] as number[], otherwise: [] as number[] };
@@ -97,19 +100,21 @@ class HubRun {
     pool.on('error', () => undefined);
     const stop = new AbortController();
     const asking = this.#ask(url, lists, stop.signal);
-    let deck: Blow[] = [];
+    const blows = new Deck<Blow>(BLOWS, this.#random);
     try {
       for (let round = 1; round <= rounds; round++) {
         await this.#blocks(2 + this.#random.below(6));
-        if (deck.length === 0) deck = [...BLOWS];
-        const [blow = 'redis'] = deck.splice(this.#random.below(deck.length), 1);
+        const blow = blows.draw();
         this.#counts[blow] = (this.#counts[blow] ?? 0) + 1;
+        const answers = (): ReturnType<typeof answersOf> => answersOf(url, lists, token);
         const back = await this.#strike(blow);
+        if (blow === 'redis') await this.#untilCurrent(answers, watchers, back);
+        await this.#admin('/clt/auto', { enabled: false });
         await this.#rest(pool);
-        const ms = await this.#untilRight(url, lists, token, watchers, back);
-        if (blow === 'redis') this.#redisBack.push(ms);
+        await this.#untilRight(answers, watchers);
+        const ms = Math.round(performance.now() - back);
         this.#progress(
-          `round ${round} of ${rounds}: ${blow}, every socket right ${ms} ms after its return`,
+          `round ${round} of ${rounds}: ${blow}, every socket right ${blow === 'redis' ? this.#redisBack.at(-1) : ms} ms after its return`,
         );
         await this.#admin('/clt/auto', { enabled: true });
       }
@@ -123,10 +128,7 @@ class HubRun {
     return { lines: this.#lines(sockets, watchers.results), violations: this.#violations };
   }
 
-  /**
-   * Kills the process while the chain moves, stops the chain and restarts the process; returns when
-   * it was back.
-   */
+  /** Kills the process while the chain moves and restarts it; returns when it was back. */
   async #strike(blow: Blow): Promise<number> {
     const isServer = blow === 'redis' || blow === 'postgres';
     this.#without = blow;
@@ -139,7 +141,6 @@ class HubRun {
       (await this.#admin('/clt/reorg', { depth: 1 + this.#random.below(5) }))
     )
       this.#reorganisations++;
-    await this.#admin('/clt/auto', { enabled: false });
     if (blow === 'redis') await this.#stack.servers.redis.start();
     else if (!isServer) await this.#processes.kill(blow);
     this.#without = undefined;
@@ -160,19 +161,52 @@ class HubRun {
     }, `both read models at block ${head.height}`);
   }
 
-  async #untilRight(
-    url: string,
-    lists: readonly WatchedList[],
-    token: string,
+  /**
+   * The chain goes on: until each socket shows what its query has answered since, and the hub hears
+   * notifications.
+   */
+  async #untilCurrent(
+    answers: () => ReturnType<typeof answersOf>,
     watchers: Watchers,
     since: number,
-  ): Promise<number> {
+  ): Promise<void> {
+    const gateway = this.#processes.at('hub-gateway');
+    const heard = await figureOf(gateway, 'hub_notifications_total');
+    const given = new Map<WatchedList, Set<string>>();
+    await until(
+      async () => {
+        for (const [list, payload] of (await answers()) ?? [])
+          given.set(list, (given.get(list) ?? new Set()).add(payload));
+        return watchers.others((list, payload) => given.get(list)?.has(payload) === true) === 0;
+      },
+      'every socket to show what the query answers since Redis is back',
+      RIGHT_WITHIN_MS,
+    );
+    const ms = Math.round(performance.now() - since);
+    this.#redisBack.push(ms);
+    if (ms > REDIS_GOAL_MS)
+      this.#violations.push(
+        `every socket was right ${ms} ms after Redis' return, not within ${REDIS_GOAL_MS} ms`,
+      );
+    await until(
+      async () => (await figureOf(gateway, 'hub_notifications_total')) > heard,
+      'the hub to hear notifications again',
+    );
+  }
+
+  async #untilRight(
+    answers: () => ReturnType<typeof answersOf>,
+    watchers: Watchers,
+  ): Promise<void> {
     let others = -1;
     try {
       await until(
         async () => {
-          const right = await answersOf(url, lists, token);
-          others = right === undefined ? -1 : watchers.others(right);
+          const right = await answers();
+          others =
+            right === undefined
+              ? -1
+              : watchers.others((list, payload) => right.get(list) === payload);
           return others === 0;
         },
         'every socket to show what the query answers',
@@ -183,32 +217,38 @@ class HubRun {
         `${others} sockets show something else than the query answers, ${RIGHT_WITHIN_MS} ms after all was back`,
       );
     }
-    return Math.round(performance.now() - since);
   }
 
-  /** Somebody who asks all the time, without a token. */
+  /** Somebody who asks without a token at even times, also while earlier answers are due. */
   async #ask(url: string, lists: readonly WatchedList[], signal: AbortSignal): Promise<void> {
     const open = lists.filter(({ query }) => !query.includes('accountBalance'));
-    while (!signal.aborted) {
-      const { query } = this.#random.pick(open);
-      const [begun, without] = [performance.now(), this.#without];
-      const headers = { 'content-type': 'application/json' };
-      const response = await fetch(`${url}/graphql`, {
-        method: 'POST',
-        headers,
-        body: JSON.stringify({ query }),
-      });
-      const text = await response.text();
-      const isRight = response.status === 200 && !text.includes('"errors"');
-      if (!isRight && without === 'redis' && this.#without === 'redis')
-        this.#violations.push(
-          `without Redis a query was answered ${response.status}: ${text.slice(0, 200)}`,
-        );
-      (without === 'redis' ? this.#asked.away : this.#asked.otherwise).push(
-        performance.now() - begun,
+    const asking = new Set<Promise<void>>();
+    for (let due = performance.now(); !signal.aborted; due += ASK_EVERY_MS) {
+      await after(Math.max(0, due - performance.now()));
+      const asked = this.#askOnce(url, this.#random.pick(open).query, due).catch(
+        (error: unknown) => void this.#violations.push(`a query failed: ${String(error)}`),
       );
-      await after(ASK_EVERY_MS);
+      asking.add(asked);
+      void asked.finally(() => asking.delete(asked));
     }
+    await Promise.all(asking);
+  }
+
+  /** Its time counts from when it was due. */
+  async #askOnce(url: string, query: string, due: number): Promise<void> {
+    const without = this.#without;
+    const response = await fetch(`${url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query }),
+    });
+    const text = await response.text();
+    const isRight = response.status === 200 && !text.includes('"errors"');
+    if (!isRight && without === 'redis' && this.#without === 'redis')
+      this.#violations.push(
+        `without Redis a query was answered ${response.status}: ${text.slice(0, 200)}`,
+      );
+    (without === 'redis' ? this.#asked.away : this.#asked.otherwise).push(performance.now() - due);
   }
 
   /** An account of the chain that acts now and then. */
@@ -246,15 +286,8 @@ class HubRun {
   #lines(sockets: number, results: number): readonly string[] {
     return [
       `killed: ${countsLine(this.#counts)}; reorganisations: ${this.#reorganisations}; ${sockets} sockets, ${results} results`,
-      `from Redis' return until every socket was right: ${spread(this.#redisBack)} (goal 2,000 ms)`,
+      `from Redis' return until every socket was right: ${spread(this.#redisBack)} (goal ${REDIS_GOAL_MS} ms)`,
       `queries while Redis was away: ${this.#asked.away.length}, ${spread(this.#asked.away)}; otherwise: ${this.#asked.otherwise.length}, ${spread(this.#asked.otherwise)}`,
     ];
   }
-}
-
-function spread(ms: readonly number[]): string {
-  const sorted = ms.toSorted((a, b) => a - b);
-  const at = (share: number): string =>
-    (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(0);
-  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${at(1)} ms`;
 }
