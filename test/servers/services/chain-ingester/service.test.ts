@@ -229,18 +229,20 @@ test('a writer whose batch lost a race reads the log back, and its next append c
   await begin(3_000);
   node.finalized = 2_980;
   await ensureTopics(kafka, [CHAIN_BLOCKS]);
-  const [one, other] = [follower(), follower()];
+  let lost = 0;
+  const [one, other] = [follower(() => lost++), follower(() => lost++)];
   await one.round();
   await other.round();
   // both go on from the same place: the second batch of more than a window of records is in vain
   await one.round();
   await other.round();
   while (one.height < node.height) await one.round();
+  expect(lost).toBeGreaterThan(0);
   expect((await applied()).hashes).toEqual(ofNode());
   expect((await events()).length).toBeGreaterThan(node.blocks.length + 64);
 });
 
-function follower(): Follower {
+function follower(onLostRace: () => void): Follower {
   const signal = new AbortController().signal;
   const writer = new KafkaWriter(kafka, { log, signal });
   closing.push(() => writer.close());
@@ -254,7 +256,7 @@ function follower(): Follower {
     signal,
     lease: ALWAYS_HELD,
     onAppended() {},
-    onLostRace() {},
+    onLostRace,
     onHead() {},
   });
 }
