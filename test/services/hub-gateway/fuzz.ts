@@ -21,7 +21,10 @@ export interface FuzzOptions {
 export interface FuzzReport {
   /** wrong responses with their requests, of which the first are kept */
   readonly wrong: readonly string[];
-  /** HTTP responses by status, errors by code, sockets by close code */
+  /**
+   * HTTP responses by status, results without errors as `data`, errors by code, sockets by close
+   * code
+   */
   readonly counts: Readonly<Record<string, number>>;
 }
 
@@ -86,7 +89,9 @@ export async function fuzz(
       wrong.push(`${problem}; sent: ${JSON.stringify(sent).slice(0, 2_000)}`);
   };
   const judge = (payload: unknown, sent: unknown): void => {
-    for (const code of codesIn(payload)) {
+    const codes = codesIn(payload);
+    if (codes.length === 0 && isResult(payload)) count('data');
+    for (const code of codes) {
       count(String(code));
       if (!CODES.has(code)) blame(`an error of code ${String(code)}`, sent);
     }

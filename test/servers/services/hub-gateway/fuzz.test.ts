@@ -40,4 +40,5 @@ test('random operations, variables, tokens and socket messages get well-formed r
     'UNAUTHENTICATED',
   ])
     expect([code, (counts[code] ?? 0) > 0]).toEqual([code, true]);
+  expect(counts['data']).toBeGreaterThan(30);
 });
