@@ -23,6 +23,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     // tests wait for servers: four workers use the time of two cores
     maxWorkers: 4,
+    // a missing snapshot fails, also outside of CI
+    update: 'none',
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
     testTimeout: 60_000,
     // waits may take long on a busy machine, and most of them ask a server

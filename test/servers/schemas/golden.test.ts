@@ -5,8 +5,8 @@
  * golden/<topic>/v<n>/<Event>-<name>.hex  the Avro body of an event; .json its content
  *
  * When a schema changes: copy all schemas of the topic to a folder v<n+1>, add samples to
- * `golden/samples.ts`, and run this file twice, not in CI. The first run writes the missing files
- * of the newest folder, the second reads them. Review and commit them. Older folders never change.
+ * `golden/samples.ts`, and run this file once with `--update=new`, which writes the missing files
+ * of the newest folder, and once without. Review and commit them. Older folders never change.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { expect, inject, test } from 'vitest';
