@@ -73,7 +73,7 @@ function stackFile(): StackFile {
   return stack;
 }
 
-/** What `ps` says of a process; T: it is stopped. */
+/** The state that `ps` shows; T: it is stopped. */
 function stateOf(pid: number): string {
   return spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).stdout;
 }
