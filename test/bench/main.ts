@@ -118,7 +118,7 @@ const chosen = Object.entries(BENCHES)
   .map(([name, bench]) => ({ name, bench, options: optionsOf(name, bench, given) }));
 for (const { name, bench, options } of chosen) {
   const report = await bench.run(options);
-  process.stdout.write(`${tableOf(report)}\n  written to ${save(report)}\n\n`);
+  process.stdout.write(`${tableOf(report)}\n  written to ${save(report, options)}\n\n`);
   for (const missed of missedGoals(report)) {
     process.stderr.write(`${name}: ${missed}\n`);
     process.exitCode = 2;

@@ -8,6 +8,7 @@ const result: BenchResult = {
   at: '2026-11-24T08:00:00.000Z',
   commit: 'abc1234',
   command: 'npm run bench -- tail',
+  options: { records: 600, rounds: 3 },
   machine: { node: 'v26.10.0', cores: 2, cpu: 'A | B', memory_bytes: 24 * 2 ** 30 },
   bench: 'tail',
   about: '600 records to a file',
@@ -33,11 +34,11 @@ test('no result is published of changed files or without a commit', () => {
   expect(unpublishable({ ...result, commit: null })).toBeDefined();
 });
 
-test('a result has its machine, commit, command, medians, spreads and goals', () => {
+test('a result has its machine, commit, command, settings, medians, spreads and goals', () => {
   const shown = pageWith(page, [result]);
   for (const line of [
     '### tail',
-    '`npm run bench -- tail` on 2026-11-24 at commit abc1234: 2 cores (A | B), 24 GiB, Node v26.10.0.',
+    '`npm run bench -- tail` on 2026-11-24 at commit abc1234: 2 cores (A | B), 24 GiB, Node v26.10.0. Settings: records 600, rounds 3.',
     '| ops tail | 60,000 records/s | 55,429 to 63,635 | 3 |',
     '| memory at the most | 532 MiB |  | 1 |',
     '| a \\| b | 34.5 |',

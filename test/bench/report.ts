@@ -39,6 +39,8 @@ export interface BenchResult extends BenchReport {
   /** `-dirty` at its end where files were changed; null outside of a repository */
   readonly commit: string | null;
   readonly command: string;
+  /** sizes of the run, also those that the command does not name */
+  readonly options: Readonly<Record<string, number>>;
   readonly machine: {
     readonly node: string;
     readonly cores: number;
@@ -110,7 +112,7 @@ export function resultFile(bench: string): string {
   return join(import.meta.dirname, '../../.local/bench', `${bench}.json`);
 }
 
-export function save(report: BenchReport): string {
+export function save(report: BenchReport, options: Readonly<Record<string, number>>): string {
   const file = resultFile(report.bench);
   mkdirSync(dirname(file), { recursive: true });
   const [cpu, ...more] = cpus();
@@ -118,6 +120,7 @@ export function save(report: BenchReport): string {
     at: new Date().toISOString(),
     commit: commit(),
     command: ['npm run bench --', ...process.argv.slice(2)].join(' '),
+    options,
     machine: {
       node: process.version,
       cores: 1 + more.length,
