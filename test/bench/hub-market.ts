@@ -1,6 +1,7 @@
 /**
  * A ride market in Postgres with this many open requests, and changes as a projector makes them.
  */
+import { setTimeout as after } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { explorer } from '../../projections/explorer/explorer.ts';
@@ -69,6 +70,23 @@ export class HubMarket {
       'projection:ride_market',
       JSON.stringify({ projection: 'ride_market', keys: ['requests'], position }),
     );
+  }
+
+  /** Changes it at even times, until the function that is returned is called. */
+  moving(every_ms: number): () => Promise<void> {
+    const stop = new AbortController();
+    const move = async (): Promise<void> => {
+      for (let due = performance.now(); !stop.signal.aborted; due += every_ms) {
+        await after(Math.max(0, due - performance.now()));
+        await this.change();
+      }
+    };
+    const moves = move();
+    moves.catch(() => undefined);
+    return async () => {
+      stop.abort();
+      await moves;
+    };
   }
 
   async close(): Promise<void> {

@@ -1,13 +1,19 @@
-/** Many subscribers in one process: what comes is counted, not read. */
+/**
+ * Many subscribers of one list in one process. Results are counted and compared with the one
+ * before: when a change has reached all before the next is made, each change has one text.
+ */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { SUBSCRIPTION } from './hub-operations.ts';
 
 const OPENING_AT_ONCE = 50;
+const RESULT = Buffer.from('{"id":"1","type":"next","payload":{"data":{"rideRequestsUpdated":[{');
 
 export class Subscribers {
   readonly #sockets: WebSocket[] = [];
   #results = 0;
+  #newest: Buffer = Buffer.alloc(0);
+  #texts = 0;
   #wanted = 0;
   #reached: PromiseWithResolvers<void> | undefined;
 
@@ -29,7 +35,12 @@ export class Subscribers {
     return this.#results;
   }
 
-  /** Resolves when there were so many results in all. */
+  /** How many results were another text than the one before. */
+  get texts(): number {
+    return this.#texts;
+  }
+
+  /** Resolves when there were so many results in all; rejects at a message that is no list. */
   until(results: number): Promise<void> {
     if (this.#results >= results) return Promise.resolve();
     this.#wanted = results;
@@ -52,12 +63,20 @@ export class Subscribers {
     await once(socket, 'open');
     socket.send('{"type":"connection_init"}');
     await once(socket, 'message');
-    socket.on('message', () => this.#count());
+    socket.on('message', (data: Buffer) => this.#take(data));
     socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query: SUBSCRIPTION } }));
   }
 
-  #count(): void {
+  #take(data: Buffer): void {
+    if (!data.subarray(0, RESULT.length).equals(RESULT)) {
+      const message = data.toString('utf8', 0, 200);
+      return this.#reached?.reject(new Error(`a subscriber got no list: ${message}`));
+    }
     this.#results++;
+    if (!data.equals(this.#newest)) {
+      this.#texts++;
+      this.#newest = data;
+    }
     if (this.#results >= this.#wanted) this.#reached?.resolve();
   }
 }

@@ -1,6 +1,8 @@
 /**
  * The hub's list against stock Apollo and bare node:http, and its deliveries against stock
- * graphql-ws, in one run.
+ * graphql-ws, in one run. The list is asked for in three ways: the same document again and again,
+ * so that the hub answers from its cache; a new document each time; and the same one while the
+ * market changes, which only the hub reads anew: the others keep the list that they had at first.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +11,7 @@ import { startStack } from '../support/stack.ts';
 import { say, type Bench } from './bench.ts';
 import { emptyDatabase, settle } from './databases.ts';
 import { HubMarket } from './hub-market.ts';
-import { LIST_BODY } from './hub-operations.ts';
+import { coldBody, LIST_BODY } from './hub-operations.ts';
 import { Subscribers } from './hub-sockets.ts';
 import { KeepAlive } from './keep-alive.ts';
 import { processorSeconds, residentMemory } from './process-figures.ts';
@@ -34,11 +36,20 @@ export const hub: Bench<Option> = {
   run,
 };
 
+/** Until then a server is still being compiled. */
+const WARM_UP_SECONDS = 10;
+const MOVES_EVERY_MS = 100;
+const SAME = 'the same document';
+const COLD = 'a new document each time';
+const MOVING = `the same document, ${1_000 / MOVES_EVERY_MS} changes of the market a second`;
+
 interface Server {
   readonly name: string;
   readonly pid: number;
   /** without a path */
   readonly url: string;
+  /** of the hub's requests a second by those of this one, asked for the same document */
+  readonly goal?: string;
 }
 
 async function run(given: Given): Promise<BenchReport> {
@@ -67,7 +78,12 @@ async function run(given: Given): Promise<BenchReport> {
     const answer = await ask(ours.url);
     const file = join(stack.folder.data, 'hub-answer.json');
     writeFileSync(file, answer);
-    const start = async (name: string, script: string, ...args: string[]): Promise<Server> => {
+    const start = async (
+      name: string,
+      goal: string,
+      script: string,
+      ...args: string[]
+    ): Promise<Server> => {
       const server = await startSideServer(
         stack,
         name,
@@ -76,26 +92,27 @@ async function run(given: Given): Promise<BenchReport> {
         async (url) => (await ask(url)) !== '',
       );
       stops.push(server.stop);
-      return server;
+      return { ...server, goal };
     };
     const stock = await start(
       'stock Apollo',
+      '>= 20',
       'hub-stock-server.ts',
       database.reader_url,
       stack.addresses.redis_url,
     );
     if ((await ask(stock.url)).trim() !== answer.trim()) throw new Error('the answers differ');
-    const bare = await start('bare node:http', 'hub-bare-server.ts', file);
+    const bare = await start('bare node:http', '>= 0.6', 'hub-bare-server.ts', file);
     await settle(stack);
     say(`an answer has ${answer.length} bytes`);
-    const queries = await measureQueries([ours, stock, bare], given);
+    const queries = await measureQueries(market, [ours, stock, bare], given);
     const deliveries = await measureDeliveries(
       market,
       ours,
       { ...stock, name: 'stock graphql-ws' },
       given,
     );
-    const about = `a list of ${given.requests} requests (${answer.length} bytes), ${given.connections} connections; ${given.sockets} sockets; the load from this process, on as few processors as there are`;
+    const about = `a list of ${given.requests} requests (${answer.length} bytes), ${given.connections} connections, after ${WARM_UP_SECONDS} s of warm-up each; ${given.sockets} sockets; every process in production mode; the load from this process, on as few processors as there are. Asked for the same document the hub answers from its cache; while the market changes only the hub reads it anew`;
     return {
       bench: 'hub',
       about,
@@ -113,56 +130,79 @@ interface Part {
   readonly ratios: readonly Ratio[];
 }
 
-async function measureQueries(
-  servers: readonly [Server, Server, Server],
+interface Figures {
+  readonly per_second: number[];
+  readonly processor_us: number[];
+}
+
+/** The servers are asked in turns, after a warm-up each. */
+async function measuredInTurns(
+  what: string,
+  servers: readonly Server[],
   { connections, seconds, rounds }: Given,
-): Promise<Part> {
-  const figures = servers.map(() => ({ per_second: [] as number[], processor_us: [] as number[] }));
-  for (const { url } of servers) await load(url, connections, 1);
+  body: () => string,
+): Promise<readonly Figures[]> {
+  const figures = servers.map((): Figures => ({ per_second: [], processor_us: [] }));
+  for (const { url } of servers) await load(url, connections, WARM_UP_SECONDS, body);
   for (let round = 0; round < rounds; round++) {
     for (const [at, { pid, url }] of servers.entries()) {
       const before = processorSeconds(pid);
-      const { requests, seconds: took } = await load(url, connections, seconds);
+      const { requests, seconds: took } = await load(url, connections, seconds, body);
       figures[at]?.per_second.push(requests / took);
       figures[at]?.processor_us.push(((processorSeconds(pid) - before) / requests) * 1e6);
     }
-    say(`queries: round ${round + 1} of ${rounds} done`);
+    say(`${what}: round ${round + 1} of ${rounds} done`);
   }
-  const [ours, stock, bare] = figures.map((each) => ({
-    per_second: median(each.per_second),
-    processor_us: median(each.processor_us),
-  }));
-  if (ours === undefined || stock === undefined || bare === undefined)
-    throw new Error('three servers are measured');
+  return figures;
+}
+
+function partOf(what: string, servers: readonly Server[], figures: readonly Figures[]): Part {
+  const [ours, ...others] = figures;
+  const ratios = others.flatMap((theirs, at): Ratio[] => {
+    const { name, goal } = servers[at + 1] ?? {};
+    return [
+      {
+        what: `${what}: requests/s, hub / ${name}`,
+        ratio: median(ours?.per_second ?? []) / median(theirs.per_second),
+        ...(goal === undefined || what !== SAME ? {} : { goal }),
+      },
+      {
+        what: `${what}: processor time, ${name} / hub`,
+        ratio: median(theirs.processor_us) / median(ours?.processor_us ?? []),
+      },
+    ];
+  });
+  const measured = servers.flatMap(({ name }, at): Measured[] => [
+    { what: `${what}: ${name}`, unit: 'requests/s', rounds: figures[at]?.per_second ?? [] },
+    {
+      what: `${what}: ${name}, processor time`,
+      unit: 'us a request',
+      rounds: figures[at]?.processor_us ?? [],
+    },
+  ]);
+  return { measured, ratios };
+}
+
+async function measureQueries(
+  market: HubMarket,
+  servers: readonly [Server, Server, Server],
+  given: Given,
+): Promise<Part> {
+  const [ours, stock] = servers;
+  const same = await measuredInTurns(SAME, servers, given, () => LIST_BODY);
+  let asked = 0;
+  const cold = await measuredInTurns(COLD, [ours, stock], given, () => coldBody(asked++));
+  const stand = market.moving(MOVES_EVERY_MS);
+  const moving = await measuredInTurns(MOVING, servers, given, () => LIST_BODY);
+  await stand();
+  const parts = [
+    partOf(SAME, servers, same),
+    partOf(COLD, [ours, stock], cold),
+    partOf(MOVING, servers, moving),
+  ];
   return {
-    measured: servers.flatMap(({ name }, at) => [
-      { what: `list query: ${name}`, unit: 'requests/s', rounds: figures[at]?.per_second ?? [] },
-      {
-        what: `list query: ${name}, processor time`,
-        unit: 'us a request',
-        rounds: figures[at]?.processor_us ?? [],
-      },
-    ]),
-    ratios: [
-      {
-        what: 'list query: requests/s, hub / stock Apollo',
-        ratio: ours.per_second / stock.per_second,
-        goal: '>= 20',
-      },
-      {
-        what: 'list query: processor time, stock Apollo / hub',
-        ratio: stock.processor_us / ours.processor_us,
-      },
-      {
-        what: 'list query: requests/s, hub / bare node:http',
-        ratio: ours.per_second / bare.per_second,
-        goal: '>= 0.6',
-      },
-      {
-        what: 'list query: processor time, bare node:http / hub',
-        ratio: bare.processor_us / ours.processor_us,
-      },
-    ],
+    measured: parts.flatMap(({ measured }) => measured),
+    ratios: parts.flatMap(({ ratios }) => ratios),
   };
 }
 
@@ -189,11 +229,18 @@ async function measureDeliveries(
       if (which === 'stock') await after(500);
       memory[which].push(((residentMemory(server.pid) - atRest) * 1_024) / sockets);
       const [before, had] = [processorSeconds(server.pid), subscribers.results];
+      const texts = subscribers.texts;
       for (let change = 1; change <= changes; change++) {
         await market.change();
         await subscribers.until(had + change * sockets);
       }
       figures[which].push(((processorSeconds(server.pid) - before) / (changes * sockets)) * 1e6);
+      // stock graphql-ws sends the list that it had at first
+      const expected = which === 'ours' ? texts + changes : 1;
+      if (subscribers.texts !== expected)
+        throw new Error(
+          `${server.name} sent ${subscribers.texts} different texts instead of ${expected}: its deliveries are wrong, so their cost means nothing`,
+        );
       await subscribers.close();
     }
     say(`deliveries: round ${round + 1} of ${rounds} done`);
@@ -240,6 +287,7 @@ async function load(
   url: string,
   connections: number,
   seconds: number,
+  body: () => string,
 ): Promise<{ readonly requests: number; readonly seconds: number }> {
   const open = await Promise.all(Array.from({ length: connections }, () => KeepAlive.open(url)));
   const begun = performance.now();
@@ -249,8 +297,9 @@ async function load(
     await Promise.all(
       open.map(async (connection) => {
         while (performance.now() < end) {
-          const { status, body } = await connection.post('/graphql', LIST_BODY);
-          if (status !== 200) throw new Error(`${url} answered ${status}: ${body.toString()}`);
+          const answer = await connection.post('/graphql', body());
+          if (answer.status !== 200)
+            throw new Error(`${url} answered ${answer.status}: ${answer.body.toString()}`);
           requests++;
         }
       }),

@@ -31,7 +31,8 @@ export async function startSideServer(
       String(port),
       ...args,
     ],
-    env: plainEnvironment(),
+    // as the services: what is compared with them must not be slower for lack of it
+    env: plainEnvironment({ NODE_ENV: 'production' }),
     cwd: checkout,
   };
   const child = await spawnChild(script.replace('.ts', ''), command, stack.folder);
