@@ -1,22 +1,19 @@
 /**
- * The gateway's lists against a bare node:http and pg server that sends the same statements' rows.
+ * The gateway's lists against a bare node:http and pg server that sends the same statements' rows:
+ * by a gateway that reads each page anew, and by one that keeps answers.
  */
-import { join } from 'node:path';
-import { childFault, plainEnvironment, spawnChild } from '../../infra/local/process/child.ts';
-import { checkout } from '../../infra/local/stack/folder.ts';
 import { toHex } from '../../schemas/address.ts';
 import { openLog } from '../../services/runtime/process/log.ts';
 import { Random } from '../support/random.ts';
-import { takePort } from '../support/free-ports.ts';
-import { startStack, type Stack } from '../support/stack.ts';
-import { until } from '../support/until.ts';
+import { startStack } from '../support/stack.ts';
 import { say, type Bench } from './bench.ts';
-import { emptyDatabase, settle, vacuum, type BenchDatabase } from './databases.ts';
+import { emptyDatabase, settle, vacuum } from './databases.ts';
 import { fillTopic } from './fill-topic.ts';
 import { load } from './load.ts';
 import { loadByProjector } from './load-projection.ts';
 import { processorSeconds } from './process-figures.ts';
 import { median, type BenchReport, type Measured, type Ratio } from './report.ts';
+import { startSideServer, type SideServer } from './side-server.ts';
 
 const log = openLog({ service: 'bench', level: 'error' });
 
@@ -37,7 +34,7 @@ export const lists: Bench<Option> = {
 /** Until then a server is still being compiled: each round before is faster than the last. */
 const WARM_UP_SECONDS = 10;
 
-/** Pages all over a list, hardly ever the same: each has to be read. */
+/** Pages all over a list. */
 function anyPage(path: string, rows: number, seed: number): () => string {
   const random = new Random(seed);
   return () => `${path}&offset=${random.below(rows)}`;
@@ -49,13 +46,18 @@ interface Server {
   readonly url: string;
 }
 
-interface BareServer extends Server {
-  stop(): Promise<unknown>;
-}
-
 interface Figures {
   readonly per_second: number[];
   readonly processor_us: number[];
+}
+
+interface Asked extends Figures {
+  readonly who: string;
+  readonly server: Server;
+}
+
+function noFigures(): Figures {
+  return { per_second: [], processor_us: [] };
 }
 
 async function run({
@@ -66,7 +68,7 @@ async function run({
   seed,
 }: Readonly<Record<Option, number>>): Promise<BenchReport> {
   const stack = await startStack();
-  let bare: BareServer | undefined;
+  let bare: SideServer | undefined;
   try {
     const { counts, end } = await fillTopic(stack.addresses, { transactions, seed }, log, say);
     const database = await emptyDatabase(stack);
@@ -78,10 +80,20 @@ async function run({
       APP_RATE_PER_SECOND: '0',
       APP_LOG_LEVEL: 'warn',
     };
-    const gateway = await stack.spawnService('explorer-gateway', settings);
-    await gateway.ready();
-    bare = await spawnBareServer(stack, database, hot);
-    // only the two servers and Postgres share the processors from here on
+    const keeping = await stack.spawnService('explorer-gateway', settings);
+    const reading = await stack.spawnService('explorer-gateway', {
+      ...settings,
+      APP_ANSWERS_KEPT_MAX: '0',
+    });
+    for (const gateway of [keeping, reading]) await gateway.ready();
+    bare = await startSideServer(
+      stack,
+      'the bare server',
+      'bare-server.ts',
+      [database.reader_url, hot],
+      async (url) => (await fetch(url)).status === 404,
+    );
+    // only these servers and Postgres share the processors from here on
     for (const server of ['kafka', 'registry'] as const) await stack.servers[server].stop();
     await settle(stack);
 
@@ -95,84 +107,39 @@ async function run({
     const measured: Measured[] = [];
     const ratios: Ratio[] = [];
     for (const [list, path] of Object.entries(pages)) {
-      const ours: Figures = { per_second: [], processor_us: [] };
-      const theirs: Figures = { per_second: [], processor_us: [] };
-      for (const { url } of [gateway, bare])
-        await load({ url, path, connections, seconds: WARM_UP_SECONDS });
-      for (let round = 0; round < rounds; round++) {
-        await measure(gateway, path, connections, seconds, ours);
-        await measure(bare, path, connections, seconds, theirs);
-      }
-      measured.push(
-        { what: `${list}: gateway`, unit: 'requests/s', rounds: ours.per_second },
-        { what: `${list}: bare server`, unit: 'requests/s', rounds: theirs.per_second },
-        {
-          what: `${list}: gateway, processor time`,
-          unit: 'us a request',
-          rounds: ours.processor_us,
-        },
-        {
-          what: `${list}: bare server, processor time`,
-          unit: 'us a request',
-          rounds: theirs.processor_us,
-        },
-      );
-      ratios.push(
-        {
-          what: `${list}: requests/s, gateway / bare`,
-          ratio: median(ours.per_second) / median(theirs.per_second),
-          goal: '>= 0.8',
-        },
-        {
-          what: `${list}: processor time, bare / gateway`,
-          ratio: median(theirs.processor_us) / median(ours.processor_us),
-        },
-      );
+      const theirs: Asked = { who: 'bare server', server: bare, ...noFigures() };
+      const read: Asked = { who: 'gateway, each read', server: reading, ...noFigures() };
+      const kept: Asked = { who: 'gateway that keeps answers', server: keeping, ...noFigures() };
+      const all = [theirs, read, kept];
+      for (const { server } of all)
+        await load({ url: server.url, path, connections, seconds: WARM_UP_SECONDS });
+      for (let round = 0; round < rounds; round++)
+        for (const each of all) await measure(each.server, path, connections, seconds, each);
+      for (const { who, per_second, processor_us } of all)
+        measured.push(
+          { what: `${list}: ${who}`, unit: 'requests/s', rounds: per_second },
+          { what: `${list}: ${who}, processor time`, unit: 'us a request', rounds: processor_us },
+        );
+      for (const ours of [read, kept])
+        ratios.push(
+          {
+            what: `${list}: requests/s, ${ours.who} / bare`,
+            ratio: median(ours.per_second) / median(theirs.per_second),
+            ...(ours === read ? { goal: '>= 0.8' } : {}),
+          },
+          {
+            what: `${list}: processor time, bare / ${ours.who}`,
+            ratio: median(theirs.processor_us) / median(ours.processor_us),
+          },
+        );
       say(`${list}: done`);
     }
-    const about = `${transactions} transactions, ${connections} kept-alive connections, the load from this process, on as few processors as there are`;
+    const about = `${transactions} transactions in ${counts.blocks} blocks, ${connections} kept-alive connections, after ${WARM_UP_SECONDS} s of warm-up each; one gateway reads each page anew, one keeps 4,096 answers as by default; the load from this process, on as few processors as there are`;
     return { bench: 'lists', about, measured, ratios };
   } finally {
     await bare?.stop();
     await stack.stop();
   }
-}
-
-async function spawnBareServer(
-  stack: Stack,
-  database: BenchDatabase,
-  hot: string,
-): Promise<BareServer> {
-  const { port, release } = await takePort();
-  const args = [
-    join(import.meta.dirname, 'bare-server.ts'),
-    String(port),
-    database.reader_url,
-    hot,
-  ];
-  const child = await spawnChild(
-    'bare-server',
-    { file: process.execPath, args, env: plainEnvironment(), cwd: checkout },
-    stack.folder,
-  );
-  const url = `http://127.0.0.1:${port}`;
-  const stop = async (): Promise<void> => {
-    await child.kill();
-    release();
-  };
-  const answers = async (): Promise<boolean> => {
-    if (child.exited !== undefined) throw new Error(childFault(child, 'ended'));
-    const response = await fetch(`${url}/`);
-    await response.arrayBuffer();
-    return response.status === 404;
-  };
-  try {
-    await until(answers, 'the bare server');
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  return { pid: child.pid, url, stop };
 }
 
 async function measure(
