@@ -5,7 +5,7 @@ import { KeepAlive } from './keep-alive.ts';
 import { residentMemory } from './process-figures.ts';
 import type { Asked, Probed } from './probe.ts';
 
-const PAUSE_MS = 5;
+const EVERY_MS = 5;
 
 const { url, pid, body }: Asked = workerData;
 const stop = new AbortController();
@@ -13,13 +13,13 @@ parentPort?.once('message', () => stop.abort());
 const connection = await KeepAlive.open(url);
 const answers: number[] = [];
 let most = 0;
-while (!stop.signal.aborted) {
-  const begun = performance.now();
+for (let due = performance.now(); !stop.signal.aborted; due += EVERY_MS) {
+  await after(Math.max(0, due - performance.now()));
   const { status } = await connection.post('/graphql', body);
   if (status !== 200) throw new Error(`${url} answered ${status}`);
-  answers.push(performance.now() - begun);
+  // one that had to wait for the one before has waited
+  answers.push(performance.now() - due);
   most = Math.max(most, residentMemory(pid));
-  await after(PAUSE_MS);
 }
 connection.close();
 const probed: Probed = { answers_ms: answers, memory_most: most };

@@ -1,5 +1,6 @@
 /**
- * A client that repeats one request during other work: the latencies, and the server's peak memory.
+ * A client that repeats one request at even times during other work: the latencies, and the
+ * server's peak memory.
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -12,7 +13,7 @@ export interface Asked {
 }
 
 export interface Probed {
-  /** ms an answer */
+  /** ms an answer, from when its request was due */
   readonly answers_ms: readonly number[];
   /** MiB */
   readonly memory_most: number;
