@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { faultRun } from './driver.ts';
 
-const KILLS = 8;
+/** Each victim of the deck once. */
+const KILLS = 7;
 const SEED = 20_261_121;
 
 test(
