@@ -7,7 +7,7 @@ import type { PacedReading, Taken } from './paced-readers.ts';
 import { stolenTicks } from './process-figures.ts';
 
 const CONNECTIONS = 4;
-/** Interval of the check for pauses of this machine; requests near a pause are dropped. */
+/** Interval of the check for pauses of this machine; requests near a pause are set apart. */
 const LOOK_EVERY_MS = 250;
 const AROUND_MS = 500;
 

@@ -18,7 +18,7 @@ import { until } from '../support/until.ts';
 import { spawnOps } from './ops-run.ts';
 
 /** The projector of each projection: its name with a dash for each underscore. */
-const PROJECTORS = PROJECTIONS.map(({ name }) => `projector-${name.replaceAll('_', '-')}`);
+export const PROJECTORS = PROJECTIONS.map(({ name }) => `projector-${name.replaceAll('_', '-')}`);
 /** In the order of the data flow: when one has ended, the next has nothing new to come. */
 const WRITERS = ['deposit-gateway', 'tron-watcher', 'treasury', 'chain-ingester', 'devnet'];
 const PATIENCE_MS = 120_000;

@@ -28,6 +28,14 @@ export function opsSettings(at: Addresses): Readonly<Record<string, string>> {
   };
 }
 
+export const NO_STEP = 'before its first step';
+
+/** The step that a rebuild without `--json` printed last. */
+export function rebuildStep(printed: string): string {
+  const steps = printed.matchAll(/: (loading|indexing|catching up|switching)\b/g);
+  return [...steps].at(-1)?.[1] ?? NO_STEP;
+}
+
 /** Its standard output and errors are pipes. */
 export function opsProcess(
   at: Addresses,

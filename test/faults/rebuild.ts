@@ -11,20 +11,16 @@ import { Random } from '../support/random.ts';
 import { startStack, type ServiceHandle, type Stack } from '../support/stack.ts';
 import { SECRET } from '../support/tokens.ts';
 import { until } from '../support/until.ts';
-import { auditedElsewhere } from './auditor.ts';
+import { auditedElsewhere, PROJECTORS } from './auditor.ts';
 import { Depositors } from './depositors.ts';
-import type { FaultReport, FaultRun, Given } from './fault-run.ts';
-import { spawnOps, type OpsRun } from './ops-run.ts';
+import { countsLine, type FaultReport, type FaultRun, type Given } from './fault-run.ts';
+import { NO_STEP, rebuildStep, spawnOps, type OpsRun } from './ops-run.ts';
 import { PatientReaders } from './patient-readers.ts';
 
 const SERVICES = [
   'devnet',
   'chain-ingester',
-  'projector-explorer',
-  'projector-deposits',
-  'projector-watch',
-  'projector-reserve',
-  'projector-ride-market',
+  ...PROJECTORS,
   'deposit-gateway',
   'tron-watcher',
   'treasury',
@@ -40,8 +36,8 @@ const SETTINGS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const DEPOSITORS = 20;
 const USD = 1_000_000;
 const IDLE_MS = 15_000;
-/** A rebuild of one minute's traffic takes a few seconds, most of them before its first record. */
-const KILL_AFTER_MS = { least: 600, most: 5_000 } as const;
+/** From its first step: a rebuild of one minute's traffic takes a second or two then. */
+const KILL_WITHIN_MS = 2_000;
 
 export const rebuild: FaultRun<'kills' | 'seconds'> = {
   about:
@@ -147,28 +143,34 @@ class RebuildRun {
   }
 
   async #rebuild(name: string, kills: number): Promise<void> {
+    const killed: Record<string, number> = {};
     let whole = 0;
     for (let kill = 0; kill < kills; kill++) {
-      const run = this.#spawn(['rebuild', name, '--json']);
-      const span = KILL_AFTER_MS.most - KILL_AFTER_MS.least;
+      const run = this.#spawn(['rebuild', name]);
+      const begun = until(
+        () => Promise.resolve(rebuildStep(run.printed()) !== NO_STEP),
+        `the first step of ${name}`,
+      );
       const ended = await Promise.race([
         run.ended(),
-        after(KILL_AFTER_MS.least + this.#random.below(span), 'killed' as const),
+        begun.then(() => after(this.#random.below(KILL_WITHIN_MS), 'killed' as const)),
       ]);
-      if (ended === 'killed') run.kill();
-      else whole++;
+      if (ended === 'killed') {
+        run.kill();
+        const step = rebuildStep(run.printed());
+        killed[step] = (killed[step] ?? 0) + 1;
+      } else whole++;
       if (ended !== 'killed' && ended !== 0)
         this.#violations.push(`rebuild ${name} ended with ${ended}: ${run.printed()}`);
       await run.ended();
     }
-    this.#progress(`${name}: killed ${kills - whole} times, done before the kill ${whole} times`);
+    const told = `${name}: killed ${kills - whole} of ${kills} times (${countsLine(killed)})`;
+    this.#progress(told);
     await this.#expect(['rebuild', name]);
     await this.#expect(['verify', name]);
     await this.#expect(['rebuild', name, '--rollback']);
     const verified = await this.#expect(['verify', name]);
-    this.#lines.push(
-      `${name}: killed ${kills - whole} of ${kills} times; ${verified.trim().split('\n').at(-1) ?? ''}`,
-    );
+    this.#lines.push(`${told}; ${verified.trim().split('\n').at(-1) ?? ''}`);
   }
 
   /** It must end with 0. What it has printed. */
