@@ -1,8 +1,8 @@
 /** Holds what `ops audit` found against the forged records, and the node against the payments. */
 import { toHex } from '../../schemas/address.ts';
-import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
 import type { Invariant } from '../../services/ops/audit/findings.ts';
 import { accountAt } from '../support/deposit-log.ts';
+import { FIRST_FEE, LATER_FEE, MINIMUM } from './deposit-ledger.ts';
 import type { Planted } from './stranger.ts';
 
 /** The output of `ops audit --json`. */
@@ -68,17 +68,16 @@ export async function unlikeBalances(
   nodeUrl: string,
   paid: ReadonlyMap<number, readonly bigint[]>,
 ): Promise<readonly string[]> {
-  const { first_fee, later_fee, minimum } = NETWORK_LIMITS.testnet;
   const unlike: string[] = [];
   for (const [account, amounts] of paid) {
     const response = await fetch(`${nodeUrl}/v1/accounts/${toHex(accountAt(account))}`);
     const balance = BigInt(Object(await response.json()).balance);
     // the network decides which payment of an address is first: all are above the minimum
     const sum = amounts.reduce(
-      (total, amount) => total + amount - later_fee,
-      later_fee - first_fee,
+      (total, amount) => total + amount - LATER_FEE,
+      LATER_FEE - FIRST_FEE,
     );
-    if (amounts.some((amount) => amount - first_fee < minimum))
+    if (amounts.some((amount) => amount - FIRST_FEE < MINIMUM))
       throw new Error('the run pays less than is minted');
     if (balance !== sum)
       unlike.push(`account ${account} has ${balance}, and ${sum} was credited to it`);
