@@ -72,6 +72,22 @@ export function longestDue(partitions: readonly number[]): Query {
   };
 }
 
+/**
+ * Columns: checked_at (0: never), due_at (null: it is not hot). A row for the address of this
+ * account, if it has one.
+ */
+export function checkOf(account: Buffer): Query {
+  return {
+    name: 'watch_check_of',
+    text: `SELECT q.checked_at, CASE WHEN q.hot THEN q.due_at END
+             FROM watch.addresses a CROSS JOIN LATERAL
+               (SELECT checked_at, due_at, hot FROM watch.queue q
+                 WHERE q.deposit_address = a.deposit_address OFFSET 0) q
+            WHERE a.clt_address = $1::bytea`,
+    values: [account],
+  };
+}
+
 /** Columns: deposit_address, derivation_index. The deposit addresses among these. */
 export function watchedAmong(addresses: readonly Buffer[]): Query {
   return {

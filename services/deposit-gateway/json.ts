@@ -15,6 +15,15 @@ export function addressBody(depositAddress: Buffer): string {
   return JSON.stringify({ address: toTronAddress(depositAddress) });
 }
 
+/** The row of `checkOf`, if there is one; `now` in Unix milliseconds. */
+export function checkBody([checked, due]: Cells = [], now: number): string {
+  const at = Number(checked ?? 0);
+  return JSON.stringify({
+    checked_at: at === 0 ? null : new Date(at).toISOString(),
+    overdue_ms: due === null || due === undefined ? 0 : Math.max(0, now - Number(due)),
+  });
+}
+
 /** Rows of `depositsOf`. */
 export function listBody(rows: readonly Cells[]): string {
   const items = rows.map(

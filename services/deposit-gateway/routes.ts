@@ -6,6 +6,7 @@ import {
   POLICY_IN_FORCE,
   waitsForCap,
 } from '../../projections/deposits/queries.ts';
+import { checkOf } from '../../projections/watch/queries.ts';
 import { parseDepositId } from '../../schemas/deposit-id.ts';
 import type { HttpResponse, HttpRequest, Route } from '../runtime/http/handler.ts';
 import { consoleLink, documentRoutes } from '../runtime/http/document-routes.ts';
@@ -15,7 +16,7 @@ import { rateLimited } from '../runtime/http/rate-limit.ts';
 import type { Callers } from './callers.ts';
 import type { DepositAddresses } from './deposit-addresses.ts';
 import { DEPOSIT_ERRORS, NOT_FOUND, unavailable } from './errors.ts';
-import { addressBody, detailBody, listBody, policyBody, timelineBody } from './json.ts';
+import { addressBody, checkBody, detailBody, listBody, policyBody, timelineBody } from './json.ts';
 
 const OPENAPI = new URL('../../schemas/deposit-api/openapi.yaml', import.meta.url);
 
@@ -87,6 +88,14 @@ export function depositRoutes({
           reader.rows(waitsForCap(id, now())),
         ]);
         return ok(timelineBody(deposit, events, waiting.length > 0));
+      },
+    },
+    {
+      method: 'get',
+      path: '/api/v1/address-check',
+      handle: async (request) => {
+        const [check] = await reader.rows(checkOf(callers.of(request)));
+        return ok(checkBody(check, now()));
       },
     },
     {

@@ -1,7 +1,8 @@
 /** The watcher's tables in Postgres: concurrent folds, and query plans at 100,000 addresses. */
+import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { longestDue, nextHot, nextInTurn } from '../../../../projections/watch/queries.ts';
+import { checkOf, longestDue, nextHot, nextInTurn } from '../../../../projections/watch/queries.ts';
 import { watch } from '../../../../projections/watch/watch.ts';
 import type { Query } from '../../../../projections/contract/page.ts';
 import { openReader, type ReaderPool } from '../../../../services/runtime/postgres/pool.ts';
@@ -85,6 +86,13 @@ async function fill(pool: Pool): Promise<void> {
      SELECT substring(sha256(int8send(n)) FOR 20), n % 6, false, true, true, 0, 0, 1, 1, 1, 1, 0 FROM generate_series(200001, 200100) n`,
   );
   await pool.query('ANALYZE');
+}
+
+/** The account that has the address with this derivation index. */
+function accountOf(index: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(BigInt(index));
+  return createHash('sha256').update(bytes).digest().subarray(0, 20);
 }
 
 /** The time since a check in parts of the pause after it. */
@@ -192,12 +200,25 @@ test.each([{ partitions: ALL }, { partitions: [1, 5] }, { partitions: [] }])(
   },
 );
 
+function check(index: number): Promise<readonly unknown[]> {
+  return opened.reader.rows(checkOf(accountOf(index)));
+}
+
+test('the check of an account is that of its address, which is due only while it is hot', async () => {
+  const checkedAt = 1_000_000 + ((HOT_EVERY * 7_919) % 1_000_003);
+  const dueAt = checkedAt + 1 + ((HOT_EVERY * 7_907) % 1_000_003);
+  expect(await check(HOT_EVERY)).toEqual([[String(checkedAt), String(dueAt)]]);
+  expect(await check(HOT_EVERY + 1)).toEqual([[expect.any(String), null]]);
+  expect(await check(ADDRESSES + 1)).toEqual([]);
+});
+
 const QUERIES: Readonly<Record<string, readonly [Query, rows: number]>> = {
   'the next hot': [nextHot(ALL, 50, NOW), 50 * (6 * 20 + 1)],
   'the next hot of one partition': [nextHot([2], 50, NOW), 50 * 21],
   'the next in turn': [nextInTurn(ALL, 50), 50 * 7],
   'the next in turn of one partition': [nextInTurn([2], 50), 50 * 2],
   'the longest due': [longestDue(ALL), 120],
+  'the check of an account': [checkOf(accountOf(7)), 2],
 };
 
 test('at 100,000 addresses each query reads a bounded number of rows by index and discards none', async () => {

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { deposits } from '../../../../projections/deposits/deposits.ts';
+import { watch } from '../../../../projections/watch/watch.ts';
 import { DEPOSIT_API } from '../../../support/openapi.ts';
 import { depositIdOf, invoiceIdOf } from '../../../../schemas/deposit-id.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
@@ -70,6 +71,7 @@ const LEDGER = placed<TreasuryEvent>([
 ]);
 
 let pool: Pool;
+let watched: Pool;
 let readerUrl: string;
 let server: DepositServer;
 beforeAll(async () => {
@@ -82,6 +84,7 @@ beforeAll(async () => {
     from: 0,
     events: LEDGER,
   });
+  watched = await openTables(urls.writer_url, watch);
   server = await openDeposits({
     postgres_reader_url: readerUrl,
     addresses: { open: () => Promise.resolve(ADDRESS) },
@@ -89,7 +92,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await server?.close();
-  await pool?.end();
+  await Promise.all([pool?.end(), watched?.end()]);
 });
 
 async function get(
@@ -128,6 +131,26 @@ test('POST returns the address in base58 and reads no body', async () => {
     });
     expect([answer.status, await answer.text()]).toEqual([200, plain.text]);
   }
+});
+
+async function check(account?: Buffer): Promise<unknown> {
+  return JSON.parse((await get('/api/v1/address-check', account)).text);
+}
+
+test('the check of an address says when it was, and for how long the next one is due', async () => {
+  await watched.query(`INSERT INTO addresses VALUES ($1, 0, $2, 0, now())`, [ALICE, ADDRESS]);
+  await watched.query(
+    `INSERT INTO queue VALUES ($1, 0, true, true, false, 1, $2, 0, 0, $2, $2, 0)`,
+    [ADDRESS, NOW * 1_000 - 700],
+  );
+  expect(await check()).toEqual({ checked_at: null, overdue_ms: 700 });
+  const at = NOW * 1_000 - 500;
+  await watched.query('UPDATE queue SET checked_at = $1, due_at = $1::bigint + 600', [at]);
+  const checked_at = new Date(at).toISOString();
+  expect(await check()).toEqual({ checked_at, overdue_ms: 0 });
+  await watched.query('UPDATE queue SET due_at = 1, hot = false');
+  expect(await check()).toEqual({ checked_at, overdue_ms: 0 });
+  expect(await check(BOB)).toEqual({ checked_at: null, overdue_ms: 0 });
 });
 
 function item(index: number, status: string, amount: bigint): string {
