@@ -1,10 +1,15 @@
 /** The bar with navigation and search, around every page. */
-import { Link, Outlet, useRouter, type ErrorComponentProps } from '@tanstack/react-router';
+import {
+  Link,
+  Outlet,
+  useLocation,
+  useRouter,
+  type ErrorComponentProps,
+} from '@tanstack/react-router';
 import { useEffect, useRef, type ReactElement } from 'react';
-import { problemsOf, useStatus } from './api/health.ts';
+import { useProblems } from './api/health.ts';
 import icon from './design/icon.svg';
 import { choose, SCHEMES, useScheme } from './design/scheme.ts';
-import { localClock } from './format.ts';
 import { Search } from './search.tsx';
 import { TEXT } from './text.ts';
 
@@ -47,9 +52,7 @@ export function Frame(): ReactElement {
 
 /** Says which part of the system is away, on every page. */
 function Health(): ReactElement | null {
-  const { data, error, dataUpdatedAt } = useStatus();
-  const since = data === undefined ? undefined : localClock(dataUpdatedAt);
-  const problems = problemsOf(data, error, since);
+  const problems = useProblems();
   if (problems.length === 0) return null;
   return (
     <div className="health" role="status">

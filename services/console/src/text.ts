@@ -65,6 +65,17 @@ export const TEXT = {
     noNode: 'The node of the chain does not answer: there may be newer blocks.',
     noLog: 'The log does not answer: what is newest may be missing.',
     loading: 'The tables are being built: lists and figures are not complete yet.',
+    still: (parts: string, since: string): string =>
+      `Standing still since ${since}: ${parts}. What is newer shows later.`,
+    parts: {
+      blocks: 'the record of new blocks',
+      explorer: 'blocks, transactions and accounts',
+      ride_market: 'the market',
+      deposits: 'deposits',
+      reserve: 'reserve runs',
+      series: 'charts',
+      watch: 'the search for transfers to deposit addresses',
+    },
     behind: (blocks: number): string => `These pages are ${blocks} blocks behind the chain.`,
   },
   away: {
@@ -372,6 +383,11 @@ export const TEXT = {
     qr: (address: string): string => `QR code of ${address}`,
     send: 'Send USDT (TRC-20) on TRON to this address. Anything else that is sent here is lost.',
     permanent: 'The address is yours for good. Every transfer to it is a deposit of its own.',
+    checked: 'Last check for transfers:',
+    ago: 'ago',
+    overdue: 'The next check for transfers is late: a transfer may show later than usual.',
+    noTreasury:
+      'The treasury does not answer: a transfer that arrives now shows as a deposit, and is minted, when it is back.',
     list: 'Your deposits',
     history: 'Steps of the deposit',
     none: 'No deposit yet. A transfer shows here soon after it is final on TRON.',

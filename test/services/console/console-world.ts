@@ -14,6 +14,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { build } from 'vite';
 import type { Addresses } from '../../../infra/services/services.ts';
 import { deposits as depositsProjection } from '../../../projections/deposits/deposits.ts';
+import { watch } from '../../../projections/watch/watch.ts';
 import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { applyStretch, openTables } from '../../projections/deposits/applied.ts';
@@ -51,12 +52,19 @@ const FILL = `INSERT INTO ride_market.open_requests
          (-2 + (n * 7919 % 4000) / 1000.0)::text, (-2 + (n * 104729 % 4000) / 1000.0)::text,
          '0.5', '0.5', 1000000 + n, NULL, -n, 0 FROM generate_series(1, $1::bigint) n`;
 
-export async function openConsoleWorld(stack: Addresses, browser: Browser): Promise<ConsoleWorld> {
+/** The folder of a build of the console, which the caller removes. */
+export async function buildConsole(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'clt-console-'));
   await build({ configFile: CONFIG, logLevel: 'error', build: { outDir: folder } });
+  return folder;
+}
+
+export async function openConsoleWorld(stack: Addresses, browser: Browser): Promise<ConsoleWorld> {
+  const folder = await buildConsole();
   const hub = await HubWorld.open(stack);
   const urls = await freshDatabase(stack);
   const tables: Pool = await openTables(urls.writer_url, depositsProjection);
+  const watched: Pool = await openTables(urls.writer_url, watch);
   const deposits: DepositServer = await openDeposits({
     postgres_reader_url: urls.reader_url,
     addresses: { open: () => Promise.resolve(DEPOSIT_ADDRESS) },
@@ -107,7 +115,8 @@ export async function openConsoleWorld(stack: Addresses, browser: Browser): Prom
     close: async () => {
       await browser.close();
       await Promise.all(Object.values(proxies).map((proxy) => proxy.close()));
-      await Promise.all([explorer.close(), deposits.close(), hub.close(), tables.end()]);
+      await Promise.all([explorer.close(), deposits.close(), hub.close()]);
+      await Promise.all([tables.end(), watched.end()]);
       await rm(folder, { recursive: true });
     },
   };
@@ -124,7 +133,7 @@ export interface Opened {
 }
 
 export async function openPage(
-  { browser, explorer }: ConsoleWorld,
+  { browser, explorer }: { readonly browser: Browser; readonly explorer: { readonly url: string } },
   options: Parameters<Browser['newContext']>[0] = {},
 ): Promise<Opened> {
   const context = await browser.newContext(options);

@@ -82,6 +82,19 @@ export async function openAddress(caller: Caller, signal: AbortSignal): Promise<
   return address;
 }
 
+/** The last check of the caller's address for transfers. */
+export interface AddressCheck {
+  /** null: never */
+  readonly checked_at: string | null;
+  /** milliseconds as digits; 0: the next check is not due yet */
+  readonly overdue_ms: string;
+}
+
+export function addressCheck({ url, token }: Caller, signal: AbortSignal): Promise<AddressCheck> {
+  const headers = { authorization: `Bearer ${token}` };
+  return ask(`${url}/api/v1/address-check`, { headers, signal });
+}
+
 /** Newest first, at most 20. */
 export async function listDeposits(
   caller: Caller,

@@ -113,6 +113,9 @@ export interface Status {
   readonly lag_blocks: number | null;
   readonly projections: readonly {
     readonly projection: string;
+    readonly topic: string;
+    readonly partition: number;
+    readonly next_offset: number;
     /** null while the log does not answer */
     readonly lag_records: number | null;
     readonly loading: boolean;

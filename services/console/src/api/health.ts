@@ -1,8 +1,11 @@
 /** Which part of the system is away, from the answers to `/api/v1/status`. */
 import { queryOptions, useQuery, type UseQueryResult } from '@tanstack/react-query';
-import { one, type Status } from './explorer.ts';
-import { ServiceError } from './service.ts';
+import { useEffect, useState } from 'react';
+import { localClock } from '../format.ts';
 import { TEXT } from '../text.ts';
+import { one, type Reserve, type Status } from './explorer.ts';
+import { ServiceError } from './service.ts';
+import { NO_POSITIONS, standingStill, withStatus, type Part } from './stalls.ts';
 
 /** The gateway itself calls itself unready above this. */
 const LAG_BLOCKS_MAX = 20;
@@ -16,6 +19,29 @@ export function useStatus(): UseQueryResult<Status> {
   return useQuery(STATUS);
 }
 
+/** The gateway asks the treasury no more often. */
+const POSITION_MS = 5_000;
+
+/** The reserve as the treasury publishes it now. */
+export function useReserve(): UseQueryResult<Reserve> {
+  return useQuery({
+    queryKey: ['reserve'],
+    queryFn: ({ signal }) => one<Reserve>('reserve', signal),
+    refetchInterval: POSITION_MS,
+  });
+}
+
+/** Sentences for people; none: all is well. */
+export function useProblems(): readonly string[] {
+  const { data, error, dataUpdatedAt } = useStatus();
+  const [positions, setPositions] = useState(NO_POSITIONS);
+  useEffect(() => {
+    if (data !== undefined) setPositions((before) => withStatus(before, data, dataUpdatedAt));
+  }, [data, dataUpdatedAt]);
+  const since = data === undefined ? undefined : localClock(dataUpdatedAt);
+  return problemsOf(data, error, since, standingStill(positions, dataUpdatedAt));
+}
+
 /**
  * Whether the explorer answers nothing at the moment, which the frame says for every page. False
  * where it is not asked.
@@ -24,11 +50,12 @@ export function useIsDown(isAsked: boolean): boolean {
   return useQuery({ ...STATUS, enabled: isAsked, notifyOnChangeProps: ['error'] }).isError;
 }
 
-/** Sentences for people; none: all is well. `since`: when the last answer came, as text. */
+/** `since`: when the last answer came, as text; `still`: the parts that stand still. */
 export function problemsOf(
   status: Status | undefined,
   error: Error | null,
   since: string | undefined,
+  still: ReadonlyMap<Part, number> = new Map(),
 ): readonly string[] {
   const words = TEXT.health;
   if (error !== null) {
@@ -43,6 +70,13 @@ export function problemsOf(
     ...(explorer?.loading === true ? [words.loading] : []),
     ...(status.head === null ? [words.noNode] : []),
     ...(explorer?.lag_records === null ? [words.noLog] : []),
+    ...(still.size > 0 ? [stillText(still)] : []),
     ...(lag > LAG_BLOCKS_MAX ? [words.behind(lag)] : []),
   ];
+}
+
+function stillText(still: ReadonlyMap<Part, number>): string {
+  const names: Readonly<Record<string, string>> = TEXT.health.parts;
+  const parts = [...still.keys()].map((part) => names[part] ?? part);
+  return TEXT.health.still(parts.join(', '), localClock(Math.min(...still.values())));
 }

@@ -2,6 +2,7 @@ import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useState, type ReactElement } from 'react';
 import type { Hub } from '../../../../packages/wallet/src/index.ts';
 import {
+  addressCheck,
   listDeposits,
   openAddress,
   timelineOf,
@@ -10,10 +11,12 @@ import {
   type DepositEvent,
   type Timeline as History,
 } from '../api/deposits.ts';
+import { useReserve } from '../api/health.ts';
 import { ServiceError } from '../api/service.ts';
 import type { ConsoleSettings } from '../api/settings.ts';
 import {
   AddressLink,
+  Age,
   Amount,
   Answer,
   BlockLink,
@@ -73,6 +76,7 @@ function Page(props: {
   };
   return (
     <>
+      <NoTreasury />
       <div className="two">
         {session === undefined || isExpired ? (
           <SignIn settings={settings} isAgain={isExpired} onSession={setSession} />
@@ -83,6 +87,16 @@ function Page(props: {
       </div>
       {session !== undefined && !isExpired && <Deposits of={deposits} caller={caller} />}
     </>
+  );
+}
+
+function NoTreasury(): ReactElement | null {
+  const { data } = useReserve();
+  if (data === undefined || !data.configured || data.available) return null;
+  return (
+    <p className="note" role="status">
+      {TEXT.deposits.noTreasury}
+    </p>
   );
 }
 
@@ -210,11 +224,42 @@ function Address(props: {
               </span>
               <p>{words.send}</p>
               <p className="quiet">{words.permanent}</p>
+              <Checked caller={caller} account={session.account} />
             </div>
           </div>
         )}
       </Answer>
     </Panel>
+  );
+}
+
+/** A watcher has many addresses to check, so a little time says nothing. */
+const OVERDUE_MS = 15_000;
+
+/** When the address was last checked for transfers, which is how they are found. */
+function Checked(props: {
+  readonly caller: Caller;
+  readonly account: string;
+}): ReactElement | null {
+  const { data } = useQuery({
+    queryKey: ['address check', props.account],
+    queryFn: ({ signal }) => addressCheck(props.caller, signal),
+  });
+  const words = TEXT.deposits;
+  if (data === undefined) return null;
+  return (
+    <>
+      {data.checked_at !== null && (
+        <p className="quiet">
+          {words.checked} <Age of={data.checked_at} /> {words.ago}
+        </p>
+      )}
+      {Number(data.overdue_ms) > OVERDUE_MS && (
+        <p className="note" role="status">
+          {words.overdue}
+        </p>
+      )}
+    </>
   );
 }
 

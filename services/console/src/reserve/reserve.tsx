@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { useMemo, type ReactElement } from 'react';
-import { one, page, type RecordedRun, type Reserve } from '../api/explorer.ts';
+import { page, type RecordedRun } from '../api/explorer.ts';
+import { useReserve } from '../api/health.ts';
 import { Pager } from '../design/pager.tsx';
 import {
   Age,
@@ -22,8 +23,6 @@ import { Check, positionOf, RunLink, StatusTag, surplus, TONES } from './run-par
 const ROWS = 25;
 /** The most that a page may have. */
 const PLOTTED = 100;
-/** The gateway asks the treasury no more often. */
-const POSITION_MS = 5_000;
 
 export function ReservePage(): ReactElement {
   const { cursor } = useSearch({ from: '/reserve' });
@@ -58,11 +57,7 @@ export function ReservePage(): ReactElement {
 
 /** The status as the treasury says it now. */
 function Now(): ReactElement | null {
-  const { data } = useQuery({
-    queryKey: ['reserve'],
-    queryFn: ({ signal }) => one<Reserve>('reserve', signal),
-    refetchInterval: POSITION_MS,
-  });
+  const { data } = useReserve();
   const words = TEXT.reserve;
   if (data === undefined) return null;
   if (!data.configured) return <Tag>{words.notConfigured}</Tag>;

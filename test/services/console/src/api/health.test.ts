@@ -2,15 +2,24 @@ import { expect, test } from 'vitest';
 import type { Status } from '../../../../../services/console/src/api/explorer.ts';
 import { problemsOf } from '../../../../../services/console/src/api/health.ts';
 import { ServiceError } from '../../../../../services/console/src/api/service.ts';
+import { localClock } from '../../../../../services/console/src/format.ts';
 import { TEXT } from '../../../../../services/console/src/text.ts';
 
 const WELL: Status = {
   head: { height: 9 },
   indexed: { height: 9, finalized_height: 3 },
   lag_blocks: 0,
-  projections: [{ projection: 'explorer', lag_records: 0, loading: false }],
+  projections: [
+    {
+      projection: 'explorer',
+      topic: 'chain.blocks',
+      partition: 0,
+      next_offset: 10,
+      lag_records: 0,
+      loading: false,
+    },
+  ],
 };
-const EXPLORER = WELL.projections[0];
 const words = TEXT.health;
 
 test.each<readonly [string, Status, readonly string[]]>([
@@ -24,11 +33,26 @@ test.each<readonly [string, Status, readonly string[]]>([
 });
 
 test('a log that is away and tables that are built are named', () => {
-  const explorer = { projection: 'explorer', lag_records: null, loading: true };
-  expect(EXPLORER?.projection).toBe('explorer');
-  expect(problemsOf({ ...WELL, projections: [explorer] }, null, undefined)).toEqual([
+  const projections = WELL.projections.map((explorer) => ({
+    ...explorer,
+    lag_records: null,
+    loading: true,
+  }));
+  expect(problemsOf({ ...WELL, projections }, null, undefined)).toEqual([
     words.loading,
     words.noLog,
+  ]);
+});
+
+test('the parts that stand still are named together, with the earliest time', () => {
+  const at = Date.parse('2026-11-21T12:00:00Z');
+  const still = new Map([
+    ['ride_market', at + 1_000],
+    ['series', at],
+    ['unheard_of', at + 2_000],
+  ]);
+  expect(problemsOf(WELL, null, undefined, still)).toEqual([
+    words.still('the market, charts, unheard_of', localClock(at)),
   ]);
 });
 

@@ -1,0 +1,55 @@
+/** Which parts of the system stand still although there is something for them to do. */
+import type { Status } from './explorer.ts';
+
+/** A projection by its name, or `blocks`: the record of the chain's blocks in the log. */
+export type Part = string;
+
+interface Position {
+  readonly part: Part;
+  /** where it stands, as text */
+  readonly at: string;
+  /** Unix milliseconds of the first look at it here, with something to do */
+  readonly since: number;
+}
+
+/** By partition. */
+export type Positions = ReadonlyMap<string, Position>;
+
+export const NO_POSITIONS: Positions = new Map();
+
+/** Nothing that works stands at one place for so long. */
+const STILL_MS = 5_000;
+
+/**
+ * The positions that have something to do, from look to look. The offset of one look proves
+ * nothing: a record that arrived a moment ago is not read yet.
+ */
+export function withStatus(before: Positions, status: Status, now: number): Positions {
+  const { indexed, lag_blocks: lag } = status;
+  const chain = status.projections.find(({ projection }) => projection === 'explorer');
+  // blocks in the log that are not shown yet are not the ingester's
+  const isUnrecorded = (lag ?? 0) > 0 && chain?.lag_records === 0;
+  const all: readonly (readonly [string, Part, string])[] = [
+    ...(isUnrecorded ? [['blocks', 'blocks', String(indexed?.height)] as const] : []),
+    ...status.projections
+      .filter(({ lag_records: records, loading }) => (records ?? 0) > 0 && !loading)
+      .map(
+        ({ projection, topic, partition, next_offset: at }) =>
+          [`${projection} ${topic} ${partition}`, projection, String(at)] as const,
+      ),
+  ];
+  return new Map(
+    all.map(([key, part, at]) => {
+      const known = before.get(key);
+      return [key, known?.at === at ? known : { part, at, since: now }];
+    }),
+  );
+}
+
+/** The parts that stand still, with the time since when (Unix milliseconds). */
+export function standingStill(positions: Positions, now: number): ReadonlyMap<Part, number> {
+  const still = new Map<Part, number>();
+  for (const { part, since } of positions.values())
+    if (now - since >= STILL_MS) still.set(part, Math.min(since, still.get(part) ?? since));
+  return still;
+}

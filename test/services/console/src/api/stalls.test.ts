@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import type { Status } from '../../../../../services/console/src/api/explorer.ts';
+import {
+  NO_POSITIONS,
+  standingStill,
+  withStatus,
+} from '../../../../../services/console/src/api/stalls.ts';
+
+/** The status at `next`, behind the log by `records` and behind the node by `blocks`. */
+function statusAt(next: number, records: number | null, blocks = 0, loading = false): Status {
+  return {
+    head: { height: next + blocks },
+    indexed: { height: next, finalized_height: 0 },
+    lag_blocks: blocks,
+    projections: [
+      {
+        projection: 'explorer',
+        topic: 'chain.blocks',
+        partition: 0,
+        next_offset: next,
+        lag_records: records,
+        loading,
+      },
+    ],
+  };
+}
+
+/** The parts that stand still after a look each second. */
+function after(...looks: readonly Status[]): ReadonlyMap<string, number> {
+  let positions = NO_POSITIONS;
+  for (const [at, look] of looks.entries()) positions = withStatus(positions, look, at * 1_000);
+  return standingStill(positions, (looks.length - 1) * 1_000);
+}
+
+const SIX = [0, 1, 2, 3, 4, 5];
+
+test('a projection that moves is never still, however far it is behind', () => {
+  expect(after(...SIX.map((at) => statusAt(at, 1_000)))).toEqual(new Map());
+});
+
+test('a projection with nothing to read is not still', () => {
+  expect(after(...SIX.map(() => statusAt(7, 0)))).toEqual(new Map());
+});
+
+test('a projection that stays at one offset for five seconds with records to read is still', () => {
+  const looks = SIX.map((at) => statusAt(7, at + 1));
+  expect(after(...looks)).toEqual(new Map([['explorer', 0]]));
+  expect(after(...looks.slice(1))).toEqual(new Map());
+  expect(after(...looks, statusAt(8, 5))).toEqual(new Map());
+});
+
+test('a log that does not answer, and tables that are built, are not called still', () => {
+  expect(after(...SIX.map(() => statusAt(7, null)))).toEqual(new Map());
+  const loading = SIX.map(() => statusAt(7, 3, 0, true));
+  expect(after(...loading)).toEqual(new Map());
+});
+
+test('new blocks of the node that do not reach the log are the record of blocks that is still', () => {
+  expect(after(...SIX.map((at) => statusAt(7, 0, at + 1)))).toEqual(new Map([['blocks', 0]]));
+});
