@@ -3,4 +3,6 @@ import { runMain } from '../runtime/process/main.ts';
 import { readExplorerGatewayConfig } from './config.ts';
 import { serve } from './service.ts';
 
-await runMain('explorer-gateway', readExplorerGatewayConfig, serve);
+await runMain('explorer-gateway', readExplorerGatewayConfig, async (service) => {
+  await serve(service);
+});

@@ -24,13 +24,11 @@ const NAME = 'explorer-gateway';
 /** ms of a monotonic clock */
 const clock = (): number => performance.now();
 
-/** Returns once it serves. */
-export async function serve({
-  config,
-  log,
-  metrics,
-  closing,
-}: Service<ExplorerGatewayConfig>): Promise<void> {
+/** Returns its address once it serves; `console`: the folder of the built console. */
+export async function serve(
+  { config, log, metrics, closing }: Service<ExplorerGatewayConfig>,
+  console = CONSOLE,
+): Promise<string> {
   const reader = openReader({ ...config, application_name: NAME }, log);
   closing.add('Postgres', () => reader.close());
   const index = new ReadVersion({ reader, position: indexedPosition(), now: clock });
@@ -44,9 +42,10 @@ export async function serve({
   closing.add('Redis', () => notifications.close());
   const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
   closing.add('shared counts', () => counts.close());
-  const app = explorerApp(config, reader, log, clock, index, counts, CONSOLE);
+  const app = explorerApp(config, reader, log, clock, index, counts, console);
   const http = await openHttp({ ...config, log, metrics, ...app });
   closing.add('HTTP', () => http.drain());
+  return http.url;
 }
 
 type Settings = Pick<

@@ -4,6 +4,9 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from 'pg';
+import { TEXT } from '../../../../services/console/src/text.ts';
+import { openSystemConsole, type SystemConsole } from '../../../services/console/system-console.ts';
+import { OPEN_CHROMIUM_MS, openChromium } from '../../../support/chromium.ts';
 import { until } from '../../../support/until.ts';
 import { startWholeSystem, type WholeSystem } from './whole-system.ts';
 import { PROJECTION_NAMES } from '../../../../services/ops/commands.ts';
@@ -21,7 +24,10 @@ beforeAll(async () => {
   system = await startWholeSystem();
   await system.start();
 }, PATIENCE_MS);
-afterAll(() => system?.stack.stop());
+afterAll(async () => {
+  await console?.close();
+  await system?.stack.stop();
+});
 
 test(
   'deposits of 10 USDT are confirmed, mint_requested, credited: 8,000,000 base units for the first, 9,500,000 for the second',
@@ -186,6 +192,142 @@ test(
     expect(seen).toMatchObject({ topic: 'treasury.ledger', offset: noted?.offset });
     const other = await system.ops('audit', '--head', `0x${'ab'.repeat(32)}`);
     expect(other).toMatchObject({ code: 2, stdout: expect.stringMatching(/^VIOLATED {2}/m) });
+  },
+);
+
+/** The console shows their parts besides money. */
+const SHOWN = ['projector-explorer', 'projector-ride-market', 'projector-series', 'hub-gateway'];
+let console: SystemConsole | undefined;
+
+/** Undefined where there is no Chromium. */
+async function openConsole(): Promise<SystemConsole | undefined> {
+  const browser = await openChromium();
+  if ('missing' in browser) {
+    process.stderr.write(`tests in a browser are skipped: ${browser.missing}\n`);
+    return undefined;
+  }
+  for (const service of SHOWN) await system.begin(service);
+  return openSystemConsole(system.stack, browser);
+}
+
+test(
+  'in the console a deposit is followed from the QR code to the credit in the balance',
+  { timeout: OPEN_CHROMIUM_MS + PATIENCE_MS },
+  async ({ skip }) => {
+    console = await openConsole();
+    if (console === undefined) return skip('there is no Chromium');
+    const { page, show, faults } = console;
+    await show('/deposits');
+    await page.getByRole('button', { name: TEXT.signIn.key }).click();
+    const address = page.locator('.deposit-address .hash');
+    await address.waitFor();
+    expect(await page.locator('.qr').getAttribute('aria-label')).toContain(
+      await address.innerText(),
+    );
+    await expect.poll(() => page.locator('main').innerText()).toContain(TEXT.deposits.checked);
+    await system.pay(await address.innerText(), 10n * USD);
+    const names: Readonly<Record<string, string>> = TEXT.deposits.events;
+    await expect
+      .poll(() => page.locator('.timeline strong').allInnerTexts())
+      .toEqual(MINTED.map((event) => names[event]));
+    await expect
+      .poll(() => page.locator('summary').innerText())
+      .toContain(TEXT.deposits.statuses.credited);
+    await page.getByRole('link', { name: /^0x/ }).first().click();
+    await expect.poll(() => page.locator('.figures').innerText()).toMatch(/\b8\.00/);
+    expect(faults()).toEqual([]);
+  },
+);
+
+const PROJECTORS = {
+  'projector-explorer': TEXT.health.parts.explorer,
+  'projector-ride-market': TEXT.health.parts.ride_market,
+  'projector-series': TEXT.health.parts.series,
+  'projector-reserve': TEXT.health.parts.reserve,
+  'projector-deposits': TEXT.health.parts.deposits,
+  'projector-watch': TEXT.health.parts.watch,
+};
+
+test(
+  'the console names the services that are killed, shows what it has, and goes on when they are back',
+  { timeout: PATIENCE_MS },
+  async ({ skip }) => {
+    if (console === undefined) return skip('there is no Chromium');
+    const { page, show, faults, health } = console;
+    const text = (): Promise<string> => page.locator('main').innerText();
+    const statuses = (): Promise<readonly string[]> => page.locator('summary .tag').allInnerTexts();
+    const { statuses: words } = TEXT.deposits;
+    await show('/deposits');
+    const address = page.locator('.deposit-address .hash');
+    await expect.poll(statuses).toEqual([words.credited]);
+    await expect.poll(health).toBe('');
+
+    const { 'projector-watch': search, ...others } = PROJECTORS;
+    for (const service of Object.keys(others)) await system.end(service);
+    await system.pay(await address.innerText(), 20n * USD);
+    for (const part of Object.values(others)) await expect.poll(health).toContain(part);
+    await system.end('projector-watch');
+    await expect.poll(health).toContain(search);
+    for (const service of ['tron-watcher', 'treasury', 'chain-ingester']) await system.end(service);
+    expect(await statuses()).toEqual([words.credited]);
+    for (const name of [TEXT.nav.chain, TEXT.nav.market, TEXT.nav.charts, TEXT.nav.reserve]) {
+      await page.getByRole('link', { name, exact: true }).click();
+      await expect.poll(() => page.locator('h1').first().innerText()).toBe(name);
+      await expect.poll(text).not.toContain(TEXT.states.loading);
+    }
+    await expect.poll(text).toContain('the treasury cannot be reached');
+    await page.getByRole('link', { name: TEXT.nav.deposits, exact: true }).click();
+    for (const [service, part] of Object.entries(PROJECTORS)) {
+      await system.begin(service);
+      await expect.poll(health).not.toContain(part);
+    }
+    await expect.poll(health).toContain(TEXT.health.parts.blocks);
+    await expect.poll(text).toContain(TEXT.deposits.noTreasury);
+    await expect.poll(text).toContain(TEXT.deposits.overdue);
+    for (const service of ['chain-ingester', 'treasury', 'tron-watcher'])
+      await system.begin(service);
+    await expect.poll(health).toBe('');
+    await expect.poll(text).not.toContain(TEXT.deposits.noTreasury);
+    await expect.poll(text).not.toContain(TEXT.deposits.overdue);
+    await expect.poll(statuses).toEqual([words.credited, words.credited]);
+    expect(faults()).toEqual([]);
+  },
+);
+
+test(
+  'the console goes on without Redis, says that Kafka is away, and needs no reload after either',
+  { timeout: PATIENCE_MS },
+  async ({ skip }) => {
+    if (console === undefined) return skip('there is no Chromium');
+    const { page, show, faults, health } = console;
+    const { redis, kafka } = system.stack.servers;
+    const newest = async (): Promise<number> =>
+      Number((await page.locator('.block strong').first().innerText()).replaceAll(',', ''));
+    const goesOn = async (): Promise<void> => {
+      const before = await newest();
+      await expect.poll(newest).toBeGreaterThan(before);
+    };
+    await show('/');
+    await page.locator('.block').first().waitFor();
+    await redis.kill();
+    await goesOn();
+    await expect.poll(health).toBe('');
+    await redis.start();
+    await kafka.kill();
+    await expect.poll(health).toContain(TEXT.health.noLog);
+    const shown = await newest();
+    expect(shown).toBeGreaterThan(0);
+    await kafka.start();
+    await expect.poll(health).toBe('');
+    await goesOn();
+    await page.getByRole('link', { name: TEXT.nav.deposits, exact: true }).click();
+    const address = page.locator('.deposit-address .hash');
+    await system.pay(await address.innerText(), 30n * USD);
+    const { credited } = TEXT.deposits.statuses;
+    await expect
+      .poll(() => page.locator('summary .tag').allInnerTexts())
+      .toEqual([credited, credited, credited]);
+    expect(faults()).toEqual([]);
   },
 );
 

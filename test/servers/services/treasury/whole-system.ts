@@ -78,6 +78,15 @@ export class WholeSystem {
     await this.#processes.kill(service);
   }
 
+  /** SIGKILL, until `begin`. */
+  end(service: string): Promise<void> {
+    return this.#processes.end(service);
+  }
+
+  async begin(service: string): Promise<void> {
+    await this.#processes.start(service);
+  }
+
   /** The treasury's gate, as its metrics have it. */
   async isMintingClosed(): Promise<boolean> {
     return (await figureOf(this.#processes.at('treasury'), 'reserve_minting_closed')) > 0;
