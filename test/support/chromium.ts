@@ -11,6 +11,9 @@ const NAMES = [
 ];
 const START_MS = 30_000;
 
+/** The most that the first load of a page may have. */
+export const SCRIPT_BYTES_MAX = 250_000;
+
 /** Time for `openChromium` at most. */
 export const OPEN_CHROMIUM_MS = INSTALL_MS + START_MS;
 
@@ -30,4 +33,22 @@ export async function openChromium(): Promise<Browser | { readonly missing: stri
     const [reason = ''] = String(error).split('\n', 1);
     return { missing: `${executablePath} does not start: ${reason}` };
   }
+}
+
+/** Bytes of script, as they are sent, until a page has this heading; nothing is cached before. */
+export async function firstScriptBytes(
+  browser: Browser,
+  url: string,
+  heading: string,
+): Promise<number> {
+  await using context = await browser.newContext();
+  const page = await context.newPage();
+  const scripts: Promise<{ readonly responseBodySize: number }>[] = [];
+  page.on('requestfinished', (request) => {
+    if (request.resourceType() === 'script') scripts.push(request.sizes());
+  });
+  await page.goto(url);
+  await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+  const sizes = await Promise.all(scripts);
+  return sizes.reduce((sum, { responseBodySize }) => sum + responseBodySize, 0);
 }

@@ -51,8 +51,8 @@ function Filters({ of }: { readonly of: URLSearchParams }): ReactElement {
   const known = topics.data?.topics ?? [];
   const [topic, setTopic] = useState(of.get('topic') ?? FIRST);
   const names = known.length === 0 ? [topic] : known.map(({ name }) => name);
-  const types = known.find(({ name }) => name === topic)?.types ?? [];
   const type = of.get('type') ?? '';
+  const types = known.find(({ name }) => name === topic)?.types ?? (type === '' ? [] : [type]);
   const field = (name: (typeof FILTERS)[number], label: string, hint = ''): ReactElement => (
     <label className={name}>
       {label}
@@ -139,7 +139,7 @@ function Records({ query }: { readonly query: string }): ReactElement {
           label={words.title}
           items={records}
           keyOf={placeOf}
-          empty={isOpen ? words.none : OPS.records.waiting('…')}
+          empty={isOpen ? words.none : words.opening}
           columns={[
             {
               name: words.place,

@@ -185,6 +185,7 @@ export const OPS = {
     time: 'Age',
     typeColumn: 'Type',
     keyColumn: 'Key',
+    opening: 'The topic is being read …',
     none: 'No record matches yet.',
     live: 'live',
     held: 'held still',

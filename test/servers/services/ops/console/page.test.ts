@@ -5,10 +5,16 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { encryptKeystoreJsonSync } from 'ethers';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { build } from 'vite';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import { OPEN_CHROMIUM_MS, openChromium } from '../../../../support/chromium.ts';
+import {
+  firstScriptBytes,
+  OPEN_CHROMIUM_MS,
+  openChromium,
+  SCRIPT_BYTES_MAX,
+} from '../../../../support/chromium.ts';
 import { alice, bob, mallory } from '../../../../support/operators.ts';
 import {
   openOperations,
@@ -65,11 +71,15 @@ async function openPage(of: BrowserContext): Promise<Page> {
   return opened;
 }
 
-/** Signs in with a key in the page's memory. */
-async function signIn(of: Page, key = alice.privateKey): Promise<void> {
-  await of.goto(server.url);
+/** Fills the form of a key in the page's memory. */
+async function enterKey(of: Page, key = alice.privateKey): Promise<void> {
   await of.getByLabel('Private key', { exact: true }).last().fill(key);
   await of.getByRole('button', { name: 'Sign in with the key' }).click();
+}
+
+async function signIn(of: Page, key = alice.privateKey): Promise<void> {
+  await of.goto(server.url);
+  await enterKey(of, key);
   await expect.poll(() => of.locator('h1').first().innerText()).toBe('Overview');
 }
 
@@ -100,11 +110,9 @@ function pages(): readonly (readonly [string, string])[] {
 
 test('a stranger stays outside, and is told why', async () => {
   await page.goto(server.url);
-  await page.getByLabel('Private key', { exact: true }).last().fill(mallory.privateKey);
-  await page.getByRole('button', { name: 'Sign in with the key' }).click();
+  await enterKey(page, mallory.privateKey);
   await expect.poll(() => page.getByRole('alert').innerText()).toContain('of nobody');
-  await page.getByLabel('Private key', { exact: true }).last().fill('0x12');
-  await page.getByRole('button', { name: 'Sign in with the key' }).click();
+  await enterKey(page, '0x12');
   await expect.poll(() => page.getByRole('alert').innerText()).toContain('invalid');
 });
 
@@ -131,6 +139,13 @@ test('no page is wider than a phone', async () => {
     expect([path, width]).toEqual([path, 360]);
   }
   await page.setViewportSize({ width: 1_280, height: 800 });
+});
+
+test('the first load has less than 250 KB of compressed script', async () => {
+  if (browser === undefined) return;
+  const bytes = await firstScriptBytes(browser, server.url, 'Sign in');
+  expect(bytes).toBeGreaterThan(0);
+  expect(bytes).toBeLessThan(SCRIPT_BYTES_MAX);
 });
 
 async function panel(name: string): Promise<string> {
@@ -214,6 +229,45 @@ test('a browser wallet signs in and signs a decision', async () => {
   expect((await server.ledger()).deposit(id)).toMatchObject({ rejected: true });
   await own.close();
   expect(problems).toEqual([]);
+});
+
+test('a key file opens with its password alone, and approves a deposit', async () => {
+  const own = await openPage(context);
+  const [, , id] = server.held;
+  // as `ops operators new-key` writes it, but for the cost of guessing the password
+  const file = encryptKeystoreJsonSync(bob, 'right', { scrypt: { N: 1_024 } });
+  const open = async (password: string): Promise<void> => {
+    const buffer = Buffer.from(file);
+    await own
+      .getByLabel('File', { exact: true })
+      .setInputFiles({ name: 'key.json', mimeType: 'application/json', buffer });
+    await own.getByLabel('Password', { exact: true }).fill(password);
+    await own.getByRole('button', { name: 'Open the file and sign in' }).click();
+  };
+  await own.goto(`${server.url}#/deposits/${id}`);
+  await open('wrong');
+  await expect.poll(() => own.getByRole('alert').innerText()).toContain('incorrect password');
+  await open('right');
+  // the page that the address names
+  await expect.poll(() => own.locator('h1').first().innerText()).toBe('Deposit');
+  await own.getByLabel('Your name').fill('bob');
+  await own.getByLabel('Reason').fill('known to us');
+  await own.getByRole('button', { name: 'Approve …' }).click();
+  await own.getByRole('button', { name: 'Sign and approve' }).click();
+  await expect.poll(() => own.getByRole('status').innerText()).toContain('Recorded at');
+  expect((await server.ledger()).deposit(id)).toMatchObject({ status: 'confirmed' });
+  await own.close();
+  expect(problems).toEqual([]);
+});
+
+test('after a reload and a sign-in the page shows what its address names', async () => {
+  await go('/records?topic=treasury.ledger&type=DepositHeld', 'Records');
+  await page.reload();
+  await expect.poll(() => page.locator('h1').innerText()).toBe('Sign in');
+  await enterKey(page);
+  await expect.poll(() => page.locator('h1').first().innerText()).toBe('Records');
+  expect(await page.getByLabel('Type').inputValue()).toBe('DepositHeld');
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(3);
 });
 
 test('a stop of a service and of the server itself shows as such', async () => {
