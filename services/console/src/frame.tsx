@@ -14,6 +14,15 @@ import { Search } from './search.tsx';
 import { TEXT } from './text.ts';
 
 export function Frame(): ReactElement {
+  const nav = useRef<HTMLElement>(null);
+  const { pathname } = useLocation();
+  // on a phone the pages do not fit side by side
+  useEffect(() => {
+    const link = nav.current?.querySelector('[aria-current=page]');
+    if (!nav.current || !link) return;
+    const [all, one] = [nav.current.getBoundingClientRect(), link.getBoundingClientRect()];
+    nav.current.scrollLeft += one.left - all.left - (all.width - one.width) / 2;
+  }, [pathname]);
   return (
     <>
       <div className="bar">
@@ -22,7 +31,7 @@ export function Frame(): ReactElement {
             <img src={icon} alt="" />
             {TEXT.name}
           </Link>
-          <nav aria-label={TEXT.nav.label}>
+          <nav ref={nav} aria-label={TEXT.nav.label}>
             <Link to="/" activeOptions={{ exact: true }}>
               {TEXT.nav.chain}
             </Link>

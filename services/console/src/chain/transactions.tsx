@@ -66,8 +66,8 @@ function Filter(): ReactElement {
   const exported = queryText({ type, address, block });
   return (
     <form className="row" key={`${type} ${address} ${block}`} onSubmit={apply}>
-      <label>
-        <span className="quiet">{TEXT.transactions.type}</span>{' '}
+      <label className="field">
+        <span className="quiet">{TEXT.transactions.type}</span>
         <select name="type" defaultValue={type ?? ''}>
           <option value="">{TEXT.transactions.anyType}</option>
           {TYPES.map((each) => (
@@ -75,11 +75,11 @@ function Filter(): ReactElement {
           ))}
         </select>
       </label>
-      <label className="row grow">
+      <label className="field grow">
         <span className="quiet">{TEXT.transactions.address}</span>
         <input name="address" defaultValue={address} placeholder="0x…" spellCheck={false} />
       </label>
-      <label className="row short">
+      <label className="field short">
         <span className="quiet">{TEXT.transactions.block}</span>
         <input name="block" defaultValue={block} inputMode="numeric" />
       </label>

@@ -175,6 +175,9 @@ test('no page is wider than a phone', async () => {
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect([path, width]).toEqual([path, 360]);
   }
+  // of the page that is shown, which is the last in the bar
+  const link = await page.locator('.bar nav [aria-current=page]').boundingBox();
+  expect((link?.x ?? 0) + (link?.width ?? 0)).toBeLessThanOrEqual(360);
   await page.setViewportSize({ width: 1_280, height: 800 });
 });
 
