@@ -4,6 +4,8 @@ import { explorer } from '../../../../../projections/explorer/explorer.ts';
 import { PROJECTIONS } from '../../../../../services/projector/registry.ts';
 import { rebuild } from '../../../../../services/projector/rebuild/rebuild.ts';
 import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
+import { fillSeries } from '../../../../projections/series/filled-series.ts';
+import { plainSeries } from '../../../../projections/series/plain-series.ts';
 import { TRONWEB_VECTORS } from '../../../../schemas/tron-vectors.ts';
 import { openTables } from '../../../../services/projector/engine/projected.ts';
 import {
@@ -60,6 +62,84 @@ test('addresses of TRON are in their usual spelling, amounts exact', async () =>
   expect(await read(`SELECT analytics.amount(${largest})::text AS amount`)).toEqual([
     { amount: String(largest).replace(/(\d{6})$/, '.$1') },
   ]);
+});
+
+type Figures = Readonly<Record<string, string>>;
+
+/** In CLT, as Postgres writes it. */
+function clt(base: bigint): string {
+  const digits = String(base).padStart(7, '0');
+  return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
+}
+
+function beginOf(hour = ''): Date {
+  return new Date(Number(hour) * 3_600_000);
+}
+
+/** A row of hours or days, whose hours are these, in their order. */
+function figuresOf(hours: readonly Figures[], final: number): object {
+  const sum = (name: string): bigint =>
+    hours.reduce((total, hour) => total + BigInt(hour[name] ?? ''), 0n);
+  const last = hours.at(-1);
+  return {
+    blocks: String(sum('blocks')),
+    transactions: String(sum('transactions')),
+    fees: clt(sum('fees')),
+    rides: String(sum('rides')),
+    fares: clt(sum('fares')),
+    supply: clt(BigInt(last?.['supply'] ?? '')),
+    is_final: Number(last?.['last_height']) < final,
+  };
+}
+
+test('the figures of hours, days and validators are those of the live blocks', async () => {
+  const { tables } = plainSeries(await fillSeries(urls.writer_url));
+  const rows = (table: string): readonly Figures[] =>
+    (tables[table] ?? [])
+      .map((text): Figures => JSON.parse(text))
+      .toSorted((one, other) => Number(one['hour']) - Number(other['hour']));
+  const final = Number(rows('head')[0]?.['finalized_height']);
+  expect(await read('SELECT * FROM analytics.chain_hours ORDER BY begins_at')).toEqual(
+    rows('hours').map((row) =>
+      Object.assign(figuresOf([row], final), {
+        begins_at: beginOf(row['hour']),
+        active_accounts: row['active_accounts'],
+      }),
+    ),
+  );
+  const active = new Map(rows('days').map((row) => [row['day'], row['active_accounts']]));
+  const days = Map.groupBy(rows('hours'), ({ hour }) => String(Math.floor(Number(hour) / 24)));
+  expect(days.size).toBe(3);
+  expect(await read('SELECT * FROM analytics.chain_days ORDER BY day')).toEqual(
+    [...days].map(([day, hours]) =>
+      Object.assign(figuresOf(hours, final), {
+        day: new Date(2026, 2, 1 + Number(day) - Date.UTC(2026, 2, 1) / 86_400_000),
+        active_accounts: active.get(day) ?? '0',
+      }),
+    ),
+  );
+  const validators = await read(
+    'SELECT * FROM analytics.validator_hours ORDER BY begins_at, address',
+  );
+  expect(validators).toEqual(
+    rows('producers')
+      .toSorted(
+        (one, other) =>
+          Number(one['hour']) - Number(other['hour']) ||
+          ((one['address'] ?? '') < (other['address'] ?? '') ? -1 : 1),
+      )
+      .map(({ hour, address, blocks }) => ({
+        begins_at: beginOf(hour),
+        address: `0x${address}`,
+        blocks,
+      })),
+  );
+  // both states of the chain's end are among them
+  expect(
+    new Set(
+      (await read('SELECT is_final FROM analytics.chain_hours')).map((row) => row['is_final']),
+    ).size,
+  ).toBe(2);
 });
 
 test('views are made once, and anew when this software defines them otherwise', async () => {
