@@ -1,6 +1,7 @@
 /**
  * The verdict on the chain's path at the end of a fault run: when all has come to rest, the node,
- * the log and the tables of the explorer and the ride market are held against each other.
+ * the log and the tables of the explorer, the ride market and the series are held against each
+ * other.
  */
 import type { Pool } from 'pg';
 import { evolve, EMPTY_CHAIN, type Chain } from '../../projections/chain/chain.ts';
@@ -9,6 +10,7 @@ import { ChainNode } from '../../services/runtime/clt-node.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import type { Kafka } from '../../services/runtime/kafka/port.ts';
 import { plainMarket, textsOf, withoutJournal } from '../projections/ride-market/plain-market.ts';
+import { plainSeries } from '../projections/series/plain-series.ts';
 import { differences, plainFold, readChainEvents, readTables } from '../support/plain-fold.ts';
 import { until } from '../support/until.ts';
 import { unlikeTheNode } from './node-accounts.ts';
@@ -26,6 +28,8 @@ export interface ChainVerdict {
   readonly violations: readonly string[];
 }
 
+const SCHEMAS = ['explorer', 'ride_market', 'series'];
+
 /** The node grows no more. */
 export async function judgeChain({
   kafka,
@@ -41,10 +45,12 @@ export async function judgeChain({
   const chain = await nodeChain(node_url);
   await until(async () => {
     const { rows } = await pool.query<{ hash: Buffer; finalized_height: string }>(
-      'SELECT hash, finalized_height FROM explorer.head UNION ALL SELECT hash, finalized_height FROM ride_market.head',
+      SCHEMAS.map((schema) => `SELECT hash, finalized_height FROM ${schema}.head`).join(
+        ' UNION ALL ',
+      ),
     );
     return (
-      rows.length === 2 &&
+      rows.length === SCHEMAS.length &&
       rows.every(
         ({ hash, finalized_height: finalized }) =>
           hash.toString('hex') === chain.head && Number(finalized) === chain.finalized,
@@ -58,14 +64,21 @@ export async function judgeChain({
     violations.push('the blocks of the log are not those of the node');
   const market = plainMarket(events);
   const marketTables = await readTables(pool, 'ride_market');
+  const series = plainSeries(events);
+  const seriesTables = await readTables(pool, 'series');
   violations.push(
     ...[
       ...differences(await readTables(pool, 'explorer'), plainFold(events)),
       ...differences(withoutJournal(marketTables), textsOf(market)),
+      ...differences(withoutJournal(seriesTables), series.tables),
     ].map((difference) => `table and plain fold differ: ${difference}`),
   );
-  if ((marketTables['journal']?.length ?? 0) !== market.journal_heights.length)
-    violations.push('the journal does not have one row for each block that is not final');
+  for (const [tables, { journal_heights: heights }] of [
+    [marketTables, market],
+    [seriesTables, series],
+  ] as const)
+    if ((tables['journal']?.length ?? 0) !== heights.length)
+      violations.push('a journal does not have one row for each block that is not final');
   violations.push(...(await unlikeTheNode(pool, node_url)));
   return {
     events: events.length,

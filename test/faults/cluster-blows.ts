@@ -75,6 +75,7 @@ export class ClusterBlows {
       service('projector-explorer', 'killed'),
       service('projector-deposits', 'killed'),
       service('projector-ride-market', 'killed'),
+      service('projector-series', 'killed'),
       service('deposit-gateway', 'killed'),
       () => this.#failOverPostgres(),
       () => this.#failOverRedis(),

@@ -63,6 +63,7 @@ const TWICE = [
   'chain-ingester',
   'projector-explorer',
   'projector-ride-market',
+  'projector-series',
   'projector-watch',
   'projector-deposits',
   'deposit-gateway',

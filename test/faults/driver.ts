@@ -1,7 +1,7 @@
 /**
  * The fault run of the chain: all processes are killed at random moments under load, and restarted
- * at once, as by a supervisor. After each kill the explorer and the ride market must show a block
- * that was born after the restarted process was ready. At the end a plain fold of the log is
+ * at once, as by a supervisor. After each kill the explorer, the ride market and the series must show
+ * a block that was born after the restarted process was ready. At the end a plain fold of the log is
  * compared with the node and the tables.
  */
 import { Pool } from 'pg';
@@ -29,7 +29,7 @@ export interface FaultRunReport extends ChainVerdict {
   readonly kills: Readonly<Record<string, number>>;
   readonly reorganisations: number;
   /**
-   * from each restart until the explorer and the ride market showed a block that was born after the
+   * from each restart until explorer, ride market and series showed a block that was born after the
    * restarted process was ready
    */
   readonly recoveries: readonly Recovery[];
@@ -41,6 +41,7 @@ type Victim =
   | 'chain-ingester'
   | 'projector-explorer'
   | 'projector-ride-market'
+  | 'projector-series'
   | 'explorer-gateway'
   | 'kafka'
   | 'postgres';
@@ -50,10 +51,13 @@ const VICTIMS: readonly Victim[] = [
   'projector-explorer',
   'projector-explorer',
   'projector-ride-market',
+  'projector-series',
   'explorer-gateway',
   'kafka',
   'postgres',
 ];
+/** The schemas whose tables nothing shows here, by the projector that writes them. */
+const HELD = { 'projector-ride-market': 'ride_market', 'projector-series': 'series' } as const;
 const REORG_EVERY = 4;
 /** 0: nobody listened. 503: not now. */
 const EXPECTED: ReadonlySet<string> = new Set(['0', '200', '503']);
@@ -88,16 +92,21 @@ class Run {
     await this.#spawn('chain-ingester', 'chain-ingester');
     await this.#spawn('projector-explorer', 'projector-explorer');
     await this.#spawn('projector-explorer/2', 'projector-explorer');
-    await this.#spawn('projector-ride-market', 'projector-ride-market');
+    for (const name of Object.keys(HELD)) await this.#spawn(name, name);
     await this.#spawn('explorer-gateway', 'explorer-gateway', { APP_RATE_PER_SECOND: '0' });
     await this.shown(5);
   }
 
-  /** Resolves when the explorer and the ride market show a block above this height. */
+  /** Resolves when the explorer, the ride market and the series show a block above this height. */
   async shown(height: number): Promise<void> {
+    const heights = (): Promise<readonly number[]> =>
+      Promise.all([
+        this.#height(),
+        ...Object.values(HELD).map((schema) => this.#heldHeight(schema)),
+      ]);
     await until(
-      async () => Math.min(...(await Promise.all([this.#height(), this.#marketHeight()]))) > height,
-      `a block above ${height} at the explorer and in the ride market`,
+      async () => Math.min(...(await heights())) > height,
+      `a block above ${height} at the explorer, in the ride market and the series`,
     );
   }
 
@@ -170,9 +179,9 @@ class Run {
     return Number(stats.latest_height);
   }
 
-  /** Newest height in the ride market's tables; -1 while they are unreadable. */
-  async #marketHeight(): Promise<number> {
-    return (await heightIn(this.#stack.addresses.postgres_url, 'ride_market')) ?? -1;
+  /** Newest height in the tables of this schema; -1 while they are unreadable. */
+  async #heldHeight(schema: 'ride_market' | 'series'): Promise<number> {
+    return (await heightIn(this.#stack.addresses.postgres_url, schema)) ?? -1;
   }
 
   /** The node's newest block has it. */

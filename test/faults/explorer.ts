@@ -5,7 +5,7 @@ import { countsLine, recoveryLines, type FaultRun } from './fault-run.ts';
 export const explorer: FaultRun<'kills'> = {
   about:
     'kills ingester, projectors, gateway, Kafka and Postgres at random (SIGKILL) and reorganises the chain now and then;\n' +
-    'then holds the node, the log and the tables of the explorer and the ride market against each other',
+    'then holds the node, the log and the tables of the explorer, the ride market and the series against each other',
   options: { kills: { about: 'how many kills', default: 100 } },
   async run({ kills }, given) {
     const report = await faultRun({ kills, ...given });

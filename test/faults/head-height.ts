@@ -6,7 +6,7 @@ const PATIENCE_MS = 2_000;
 /** Height of the newest block in the tables of this schema; undefined while they cannot be read. */
 export async function heightIn(
   postgresUrl: string,
-  schema: 'explorer' | 'ride_market',
+  schema: 'explorer' | 'ride_market' | 'series',
 ): Promise<number | undefined> {
   const client = new Client({
     connectionString: postgresUrl,

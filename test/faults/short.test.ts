@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { faultRun } from './driver.ts';
 
 /** Each victim of the deck once. */
-const KILLS = 7;
+const KILLS = 8;
 const SEED = 20_261_121;
 
 test(
-  'after kills of every process and reorganisations the tables of the explorer and of the ride market equal a plain fold of the log',
+  'after kills of every process and reorganisations the tables of the explorer, the ride market and the series equal a plain fold of the log',
   { timeout: 400_000 },
   async () => {
     const report = await faultRun({ kills: KILLS, seed: SEED, progress: () => undefined });
@@ -19,6 +19,7 @@ test(
       'postgres',
       'projector-explorer',
       'projector-ride-market',
+      'projector-series',
     ]);
     expect(report.trips).toBeGreaterThan(0);
     expect(report.reorganisations).toBeGreaterThan(0);
