@@ -3,10 +3,13 @@
  * every digit, since none becomes a JavaScript number.
  */
 import type { Page } from '../../../projections/contract/page.ts';
-import { isoTime, type Cell } from '../../runtime/postgres/cells.ts';
+import { byteaDigits, isoTime, type Cell } from '../../runtime/postgres/cells.ts';
 import type { Cells } from '../../runtime/postgres/pool.ts';
 
-/** 0x and hex digits in quotes, or null. */
+/**
+ * 0x and hex digits in quotes, or null. Where there is no null, the quotes and the 0x belong into
+ * the text around the digits: a list is made faster of fewer pieces.
+ */
 export function hex(bytea: Cell): string {
   return bytea === null || bytea === undefined ? 'null' : `"0x${bytea.slice(2)}"`;
 }
@@ -27,7 +30,7 @@ let last = timed('1970-01-01 00:00:00+00');
 function blockFields(cells: Cells): string {
   const [height, hash, txCount, producer, rewardRecipient, blockReward, timestamp] = cells;
   return (
-    `"height":${height},"hash":${hex(hash)},"tx_count":${txCount},"producer":${hex(producer)},"reward_recipient":${hex(rewardRecipient)},` +
+    `"height":${height},"hash":"0x${byteaDigits(hash)}","tx_count":${txCount},"producer":"0x${byteaDigits(producer)}","reward_recipient":"0x${byteaDigits(rewardRecipient)}",` +
     `"block_reward":${blockReward},"timestamp":${time(timestamp)}`
   );
 }
@@ -59,7 +62,7 @@ function transactionFields(cells: Cells): string {
     offerFee,
   ] = cells;
   return (
-    `"hash":${hex(hash)},"block_height":${height},"from":${hex(from)},"to":${hex(to)},"amount":${amount},"fee":${fee},"status":"confirmed",` +
+    `"hash":"0x${byteaDigits(hash)}","block_height":${height},"from":"0x${byteaDigits(from)}","to":"0x${byteaDigits(to)}","amount":${amount},"fee":${fee},"status":"confirmed",` +
     `"function_call_type":${JSON.stringify(type)},"is_ride_related":${isRideRelated === 't'},"timestamp":${time(timestamp)},` +
     `"referrer":${hex(referrer)},"request_referrer_fee":${requestFee},"offer_referrer_fee":${offerFee}`
   );
