@@ -69,9 +69,10 @@ interface PageParameters {
 
 const PAGE = ['limit', 'offset', 'cursor'] as const;
 
+/** `below`: what the cursor stands for; undefined: nothing in this list. */
 function pageOf(
   { limit: limitText = String(LIMIT_DEFAULT), offset, cursor }: PageParameters,
-  list: string,
+  below: bigint | undefined,
 ): Page | InvalidRequest {
   const rows = parseDecimal(limitText);
   if (rows === undefined || rows < 1n || rows > LIMIT_MAX)
@@ -85,7 +86,6 @@ function pageOf(
   }
   if (offset !== undefined)
     return invalid('offset and cursor must not be combined: give one of them');
-  const below = decodeCursor(list, cursor);
   return below === undefined
     ? invalid(
         'cursor must be one that came in a Link header of the same list with the same filters',
@@ -96,7 +96,7 @@ function pageOf(
 /** limit, and offset or a cursor of `list`. */
 export function parsePage(parameters: Parameters, list: string): Page | InvalidRequest {
   const given = pick(parameters, PAGE);
-  return 'refused' in given ? given : pageOf(given, list);
+  return 'refused' in given ? given : pageOf(given, decodeCursor(list, given.cursor));
 }
 
 export interface TransactionsRequest {
@@ -123,7 +123,7 @@ export function parseTransactionsRequest(
     cursor === undefined
       ? undefined
       : SCANS.find((each) => decodeCursor(transactionsList(filter, each), cursor) !== undefined);
-  const page = pageOf(given, transactionsList(filter, by ?? 'address'));
+  const page = pageOf(given, by && decodeCursor(transactionsList(filter, by), cursor));
   return 'refused' in page ? page : { page, filter, by, status: filters.status, filters };
 }
 
@@ -180,7 +180,7 @@ export function parseActivityRequest(
 ): ActivityRequest | InvalidRequest {
   const given = pick(parameters, [...PAGE, 'kind', 'direction']);
   if ('refused' in given) return given;
-  const { limit: _limit, offset: _offset, cursor: _cursor, ...filters } = given;
+  const { limit: _limit, offset: _offset, cursor, ...filters } = given;
   const { kind, direction } = filters;
   // Postgres stores no text with it
   if (kind?.includes('\0') === true) return invalid('kind must not contain the character NUL');
@@ -190,7 +190,7 @@ export function parseActivityRequest(
     kind === undefined && direction === undefined
       ? `activity ${address}`
       : JSON.stringify(['activity', address, kind, direction]);
-  const page = pageOf(given, list);
+  const page = pageOf(given, decodeCursor(list, cursor));
   return 'refused' in page ? page : { page, filter: { kind, direction }, filters, list };
 }
 

@@ -39,8 +39,8 @@ export function encodeCursor(list: string, ordinal: bigint): string {
 }
 
 /** The ordinal of a cursor of this list; undefined for any other text. */
-export function decodeCursor(list: string, cursor: string): bigint | undefined {
-  if (!CURSOR.test(cursor)) return undefined;
+export function decodeCursor(list: string, cursor: string | undefined): bigint | undefined {
+  if (cursor === undefined || !CURSOR.test(cursor)) return undefined;
   const bytes = Buffer.from(cursor, 'base64url');
   return bytes.readUInt32BE(ORDINAL_BYTES) === checksum(list, bytes)
     ? bytes.readBigUInt64BE()

@@ -78,6 +78,7 @@ class Direct implements HttpRequest {
   readonly headers: IncomingHttpHeaders;
   readonly socket: HttpRequest['socket'];
   readonly #trustProxyHops: number;
+  #query: ParsedUrlQuery | undefined;
 
   constructor(
     { url = '', headers, socket }: Head,
@@ -94,7 +95,7 @@ class Direct implements HttpRequest {
   }
 
   get query(): ParsedUrlQuery {
-    return queryOf(this.originalUrl.slice(this.path.length + 1));
+    return (this.#query ??= queryOf(this.originalUrl.slice(this.path.length + 1)));
   }
 
   get ip(): string | undefined {
