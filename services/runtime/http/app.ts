@@ -2,7 +2,12 @@
  * The HTTP application of every service, on Express: handlers return values, and one place turns
  * refusals, faults and bugs into the service's error body.
  */
-import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  STATUS_CODES,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
 import express, { type ErrorRequestHandler } from 'express';
 import {
@@ -82,21 +87,24 @@ export function buildHttpApp(
     .set('query parser', queryOf);
   app.set('trust proxy', hops);
 
+  const standard: Headers = {
+    ...always,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  };
   const writeHead = (
     response: ServerResponse,
     { status, content_type: type = JSON_TYPE, headers }: Head,
     bytes?: number,
   ): void => {
+    const all: OutgoingHttpHeaders = { ...standard };
     const id = inFlight.get(response)?.id;
-    response.writeHead(status, {
-      ...(id !== undefined && { 'x-request-id': id }),
-      ...always,
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-      ...(!BODILESS.has(status) && { 'content-type': type }),
-      ...(!BODILESS.has(status) && bytes !== undefined && { 'content-length': bytes }),
-      ...headers,
-    });
+    if (id !== undefined) all['x-request-id'] = id;
+    if (!BODILESS.has(status)) {
+      all['content-type'] = type;
+      if (bytes !== undefined) all['content-length'] = bytes;
+    }
+    response.writeHead(status, Object.assign(all, headers));
   };
   const sendText = (response: ServerResponse, head: Head, body: string | Buffer): void => {
     if (response.headersSent || response.destroyed) return;
@@ -143,7 +151,8 @@ export function buildHttpApp(
   const sendCacheable = (response: ServerResponse, answer: Cacheable): void | Promise<void> => {
     const given = response.req.headers;
     const etag = validatorOf(answer);
-    const vary = [answer.headers?.['vary'] ?? [], 'accept-encoding'].flat().join(', ');
+    const others = answer.headers?.['vary'];
+    const vary = others === undefined ? 'accept-encoding' : `${others}, accept-encoding`;
     const headers = { ...answer.headers, etag, vary };
     if (isNamed(given['if-none-match'], etag))
       return sendText(response, { status: 304, headers }, '');
