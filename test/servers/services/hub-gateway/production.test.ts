@@ -113,8 +113,10 @@ test('the rate limit says when to try again, over HTTP and a socket', async () =
 });
 
 test('a socket that pings too often is closed', async () => {
-  const begun = (): Promise<RawSocket> => RawSocket.begun(world.socket_url);
-  const socket = await vi.waitFor(begun, { timeout: 30_000, interval: 500 });
+  const socket = await vi.waitFor(() => RawSocket.begun(world.socket_url), {
+    timeout: 30_000,
+    interval: 500,
+  });
   const closed = once(socket.socket, 'close');
   for (let ping = 0; ping < 40; ping++) socket.socket.ping();
   const [code, reason]: unknown[] = await closed;
