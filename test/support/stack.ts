@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -24,6 +25,7 @@ import { serviceEnvironment, services, type ServiceSpec } from '../../infra/serv
 import { defaultSettings } from '../../infra/services/settings.ts';
 import { engineSocket } from './docker-engine.ts';
 import { takePort } from './free-ports.ts';
+import { until } from './until.ts';
 
 /** A server that a test may kill and start again on the same port and data. */
 export interface ServerHandle {
@@ -32,7 +34,7 @@ export interface ServerHandle {
   readonly pid: number | undefined;
   /** Resolves when it answers. */
   start(): Promise<void>;
-  /** SIGKILL by default. Resolves when it has ended, or at once for SIGSTOP and SIGCONT. */
+  /** SIGKILL by default. Resolves when it has ended or is stopped, and at once for SIGCONT. */
   kill(signal?: NodeJS.Signals): Promise<void>;
   stop(): Promise<void>;
 }
@@ -49,6 +51,7 @@ export interface ServiceHandle {
   log(): string;
   /** Resolves when its status is ready; rejects with its last log lines when it ends before. */
   ready(timeout_ms?: number): Promise<void>;
+  /** As of a server. */
   kill(signal?: NodeJS.Signals): Promise<void>;
   waitExit(): Promise<Exit>;
 }
@@ -96,6 +99,18 @@ export function specOf(name: string): ServiceSpec {
   return spec;
 }
 
+/** Resolves when the system has stopped a process, which is some time after SIGSTOP was sent. */
+export async function untilStopped(pid: number): Promise<void> {
+  const state = (): string =>
+    spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).stdout;
+  await until(() => Promise.resolve(state().startsWith('T')), `process ${pid} to be stopped`);
+}
+
+async function signalled(child: Child, signal?: NodeJS.Signals): Promise<void> {
+  await child.kill(signal);
+  if (signal === 'SIGSTOP') await untilStopped(child.pid);
+}
+
 export function handleOf(spec: ServiceSpec, child: Child, ports: Ports): ServiceHandle {
   const url = `http://127.0.0.1:${ports[spec.ports[0]]}`;
   const ops_url = `http://127.0.0.1:${ports[spec.ops_port]}`;
@@ -107,7 +122,7 @@ export function handleOf(spec: ServiceSpec, child: Child, ports: Ports): Service
     log: () => readFileSync(child.log_file, 'utf8'),
     ready: (timeout_ms = 45_000) =>
       waitUntilReady(child, () => serviceIsReady(ops_url, ports), timeout_ms),
-    kill: (signal) => child.kill(signal),
+    kill: (signal) => signalled(child, signal),
     waitExit: () => child.exit,
   };
 }
@@ -120,7 +135,9 @@ export function serverHandle(server: Server): ServerHandle {
       return server.pid;
     },
     start: () => server.start(),
-    kill: async (signal) => await server.child?.kill(signal),
+    async kill(signal) {
+      if (server.child !== undefined) await signalled(server.child, signal);
+    },
     stop: () => server.stop(),
   };
 }

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -18,6 +17,7 @@ import { serverNames } from '../../../../infra/local/servers/servers.ts';
 import { runMain, type CommandRun } from '../../../support/command-line.ts';
 import { rowsOf } from '../../../support/database.ts';
 import { takePort } from '../../../support/free-ports.ts';
+import { untilStopped } from '../../../support/stack.ts';
 
 const used: readonly PortName[] = ['kafka', 'kafka_controller', 'registry', 'postgres', 'redis'];
 const BOOTS_MS = 240_000;
@@ -71,11 +71,6 @@ interface StackFile {
 function stackFile(): StackFile {
   const stack: StackFile = JSON.parse(readFileSync(folder.stack_file, 'utf8'));
   return stack;
-}
-
-/** The state that `ps` shows; T: it is stopped. */
-function stateOf(pid: number): string {
-  return spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).stdout;
 }
 
 async function expectNothingLeft(were: readonly ProcessIdentity[]): Promise<void> {
@@ -137,13 +132,13 @@ test(
 
 test('a second Ctrl-C kills a server that does not end', { timeout: BOOTS_MS }, async () => {
   const start = run('start', '--servers-only');
-  const pid_file = join(folder.pids, 'kafka.json');
-  await expect.poll(() => existsSync(pid_file)).toBe(true);
+  let pid = 0;
+  const kafka = (): number => (pid = livingProcesses(folder.pids).get('kafka')?.pid ?? 0);
+  await expect.poll(kafka).toBeGreaterThan(0);
   const were = running();
-  const { pid }: ProcessIdentity = JSON.parse(readFileSync(pid_file, 'utf8'));
   process.kill(pid, 'SIGSTOP');
   // A starting Java that is not stopped yet would die of the first Ctrl-C.
-  await expect.poll(() => stateOf(pid)).toMatch(/^T/);
+  await untilStopped(pid);
   start.signal('SIGINT');
   const again = (): string => {
     start.signal('SIGINT');
