@@ -183,7 +183,8 @@ async function holderOf(of: readonly ServiceHandle[]): Promise<readonly ServiceH
 
 test('one of two ingesters works, and the other stands by and takes over when it is killed or frozen', async () => {
   await begin(2_000);
-  const session = { APP_KAFKA_SESSION_MS: '2000' };
+  // longer than a busy machine keeps a process waiting
+  const session = { APP_KAFKA_SESSION_MS: '6000' };
   const first = [await ingester(session), await ingester(session)];
   const isTold = (): Promise<void> =>
     expect.poll(async () => (await applied()).hashes.length).toBe(node.blocks.length);

@@ -314,8 +314,11 @@ test('a client that does not read its long answers gets no more of them, until i
   const answer: HttpResponse = { status: 200, body: Buffer.alloc(20 << 20, 'x') };
   const { send, url } = await open(() => answer);
   const unread = Array.from({ length: 3 }, () => send(GET));
-  await Promise.all(unread.map((socket) => once(socket.resume(), 'data')));
-  for (const socket of unread) socket.pause();
+  const begun = unread.map(async (socket) => {
+    await once(socket.resume(), 'data');
+    socket.pause();
+  });
+  await Promise.all(begun);
   const refused = await fetch(url);
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
   expect(await refused.json()).toMatchObject({ code: 'rate_limited' });

@@ -238,7 +238,7 @@ test('a deposit is shown with the effect of each decision, and one that is decid
 test('a service that stops shows as such, and the others are shown', async () => {
   server.stopService();
   await expect
-    .poll(async () => (await ask(url, 'operations', token)).body, { timeout: 20_000 })
+    .poll(async () => (await ask(url, 'operations', token)).body)
     .toMatchObject({
       status: { is: { services: [{ name: 'treasury', status: 'unreachable' }] } },
       alerts: { is: null, problem: expect.stringContaining('Prometheus does not answer') },
