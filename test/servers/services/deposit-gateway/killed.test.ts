@@ -1,5 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test, inject } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AddressBook } from '../../../../projections/deposits/domain/address-book.ts';
 import { toHex } from '../../../../schemas/address.ts';
 import { isDepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
@@ -8,8 +8,9 @@ import { hashOfValue } from '../../../../schemas/hash-chain.ts';
 import { DEPOSIT_ADDRESSES } from '../../../../schemas/topics.ts';
 import { accountAt, depositKey } from '../../../support/deposit-log.ts';
 import { readAll, testKafka } from '../../../support/kafka.ts';
+import { startOwnKafka } from '../../../support/own-kafka.ts';
 import { Random } from '../../../support/random.ts';
-import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
+import type { ServiceHandle, Stack } from '../../../support/stack.ts';
 import { goodToken, SECRET } from '../../../support/tokens.ts';
 import { openCodec } from '../../../support/codec.ts';
 
@@ -17,11 +18,10 @@ const USERS = 50;
 const POSTS = 200;
 const KILLS = 3;
 
-/** Gateways and a projector as processes, on servers of their own. */
+/** Gateways and a projector as processes, on a Kafka of their own. */
 let stack: Stack;
 beforeAll(async () => {
-  const { registry_url } = inject('stack');
-  stack = await startStack({ others: { registry_url } });
+  stack = await startOwnKafka();
 });
 afterAll(() => stack?.stop());
 

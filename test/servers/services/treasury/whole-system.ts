@@ -4,13 +4,13 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inject } from 'vitest';
 import { defaultSettings } from '../../../../infra/services/settings.ts';
 import { mintAuthorityKey } from '../../../../infra/devnet/clt/keys.ts';
 import { signCallText } from '../../../support/devnet.ts';
 import { toHex } from '../../../../schemas/address.ts';
 import { accountAt } from '../../../support/deposit-log.ts';
-import { startStack, type Stack } from '../../../support/stack.ts';
+import { startOwnKafka } from '../../../support/own-kafka.ts';
+import type { Stack } from '../../../support/stack.ts';
 import { until } from '../../../support/until.ts';
 import { SETTINGS as MINTING } from '../../../faults/mint-settings.ts';
 import { figureOf, Processes } from '../../../faults/processes.ts';
@@ -262,6 +262,5 @@ async function answered<Answer>(
 export async function startWholeSystem(
   treasury?: Readonly<Record<string, string>>,
 ): Promise<WholeSystem> {
-  const { registry_url } = inject('stack');
-  return new WholeSystem(await startStack({ others: { registry_url } }), treasury);
+  return new WholeSystem(await startOwnKafka(), treasury);
 }
