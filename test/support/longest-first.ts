@@ -1,12 +1,51 @@
 import { statSync } from 'node:fs';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** At the end of a run, the other workers would wait for one of these. */
-const LONG =
-  /\/test\/(faults\/|model\/|servers\/(infra\/local\/(main|cluster\/servers)|services\/(rewritten-log|ops\/governance\/command|projector\/service|treasury\/(minting\/minting|reserve-statuses|whole-system)))\.test|services\/(ops\/audit\/mutations|runtime\/(http\/streamed-body|process\/main))\.test)/;
+/** At the end of a run, the other workers would wait for one of these. The longest come first. */
+const LONG = [
+  'servers/documents',
+  'servers/infra/local/main',
+  'servers/services/projector/service',
+  'servers/services/console/console',
+  'servers/services/treasury/whole-system',
+  'servers/services/treasury/reserve-statuses',
+  'servers/services/deposit-gateway/service',
+  'servers/services/explorer-gateway/export-chain',
+  'servers/services/treasury/minting/minting',
+  'servers/services/explorer-gateway/export-reading',
+  'servers/services/rewritten-log',
+  'servers/services/projector/engine/runner',
+  'servers/services/treasury/minting/forged-records',
+  'servers/services/ops/governance/command',
+  'servers/services/chain-ingester/service',
+  'servers/services/console/market',
+  'servers/services/explorer-gateway/storm',
+  'servers/services/hub-gateway/resilience',
+  'servers/services/projector/rebuild/rebuild',
+  'servers/infra/local/cluster/servers',
+  'servers/services/tron-watcher/watcher',
+  'servers/services/runtime/kafka/membership',
+  'servers/services/ops/deposit/command',
+  'servers/services/tron-watcher/faults',
+  'servers/services/ops/console/page',
+  'servers/services/runtime/kafka/reader-lost',
+  'servers/projections/determinism',
+  'servers/services/treasury/two-treasuries',
+  'servers/infra/local/full-disk',
+  'servers/services/tron-watcher/service',
+  'servers/services/deposit-gateway/killed',
+  'servers/services/lost-registry',
+  'servers/stack',
+  'model/mint-protocol',
+  'services/ops/audit/mutations',
+  'services/runtime/http/streamed-body',
+  'services/runtime/process/main',
+].map((path) => `/test/${path}.test.ts`);
 
-function about({ moduleId }: TestSpecification): number {
-  return LONG.test(moduleId) ? Number.MAX_SAFE_INTEGER : statSync(moduleId).size;
+/** The place of a file: below 0 for a long one, otherwise the larger the sooner. */
+function placeOf({ moduleId }: TestSpecification): number {
+  const at = LONG.findIndex((path) => moduleId.endsWith(path));
+  return at === -1 ? 1 / statSync(moduleId).size : at - LONG.length;
 }
 
 /** A worker ends when the next file is of another project, and the next one loads all again. */
@@ -16,11 +55,11 @@ function projectOf({ project }: TestSpecification): number {
   return PROJECTS.indexOf(project.name);
 }
 
-/** By project; the long runs before all others, and of these those with the most to do. */
+/** By project; the long files before all others, and of these the larger ones first. */
 export class LongestFirst extends BaseSequencer {
   override sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = files.toSorted(
-      (one, other) => projectOf(one) - projectOf(other) || about(other) - about(one),
+      (one, other) => projectOf(one) - projectOf(other) || placeOf(one) - placeOf(other),
     );
     return Promise.resolve(sorted);
   }
