@@ -24,6 +24,7 @@ import { FaultProxy } from './fault-proxy.ts';
 import { takePort } from './free-ports.ts';
 import {
   handleOf,
+  end,
   KAFKA_JAVA,
   killAtExit,
   makeFolder,
@@ -107,7 +108,7 @@ export async function startCluster({ with_proxies = false } = {}): Promise<Clust
   const spawned: { readonly child: Child; readonly own: InstancePorts }[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(spawned.map(({ child }) => child.kill()));
-    await Promise.all(servers.map((server) => server.stop()));
+    await Promise.all(Array.from(handles.values(), end));
     await Promise.all(proxies.flatMap((each) => Object.values(each)).map((each) => each.close()));
     forget();
     for (const release of releases) release();

@@ -5,7 +5,7 @@ import { Server } from '../../infra/local/process/server.ts';
 import { kafkaAnswers, kafkaServer } from '../../infra/local/servers/kafka.ts';
 import { defaultPorts } from '../../infra/services/ports.ts';
 import { takePort } from './free-ports.ts';
-import { KAFKA_JAVA, killAtExit, makeFolder, programsFor } from './stack.ts';
+import { end, KAFKA_JAVA, killAtExit, makeFolder, programsFor, serverHandle } from './stack.ts';
 
 const IDS = [1, 2, 3] as const;
 const HOST = '127.0.0.1';
@@ -53,7 +53,7 @@ export async function startPlainBrokers(): Promise<PlainBrokers> {
     return new Server(spec, folder);
   });
   const stop = async (): Promise<void> => {
-    await Promise.all(servers.map((server) => server.stop()));
+    await Promise.all(servers.map((server) => end(serverHandle(server))));
     forget();
     for (const { clients, controller } of taken)
       for (const { release } of [clients, controller]) release();

@@ -22,7 +22,7 @@ import { Server } from '../../infra/local/process/server.ts';
 import { kafkaAnswers, kafkaServer } from '../../infra/local/servers/kafka.ts';
 import { defaultPorts } from '../../infra/services/ports.ts';
 import { takePort } from './free-ports.ts';
-import { KAFKA_JAVA, killAtExit, makeFolder, programsFor } from './stack.ts';
+import { end, KAFKA_JAVA, killAtExit, makeFolder, programsFor, serverHandle } from './stack.ts';
 
 const HOST = '127.0.0.1';
 const BROKER = 'broker';
@@ -125,7 +125,7 @@ export async function startSecuredBroker(names: readonly string[]): Promise<Secu
     folder,
   );
   const stop = async (): Promise<void> => {
-    await server.stop();
+    await end(serverHandle(server));
     http.close();
     forget();
     for (const { release } of [certified, tokened, controller]) release();
