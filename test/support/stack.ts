@@ -14,7 +14,12 @@ import {
   writePidFile,
 } from '../../infra/local/process/pid-files.ts';
 import { waitUntilReady, type Server } from '../../infra/local/process/server.ts';
-import { createServers, serverNames, type ServerName } from '../../infra/local/servers/servers.ts';
+import {
+  createServers,
+  serverNames,
+  type ServerName,
+  type ServerOptions,
+} from '../../infra/local/servers/servers.ts';
 import { localAddresses } from '../../infra/local/stack/services.ts';
 import type { Addresses } from '../../infra/services/services.ts';
 import { stopOrphans } from '../../infra/local/stack/boot.ts';
@@ -77,6 +82,19 @@ const ADDRESS = {
 const PREFIX = 'clt-test-stack-';
 /** A broker of a test does not live long enough for the second compiler; one of a bench does. */
 export const KAFKA_JAVA = process.env['VITEST'] === undefined ? [] : ['-XX:TieredStopAtLevel=1'];
+/** Nothing of a test outlives the machine. A bench has the settings of users. */
+export const SERVER_OPTIONS: ServerOptions =
+  process.env['VITEST'] === undefined
+    ? {}
+    : {
+        kafka_java: KAFKA_JAVA,
+        postgres_settings: {
+          fsync: 'off',
+          full_page_writes: 'off',
+          // it would look through hundreds of databases in turn
+          autovacuum: 'off',
+        },
+      };
 const never = new AbortController().signal;
 
 /** Ends and removes the stacks of killed test runs. */
@@ -200,7 +218,7 @@ async function stackServers(folder: Folder, ports: Ports): Promise<Stack['server
   if ((await engineSocket()) !== undefined)
     return (await import('./containers.ts')).containerServers(ports);
   const programs = await programsFor(folder, ports);
-  const servers = createServers(folder, programs, ports, KAFKA_JAVA);
+  const servers = createServers(folder, programs, ports, SERVER_OPTIONS);
   return {
     kafka: serverHandle(servers.kafka),
     postgres: serverHandle(servers.postgres),

@@ -12,12 +12,20 @@ export const serverNames = ['kafka', 'postgres', 'registry', 'redis'] as const;
 export type ServerName = (typeof serverNames)[number];
 export type Servers = Readonly<Record<ServerName, Server>>;
 
-/** The four servers of a stack, not started. `kafka_java`: further options of Kafka's Java. */
+/** How the servers of a test differ from those of a user. */
+export interface ServerOptions {
+  /** further options of Kafka's Java */
+  readonly kafka_java?: readonly string[];
+  /** settings of Postgres, by name */
+  readonly postgres_settings?: Readonly<Record<string, string>>;
+}
+
+/** The four servers of a stack, not started. */
 export function createServers(
   folder: Folder,
   programs: Programs,
   ports: Ports,
-  kafka_java: readonly string[] = [],
+  { kafka_java = [], postgres_settings = {} }: ServerOptions = {},
 ): Servers {
   const { kafka, kafka_controller, postgres, registry, redis } = ports;
   const node: KafkaNode = {
@@ -29,7 +37,8 @@ export function createServers(
     isReady: () => kafkaAnswers(kafka),
   };
   // two fifths of the memory for the buffer cache
-  const place = { name: 'postgres', port: postgres, settings: memorySettings(0.4) };
+  const settings = { ...memorySettings(0.4), ...postgres_settings };
+  const place = { name: 'postgres', port: postgres, settings };
   const redis_args = ['--bind', '127.0.0.1', '--port', String(redis), ...redisSettings];
   return {
     kafka: new Server(kafkaServer(folder, programs, node), folder),

@@ -15,6 +15,7 @@ import { defaultPorts } from '../../../../infra/services/ports.ts';
 import { appendAll, freshTopic, readAll, testKafka } from '../../../support/kafka.ts';
 import { takePort } from '../../../support/free-ports.ts';
 import { silentReport } from '../../../support/silent-report.ts';
+import { KAFKA_JAVA } from '../../../support/stack.ts';
 
 const DISK = 'size=220m,mode=755';
 
@@ -67,7 +68,7 @@ test('on a full disk Kafka and Postgres say so, lose nothing, and go on by thems
   const lines: string[] = [];
   const room = watchRoom(folder, (text) => void lines.push(text));
   onTestFinished(() => room.close());
-  const { kafka, postgres } = createServers(folder, programs, ports, ['-XX:TieredStopAtLevel=1']);
+  const { kafka, postgres } = createServers(folder, programs, ports, { kafka_java: KAFKA_JAVA });
   let starts = 0;
   const supervised = [kafka, postgres].map((server) => {
     const events = {
