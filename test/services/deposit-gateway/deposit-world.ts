@@ -28,6 +28,7 @@ import { freshDatabase } from '../../support/database.ts';
 import { XPUB } from '../../support/deposit-log.ts';
 import { appendAll, readAll, silentLog, testKafka } from '../../support/kafka.ts';
 import { goodToken, SECRET } from '../../support/tokens.ts';
+import { until } from '../../support/until.ts';
 import { checkAnswer, type Answered } from './answer-check.ts';
 import { openCodec } from '../../support/codec.ts';
 
@@ -208,7 +209,13 @@ async function startGateway({
     lines,
     ask,
     open: async (account) => {
-      const { status, text } = await ask('POST', '/api/v1/deposits', account);
+      let [status, text] = [0, ''];
+      // on a busy machine an address may take longer than a request waits for it
+      const isThere = async (): Promise<boolean> => {
+        ({ status, text } = await ask('POST', '/api/v1/deposits', account));
+        return status !== 503;
+      };
+      await until(isThere, 'the address of an account');
       if (status !== 200) throw new Error(`${status} ${text}`);
       const { address }: { readonly address: string } = JSON.parse(text);
       return address;
