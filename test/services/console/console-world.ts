@@ -2,16 +2,10 @@
  * The console in Chromium on an explorer, a hub and deposits, the last two behind proxies that can
  * take them away. The read models advance when the test says so.
  */
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
-import type * as Axe from 'axe-core';
 import { Client, type Pool } from 'pg';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { build } from 'vite';
 import type { Addresses } from '../../../infra/services/services.ts';
 import { deposits as depositsProjection } from '../../../projections/deposits/deposits.ts';
 import { watch } from '../../../projections/watch/watch.ts';
@@ -22,14 +16,10 @@ import { freshDatabase } from '../../support/database.ts';
 import { placed } from '../../support/deposit-events.ts';
 import { depositKey } from '../../support/deposit-log.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
+import { buildPages, violationsOf, watchPage } from '../../support/pages.ts';
 import { openDeposits, type DepositServer } from '../deposit-gateway/deposit-server.ts';
 import { openExplorer, type ExplorerServer } from '../explorer-gateway/explorer-server.ts';
 import { CHAIN_ID, HubWorld } from '../hub-gateway/hub-world.ts';
-
-const CONFIG = join(import.meta.dirname, '../../../services/console/vite.config.ts');
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-
-const AA = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
 
 /** The deposit address of every account here. */
 export const DEPOSIT_ADDRESS = depositKey().addressAt(0);
@@ -52,15 +42,8 @@ const FILL = `INSERT INTO ride_market.open_requests
          (-2 + (n * 7919 % 4000) / 1000.0)::text, (-2 + (n * 104729 % 4000) / 1000.0)::text,
          '0.5', '0.5', 1000000 + n, NULL, -n, 0 FROM generate_series(1, $1::bigint) n`;
 
-/** The folder of a build of the console, which the caller removes. */
-export async function buildConsole(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'clt-console-'));
-  await build({ configFile: CONFIG, logLevel: 'error', build: { outDir: folder } });
-  return folder;
-}
-
 export async function openConsoleWorld(stack: Addresses, browser: Browser): Promise<ConsoleWorld> {
-  const folder = await buildConsole();
+  const folder = await buildPages('vite');
   const hub = await HubWorld.open(stack);
   const urls = await freshDatabase(stack);
   const tables: Pool = await openTables(urls.writer_url, depositsProjection);
@@ -139,14 +122,7 @@ export async function openPage(
   const context = await browser.newContext(options);
   const page = await context.newPage();
   const problems: string[] = [];
-  page.on('pageerror', ({ message }) => problems.push(message));
-  page.on('console', (message) => {
-    if (message.type() === 'error') problems.push(message.text());
-  });
-  page.on('request', (request) => {
-    if (!new URL(request.url()).host.startsWith('127.0.0.1:'))
-      problems.push(`asks ${request.url()}`);
-  });
+  watchPage(page, problems, (url) => new URL(url).host.startsWith('127.0.0.1:'));
   return {
     context,
     page,
@@ -155,14 +131,6 @@ export async function openPage(
       await page.goto(explorer.url + path);
       await page.locator('.bar').waitFor();
     },
-    violations: async () => {
-      await page.evaluate(AXE);
-      return page.evaluate(async (rules) => {
-        // the script has left it there
-        const axe: typeof Axe = Reflect.get(window, 'axe');
-        const { violations: found } = await axe.run({ runOnly: rules });
-        return found.map(({ id, nodes: [first] }) => `${id}: ${first?.html ?? ''}`);
-      }, AA);
-    },
+    violations: () => violationsOf(page),
   };
 }

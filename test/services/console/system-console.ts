@@ -9,8 +9,9 @@ import { serve } from '../../../services/explorer-gateway/service.ts';
 import { Closing } from '../../../services/runtime/process/main.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { silentLog } from '../../support/kafka.ts';
+import { buildPages } from '../../support/pages.ts';
 import { specOf, type Stack } from '../../support/stack.ts';
-import { buildConsole, openPage, type Opened } from './console-world.ts';
+import { openPage, type Opened } from './console-world.ts';
 
 /** The browser's own lines about requests that nobody answers. */
 const NETWORK = /^(?:Failed to load resource|WebSocket connection to)/;
@@ -31,7 +32,7 @@ export async function openSystemConsole(
   { addresses, ports }: Stack,
   browser: Browser,
 ): Promise<SystemConsole> {
-  const folder = await buildConsole();
+  const folder = await buildPages('vite');
   const place = { http_host: '127.0.0.1', ports, data: '' };
   const config = readExplorerGatewayConfig({
     ...serviceEnvironment(specOf('explorer-gateway'), defaultSettings, addresses, place),

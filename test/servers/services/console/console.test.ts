@@ -1,14 +1,8 @@
 /** The console in Chromium, on the explorer gateway and its content security policy. */
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
-import type * as Axe from 'axe-core';
 import { Client } from 'pg';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { build } from 'vite';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
 import {
@@ -29,14 +23,7 @@ import {
   SCRIPT_BYTES_MAX,
 } from '../../../support/chromium.ts';
 import { freshDatabase } from '../../../support/database.ts';
-
-declare global {
-  /** what `AXE` leaves in a page */
-  const axe: typeof Axe;
-}
-
-const CONFIG = join(import.meta.dirname, '../../../../services/console/vite.config.ts');
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+import { buildPages, violationsOf, watchPage } from '../../../support/pages.ts';
 
 const blocks = seededBlocks({ seed: 8, blocks: 60, transactions_max: 9, first_height: 0 });
 const newest = blocks.length - 1;
@@ -71,7 +58,7 @@ let explorer: ExplorerServer;
 let writer: Client;
 let context: BrowserContext;
 let page: Page;
-let problems: string[] = [];
+const problems: string[] = [];
 
 beforeAll(async () => {
   const opened = await openChromium();
@@ -81,8 +68,7 @@ beforeAll(async () => {
     return;
   }
   browser = opened;
-  folder = await mkdtemp(join(tmpdir(), 'clt-console-'));
-  await build({ configFile: CONFIG, logLevel: 'error', build: { outDir: folder } });
+  folder = await buildPages('vite');
   const urls = await freshDatabase(inject('stack'));
   await recordRuns(
     urls.writer_url,
@@ -111,20 +97,14 @@ afterAll(async () => {
 
 beforeEach(({ skip }) => {
   if (missing !== '') skip(missing);
-  problems = [];
+  problems.length = 0;
 });
 
 /** A context of its own; what a page complains of is in `problems`. */
 async function open(of: Browser, options: Parameters<Browser['newContext']>[0]): Promise<void> {
   context = await of.newContext({ ...options, permissions: ['clipboard-read', 'clipboard-write'] });
   page = await context.newPage();
-  page.on('pageerror', ({ message }) => problems.push(message));
-  page.on('console', (message) => {
-    if (message.type() === 'error') problems.push(message.text());
-  });
-  page.on('request', (request) => {
-    if (!request.url().startsWith(explorer.url)) problems.push(`asks ${request.url()}`);
-  });
+  watchPage(page, problems, (url) => url.startsWith(explorer.url));
 }
 
 /** Returns once the page has its script. */
@@ -141,17 +121,6 @@ async function newestShown(): Promise<string> {
   return page.locator('.block strong').first().innerText();
 }
 
-/** Ids of the rules of WCAG 2.1 AA that the page breaks, with the first element. */
-async function violations(): Promise<readonly string[]> {
-  await page.evaluate(AXE);
-  return page.evaluate(async () => {
-    const { violations: found } = await axe.run({
-      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'],
-    });
-    return found.map(({ id, nodes: [first] }) => `${id}: ${first?.html ?? ''}`);
-  });
-}
-
 test.each(['light', 'dark'] as const)(
   'every page is shown without an error, a request outside or a violation of AA, %s',
   async (colorScheme) => {
@@ -160,7 +129,7 @@ test.each(['light', 'dark'] as const)(
       await show(path);
       await expect.poll(heading).toBe(title);
       await expect.poll(() => page.getByText('Loading').count()).toBe(0);
-      expect([path, await violations()]).toEqual([path, []]);
+      expect([path, await violationsOf(page)]).toEqual([path, []]);
     }
     expect(problems).toEqual([]);
   },
@@ -295,13 +264,26 @@ test('while the node of the chain is away the page says that there may be newer 
   await expect.poll(() => page.locator('.health').count()).toBe(0);
 });
 
+/** A page that has just appeared may not listen to keys yet. */
+async function focusSearch(): Promise<void> {
+  const box = page.getByRole('combobox', { name: 'Search' });
+  const hasFocus = (): Promise<boolean> =>
+    box.evaluate((element) => element === document.activeElement);
+  await expect
+    .poll(async () => {
+      if (!(await hasFocus())) await page.keyboard.press('/');
+      return hasFocus();
+    })
+    .toBe(true);
+}
+
 test('the search suggests as one types, and is walked by arrows', async () => {
   await show('/');
-  await page.keyboard.press('/');
+  await focusSearch();
   await page.keyboard.type('0');
   const options = page.getByRole('option');
   await expect.poll(() => options.count()).toBeGreaterThan(2);
-  expect(await violations()).toEqual([]);
+  expect(await violationsOf(page)).toEqual([]);
   const selected = page.getByRole('option', { selected: true });
   const first = await selected.innerText();
   await page.keyboard.press('ArrowDown');
@@ -309,7 +291,7 @@ test('the search suggests as one types, and is walked by arrows', async () => {
   await page.keyboard.press('ArrowUp');
   await page.keyboard.press('Enter');
   await expect.poll(() => new URL(page.url()).pathname).toBe('/blocks/0');
-  await page.keyboard.press('/');
+  await focusSearch();
   await page.keyboard.type(address.slice(0, 9));
   await expect.poll(() => options.allInnerTexts()).toHaveLength(1);
   await page.keyboard.press('Escape');
@@ -366,7 +348,7 @@ test.each([
   [address, `/accounts/${address}`],
 ])('the search for %s leads to its page', async (text, path) => {
   await show('/');
-  await page.keyboard.press('/');
+  await focusSearch();
   await page.keyboard.type(text);
   await page.keyboard.press('Enter');
   await expect.poll(() => new URL(page.url()).pathname).toBe(path);
@@ -400,6 +382,8 @@ test('a filter and a page are in the address', async () => {
   await show('/transactions');
   await page.getByRole('link', { name: 'Older' }).click();
   await expect.poll(() => page.url()).toContain('cursor=');
+  await expect.poll(() => page.getByText('Loading').count()).toBe(0);
+  await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThan(0);
   const rows = await page.locator('tbody tr').allInnerTexts();
   await page.reload();
   await expect.poll(() => page.locator('tbody tr').count()).toBe(rows.length);
@@ -419,6 +403,7 @@ test('a chart shows the value that is pointed at, and all values as a table', as
   const chart = page.getByRole('region', { name: 'Transactions a day' }).first();
   await chart.getByText('Table').click();
   const cells = chart.locator('tbody tr').first().locator('td');
+  await expect.poll(() => cells.count()).toBe(2);
   const [day = '', count = ''] = await cells.allInnerTexts();
   const box = await chart.locator('.u-over').boundingBox();
   await chart.locator('.u-over').hover({ position: { x: (box?.width ?? 0) - 4, y: 40 } });

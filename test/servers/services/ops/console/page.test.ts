@@ -1,13 +1,9 @@
 /** The operations page in Chromium, on `ops console` and its content security policy. */
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { encryptKeystoreJsonSync } from 'ethers';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { build } from 'vite';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import {
   firstScriptBytes,
@@ -16,13 +12,11 @@ import {
   SCRIPT_BYTES_MAX,
 } from '../../../../support/chromium.ts';
 import { alice, bob, mallory } from '../../../../support/operators.ts';
+import { buildPages, violationsOf, watchPage } from '../../../../support/pages.ts';
 import {
   openOperations,
   type OperationsServer,
 } from '../../../../services/ops/console/operations-server.ts';
-
-const CONFIG = join(import.meta.dirname, '../../../../../services/console/operations.config.ts');
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 let browser: Browser | undefined;
 let missing = '';
@@ -30,7 +24,7 @@ let folder: string;
 let server: OperationsServer;
 let context: BrowserContext;
 let page: Page;
-let problems: string[] = [];
+const problems: string[] = [];
 
 beforeAll(async () => {
   const opened = await openChromium();
@@ -40,8 +34,7 @@ beforeAll(async () => {
     return;
   }
   browser = opened;
-  folder = await mkdtemp(join(tmpdir(), 'clt-operations-'));
-  await build({ configFile: CONFIG, logLevel: 'error', build: { outDir: folder } });
+  folder = await buildPages('operations');
   server = await openOperations(inject('stack'), pathToFileURL(join(folder, 'operations.html')));
   context = await browser.newContext();
   page = await openPage(context);
@@ -55,19 +48,13 @@ afterAll(async () => {
 
 beforeEach(({ skip }) => {
   if (missing !== '') skip(missing);
-  problems = [];
+  problems.length = 0;
 });
 
 /** A page whose complaints are in `problems`. */
 async function openPage(of: BrowserContext): Promise<Page> {
   const opened = await of.newPage();
-  opened.on('pageerror', ({ message }) => problems.push(message));
-  opened.on('console', (message) => {
-    if (message.type() === 'error') problems.push(message.text());
-  });
-  opened.on('request', (request) => {
-    if (!request.url().startsWith(server.url)) problems.push(`asks ${request.url()}`);
-  });
+  watchPage(opened, problems, (url) => url.startsWith(server.url));
   return opened;
 }
 
@@ -88,15 +75,6 @@ async function go(path: string, title: string): Promise<void> {
   await page.evaluate((to) => void (location.hash = to), `#${path}`);
   await expect.poll(() => page.locator('h1').first().innerText()).toBe(title);
   await expect.poll(() => page.getByText('Loading').count()).toBe(0);
-}
-
-/** Ids of the rules of WCAG 2.1 AA that the page breaks, with the first element. */
-async function violations(): Promise<readonly string[]> {
-  await page.evaluate(AXE);
-  return page.evaluate<readonly string[]>(
-    `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }).then(({ violations }) =>
-       violations.map(({ id, nodes: [first] }) => id + ': ' + first?.html))`,
-  );
 }
 
 function pages(): readonly (readonly [string, string])[] {
@@ -121,11 +99,11 @@ test.each(['light', 'dark'] as const)(
   async (colorScheme) => {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     await page.goto(server.url);
-    expect(await violations()).toEqual([]);
+    expect(await violationsOf(page)).toEqual([]);
     await signIn(page);
     for (const [path, title] of pages()) {
       await go(path, title);
-      expect([path, await violations()]).toEqual([path, []]);
+      expect([path, await violationsOf(page)]).toEqual([path, []]);
     }
     expect(problems).toEqual([]);
   },
