@@ -4,13 +4,15 @@
  */
 import { promisify } from 'node:util';
 import { gunzip, zstdDecompress } from 'node:zlib';
-import { Fault } from '../../process/errors.ts';
+import { Fault, messageOf } from '../../process/errors.ts';
 import type { LogBatch } from '../port.ts';
 import type { Header, LogRecord } from '../record.ts';
 import { Cursor } from './wire.ts';
 
 /** From base offset to the number of records. */
 const HEADER_BYTES = 61;
+/** Up to the end of its length, which counts the bytes after it. */
+const BEFORE_LENGTH_BYTES = 12;
 const MAGIC = 2;
 const COMPRESSION = 0x07;
 const LOG_APPEND_TIME = 0x08;
@@ -42,6 +44,8 @@ export async function readBatches(
   while (cursor.left >= HEADER_BYTES) {
     const base = cursor.int64();
     const length = cursor.int32();
+    if (length < HEADER_BYTES - BEFORE_LENGTH_BYTES)
+      throw unreadable(base, `its length of ${length} bytes is less than that of its header`);
     if (cursor.left < length) break;
     const end = cursor.at + length;
     const epoch = cursor.int32();
@@ -60,17 +64,21 @@ export async function readBatches(
       if (open[0] !== undefined) aborting.add(open[0].producer_id);
     const isControl = (attributes & CONTROL) !== 0;
     const isVoid = isControl || ((attributes & TRANSACTIONAL) !== 0 && aborting.has(producer));
-    if (isControl && controlType(body) === ABORTED) aborting.delete(producer);
     const decompress = DECOMPRESS[attributes & COMPRESSION];
     if (decompress === undefined)
       throw unreadable(base, 'it is compressed by snappy or lz4, which nothing here writes');
-    batches.push({
-      base_offset: base,
-      last_offset: last,
-      leader_epoch: epoch,
-      is_void: isVoid,
-      records: isVoid ? [] : recordsIn(await decompress(body), count, base, times),
-    });
+    try {
+      if (isControl && controlType(body) === ABORTED) aborting.delete(producer);
+      batches.push({
+        base_offset: base,
+        last_offset: last,
+        leader_epoch: epoch,
+        is_void: isVoid,
+        records: isVoid ? [] : recordsIn(await decompress(body), count, base, times),
+      });
+    } catch (cause) {
+      throw unreadable(base, `its bytes are damaged: ${messageOf(cause)}`);
+    }
   }
   return batches;
 }
@@ -108,7 +116,8 @@ function recordsIn(
     const offset = base + BigInt(cursor.varint());
     const key = cursor.varintBytes();
     const value = cursor.varintBytes();
-    const headers: Record<string, Header | Header[] | undefined> = {};
+    // without a prototype: a header may be named __proto__ or toString
+    const headers: Record<string, Header | Header[] | undefined> = Object.create(null);
     for (let left = cursor.varint(); left > 0; left--) {
       const name = String(cursor.varintBytes() ?? '');
       const header = cursor.varintBytes() ?? undefined;

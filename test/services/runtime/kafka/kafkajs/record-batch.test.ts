@@ -155,3 +155,39 @@ test('a batch of a codec that nothing here writes is a fault without retry', asy
   batch.writeInt16BE(2, 21);
   await expect(readBatches(batch, [])).rejects.toMatchObject({ code: 'log_format', retry: false });
 });
+
+test.each([-12, 0, 48])(
+  'a batch of length %i, less than its header, is a fault',
+  async (length) => {
+    const batch = await encoded([ONE]);
+    batch.writeInt32BE(length, 8);
+    await expect(readBatches(batch, [])).rejects.toMatchObject({
+      code: 'log_format',
+      retry: false,
+    });
+  },
+);
+
+test.each([
+  ['more records than it has', (batch: Buffer) => batch.writeInt32BE(2, 57)],
+  ['a codec that its bytes are not of', (batch: Buffer) => batch.writeInt16BE(1, 21)],
+  ['a record without end', (batch: Buffer) => batch.fill(0xff, 61)],
+  [
+    'a mark of a transaction without its type',
+    (batch: Buffer) => batch.fill(0xff, 61).writeInt16BE(0x30, 21),
+  ],
+])('a damaged batch is a fault that names its offset: %s', async (_what, damage) => {
+  const batch = await encoded([ONE], { base: 7n });
+  damage(batch);
+  await expect(readBatches(batch, [])).rejects.toMatchObject({
+    code: 'log_format',
+    message: expect.stringMatching(/the batch at offset 7 cannot be read/) as unknown,
+  });
+});
+
+test('a header may have the name of a property that objects inherit', async () => {
+  const names = ['__proto__', 'constructor', 'toString'];
+  const headers = Object.fromEntries(names.map((name) => [name, Buffer.from(name)]));
+  const [batch] = await readBatches(await encoded([{ ...ONE, headers }]), []);
+  expect(Object.entries(batch?.records[0]?.headers ?? {})).toEqual(Object.entries(headers));
+});
