@@ -116,6 +116,8 @@ class MapType extends avro.types.MapType {
     const entries: Record<string, unknown> = {};
     for (let left = entriesAt(tap); left > 0; left = left === 1 ? entriesAt(tap) : left - 1) {
       const name = tap.readString() ?? '';
+      // an assignment would set the prototype; nothing here writes this name
+      if (name === '__proto__') throw new RangeError('a map has the name __proto__');
       entries[name] = this.valuesType._read(tap);
       refuseBeyondEnd(tap);
     }

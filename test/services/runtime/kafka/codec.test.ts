@@ -134,6 +134,20 @@ test('a server that is no registry is a fault with retry', async () => {
   });
 });
 
+test('a map with the name __proto__ is undecodable: it would set the prototype of the map', async () => {
+  const map = { name: 'arguments', type: { type: 'map', values: 'string' } };
+  const topic = await topicOf([map]);
+  const codec = await openCodec(registry.url, [topic]);
+  const named = (name: string): Buffer => {
+    const event = { type: 'Noted', arguments: Object.fromEntries([[name, 'a']]) };
+    return codec.encode(event);
+  };
+  expect(codec.decode(named('constructor'))).toMatchObject({ arguments: { constructor: 'a' } });
+  expect(() => codec.decode(named('__proto__'))).toThrow(
+    expect.objectContaining({ code: 'undecodable' }),
+  );
+});
+
 async function topicOf(fields: readonly object[]): Promise<Topic> {
   const folder = await mkdtemp(join(tmpdir(), 'clt-codec-'));
   closing.push(() => rm(folder, { recursive: true }));
