@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { TOPICS } from '../../../schemas/topics.ts';
+import { readSchemas } from '../../../services/runtime/kafka/avro-schemas.ts';
+import { codecOf } from '../../../services/runtime/kafka/codec.ts';
+import { SchemaRegistry } from '../../../services/runtime/kafka/schema-registry.ts';
+import { Fault } from '../../../services/runtime/process/errors.ts';
+import { SAMPLES } from '../../schemas/golden/samples.ts';
+
+export const about =
+  'records of the log: only `undecodable` is thrown, and a read event is written the same';
+
+const schemas = await readSchemas(TOPICS);
+const ids = schemas.map((_, at) => at);
+/** It is never asked: every id is known. */
+const registry = new SchemaRegistry({ registry_url: 'http://127.0.0.1:1' });
+const codec = codecOf(registry, schemas, ids);
+
+export const seeds = SAMPLES.map(({ event }) => codec.encode(event)).filter(
+  ({ length }) => length < 2_000,
+);
+export const words = ['\0\0\0\0\0', '\x80\x80\x80\x80\x10', '\xff\xff\xff\xff\x0f'].map(
+  (each) => each,
+);
+
+export function fuzz(bytes: Buffer): void {
+  let event;
+  try {
+    event = codec.decode(bytes);
+  } catch (error) {
+    if (!(error instanceof Fault && error.code === 'undecodable')) throw error;
+    return;
+  }
+  const written = codec.encode(event);
+  assert.deepEqual(codec.decode(written), event);
+  assert.ok(written.length <= bytes.length, 'a value has a longer form than it was read from');
+}

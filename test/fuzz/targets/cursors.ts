@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { parse } from 'node:querystring';
+import {
+  parseAccountName,
+  parseActivityExport,
+  parseActivityRequest,
+  parseAmounts,
+  parseBalanceHeight,
+  parseBlockId,
+  parsePage,
+  parsePoints,
+  parseRunId,
+  parseSearch,
+  parseSeriesRange,
+  parseTransactionHash,
+  parseTransactionsExport,
+  parseTransactionsRequest,
+} from '../../../services/explorer-gateway/routes/parameters.ts';
+import { decodeCursor, encodeCursor } from '../../../services/explorer-gateway/routes/responses.ts';
+
+export const about =
+  'query strings and cursors of the explorer: a value, or a refusal that repeats nothing';
+
+const LIST = 'blocks';
+const address = 'ab'.repeat(20);
+
+export const seeds = [
+  encodeCursor(LIST, 2n ** 63n - 1n),
+  `limit=5&cursor=${encodeCursor(LIST, 7n)}`,
+  `limit=100&offset=12&address=0x${address}&block=5&type=Transfer&status=confirmed`,
+  'kind=tx_fee_paid&direction=credit&limit=1',
+  'by=day&from=2026-03-01&to=2026-03-02T12:00:00.5Z&limit=1000',
+  'points=500&height=7&amounts=string&q=0xab',
+  'from_height=1&to_height=2',
+  'cd'.repeat(32),
+];
+export const words =
+  'limit= offset= cursor= address= block= type= status= kind= direction= by= from= to= points= height= amounts= q= from_height= to_height= & [] %00 %ff + credit debit hour day'.split(
+    ' ',
+  );
+
+export function fuzz(bytes: Buffer): void {
+  const text = bytes.toString();
+  const ordinal = decodeCursor(LIST, text);
+  if (ordinal !== undefined) assert.equal(encodeCursor(LIST, ordinal), text);
+  const query = parse(text);
+  const values = Object.values(query)
+    .flat()
+    .filter((value) => typeof value === 'string');
+  const answers: readonly object[] = [
+    parsePage(query, LIST),
+    parseTransactionsRequest(query),
+    parseActivityRequest(query, address),
+    parsePoints(query),
+    parseRunId(text),
+    parseAmounts(query),
+    parseSeriesRange(query),
+    parseSearch(query),
+    parseBlockId(text),
+    parseTransactionHash(text),
+    parseAccountName(text),
+    parseBalanceHeight(query),
+    parseTransactionsExport(query),
+    parseActivityExport(query),
+  ];
+  for (const answer of answers) {
+    if (!('refused' in answer)) continue;
+    const message = 'message' in answer ? String(answer.message) : '';
+    assert.ok(message !== '' && message.length < 200);
+    for (const value of values) assert.ok(value.length < 20 || !message.includes(value));
+  }
+  const page = parsePage(query, LIST);
+  if ('limit' in page) assert.ok(page.limit >= 1 && page.limit <= 100);
+  const range = parseSeriesRange(query);
+  if ('from' in range) assert.ok(range.from <= range.to && Number.isSafeInteger(range.to));
+}
