@@ -17,6 +17,12 @@ interface Tap {
   skipString(): void;
 }
 
+/** The methods that avsc does not declare. */
+interface Reading {
+  _read?: (tap: Tap) => unknown;
+  _skip?: (tap: Tap) => void;
+}
+
 /** `Buffer.readIntBE` reads integers of at most 6 bytes. */
 const SHORT_BYTES = 6;
 
@@ -56,7 +62,7 @@ export const UNREAD = 'unread';
 
 class UnreadType extends avro.types.LogicalType {
   _read(tap: Tap): undefined {
-    const type: avro.Type & { _skip?: (from: Tap) => void } = this.underlyingType;
+    const type: avro.Type & Reading = this.underlyingType;
     type._skip?.(tap);
   }
 
@@ -133,7 +139,28 @@ class MapType extends avro.types.MapType {
   }
 }
 
-/** How many entries the next block of a map has; 0 ends the map. */
+/** avsc would do so with a list of addresses, and with every list that is skipped. */
+class ArrayType extends avro.types.ArrayType {
+  _read(tap: Tap): unknown[] {
+    const items: unknown[] = [];
+    const type: avro.Type & Reading = this.itemsType;
+    for (let left = entriesAt(tap); left > 0; left = left === 1 ? entriesAt(tap) : left - 1) {
+      items.push(type._read?.(tap));
+      refuseBeyondEnd(tap);
+    }
+    return items;
+  }
+
+  _skip(tap: Tap): void {
+    const type: avro.Type & Reading = this.itemsType;
+    for (let left = entriesAt(tap); left > 0; left = left === 1 ? entriesAt(tap) : left - 1) {
+      type._skip?.(tap);
+      refuseBeyondEnd(tap);
+    }
+  }
+}
+
+/** How many entries the next block of a map or list has; 0 ends it. */
 function entriesAt(tap: Tap): number {
   const count = tap.readLong();
   if (count >= 0) return count;
@@ -143,7 +170,7 @@ function entriesAt(tap: Tap): number {
 }
 
 function refuseBeyondEnd({ pos, buf }: Tap): void {
-  if (pos > buf.length) throw new RangeError('the bytes end within a map');
+  if (pos > buf.length) throw new RangeError('the bytes end within a map or list');
 }
 
 /** avsc calls the hook twice for a schema with a logical type: for that, and for the type below. */
@@ -156,6 +183,7 @@ function typeFor(schema: avro.Schema, options: unknown): avro.Type | undefined {
     return undefined;
   }
   if (schema.type === 'fixed') return new FixedType(schema, options);
+  if (schema.type === 'array') return new ArrayType(schema, options);
   return schema.type === 'map' ? new MapType(schema, options) : undefined;
 }
 

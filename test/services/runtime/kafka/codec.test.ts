@@ -134,6 +134,24 @@ test('a server that is no registry is a fault with retry', async () => {
   });
 });
 
+test.each([
+  ['fixed', { type: 'fixed', name: 'Address', size: 20 }],
+  ['text', 'string'],
+  ['a number', 'long'],
+])(
+  'a list that claims more items than there are bytes is undecodable at once: %s',
+  async (_what, items) => {
+    const topic = await topicOf([{ name: 'items', type: { type: 'array', items } }]);
+    const codec = await openCodec(registry.url, [topic]);
+    const head = codec.encode(Object.assign({ type: 'Noted' }, { items: [] })).subarray(0, 5);
+    // 2^46 items, in a block with and without its size
+    for (const claim of ['80808080808020', 'ffffffffffff1f00'])
+      expect(() => codec.decode(Buffer.concat([head, Buffer.from(claim, 'hex')]))).toThrow(
+        expect.objectContaining({ code: 'undecodable' }),
+      );
+  },
+);
+
 test('a map with the name __proto__ is undecodable: it would set the prototype of the map', async () => {
   const map = { name: 'arguments', type: { type: 'map', values: 'string' } };
   const topic = await topicOf([map]);
