@@ -1,6 +1,7 @@
 /**
- * The Avro types of events, as `avsc` reads them but for three differences: amounts are bigints,
- * addresses come from a cache, and a claimed length beyond the end of the bytes is refused at once.
+ * The Avro types of events, as `avsc` reads them but for four differences: amounts are bigints,
+ * addresses come from a cache, an `int` of more than 32 bits is refused, and so is a claimed length
+ * beyond the end of the bytes, at once.
  * A block has thousands of addresses and amounts: a new buffer for each would be most of the cost
  * of decoding it.
  */
@@ -116,6 +117,15 @@ function isAt(bytes: Buffer, from: number, wanted: Buffer): boolean {
   return true;
 }
 
+/** avsc would read any whole number, and write none but those of 32 bits. */
+class IntType extends avro.types.IntType {
+  _read(tap: Tap): number {
+    const value = tap.readLong();
+    if (value !== (value | 0)) throw new RangeError('an integer has more than 32 bits');
+    return value;
+  }
+}
+
 /** avsc would read a map that claims 2^31 entries on beyond the end of the bytes. */
 class MapType extends avro.types.MapType {
   _read(tap: Tap): Record<string, unknown> {
@@ -177,6 +187,7 @@ function refuseBeyondEnd({ pos, buf }: Tap): void {
 const seen = new WeakSet<object>();
 
 function typeFor(schema: avro.Schema, options: unknown): avro.Type | undefined {
+  if (schema === 'int') return new IntType();
   if (typeof schema !== 'object' || !('type' in schema)) return undefined;
   if ('logicalType' in schema && !seen.has(schema)) {
     seen.add(schema);

@@ -152,6 +152,16 @@ test.each([
   },
 );
 
+test('an integer of more than 32 bits is undecodable', async () => {
+  const codec = await openCodec(registry.url, [await topicOf([{ name: 'count', type: 'int' }])]);
+  const named = (count: number) => codec.encode(Object.assign({ type: 'Noted' }, { count }));
+  for (const count of [2 ** 31 - 1, -(2 ** 31), 0])
+    expect(codec.decode(named(count))).toMatchObject({ count });
+  // 2^31 in zigzag
+  const beyond = Buffer.concat([named(0).subarray(0, 5), Buffer.from('8080808010', 'hex')]);
+  expect(() => codec.decode(beyond)).toThrow(expect.objectContaining({ code: 'undecodable' }));
+});
+
 test('a map with the name __proto__ is undecodable: it would set the prototype of the map', async () => {
   const map = { name: 'arguments', type: { type: 'map', values: 'string' } };
   const topic = await topicOf([map]);
