@@ -109,6 +109,7 @@ async function fuzz(name: string, seconds: number, seed: number, keep: boolean):
   }
   if (keep && essential.length > 0) {
     const lines = inputLines(essential.map((each) => Buffer.from(each)));
+    mkdirSync(new URL('.', corpusFile(name)), { recursive: true });
     writeFileSync(corpusFile(name), lines);
     say(`${name}  ${essential.length} inputs, ${lines.length} bytes, are its corpus now`);
   }

@@ -32,5 +32,6 @@ export function fuzz(bytes: Buffer): void {
   }
   const written = codec.encode(event);
   assert.deepEqual(codec.decode(written), event);
-  assert.ok(written.length <= bytes.length, 'a value has a longer form than it was read from');
+  // bytes that are no UTF-8 become a character of three
+  assert.ok(written.length <= 3 * bytes.length);
 }
