@@ -6,7 +6,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 /** The id of a transfer's deposit, from its transaction id (32 bytes) and log index. */
 export function depositIdOf(txId: Uint8Array, logIndex: number): string {
   const index = Buffer.alloc(4);
-  index.writeUInt32BE(logIndex);
+  // the log may say an index below zero, which no transfer has
+  index.writeUInt32BE(logIndex >>> 0);
   return uuidOf(Buffer.concat([txId, index]));
 }
 

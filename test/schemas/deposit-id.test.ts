@@ -13,6 +13,11 @@ test.each([
   expect(depositIdOf(txId, logIndex)).toBe(id);
 });
 
+test('a forged log index below zero makes an id that no transfer has, and throws nothing', () => {
+  const ids = [-1, -(2 ** 31), 0, 1, 2 ** 31 - 1].map((index) => depositIdOf(ZERO, index));
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
 test('an invoice id follows from its deposit address', () => {
   expect(invoiceIdOf(Buffer.alloc(20))).toBe('de47c9b2-7eb8-8300-9bb5-f2c353e632c3');
 });

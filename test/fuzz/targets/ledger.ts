@@ -52,6 +52,7 @@ export const seeds = [
   ...samples.map((event) => framed([event])),
   framed([...policies, confirmed, intent, credited(hash)]),
   framed([...policies, confirmed, intent, dead(hash, 1), intent]),
+  framed([...policies, confirmedEvent({ log_index: -1, deposit_id: confirmed.deposit_id })]),
   framed([...policies, held('below_minimum'), approved(), intent, rejected(), refunded(1n)]),
 ].filter(({ length }) => length < 2_000);
 
