@@ -18,10 +18,11 @@ export function Frame(): ReactElement {
   const { pathname } = useLocation();
   // on a phone the pages do not fit side by side
   useEffect(() => {
-    const link = nav.current?.querySelector('[aria-current=page]');
-    if (!nav.current || !link) return;
-    const [all, one] = [nav.current.getBoundingClientRect(), link.getBoundingClientRect()];
-    nav.current.scrollLeft += one.left - all.left - (all.width - one.width) / 2;
+    const bar = nav.current;
+    const link = bar?.querySelector('[aria-current=page]') ?? null;
+    if (bar === null || link === null) return;
+    const [all, one] = [bar.getBoundingClientRect(), link.getBoundingClientRect()];
+    bar.scrollLeft += one.left - all.left - (all.width - one.width) / 2;
   }, [pathname]);
   return (
     <>
