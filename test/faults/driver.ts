@@ -1,8 +1,8 @@
 /**
  * The fault run of the chain: all processes are killed at random moments under load, and restarted
- * at once, as by a supervisor. After each kill the explorer, the ride market and the series must show
- * a block that was born after the restarted process was ready. At the end a plain fold of the log is
- * compared with the node and the tables.
+ * at once, as by a supervisor. After each kill the explorer, the ride market and the series must
+ * show a block that was born after the restarted process was ready. At the end a plain fold of the
+ * log is compared with the node and the tables.
  */
 import { Pool } from 'pg';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
