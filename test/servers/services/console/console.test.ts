@@ -133,6 +133,7 @@ test.each(['light', 'dark'] as const)(
     }
     expect(problems).toEqual([]);
   },
+  120_000,
 );
 
 test('no page is wider than a phone', async () => {
