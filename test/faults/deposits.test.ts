@@ -9,7 +9,7 @@ const SEED = 20_261_121;
 
 test(
   'every solidified payment is one deposit while each server and service is killed, those that can be are frozen and the provider fails in every way, and no log line holds a secret',
-  { timeout: 400_000 },
+  { timeout: 600_000 },
   async () => {
     const report = await depositFaultRun(
       { transfers: 120, addresses: 20, kills: BLOWS.length, requests: REQUESTS },

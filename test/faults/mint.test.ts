@@ -8,7 +8,7 @@ const SEED = 20_261_122;
 
 test(
   'two treasuries, each killed and frozen with and without the lease, with nodes that reorganise and lie and a person who takes a nonce, with forged records, a foreign Mint, a theft and another authority, mint each deposit once and exactly, and the audit finds each forged record',
-  { timeout: 300_000 },
+  { timeout: 600_000 },
   async () => {
     const report = await mintFaultRun(
       { deposits: DEPOSITS, kills: KILLS, halts: 0 },

@@ -7,7 +7,7 @@ const SEED = 20_261_121;
 
 test(
   'after kills of every process and reorganisations the tables of the explorer, the ride market and the series equal a plain fold of the log',
-  { timeout: 400_000 },
+  { timeout: 600_000 },
   async () => {
     const report = await faultRun({ kills: KILLS, seed: SEED, progress: () => undefined });
     expect(report.violations).toEqual([]);
