@@ -1,7 +1,7 @@
 /**
  * `node bare-server.ts <port> <postgres url of the reader> <address>`: the minimal server of the
- * same lists. It uses node:http and pg with the gateway's statements and session, and sends rows
- * through JSON.stringify: no parameters, no field names, only the necessary headers.
+ * same lists. It uses node:http and pg with the gateway's statements and session, and sends the
+ * same bodies: no other parameters than the offset, only the necessary headers.
  */
 import { createServer } from 'node:http';
 import { Pool } from 'pg';
@@ -9,6 +9,11 @@ import { blocksPage } from '../../projections/explorer/queries/blocks.ts';
 import type { Page, Query } from '../../projections/contract/page.ts';
 import { transactionsPage } from '../../projections/explorer/queries/transactions.ts';
 import { parseAddress } from '../../schemas/address.ts';
+import {
+  blockItem,
+  pageBody,
+  transactionItem,
+} from '../../services/explorer-gateway/routes/json.ts';
 import { READER_OPTIONS } from '../../services/runtime/postgres/pool.ts';
 
 /** As many as the gateway has when it is not told otherwise. */
@@ -22,18 +27,21 @@ if (port === undefined || url === undefined || address === undefined) {
 }
 
 const none = { block: undefined, address: undefined, type: undefined };
-const lists: Readonly<Record<string, (page: Page) => Query>> = {
-  '/api/v1/blocks?limit=20': blocksPage,
-  '/api/v1/transactions?limit=20': (page) => transactionsPage(none, page),
-  [`/api/v1/transactions?limit=20&address=${hot}`]: (page) =>
-    transactionsPage({ ...none, address }, page),
-};
-
-/** The list's address, with or without `&offset=` at its end. */
-function statementOf(asked: string): Query | undefined {
-  const [list = '', offset = '0'] = asked.split('&offset=');
-  return lists[list]?.({ limit: 20, offset: BigInt(offset) });
+interface List {
+  readonly statement: (page: Page) => Query;
+  readonly item: typeof blockItem;
 }
+const lists: Readonly<Record<string, List>> = {
+  '/api/v1/blocks?limit=20': { statement: blocksPage, item: blockItem },
+  '/api/v1/transactions?limit=20': {
+    statement: (page) => transactionsPage(none, page),
+    item: transactionItem,
+  },
+  [`/api/v1/transactions?limit=20&address=${hot}`]: {
+    statement: (page) => transactionsPage({ ...none, address }, page),
+    item: transactionItem,
+  },
+};
 
 const pool = new Pool({
   connectionString: url,
@@ -42,23 +50,26 @@ const pool = new Pool({
   options: READER_OPTIONS,
 });
 
-async function bodyOf({ name, text, values }: Query): Promise<string> {
+async function bodyOf({ statement, item }: List, offset: string): Promise<string> {
+  const page = { limit: 20, offset: BigInt(offset) };
+  const { name, text, values } = statement(page);
   const { rows } = await pool.query<(string | null)[]>({
     name,
     text,
     values: [...values],
     rowMode: 'array',
   });
-  return JSON.stringify(rows);
+  return pageBody(rows, item, page);
 }
 
 createServer((request, response) => {
-  const statement = statementOf(request.url ?? '');
-  if (statement === undefined) {
+  const [path = '', offset = '0'] = (request.url ?? '').split('&offset=');
+  const list = lists[path];
+  if (list === undefined) {
     response.writeHead(404, { 'content-length': 0 }).end();
     return;
   }
-  bodyOf(statement).then(
+  bodyOf(list, offset).then(
     (body) =>
       response
         .writeHead(200, {

@@ -1,5 +1,5 @@
 /**
- * The gateway's lists against a bare node:http and pg server that sends the same statements' rows:
+ * The gateway's lists against a bare node:http and pg server that sends the same bodies:
  * by a gateway that reads each page anew, and by one that keeps answers.
  */
 import { toHex } from '../../schemas/address.ts';
@@ -20,7 +20,7 @@ const log = openLog({ service: 'bench', level: 'error' });
 type Option = 'transactions' | 'connections' | 'seconds' | 'rounds' | 'seed';
 
 export const lists: Bench<Option> = {
-  about: 'list answers a second, against a bare node:http and pg server sending the same rows',
+  about: 'list answers a second, against a bare node:http and pg server sending the same bodies',
   options: {
     transactions: { about: 'in the database', default: 100_000 },
     connections: { about: 'kept alive, each with one request in flight', default: 8 },
@@ -107,6 +107,7 @@ async function run({
     const measured: Measured[] = [];
     const ratios: Ratio[] = [];
     for (const [list, path] of Object.entries(pages)) {
+      await assertSameBody([bare, reading, keeping], path());
       const theirs: Asked = { who: 'bare server', server: bare, ...noFigures() };
       const read: Asked = { who: 'gateway, each read', server: reading, ...noFigures() };
       const kept: Asked = { who: 'gateway that keeps answers', server: keeping, ...noFigures() };
@@ -140,6 +141,15 @@ async function run({
     await bare?.stop();
     await stack.stop();
   }
+}
+
+/** Before any answer counts. */
+async function assertSameBody(servers: readonly Server[], path: string): Promise<void> {
+  const [first, ...others] = await Promise.all(
+    servers.map(async ({ url }) => (await fetch(`${url}${path}`)).text()),
+  );
+  for (const other of others)
+    if (other !== first) throw new Error(`the answers to ${path} differ:\n${first}\n${other}`);
 }
 
 async function measure(
