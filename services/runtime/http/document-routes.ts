@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { parse } from 'yaml';
-import type { GetRoute } from './handler.ts';
+import type { GetRoute, HttpResponse } from './handler.ts';
 
 const { resolve } = createRequire(import.meta.url);
 
@@ -114,9 +114,8 @@ export function documentRoutes(
   home?: readonly GetRoute[],
   more: Landing['links'] = {},
 ): readonly GetRoute[] {
-  // a tenth of a second, which no start has to wait for
-  const api = once((): { readonly info: Pick<Landing, 'title' | 'summary'> } =>
-    parse(readFileSync(file, 'utf8')),
+  const api: { readonly info: Pick<Landing, 'title' | 'summary'> } = parse(
+    readFileSync(file, 'utf8'),
   );
   const links = {
     '/docs': 'the interface, to read and to try',
@@ -124,13 +123,9 @@ export function documentRoutes(
     ...more,
   };
   return [
-    ...(home ?? [atFirst('/', () => landingRoute({ ...api().info, links }))]),
-    atFirst('/openapi.json', (path) =>
-      text(path, 'application/json; charset=utf-8', JSON.stringify(api())),
-    ),
-    atFirst('/docs', (path) =>
-      text(path, 'text/html; charset=utf-8', page(api().info.title), PAGE_HEADERS),
-    ),
+    ...(home ?? [landingRoute({ ...api.info, links })]),
+    text('/openapi.json', 'application/json; charset=utf-8', JSON.stringify(api)),
+    text('/docs', 'text/html; charset=utf-8', page(api.info.title), PAGE_HEADERS),
     text('/docs/start.js', 'text/javascript; charset=utf-8', SCRIPT),
     asset('swagger-ui-bundle.js', 'text/javascript; charset=utf-8'),
     asset('swagger-ui.css', 'text/css; charset=utf-8'),
@@ -148,25 +143,19 @@ export function text(
   return { method: 'get', path, handle: () => response };
 }
 
-/** Read at the first request, once: responses that a client does not read share the bytes. */
+/** Made at the first request, once: responses that a client does not read share the bytes. */
 function asset(name: string, type: string): GetRoute {
   const path = resolve(`swagger-ui-dist/${name}`);
-  const response = once(() => ({
-    status: 200,
-    body: readFileSync(path),
-    content_type: type,
-    headers: CACHED,
-  }));
-  return { method: 'get', path: `/docs/${name}`, handle: response };
-}
-
-/** A route that is made at its first request. */
-function atFirst(path: string, make: (path: string) => GetRoute): GetRoute {
-  const route = once(() => make(path));
-  return { method: 'get', path, handle: (request) => route().handle(request) };
-}
-
-function once<Made>(make: () => Made): () => Made {
-  let made: { readonly value: Made } | undefined;
-  return () => (made ??= { value: make() }).value;
+  let response: HttpResponse | undefined;
+  return {
+    method: 'get',
+    path: `/docs/${name}`,
+    handle: () =>
+      (response ??= {
+        status: 200,
+        body: readFileSync(path),
+        content_type: type,
+        headers: CACHED,
+      }),
+  };
 }
