@@ -93,7 +93,8 @@ export class BackpressuredSocket {
       return true;
     }
     this.#behindSince = undefined;
-    this.#socket.resume();
+    // one that is being closed is not read any more
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.resume();
     for (const [prefix, latest] of this.#missed) {
       if (this.#isFull()) return false;
       this.#missed.delete(prefix);

@@ -21,7 +21,7 @@ const CHECKS_PER_PING = 120;
 const MESSAGES_WAITING_MAX = 10;
 /** Fragments of a message, and packets of a frame: each costs more memory than its bytes. */
 const PARTS_MAX = 256;
-/** Time that sockets have to close at shutdown. */
+/** Time that a client has to answer the close of its socket. */
 const CLOSE_MS = 1_000;
 
 const CLOSE_CODES = {
@@ -97,26 +97,20 @@ export class SocketServer {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { settings, rate, now } = this.#options;
     socket.on('error', ignore);
-    if (request.url?.split('?', 1)[0] !== SOCKET_PATH)
-      return refuse(socket, '404 Not Found', 'NOT_FOUND', `sockets are at ${SOCKET_PATH}`);
     const ip = forwardedFor(request, settings.trust_proxy_hops);
     const client = clientOf({ ip, socket: request.socket });
-    const own = this.#clients.get(client) ?? new Set<WebSocket>();
+    const seconds = Math.ceil((rate?.take(client, now()) ?? 0) / 1_000);
+    if (seconds > 0)
+      return refuseLate(socket, `too many requests: try again in ${seconds} s`, seconds);
+    if (request.url?.split('?', 1)[0] !== SOCKET_PATH)
+      return refuse(socket, '404 Not Found', 'NOT_FOUND', `sockets are at ${SOCKET_PATH}`);
     if (this.#isClosing || this.#open.size >= settings.sockets_max) {
       const message = 'no more sockets at the moment: try again shortly';
       return refuse(socket, '503 Service Unavailable', 'RATE_LIMITED', message);
     }
-    const isFull = own.size >= settings.sockets_per_client_max;
-    const wait = rate?.take(client, now()) ?? 0;
-    if (isFull || wait > 0) {
-      const message = isFull
-        ? `at most ${settings.sockets_per_client_max} sockets at once`
-        : `too many requests: try again in ${Math.ceil(wait / 1_000)} s`;
-      return void setTimeout(
-        () => refuse(socket, '429 Too Many Requests', 'RATE_LIMITED', message),
-        REFUSAL_DELAY_MS,
-      );
-    }
+    const own = this.#clients.get(client) ?? new Set<WebSocket>();
+    if (own.size >= settings.sockets_per_client_max)
+      return refuseLate(socket, `at most ${settings.sockets_per_client_max} sockets at once`);
     this.#server.handleUpgrade(request, socket, head, (opened) => {
       socket.off('error', ignore);
       this.#clients.set(client, own.add(opened));
@@ -151,18 +145,25 @@ export class SocketServer {
     this.#open.add(open);
     const fail = (error: unknown): void => {
       log.error({ err: error }, messageOf(error));
-      socket.close(CLOSE_CODES.internal, 'internal error');
+      close(CLOSE_CODES.internal, 'internal error');
     };
     // ws closes the socket with the fitting code, as for a message too large or invalid UTF-8
     socket.on('error', (error) => log.debug({ err: error }, 'socket failed'));
+    const close = (code: number, reason: string): void => {
+      if (socket.readyState !== socket.OPEN) return;
+      socket.close(code, reason);
+      setTimeout(() => socket.terminate(), CLOSE_MS).unref();
+    };
+    let isRefused = false;
     const mayPass = (): boolean => {
-      // ws goes through all that it has read, also after the refusal
-      if (socket.readyState !== socket.OPEN) return false;
-      if ((rate?.take(client, now()) ?? 0) === 0) return true;
-      socket.close(CLOSE_CODES.too_many, 'too many messages');
-      socket.pause();
-      setTimeout(() => socket.terminate(), REFUSAL_DELAY_MS).unref();
-      return false;
+      // ws goes through all that it has read before
+      if (isRefused) return false;
+      isRefused = (rate?.take(client, now()) ?? 0) > 0;
+      if (isRefused) {
+        close(CLOSE_CODES.too_many, 'too many messages');
+        socket.pause();
+      }
+      return !isRefused && socket.readyState === socket.OPEN;
     };
     socket.on('ping', mayPass);
     socket.on('pong', () => {
@@ -173,17 +174,19 @@ export class SocketServer {
       {
         protocol: socket.protocol,
         send: (text) => send(socket, text),
-        close: (code, reason) => socket.close(code, reason),
+        close,
         onMessage: (handle) => {
           socket.on('message', (data, isBinary) => {
+            if (socket.readyState !== socket.OPEN) return void mayPass();
             outgoing.received();
-            if (isBinary) return socket.close(CLOSE_CODES.bad_message, 'text only');
+            if (isBinary) return close(CLOSE_CODES.bad_message, 'text only');
             const text = textOf(data);
             const type = typeOf(text);
             if (SERVER_MESSAGES.has(type))
-              return socket.close(CLOSE_CODES.bad_message, 'no message of a client');
+              return close(CLOSE_CODES.bad_message, 'no message of a client');
             if (!COUNTED_ELSEWHERE.has(type) && !mayPass()) return;
             const act = (): void => {
+              if (socket.readyState !== socket.OPEN) return;
               handle(text).catch(fail);
               // the last of those that waited
               if (messages.waiting === 1 && !outgoing.isBehind) socket.resume();
@@ -264,10 +267,25 @@ function send(socket: WebSocket, text: string): Promise<void> {
   });
 }
 
-function refuse(socket: Duplex, status: string, code: ErrorCode, message: string): void {
+function refuseLate(socket: Duplex, message: string, seconds = 1): void {
+  const again = `retry-after: ${seconds}`;
+  setTimeout(
+    () => refuse(socket, '429 Too Many Requests', 'RATE_LIMITED', message, again),
+    REFUSAL_DELAY_MS,
+  );
+}
+
+function refuse(
+  socket: Duplex,
+  status: string,
+  code: ErrorCode,
+  message: string,
+  ...headers: readonly string[]
+): void {
   const body = errorBody(code, message);
   const head = [
     `HTTP/1.1 ${status}`,
+    ...headers,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',

@@ -70,8 +70,9 @@ export class AnswerCache {
     make: () => Promise<Made>,
     joins?: () => void,
   ): Promise<HttpResponse | Refusal> {
-    const version =
-      this.#entriesMax === 0 ? undefined : (this.#version.known ?? (await this.#currentVersion()));
+    const found = this.find(key);
+    if (found !== undefined) return found;
+    const version = this.#entriesMax === 0 ? undefined : await this.#currentVersion();
     if (version === undefined) return (await make()).answer;
     if (version !== this.#keptVersion) this.#clear(version);
     const kept = this.find(key);

@@ -31,7 +31,8 @@ async function serve(): Promise<{ readonly url: string; readonly sessions: reado
       APP_OPS_PORT: '0',
     }),
     protocol: {
-      opened: (_socket, session) => {
+      opened: (socket, session) => {
+        socket.onMessage(() => Promise.resolve());
         sessions.push(session);
         return () => Promise.resolve();
       },
@@ -63,6 +64,18 @@ test.each(['ping', 'pong'] as const)(
     expect(await closed).toBe(1008);
   },
 );
+
+test.each([
+  ['bytes', Buffer.of(0)],
+  ['messages of a server', '{"type":"next"}'],
+])('%s close a socket, and what comes after them is not read', async (_what, message) => {
+  const { url } = await serve();
+  const { socket, closed } = await RawSocket.open(url);
+  for (let sent = 0; sent < 20_000; sent++) socket.send(message);
+  expect([1006, 4400]).toContain(await closed);
+  // the sockets and the messages of the client are counted together
+  await expect(RawSocket.open(url)).rejects.toThrow('answered 429');
+});
 
 test('each socket that a client opens counts as a request', async () => {
   const { url } = await serve();
