@@ -108,9 +108,11 @@ test('clients of a gateway share an answer of /ready for a second', async () => 
   let looks = 0;
   const checks = [{ name: 'a', check: () => void looks++ }];
   const { url } = await open([], { checks, ops_port: 0 });
-  const answers = await Promise.all(Array.from({ length: 20 }, () => fetch(`${url}/ready`)));
+  const begun = performance.now();
+  const answers = await Promise.all(Array.from({ length: 100 }, () => fetch(`${url}/ready`)));
+  const seconds = (performance.now() - begun) / 1_000;
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-  expect(looks).toBe(1);
+  expect(looks).toBeLessThanOrEqual(1 + seconds);
 });
 
 async function statuses(url: string): Promise<readonly number[]> {
