@@ -1,11 +1,11 @@
 /** Which part of the system is away, from the answers to `/api/v1/status`. */
 import { queryOptions, useQuery, type UseQueryResult } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { localClock } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { one, type Reserve, type Status } from './explorer.ts';
 import { ServiceError } from './service.ts';
-import { NO_POSITIONS, standingStill, withStatus, type Part } from './stalls.ts';
+import { NO_LOOK, standingStill, withStatus, type Part } from './stalls.ts';
 
 /** The gateway itself calls itself unready above this. */
 const LAG_BLOCKS_MAX = 20;
@@ -34,12 +34,12 @@ export function useReserve(): UseQueryResult<Reserve> {
 /** Sentences for people; none: all is well. */
 export function useProblems(): readonly string[] {
   const { data, error, dataUpdatedAt } = useStatus();
-  const [positions, setPositions] = useState(NO_POSITIONS);
-  useEffect(() => {
-    if (data !== undefined) setPositions((before) => withStatus(before, data, dataUpdatedAt));
-  }, [data, dataUpdatedAt]);
+  const [looks, setLooks] = useState(NO_LOOK);
+  // in the render: looks without this one would be shown for a moment
+  if (data !== undefined && looks.latest !== dataUpdatedAt)
+    setLooks(withStatus(looks, data, dataUpdatedAt));
   const since = data === undefined ? undefined : localClock(dataUpdatedAt);
-  return problemsOf(data, error, since, standingStill(positions, dataUpdatedAt));
+  return problemsOf(data, error, since, standingStill(looks));
 }
 
 /**

@@ -12,19 +12,28 @@ interface Position {
   readonly since: number;
 }
 
-/** By partition. */
-export type Positions = ReadonlyMap<string, Position>;
+/** The state after the latest look. */
+interface Looks {
+  /** Unix milliseconds of the latest look */
+  readonly latest: number;
+  /** the parts that had something to do then, by partition */
+  readonly positions: ReadonlyMap<string, Position>;
+}
 
-export const NO_POSITIONS: Positions = new Map();
+export const NO_LOOK: Looks = { latest: 0, positions: new Map() };
 
 /** Nothing that works stands at one place for so long. */
 const STILL_MS = 5_000;
 
+/** Looks further apart prove nothing: a page that is hidden does not look. */
+const PAUSE_MS_MAX = 5_000;
+
 /**
- * The positions that have something to do, from look to look. The offset of one look proves
- * nothing: a record that arrived a moment ago is not read yet.
+ * The looks with one more, at `now`. The offset of one look proves nothing: a record that arrived a
+ * moment ago is not read yet.
  */
-export function withStatus(before: Positions, status: Status, now: number): Positions {
+export function withStatus({ latest, positions }: Looks, status: Status, now: number): Looks {
+  const before = Math.abs(now - latest) > PAUSE_MS_MAX ? NO_LOOK.positions : positions;
   const { indexed, lag_blocks: lag } = status;
   const chain = status.projections.find(({ projection }) => projection === 'explorer');
   // blocks in the log that are not shown yet are not the ingester's
@@ -38,18 +47,21 @@ export function withStatus(before: Positions, status: Status, now: number): Posi
           [`${projection} ${topic} ${partition}`, projection, String(at)] as const,
       ),
   ];
-  return new Map(
-    all.map(([key, part, at]) => {
-      const known = before.get(key);
-      return [key, known?.at === at ? known : { part, at, since: now }];
-    }),
-  );
+  return {
+    latest: now,
+    positions: new Map(
+      all.map(([key, part, at]) => {
+        const known = before.get(key);
+        return [key, known?.at === at ? known : { part, at, since: now }];
+      }),
+    ),
+  };
 }
 
 /** The parts that stand still, with the time since when (Unix milliseconds). */
-export function standingStill(positions: Positions, now: number): ReadonlyMap<Part, number> {
+export function standingStill({ latest, positions }: Looks): ReadonlyMap<Part, number> {
   const still = new Map<Part, number>();
   for (const { part, since } of positions.values())
-    if (now - since >= STILL_MS) still.set(part, Math.min(since, still.get(part) ?? since));
+    if (latest - since >= STILL_MS) still.set(part, Math.min(since, still.get(part) ?? since));
   return still;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Status } from '../../../../../services/console/src/api/explorer.ts';
 import {
-  NO_POSITIONS,
+  NO_LOOK,
   standingStill,
   withStatus,
 } from '../../../../../services/console/src/api/stalls.ts';
@@ -25,36 +25,51 @@ function statusAt(next: number, records: number | null, blocks = 0, loading = fa
   };
 }
 
-/** The parts that stand still after a look each second. */
-function after(...looks: readonly Status[]): ReadonlyMap<string, number> {
-  let positions = NO_POSITIONS;
-  for (const [at, look] of looks.entries()) positions = withStatus(positions, look, at * 1_000);
-  return standingStill(positions, (looks.length - 1) * 1_000);
+/** The parts that stand still after a look each second, from this second on. */
+function after(looks: readonly Status[], from = 0, before = NO_LOOK): ReadonlyMap<string, number> {
+  let latest = before;
+  for (const [at, look] of looks.entries()) latest = withStatus(latest, look, (from + at) * 1_000);
+  return standingStill(latest);
 }
 
 const SIX = [0, 1, 2, 3, 4, 5];
 
 test('a projection that moves is never still, however far it is behind', () => {
-  expect(after(...SIX.map((at) => statusAt(at, 1_000)))).toEqual(new Map());
+  expect(after(SIX.map((at) => statusAt(at, 1_000)))).toEqual(new Map());
 });
 
 test('a projection with nothing to read is not still', () => {
-  expect(after(...SIX.map(() => statusAt(7, 0)))).toEqual(new Map());
+  expect(after(SIX.map(() => statusAt(7, 0)))).toEqual(new Map());
 });
 
 test('a projection that stays at one offset for five seconds with records to read is still', () => {
   const looks = SIX.map((at) => statusAt(7, at + 1));
-  expect(after(...looks)).toEqual(new Map([['explorer', 0]]));
-  expect(after(...looks.slice(1))).toEqual(new Map());
-  expect(after(...looks, statusAt(8, 5))).toEqual(new Map());
+  expect(after(looks)).toEqual(new Map([['explorer', 0]]));
+  expect(after(looks.slice(1))).toEqual(new Map());
+  expect(after([...looks, statusAt(8, 5)])).toEqual(new Map());
 });
 
 test('a log that does not answer, and tables that are built, are not called still', () => {
-  expect(after(...SIX.map(() => statusAt(7, null)))).toEqual(new Map());
+  expect(after(SIX.map(() => statusAt(7, null)))).toEqual(new Map());
   const loading = SIX.map(() => statusAt(7, 3, 0, true));
-  expect(after(...loading)).toEqual(new Map());
+  expect(after(loading)).toEqual(new Map());
 });
 
 test('new blocks of the node that do not reach the log are the record of blocks that is still', () => {
-  expect(after(...SIX.map((at) => statusAt(7, 0, at + 1)))).toEqual(new Map([['blocks', 0]]));
+  expect(after(SIX.map((at) => statusAt(7, 0, at + 1)))).toEqual(new Map([['blocks', 0]]));
+});
+
+test('looks before a pause of more than five seconds prove nothing', () => {
+  const looks = SIX.map((at) => statusAt(7, at + 1));
+  const [first = statusAt(7, 1)] = looks;
+  const before = withStatus(NO_LOOK, first, 0);
+  expect(after([first], 600, before)).toEqual(new Map());
+  expect(after([first], 5, before)).toEqual(new Map([['explorer', 0]]));
+  expect(after(looks, 600, before)).toEqual(new Map([['explorer', 600_000]]));
+});
+
+test('looks before the clock was set back prove nothing', () => {
+  const looks = SIX.map((at) => statusAt(7, at + 1));
+  const before = withStatus(NO_LOOK, statusAt(7, 1), 3_600_000);
+  expect(after(looks, 0, before)).toEqual(new Map([['explorer', 0]]));
 });
