@@ -65,8 +65,7 @@ export const TEXT = {
     noNode: 'The node of the chain does not answer: there may be newer blocks.',
     noLog: 'The log does not answer: what is newest may be missing.',
     loading: 'The tables are being built: lists and figures are not complete yet.',
-    still: (parts: string, since: string): string =>
-      `Standing still since ${since}: ${parts}. What is newer shows later.`,
+    still: (parts: string): string => `Standing still: ${parts}. What is newer shows later.`,
     parts: {
       blocks: 'the record of new blocks',
       explorer: 'blocks, transactions and accounts',

@@ -55,7 +55,7 @@ export function problemsOf(
   status: Status | undefined,
   error: Error | null,
   since: string | undefined,
-  still: ReadonlyMap<Part, number> = new Map(),
+  still: readonly Part[] = [],
 ): readonly string[] {
   const words = TEXT.health;
   if (error !== null) {
@@ -70,13 +70,12 @@ export function problemsOf(
     ...(explorer?.loading === true ? [words.loading] : []),
     ...(status.head === null ? [words.noNode] : []),
     ...(explorer?.lag_records === null ? [words.noLog] : []),
-    ...(still.size > 0 ? [stillText(still)] : []),
+    ...(still.length > 0 ? [stillText(still)] : []),
     ...(lag > LAG_BLOCKS_MAX ? [words.behind(lag)] : []),
   ];
 }
 
-function stillText(still: ReadonlyMap<Part, number>): string {
+function stillText(still: readonly Part[]): string {
   const names: Readonly<Record<string, string>> = TEXT.health.parts;
-  const parts = [...still.keys()].map((part) => names[part] ?? part);
-  return TEXT.health.still(parts.join(', '), localClock(Math.min(...still.values())));
+  return TEXT.health.still(still.map((part) => names[part] ?? part).join(', '));
 }

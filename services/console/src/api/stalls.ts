@@ -58,10 +58,8 @@ export function withStatus({ latest, positions }: Looks, status: Status, now: nu
   };
 }
 
-/** The parts that stand still, with the time since when (Unix milliseconds). */
-export function standingStill({ latest, positions }: Looks): ReadonlyMap<Part, number> {
-  const still = new Map<Part, number>();
-  for (const { part, since } of positions.values())
-    if (latest - since >= STILL_MS) still.set(part, Math.min(since, still.get(part) ?? since));
-  return still;
+/** Each part once. When one of them stopped is not known: maybe long before the first look. */
+export function standingStill({ latest, positions }: Looks): readonly Part[] {
+  const still = [...positions.values()].filter(({ since }) => latest - since >= STILL_MS);
+  return [...new Set(still.map(({ part }) => part))];
 }
