@@ -384,7 +384,8 @@ export const TEXT = {
     permanent: 'The address is yours for good. Every transfer to it is a deposit of its own.',
     checked: 'Last check for transfers:',
     ago: 'ago',
-    overdue: 'The next check for transfers is late: a transfer may show later than usual.',
+    overdue:
+      'A check for transfers has been due for more than two minutes. A transfer shows only after it.',
     noTreasury:
       'The treasury does not answer: a transfer that arrives now shows as a deposit, and is minted, when it is back.',
     list: 'Your deposits',

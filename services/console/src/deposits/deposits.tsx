@@ -233,8 +233,11 @@ function Address(props: {
   );
 }
 
-/** A watcher has many addresses to check, so a little time says nothing. */
-const OVERDUE_MS = 15_000;
+/**
+ * A watcher with many addresses or a small budget of requests checks each some time after it is
+ * due, and its passes may be an hour apart: the words say how long, and call it no fault.
+ */
+const OVERDUE_MS = 120_000;
 
 /** When the address was last checked for transfers, which is how they are found. */
 function Checked(props: {
