@@ -24,10 +24,10 @@ const NAME = 'explorer-gateway';
 /** ms of a monotonic clock */
 const clock = (): number => performance.now();
 
-/** Returns its address once it serves; `console`: the folder of the built console. */
+/** Returns its address once it serves; `pages`: the folder of the built console. */
 export async function serve(
   { config, log, metrics, closing }: Service<ExplorerGatewayConfig>,
-  console = CONSOLE,
+  pages = CONSOLE,
 ): Promise<string> {
   const reader = openReader({ ...config, application_name: NAME }, log);
   closing.add('Postgres', () => reader.close());
@@ -42,7 +42,7 @@ export async function serve(
   closing.add('Redis', () => notifications.close());
   const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
   closing.add('shared counts', () => counts.close());
-  const app = explorerApp(config, reader, log, clock, index, counts, console);
+  const app = explorerApp(config, reader, log, clock, index, counts, pages);
   const http = await openHttp({ ...config, log, metrics, ...app });
   closing.add('HTTP', () => http.drain());
   return http.url;
@@ -74,7 +74,7 @@ export function explorerApp(
   now = clock,
   index?: ReadVersion,
   counts?: SharedCounts,
-  console?: URL,
+  pages?: URL,
 ): Pick<HttpOptions, 'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops'> {
   const { treasury_public_reconciliation_url: treasuryUrl, kafka_brokers: brokers } = config;
   const rate = openRateLimit(NAME, config, counts);
@@ -91,7 +91,7 @@ export function explorerApp(
       exports_max: config.exports_max,
       counts,
       cache: index && new AnswerCache(index, config),
-      console: console && { folder: console, config },
+      console: pages && { folder: pages, config },
     }),
     checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
     errors: EXPLORER_ERRORS,

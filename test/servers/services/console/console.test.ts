@@ -78,11 +78,10 @@ beforeAll(async () => {
   await fillSeries(urls.writer_url);
   writer = new Client({ connectionString: urls.writer_url });
   await writer.connect();
-  const console = pathToFileURL(`${folder}/`);
   explorer = await openExplorer({
     postgres_reader_url: urls.reader_url,
     treasury_public_reconciliation_url: 'http://127.0.0.1:1',
-    console,
+    console: pathToFileURL(`${folder}/`),
   });
   explorer.head = newest;
   await open(browser, {});

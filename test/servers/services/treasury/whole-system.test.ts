@@ -33,7 +33,7 @@ beforeAll(async () => {
   await system.start();
 }, PATIENCE_MS);
 afterAll(async () => {
-  await console?.close();
+  await pages?.close();
   await system?.stack.stop();
 });
 
@@ -201,7 +201,7 @@ test(
 
 /** The console shows their parts besides money. */
 const SHOWN = ['projector-explorer', 'projector-ride-market', 'projector-series', 'hub-gateway'];
-let console: SystemConsole | undefined;
+let pages: SystemConsole | undefined;
 
 /** Undefined where there is no Chromium. */
 async function openConsole(): Promise<SystemConsole | undefined> {
@@ -218,9 +218,9 @@ test(
   'in the console a deposit is followed from the QR code to the credit in the balance',
   { timeout: OPEN_CHROMIUM_MS + PATIENCE_MS },
   async ({ skip }) => {
-    console = await openConsole();
-    if (console === undefined) return skip('there is no Chromium');
-    const { page, show, faults } = console;
+    pages = await openConsole();
+    if (pages === undefined) return skip('there is no Chromium');
+    const { page, show, faults } = pages;
     await show('/deposits');
     await page.getByRole('button', { name: TEXT.signIn.key }).click();
     const address = page.locator('.deposit-address .hash');
@@ -256,8 +256,8 @@ test(
   'the console names the services that are killed, shows what it has, and goes on when they are back',
   { timeout: PATIENCE_MS },
   async ({ skip }) => {
-    if (console === undefined) return skip('there is no Chromium');
-    const { page, show, faults, health } = console;
+    if (pages === undefined) return skip('there is no Chromium');
+    const { page, show, faults, health } = pages;
     const text = (): Promise<string> => page.locator('main').innerText();
     const statuses = (): Promise<readonly string[]> => page.locator('summary .tag').allInnerTexts();
     const { statuses: words } = TEXT.deposits;
@@ -308,8 +308,8 @@ test(
   'the console goes on without Redis, says that Kafka is away, and needs no reload after either',
   { timeout: PATIENCE_MS },
   async ({ skip }) => {
-    if (console === undefined) return skip('there is no Chromium');
-    const { page, show, faults, health } = console;
+    if (pages === undefined) return skip('there is no Chromium');
+    const { page, show, faults, health } = pages;
     const { redis, kafka } = system.stack.servers;
     const newest = async (): Promise<number> =>
       Number((await page.locator('.block strong').first().innerText()).replaceAll(',', ''));
