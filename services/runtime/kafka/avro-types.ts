@@ -1,7 +1,7 @@
 /**
- * The Avro types of events, as `avsc` reads them but for four differences: amounts are bigints,
- * addresses come from a cache, an `int` of more than 32 bits is refused, and so is a claimed length
- * beyond the end of the bytes, at once.
+ * The Avro types of events, as `avsc` reads them but for these differences: amounts are bigints, and
+ * addresses come from a cache. Refused are an `int` of more than 32 bits, a map with the name
+ * `__proto__`, and at once a list or map that claims more entries than there are bytes left.
  * A block has thousands of addresses and amounts: a new buffer for each would be most of the cost
  * of decoding it.
  */
@@ -20,8 +20,8 @@ interface Tap {
 
 /** The methods that avsc does not declare. */
 interface Reading {
-  _read?: (tap: Tap) => unknown;
-  _skip?: (tap: Tap) => void;
+  _read(tap: Tap): unknown;
+  _skip(tap: Tap): void;
 }
 
 /** `Buffer.readIntBE` reads integers of at most 6 bytes. */
@@ -62,9 +62,10 @@ class DecimalType extends avro.types.LogicalType {
 export const UNREAD = 'unread';
 
 class UnreadType extends avro.types.LogicalType {
+  declare readonly underlyingType: avro.Type & Reading;
+
   _read(tap: Tap): undefined {
-    const type: avro.Type & Reading = this.underlyingType;
-    type._skip?.(tap);
+    this.underlyingType._skip(tap);
   }
 
   protected override _fromValue(): undefined {
@@ -117,7 +118,10 @@ function isAt(bytes: Buffer, from: number, wanted: Buffer): boolean {
   return true;
 }
 
-/** avsc would read any whole number, and write none but those of 32 bits. */
+/**
+ * avsc would read any whole number, and write none but those of 32 bits. A skipped number is not
+ * looked at.
+ */
 class IntType extends avro.types.IntType {
   _read(tap: Tap): number {
     const value = tap.readLong();
@@ -126,79 +130,92 @@ class IntType extends avro.types.IntType {
   }
 }
 
-/** avsc would read a map that claims 2^31 entries on beyond the end of the bytes. */
 class MapType extends avro.types.MapType {
+  declare readonly valuesType: avro.Type & Reading;
+
   _read(tap: Tap): Record<string, unknown> {
+    const type = this.valuesType;
     const entries: Record<string, unknown> = {};
-    for (let left = entriesAt(tap); left > 0; left = left === 1 ? entriesAt(tap) : left - 1) {
-      const name = tap.readString() ?? '';
-      // an assignment would set the prototype; nothing here writes this name
-      if (name === '__proto__') throw new RangeError('a map has the name __proto__');
-      entries[name] = this.valuesType._read(tap);
-      refuseBeyondEnd(tap);
-    }
+    for (let count = entriesAt(tap); count > 0; count = entriesAt(tap))
+      for (let left = count; left > 0; left--) {
+        const name = tap.readString() ?? '';
+        // an assignment would set the prototype; nothing here writes this name
+        if (name === '__proto__') throw new RangeError('a map has the name __proto__');
+        entries[name] = type._read(tap);
+      }
     return entries;
   }
 
   _skip(tap: Tap): void {
-    for (let left = entriesAt(tap); left > 0; left = left === 1 ? entriesAt(tap) : left - 1) {
-      tap.skipString();
-      this.valuesType._skip(tap);
-      refuseBeyondEnd(tap);
-    }
+    const type = this.valuesType;
+    for (let count = entriesAt(tap); count > 0; count = entriesAt(tap))
+      for (let left = count; left > 0; left--) {
+        tap.skipString();
+        type._skip(tap);
+      }
   }
 }
 
-/** avsc would do so with a list of addresses, and with every list that is skipped. */
 class ArrayType extends avro.types.ArrayType {
+  declare readonly itemsType: avro.Type & Reading;
+
   _read(tap: Tap): unknown[] {
-    const items: unknown[] = [];
-    const type: avro.Type & Reading = this.itemsType;
-    for (let left = entriesAt(tap); left > 0; left = left === 1 ? entriesAt(tap) : left - 1) {
-      items.push(type._read?.(tap));
-      refuseBeyondEnd(tap);
+    const type = this.itemsType;
+    let items: unknown[] | undefined;
+    let at = 0;
+    for (let count = entriesAt(tap); count > 0; count = entriesAt(tap)) {
+      // nearly all lists have one block: its length is that of the list
+      // eslint-disable-next-line unicorn/no-new-array -- `Array.from` takes longer than to read them
+      items ??= new Array<unknown>(count);
+      for (const end = at + count; at < end; at++) items[at] = type._read(tap);
     }
-    return items;
+    return items ?? [];
   }
 
   _skip(tap: Tap): void {
-    const type: avro.Type & Reading = this.itemsType;
-    for (let left = entriesAt(tap); left > 0; left = left === 1 ? entriesAt(tap) : left - 1) {
-      type._skip?.(tap);
-      refuseBeyondEnd(tap);
-    }
+    const type = this.itemsType;
+    for (let count = entriesAt(tap); count > 0; count = entriesAt(tap))
+      for (let left = count; left > 0; left--) type._skip(tap);
   }
 }
 
-/** How many entries the next block of a map or list has; 0 ends it. */
+/**
+ * How many entries the next block of a map or list has; 0 ends it, as does the end of the bytes.
+ * avsc would read 2^46 claimed ones on beyond the end. Each has a byte or more: an entry without
+ * any, such as null, is in no schema.
+ */
 function entriesAt(tap: Tap): number {
-  const count = tap.readLong();
-  if (count >= 0) return count;
-  // a negative count is followed by the block's size in bytes
-  tap.readLong();
-  return -count;
+  let count = tap.readLong();
+  if (count < 0) {
+    count = -count;
+    // the size of the block in bytes
+    tap.readLong();
+  }
+  if (count > 0 && count > tap.buf.length - tap.pos)
+    throw new RangeError(`a map or list claims ${count} entries, more than there are bytes`);
+  return count;
 }
 
-function refuseBeyondEnd({ pos, buf }: Tap): void {
-  if (pos > buf.length) throw new RangeError('the bytes end within a map or list');
-}
+const LOGICAL_TYPES = { decimal: DecimalType, [UNREAD]: UnreadType };
 
-/** avsc calls the hook twice for a schema with a logical type: for that, and for the type below. */
+/** avsc calls the hook twice for a schema with one of these: for that, and for the type below. */
 const seen = new WeakSet<object>();
 
 function typeFor(schema: avro.Schema, options: unknown): avro.Type | undefined {
-  if (schema === 'int') return new IntType();
+  // avsc calls the hook for 'int' with { type: 'int' } as well
   if (typeof schema !== 'object' || !('type' in schema)) return undefined;
-  if ('logicalType' in schema && !seen.has(schema)) {
+  const isLogical = 'logicalType' in schema && Object.hasOwn(LOGICAL_TYPES, schema.logicalType);
+  if (isLogical && !seen.has(schema)) {
     seen.add(schema);
     return undefined;
   }
+  if (schema.type === 'int') return new IntType();
   if (schema.type === 'fixed') return new FixedType(schema, options);
   if (schema.type === 'array') return new ArrayType(schema, options);
   return schema.type === 'map' ? new MapType(schema, options) : undefined;
 }
 
 export const AVRO_OPTIONS = {
-  logicalTypes: { decimal: DecimalType, [UNREAD]: UnreadType },
+  logicalTypes: LOGICAL_TYPES,
   typeHook: typeFor,
 };

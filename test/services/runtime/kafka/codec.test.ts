@@ -152,8 +152,44 @@ test.each([
   },
 );
 
-test('an integer of more than 32 bits is undecodable', async () => {
-  const codec = await openCodec(registry.url, [await topicOf([{ name: 'count', type: 'int' }])]);
+test('a list in several blocks, with and without their sizes, is read whole', async () => {
+  const topic = await topicOf([{ name: 'items', type: { type: 'array', items: 'long' } }]);
+  const codec = await openCodec(registry.url, [topic]);
+  const head = codec.encode(Object.assign({ type: 'Noted' }, { items: [] })).subarray(0, 5);
+  // 1, 2; then -3 in a block of one byte; then 4
+  const blocks = Buffer.from('040204010205020800', 'hex');
+  expect(codec.decode(Buffer.concat([head, blocks]))).toMatchObject({ items: [1, 2, -3, 4] });
+});
+
+test.each([
+  ['a list', { type: 'array', items: 'string' }, ['a', 'b']],
+  ['a map', { type: 'map', values: 'string' }, { a: 'b' }],
+])(
+  '%s that the reader lacks is skipped, and refused when it claims too much',
+  async (_what, type, entries) => {
+    const older = await topicOf([
+      { name: 'entries', type, default: Array.isArray(entries) ? [] : {} },
+      { name: 'id', type: 'long' },
+    ]);
+    const writer = await openCodec(registry.url, [older]);
+    const value = writer.encode(Object.assign({ type: 'Noted' }, { entries, id: 7 }));
+    const lean = await topicOf([{ name: 'id', type: 'long' }]);
+    const reader = await openDecoder({ registry_url: registry.url }, [lean]);
+    await reader.learn([value]);
+    expect(reader.decode(value)).toEqual({ type: 'Noted', id: 7 });
+    for (const claim of ['80808080808020', 'ffffffffffff1f00']) {
+      const bytes = Buffer.concat([value.subarray(0, 5), Buffer.from(claim, 'hex')]);
+      expect(() => reader.decode(bytes)).toThrow(expect.objectContaining({ code: 'undecodable' }));
+    }
+  },
+);
+
+test.each([
+  ['int', 'int'],
+  ['an object', { type: 'int' }],
+  ['an object with a logical type', { type: 'int', logicalType: 'date' }],
+])('an integer of more than 32 bits is undecodable, declared as %s', async (_how, type) => {
+  const codec = await openCodec(registry.url, [await topicOf([{ name: 'count', type }])]);
   const named = (count: number) => codec.encode(Object.assign({ type: 'Noted' }, { count }));
   for (const count of [2 ** 31 - 1, -(2 ** 31), 0])
     expect(codec.decode(named(count))).toMatchObject({ count });
