@@ -130,7 +130,7 @@ function batchesOf(
 function recordsOf(batch: RecordsBatch): LogRecord[] {
   const { firstOffset, firstTimestamp, maxTimestamp, attributes } = batch;
   return batch.records.map(({ offsetDelta, timestampDelta, key, value, headers }) => {
-    const named: Record<string, Header | Header[] | undefined> = {};
+    const named: Record<string, Header | Header[] | undefined> = Object.create(null);
     for (const [bytes, header] of headers) {
       const name = String(bytes ?? '');
       const before = named[name];
