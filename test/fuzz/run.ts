@@ -19,10 +19,18 @@ export interface Order {
 }
 
 export interface Crash {
+  /** one crash of each place is kept, the shortest */
+  readonly place: string;
   readonly bytes: Uint8Array;
   /** the error with its stack */
   readonly text: string;
 }
+
+/** From the thread, as it comes: what is found before an input hangs is not lost. */
+export type Message =
+  | { readonly crash: Crash }
+  | { readonly kept: Uint8Array }
+  | { readonly essential: Finished['essential'] };
 
 export interface Finished {
   readonly crashes: readonly Crash[];
@@ -92,13 +100,17 @@ export function runTarget(options: RunOptions): Promise<Finished & { readonly fi
   });
   return new Promise((resolve) => {
     const timers: NodeJS.Timeout[] = [];
-    const finish = (finished: Finished): void => {
+    const crashes = new Map<string, Crash>();
+    const kept: Uint8Array[] = [];
+    const finish = (essential: Finished['essential']): void => {
       timers.forEach(clearInterval);
       void worker.terminate();
-      resolve({ ...finished, figures: state.figures() });
+      resolve({ crashes: [...crashes.values()], kept, essential, figures: state.figures() });
     };
-    const broken = (text: string): void =>
-      finish({ crashes: [{ bytes: state.input(), text }], kept: [], essential: [] });
+    const broken = (text: string): void => {
+      crashes.set(text, { place: text, bytes: state.input(), text });
+      finish([]);
+    };
     let runs = 0;
     const watch = (): void => {
       const now = state.figures().runs;
@@ -109,9 +121,14 @@ export function runTarget(options: RunOptions): Promise<Finished & { readonly fi
       setInterval(() => progress(state.figures()), progressMs),
       setInterval(watch, HANGS_MS),
     );
-    worker.once('message', finish);
+    worker.on('message', (message: Message) => {
+      if ('crash' in message) crashes.set(message.crash.place, message.crash);
+      else if ('kept' in message) kept.push(message.kept);
+      else finish(message.essential);
+    });
     worker.once('error', (error) =>
       broken(error instanceof Error ? (error.stack ?? '') : String(error)),
     );
+    worker.once('exit', (code) => broken(`the input ended the thread with code ${code}`));
   });
 }

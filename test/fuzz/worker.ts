@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Random } from '../support/random.ts';
 import { branches, compared, counters, cover } from './coverage.ts';
 import { Evolution } from './evolution.ts';
-import { BYTES_MAX, SharedState, type Crash, type Finished, type Order } from './run.ts';
+import { BYTES_MAX, SharedState, type Message, type Order } from './run.ts';
 import { check, loadTarget } from './target.ts';
 
 /** An input may take this long, and this much longer for each KiB. Counting doubles the time. */
@@ -29,7 +29,13 @@ const evolution = new Evolution({
   compared,
 });
 
-const crashes = new Map<string, Crash>();
+/** The fewest bytes of a crash at each place. */
+const crashes = new Map<string, number>();
+
+function post(message: Message): void {
+  // eslint-disable-next-line unicorn/require-post-message-target-origin -- it is no window
+  parentPort?.postMessage(message);
+}
 
 /** The first line of the error, and the first place of the project in its stack. */
 function placeOf(error: unknown): string {
@@ -42,10 +48,10 @@ function placeOf(error: unknown): string {
 
 function note(bytes: Buffer, error: unknown): void {
   const place = placeOf(error);
-  const known = crashes.get(place);
-  if (known !== undefined && known.bytes.length <= bytes.length) return;
+  if ((crashes.get(place) ?? Number.POSITIVE_INFINITY) <= bytes.length) return;
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  crashes.set(place, { bytes, text });
+  crashes.set(place, bytes.length);
+  post({ crash: { place, bytes, text } });
 }
 
 async function msOf(run: () => Promise<void>): Promise<number> {
@@ -61,7 +67,7 @@ async function runOne(bytes: Buffer): Promise<void> {
   const begun = performance.now();
   try {
     await check(target, bytes);
-    evolution.ran(bytes);
+    ran(bytes);
     const allowed = MS + (MS_PER_KIB * bytes.length) / 1_024;
     if (performance.now() - begun <= allowed) return;
     const times: number[] = [];
@@ -71,8 +77,12 @@ async function runOne(bytes: Buffer): Promise<void> {
   } catch (error) {
     note(bytes, error);
     // its branches count, so that no run ends without an input
-    evolution.ran(bytes);
+    ran(bytes);
   }
+}
+
+function ran(bytes: Buffer): void {
+  if (evolution.ran(bytes)) post({ kept: bytes });
 }
 
 /** The error of a promise that nobody awaits belongs to the input of that moment. */
@@ -93,6 +103,7 @@ async function essential(): Promise<Buffer[]> {
   const covered = new Set<number>();
   const chosen: Buffer[] = [];
   for (const bytes of evolution.kept.toSorted((one, other) => one.length - other.length)) {
+    state.begin(bytes);
     evolution.clear();
     await check(target, bytes).catch(() => undefined);
     const before = covered.size;
@@ -103,10 +114,4 @@ async function essential(): Promise<Buffer[]> {
   return chosen;
 }
 
-const finished: Finished = {
-  crashes: [...crashes.values()],
-  kept: evolution.kept,
-  essential: await essential(),
-};
-// eslint-disable-next-line unicorn/require-post-message-target-origin -- it is no window
-parentPort?.postMessage(finished);
+post({ essential: await essential() });
