@@ -10,4 +10,5 @@ export function fuzz(bytes: Buffer): void {
   const text = bytes.toString();
   if (text === 'fails') throw new Error('it fails');
   if (text === 'ends') process.exit(3);
+  if (text === 'pollutes') Object.assign(Object.prototype, { added: 1 });
 }

@@ -21,3 +21,9 @@ test('a crash and the inputs before it are not lost when a later input breaks th
   expect(inputsOf(crashes)).toEqual(['fails', 'ends']);
   expect(kept).toHaveLength(1);
 });
+
+test('a run ends at the input that adds a property to all objects', async () => {
+  const { crashes, essential } = await run('pollutes', 'a');
+  expect(inputsOf(crashes)).toEqual(['pollutes']);
+  expect(essential).toEqual([]);
+});

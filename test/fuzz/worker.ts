@@ -5,7 +5,7 @@ import { Random } from '../support/random.ts';
 import { branches, compared, counters, cover } from './coverage.ts';
 import { Evolution } from './evolution.ts';
 import { BYTES_MAX, SharedState, type Message, type Order } from './run.ts';
-import { check, loadTarget } from './target.ts';
+import { check, loadTarget, PollutedError } from './target.ts';
 
 /** An input may take this long, and this much longer for each KiB. Counting doubles the time. */
 const MS = 50;
@@ -31,6 +31,9 @@ const evolution = new Evolution({
 
 /** The fewest bytes of a crash at each place. */
 const crashes = new Map<string, number>();
+
+/** The run is over: what later inputs do is not theirs alone. */
+let isPolluted = false;
 
 function post(message: Message): void {
   // eslint-disable-next-line unicorn/require-post-message-target-origin -- it is no window
@@ -76,6 +79,7 @@ async function runOne(bytes: Buffer): Promise<void> {
     if (ms > allowed) throw new Error(`too slow: ${bytes.length} bytes take ${Math.ceil(ms)} ms`);
   } catch (error) {
     note(bytes, error);
+    isPolluted ||= error instanceof PollutedError;
     // its branches count, so that no run ends without an input
     ran(bytes);
   }
@@ -89,11 +93,11 @@ function ran(bytes: Buffer): void {
 process.on('unhandledRejection', (error) => note(state.input(), error));
 process.on('uncaughtException', (error) => note(state.input(), error));
 
-for (const bytes of order.inputs) await runOne(Buffer.from(bytes));
+for (const bytes of order.inputs) if (!isPolluted) await runOne(Buffer.from(bytes));
 if (evolution.kept.length === 0) await runOne(Buffer.from('0'));
 
 const until = performance.now() + order.seconds * 1_000;
-while (performance.now() < until && crashes.size < CRASHES_MAX) {
+while (performance.now() < until && crashes.size < CRASHES_MAX && !isPolluted) {
   await runOne(evolution.next());
   state.report(evolution.branches, branches(), evolution.kept.length);
 }
@@ -114,4 +118,4 @@ async function essential(): Promise<Buffer[]> {
   return chosen;
 }
 
-post({ essential: await essential() });
+post({ essential: isPolluted ? [] : await essential() });
