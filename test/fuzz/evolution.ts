@@ -17,7 +17,7 @@ interface Kept {
 
 export interface EvolutionOptions {
   readonly random: Random;
-  readonly words: readonly string[];
+  readonly words: readonly (string | Buffer)[];
   readonly bytes_max: number;
   /** of the code under test, read and cleared after each input */
   readonly counters: Uint8Array;

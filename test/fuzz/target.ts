@@ -7,7 +7,7 @@ export interface Target {
   /** inputs to begin with, so that most inputs pass the first checks of the decoder */
   readonly seeds: readonly (string | Buffer)[];
   /** pieces that inputs are made of, beside those that the decoder compares with */
-  readonly words?: readonly string[];
+  readonly words?: readonly (string | Buffer)[];
   /** Throws or rejects when a claim does not hold. */
   readonly fuzz: (bytes: Buffer) => void | Promise<void>;
 }

@@ -18,9 +18,14 @@ const codec = codecOf(registry, schemas, ids);
 export const seeds = SAMPLES.map(({ event }) => codec.encode(event)).filter(
   ({ length }) => length < 2_000,
 );
-export const words = ['\0\0\0\0\0', '\x80\x80\x80\x80\x10', '\xff\xff\xff\xff\x0f'].map(
-  (each) => each,
-);
+/** The head of a record, and integers of 33 and of 47 bits. */
+export const words = [
+  '0000000000',
+  '8080808010',
+  'ffffffff0f',
+  '80808080808020',
+  'ffffffffffff1f',
+].map((hex) => Buffer.from(hex, 'hex'));
 
 export function fuzz(bytes: Buffer): void {
   let event;
