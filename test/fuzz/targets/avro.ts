@@ -7,7 +7,7 @@ import { Fault } from '../../../services/runtime/process/errors.ts';
 import { SAMPLES } from '../../schemas/golden/samples.ts';
 
 export const about =
-  'records of the log: only `undecodable` is thrown, and a read event is written the same';
+  'records of the log: only `undecodable` is thrown, and a read event is the same after it was written';
 
 const schemas = await readSchemas(TOPICS);
 const ids = schemas.map((_, at) => at);
