@@ -111,8 +111,14 @@ function instrumented(source: string, filename: string, format: string): string 
     compact: false,
     retainLines: true,
   });
-  const code = transformed?.code ?? text;
+  const code = `${transformed?.code ?? text}${format === 'commonjs' ? exportsOf(text) : ''}`;
   return edgeCount() === 0
     ? code
     : `const __jazzer_cov = Fuzzer.coverageTracker.createModuleCounters(${edgeCount()});${code}`;
+}
+
+/** Node finds the names of a CommonJS module's exports in its text, and not behind counters. */
+function exportsOf(source: string): string {
+  const names = [...source.matchAll(/Object\.defineProperty\(exports, '(\w+)'/g)];
+  return `\n0 && (module.exports = { ${names.map(([, name]) => name).join(', ')} });`;
 }
