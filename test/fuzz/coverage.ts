@@ -1,6 +1,7 @@
 /**
  * Which branches of the code run, and what it compares. The plug-ins of Jazzer.js put a counter
- * into each branch, and a call into each comparison with a constant (docs/decisions/dependencies.md).
+ * into each branch, and a call into each comparison with a constant
+ * (docs/decisions/dependencies.md).
  */
 import { registerHooks, stripTypeScriptTypes } from 'node:module';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
 /**
- * The Avro types of events, as `avsc` reads them but for these differences: amounts are bigints, and
- * addresses come from a cache. Refused are an `int` of more than 32 bits, a map with the name
+ * The Avro types of events, as `avsc` reads them but for these differences: amounts are bigints,
+ * and addresses come from a cache. Refused are an `int` of more than 32 bits, a map with the name
  * `__proto__`, and at once a list or map that claims more entries than there are bytes left.
  * A block has thousands of addresses and amounts: a new buffer for each would be most of the cost
  * of decoding it.
@@ -165,7 +165,7 @@ class ArrayType extends avro.types.ArrayType {
     let at = 0;
     for (let count = entriesAt(tap); count > 0; count = entriesAt(tap)) {
       // nearly all lists have one block: its length is that of the list
-      // eslint-disable-next-line unicorn/no-new-array -- `Array.from` takes longer than to read them
+      // eslint-disable-next-line unicorn/no-new-array -- `Array.from` is slower
       items ??= new Array<unknown>(count);
       for (const end = at + count; at < end; at++) items[at] = type._read(tap);
     }

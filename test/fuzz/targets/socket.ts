@@ -1,6 +1,6 @@
 /**
  * The answers of the protocol to texts, and what it sends. Frames, the handshake and the limits of
- * SocketServer are not covered: `ws` reads frames, and test/services/hub-gateway/sockets has the rest.
+ * SocketServer are not covered: `ws` reads frames, test/services/hub-gateway/sockets has the rest.
  */
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
