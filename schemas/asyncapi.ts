@@ -53,8 +53,14 @@ const HEADERS = {
     source: { type: 'string', description: 'the service that wrote it' },
     trace_id: {
       type: 'string',
-      description: '32 hex digits, of the attempt that wrote the record',
+      description: '32 hex digits, of the attempt that wrote the record, or of its traceparent',
       pattern: '^[0-9a-f]{32}$',
+    },
+    traceparent: {
+      type: 'string',
+      description:
+        'W3C Trace Context: the span that wrote the record, where its writer has tracing on. Readers may continue the trace; no event depends on it.',
+      pattern: '^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$',
     },
   },
 } as const;

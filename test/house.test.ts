@@ -44,6 +44,11 @@ const ROOMS: readonly Room[] = [
     room: 'services/runtime',
     rooms: ['schemas', 'projections/contract'],
     packages: [
+      '@opentelemetry/api',
+      '@opentelemetry/core',
+      '@opentelemetry/exporter-trace-otlp-http',
+      '@opentelemetry/resources',
+      '@opentelemetry/sdk-trace',
       'avsc',
       'express',
       'graphql-redis-subscriptions',

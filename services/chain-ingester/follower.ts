@@ -18,6 +18,7 @@ import { Fault } from '../runtime/process/errors.ts';
 import type { LogEntry } from '../runtime/kafka/record.ts';
 import type { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Logger } from '../runtime/process/log.ts';
+import { NO_SPAN, NO_TRACING, type Span, type Tracing } from '../runtime/process/tracing.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
 import {
   EMPTY_TAIL,
@@ -55,6 +56,8 @@ interface FollowerOptions {
   readonly node: ChainNode;
   readonly chain_id: number;
   readonly log: Logger;
+  /** off when not given */
+  readonly tracing?: Tracing | undefined;
   readonly signal: AbortSignal;
   /** after each acknowledged append */
   readonly onAppended: (events: readonly ChainEvent[]) => void;
@@ -72,6 +75,8 @@ export class Follower {
   #lost = 0;
   /** in which the end was read */
   #term = 0;
+  /** when the node was asked first in this round, Unix ms */
+  #askedAt = 0;
 
   constructor(options: FollowerOptions) {
     this.#options = options;
@@ -116,6 +121,7 @@ export class Follower {
 
   async #advance(end: Tail): Promise<Tail | undefined> {
     const { node, chain_id: chainId, onHead } = this.#options;
+    this.#askedAt = Date.now();
     const chain = await node.chain();
     if (chain.chain_id !== chainId) {
       throw new Fault(
@@ -217,12 +223,41 @@ export class Follower {
       await untilAborted(50, this.#options.signal);
       return end;
     }
-    const { lease, writer, codec, log, onAppended, onLostRace } = this.#options;
-    let tail = end;
     // after a lost race one event shows whether the end is known now: an append that does not count
     // stays in the log for ever
     const sent = this.#lost > 0 ? events.slice(0, 1) : events;
-    for (const part of toEntries(codec, sent, APPEND_BYTES)) {
+    const span = this.#spanOf(sent);
+    try {
+      const tail = await span.run(() => this.#appendAll(end, sent, span));
+      span.end();
+      return tail;
+    } catch (error) {
+      span.end(error);
+      throw error;
+    }
+  }
+
+  /** For the append, below one of the node: from the question or the newest block to its answer. */
+  #spanOf(events: readonly ChainEvent[]): Span {
+    const { tracing = NO_TRACING } = this.#options;
+    const newest = events.findLast((event) => event.type === 'BlockAppended');
+    if (newest === undefined) return NO_SPAN;
+    const { height, timestamp } = newest;
+    const node = tracing.begin('node', Math.min(Date.now(), Math.max(this.#askedAt, timestamp)));
+    node.set('clt.height', height);
+    node.set('clt.events', events.length);
+    node.end();
+    return node.child('append');
+  }
+
+  async #appendAll(
+    end: Tail,
+    events: readonly ChainEvent[],
+    span: Span,
+  ): Promise<Tail | undefined> {
+    const { lease, writer, codec, log, onAppended, onLostRace } = this.#options;
+    let tail = end;
+    for (const part of toEntries(codec, events, APPEND_BYTES, span)) {
       if (!lease.isHeld || lease.term !== this.#term) return undefined;
       const offset = await writer.append(CHAIN_BLOCKS.name, PARTITION, part.entries);
       if (offset !== tail.next_offset) {
@@ -316,6 +351,7 @@ export function* toEntries(
   codec: Codec,
   events: readonly ChainEvent[],
   bytesMax: number,
+  span: Span = NO_SPAN,
 ): Generator<Part> {
   const trace = randomBytes(16).toString('hex');
   let part: { events: ChainEvent[]; entries: LogEntry[] } = { events: [], entries: [] };
@@ -337,6 +373,7 @@ export function* toEntries(
         schema_fingerprint: codec.fingerprintOf(event.type),
         source: 'chain-ingester',
         trace_id: trace,
+        ...span.headers,
       },
       // brokers refuse a record that is dated ahead
       timestamp:

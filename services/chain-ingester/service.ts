@@ -21,6 +21,7 @@ export async function ingest({
   config,
   log,
   metrics,
+  tracing,
   signal,
   closing,
 }: Service<ReturnType<typeof readIngesterConfig>>): Promise<void> {
@@ -83,6 +84,7 @@ export async function ingest({
     node: new ChainNode(config.node_url, signal),
     chain_id: config.chain_id,
     log,
+    tracing,
     signal,
     onHead: (node) => head.set(node),
     onAppended(appended) {

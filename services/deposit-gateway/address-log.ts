@@ -32,6 +32,13 @@ import { Fault } from '../runtime/process/errors.ts';
 import { waitingFor, type HealthProblem } from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { retrying, untilAborted } from '../runtime/process/retry.ts';
+import {
+  NO_SPAN,
+  NO_TRACING,
+  type Span,
+  type Traced,
+  type Tracing,
+} from '../runtime/process/tracing.ts';
 
 const PARTITION = 0;
 /** Requests in one append: each new address takes 0.6 ms, in which nothing else is served. */
@@ -116,10 +123,13 @@ export interface AddressLogOptions extends RegistrySettings, KafkaOptions {
   /** derives the addresses */
   readonly key: DepositKey;
   readonly log: Logger;
+  /** off when not given */
+  readonly tracing?: Tracing | undefined;
   readonly signal: AbortSignal;
 }
 
-interface Pending {
+/** Traced: by the request that appends. */
+interface Pending extends Traced {
   readonly events: readonly DepositAddressEvent[];
   /** ms of a monotonic clock */
   readonly since: number;
@@ -186,8 +196,10 @@ export class AddressLog {
       const message = `${PENDING_MAX} requests wait to be appended: is Kafka up?`;
       return Promise.reject(new Fault('log_busy', message, { retry: true }));
     }
+    const { tracing = NO_TRACING } = this.#options;
+    const headers = { ...tracing.current.headers };
     const appended = Promise.withResolvers<void>();
-    this.#pending.push({ events, since: performance.now(), appended });
+    this.#pending.push({ events, headers, since: performance.now(), appended });
     if (this.#inFlightSince === undefined) void this.#flush();
     return appended.promise;
   }
@@ -211,21 +223,26 @@ export class AddressLog {
   }
 
   async #flush(): Promise<void> {
+    const { tracing = NO_TRACING } = this.#options;
     while (this.#pending.length > 0) {
       this.#inFlightSince = this.#pending[0]?.since;
       await this.#codec.catch(() => undefined);
       const batch = this.#pending.splice(0, APPEND_MAX);
+      const events = batch.flatMap((each) => each.events);
+      const span = tracing.continued('append', batch);
       try {
-        await this.#append(batch.flatMap(({ events }) => events));
+        await span.run(() => this.#append(events, span));
+        span.end();
         for (const { appended } of batch) appended.resolve();
       } catch (error) {
+        span.end(error);
         for (const { appended } of batch) appended.reject(error);
       }
     }
     this.#inFlightSince = undefined;
   }
 
-  async #append(events: readonly DepositAddressEvent[]): Promise<void> {
+  async #append(events: readonly DepositAddressEvent[], span: Span): Promise<void> {
     const { topic, key, log } = this.#options;
     const codec = await this.#codec;
     const trace = randomBytes(16).toString('hex');
@@ -240,7 +257,7 @@ export class AddressLog {
       }
       const placed = written(events, book, key);
       if (placed.length === 0) return;
-      const entries = linkedEntries(codec, placed, book.head, trace);
+      const entries = linkedEntries(codec, placed, book.head, trace, span);
       const offset = await this.#writer.append(topic.name, PARTITION, entries);
       this.#end = offset + BigInt(placed.length);
       if (offset === book.end) return;
@@ -296,6 +313,7 @@ export function linkedEntries(
   events: readonly DepositAddressEvent[],
   head: Buffer,
   trace_id: string,
+  span: Span = NO_SPAN,
 ): readonly LogEntry[] {
   let previous = head;
   return events.map((event) => {
@@ -311,6 +329,7 @@ export function linkedEntries(
         schema_fingerprint: codec.fingerprintOf(event.type),
         source: 'deposit-gateway',
         trace_id,
+        ...span.headers,
       },
       timestamp: timeOf(event),
     };

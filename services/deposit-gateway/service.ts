@@ -23,7 +23,7 @@ const NAME = 'deposit-gateway';
 
 /** Returns once it serves. `now` in Unix milliseconds. */
 export async function serve(
-  { config, log, metrics, signal, closing }: Service<DepositGatewayConfig>,
+  { config, log, metrics, tracing, signal, closing }: Service<DepositGatewayConfig>,
   topic: Topic = DEPOSIT_ADDRESSES,
   now = (): number => Date.now(),
 ): Promise<void> {
@@ -31,7 +31,7 @@ export async function serve(
   const reader = openReader({ ...config, application_name: NAME }, log);
   closing.add('Postgres', () => reader.close());
   const key = config.deposit_key;
-  const addressLog = new AddressLog({ ...config, topic, reader, key, log, signal });
+  const addressLog = new AddressLog({ ...config, topic, reader, key, log, tracing, signal });
   closing.add('Kafka', () => addressLog.close());
   const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
   closing.add('shared counts', () => counts.close());
@@ -55,7 +55,7 @@ export async function serve(
     starting: () => starting,
     writing: () => addressLog.problem,
   });
-  const http = await openHttp({ ...config, log, metrics, ...app });
+  const http = await openHttp({ ...config, log, metrics, tracing, ...app });
   closing.add('HTTP', () => http.drain());
 
   const start = async (): Promise<void> => {

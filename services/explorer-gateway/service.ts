@@ -26,7 +26,7 @@ const clock = (): number => performance.now();
 
 /** Returns its address once it serves; `pages`: the folder of the built console. */
 export async function serve(
-  { config, log, metrics, closing }: Service<ExplorerGatewayConfig>,
+  { config, log, metrics, tracing, closing }: Service<ExplorerGatewayConfig>,
   pages = CONSOLE,
 ): Promise<string> {
   const reader = openReader({ ...config, application_name: NAME }, log);
@@ -43,7 +43,7 @@ export async function serve(
   const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
   closing.add('shared counts', () => counts.close());
   const app = explorerApp(config, reader, log, clock, index, counts, pages);
-  const http = await openHttp({ ...config, log, metrics, ...app });
+  const http = await openHttp({ ...config, log, metrics, tracing, ...app });
   closing.add('HTTP', () => http.drain());
   return http.url;
 }

@@ -13,7 +13,12 @@ import { openReader, type Reader, type Statement } from '../runtime/postgres/poo
 import type { Check, HealthProblem } from '../runtime/process/health.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { aborted } from '../runtime/process/retry.ts';
-import { changedKeys, ReadVersion, VERSION_CHECK_MS } from '../runtime/read-version.ts';
+import {
+  changedKeys,
+  ReadVersion,
+  traceparentIn,
+  VERSION_CHECK_MS,
+} from '../runtime/read-version.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { openSharedCounts } from '../runtime/shared-counts.ts';
 import type { HubGatewayConfig } from './config.ts';
@@ -45,7 +50,7 @@ export async function serve(
   service: Service<HubGatewayConfig>,
   now = (): number => Date.now(),
 ): Promise<string> {
-  const { config, log, metrics, signal, closing } = service;
+  const { config, log, metrics, tracing, signal, closing } = service;
   const { introspection } = config;
   const reader = openReader({ ...config, application_name: NAME }, log);
   closing.add('Postgres', () => reader.close());
@@ -77,7 +82,7 @@ export async function serve(
   const schema = hubSchema();
   const documents = new Documents(schema, introspection);
   const formatting = { log, suggestions: introspection };
-  const subscriptions = new SharedSubscriptions({ ...config, schema, hub, formatting });
+  const subscriptions = new SharedSubscriptions({ ...config, schema, hub, formatting, tracing });
   const market = followReadModels(service, reader, subscriptions);
 
   const apollo = new Apollo({ schema, formatting, introspection, documents, metrics });
@@ -107,6 +112,7 @@ export async function serve(
     ...config,
     log,
     metrics,
+    tracing,
     routes: [
       ...graphqlRoutes({
         ...config,
@@ -151,7 +157,7 @@ function followReadModels(
       reader,
       position,
       now: clock,
-      onChange: (keys) => subscriptions.notify(model, keys),
+      onChange: (keys, traceparent) => subscriptions.notify(model, keys, traceparent),
     });
   const market = open('market', marketHead());
   const accounts = open('accounts', indexedPosition());
@@ -166,7 +172,7 @@ function followReadModels(
     {
       onNotification(channel, message) {
         heard.inc();
-        versions.get(channel)?.changed(changedKeys(message));
+        versions.get(channel)?.changed(changedKeys(message), traceparentIn(message));
       },
       onSubscribed: () => versions.forEach((version) => version.changed()),
     },

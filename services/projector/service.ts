@@ -35,7 +35,7 @@ export async function project<Event extends { readonly type: string }>(
 
 async function open<Event extends { readonly type: string }>(
   projection: Projection<Event>,
-  { config, log, metrics, signal, closing }: Service<ProjectorConfig>,
+  { config, log, metrics, tracing, signal, closing }: Service<ProjectorConfig>,
 ): Promise<void> {
   const name = `projector-${projection.name}`;
   const opening = new Activity({ log, signal, describe: waitingText });
@@ -79,6 +79,7 @@ async function open<Event extends { readonly type: string }>(
     notifications,
     metrics,
     log,
+    tracing,
     signal,
   });
   problem = () => problemOf(runner.status);

@@ -15,8 +15,8 @@ export interface ReadVersionOptions {
   readonly position: Query;
   /** ms of a monotonic clock */
   readonly now: () => number;
-  /** called for each known change, with the keys that it touched; undefined: any */
-  readonly onChange?: (keys: readonly string[] | undefined) => void;
+  /** called for each known change, with the keys that it touched, undefined: any */
+  readonly onChange?: (keys: readonly string[] | undefined, traceparent?: string) => void;
 }
 
 export class ReadVersion {
@@ -30,10 +30,13 @@ export class ReadVersion {
     this.#options = options;
   }
 
-  /** Moves to the next version. Without keys any row may have changed. */
-  changed(keys?: readonly string[]): void {
+  /**
+   * Moves to the next version. Without keys any row may have changed. `traceparent`: of the
+   * notification, if it is traced.
+   */
+  changed(keys?: readonly string[], traceparent?: string): void {
     this.#version++;
-    this.#options.onChange?.(keys);
+    this.#options.onChange?.(keys, traceparent);
   }
 
   /** The version; undefined when it must be read from Postgres. */
@@ -85,4 +88,9 @@ export function changedKeys(message: string): readonly string[] | undefined {
   )
     return undefined;
   return notification.keys.filter((key: unknown) => typeof key === 'string');
+}
+
+/** The trace that a change notification carries. */
+export function traceparentIn(message: string): string | undefined {
+  return /"traceparent":"([^"]*)"/.exec(message)?.[1];
 }

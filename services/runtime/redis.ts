@@ -8,6 +8,7 @@ import type { Config, REDIS_SETTINGS } from './process/config.ts';
 import { messageOf } from './process/errors.ts';
 import type { Logger } from './process/log.ts';
 import type { Metrics } from './process/metrics.ts';
+import { NO_SPAN, type Span } from './process/tracing.ts';
 
 /** Notifications in flight; further ones are dropped. */
 const PENDING_MAX = 1_000;
@@ -25,8 +26,11 @@ export interface RedisSettings extends Partial<Config<typeof REDIS_SETTINGS>> {
 }
 
 export interface NotificationPublisher {
-  /** Never throws or waits: while Redis is away, notifications are dropped and counted. */
-  publish(channel: string, message: string): void;
+  /**
+   * Never throws or waits: while Redis is away, notifications are dropped and counted. `span` is
+   * ended with the outcome.
+   */
+  publish(channel: string, message: string, span?: Span): void;
   close(): Promise<void>;
 }
 
@@ -45,18 +49,22 @@ export function openNotificationPublisher(
   ]);
   const inFlight = new Set<Promise<void>>();
 
-  const send = async (channel: string, message: string): Promise<void> => {
+  const send = async (channel: string, message: string, span: Span): Promise<void> => {
     const outcome = await redis.eval(PUBLISH, 0, channel, message).then(
       () => 'published',
       () => 'dropped',
     );
     notifications.inc({ outcome });
+    span.set('clt.outcome', outcome);
+    span.end();
   };
   return {
-    publish(channel, message) {
-      if (redis.status !== 'ready' || inFlight.size >= PENDING_MAX)
+    publish(channel, message, span = NO_SPAN) {
+      if (redis.status !== 'ready' || inFlight.size >= PENDING_MAX) {
+        span.end(new Error('Redis is away'));
         return notifications.inc({ outcome: 'dropped' });
-      const sending = send(channel, message);
+      }
+      const sending = send(channel, message, span);
       inFlight.add(sending);
       void sending.finally(() => inFlight.delete(sending));
     },

@@ -5,6 +5,7 @@ import { readLogEnds, watchLog, type Retrying } from '../runtime/kafka/ends.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
 import { lossBy, partitionKey, type Positions } from '../runtime/kafka/position.ts';
 import { LogReader } from '../runtime/kafka/reader.ts';
+import type { LogRecord } from '../runtime/kafka/record.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { aborted } from '../runtime/process/retry.ts';
@@ -60,6 +61,9 @@ export interface LogFollowerOptions {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly retrying: Retrying;
+  /** gets each event with the headers of its record */
+  readonly onRecord?:
+    ((event: { readonly type: string }, headers: LogRecord['headers']) => void) | undefined;
   readonly onLag: (topic: string, partition: number, records: bigint) => void;
   /** receives every failure; the first one ends all reading */
   readonly onFailure: (error: unknown) => void;
@@ -219,7 +223,7 @@ async function readTopic<Event extends { readonly type: string }>(
 async function takeChunk<Event extends { readonly type: string }>(
   reader: LogReader,
   { topic, isEvent, fold }: FollowedTopic<Event>,
-  { codec, retrying }: LogFollowerOptions,
+  { codec, retrying, onRecord }: LogFollowerOptions,
 ): Promise<void> {
   const chunk = await reader.take(RECORDS_MAX, BYTES_MAX);
   if (chunk === undefined) return;
@@ -227,6 +231,9 @@ async function takeChunk<Event extends { readonly type: string }>(
     decode({ name: 'the treasury', isEvent }, codec, chunk),
   );
   if (reader.isStale(chunk)) return;
+  if (onRecord !== undefined)
+    for (const [at, { event }] of decoded.events.entries())
+      onRecord(event, chunk.records[at]?.headers ?? {});
   try {
     fold(decoded);
   } catch (error) {

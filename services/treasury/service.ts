@@ -44,6 +44,7 @@ export async function serve({
   config,
   log,
   metrics,
+  tracing,
   signal,
   closing,
 }: Service<TreasuryConfig>): Promise<void> {
@@ -123,6 +124,7 @@ export async function serve({
     lease,
     metrics,
     log,
+    tracing,
     signal,
     minting,
   });

@@ -16,12 +16,14 @@ import { Fault } from '../runtime/process/errors.ts';
 import { Activity, type HealthProblem } from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
+import { NO_TRACING, type Tracing } from '../runtime/process/tracing.ts';
 import { aborted } from '../runtime/process/retry.ts';
 import { Books } from './ledger/books.ts';
 import { contradiction, Decider } from './ledger/decider.ts';
 import { ledgerWriter, type Append, type TreasuryContext } from './ledger/ledger-writer.ts';
 import { otherInForce, putInForce } from './ledger/opening.ts';
 import { TransferLog } from './ledger/transfer-log.ts';
+import { DepositTraces } from './ledger/traces.ts';
 import { TransferQueue } from './ledger/transfer-queue.ts';
 import { LogFollower } from './log-follower.ts';
 import { openTreasuryMetrics, type TreasuryState } from './metrics.ts';
@@ -57,6 +59,8 @@ export interface TreasuryOptions {
   readonly codec: Codec;
   readonly metrics: Metrics;
   readonly log: Logger;
+  /** off when not given */
+  readonly tracing?: Tracing | undefined;
   readonly signal: AbortSignal;
   readonly network: Network;
   readonly limits: PolicyLimits;
@@ -94,12 +98,14 @@ export class Treasury {
   #term = 0;
 
   constructor(options: TreasuryOptions) {
-    const { log } = options;
+    const { log, tracing = NO_TRACING } = options;
+    const traces = new DepositTraces(tracing);
     this.#options = options;
     this.#topics = options.topics ?? TOPIC_NAMES;
     this.#follower = new LogFollower({
       ...options,
       retrying: (what, attempt) => this.#activity.retrying(what, attempt),
+      onRecord: (event, headers) => traces.note(event, headers),
       onLag: (topic, partition, records) => {
         this.#activity.heard();
         metrics.lag(topic, partition, records);
@@ -125,7 +131,7 @@ export class Treasury {
     this.#books = new Books(options.deposit_key, (event) => metrics.applied(event));
     this.#transfers = new TransferLog({ ...options, topic: this.#topics.transfers });
     const { lease = ALWAYS_HELD } = options;
-    this.#context = { books: this.#books, changes, metrics, lease, log, signal };
+    this.#context = { books: this.#books, changes, metrics, traces, lease, log, signal };
   }
 
   /** A standby follows the logs, so that it can take over at once, and does nothing else. */

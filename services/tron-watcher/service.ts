@@ -30,6 +30,7 @@ export async function watchTron({
   config,
   log,
   metrics,
+  tracing,
   signal,
   closing,
 }: Service<ReturnType<typeof readWatcherConfig>>): Promise<void> {
@@ -126,6 +127,7 @@ export async function watchTron({
   const transfers = new TransferLog({
     writer,
     codec,
+    tracing,
     onAppended(events) {
       for (const event of events) {
         if (event.type === 'TransferObserved') observed.inc();

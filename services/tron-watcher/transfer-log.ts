@@ -5,10 +5,13 @@ import { toTronAddress } from '../../schemas/tron-address.ts';
 import { transferEventId, type TransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
 import type { KafkaWriter } from '../runtime/kafka/writer.ts';
+import { NO_SPAN, NO_TRACING, type Tracing } from '../runtime/process/tracing.ts';
 
 interface TransferLogOptions {
   readonly writer: Pick<KafkaWriter, 'append'>;
   readonly codec: Pick<Codec, 'encode' | 'fingerprintOf'>;
+  /** off when not given */
+  readonly tracing?: Tracing | undefined;
   /** after each acknowledged append */
   readonly onAppended: (events: readonly TransferEvent[]) => void;
 }
@@ -24,9 +27,13 @@ export class TransferLog {
   /** Appends one batch, all or none. Throws `append_refused` or `append_unknown`. */
   async append(partition: number, events: readonly TransferEvent[]): Promise<void> {
     if (events.length === 0) return;
-    const { writer, codec, onAppended } = this.#options;
+    const { writer, codec, tracing = NO_TRACING, onAppended } = this.#options;
     const trace = randomBytes(16).toString('hex');
-    const entries = events.map((event) => ({
+    // a transfer begins a trace, which its deposit continues
+    const spans = events.map(({ type }) =>
+      type === 'TransferObserved' ? tracing.begin(type) : NO_SPAN,
+    );
+    const entries = events.map((event, at) => ({
       // a record that names several addresses has a constant key
       key: event.type === 'TransferObserved' ? toTronAddress(event.to) : 'checked',
       value: codec.encode(event),
@@ -36,10 +43,12 @@ export class TransferLog {
         schema_fingerprint: codec.fingerprintOf(event.type),
         source: 'tron-watcher',
         trace_id: trace,
+        ...spans[at]?.headers,
       },
       timestamp: event.type === 'TransferObserved' ? event.block_timestamp : event.checked_at,
     }));
     const first = await writer.append(TRON_TRANSFERS.name, partition, entries);
+    for (const span of spans) span.end();
     this.endsAt([[partition, first + BigInt(entries.length)]]);
     onAppended(events);
   }

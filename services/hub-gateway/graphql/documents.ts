@@ -22,8 +22,8 @@ import { VALIDATION_FAILED } from './errors.ts';
 
 /**
  * Tokens of one document: graphql-js compares all fields and fragments in pairs, also those of a
- * document that is refused. Introspection has 184, and all queries with every field and `__typename`
- * have 273.
+ * document that is refused. Introspection has 184, and all queries with every field and
+ * `__typename` have 273.
  */
 export const TOKENS_MAX = 300;
 /** Errors of one document that are reported. */

@@ -7,6 +7,13 @@
  */
 import { execute, type DocumentNode, type ExecutionResult, type GraphQLSchema } from 'graphql';
 import {
+  LINKS_MAX,
+  NO_TRACING,
+  type Span,
+  type Traced,
+  type Tracing,
+} from '../../runtime/process/tracing.ts';
+import {
   Truncation,
   type Dependency,
   type Hub,
@@ -59,6 +66,8 @@ export interface SharedSubscriptionsOptions extends SharesOptions {
   readonly schema: GraphQLSchema;
   readonly hub: Hub;
   readonly formatting: ErrorFormatting;
+  /** off when not given */
+  readonly tracing?: Tracing | undefined;
   /** of the latest results of all subscriptions together; beyond, new subscriptions are refused */
   readonly subscription_bytes_max: number;
 }
@@ -96,6 +105,8 @@ class SharedSubscription {
   isStale = false;
   /** the last execution failed */
   hasFailed = false;
+  /** the newest traced changes since the last execution began */
+  changes: Traced[] = [];
 
   constructor(key: string, operation: Operation) {
     this.key = key;
@@ -172,10 +183,14 @@ export class SharedSubscriptions {
   }
 
   /** Schedules what a change of these keys touches; without keys, all that reads the model. */
-  notify(model: Model, keys: readonly string[] | undefined): void {
+  notify(model: Model, keys: readonly string[] | undefined, traceparent?: string): void {
     this.#reads.forget();
-    for (const shared of this.#shared.values())
-      if (shared.isTouchedBy(model, keys)) this.#schedule(shared);
+    for (const shared of this.#shared.values()) {
+      if (!shared.isTouchedBy(model, keys)) continue;
+      if (traceparent !== undefined)
+        shared.changes = [...shared.changes.slice(-LINKS_MAX), { headers: { traceparent } }];
+      this.#schedule(shared);
+    }
   }
 
   /** Schedules the subscriptions whose last execution failed. */
@@ -248,19 +263,23 @@ export class SharedSubscriptions {
 
   async #refresh(shared: SharedSubscription): Promise<void> {
     shared.isStale = false;
-    const { failed, text } = await this.#execute(shared);
+    const { tracing = NO_TRACING } = this.#options;
+    const read = tracing.continued('read', shared.changes.splice(0));
+    const { failed, text } = await read.run(() => this.#execute(shared));
+    read.end(failed?.errors?.[0]);
     if (!this.#isOpen(shared)) return;
     shared.hasFailed = failed !== undefined;
     // logs them; subscribers keep the result that they have
     for (const error of failed?.errors ?? [])
       formatError(this.#options.formatting, error.toJSON(), error);
-    if (!shared.hasFailed) await this.#publish(shared, text);
+    if (!shared.hasFailed) await this.#publish(shared, text, read);
     shared.isExecuting = false;
     if (shared.isStale) this.#schedule(shared);
   }
 
-  async #publish(shared: SharedSubscription, text: string): Promise<void> {
+  async #publish(shared: SharedSubscription, text: string, read: Span): Promise<void> {
     if (text === shared.latest?.text) return;
+    const span = read.child('socket');
     const payload = new Payload(text);
     this.#setLatest(shared, payload);
     const { subscribers } = shared;
@@ -271,6 +290,8 @@ export class SharedSubscriptions {
       for (const subscriber of all.slice(from, from + DELIVERIES_PER_TURN))
         if (subscribers.has(subscriber)) this.#deliver(subscriber, payload);
     }
+    span.set('clt.subscribers', all.length);
+    span.end();
   }
 
   #deliver(subscriber: Subscriber, payload: Payload): void {

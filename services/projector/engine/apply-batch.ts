@@ -7,6 +7,7 @@ import type { Folded, Outcomes, Projection } from '../../../projections/contract
 import { newCopyRows } from '../../runtime/postgres/copy-rows.ts';
 import { faultOf, withFaults } from '../../runtime/postgres/pool.ts';
 import { assert, Fault } from '../../runtime/process/errors.ts';
+import { NO_SPAN } from '../../runtime/process/tracing.ts';
 import type { WriteCoalescer } from '../load/write-coalescer.ts';
 import {
   anotherVersion,
@@ -105,9 +106,15 @@ export async function applyBatch<Event extends { readonly type: string }>(
   if (signal?.aborted === true) stop();
   const over = new AbortController();
   let failed: Error | undefined;
+  const { span = NO_SPAN } = batch;
+  let leg = span.child('fold');
+  const onFolded = (): void => {
+    leg.end();
+    leg = span.child('commit');
+  };
   const transact = async (): Promise<ApplyOutcome> => {
     await beginWriting(client, projection.name);
-    const applied = await inTransaction(options, batch, client, over.signal);
+    const applied = await inTransaction(options, batch, client, { over: over.signal, onFolded });
     await client.query(applied.outcome === 'applied' ? 'COMMIT' : 'ROLLBACK');
     return applied;
   };
@@ -117,6 +124,7 @@ export async function applyBatch<Event extends { readonly type: string }>(
     failed = faultOf(error);
     throw failed;
   } finally {
+    leg.end(failed);
     over.abort();
     clearTimeout(timer);
     signal?.removeEventListener('abort', stop);
@@ -129,7 +137,7 @@ async function inTransaction<Event extends { readonly type: string }>(
   options: ApplyOptions<Event>,
   batch: Batch<Event>,
   client: ClientBase,
-  over: AbortSignal,
+  { over, onFolded }: { readonly over: AbortSignal; readonly onFolded: () => void },
 ): Promise<ApplyOutcome> {
   const { projection, cluster_id: clusterId, loading = false, coalescer } = options;
   const phase = loading ? await enterLoad(client, projection) : 'loading';
@@ -158,6 +166,7 @@ async function inTransaction<Event extends { readonly type: string }>(
   };
 
   const folded = projection.fold(loaded, events, newCopyRows);
+  onFolded();
   if (!('broken' in folded)) {
     const to = advanced(from, batch.fingerprints.slice(applied), batch.next);
     if (coalescer?.canWrite(folded.changes) !== true)

@@ -6,6 +6,7 @@ import type { Retrying } from '../../runtime/kafka/ends.ts';
 import { decode, type Decoded, type Poison } from '../../runtime/kafka/decode.ts';
 import { partitionKey } from '../../runtime/kafka/position.ts';
 import { assert } from '../../runtime/process/errors.ts';
+import { NO_SPAN, NO_TRACING, type Span, type Tracing } from '../../runtime/process/tracing.ts';
 import type { Skips } from './skips.ts';
 
 /** Limits of a live batch, which has one record at least. */
@@ -19,6 +20,8 @@ export interface Batch<Event> extends Decoded<Event> {
   readonly generation: number;
   /** the rows that folding these events needs */
   readonly loads: readonly Load[];
+  /** in the trace of its newest record; `NO_SPAN` when not given */
+  readonly span?: Span;
 }
 
 /** Whether tables are being loaded, and how far. */
@@ -38,6 +41,8 @@ export interface BatchesOptions<Event extends { readonly type: string }> {
   readonly take: (recordsMax: number, bytesMax: number) => Promise<Chunk | undefined>;
   readonly retrying: Retrying;
   readonly skips?: Skips | undefined;
+  /** off when not given */
+  readonly tracing?: Tracing | undefined;
   readonly load: LoadExtent;
   /** of a batch while loading; 8 MiB when not given */
   readonly load_bytes_max?: number | undefined;
@@ -79,7 +84,7 @@ export class BatchLookahead<Event extends { readonly type: string }> {
   }
 
   async #read(): Promise<Batch<Event> | undefined> {
-    const { projection, codec, take, retrying, load, skips } = this.#options;
+    const { projection, codec, take, retrying, load, skips, tracing } = this.#options;
     const { load_bytes_max: loadBytesMax = BYTES_MAX } = this.#options;
     const { records_max: recordsMax = Number.POSITIVE_INFINITY } = projection;
     for (;;) {
@@ -87,13 +92,16 @@ export class BatchLookahead<Event extends { readonly type: string }> {
         ? take(recordsMax, loadBytesMax)
         : take(Math.min(RECORDS_MAX, recordsMax), BYTES_MAX));
       if (chunk === undefined) return undefined;
+      // a load reads records whose traces ended long ago
+      const span = load.isLoading ? NO_SPAN : fetchedIn(tracing, chunk);
       const decoded = await retrying('decoding a batch', () =>
         decode(projection, codec, chunk, skips),
       );
+      span.end();
       const { generation } = chunk;
       const due = this.#unfinalized.add(generation, decoded, this.#isWithinLoad(chunk));
       if (due.next > due.from || due.poison !== undefined)
-        return { ...due, generation, loads: projection.loads(due.events) };
+        return { ...due, generation, loads: projection.loads(due.events), span };
     }
   }
 
@@ -102,6 +110,14 @@ export class BatchLookahead<Event extends { readonly type: string }> {
     const { load } = this.#options;
     return load.isLoading && load.goesBeyond(topic, partition, next - 1n);
   }
+}
+
+/** From the brokers' answer to the decoded batch. */
+function fetchedIn(tracing: Tracing = NO_TRACING, { fetched_at, ...chunk }: Chunk): Span {
+  const span = tracing.continued('fetch', chunk.records, fetched_at);
+  span.set('messaging.destination.name', chunk.topic);
+  span.set('messaging.batch.message_count', chunk.records.length);
+  return span;
 }
 
 /** The record of a batch that its fold cannot apply. */

@@ -16,6 +16,7 @@ import { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 import { aborted, retrying } from '../../runtime/process/retry.ts';
+import { NO_SPAN, type Tracing } from '../../runtime/process/tracing.ts';
 import type { NotificationPublisher } from '../../runtime/redis.ts';
 import { BatchWriter, type LoadStatus } from '../load/batch-writer.ts';
 import { terminateStalledWriters } from '../tables/live-tables.ts';
@@ -40,6 +41,8 @@ export interface RunnerOptions<Event extends { readonly type: string }> {
   readonly notifications: NotificationPublisher;
   readonly metrics: Metrics;
   readonly log: Logger;
+  /** off when not given */
+  readonly tracing?: Tracing | undefined;
   readonly signal: AbortSignal;
   /** the consumer group; `projector-<name>` when not given */
   readonly group_id?: string;
@@ -136,7 +139,8 @@ export class Runner<Event extends { readonly type: string }> {
       for (;;) {
         const batch = await this.#writer.next(this.#batches);
         if (batch === undefined) break;
-        if (!reader.isStale(batch)) await this.#apply(batch);
+        const { span = NO_SPAN } = batch;
+        if (!reader.isStale(batch)) await span.run(() => this.#apply(batch));
       }
     } catch (error) {
       if (error instanceof LogLost) this.#halt(error);
@@ -213,7 +217,7 @@ export class Runner<Event extends { readonly type: string }> {
   }
 
   #publish(
-    { topic, partition }: Batch<Event>,
+    { topic, partition, span = NO_SPAN }: Batch<Event>,
     { outcomes, announced, rows, next_offset: next }: Applied,
   ): void {
     const { projection, notifications } = this.#options;
@@ -223,9 +227,12 @@ export class Runner<Event extends { readonly type: string }> {
     if (announced.length === 0) return;
     const keys = announced.length > NOTIFICATION_KEYS_MAX ? [] : announced;
     const position = { topic, partition, next_offset: next.toString() };
+    const notify = span.child('notify');
+    const { traceparent } = notify.headers ?? {};
     notifications.publish(
       `projection:${projection.name}`,
-      JSON.stringify({ projection: projection.name, keys, position }),
+      JSON.stringify({ projection: projection.name, keys, position, traceparent }),
+      notify,
     );
   }
 

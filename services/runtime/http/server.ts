@@ -21,12 +21,15 @@ import {
 } from './handler.ts';
 import { ownRoutes, type OwnRoutesOptions } from './own-routes.ts';
 import { assert, Fault } from '../process/errors.ts';
+import { NO_TRACING, type Tracing } from '../process/tracing.ts';
 import { breakOff, buildHttpApp, IDLE_MS, type HttpAppOptions, type InFlight } from './app.ts';
 
 export interface HttpOptions extends HttpAppOptions, OwnRoutesOptions {
   readonly http_host: string;
   /** 0: any free one */
   readonly http_port: number;
+  /** continues the traces of requests; off when not given */
+  readonly tracing?: Tracing | undefined;
   /** time for a shutdown; after most of it, streams are broken off; default: streams are awaited */
   readonly drain_ms?: number;
   /** to a head of more than 16 KiB, which may be a token; default: 431 */
@@ -82,7 +85,7 @@ const STREAMS_SHARE = 0.8;
 export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const { http_host: host, log, errors: shape = PLAIN_ERRORS, drain_ms: drainMs } = options;
   const { probes, figures } = ownRoutes(options, shape);
-  const { ops_port: opsPort, routes = [] } = options;
+  const { ops_port: opsPort, routes = [], tracing = NO_TRACING } = options;
   const ops =
     opsPort === undefined ? undefined : await openOps(options, opsPort, [...probes, ...figures]);
   const inFlight = new Map<ServerResponse, InFlight>();
@@ -123,6 +126,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       route: 'unmatched',
       streams: false,
     };
+    // a request without a trace begins none
+    const span = tracing.continued(request.method ?? '', [request]);
     inFlight.set(response, context);
     if (draining) response.setHeader('connection', 'close');
     response.once('close', () => {
@@ -131,12 +136,15 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       if (left > 0) unanswered.set(socket, left);
       else unanswered.delete(socket);
       observe(context, request, response);
+      span.set('http.route', context.route);
+      span.set('http.response.status_code', response.statusCode);
+      span.end();
       if (draining) socket.destroySoon();
     });
     const failure = refused ?? hostFailure(request);
     if (failure !== undefined) fail(response, answerOf(failure, shape), outside());
-    else if (options.front === undefined) app(request, response);
-    else options.front(request, response, context, () => app(request, response));
+    else if (options.front === undefined) span.run(() => app(request, response));
+    else span.run(() => options.front?.(request, response, context, () => app(request, response)));
   };
   server.on('request', serve);
   server.on('checkExpectation', (request, response) => serve(request, response, UNEXPECTED));

@@ -12,6 +12,8 @@ export interface Chunk {
   readonly next: bigint;
   readonly records: readonly LogRecord[];
   readonly bytes: number;
+  /** when its first records came, Unix ms */
+  readonly fetched_at: number;
 }
 
 export class ChunkQueue {

@@ -236,7 +236,8 @@ export class LogReader {
       const { next } = partitionLog;
       if (next > from) {
         const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0);
-        this.#queue.put({ topic, partition, generation, from, next, records, bytes });
+        const covered = { topic, partition, generation, from, next };
+        this.#queue.put({ ...covered, records, bytes, fetched_at: Date.now() });
       }
       while (this.#queue.isFull() && this.#isCurrent(generation)) await this.#queue.room();
     }

@@ -33,7 +33,7 @@ export function bytesOf(record: LogRecord): number {
   return (record.value?.length ?? 0) + (record.key?.length ?? 0) + RECORD_OVERHEAD_BYTES;
 }
 
-/** SHA-256 of the whole record. Each append has its own trace id, so records of two logs differ. */
+/** SHA-256 of the whole record. Each append has its own trace id or span, so two logs differ. */
 export function fingerprint(record: LogRecord): Buffer {
   const hash = createHash('sha256');
   hash.update(`${record.offset} ${record.timestamp}`);

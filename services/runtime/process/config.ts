@@ -297,6 +297,10 @@ export const SERVICE_SETTINGS = {
   http_host: text('APP_HTTP_HOST', { default: '127.0.0.1' }),
   http_port: port('APP_HTTP_PORT'),
   drain_ms: integer('APP_DRAIN_MS', { default: 10_000, min: 100, max: 600_000 }),
+  /** of a collector of traces, without `/v1/traces` */
+  otlp_url: optional(httpUrl('APP_OTLP_URL')),
+  /** one of so many traces is recorded */
+  trace_every: integer('APP_TRACE_EVERY', { default: 1, min: 1, max: 1_000_000 }),
 } as const;
 
 export type ServiceConfig = Config<typeof SERVICE_SETTINGS>;

@@ -23,15 +23,23 @@ export function withoutCredentials(text: string): string {
 export interface LogOptions {
   readonly service: string;
   readonly level: string;
+  /** of the work that logs, for the field of this name */
+  readonly trace_id?: (() => string | undefined) | undefined;
   /** stdout by default, written synchronously: no line is lost at exit */
   readonly destination?: DestinationStream;
 }
 
 /** Redacts values whose key names a secret; errors (`{ err }`) keep code, retry and causes. */
-export function openLog({ service, level, destination = standardOutput() }: LogOptions): Logger {
+export function openLog({
+  service,
+  level,
+  trace_id: traceId,
+  destination = standardOutput(),
+}: LogOptions): Logger {
   return pino(
     {
       level,
+      ...(traceId === undefined ? {} : { mixin: () => ({ trace_id: traceId() }) }),
       base: { service, pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: { err: (error: unknown) => error },

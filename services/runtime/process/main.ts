@@ -7,6 +7,7 @@ import { messageOf } from './errors.ts';
 import { openLog, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { aborted } from './retry.ts';
+import { NO_TRACING, openTracing, type Tracing } from './tracing.ts';
 
 const NODE_MAJOR_MIN = 26;
 
@@ -14,6 +15,8 @@ export interface Service<Of> {
   readonly config: Of;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** off when not given */
+  readonly tracing?: Tracing;
   /** aborted by SIGTERM and SIGINT */
   readonly signal: AbortSignal;
   readonly closing: Closing;
@@ -57,7 +60,12 @@ export async function runMain<Of extends ServiceConfig>(
   const tooOld = refuseOldNode(process.versions.node);
   if (tooOld !== undefined) return refuse(name, [tooOld]);
   const config = readOrRefuse(name, read);
-  const log = openLog({ service: name, level: config.log_level });
+  let tracing = NO_TRACING;
+  const log = openLog({
+    service: name,
+    level: config.log_level,
+    trace_id: config.otlp_url === undefined ? undefined : () => tracing.current.headers?.trace_id,
+  });
   const stop = new AbortController();
   const closing = new Closing();
   let code = 0;
@@ -87,9 +95,11 @@ export async function runMain<Of extends ServiceConfig>(
 
   // a pending promise does not keep the process alive
   setInterval(() => undefined, 2 ** 30);
+  tracing = await openTracing(name, config, log);
+  closing.add('tracing', () => tracing.close());
   const running = work(
     run,
-    { config, log, metrics: new Metrics(name), signal: stop.signal, closing },
+    { config, log, metrics: new Metrics(name), tracing, signal: stop.signal, closing },
     fail,
   );
   await aborted(stop.signal);

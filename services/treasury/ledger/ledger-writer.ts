@@ -5,6 +5,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { hashOfValue, headAfter } from '../../../schemas/hash-chain.ts';
 import {
+  isDepositEvent,
   treasuryEventId,
   treasuryEventKey,
   type TreasuryEvent,
@@ -14,10 +15,12 @@ import type { LogEntry } from '../../runtime/kafka/record.ts';
 import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import type { Held } from '../../runtime/kafka/lease.ts';
 import type { Logger } from '../../runtime/process/log.ts';
+import { NO_SPAN, type Span } from '../../runtime/process/tracing.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 import { PARTITION, type Changes } from '../log-follower.ts';
 import type { TreasuryMetrics } from '../metrics.ts';
 import type { Books } from './books.ts';
+import type { DepositTraces } from './traces.ts';
 
 /** The loser of a race pauses, so that two treasuries do not fill the ledger with void records. */
 const YIELD_MS_MIN = 100;
@@ -28,6 +31,7 @@ export interface TreasuryContext {
   readonly books: Books;
   readonly changes: Changes;
   readonly metrics: TreasuryMetrics;
+  readonly traces: DepositTraces;
   /** without it nothing is appended, sent or asked of the provider */
   readonly lease: Held;
   readonly log: Logger;
@@ -41,7 +45,7 @@ export interface TreasuryContext {
 export type Append = (events: readonly TreasuryEvent[]) => Promise<boolean>;
 
 export function ledgerWriter(
-  { books, changes, metrics, lease, log, signal }: TreasuryContext,
+  { books, changes, metrics, traces, lease, log, signal }: TreasuryContext,
   codec: Codec,
   writer: KafkaWriter,
   ledger_topic: string,
@@ -49,10 +53,15 @@ export function ledgerWriter(
   return async (events) => {
     if (!lease.isHeld) return false;
     const expected = books.ledger.end;
-    const entries = toEntries(codec, events, books.ledger.head);
+    const spans = events.map((event) => spanOf(event, traces));
+    const entries = toEntries(codec, events, books.ledger.head, 'treasury', spans);
     const offset = await writer.append(ledger_topic, PARTITION, entries);
     await changes.until(() => books.ledger.end >= offset + BigInt(events.length));
     metrics.appended(events.length);
+    for (const span of spans) {
+      span.set('clt.counts', String(offset === expected));
+      span.end();
+    }
     if (offset === expected) return true;
     metrics.lostRace();
     log.info(
@@ -64,6 +73,13 @@ export function ledgerWriter(
   };
 }
 
+/** From the decision to its record read back. */
+function spanOf(event: TreasuryEvent, traces: DepositTraces): Span {
+  if (!isDepositEvent(event)) return NO_SPAN;
+  const block_height = event.type === 'MintCredited' ? event.block_height : undefined;
+  return traces.continued(event.type, event.deposit_id, block_height);
+}
+
 /**
  * Events as records whose key, headers and time make sense to a plain console consumer. Each names
  * the hash of the record before it; the first one `head`, the chain's. Without `head` none does.
@@ -73,10 +89,11 @@ export function toEntries(
   events: readonly TreasuryEvent[],
   head?: Buffer,
   source = 'treasury',
+  spans: readonly Span[] = [],
 ): readonly LogEntry[] {
   const trace_id = randomBytes(16).toString('hex');
   let previous = head;
-  return events.map((event) => {
+  return events.map((event, at) => {
     const value = codec.encode(previous === undefined ? event : { ...event, previous });
     if (previous !== undefined) previous = headAfter(previous, hashOfValue(value));
     return {
@@ -88,6 +105,7 @@ export function toEntries(
         schema_fingerprint: codec.fingerprintOf(event.type),
         source,
         trace_id,
+        ...spans[at]?.headers,
       },
       timestamp: event.decided_at,
     };

@@ -89,7 +89,7 @@ export class Broadcaster {
   }
 
   async #send(mint: RequestedMint): Promise<void> {
-    const { prover, signer, node, metrics, log } = this.#options;
+    const { prover, signer, metrics, log } = this.#options;
     const why = prover.whyNotSigned(mint.deposit_id);
     const { raw, tx_hash } = signer.sign(mintCallOf(mint));
     if (why !== undefined || !tx_hash.equals(mint.tx_hash)) {
@@ -102,14 +102,31 @@ export class Broadcaster {
       return;
     }
     this.#sent.set(mint.nonce, performance.now());
-    const { code: answer } = await node.submit(toHex(raw));
-    if (answer === undefined)
-      throw new Fault('chain_node', 'the CLT node refused a mint without a code', { retry: true });
+    const answer = await this.#submit(mint, toHex(raw));
     metrics.broadcast(answer);
     log.debug(
       { deposit_id: mint.deposit_id, nonce: mint.nonce, tx_hash: toHex(tx_hash), answer },
       'a mint was sent',
     );
+  }
+
+  /** The node's answer. */
+  async #submit({ deposit_id }: RequestedMint, raw: string): Promise<string> {
+    const { node, traces } = this.#options;
+    const span = traces.continued('MintSent', deposit_id);
+    try {
+      const { code: answer } = await node.submit(raw);
+      if (answer === undefined)
+        throw new Fault('chain_node', 'the CLT node refused a mint without a code', {
+          retry: true,
+        });
+      span.set('clt.answer', answer);
+      span.end();
+      return answer;
+    } catch (error) {
+      span.end(error);
+      throw error;
+    }
   }
 
   #noteFault(fault: Fault): void {

@@ -229,6 +229,16 @@ test('the optional settings of the treasury and the hub can be set in docker com
     expect(settings[name]).toBe(`\${${name}:-}`);
 });
 
+test('every service can be traced, and those that begin traces can record some of them', () => {
+  for (const { name } of services) {
+    const { APP_OTLP_URL: url, APP_TRACE_EVERY: every } = serviceOf(name).environment ?? {};
+    expect(url, name).toBe(name === 'devnet' ? undefined : '${APP_OTLP_URL:-}');
+    expect(every, name).toBe(
+      ['chain-ingester', 'tron-watcher'].includes(name) ? '${APP_TRACE_EVERY:-}' : undefined,
+    );
+  }
+});
+
 test('gateways are told how many proxies stand before them', () => {
   for (const { name } of services)
     expect(serviceOf(name).environment?.['APP_TRUST_PROXY'], name).toBe(

@@ -3,10 +3,15 @@
  * way. The last test halts minting for good.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createClient } from 'graphql-ws';
 import { Client } from 'pg';
+import { WebSocket } from 'ws';
+import { toHex } from '../../../../schemas/address.ts';
 import { TEXT } from '../../../../services/console/src/text.ts';
 import { openSystemConsole, type SystemConsole } from '../../../services/console/system-console.ts';
 import { OPEN_CHROMIUM_MS, openChromium } from '../../../support/chromium.ts';
+import { Collector, type CollectedSpan } from '../../../support/collector.ts';
+import { accountAt } from '../../../support/deposit-log.ts';
 import { until } from '../../../support/until.ts';
 import { startWholeSystem, type WholeSystem } from './whole-system.ts';
 import { PROJECTION_NAMES } from '../../../../services/ops/commands.ts';
@@ -15,10 +20,11 @@ import { PROJECTION_NAMES } from '../../../../services/ops/commands.ts';
 const PATIENCE_MS = 240_000;
 
 const USD = 1_000_000n;
-const [ALICE, BOB, CAROL, DAVE, ERIN, FRANK] = [1, 2, 3, 4, 5, 6];
+const [ALICE, BOB, CAROL, DAVE, ERIN, FRANK, GRACE] = [1, 2, 3, 4, 5, 6, 7];
 const MINTED = ['TransferObserved', 'DepositConfirmed', 'MintIntended', 'MintCredited'];
 
 let system: WholeSystem;
+let collector: Collector;
 
 /** Changes a read model behind its projector's back. */
 async function change(statement: string, values: readonly string[] = []): Promise<void> {
@@ -29,12 +35,14 @@ async function change(statement: string, values: readonly string[] = []): Promis
 }
 
 beforeAll(async () => {
-  system = await startWholeSystem();
+  collector = await Collector.open();
+  system = await startWholeSystem({}, { APP_OTLP_URL: collector.url });
   await system.start();
 }, PATIENCE_MS);
 afterAll(async () => {
   await pages?.close();
   await system?.stack.stop();
+  await collector?.close();
 });
 
 test(
@@ -199,8 +207,86 @@ test(
   },
 );
 
-/** The console shows their parts besides money. */
-const SHOWN = ['projector-explorer', 'projector-ride-market', 'projector-series', 'hub-gateway'];
+const WAY_OF_MONEY = [
+  'tron-watcher TransferObserved',
+  'treasury DepositConfirmed',
+  'treasury MintIntended',
+  'treasury MintSent',
+  'treasury MintCredited',
+];
+const PROJECTED = ['fetch', 'fold', 'commit', 'notify'];
+const WAY_OF_BLOCK = [
+  'chain-ingester node',
+  'chain-ingester append',
+  ...PROJECTED.map((leg) => `projector-explorer ${leg}`),
+  'hub-gateway read',
+  'hub-gateway socket',
+];
+const WAY_OF_ADDRESS = [
+  'deposit-gateway POST',
+  'deposit-gateway append',
+  ...PROJECTED.map((leg) => `projector-deposits ${leg}`),
+];
+/** The trace of a proxy before the gateway. */
+const PROXY = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+
+test(
+  'one trace shows a request for an address up to the read model, one a deposit from its transfer to its mint, and one the block with the mint from the node to a socket',
+  { timeout: PATIENCE_MS },
+  async () => {
+    const hub = await system.startHub();
+    const balances: string[] = [];
+    const client = createClient({
+      url: `${hub.replace('http', 'ws')}/graphql/ws`,
+      webSocketImpl: WebSocket,
+    });
+    client.subscribe<{ readonly accountBalanceUpdated: string }>(
+      { query: `subscription { accountBalanceUpdated(publicKey: "${toHex(accountAt(GRACE))}") }` },
+      {
+        next: ({ data }) => void balances.push(data?.accountBalanceUpdated ?? ''),
+        error: (error) => void balances.push(String(error)),
+        complete: () => undefined,
+      },
+    );
+    await expect.poll(() => balances.length).toBe(1);
+    const address = await system.open(GRACE, PROXY);
+    await expect
+      .poll(() => legsIn(PROXY.slice(3, 35)))
+      .toEqual(expect.arrayContaining(WAY_OF_ADDRESS));
+    const txId = await system.pay(address, 10n * USD);
+    const { id } = await system.reaches(GRACE, txId, 'credited');
+    await expect.poll(() => balances.at(-1)).toBe('8000000');
+    await client.dispose();
+
+    const spanOf = (name: string) =>
+      collector.spans.find(
+        (span) => `${span.service} ${span.name}` === name && span.attributes['clt.deposit'] === id,
+      );
+    await expect.poll(() => spanOf('treasury MintCredited')).toBeDefined();
+    const credited = spanOf('treasury MintCredited');
+    const deposit = credited?.trace_id ?? '';
+    await expect.poll(() => legsIn(deposit)).toEqual(expect.arrayContaining(WAY_OF_MONEY));
+    const [block = ''] = credited?.links ?? [];
+    await expect.poll(() => legsIn(block)).toEqual(expect.arrayContaining(WAY_OF_BLOCK));
+    for (const trace of [deposit, block])
+      await expect.poll(() => startsOf(collector.trace(trace))).toHaveLength(1);
+  },
+);
+
+/** The legs of a trace and of those linked to it: on a busy machine blocks share a batch. */
+function legsIn(trace: string): readonly string[] {
+  const linked = collector.spans.filter(({ links }) => links.includes(trace));
+  return [trace, ...linked.map(({ trace_id }) => trace_id)]
+    .flatMap((each) => collector.trace(each))
+    .map(({ service, name }) => `${service} ${name}`);
+}
+
+/** Names of spans without a parent among these: one in a whole trace. */
+function startsOf(spans: readonly CollectedSpan[]): readonly string[] {
+  const ids = new Set(spans.map(({ span_id }) => span_id));
+  return spans.filter(({ parent }) => !ids.has(parent)).map(({ name }) => name);
+}
+
 let pages: SystemConsole | undefined;
 
 /** Undefined where there is no Chromium. */
@@ -210,7 +296,7 @@ async function openConsole(): Promise<SystemConsole | undefined> {
     process.stderr.write(`tests in a browser are skipped: ${browser.missing}\n`);
     return undefined;
   }
-  for (const service of SHOWN) await system.begin(service);
+  await system.startHub();
   return openSystemConsole(system.stack, browser);
 }
 

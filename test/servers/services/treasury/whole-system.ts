@@ -32,6 +32,8 @@ const SERVICES = [
   'deposit-gateway',
   'explorer-gateway',
 ];
+/** Pages show their parts besides money. */
+const SHOWN = ['projector-explorer', 'projector-ride-market', 'projector-series', 'hub-gateway'];
 const PATIENCE_MS = 90_000;
 
 export interface Listed {
@@ -47,12 +49,21 @@ export class WholeSystem {
   readonly #settings: Record<string, Readonly<Record<string, string>>>;
   /** by deposit, the statuses that its owner was shown, in order */
   readonly #seen = new Map<string, string[]>();
+  #hub: Promise<string> | undefined;
 
-  /** `treasury`: more settings of it, until it is restarted with others. */
-  constructor(stack: Stack, treasury: Readonly<Record<string, string>> = {}) {
+  /**
+   * `treasury`: more settings of it, until it is restarted with others; `every`: of each service.
+   */
+  constructor(
+    stack: Stack,
+    treasury: Readonly<Record<string, string>> = {},
+    every: Readonly<Record<string, string>> = {},
+  ) {
     this.stack = stack;
     this.#settings = { ...SETTINGS, treasury: { ...SETTINGS.treasury, ...treasury } };
-    this.#processes = new Processes(stack, this.#settings);
+    const spawnService: Stack['spawnService'] = (name, own) =>
+      stack.spawnService(name, { ...every, ...own });
+    this.#processes = new Processes({ spawnService }, this.#settings);
   }
 
   async start(): Promise<void> {
@@ -70,6 +81,18 @@ export class WholeSystem {
       reconcile_requests_per_day: 0,
     };
     writeFileSync(join(folder.root, 'ops.json'), JSON.stringify(stack));
+  }
+
+  /** Starts the hub, once, and what pages read besides it; its URL, without a path. */
+  startHub(): Promise<string> {
+    return (this.#hub ??= this.#startHub());
+  }
+
+  async #startHub(): Promise<string> {
+    for (const name of SHOWN) await this.#processes.start(name);
+    const hub = this.#processes.at('hub-gateway');
+    await this.#processes.whileAllRun(hub.ready(PATIENCE_MS));
+    return hub.url;
   }
 
   /** Kills the service and starts it; a treasury with the settings of a working one and these. */
@@ -101,9 +124,15 @@ export class WholeSystem {
     return this.#processes.lastLines();
   }
 
-  /** The deposit address of an account, from the gateway. */
-  async open(account: number): Promise<string> {
-    const { address }: { readonly address: string } = await this.#deposits('POST', account);
+  /** The deposit address of an account, from the gateway. `traceparent`: of the request. */
+  async open(account: number, traceparent?: string): Promise<string> {
+    const headers = traceparent === undefined ? {} : { traceparent };
+    const { address }: { readonly address: string } = await this.#deposits(
+      'POST',
+      account,
+      '',
+      headers,
+    );
     return address;
   }
 
@@ -222,7 +251,12 @@ export class WholeSystem {
     this.#seen.set(deposit.id, seen);
   }
 
-  #deposits<Answer>(method: string, account: number, path = ''): Promise<Answer> {
+  #deposits<Answer>(
+    method: string,
+    account: number,
+    path = '',
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> {
     const token = goodToken(
       { pk: toHex(accountAt(account)), exp: Math.floor(Date.now() / 1_000) + 60 },
       defaultSettings.APP_JWT_SECRET,
@@ -232,7 +266,7 @@ export class WholeSystem {
       undefined,
       {
         method,
-        headers: { authorization: `Bearer ${token}` },
+        headers: { ...headers, authorization: `Bearer ${token}` },
       },
     );
   }
@@ -261,6 +295,7 @@ async function answered<Answer>(
 
 export async function startWholeSystem(
   treasury?: Readonly<Record<string, string>>,
+  every?: Readonly<Record<string, string>>,
 ): Promise<WholeSystem> {
-  return new WholeSystem(await startOwnKafka(), treasury);
+  return new WholeSystem(await startOwnKafka(), treasury, every);
 }

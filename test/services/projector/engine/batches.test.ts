@@ -35,7 +35,7 @@ function chunk(from: number, types: readonly string[], generation = 1): Chunk {
     headers: {},
   }));
   const offsets = { from: BigInt(from), next: BigInt(from + types.length) };
-  return { topic: 'log', partition: 0, generation, ...offsets, records, bytes: 0 };
+  return { topic: 'log', partition: 0, generation, ...offsets, records, bytes: 0, fetched_at: 0 };
 }
 
 function open(

@@ -8,7 +8,7 @@ function record(offset: number): LogRecord {
 
 function chunk(from: number, count: number, change: Partial<Chunk> = {}): Chunk {
   const records = Array.from({ length: count }, (_, at) => record(from + at));
-  const covered = { from: BigInt(from), next: BigInt(from + count) };
+  const covered = { from: BigInt(from), next: BigInt(from + count), fetched_at: 0 };
   const place = { topic: 't', partition: 0, generation: 1, ...covered };
   return { ...place, records, bytes: count * RECORD, ...change };
 }

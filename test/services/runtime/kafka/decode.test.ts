@@ -34,7 +34,7 @@ function chunk(places: number, paddingBytes = 0): Chunk {
     value: Buffer.from(String(place)),
     headers: {},
   }));
-  const offsets = { from: 0n, next: BigInt(places) };
+  const offsets = { from: 0n, next: BigInt(places), fetched_at: 0 };
   return { topic: 'log', partition: 0, generation: 1, ...offsets, records, bytes: 17 };
 }
 
@@ -99,4 +99,15 @@ test('a large batch is decoded in stretches, so that others get their turn', asy
   await decode(explorer, codec(), chunk(6, 1024 * 1024));
   isDone = true;
   expect(turns).toBeGreaterThanOrEqual(5);
+});
+
+test('a record that carries a trace gives the same event as without', async () => {
+  const taken = chunk(EVENTS.length);
+  const traceparent = Buffer.from('00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01');
+  const traced = taken.records.map((record) => ({ ...record, headers: { traceparent } }));
+  const [{ events }, { events: same }] = await Promise.all([
+    decode(explorer, codec(), taken),
+    decode(explorer, codec(), { ...taken, records: traced }),
+  ]);
+  expect(same).toEqual(events);
 });

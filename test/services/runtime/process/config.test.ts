@@ -55,6 +55,8 @@ test('settings become typed values, with defaults where there may be any', () =>
   const brokers: readonly string[] = config.kafka_brokers;
   expect({ ...config, network, brokers }).toEqual({
     log_level: 'info',
+    otlp_url: undefined,
+    trace_every: 1,
     http_host: '127.0.0.1',
     http_port: 17_011,
     drain_ms: 10_000,

@@ -91,7 +91,7 @@ function chunksOf(records: number, sizes: readonly number[]): Chunk[] {
       headers: {},
     }));
     const offsets = { from: BigInt(from), next: BigInt(from + taken.length) };
-    const place = { topic: 'chain.blocks', partition: 0, generation: 1 };
+    const place = { topic: 'chain.blocks', partition: 0, generation: 1, fetched_at: 0 };
     chunks.push({ ...place, ...offsets, records: taken, bytes: 0 });
     from = to;
   }
