@@ -19,6 +19,7 @@ import { size } from './size.ts';
 import { tail } from './tail.ts';
 import { sockets } from './sockets.ts';
 import { subscriptionLatency } from './subscription-latency.ts';
+import { tracing } from './tracing.ts';
 import { wire } from './wire.ts';
 import { writer } from './writer.ts';
 
@@ -38,6 +39,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   hub,
   'subscription-latency': subscriptionLatency,
   sockets,
+  tracing,
   abuse,
   pass,
   rebuild,
