@@ -78,9 +78,12 @@ const PAYMENTS = 2;
 const SOCKETS = 6;
 const USD = 1_000_000;
 const PATIENCE_MS = 180_000;
-/** Records without effect that are bearable: a share, or a few batches that were sent twice. */
+/**
+ * Records without effect that are bearable: a share, or a few batches that were sent twice. A batch
+ * has some 50 blocks where the ingester catches up, as after a frozen leader.
+ */
 const DEAD_SHARE_MAX = 0.01;
-const DEAD_MAX = 50;
+const DEAD_MAX = 200;
 const TURN = { turn: texts([{ one: true }]) };
 
 /** Both instances. */
