@@ -47,7 +47,7 @@ async function postgresThroughProxy(): Promise<FaultProxy> {
   return proxy;
 }
 
-/** Of a test whose work alone takes half a minute on a busy machine. */
+/** The work of such a test alone takes half a minute on a busy machine. */
 const PATIENT = { timeout: 180_000 };
 
 test('records from before and during the run become the rows of a plain fold; a restart continues', async () => {
