@@ -147,15 +147,14 @@ function takeBody(
   bytesMax: number,
   done: (body: Body | undefined) => void,
 ): void {
-  // by then everything that came with the headers is parsed
+  // by then everything that came with the headers is parsed, but for the end of the message
   process.nextTick(() => {
     const bytes: unknown = request.read();
     const chunks = Buffer.isBuffer(bytes) ? [bytes] : [];
-    if (!request.complete || request.readableLength > 0)
-      return collect(request, chunks, bytesMax, done, () => done(undefined));
-    const [body] = chunks;
-    if (body === undefined) return done('');
-    return done(bodyOf([body], body.length, bytesMax));
+    const length = chunks[0]?.length ?? 0;
+    if (length === Number(request.headers['content-length']))
+      return done(bodyOf(chunks, length, bytesMax));
+    return collect(request, chunks, bytesMax, done, () => done(undefined));
   });
 }
 
@@ -179,7 +178,7 @@ function collect(
 function bodyOf(chunks: readonly Buffer[], bytes: number, bytesMax: number): Body {
   if (bytes > bytesMax) return TOO_LARGE;
   try {
-    return UTF8.decode(Buffer.concat(chunks));
+    return UTF8.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
   } catch {
     return NOT_UTF8;
   }
