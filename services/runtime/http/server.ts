@@ -130,7 +130,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     const span = tracing.continued(request.method ?? '', [request]);
     inFlight.set(response, context);
     if (draining) response.setHeader('connection', 'close');
-    response.once('close', () => {
+    // emitted once
+    response.on('close', () => {
       inFlight.delete(response);
       const left = (unanswered.get(socket) ?? 1) - 1;
       if (left > 0) unanswered.set(socket, left);
