@@ -9,9 +9,11 @@ const HEAD_END = Buffer.from('\r\n\r\n');
 const LENGTH = /\r\ncontent-length: *([0-9]+)/i;
 const STATUS = /^HTTP\/1\.1 ([0-9]{3})/;
 const NOTHING = Buffer.alloc(0);
+const READ_BYTES = 65_536;
 
 export interface HttpAnswer {
   readonly status: number;
+  /** changes with the next request of the connection */
   readonly body: Buffer;
   /** of the whole response, with its head */
   readonly bytes: number;
@@ -28,7 +30,6 @@ export class KeepAlive {
     this.#socket = socket;
     this.#host = host;
     socket.setNoDelay(true);
-    socket.on('data', (chunk: Buffer) => this.#take(chunk));
     socket.on('error', (error) => this.#fail(error));
     socket.on('close', () => this.#fail(new Error(`${host} closed the connection`)));
   }
@@ -36,9 +37,19 @@ export class KeepAlive {
   /** `url` without a path. */
   static async open(url: string): Promise<KeepAlive> {
     const { hostname, port, host } = new URL(url);
-    const socket = connect({ host: hostname, port: Number(port) });
+    let connection: KeepAlive | undefined;
+    // a buffer for each chunk would cost the client more than the request costs the server
+    const onread = {
+      buffer: Buffer.allocUnsafeSlow(READ_BYTES),
+      callback: (bytes: number, buffer: Uint8Array): boolean => {
+        const chunk = Buffer.from(buffer.buffer, buffer.byteOffset, bytes);
+        if (connection !== undefined) connection.#take(chunk);
+        return true;
+      },
+    };
+    const socket = connect({ host: hostname, port: Number(port), onread });
     await once(socket, 'connect');
-    return new KeepAlive(socket, host);
+    return (connection = new KeepAlive(socket, host));
   }
 
   /**
@@ -66,8 +77,14 @@ export class KeepAlive {
     this.#socket.destroy();
   }
 
+  /** `chunk` is overwritten by the next one. */
   #take(chunk: Buffer): void {
     this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+    this.#parse();
+    if (this.#received === chunk) this.#received = Buffer.from(chunk);
+  }
+
+  #parse(): void {
     if (this.#head === undefined) {
       const headEnd = this.#received.indexOf(HEAD_END);
       if (headEnd === -1) return;
