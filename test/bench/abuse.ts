@@ -97,6 +97,7 @@ async function measure(
   explorer: ServiceHandle,
 ): Promise<BenchReport> {
   const phases = new Map<string, Figures>();
+  const strength = new Map<string, readonly number[]>();
   const refused = new Map<number, number>();
   const seconds = given.seconds * 1_000;
   const told = { updates: 0, ended: 0 };
@@ -106,8 +107,10 @@ async function measure(
   for (let round = 1; round <= given.rounds; round++) {
     for (const attack of Object.keys(ATTACKS)) {
       const alone = await phase(given, market, hub, explorer, () => after(seconds));
-      const attacked: Attacked = { attack, hub: hub.url, explorer: explorer.url };
+      const sent = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+      const attacked: Attacked = { attack, hub: hub.url, explorer: explorer.url, sent };
       const under = await phase(given, market, hub, explorer, () => strike(attacked, seconds));
+      strength.set(attack, [...(strength.get(attack) ?? []), (sent[0] ?? 0) / given.seconds]);
       for (const [what, seen] of [
         ['no attack', alone],
         [attack, under],
@@ -141,7 +144,7 @@ async function measure(
   const notServed = refused.values().reduce((sum, count) => sum + count, 0);
   return {
     bench: 'abuse',
-    about: `${given.clients} honest clients with a request a second each and as many subscriptions, ${given.requests} open requests; one attacker for ${given.seconds} s each, on the same processors`,
+    about: `${given.clients} honest clients with a request a second each and as many subscriptions, ${given.requests} open requests; one attacker for ${given.seconds} s each, with the lowest priority on the same processors`,
     measured: phases
       .entries()
       .toArray()
@@ -150,6 +153,15 @@ async function measure(
         { what: `${what}: an honest request, p99`, unit: 'ms', rounds: p99 },
         { what: `${what}: event loop of the hub blocked, at most`, unit: 'ms', rounds: blocked },
         { what: `${what}: memory of both gateways, at most`, unit: 'MiB', rounds: memory },
+        ...(strength.has(what)
+          ? [
+              {
+                what: `${what}: requests, messages and pings of the attacker`,
+                unit: '/s',
+                rounds: strength.get(what) ?? [],
+              },
+            ]
+          : []),
       ]),
     ratios: [
       ...Object.keys(ATTACKS).map((attack) => ({
@@ -198,8 +210,9 @@ async function phase(
   const asking = Array.from({ length: clients }, (_, at) =>
     honest(at, { hub: hub.url, explorer: explorer.url, agent }, seen, stop.signal),
   );
+  let changed = Promise.resolve();
   const changing = setInterval(() => {
-    void market.change();
+    changed = changed.then(() => market.change());
     const memory = residentMemory(hub.pid) + residentMemory(explorer.pid);
     seen.memory_mib = Math.max(seen.memory_mib, memory);
   }, 1_000);
@@ -208,7 +221,7 @@ async function phase(
   } finally {
     stop.abort();
     clearInterval(changing);
-    await Promise.all(asking);
+    await Promise.all([...asking, changed]);
     agent.destroy();
   }
   seen.blocked_ms = await blockedMs(hub);
@@ -291,7 +304,10 @@ async function ask(
   return response.statusCode;
 }
 
-/** The attacker has a thread of its own, which does not slow the honest clients here. */
+/**
+ * The attacker has a thread of its own, which does not slow the honest clients here: of the
+ * processors it gets what gateways and honest clients leave.
+ */
 async function strike(attacked: Attacked, ms: number): Promise<void> {
   const worker = new Worker(new URL('./abuse-attacks.ts', import.meta.url), {
     workerData: attacked,
