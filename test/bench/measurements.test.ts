@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { PAGE, pageWith, publishedResults, unpublishable } from './measurements.ts';
+import { PAGE, pageWith, PICTURE, publishedResults, unpublishable } from './measurements.ts';
+import { ratiosPicture } from './ratios-picture.ts';
 import { missedGoals, type BenchResult } from './report.ts';
 
 const page = readFileSync(PAGE, 'utf8');
@@ -25,6 +26,28 @@ const result: BenchResult = {
 
 test('docs/measurements.md shows the published results; `npm run bench:publish` writes it', () => {
   expect(pageWith(page, publishedResults())).toBe(page);
+});
+
+test('docs/pictures/ratios.svg shows their ratios; `npm run bench:publish` writes it', () => {
+  expect(ratiosPicture(publishedResults())).toBe(readFileSync(PICTURE, 'utf8'));
+});
+
+test('the picture has a bar for each ratio with a goal, on the side of met or missed', () => {
+  const picture = ratiosPicture([
+    {
+      ...result,
+      ratios: [
+        { what: 'a', ratio: 1.2, goal: '>= 1' },
+        { what: 'b', ratio: 3, goal: '<= 2, at most' },
+        { what: 'c & d', ratio: 3 },
+        { what: 'never', ratio: 0, goal: '<= 0' },
+      ],
+    },
+  ]);
+  const colours = picture.match(/(?<=<rect x=.*fill=").*(?=")/g);
+  expect(colours).toEqual(['#1a7f37', '#b35900']);
+  expect(picture).toContain('>3.00  (&lt;= 2, at most)<');
+  expect(picture).not.toContain('never');
 });
 
 test('no result is published of changed files or without a commit', () => {

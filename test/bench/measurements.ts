@@ -11,6 +11,7 @@ const BEGIN = '<!-- begin of what npm run bench:publish writes -->\n';
 const END = '<!-- end of what npm run bench:publish writes -->\n';
 
 export const PAGE = join(DOCS, 'measurements.md');
+export const PICTURE = join(DOCS, 'pictures/ratios.svg');
 
 export function publishedFile(bench: string): string {
   return join(DOCS, 'measurements', `${bench}.json`);

@@ -1,10 +1,19 @@
 /**
  * `npm run bench:publish -- [name...]`: copies results of benches from `.local/bench` to
- * `docs/measurements`, and writes their tables into `docs/measurements.md`.
+ * `docs/measurements`, and writes their tables into `docs/measurements.md` and their ratios into a
+ * picture.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { PAGE, pageWith, publishedFile, publishedResults, unpublishable } from './measurements.ts';
+import {
+  PAGE,
+  pageWith,
+  PICTURE,
+  publishedFile,
+  publishedResults,
+  unpublishable,
+} from './measurements.ts';
+import { ratiosPicture } from './ratios-picture.ts';
 import { resultFile, type BenchResult } from './report.ts';
 
 for (const name of process.argv.slice(2)) {
@@ -14,7 +23,8 @@ for (const name of process.argv.slice(2)) {
   process.exit(1);
 }
 writeFileSync(PAGE, pageWith(readFileSync(PAGE, 'utf8'), publishedResults()));
-process.stdout.write(`${PAGE} shows the results of docs/measurements\n`);
+writeFileSync(PICTURE, ratiosPicture(publishedResults()));
+process.stdout.write(`${PAGE} and ${PICTURE} show the results of docs/measurements\n`);
 
 /** The reason where it cannot be done. */
 function publish(name: string): string | undefined {
