@@ -16,6 +16,9 @@ import { pageBody } from './json.ts';
 const FINAL = 'public, max-age=31536000, immutable';
 
 const ORDINAL_BYTES = 8;
+/** A buffer for each cursor would take longer than the rest of the link. */
+const cursorBytes = Buffer.alloc(ORDINAL_BYTES + 4);
+const ordinalBytes = cursorBytes.subarray(0, ORDINAL_BYTES);
 
 /** A response from the index that caches may keep. */
 export function indexResponse(
@@ -32,24 +35,23 @@ export function indexResponse(
  * `ordinal` is at most 2^63 - 1.
  */
 export function encodeCursor(list: string, ordinal: bigint): string {
-  const bytes = Buffer.alloc(ORDINAL_BYTES + 4);
-  bytes.writeBigUInt64BE(ordinal);
-  bytes.writeUInt32BE(checksum(list, bytes), ORDINAL_BYTES);
-  return bytes.toString('base64url');
+  cursorBytes.writeBigUInt64BE(ordinal);
+  cursorBytes.writeUInt32BE(checksum(list, ordinalBytes), ORDINAL_BYTES);
+  return cursorBytes.toString('base64url');
 }
 
 /** The ordinal of a cursor of this list; undefined for any other text. */
 export function decodeCursor(list: string, cursor: string | undefined): bigint | undefined {
   if (cursor === undefined || !CURSOR.test(cursor)) return undefined;
   const bytes = Buffer.from(cursor, 'base64url');
-  return bytes.readUInt32BE(ORDINAL_BYTES) === checksum(list, bytes)
+  return bytes.readUInt32BE(ORDINAL_BYTES) === checksum(list, bytes.subarray(0, ORDINAL_BYTES))
     ? bytes.readBigUInt64BE()
     : undefined;
 }
 
 /** Not against forgery, which gains nothing: against a cursor of another list. */
-function checksum(list: string, bytes: Buffer): number {
-  return crc32(list, crc32(bytes.subarray(0, ORDINAL_BYTES)));
+function checksum(list: string, ordinal: Buffer): number {
+  return crc32(list, crc32(ordinal));
 }
 
 /** The only row of the query; not_found, naming the `subject`, when there is none. */
