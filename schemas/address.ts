@@ -20,6 +20,17 @@ export function toHex(bytes: Uint8Array): string {
   return `0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}`;
 }
 
+/**
+ * The bytes of 0x + hex, for what is kept for long. `Buffer.from` would take them from a pool of
+ * 64 KiB, and each part of a pool keeps all of it in memory.
+ */
+export function keptBytes(hex: string): Buffer {
+  const digits = hex.slice(2);
+  const bytes = Buffer.allocUnsafeSlow(digits.length / 2);
+  bytes.write(digits, 'hex');
+  return bytes;
+}
+
 /** Bytes as a key of maps and sets. */
 export function bytesKey(bytes: Buffer): string {
   return bytes.toString('latin1');

@@ -11,6 +11,7 @@ import {
   toBeHex,
   toUtf8Bytes,
 } from 'ethers';
+import { keptBytes } from './address.ts';
 
 /** The name of this derivation scheme in the log. */
 export const SCHEME = 'hd';
@@ -34,7 +35,7 @@ export class DepositKey {
 
   constructor(extendedPublicKey: string, parent: HDNodeVoidWallet) {
     this.extended_public_key = extendedPublicKey;
-    this.fingerprint = Buffer.from(getBytes(sha256(toUtf8Bytes(extendedPublicKey))));
+    this.fingerprint = keptBytes(sha256(toUtf8Bytes(extendedPublicKey)));
     this.#parent = parent;
   }
 
@@ -43,7 +44,7 @@ export class DepositKey {
     if (!isDepositIndex(index)) throw new RangeError(`there is no deposit address ${index}`);
     let address = this.#children.get(index);
     if (address === undefined) {
-      address = Buffer.from(getBytes(this.#parent.deriveChild(index).address));
+      address = keptBytes(this.#parent.deriveChild(index).address);
       this.#children.set(index, address);
     }
     return address;

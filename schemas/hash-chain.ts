@@ -4,7 +4,8 @@
  * records up to it: head = SHA-256(head before, SHA-256(value)). An event names in `previous` the
  * head that its writer saw.
  */
-import { getBytes, sha256 } from 'ethers';
+import { sha256 } from 'ethers';
+import { keptBytes } from './address.ts';
 
 /** The head before the first record. */
 export const NO_RECORDS: Buffer = Buffer.alloc(0);
@@ -19,12 +20,12 @@ export class BrokenChain extends Error {
 
 /** SHA-256 of a record's value, as it is stored. */
 export function hashOfValue(value: Buffer | null): Buffer {
-  return Buffer.from(getBytes(sha256(value ?? NO_RECORDS)));
+  return keptBytes(sha256(value ?? NO_RECORDS));
 }
 
 /** The head after one more record. Without the hash of its value no later event follows. */
 export function headAfter(head: Buffer, valueHash = NO_RECORDS): Buffer {
-  return Buffer.from(getBytes(sha256(Buffer.concat([head, valueHash]))));
+  return keptBytes(sha256(Buffer.concat([head, valueHash])));
 }
 
 /** The part of an event that links it to the records before it. */

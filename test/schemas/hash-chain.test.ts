@@ -26,6 +26,10 @@ test('a head is SHA-256 over the head before and SHA-256 of the value', () => {
   expect(headOf(HASHES.slice(0, 2))).toEqual(sha256(sha256(sha256(one)), sha256(two)));
 });
 
+test('a hash keeps nothing but its 32 bytes in memory, since many are remembered', () => {
+  for (const hash of [...HASHES, headOf(HASHES)]) expect(hash.buffer.byteLength).toBe(32);
+});
+
 test('a head differs when a record is missing, added or moved', () => {
   const orders = [[0, 1, 2], [1, 0, 2], [0, 2], [0, 1], [0, 1, 1, 2], [2, 1, 0], []];
   const heads = orders.map((order) => headOf(order.map((at) => HASHES[at] ?? NO_RECORDS)));
