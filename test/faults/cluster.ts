@@ -296,17 +296,8 @@ class ClusterRun {
     if (watchers === undefined) throw new Error('nobody watches');
     const exp = Math.floor(Date.now() / 1_000) + 86_400;
     const token = goodToken({ pk: `0x${'aa'.repeat(20)}`, exp }, SECRET);
-    const lists = watchers.lists;
     const { url } = this.processes.at('hub-gateway');
-    await until(
-      async () => {
-        const right = await answersOf(url, lists, token);
-        if (right === undefined) return false;
-        return watchers.others((list, payload) => right.get(list) === payload) === 0;
-      },
-      'every socket to show what the query answers',
-      PATIENCE_MS,
-    );
+    await watchers.untilRight(() => answersOf(url, watchers.lists, token), PATIENCE_MS);
     return watchers.wrong;
   }
 

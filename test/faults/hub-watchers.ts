@@ -3,7 +3,10 @@
  * result of the same query.
  */
 import { once } from 'node:events';
+import { setTimeout as after } from 'node:timers/promises';
 import { WebSocket } from 'ws';
+import type { ChainNode } from '../../services/runtime/clt-node.ts';
+import { until } from '../support/until.ts';
 
 /** A list as it is subscribed to and as it is asked for; the answers are the same text. */
 export interface WatchedList {
@@ -37,31 +40,75 @@ export function watchedLists(account: string): readonly WatchedList[] {
   ];
 }
 
+/** An account of the chain that acts now and then. */
+export async function someRider(node: ChainNode): Promise<string> {
+  let found = '';
+  await until(
+    async () => {
+      const { blocks } = await node.blocks(0, 500);
+      const request = blocks
+        .flatMap(({ transactions }) => transactions)
+        .find(({ function_call_type: type }) => type === 'RideRequest');
+      found = request === undefined ? '' : `0x${request.from.toString('hex')}`;
+      return found !== '';
+    },
+    'a first ride request',
+    FIRST_RIDE_MS,
+  );
+  return found;
+}
+
 const OPENING = '{"id":"1","type":"next","payload":';
+const REOPEN_EVERY_MS = 200;
+const FIRST_RIDE_MS = 180_000;
+
+/** The present answers to the queries of the lists; undefined: one of them gave no result. */
+type Answers = () => Promise<ReadonlyMap<WatchedList, string> | undefined>;
 
 interface Watcher {
-  readonly socket: WebSocket;
   readonly list: WatchedList;
-  /** the payload of the newest message */
+  socket: WebSocket;
+  /** the payload of the newest message of this socket */
   newest: string;
 }
 
+interface WatchersOptions {
+  /** a socket that the hub ends is opened again, until it has a result */
+  readonly reopens?: boolean;
+  /** each result of the socket that was opened as number `at` */
+  readonly heard?: (at: number, payload: string) => void;
+}
+
 export class Watchers {
+  readonly #url: string;
+  readonly #options: WatchersOptions;
   readonly #watchers: Watcher[] = [];
   #results = 0;
   #isClosing = false;
-  /** sockets that ended by themselves, and messages that are no result */
+  /** how often sockets were opened again */
+  reopened = 0;
+  /** sockets that ended by themselves, unless they reopen, and messages that are no result */
   readonly wrong: string[] = [];
+
+  private constructor(url: string, options: WatchersOptions) {
+    this.#url = url;
+    this.#options = options;
+  }
 
   /**
    * Opens this many sockets, over all lists in turn; resolves when each has its first result. `url`
    * of the hub, without a path.
    */
-  static async open(url: string, count: number, lists: readonly WatchedList[]): Promise<Watchers> {
-    const watchers = new Watchers();
+  static async open(
+    url: string,
+    count: number,
+    lists: readonly WatchedList[],
+    options: WatchersOptions = {},
+  ): Promise<Watchers> {
+    const watchers = new Watchers(url, options);
     for (let at = 0; at < count; at++) {
       const list = lists[at % lists.length];
-      if (list !== undefined) await watchers.#open(url, list);
+      if (list !== undefined) await watchers.#open(at, list);
     }
     return watchers;
   }
@@ -81,6 +128,33 @@ export class Watchers {
     return this.#watchers.filter(({ list, newest }) => !isRight(list, newest)).length;
   }
 
+  /** The chain stands still: until each socket shows what its query answers. */
+  untilRight(answers: Answers, patienceMs: number): Promise<void> {
+    return until(
+      async () => {
+        const right = await answers();
+        if (right === undefined) return false;
+        return this.others((list, payload) => right.get(list) === payload) === 0;
+      },
+      'every socket to show what the query answers',
+      patienceMs,
+    );
+  }
+
+  /** The chain goes on: until each socket shows what its query has answered since this call. */
+  async untilCurrent(answers: Answers, patienceMs: number): Promise<void> {
+    const given = new Map<WatchedList, Set<string>>();
+    await until(
+      async () => {
+        for (const [list, payload] of (await answers()) ?? [])
+          given.set(list, (given.get(list) ?? new Set()).add(payload));
+        return this.others((list, payload) => given.get(list)?.has(payload) === true) === 0;
+      },
+      'every socket to show what the query answers now',
+      patienceMs,
+    );
+  }
+
   async close(): Promise<void> {
     this.#isClosing = true;
     for (const { socket } of this.#watchers) socket.terminate();
@@ -88,28 +162,101 @@ export class Watchers {
     await Promise.all(open.map(({ socket }) => once(socket, 'close')));
   }
 
-  async #open(url: string, list: WatchedList): Promise<void> {
-    const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql/ws`, 'graphql-transport-ws');
-    const watcher: Watcher = { socket, list, newest: '' };
+  async #open(at: number, list: WatchedList): Promise<void> {
+    const watcher: Watcher = { socket: socketTo(this.#url), list, newest: '' };
     this.#watchers.push(watcher);
-    await once(socket, 'open');
-    socket.send('{"type":"connection_init"}');
-    await once(socket, 'message');
-    socket.on('message', (data: Buffer) => this.#take(watcher, data.toString()));
-    socket.once('close', (code) => {
-      if (!this.#isClosing) this.wrong.push(`a socket was closed with ${code}`);
-    });
-    socket.send(
-      JSON.stringify({ id: '1', type: 'subscribe', payload: { query: list.subscription } }),
-    );
-    await once(socket, 'message');
+    await this.#subscribe(at, watcher);
   }
 
-  #take(watcher: Watcher, text: string): void {
+  async #subscribe(at: number, watcher: Watcher): Promise<void> {
+    const { socket, list } = watcher;
+    await subscribe(socket, list, (text) => this.#take(at, watcher, text));
+    const ended = (code: number): void => {
+      if (this.#isClosing) return;
+      if (this.#options.reopens === true) void this.#reopen(at, watcher);
+      else this.wrong.push(`a socket was closed with ${code}`);
+    };
+    if (socket.readyState === socket.CLOSED) ended(0);
+    else socket.once('close', ended);
+  }
+
+  async #reopen(at: number, watcher: Watcher): Promise<void> {
+    watcher.newest = '';
+    for (;;) {
+      await after(REOPEN_EVERY_MS);
+      if (this.#isClosing) return;
+      watcher.socket = socketTo(this.#url);
+      try {
+        await this.#subscribe(at, watcher);
+        this.reopened++;
+        return;
+      } catch {
+        // the hub is still away
+        watcher.socket.terminate();
+      }
+    }
+  }
+
+  #take(at: number, watcher: Watcher, text: string): void {
     if (!text.startsWith(OPENING)) return void this.wrong.push(`no result: ${text.slice(0, 200)}`);
     this.#results++;
     watcher.newest = text.slice(OPENING.length, -1);
+    this.#options.heard?.(at, watcher.newest);
   }
+}
+
+/** Sockets with a subscription each that have read its first result, and read no more. */
+export class MuteSockets {
+  readonly count: number;
+  #open: readonly WebSocket[] = [];
+
+  constructor(count: number) {
+    this.count = count;
+  }
+
+  /** Opens new ones in place of those before; fewer when the hub is killed meanwhile. */
+  async renew(url: string, lists: readonly WatchedList[]): Promise<void> {
+    this.close();
+    const opened = Array.from({ length: this.count }, async (_, at) => {
+      const socket = socketTo(url);
+      const list = lists[at % lists.length];
+      if (list !== undefined) await subscribe(socket, list, () => undefined);
+      socket.pause();
+      return socket;
+    });
+    this.#open = (await Promise.allSettled(opened)).flatMap((each) =>
+      each.status === 'fulfilled' ? [each.value] : [],
+    );
+  }
+
+  close(): void {
+    for (const socket of this.#open) socket.terminate();
+  }
+}
+
+/** `url` of the hub, without a path. */
+function socketTo(url: string): WebSocket {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/graphql/ws`, 'graphql-transport-ws');
+  // each error comes with a close
+  socket.on('error', () => undefined);
+  return socket;
+}
+
+/** Resolves with the first result; rejects when the socket is closed before. */
+async function subscribe(
+  socket: WebSocket,
+  { subscription: query }: WatchedList,
+  take: (text: string) => void,
+): Promise<void> {
+  const closed = new AbortController();
+  const { signal } = closed;
+  socket.once('close', () => closed.abort());
+  await once(socket, 'open', { signal });
+  socket.send('{"type":"connection_init"}');
+  await once(socket, 'message', { signal });
+  socket.on('message', (data: Buffer) => take(data.toString()));
+  socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query } }));
+  await once(socket, 'message', { signal });
 }
 
 /**

@@ -14,7 +14,7 @@ import { Deck, Random } from '../support/random.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import { countsLine, spread, type FaultReport, type FaultRun, type Given } from './fault-run.ts';
-import { answersOf, watchedLists, Watchers, type WatchedList } from './hub-watchers.ts';
+import { answersOf, someRider, watchedLists, Watchers, type WatchedList } from './hub-watchers.ts';
 import { figureOf, Processes } from './processes.ts';
 import { goodToken } from '../support/tokens.ts';
 
@@ -93,7 +93,8 @@ class HubRun {
       { pk: `0x${'aa'.repeat(20)}`, exp: Math.floor(Date.now() / 1_000) + 86_400 },
       defaultSettings.APP_JWT_SECRET,
     );
-    const lists = watchedLists(await this.#someone());
+    const node = new ChainNode(this.#stack.addresses.node_url, new AbortController().signal);
+    const lists = watchedLists(await someRider(node));
     await this.#blocks(5);
     const watchers = await Watchers.open(url, sockets, lists);
     const pool = new Pool({ connectionString: this.#stack.addresses.postgres_url, max: 1 });
@@ -172,16 +173,7 @@ class HubRun {
   ): Promise<void> {
     const gateway = this.#processes.at('hub-gateway');
     const heard = await figureOf(gateway, 'hub_notifications_total');
-    const given = new Map<WatchedList, Set<string>>();
-    await until(
-      async () => {
-        for (const [list, payload] of (await answers()) ?? [])
-          given.set(list, (given.get(list) ?? new Set()).add(payload));
-        return watchers.others((list, payload) => given.get(list)?.has(payload) === true) === 0;
-      },
-      'every socket to show what the query answers since Redis is back',
-      RIGHT_WITHIN_MS,
-    );
+    await watchers.untilCurrent(answers, RIGHT_WITHIN_MS);
     const ms = Math.round(performance.now() - since);
     this.#redisBack.push(ms);
     if (ms > REDIS_GOAL_MS)
@@ -249,21 +241,6 @@ class HubRun {
         `without Redis a query was answered ${response.status}: ${text.slice(0, 200)}`,
       );
     (without === 'redis' ? this.#asked.away : this.#asked.otherwise).push(performance.now() - due);
-  }
-
-  /** An account of the chain that acts now and then. */
-  async #someone(): Promise<string> {
-    const node = new ChainNode(this.#stack.addresses.node_url, new AbortController().signal);
-    let found = '';
-    await until(async () => {
-      const { blocks } = await node.blocks(0, 500);
-      const transaction = blocks
-        .flatMap(({ transactions }) => transactions)
-        .find(({ function_call_type: type }) => type === 'RideRequest');
-      found = transaction === undefined ? '' : `0x${transaction.from.toString('hex')}`;
-      return found !== '';
-    }, 'a first ride request');
-    return found;
   }
 
   async #blocks(more: number): Promise<void> {
