@@ -1,4 +1,6 @@
 /** The blocks of a node as they are born. */
+import { toHex } from '../../schemas/address.ts';
+import { parseBlock } from '../../schemas/chain-node.ts';
 
 /** An answer that comes sooner is of a block that was there already. */
 const WAITED_MS_MIN = 5;
@@ -22,4 +24,14 @@ export async function* birthsFrom(node_url: string, first: number): AsyncGenerat
       throw new Error(`the node has no block ${height}: it answered ${response.status}`);
     yield { height, born: born - asked < WAITED_MS_MIN ? undefined : born, json };
   }
+}
+
+/** The hash of a ride request in the block; undefined when it has none. */
+export function requestIn(block: unknown): string | undefined {
+  const parsed = parseBlock(block);
+  if ('problem' in parsed) throw new Error(parsed.problem);
+  const request = parsed.value.transactions.find(
+    ({ function_call_type: type }) => type === 'RideRequest',
+  );
+  return request && toHex(request.hash);
 }

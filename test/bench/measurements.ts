@@ -35,8 +35,8 @@ export function pageWith(page: string, results: readonly BenchResult[]): string 
 }
 
 /** Why a result cannot be published. */
-export function unpublishable({ bench, commit }: BenchResult): string | undefined {
-  const again = `commit, then run "npm run bench -- ${bench}" again`;
+export function unpublishable({ bench, commit, command }: BenchResult): string | undefined {
+  const again = `commit, then run "${command}" again`;
   if (commit === null) return `the result of ${bench} names no commit: ${again}`;
   return commit.endsWith('-dirty')
     ? `the result of ${bench} is of changed files on ${commit.replace(/-dirty$/, '')}: ${again}`

@@ -6,7 +6,26 @@ const TICKS_PER_SECOND = 100;
 
 /** Resident memory in MiB. */
 export function residentMemory(pid: number): number {
-  const kib = /^VmRSS:\s+([0-9]+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
+  return memoryField(pid, 'VmRSS');
+}
+
+/** Resident memory in MiB of a process and its children, without what they share with others. */
+export function unsharedMemory(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').match(/[0-9]+/g);
+  return [pid, ...(children ?? []).map(Number)].reduce((sum, each) => {
+    try {
+      return sum + memoryField(each, 'RssAnon');
+    } catch (error) {
+      // a child may end while its siblings are read
+      if (each === pid) throw error;
+      return sum;
+    }
+  }, 0);
+}
+
+function memoryField(pid: number, field: string): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  const kib = new RegExp(`^${field}:\\s+([0-9]+) kB$`, 'm').exec(status)?.[1];
   if (kib === undefined) throw new Error(`process ${pid} has no resident memory: has it ended?`);
   return Number(kib) / 1_024;
 }

@@ -112,14 +112,19 @@ export function resultFile(bench: string): string {
   return join(import.meta.dirname, '../../.local/bench', `${bench}.json`);
 }
 
-export function save(report: BenchReport, options: Readonly<Record<string, number>>): string {
+/** `script`: that of package.json which the command runs. */
+export function save(
+  report: BenchReport,
+  options: Readonly<Record<string, number>>,
+  script = 'bench',
+): string {
   const file = resultFile(report.bench);
   mkdirSync(dirname(file), { recursive: true });
   const [cpu, ...more] = cpus();
   const result: BenchResult = {
     at: new Date().toISOString(),
     commit: commit(),
-    command: ['npm run bench --', ...process.argv.slice(2)].join(' '),
+    command: [`npm run ${script} --`, ...process.argv.slice(2)].join(' '),
     options,
     machine: {
       node: process.version,

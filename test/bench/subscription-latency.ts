@@ -4,13 +4,11 @@
  */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import { parseBlock } from '../../schemas/chain-node.ts';
-import { toHex } from '../../schemas/address.ts';
 import { ChainNode } from '../../services/runtime/clt-node.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import { say, type Bench } from './bench.ts';
-import { birthsFrom } from './births.ts';
+import { birthsFrom, requestIn } from './births.ts';
 import { percentile, type BenchReport } from './report.ts';
 import { startSideServer } from './side-server.ts';
 
@@ -149,16 +147,6 @@ class Arrivals {
     this.#came.splice(0, found);
     return at;
   }
-}
-
-/** The hash of a ride request in the block; undefined when it has none. */
-function requestIn(block: unknown): string | undefined {
-  const parsed = parseBlock(block);
-  if ('problem' in parsed) throw new Error(parsed.problem);
-  const request = parsed.value.transactions.find(
-    ({ function_call_type: type }) => type === 'RideRequest',
-  );
-  return request && toHex(request.hash);
 }
 
 async function connected(url: string): Promise<WebSocket> {
