@@ -14,6 +14,7 @@ import { mint } from './mint.ts';
 import { model } from './model.ts';
 import { rebuild } from './rebuild.ts';
 import { schemathesis } from './schemathesis.ts';
+import { soak } from './soak.ts';
 import { tail } from './tail.ts';
 
 const RUNS: Readonly<Record<string, FaultRun>> = {
@@ -26,6 +27,7 @@ const RUNS: Readonly<Record<string, FaultRun>> = {
   rebuild,
   tail,
   cluster,
+  soak,
   interleavings,
   model,
 };

@@ -6,7 +6,7 @@ import { percentile } from '../bench/report.ts';
 import type { Random } from '../support/random.ts';
 import type { Depositors } from './depositors.ts';
 
-const EXPLORER_PATHS = [
+export const EXPLORER_PATHS = [
   '/api/v1/blocks?limit=50',
   '/api/v1/blocks?limit=20&offset=100',
   '/api/v1/transactions?limit=50',
@@ -17,7 +17,7 @@ const EXPLORER_PATHS = [
   '/api/v1/status',
   '/api/v1/reserve/runs',
 ];
-const HUB_QUERIES = [
+export const HUB_QUERIES = [
   '{ listRideRequests { txHash fare } }',
   '{ listActiveTrips { txHash farePaid } }',
   '{ listCompletedTrips { txHash fare } }',

@@ -1,0 +1,475 @@
+/**
+ * The soak: the whole system under everything at once, for an hour. The chain grows and
+ * reorganises, deposits arrive, sockets watch the hub or never read, readers ask at even times,
+ * projections are rebuilt one after the other, and one service or server is killed each minute.
+ *
+ * After each kill all tables and sockets must show newer blocks, and all payments made before must
+ * be credited. Requests and rebuilds may fail only around a kill of what they need. At the end the
+ * node, the log, the tables, the sockets and the money are compared.
+ *
+ * Memory is judged by the lives of a process (`memory-growth.ts`). In the second half of the run
+ * the services of SPARED are not killed, so that they live long enough.
+ */
+import { setTimeout as after } from 'node:timers/promises';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { services } from '../../infra/services/services.ts';
+import { PROJECTIONS } from '../../services/projector/registry.ts';
+import { ChainNode } from '../../services/runtime/clt-node.ts';
+import { messageOf } from '../../services/runtime/process/errors.ts';
+import { birthsFrom, requestIn } from '../bench/births.ts';
+import { missedGoals, percentile, save, tableOf, type BenchReport } from '../bench/report.ts';
+import { Deck, Random } from '../support/random.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { goodToken, SECRET } from '../support/tokens.ts';
+import { until } from '../support/until.ts';
+import { Depositors } from './depositors.ts';
+import {
+  countsLine,
+  recoveryLines,
+  type FaultReport,
+  type FaultRun,
+  type Given,
+  type Recovery,
+} from './fault-run.ts';
+import { heightIn } from './head-height.ts';
+import { answersOf, MuteSockets, someRider, watchedLists, Watchers } from './hub-watchers.ts';
+import { MemoryLives } from './memory-lives.ts';
+import { runOps } from './ops-run.ts';
+import { Outages, type Failure } from './outages.ts';
+import { figureOf, Processes } from './processes.ts';
+import { SoakReaders } from './soak-readers.ts';
+import { devnetAdmin, judgeSoak } from './soak-verdict.ts';
+
+const UNLIMITED = { APP_RATE_PER_SECOND: '0' };
+const SETTINGS = {
+  devnet: { APP_TRAFFIC_PER_SECOND: '10' },
+  treasury: { APP_ROLLING_CAP: String(10n ** 15n) },
+  'explorer-gateway': UNLIMITED,
+  'deposit-gateway': { ...UNLIMITED, APP_JWT_SECRET: SECRET },
+  'hub-gateway': { ...UNLIMITED, APP_JWT_SECRET: SECRET },
+};
+/** The devnet stands for the networks: it is never killed, and keeps its chains in memory. */
+const VICTIMS = services.map(({ name }) => name).filter((name) => name !== 'devnet');
+/** Not killed in the second half. */
+const SPARED: ReadonlySet<string> = new Set([
+  'explorer-gateway',
+  'hub-gateway',
+  'deposit-gateway',
+  'projector-ride-market',
+  'treasury',
+]);
+const SERVERS = ['redis', 'kafka', 'postgres'] as const;
+/** In the third of so many minutes a server is killed. */
+const SERVER_EVERY = 6;
+const SERVER_MINUTE = 3;
+const MUTE_SHARE = 0.1;
+/** The hub ends a socket that has not answered a ping when the next is due, 30 s later. */
+const MUTE_EVERY_MS = 30_000;
+const ACCOUNTS = 24;
+const USD = 1_000_000;
+const MINUTE_MS = 60_000;
+const PAY_EVERY_MS = 2_000;
+const REORGANISE_EVERY_MS = 20_000;
+const REORGANISED_MAX = 6;
+const REBUILD_PAUSE_MS = 5_000;
+const SAMPLE_EVERY_MS = 5_000;
+/** A kill comes between so many ms after the minute began, and twice as many. */
+const KILL_AFTER_MS = 10_000;
+/** The request of a later block may have been taken by a driver before a socket showed it. */
+const UNSEEN_AFTER_MS = 30_000;
+const PATIENCE_MS = 180_000;
+const TOLD_MAX = 10;
+
+type Option = 'minutes' | 'sockets' | 'reads';
+
+export const soak: FaultRun<Option> = {
+  about:
+    'everything at once for an hour: sockets of which a tenth never read, paced reads, deposits, reorganisations, rebuilds in a loop, a kill a minute;\n' +
+    'latencies and memory by minute go to .local/bench/soak.json; then holds the node, the log, the tables, the sockets and the money\n' +
+    'against each other, and the memory of each service against itself',
+  options: {
+    minutes: { about: 'how long, with one kill each', default: 60 },
+    sockets: { about: 'open all the time, each with one subscription', default: 500 },
+    reads: { about: 'requests a second to explorer and hub', default: 50 },
+  },
+  async run(options, given) {
+    const stack = await startStack();
+    const run = new Soak(stack, options, given);
+    try {
+      await run.processes.whileAllRun(run.start());
+      await run.processes.whileAllRun(run.minutes());
+      return await run.judged();
+    } catch (cause) {
+      throw new Error(`${messageOf(cause)}\n${run.processes.lastLines()}`, { cause });
+    } finally {
+      await run.close();
+      await stack.stop();
+    }
+  },
+};
+
+/** One minute's. */
+interface Figure {
+  readonly what: string;
+  readonly unit: string;
+  readonly value: number;
+}
+
+class Soak {
+  readonly processes: Processes;
+  readonly #stack: Stack;
+  readonly #options: Readonly<Record<Option, number>>;
+  /** of victims and moments; the loops have one of their own, as nobody knows who comes first */
+  readonly #random: Random;
+  readonly #others: Random;
+  readonly #progress: Given['progress'];
+  readonly #node: ChainNode;
+  readonly #mute: MuteSockets;
+  readonly #depositors: Depositors;
+  readonly #readers: SoakReaders;
+  readonly #outages = new Outages();
+  readonly #over = new AbortController();
+  readonly #loopDelay = monitorEventLoopDelay({ resolution: 10 });
+  readonly #violations: string[] = [];
+  readonly #killed: Record<string, number> = {};
+  /** from each restart until tables and sockets, and until the payments before it were right */
+  readonly #recoveries = { shown: [] as Recovery[], credited: [] as Recovery[] };
+  readonly #minutes: (readonly Figure[])[] = [];
+  readonly #memory: MemoryLives;
+  readonly #paid = new Map<number, bigint[]>();
+  /** blocks with a ride request that the measured socket has not shown yet */
+  #born: { readonly request: string; readonly at: number }[] = [];
+  #blockMs: number[] = [];
+  /** when each payment was made that is not credited yet; the network decides which is first */
+  #uncredited: number[] = [];
+  #creditMs: number[] = [];
+  #made = 0;
+  #credited = 0;
+  #unseen = 0;
+  #rebuildMs: number[] = [];
+  #rebuildFailures: Failure[] = [];
+  #reorganisations = 0;
+  #watchers: Watchers | undefined;
+
+  constructor(stack: Stack, options: Readonly<Record<Option, number>>, { seed, progress }: Given) {
+    this.#stack = stack;
+    this.#options = options;
+    this.#random = new Random(seed);
+    this.#others = new Random(seed + 3);
+    this.#progress = progress;
+    this.processes = new Processes(stack, SETTINGS);
+    this.#mute = new MuteSockets(Math.round(options.sockets * MUTE_SHARE));
+    this.#memory = new MemoryLives(stack, this.processes);
+    this.#node = new ChainNode(stack.addresses.node_url, this.#over.signal);
+    const urlOf = (name: string): string => this.processes.at(name).url;
+    this.#depositors = new Depositors(() => urlOf('deposit-gateway'), new Random(seed + 1));
+    this.#readers = new SoakReaders(urlOf, new Random(seed + 2));
+  }
+
+  async start(): Promise<void> {
+    for (const { name } of services) await this.processes.start(name);
+    for (const { name } of services) await this.processes.at(name).ready(PATIENCE_MS);
+    for (let account = 0; account < ACCOUNTS; account++) await this.#depositors.open(account);
+    const lists = watchedLists(await someRider(this.#node));
+    const count = this.#options.sockets - this.#mute.count;
+    // the last one of the ride requests, which is served last
+    const measured = count - 1 - ((count - 1) % lists.length);
+    this.#watchers = await Watchers.open(this.#hubUrl, count, lists, {
+      reopens: true,
+      heard: (at, payload) => {
+        if (at === measured) this.#heard(payload);
+      },
+    });
+    this.#progress(`all runs, ${count} sockets read and ${this.#mute.count} do not`);
+  }
+
+  async minutes(): Promise<void> {
+    const { signal } = this.#over;
+    const loops = [
+      this.#readers.run(this.#options.reads, signal),
+      this.#births(),
+      this.#every(PAY_EVERY_MS, () => this.#pay()),
+      this.#every(500, () => this.#follow()),
+      this.#every(1_000, () => this.#depositors.look()),
+      this.#every(REORGANISE_EVERY_MS, () => this.#reorganise()),
+      this.#every(MUTE_EVERY_MS, () => this.#mute.renew(this.#hubUrl, this.#watched.lists)),
+      this.#every(SAMPLE_EVERY_MS, () => this.#memory.sample()),
+      this.#rebuild(),
+    ];
+    this.#loopDelay.enable();
+    const all = Promise.all(loops);
+    await Promise.race([all, this.#kills()]);
+    this.#over.abort();
+    await all;
+    this.#judge('at the end', [...this.#readers.take().failures, ...this.#rebuildFailures]);
+  }
+
+  async #kills(): Promise<void> {
+    const { minutes } = this.#options;
+    const servers = new Deck(SERVERS, this.#random);
+    const first = new Deck(VICTIMS, this.#random);
+    const second = new Deck(
+      VICTIMS.filter((name) => !SPARED.has(name)),
+      this.#random,
+    );
+    for (let minute = 1; minute <= minutes; minute++) {
+      const end = performance.now() + MINUTE_MS;
+      await after(KILL_AFTER_MS + this.#random.below(KILL_AFTER_MS));
+      const isOfServer = minute % SERVER_EVERY === SERVER_MINUTE;
+      const ofServices = minute > minutes / 2 ? second : first;
+      const victim = isOfServer ? servers.draw() : ofServices.draw();
+      const told = await this.#strike(victim);
+      await after(Math.max(0, end - performance.now()));
+      await this.#close(minute, told);
+    }
+  }
+
+  /** Ends the minute: keeps and tells its figures. */
+  async #close(minute: number, killed: string): Promise<void> {
+    const { ms: reads, failures } = this.#readers.take();
+    this.#judge(`minute ${minute}`, [...failures, ...this.#rebuildFailures]);
+    const hub = this.processes.at('hub-gateway');
+    const sockets = await figureOf(hub, 'hub_sockets').catch(() => Number.NaN);
+    const figures: readonly Figure[] = [
+      { what: 'reads answered', unit: '', value: reads.length },
+      { what: 'reads failed around kills', unit: '', value: failures.length },
+      ...percentiles('read', reads),
+      ...percentiles("node to the hub's subscriber", this.#blockMs),
+      { what: 'ride requests taken before they were shown', unit: '', value: this.#unseen },
+      { what: 'sockets open at the hub', unit: '', value: sockets },
+      { what: 'deposits credited', unit: '', value: this.#creditMs.length },
+      ...percentiles('payment to credit', this.#creditMs),
+      { what: 'rebuilds', unit: '', value: this.#rebuildMs.length },
+      { what: 'rebuilds failed around kills', unit: '', value: this.#rebuildFailures.length },
+      ...percentiles('rebuild', this.#rebuildMs),
+      {
+        what: 'event loop of the readers late, p99',
+        unit: 'ms',
+        value: this.#loopDelay.percentile(99) / 1e6,
+      },
+    ];
+    const memory = [...this.#memory.newest].map(([what, value]) => ({ what, unit: '', value }));
+    this.#minutes.push([
+      ...figures,
+      ...memory.map(({ what, value }) => ({ what: `memory of ${what}`, unit: 'MiB', value })),
+    ]);
+    [this.#blockMs, this.#creditMs, this.#rebuildMs] = [[], [], []];
+    this.#rebuildFailures = [];
+    this.#unseen = 0;
+    this.#loopDelay.reset();
+    this.#progress(
+      `minute ${minute} of ${this.#options.minutes}: killed ${killed}; ${textOf(figures)}; memory in MiB: ${textOf(memory)}`,
+    );
+  }
+
+  /** Failures are allowed around a kill of what they needed. */
+  #judge(when: string, failures: readonly Failure[]): void {
+    const unexcused = failures.filter((failure) => !this.#outages.excuses(failure));
+    const told = unexcused.slice(0, TOLD_MAX).map((failure) => `${when}: ${failure.told}`);
+    this.#violations.push(...told);
+    if (unexcused.length > told.length)
+      this.#violations.push(`${when}: ${unexcused.length - told.length} more failures`);
+  }
+
+  /** Everything comes to rest; the claims of the run. */
+  async judged(): Promise<FaultReport> {
+    const verdict = await judgeSoak({
+      stack: this.#stack,
+      processes: this.processes,
+      settings: Object.values(SETTINGS),
+      watchers: this.#watched,
+      answers: () => this.#answers(),
+      paid: this.#paid,
+      made: this.#made,
+      progress: this.#progress,
+    });
+    const report = this.#report();
+    const file = save(report, this.#options, 'test:faults');
+    return {
+      lines: [
+        tableOf(report),
+        `written to ${file}`,
+        `killed: ${countsLine(this.#killed)}; reorganisations: ${this.#reorganisations}; sockets opened again: ${this.#watched.reopened}`,
+        ...recoveryLines(
+          'from a restart until all tables and sockets show newer blocks',
+          this.#recoveries.shown,
+        ),
+        ...recoveryLines(
+          'from a restart until all payments made before are credited',
+          this.#recoveries.credited,
+        ),
+        ...verdict.lines,
+      ],
+      violations: [
+        ...this.#violations,
+        ...this.#watched.wrong.slice(0, TOLD_MAX),
+        ...this.#depositors.violations,
+        ...verdict.violations,
+        ...missedGoals(report),
+      ],
+    };
+  }
+
+  #report(): BenchReport {
+    const { minutes, sockets, reads } = this.#options;
+    const byFigure = Map.groupBy(this.#minutes.flat(), ({ what }) => what);
+    return {
+      bench: 'soak',
+      about: `${minutes} minutes with ${sockets} sockets, of which a tenth never read, and ${reads} reads a second from when they were due, while projections are rebuilt one after the other and a process is killed each minute; a round is a minute`,
+      measured: [...byFigure].map(([what, each]) => ({
+        what,
+        unit: each[0]?.unit ?? '',
+        // a minute without any has no percentile
+        rounds: each.map(({ value }) => value).filter(Number.isFinite),
+      })),
+      ...this.#memory.report(),
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#over.abort();
+    this.#mute.close();
+    await this.#watchers?.close();
+  }
+
+  /** Kills it and starts it again, and waits until all has come right. */
+  async #strike(victim: string): Promise<string> {
+    const back = this.#outages.begin(victim);
+    const server = SERVERS.find((name) => name === victim);
+    let started: number;
+    if (server === undefined) {
+      started = await this.processes.kill(victim);
+      await this.processes.at(victim).ready(PATIENCE_MS);
+    } else {
+      await this.#stack.servers[server].kill();
+      started = performance.now();
+      await this.#stack.servers[server].start();
+    }
+    back();
+    const { height } = (await this.#node.chain()).head;
+    const made = this.#made;
+    const isShown = async (): Promise<boolean> => {
+      const heights = (['explorer', 'ride_market', 'series'] as const).map((schema) =>
+        heightIn(this.#stack.addresses.postgres_url, schema),
+      );
+      return (await Promise.all(heights)).every((each) => (each ?? -1) > height);
+    };
+    await until(isShown, `a block above ${height} in all tables, after ${victim}`, PATIENCE_MS);
+    await this.#watched.untilCurrent(() => this.#answers(), PATIENCE_MS);
+    const shown = Math.round(performance.now() - started);
+    await until(
+      () => Promise.resolve(this.#credited >= made),
+      `${made} deposits to be credited, after ${victim}`,
+      PATIENCE_MS,
+    );
+    const credited = Math.round(performance.now() - started);
+    this.#recoveries.shown.push({ struck: victim, ms: shown });
+    this.#recoveries.credited.push({ struck: victim, ms: credited });
+    this.#killed[victim] = (this.#killed[victim] ?? 0) + 1;
+    return `${victim}, tables and sockets right ${shown} ms after its restart, payments made before credited after ${credited} ms`;
+  }
+
+  get #watched(): Watchers {
+    if (this.#watchers === undefined) throw new Error('no socket is open yet');
+    return this.#watchers;
+  }
+
+  get #hubUrl(): string {
+    return this.processes.at('hub-gateway').url;
+  }
+
+  #answers(): ReturnType<typeof answersOf> {
+    const token = goodToken({ pk: `0x${'aa'.repeat(20)}`, exp: 2 ** 40 }, SECRET);
+    return answersOf(this.#hubUrl, this.#watched.lists, token);
+  }
+
+  /** At even times, until the run is over. */
+  async #every(ms: number, act: () => Promise<void> | void): Promise<void> {
+    for (let due = performance.now(); !this.#over.signal.aborted; due += ms) {
+      await after(Math.max(0, due - performance.now()));
+      await act();
+    }
+  }
+
+  async #births(): Promise<void> {
+    const { node_url: url } = this.#stack.addresses;
+    const { height } = (await this.#node.chain()).head;
+    for await (const { born, json } of birthsFrom(url, height + 1)) {
+      if (this.#over.signal.aborted) return;
+      const request = requestIn(json);
+      if (request !== undefined && born !== undefined) this.#born.push({ request, at: born });
+    }
+  }
+
+  #heard(payload: string): void {
+    const now = performance.now();
+    this.#born = this.#born.filter(({ request, at }) => {
+      if (payload.includes(request)) this.#blockMs.push(now - at);
+      else if (now - at < UNSEEN_AFTER_MS) return true;
+      else this.#unseen++;
+      return false;
+    });
+  }
+
+  async #pay(): Promise<void> {
+    const account = this.#others.below(ACCOUNTS);
+    const value = BigInt(3 * USD + this.#others.below(20 * USD));
+    const to = this.#depositors.addresses.get(account);
+    await devnetAdmin(this.#stack, '/tron/block', { transfers: [{ to, value: String(value) }] });
+    this.#paid.set(account, [...(this.#paid.get(account) ?? []), value]);
+    this.#made++;
+    this.#uncredited.push(performance.now());
+  }
+
+  /** Which payments are credited, as the treasury says; it counts anew after a start. */
+  async #follow(): Promise<void> {
+    const treasury = this.processes.at('treasury');
+    const told = await figureOf(treasury, 'treasury_mints_total', 'MintCredited').catch(() => 0);
+    const now = performance.now();
+    for (; this.#credited < told; this.#credited++)
+      this.#creditMs.push(now - (this.#uncredited.shift() ?? Number.NaN));
+  }
+
+  async #reorganise(): Promise<void> {
+    const depth = 1 + this.#others.below(REORGANISED_MAX);
+    // refused where it would take final blocks
+    if (await devnetAdmin(this.#stack, '/clt/reorg', { depth }, 409)) this.#reorganisations++;
+  }
+
+  /** One projection after the other. */
+  async #rebuild(): Promise<void> {
+    for (let at = 0; !this.#over.signal.aborted; at++) {
+      const name = PROJECTIONS[at % PROJECTIONS.length]?.name ?? '';
+      const begun = performance.now();
+      const { code, stdout, stderr } = await runOps(this.#stack.addresses, ['rebuild', name]);
+      const ended = performance.now();
+      if (code === 0) this.#rebuildMs.push(ended - begun);
+      else
+        this.#rebuildFailures.push({
+          needs: ['postgres', 'kafka', `projector-${name.replaceAll('_', '-')}`],
+          begun,
+          ended,
+          told: `rebuild ${name} ended with ${code}: ${stdout}${stderr}`,
+        });
+      await after(REBUILD_PAUSE_MS, undefined, { signal: this.#over.signal }).catch(
+        () => undefined,
+      );
+    }
+  }
+}
+
+function textOf(figures: readonly Figure[]): string {
+  return figures
+    .map(({ what, unit, value }) =>
+      `${what} ${Math.round(value).toLocaleString('en')} ${unit}`.trim(),
+    )
+    .join(', ');
+}
+
+function percentiles(what: string, ms: readonly number[]): readonly Figure[] {
+  return [
+    { what: `${what}, p50`, unit: 'ms', value: percentile(ms, 0.5) },
+    { what: `${what}, p99`, unit: 'ms', value: percentile(ms, 0.99) },
+    { what: `${what}, most`, unit: 'ms', value: percentile(ms, 1) },
+  ];
+}
