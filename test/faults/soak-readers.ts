@@ -88,7 +88,8 @@ export class SoakReaders {
         this.#ms.push(performance.now() - begun);
       else failed(`${response.status} ${text.slice(0, 200)}`);
     } catch (error) {
-      failed(String(error));
+      const cause = error instanceof Error ? error.cause : undefined;
+      failed(`${String(error)} (${String(cause)})`);
     }
   }
 }
