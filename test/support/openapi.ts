@@ -133,3 +133,9 @@ function meant<Of>(all: Readonly<Record<string, Of>>, ref: string): Of {
   if (found === undefined) throw new Error(`the document has no ${ref}`);
   return found;
 }
+
+/** Whether the answer is the page at `/`, which is for people and in no document. */
+export function isPage(pathname: string, status: number, headers: Headers): boolean {
+  const isHtml = headers.get('content-type')?.startsWith('text/html') === true;
+  return /^\/+$/.test(pathname) && (status === 304 || (status === 200 && isHtml));
+}

@@ -6,6 +6,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { DEPOSIT_API } from '../../support/openapi.ts';
 import {
   headerOf,
+  isPage,
   responseOf,
   type Response as Documented,
   type Schema,
@@ -51,6 +52,7 @@ function* mattersOf(
   pathname: string,
   { status, text, headers }: Answered,
 ): Iterable<string> {
+  if (isPage(pathname, status, headers)) return;
   const response = documented(method, pathname, status);
   if (response === undefined) return yield 'the document knows no such status here';
   for (const [name, used] of Object.entries(response.headers ?? {})) {

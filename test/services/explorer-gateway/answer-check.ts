@@ -5,6 +5,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { EXPLORER_API } from '../../support/openapi.ts';
 import {
   headerOf,
+  isPage,
   responseOf,
   type Operation,
   type Response as Documented,
@@ -54,6 +55,7 @@ function* mattersOf(
   { status, text, headers }: Answered,
 ): Iterable<string> {
   if (method === 'OPTIONS' && status === 204) return;
+  if (isPage(pathname, status, headers)) return;
   const response = documented(method, pathname, status);
   if (response === undefined) return yield 'the document knows no such status here';
   for (const name of OWN_HEADERS) {
