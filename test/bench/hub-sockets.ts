@@ -18,14 +18,22 @@ export class Subscribers {
   #reached: PromiseWithResolvers<void> | undefined;
 
   /**
-   * Opens this many sockets with the subscription; resolves once each has its first result, or at
-   * once when `hasSnapshot` is false.
+   * Opens this many sockets with the subscription; resolves once each has its first result. A
+   * server without `hasSnapshot` sends none: then once each has a pong to a ping sent after its
+   * subscription.
    */
-  static async open(url: string, count: number, hasSnapshot: boolean): Promise<Subscribers> {
+  static async open(
+    url: string,
+    count: number,
+    hasSnapshot: boolean,
+    subscription = SUBSCRIPTION,
+  ): Promise<Subscribers> {
     const subscribers = new Subscribers();
     for (let opened = 0; opened < count; opened += OPENING_AT_ONCE) {
       const some = Math.min(OPENING_AT_ONCE, count - opened);
-      await Promise.all(Array.from({ length: some }, () => subscribers.#open(url)));
+      await Promise.all(
+        Array.from({ length: some }, () => subscribers.#open(url, hasSnapshot, subscription)),
+      );
     }
     if (hasSnapshot) await subscribers.until(count);
     return subscribers;
@@ -38,6 +46,11 @@ export class Subscribers {
   /** How many results were another text than the one before. */
   get texts(): number {
     return this.#texts;
+  }
+
+  /** The newest result as a message of the protocol. */
+  get newest(): string {
+    return this.#newest.toString();
   }
 
   /** Resolves when there were so many results in all; rejects at a message that is no list. */
@@ -54,7 +67,7 @@ export class Subscribers {
     await Promise.all(gone);
   }
 
-  async #open(url: string): Promise<void> {
+  async #open(url: string, hasSnapshot: boolean, query: string): Promise<void> {
     const socket = new WebSocket(url, 'graphql-transport-ws', {
       perMessageDeflate: false,
       skipUTF8Validation: true,
@@ -63,8 +76,12 @@ export class Subscribers {
     await once(socket, 'open');
     socket.send('{"type":"connection_init"}');
     await once(socket, 'message');
+    socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query } }));
+    if (!hasSnapshot) {
+      socket.send('{"type":"ping"}');
+      await once(socket, 'message');
+    }
     socket.on('message', (data: Buffer) => this.#take(data));
-    socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query: SUBSCRIPTION } }));
   }
 
   #take(data: Buffer): void {

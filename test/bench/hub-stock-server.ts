@@ -1,15 +1,15 @@
 /**
  * `node hub-stock-server.ts <port> <postgres url of the reader> <redis url>`: the hub's list as in
  * the documentation of Apollo Server, its Express integration, graphql-ws and
- * graphql-redis-subscriptions, with default options. It reads its rows once and keeps them in
- * memory.
+ * graphql-subscriptions, with default options. It keeps the list in memory, and reads it once for
+ * all subscribers when it changes.
  */
 import { createServer } from 'node:http';
 import { ApolloServer } from '@apollo/server';
 import { expressMiddleware } from '@as-integrations/express5';
 import express from 'express';
 import { buildSchema } from 'graphql';
-import { RedisPubSub } from 'graphql-redis-subscriptions';
+import { PubSub } from 'graphql-subscriptions';
 import { useServer } from 'graphql-ws/use/ws';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
@@ -25,21 +25,29 @@ const pool = new Pool({
   types: { getTypeParser: () => (text: string) => text },
 });
 const { text, values } = rideRequests(undefined, 10_000);
-const { rows } = await pool.query<(string | null)[]>({
-  text,
-  values: [...values],
-  rowMode: 'array',
-});
-await pool.end();
-const list = rows.map(requestObject);
+const read = async (): Promise<readonly object[]> => {
+  const query = { text, values: [...values], rowMode: 'array' };
+  const { rows } = await pool.query<(string | null)[]>(query);
+  return rows.map(requestObject);
+};
+let list = await read();
 
-const pubsub = new RedisPubSub({ publisher: new Redis(redisUrl), subscriber: new Redis(redisUrl) });
+const CHANGED = 'projection:ride_market';
+const pubsub = new PubSub();
+const redis = new Redis(redisUrl);
+await redis.subscribe(CHANGED);
+const tell = async (): Promise<void> => {
+  list = await read();
+  await pubsub.publish(CHANGED, undefined);
+};
+redis.on('message', () => void tell());
+
 const schema = buildSchema(HUB_SDL);
 Object.assign(schema.getQueryType()?.getFields()['listRideRequests'] ?? {}, {
   resolve: () => list,
 });
 Object.assign(schema.getSubscriptionType()?.getFields()['rideRequestsUpdated'] ?? {}, {
-  subscribe: () => pubsub.asyncIterableIterator('projection:ride_market'),
+  subscribe: () => pubsub.asyncIterableIterator(CHANGED),
   resolve: () => list,
 });
 

@@ -5,10 +5,12 @@ export interface Load {
   /** of the server, without a path */
   readonly url: string;
   readonly path: () => string;
+  /** JSON, sent by POST; without it the request is a GET */
+  readonly body?: () => string;
   /** kept alive, each with one request in flight */
   readonly connections: number;
   readonly seconds: number;
-  /** as `KeepAlive` takes them */
+  /** of a GET, as `KeepAlive` takes them */
   readonly headers?: string;
   /** that every answer must have; default: 200 */
   readonly status?: number;
@@ -25,6 +27,7 @@ export interface Loaded {
 export async function load({
   url,
   path,
+  body: bodyOf,
   connections,
   seconds,
   headers = '',
@@ -40,7 +43,9 @@ export async function load({
       open.map(async (connection) => {
         while (performance.now() < end) {
           const asked = path();
-          const { status, body, bytes } = await connection.get(asked, headers);
+          const { status, body, bytes } = await (bodyOf === undefined
+            ? connection.get(asked, headers)
+            : connection.post(asked, bodyOf()));
           if (status !== expected)
             throw new Error(`${url}${asked} answered ${status}: ${body.toString()}`);
           requests++;

@@ -32,6 +32,9 @@ export interface BenchReport {
   readonly ratios: readonly Ratio[];
 }
 
+/** The figures of a part of a bench. */
+export type Part = Pick<BenchReport, 'measured' | 'ratios'>;
+
 /** The content of `.local/bench/<name>.json`. */
 export interface BenchResult extends BenchReport {
   /** ISO 8601, UTC */
