@@ -62,7 +62,8 @@ export async function withPool<Result>(
   const pool = new Pool({
     connectionString: writer_url,
     max: 2,
-    options: '-c search_path=explorer -c work_mem=256MB -c TimeZone=UTC',
+    // commits as those of a projector
+    options: '-c search_path=explorer -c work_mem=256MB -c TimeZone=UTC -c synchronous_commit=off',
   });
   try {
     return await use(pool);

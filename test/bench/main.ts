@@ -13,6 +13,7 @@ import { ingesters } from './ingesters.ts';
 import { benchLatency } from './latency.ts';
 import { lists } from './lists.ts';
 import { pass } from './pass.ts';
+import { peers } from './peers.ts';
 import { rebuild } from './rebuild.ts';
 import { missedGoals, save, tableOf } from './report.ts';
 import { size } from './size.ts';
@@ -44,6 +45,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   pass,
   rebuild,
   tail,
+  peers,
   console: consoleBench,
 };
 
