@@ -13,16 +13,26 @@ import { signCall, type Key } from '../clt/keys.ts';
 import type { CltNode } from '../clt/node.ts';
 import type { Rows } from '../clt/state.ts';
 
-/** Makes a block each interval while enabled, which it is not at first. */
+/**
+ * Makes a block each interval while enabled, which it is not at first. The time that blocks take to
+ * make does not delay the next ones. After a stall two of the blocks that were due follow at once;
+ * the others are left out.
+ */
 export function blockTimer(
   chain: { produce(now: number): unknown },
   interval_ms: number,
   now: () => number,
 ): (enabled: boolean) => void {
   let timer: NodeJS.Timeout | undefined;
+  const schedule = (due: number): void => {
+    timer = setTimeout(() => {
+      chain.produce(now());
+      schedule(Math.max(due + interval_ms, performance.now() - interval_ms));
+    }, due - performance.now());
+  };
   return (enabled) => {
-    clearInterval(timer);
-    if (enabled) timer = setInterval(() => chain.produce(now()), interval_ms);
+    clearTimeout(timer);
+    if (enabled) schedule(performance.now() + interval_ms);
   };
 }
 

@@ -1,5 +1,9 @@
-import { expect, test } from 'vitest';
-import { nextIntention, seededRandom } from '../../../../infra/devnet/traffic/traffic.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import {
+  blockTimer,
+  nextIntention,
+  seededRandom,
+} from '../../../../infra/devnet/traffic/traffic.ts';
 import { World, testGenesis } from '../../../support/clt-world.ts';
 
 test('traffic makes every call that leaves the supply as it is, and all of it is valid', () => {
@@ -40,4 +44,36 @@ test('the faucet funds a poor account instead of its next call', () => {
   const { key, call } = nextIntention(rows, genesis.cast, seededRandom('poor'));
   expect(key.address).toBe(genesis.cast.faucet.address);
   expect(call.function_call_type).toBe('Transfer');
+});
+
+/** The times of the blocks of a timer of 20 ms in the first `until_ms`. */
+function blockTimes(until_ms: number, takes: (block: number) => number): readonly number[] {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers().restoreAllMocks());
+  let clock = 0;
+  const times: number[] = [];
+  const produce = (at: number): void => {
+    times.push(at);
+    clock += takes(times.length);
+  };
+  vi.spyOn(performance, 'now').mockImplementation(() => clock);
+  const enable = blockTimer({ produce }, 20, () => clock);
+  enable(true);
+  while (clock < until_ms) {
+    clock++;
+    vi.advanceTimersByTime(1);
+  }
+  enable(false);
+  expect(vi.getTimerCount()).toBe(0);
+  return times;
+}
+
+test('blocks keep their interval however long each takes to make', () => {
+  expect(blockTimes(100, () => 3)).toEqual([20, 40, 60, 80, 100]);
+});
+
+test('after a stall two of the blocks that were due follow at once', () => {
+  expect(blockTimes(240, (block) => (block === 2 ? 95 : 0))).toEqual([
+    20, 40, 136, 137, 155, 175, 195, 215, 235,
+  ]);
 });
