@@ -1,6 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useEffect, useRef, useState, type CSSProperties, type ReactElement } from 'react';
+import {
+  useDeferredValue,
+  useMemo,
+  useRef,
+  useState,
+  type CSSProperties,
+  type ReactElement,
+} from 'react';
 import { one, page, type Block, type Stats, type Transaction } from '../api/explorer.ts';
 import { useStatus } from '../api/health.ts';
 import { NO_BLOCKS, withPage, type LiveBlocks } from '../api/live-blocks.ts';
@@ -30,8 +37,9 @@ export function HomePage(): ReactElement {
     queryKey: ['transactions', ROWS],
     queryFn: ({ signal }) => page<Transaction>('transactions', signal, { limit: ROWS }),
   });
-  const live = useLiveBlocks(blocks.data?.items);
   const final = status.data?.indexed?.finalized_height ?? undefined;
+  const live = useDeferredValue(useLiveBlocks(blocks.data?.items));
+  const strip = useMemo(() => <Strip live={live} final={final ?? -1} />, [live, final]);
   return (
     <>
       <header>
@@ -61,7 +69,7 @@ export function HomePage(): ReactElement {
           </span>
         }
       >
-        <Answer of={blocks}>{() => <Strip live={live} final={final ?? -1} />}</Answer>
+        <Answer of={blocks}>{() => strip}</Answer>
       </Panel>
       <div className="two">
         <Panel title={TEXT.home.blocks}>
@@ -82,9 +90,8 @@ export function HomePage(): ReactElement {
 
 function useLiveBlocks(items: readonly Block[] | undefined): LiveBlocks {
   const [live, setLive] = useState(NO_BLOCKS);
-  useEffect(() => {
-    if (items !== undefined) setLive((before) => withPage(before, items));
-  }, [items]);
+  // in the render: an effect would render the page a second time
+  if (items !== undefined && items !== live.blocks) setLive(withPage(live, items));
   return live;
 }
 

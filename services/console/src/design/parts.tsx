@@ -1,7 +1,15 @@
 /** The components that every page is made of: docs/design.md shows when to use each. */
 import type { UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Fragment, useEffect, useState, type ReactElement, type ReactNode } from 'react';
+import {
+  Fragment,
+  useDeferredValue,
+  useEffect,
+  useMemo,
+  useState,
+  type ReactElement,
+  type ReactNode,
+} from 'react';
 import { useIsDown } from '../api/health.ts';
 import { ServiceError } from '../api/service.ts';
 import { age, amountPadding, amountText, localClock, localTime, shortened } from '../format.ts';
@@ -64,13 +72,31 @@ export interface Column<Item> {
   readonly isWide?: boolean;
 }
 
-export function Table<Item>(props: {
+interface TableProps<Item> {
   readonly label: string;
   readonly columns: readonly Column<Item>[];
   readonly items: readonly Item[];
   readonly keyOf: (item: Item, index: number) => string;
   readonly empty: string;
-}): ReactElement {
+}
+
+/** About as many as a screen shows. */
+const FIRST_ROWS = 16;
+/** The height of a row without a break in it. */
+const ROW_PX = 37;
+
+/**
+ * The first rows show with the page; the others, and all that come later, are rendered in pauses
+ * between keys and clicks.
+ */
+export function Table<Item>(props: TableProps<Item>): ReactElement {
+  const later = Math.max(0, props.items.length - FIRST_ROWS);
+  const first = { ...props, items: props.items.slice(0, FIRST_ROWS), later };
+  const deferred: typeof first = useDeferredValue({ ...props, later: 0 }, first);
+  return useMemo(() => <Rows {...deferred} />, [deferred]);
+}
+
+function Rows<Item>(props: TableProps<Item> & { readonly later: number }): ReactElement {
   const { columns, items } = props;
   if (items.length === 0) return <p className="nothing">{props.empty}</p>;
   const classOf = ({ isNumber, isWide }: Column<Item>): string =>
@@ -99,6 +125,8 @@ export function Table<Item>(props: {
           ))}
         </tbody>
       </table>
+      {/* so that the place that one goes back to is there at once */}
+      {props.later > 0 && <div style={{ height: ROW_PX * props.later }} />}
     </div>
   );
 }
@@ -243,10 +271,12 @@ export function Time(props: { readonly of: string }): ReactElement {
 }
 
 export function Age(props: { readonly of: string }): ReactElement {
+  const { of } = props;
   const now = useNow();
+  const title = useMemo(() => `${localTime(of)}, ${TEXT.time.utc(of)}`, [of]);
   return (
-    <time dateTime={props.of} title={`${localTime(props.of)}, ${TEXT.time.utc(props.of)}`}>
-      {age(props.of, now)}
+    <time dateTime={of} title={title}>
+      {age(of, now)}
     </time>
   );
 }
