@@ -20,6 +20,7 @@ export function checkBody([checked, due]: Cells = [], now: number): string {
   const at = Number(checked ?? 0);
   return JSON.stringify({
     checked_at: at === 0 ? null : new Date(at).toISOString(),
+    checked_ms_ago: at === 0 ? null : Math.max(0, now - at),
     overdue_ms: due === null || due === undefined ? 0 : Math.max(0, now - Number(due)),
   });
 }

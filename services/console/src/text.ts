@@ -385,7 +385,7 @@ export const TEXT = {
     checked: 'Last check for transfers:',
     ago: 'ago',
     overdue:
-      'A check for transfers has been due for more than two minutes. A transfer shows only after it.',
+      'A check for transfers is due, and there was none in the last two minutes. A transfer shows only after it.',
     noTreasury:
       'The treasury does not answer: a transfer that arrives now shows as a deposit, and is minted, when it is back.',
     list: 'Your deposits',

@@ -86,6 +86,8 @@ export async function openAddress(caller: Caller, signal: AbortSignal): Promise<
 export interface AddressCheck {
   /** null: never */
   readonly checked_at: string | null;
+  /** milliseconds as digits, by the clock of the service; null: never */
+  readonly checked_ms_ago: string | null;
   /** milliseconds as digits; 0: the next check is not due yet */
   readonly overdue_ms: string;
 }

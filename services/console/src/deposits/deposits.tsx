@@ -6,6 +6,7 @@ import {
   listDeposits,
   openAddress,
   timelineOf,
+  type AddressCheck,
   type Caller,
   type Deposit,
   type DepositEvent,
@@ -235,9 +236,15 @@ function Address(props: {
 
 /**
  * A watcher with many addresses or a small budget of requests checks each some time after it is
- * due, and its passes may be an hour apart: the words say how long, and call it no fault.
+ * due, and its passes may be an hour apart: the words call it no fault. An address that is opened
+ * again is due anew, so its last check counts more than the time for which the next one is due.
  */
-const OVERDUE_MS = 120_000;
+const CHECKED_MS = 120_000;
+const OVERDUE_MS = 15_000;
+
+function isOverdue({ checked_ms_ago: ago, overdue_ms: overdue }: AddressCheck): boolean {
+  return Number(overdue) > OVERDUE_MS && (ago === null || Number(ago) > CHECKED_MS);
+}
 
 /** When the address was last checked for transfers, which is how they are found. */
 function Checked(props: {
@@ -257,7 +264,7 @@ function Checked(props: {
           {words.checked} <Age of={data.checked_at} /> {words.ago}
         </p>
       )}
-      {Number(data.overdue_ms) > OVERDUE_MS && (
+      {isOverdue(data) && (
         <p className="note" role="status">
           {words.overdue}
         </p>

@@ -143,14 +143,14 @@ test('the check of an address says when it was, and for how long the next one is
     `INSERT INTO queue VALUES ($1, 0, true, true, false, 1, $2, 0, 0, $2, $2, 0)`,
     [ADDRESS, NOW * 1_000 - 700],
   );
-  expect(await check()).toEqual({ checked_at: null, overdue_ms: 700 });
+  expect(await check()).toEqual({ checked_at: null, checked_ms_ago: null, overdue_ms: 700 });
   const at = NOW * 1_000 - 500;
   await watched.query('UPDATE queue SET checked_at = $1, due_at = $1::bigint + 600', [at]);
-  const checked_at = new Date(at).toISOString();
-  expect(await check()).toEqual({ checked_at, overdue_ms: 0 });
+  const checked = { checked_at: new Date(at).toISOString(), checked_ms_ago: 500 };
+  expect(await check()).toEqual({ ...checked, overdue_ms: 0 });
   await watched.query('UPDATE queue SET due_at = 1, hot = false');
-  expect(await check()).toEqual({ checked_at, overdue_ms: 0 });
-  expect(await check(BOB)).toEqual({ checked_at: null, overdue_ms: 0 });
+  expect(await check()).toEqual({ ...checked, overdue_ms: 0 });
+  expect(await check(BOB)).toEqual({ checked_at: null, checked_ms_ago: null, overdue_ms: 0 });
 });
 
 function item(index: number, status: string, amount: bigint): string {
