@@ -139,7 +139,7 @@ async function show(page: Page, shown: Shown): Promise<void> {
   await page.waitForFunction(
     () =>
       ![...document.querySelectorAll('.nothing')].some(({ textContent }) =>
-        textContent.startsWith('Loading'),
+        /^(Loading|The topic is being read)/.test(textContent),
       ),
     undefined,
     { timeout: SHOWN_MS },
