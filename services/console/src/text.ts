@@ -342,6 +342,7 @@ export const TEXT = {
     fare: 'Fare',
     paid: 'Paid',
     left: 'Left to pay',
+    returned: 'Returned to the passenger',
     steps: 'Steps',
     facts: 'Ride',
     passenger: 'Passenger',

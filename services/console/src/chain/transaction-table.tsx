@@ -31,9 +31,10 @@ const TIME: Column<Transaction> = {
   name: TEXT.transaction.time,
   cell: ({ timestamp }) => <Age of={timestamp} />,
   isNumber: true,
+  isWide: true,
 };
 
-const SHORT = [HASH, TYPE, AMOUNT, { ...TIME, isWide: true }];
+const SHORT = [HASH, TYPE, AMOUNT, TIME];
 const WHOLE: readonly Column<Transaction>[] = [
   HASH,
   TYPE,

@@ -92,11 +92,11 @@ function Shown({ ride }: { readonly ride: Ride }): ReactElement {
           [words.status, <StatusTag of={ride.status} />],
           [words.fare, <Amount of={ride.fare} />],
           [words.paid, <Amount of={ride.farePaid} />],
-          ...(isOver(ride)
+          ...(ride.status === 'withdrawn'
             ? []
             : [
                 [
-                  words.left,
+                  ride.status === 'cancelled' ? words.returned : words.left,
                   <Amount of={String(BigInt(ride.fare) - BigInt(ride.farePaid))} />,
                 ] as const,
               ]),
@@ -128,11 +128,6 @@ function Shown({ ride }: { readonly ride: Ride }): ReactElement {
       </div>
     </>
   );
-}
-
-/** Without a payment that could follow. */
-function isOver({ status }: Ride): boolean {
-  return status === 'withdrawn' || status === 'cancelled';
 }
 
 export function StatusTag({ of }: { readonly of: RideStatus }): ReactElement {

@@ -152,6 +152,33 @@ test("a ride's story has every step with its transaction, block, time and sender
   expect(problems).toEqual([]);
 });
 
+test('a cancelled ride shows what returned to the passenger, and long amounts fit on a phone', async () => {
+  const { page, show, problems } = opened;
+  const size = page.viewportSize() ?? { width: 1_280, height: 720 };
+  await world.hub.fund(rider.account, 9_000_000_000_000_000n);
+  const fare = '8999000000123456';
+  const asked = await request(fare);
+  const offered = await drive(
+    `createUnsignedRideOffer(rideRequestTransactionHash: "${asked}", fare: "${fare}")`,
+  );
+  const long = await ride(`createUnsignedRideAcceptance(rideOfferTransactionHash: "${offered}")`);
+  await ride(`createUnsignedRidePay(rideAcceptanceTransactionHash: "${long}", fare: "123456")`);
+  await ride(`createUnsignedRideCancel(rideAcceptanceTransactionHash: "${long}")`);
+  await page.setViewportSize({ width: 360, height: 740 });
+  await show(`/market/trips/${long}`);
+  await expect.poll(steps).toEqual(['Requested', 'Offered', 'Accepted', 'Paid', 'Cancelled']);
+  expect(await text('.figures')).toMatch(/Returned to the passenger\s+8,999,000,000.00 CLT/);
+  expect(await text('.timeline')).not.toContain('Waits');
+  for (const path of ['/', '/transactions']) {
+    await show(path);
+    const list = page.getByRole('region', { name: 'Transactions' }).locator('.table');
+    await expect.poll(() => list.innerText()).toContain('8,999,000,000.123456');
+    expect([path, await list.evaluate((of) => of.scrollWidth - of.clientWidth)]).toEqual([path, 0]);
+  }
+  await page.setViewportSize(size);
+  expect(problems).toEqual([]);
+});
+
 test('while the hub is away old rides stay and say so, and the market goes on by itself', async () => {
   const { page, show } = opened;
   const hash = await request('9000000');
