@@ -80,6 +80,11 @@ interface TableProps<Item> {
   readonly empty: string;
 }
 
+interface RowsProps<Item> extends TableProps<Item> {
+  /** rows that are not rendered yet */
+  readonly later: number;
+}
+
 /** About as many as a screen shows. */
 const FIRST_ROWS = 16;
 /** The height of a row without a break in it. */
@@ -91,12 +96,12 @@ const ROW_PX = 37;
  */
 export function Table<Item>(props: TableProps<Item>): ReactElement {
   const later = Math.max(0, props.items.length - FIRST_ROWS);
-  const first = { ...props, items: props.items.slice(0, FIRST_ROWS), later };
-  const deferred: typeof first = useDeferredValue({ ...props, later: 0 }, first);
+  const first: RowsProps<Item> = { ...props, items: props.items.slice(0, FIRST_ROWS), later };
+  const deferred = useDeferredValue<RowsProps<Item>>({ ...props, later: 0 }, first);
   return useMemo(() => <Rows {...deferred} />, [deferred]);
 }
 
-function Rows<Item>(props: TableProps<Item> & { readonly later: number }): ReactElement {
+function Rows<Item>(props: RowsProps<Item>): ReactElement {
   const { columns, items } = props;
   if (items.length === 0) return <p className="nothing">{props.empty}</p>;
   const classOf = ({ isNumber, isWide }: Column<Item>): string =>
