@@ -27,7 +27,7 @@ export function toHex(bytes: Uint8Array): string {
 export function keptBytes(hex: string): Buffer {
   const digits = hex.slice(2);
   const bytes = Buffer.allocUnsafeSlow(digits.length / 2);
-  bytes.write(digits, 'hex');
+  if (bytes.write(digits, 'hex') !== bytes.length) throw new TypeError('these are no hex digits');
   return bytes;
 }
 

@@ -207,7 +207,7 @@ function pings({ hub }: Attacked): Promise<void> {
 }
 
 if (!isMainThread) {
-  // on Linux of this thread alone: an attacker brings a machine of its own
+  // on Linux this concerns this thread alone, and an attacker has a machine of its own
   setPriority(constants.priority.PRIORITY_LOW);
   const attacked: Attacked = workerData;
   await ATTACKS[attacked.attack]?.(attacked);

@@ -29,8 +29,9 @@ export function ratiosPicture(results: readonly BenchResult[]): string {
   const centre = LABEL_WIDTH + (WIDTH - LABEL_WIDTH - FIGURE_WIDTH) / 2;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="12">`,
-    '<title>Measured ratios and their goals</title>',
+    '<title>Measured ratios and their goals, on a logarithmic scale</title>',
     `<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>`,
+    text(8, ROW, `logarithmic; the edges are ${FACTOR_MAX} times better and worse than the goal`),
     text(centre, ROW, 'goal', 'text-anchor="middle"'),
     text(centre - 8, ROW, 'missed', `text-anchor="end" dx="-20" fill="${MISSED}"`),
     text(centre + 8, ROW, 'met', `dx="20" fill="${MET}"`),
@@ -40,11 +41,11 @@ export function ratiosPicture(results: readonly BenchResult[]): string {
   ].join('\n');
 }
 
-/** None without a goal, and where the goal is that something never happens. */
+/** None without a goal, and where the goal is zero. */
 function barOf({ what, ratio, goal = '' }: Ratio): readonly Bar[] {
   const [, sign, number] = /^([<>])= ([0-9.]+)/.exec(goal) ?? [];
   const wanted = Number(number);
-  if (sign === undefined || wanted === 0 || ratio === 0) return [];
+  if (sign === undefined || wanted === 0) return [];
   return [{ what, ratio, goal, factor: sign === '>' ? ratio / wanted : wanted / ratio }];
 }
 

@@ -73,8 +73,8 @@ interface Watcher {
 }
 
 interface WatchersOptions {
-  /** a socket that the hub ends is opened again, until it has a result */
-  readonly reopens?: boolean;
+  /** called for each socket that the hub ends, which is opened again, until it has a result */
+  readonly reopened?: (code: number) => void;
   /** each result of the socket that was opened as number `at` */
   readonly heard?: (at: number, payload: string) => void;
 }
@@ -87,7 +87,7 @@ export class Watchers {
   #isClosing = false;
   /** how often sockets were opened again */
   reopened = 0;
-  /** sockets that ended by themselves, unless they reopen, and messages that are no result */
+  /** sockets that the hub ended, unless they are opened again, and messages that are no result */
   readonly wrong: string[] = [];
 
   private constructor(url: string, options: WatchersOptions) {
@@ -173,8 +173,10 @@ export class Watchers {
     await subscribe(socket, list, (text) => this.#take(at, watcher, text));
     const ended = (code: number): void => {
       if (this.#isClosing) return;
-      if (this.#options.reopens === true) void this.#reopen(at, watcher);
-      else this.wrong.push(`a socket was closed with ${code}`);
+      const { reopened } = this.#options;
+      if (reopened === undefined) return void this.wrong.push(`a socket was closed with ${code}`);
+      reopened(code);
+      void this.#reopen(at, watcher);
     };
     if (socket.readyState === socket.CLOSED) ended(0);
     else socket.once('close', ended);
@@ -214,8 +216,8 @@ export class MuteSockets {
     this.count = count;
   }
 
-  /** Opens new ones in place of those before; fewer when the hub is killed meanwhile. */
-  async renew(url: string, lists: readonly WatchedList[]): Promise<void> {
+  /** Opens new ones in place of those before. Returns how many the hub let open. */
+  async renew(url: string, lists: readonly WatchedList[]): Promise<number> {
     this.close();
     const opened = Array.from({ length: this.count }, async (_, at) => {
       const socket = socketTo(url);
@@ -227,6 +229,7 @@ export class MuteSockets {
     this.#open = (await Promise.allSettled(opened)).flatMap((each) =>
       each.status === 'fulfilled' ? [each.value] : [],
     );
+    return this.#open.length;
   }
 
   close(): void {

@@ -6,9 +6,7 @@ import type { BenchReport } from '../bench/report.ts';
 import type { Stack } from '../support/stack.ts';
 import type { Processes } from './processes.ts';
 
-/** For services; the devnet keeps its chains in memory, servers have limits of their own. */
 const GOAL = '<= 1.2';
-const WITHOUT_GOAL: ReadonlySet<string> = new Set(['devnet']);
 const SERVERS = ['kafka', 'postgres', 'redis', 'registry'] as const;
 
 interface Life {
@@ -66,8 +64,8 @@ export class MemoryLives {
     );
   }
 
-  /** A row for each process, and a goal for each service that lived long enough. */
-  report(): Required<Pick<BenchReport, 'detail' | 'ratios'>> {
+  /** A row for each process, and a goal for each of `judged` that lived long enough. */
+  report(judged: ReadonlySet<string>): Required<Pick<BenchReport, 'detail' | 'ratios'>> {
     const growths = [...this.#lives].map(([name, lives]): readonly [string, Growth] => [
       name,
       growthOf(lives.map(({ samples }) => samples)),
@@ -83,7 +81,7 @@ export class MemoryLives {
         'same age, last life / first': known(growth.same_age),
       })),
       ratios: growths
-        .filter(([name, { thirds }]) => isJudged(name) && !Number.isNaN(thirds))
+        .filter(([name, { thirds }]) => judged.has(name) && !Number.isNaN(thirds))
         .map(([name, { thirds }]) => ({
           what: `memory of ${name}, last third of a life / first third`,
           ratio: thirds,
@@ -96,8 +94,4 @@ export class MemoryLives {
 /** A life too short tells nothing. */
 function known(value: number): number | string {
   return Number.isNaN(value) ? '-' : value;
-}
-
-function isJudged(name: string): boolean {
-  return services.some((service) => service.name === name) && !WITHOUT_GOAL.has(name);
 }

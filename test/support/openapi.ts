@@ -134,8 +134,8 @@ function meant<Of>(all: Readonly<Record<string, Of>>, ref: string): Of {
   return found;
 }
 
-/** Whether the answer is the page at `/`, which is for people and in no document. */
+/** Whether the answer is of the page at `/`, which is for people and in no document. */
 export function isPage(pathname: string, status: number, headers: Headers): boolean {
   const isHtml = headers.get('content-type')?.startsWith('text/html') === true;
-  return /^\/+$/.test(pathname) && (status === 304 || (status === 200 && isHtml));
+  return /^\/+$/.test(pathname) && ([304, 405].includes(status) || (status === 200 && isHtml));
 }

@@ -130,7 +130,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     const span = tracing.continued(request.method ?? '', [request]);
     inFlight.set(response, context);
     if (draining) response.setHeader('connection', 'close');
-    // emitted once
+    // `close` comes once
     response.on('close', () => {
       inFlight.delete(response);
       const left = (unanswered.get(socket) ?? 1) - 1;

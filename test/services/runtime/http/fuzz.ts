@@ -153,6 +153,8 @@ function exchange(
 function textOf(bytes: Buffer, coding = 'identity'): string {
   const decode = DECODERS[coding];
   if (decode === undefined) throw new Error(`the content coding ${coding} is unknown`);
+  // HEAD
+  if (bytes.length === 0) return '';
   return decode(bytes).toString();
 }
 
