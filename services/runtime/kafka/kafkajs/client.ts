@@ -6,6 +6,7 @@ import type { KafkaSettings } from '../client.ts';
 import type { Kafka } from '../port.ts';
 import { KafkajsAdmin } from './admin.ts';
 import { KafkajsAppender } from './appender.ts';
+import { Connections } from './connections.ts';
 import { FirstBroker } from './first-broker.ts';
 import { KafkajsFetcher } from './fetcher.ts';
 import { securityOf } from './security.ts';
@@ -72,7 +73,7 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
   const first = new FirstBroker(settings.kafka_brokers);
   const socketFactory = first.watching(openSocket ?? plainSocketFactory());
   const requestMs = settings.kafka_request_ms ?? 10_000;
-  const open = (requestTimeout: number): kafkajs.Kafka =>
+  const open = (requestTimeout: number, opening = socketFactory): kafkajs.Kafka =>
     new kafkajs.Kafka({
       clientId: settings.client_id,
       brokers: () => [first.next()],
@@ -82,7 +83,7 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
       retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
       logLevel: kafkajs.logLevel.INFO,
       logCreator: () => (entry) => toLog(log, entry),
-      socketFactory,
+      socketFactory: opening,
     });
   const client = open(requestMs);
   return {
@@ -92,8 +93,12 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
     appender: () => new KafkajsAppender(client, requestMs, settings.compressed_bytes_min),
     fetcher: () => new KafkajsFetcher(client, settings.kafka_rack),
     // a frozen coordinator is given up soon; a sound one waits for other members
-    share: (options) =>
-      new KafkajsShare(open(Math.min(requestMs, options.session_ms + JOIN_MS)), options),
+    share(options) {
+      const connections = new Connections();
+      const answerMs = Math.min(requestMs, options.session_ms + JOIN_MS);
+      const own = open(answerMs, connections.through(socketFactory));
+      return new KafkajsShare(own, connections, options);
+    },
   };
 }
 

@@ -5,6 +5,7 @@
  */
 import kafkajs from 'kafkajs';
 import { holderAmong, type Claim, type Share, type ShareOptions } from '../port.ts';
+import type { Connections } from './connections.ts';
 
 /** Requests after whose answers a member is one for another session. */
 const RENEWING: ReadonlySet<string> = new Set(['SyncGroup', 'Heartbeat']);
@@ -14,6 +15,7 @@ const SILENT_SESSIONS_MAX = 8;
 export class KafkajsShare implements Share {
   readonly #options: ShareOptions;
   readonly #consumer: kafkajs.Consumer;
+  readonly #connections: Connections;
   readonly #joined = Promise.withResolvers<void>();
   #watch: NodeJS.Timeout | undefined;
   /** has partitions, or knows that it has none */
@@ -21,7 +23,9 @@ export class KafkajsShare implements Share {
   #hasJoined = false;
   #hasLeft = false;
 
-  constructor(kafka: kafkajs.Kafka, options: ShareOptions) {
+  /** `connections`: those of `kafka`, which serves this share alone */
+  constructor(kafka: kafkajs.Kafka, connections: Connections, options: ShareOptions) {
+    this.#connections = connections;
     this.#options = options;
     // `join` throws it
     this.#joined.promise.catch(() => undefined);
@@ -65,11 +69,8 @@ export class KafkajsShare implements Share {
       onAssigned(new Map(assigned), sentMs());
     });
     consumer.on(consumer.events.HEARTBEAT, () => {
-      // one that was given up, and joined after all, would hold partitions for nobody; kafkajs
-      // stops it from its first heartbeat on
-      if (this.#hasLeft) return void consumer.disconnect().catch(() => undefined);
       // the group may also hear one that has not joined again
-      if (!this.#isMember) return;
+      if (this.#hasLeft || !this.#isMember) return;
       this.#expectMore();
       onHeld?.(sentMs());
     });
@@ -101,11 +102,17 @@ export class KafkajsShare implements Share {
     return this.#consumer.commitOffsets([{ topic, partition, offset: nextOffset.toString() }]);
   }
 
-  disconnect(): Promise<void> {
+  async disconnect(): Promise<void> {
     this.#hasLeft = true;
     clearTimeout(this.#watch);
     this.#joined.reject(new Error('the group was left'));
-    return this.#consumer.disconnect();
+    // the group hears of it on a connection that is open
+    this.#connections.refuse();
+    try {
+      await this.#consumer.disconnect();
+    } finally {
+      this.#connections.end();
+    }
   }
 
   #expectMore(): void {
@@ -122,6 +129,7 @@ export class KafkajsShare implements Share {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
     clearTimeout(this.#watch);
+    this.#connections.end();
     if (this.#hasJoined) this.#options.onLeft(error);
     else this.#joined.reject(error);
   }

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { connect, Socket } from 'node:net';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { openKafka } from '../../../../../services/runtime/kafka/client.ts';
 import { Membership } from '../../../../../services/runtime/kafka/membership.ts';
-import type { Assigned } from '../../../../../services/runtime/kafka/port.ts';
+import type { Assigned, SocketFactory } from '../../../../../services/runtime/kafka/port.ts';
 import { openLog } from '../../../../../services/runtime/process/log.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import {
@@ -130,4 +132,45 @@ test('a member that no broker answers while it joins does not start, and leaves 
   await expect.poll(members).toBe(1);
   await membership.close();
   await expect.poll(members).toBe(0);
+});
+
+test('a member that leaves while kafkajs restarts it opens no connection any more', async () => {
+  const topic = await freshTopic(testKafka(stack));
+  let lines = '';
+  const write = (line: string): void => void (lines += line);
+  const open: Socket[] = [];
+  let isHeld = false;
+  let held = 0;
+  const settings = {
+    kafka_brokers: [stack.kafka_brokers],
+    client_id: 'test',
+    kafka_connect_ms: 500,
+    kafka_request_ms: 1_000,
+    socket_factory: ({ host, port, onConnect }: Parameters<SocketFactory>[0]) => {
+      // one that never connects
+      if (isHeld) return (held++, new Socket());
+      const socket = connect({ host, port }, onConnect);
+      open.push(socket);
+      return socket;
+    },
+  };
+  const log = openLog({ service: 'test', level: 'debug', destination: { write } });
+  const share = openKafka(settings, log).share({
+    group_id: `test-${randomUUID()}`,
+    topics: [topic],
+    session_ms: 3_000,
+    onAssigned: () => undefined,
+    onLeft: () => undefined,
+  });
+  await share.join();
+  isHeld = true;
+  for (const socket of open.splice(0)) socket.resetAndDestroy();
+  await expect.poll(() => lines).toContain('Restarting the consumer');
+  const before = held;
+  await expect.poll(() => held, { interval: 5 }).toBeGreaterThan(before);
+  lines = '';
+  await share.disconnect();
+  isHeld = false;
+  await expect.poll(() => lines).toContain('Crash');
+  expect(open).toEqual([]);
 });

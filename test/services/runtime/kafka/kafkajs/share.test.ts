@@ -1,6 +1,8 @@
 import { EventEmitter } from 'node:events';
+import { Socket } from 'node:net';
 import kafkajs from 'kafkajs';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Connections } from '../../../../../services/runtime/kafka/kafkajs/connections.ts';
 import { KafkajsShare } from '../../../../../services/runtime/kafka/kafkajs/share.ts';
 
 const SESSION_MS = 1_000;
@@ -15,6 +17,8 @@ const done = (): Promise<void> => Promise.resolve();
 function openShare(): {
   readonly emit: (event: string, payload?: object) => void;
   readonly told: string[];
+  /** Opens a connection of its client. */
+  readonly opened: () => Socket;
 } {
   const emitter = new EventEmitter();
   const kafka = new kafkajs.Kafka({ brokers: ['127.0.0.1:1'], logLevel: kafkajs.logLevel.NOTHING });
@@ -28,11 +32,8 @@ function openShare(): {
   });
   vi.spyOn(kafka, 'consumer').mockReturnValue(consumer);
   const told: string[] = [];
-  consumer.disconnect = () => {
-    told.push('disconnected');
-    return Promise.resolve();
-  };
-  const share = new KafkajsShare(kafka, {
+  const connections = new Connections();
+  const share = new KafkajsShare(kafka, connections, {
     group_id: 'g',
     topics: ['t'],
     session_ms: SESSION_MS,
@@ -41,7 +42,12 @@ function openShare(): {
     onLeft: ({ message }) => told.push(message),
   });
   share.join().catch(({ message }: Error) => told.push(`not joined: ${message}`));
-  return { emit: (event, payload = {}) => void emitter.emit(event, { payload }), told };
+  const open = connections.through(() => new Socket());
+  return {
+    emit: (event, payload = {}) => void emitter.emit(event, { payload }),
+    told,
+    opened: () => open({ host: '127.0.0.1', port: 1, ssl: {}, onConnect: () => undefined }),
+  };
 }
 
 const JOINED = { memberAssignment: { t: [0] } };
@@ -77,11 +83,14 @@ test('a member that hears nothing before it has joined does not join', async () 
   expect(told).toEqual(['not joined: the group has not answered for 8000 ms']);
 });
 
-test('a consumer that joins after it was given up is disconnected, as soon as kafkajs can stop it', async () => {
-  const { emit, told } = openShare();
+test('a member that was given up has no connection, and hears nothing more', async () => {
+  const { emit, told, opened } = openShare();
   emit(EVENTS.GROUP_JOIN, JOINED);
+  const socket = opened();
   await vi.advanceTimersByTimeAsync(10 * SESSION_MS);
   emit(EVENTS.GROUP_JOIN, JOINED);
   emit(EVENTS.HEARTBEAT);
-  expect(told).toEqual(['assigned', 'the group has not answered for 8000 ms', 'disconnected']);
+  expect(told).toEqual(['assigned', 'the group has not answered for 8000 ms']);
+  expect(socket.destroyed).toBe(true);
+  expect(opened).toThrow('this client was disconnected');
 });
