@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util';
 import { abuse } from './abuse.ts';
 import type { Bench } from './bench.ts';
+import { beyondMemory } from './beyond-memory.ts';
 import { bulk } from './bulk.ts';
 import { consoleBench } from './console.ts';
 import { hub } from './hub.ts';
@@ -35,6 +36,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   },
   bulk,
   size,
+  'beyond-memory': beyondMemory,
   lists,
   wire,
   hub,

@@ -11,8 +11,7 @@ export function residentMemory(pid: number): number {
 
 /** Resident memory in MiB of a process and its children, without what they share with others. */
 export function unsharedMemory(pid: number): number {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').match(/[0-9]+/g);
-  return [pid, ...(children ?? []).map(Number)].reduce((sum, each) => {
+  return [pid, ...childrenOf(pid)].reduce((sum, each) => {
     try {
       return sum + memoryField(each, 'RssAnon');
     } catch (error) {
@@ -21,6 +20,11 @@ export function unsharedMemory(pid: number): number {
       return sum;
     }
   }, 0);
+}
+
+export function childrenOf(pid: number): readonly number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').match(/[0-9]+/g);
+  return (children ?? []).map(Number);
 }
 
 function memoryField(pid: number, field: string): number {

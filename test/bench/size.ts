@@ -3,31 +3,25 @@
  * latency of pages afterwards.
  */
 import { explorer } from '../../projections/explorer/explorer.ts';
-import { openLog } from '../../services/runtime/process/log.ts';
 import { warmTables } from '../../services/projector/tables/index-build.ts';
-import { Random } from '../support/random.ts';
-import { startStack, type Stack } from '../support/stack.ts';
-import { askInTurns, compare, type Asked } from './ask-pages.ts';
+import { startStack } from '../support/stack.ts';
+import { askInTurns, compare } from './ask-pages.ts';
 import { say, type Bench } from './bench.ts';
 import { checkRows } from './check-rows.ts';
+import { dropDatabase, settle, useMemory, withPool } from './databases.ts';
+import type { Loaded } from './load-projection.ts';
+import type { BenchReport } from './report.ts';
 import {
-  dropDatabase,
-  emptyDatabase,
-  settle,
-  useMemory,
-  vacuum,
-  withPool,
-  type BenchDatabase,
-} from './databases.ts';
-import { fillTopic, type Filled } from './fill-topic.ts';
-import type { GeneratedChainSettings } from './generator.ts';
-import { loadByProjector, type Loaded } from './load-projection.ts';
-import { pageMixOf } from './page-mix.ts';
-import { median, type BenchReport } from './report.ts';
+  blocksRead,
+  loadChain,
+  loadFigures,
+  loadSeconds,
+  serveChain,
+  type Sized,
+} from './sized-chain.ts';
 
-const log = openLog({ service: 'bench', level: 'error' });
 /** The lists among what is asked for. */
-const LISTS = /^(blocks|transactions|activity|validators)\b/;
+export const LISTS = /^(blocks|transactions|activity|validators)\b/;
 
 type Option = 'transactions' | 'rounds' | 'repeats' | 'requests' | 'seed';
 
@@ -44,14 +38,6 @@ export const size: Bench<Option> = {
   run,
 };
 
-interface Sized {
-  readonly transactions: number;
-  readonly filled: Filled;
-  readonly database: BenchDatabase;
-  /** by round */
-  readonly loaded: readonly Loaded[];
-}
-
 async function run({
   transactions,
   rounds,
@@ -62,7 +48,7 @@ async function run({
   const stack = await startStack();
   try {
     const loadShare = (share: number, times = 1): Promise<Sized> =>
-      load(stack, { transactions: Math.ceil(transactions / share), seed }, times);
+      loadChain(stack, { transactions: Math.ceil(transactions / share), seed }, times);
     const check = ({ transactions: count, database, filled }: Sized): Promise<void> =>
       withPool(database, (pool) => checkRows(pool, { transactions: count, seed }, filled.counts));
     say('using all of Postgres’ memory once');
@@ -86,7 +72,7 @@ async function run({
       throw new Error(
         'the database has no extension pg_prewarm, without which the two cannot be compared',
       );
-    const asked = [await serve(stack, small, seed), await serve(stack, large, seed)];
+    const asked = [await serveChain(stack, small, seed), await serveChain(stack, large, seed)];
     await settle(stack);
     say(`${requests} requests of each list to each, after a warm-up`);
     const readBefore = await Promise.all([small, large].map(blocksRead));
@@ -103,21 +89,7 @@ async function run({
       bench: 'size',
       about: `${sizes.map(({ transactions: count }) => count.toLocaleString('en')).join(', ')} transactions; small is the first, large the last; ${requests} requests of each list to each, one at a time, in turns, p99 the median of five stretches`,
       measured: [
-        ...sizes.map(({ transactions: count, loaded }) => ({
-          what: `load of ${count.toLocaleString('en')}, empty database to live`,
-          unit: 's',
-          rounds: loaded.map(({ seconds }) => seconds),
-        })),
-        ...sizes.map(({ transactions: count, loaded }) => ({
-          what: `  of which start of the process and its tables (${count.toLocaleString('en')})`,
-          unit: 's',
-          rounds: loaded.map(({ starting_seconds: starting }) => starting),
-        })),
-        ...sizes.map(({ transactions: count, loaded }) => ({
-          what: `the same, of the projector's resident memory the peak`,
-          unit: `MiB (${count.toLocaleString('en')})`,
-          rounds: loaded.map(({ resident }) => Math.max(...resident)),
-        })),
+        ...loadFigures(sizes),
         ...['small', 'large'].map((which, at) => ({
           what: `blocks of the ${which} that were not in Postgres’ memory when they were asked for`,
           unit: '',
@@ -128,7 +100,7 @@ async function run({
       ratios: [
         {
           what: 'load time without the start, large / a tenth of it',
-          ratio: secondsOf(large) / secondsOf(middle),
+          ratio: loadSeconds(large) / loadSeconds(middle),
           goal: '<= 11',
         },
         {
@@ -150,54 +122,6 @@ async function run({
   } finally {
     await stack.stop();
   }
-}
-
-async function load(
-  stack: Stack,
-  settings: GeneratedChainSettings,
-  rounds: number,
-): Promise<Sized> {
-  const { transactions } = settings;
-  const filled = await fillTopic(stack.addresses, settings, log, say);
-  const loaded: Loaded[] = [];
-  for (;;) {
-    const database = await emptyDatabase(stack);
-    const round = await loadByProjector(stack, database, filled.end);
-    say(
-      `${transactions} transactions loaded in ${round.seconds.toFixed(1)} s, at most ${Math.round(Math.max(...round.resident))} MiB`,
-    );
-    await vacuum(stack, database);
-    loaded.push(round);
-    if (loaded.length >= rounds) return { transactions, filled, database, loaded };
-    await dropDatabase(stack, database);
-  }
-}
-
-/** Without the start, which takes as long at any size. */
-function secondsOf({ loaded }: Sized): number {
-  return median(loaded.map(({ seconds, starting_seconds: starting }) => seconds - starting));
-}
-
-async function serve(stack: Stack, { database, filled }: Sized, seed: number): Promise<Asked> {
-  const settings = {
-    APP_POSTGRES_READER_URL: database.reader_url,
-    APP_RATE_PER_SECOND: '0',
-    APP_ANSWERS_KEPT_MAX: '0',
-    APP_LOG_LEVEL: 'warn',
-  };
-  const gateway = await stack.spawnService('explorer-gateway', settings);
-  await gateway.ready();
-  const mix = await withPool(database, (pool) => pageMixOf(pool, filled.counts, new Random(seed)));
-  return { url: gateway.url, mix };
-}
-
-async function blocksRead({ database }: Sized): Promise<number> {
-  const { rows } = await withPool(database, (pool) =>
-    pool.query<{ read: number }>(
-      'SELECT blks_read::int AS read FROM pg_stat_database WHERE datname = current_database()',
-    ),
-  );
-  return rows[0]?.read ?? 0;
 }
 
 function growth({ resident }: Loaded): number {

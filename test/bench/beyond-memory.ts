@@ -1,0 +1,168 @@
+/**
+ * A chain whose tables are four times as large as the memory that Postgres may use: load time
+ * against a third of it under the same limit, pages from the disk against a chain that fits, bytes
+ * on disk, and what other ways to store the transactions would give.
+ */
+import { readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { explorer } from '../../projections/explorer/explorer.ts';
+import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
+import { warmTables } from '../../services/projector/tables/index-build.ts';
+import { startStack, type Stack } from '../support/stack.ts';
+import { askInTurns, compare } from './ask-pages.ts';
+import { say, type Bench } from './bench.ts';
+import { checkRows } from './check-rows.ts';
+import { dropDatabase, settle, withPool } from './databases.ts';
+import { measureLayouts } from './layouts.ts';
+import { dropFileCache, MemoryLimit } from './memory-limit.ts';
+import type { BenchReport } from './report.ts';
+import { LISTS } from './size.ts';
+import {
+  blocksRead,
+  loadChain,
+  loadFigures,
+  loadSeconds,
+  serveChain,
+  type Sized,
+} from './sized-chain.ts';
+import { bytesFigures, measureWays, relationBytes } from './storage.ts';
+
+type Option = 'transactions' | 'requests' | 'seed';
+
+export const beyondMemory: Bench<Option> = {
+  about:
+    'load time, pages and bytes of a chain of which a quarter fits into the memory of Postgres',
+  options: {
+    transactions: { about: 'of the largest chain', default: 30_000_000 },
+    requests: { about: 'of each list at a small chain and at the largest', default: 2_000 },
+    seed: { about: 'of the chains', default: 1 },
+  },
+  run,
+};
+
+const SMALL = 100_000;
+const SHARE = 1 / 4;
+/** `shared_buffers` of 1 GiB, and what its processes need beside. */
+const MEMORY_MIN = 1.5 * 2 ** 30;
+
+async function run({
+  transactions,
+  requests,
+  seed,
+}: Readonly<Record<Option, number>>): Promise<BenchReport> {
+  const stack = await startStack();
+  let limit: MemoryLimit | undefined;
+  try {
+    const small = await loadChain(stack, { transactions: SMALL, seed });
+    await withPool(small.database, (pool) =>
+      checkRows(pool, { transactions: SMALL, seed }, small.filled.counts),
+    );
+    const smallBytes = sum((await withPool(small.database, relationBytes)).values());
+    const memory = Math.max(MEMORY_MIN, (smallBytes / SMALL) * transactions * SHARE);
+    limit = new MemoryLimit(memory);
+    const { postgres } = stack.servers;
+    const makeCold = async (): Promise<void> => {
+      await settle(stack);
+      await postgres.stop();
+      // Postgres would read again what it had in memory
+      rmSync(join(stack.folder.data, 'postgres', 'cluster', 'autoprewarm.blocks'), { force: true });
+      dropFileCache();
+      await postgres.start();
+      limit?.add(postgres.pid ?? 0);
+    };
+    say(`Postgres may use ${Math.round(memory / 2 ** 20)} MiB`);
+    // shared memory counts where it is taken: in a Postgres of this limit alone
+    await makeCold();
+    const third = await loadChain(stack, { transactions: Math.ceil(transactions / 3), seed });
+    say('laying rows out in other ways');
+    const layouts = await measureLayouts(third.database);
+    const ways = await measureWays(third.database, requests, seed, makeCold);
+    await dropDatabase(stack, third.database);
+    const large = await loadChain(stack, { transactions, seed });
+    const bytes = await withPool(large.database, relationBytes);
+    const log = { plain: large.filled.bytes, on_disk: topicBytes(stack) };
+    for (const server of ['kafka', 'registry', 'redis'] as const)
+      await stack.servers[server].stop();
+    await makeCold();
+    await withPool(small.database, (pool) =>
+      warmTables(pool, explorer.tables, { signal: new AbortController().signal }),
+    );
+    const asked = [await serveChain(stack, small, seed), await serveChain(stack, large, seed)];
+    say(`${requests} requests of each list to each, after a warm-up`);
+    const readBefore = await Promise.all([small, large].map(blocksRead));
+    const [ofSmall, ofLarge] = await askInTurns(asked, requests, seed);
+    const readAfter = await Promise.all([small, large].map(blocksRead));
+    if (ofSmall === undefined || ofLarge === undefined) throw new Error('nobody was asked');
+    say('checking all rows');
+    await withPool(large.database, (pool) =>
+      checkRows(pool, { transactions, seed }, large.filled.counts),
+    );
+    const compared = compare(ofSmall, ofLarge);
+    const slowest = compared.toSorted((one, other) => other.p99_ratio - one.p99_ratio);
+    const worst = slowest.find(({ list }) => LISTS.test(list));
+    const worstOne = slowest.find(({ list }) => !LISTS.test(list));
+    const sizes: readonly Sized[] = [small, third, large];
+    const all = sum(bytes.values());
+    return {
+      bench: 'beyond-memory',
+      about: `${sizes.map(({ transactions: count }) => count.toLocaleString('en')).join(', ')} transactions; Postgres may use ${Math.round(memory / 2 ** 20)} MiB, the kernel's cache of its files included; ${requests} requests of each list to the first and the last, one at a time, in turns, p99 the median of five stretches`,
+      measured: [
+        ...loadFigures(sizes),
+        { what: 'tables and indexes of the large', unit: 'MiB', rounds: [all / 2 ** 20] },
+        ...bytesFigures(bytes, transactions, log),
+        ...layouts.map(({ what, ...figures }) => ({
+          what: `  three tables, and indexes on addresses: ${what}`,
+          ...figures,
+        })),
+        ...['small', 'large'].map((which, at) => ({
+          what: `blocks of the ${which} that were not in Postgres’ buffers when they were asked for`,
+          unit: '',
+          rounds: [(readAfter[at] ?? 0) - (readBefore[at] ?? 0)],
+        })),
+        ...ways.flatMap(({ way, ...figures }) =>
+          Object.entries(figures).map(([figure, value]) => ({
+            what: `transactions as ${way}: ${figure}`,
+            unit: '',
+            rounds: [value],
+          })),
+        ),
+      ],
+      detail: compared,
+      ratios: [
+        {
+          what: 'load time without the start, large / a third of it',
+          ratio: loadSeconds(large) / loadSeconds(third),
+          goal: '<= 3.3',
+        },
+        {
+          what: `p99 of a page, large / small, worst list (${worst?.list ?? ''})`,
+          ratio: worst?.p99_ratio ?? Number.NaN,
+          goal: '<= 3',
+        },
+        {
+          what: `p99 of one thing, large / small, worst (${worstOne?.list ?? ''})`,
+          ratio: worstOne?.p99_ratio ?? Number.NaN,
+        },
+        {
+          what: 'log, bytes on disk / bytes of its values',
+          ratio: log.on_disk / log.plain,
+          goal: '<= 0.8',
+        },
+      ],
+    };
+  } finally {
+    await stack.stop();
+    limit?.remove();
+  }
+}
+
+function sum(values: Iterable<number>): number {
+  return [...values].reduce((total, value) => total + value, 0);
+}
+
+/** The segments of `chain.blocks` on this machine. */
+function topicBytes({ folder }: Stack): number {
+  const topic = join(folder.data, 'kafka', `${CHAIN_BLOCKS.name}-0`);
+  const segments = readdirSync(topic).filter((name) => name.endsWith('.log'));
+  return sum(segments.map((name) => statSync(join(topic, name)).size));
+}
