@@ -110,10 +110,7 @@ async function run({
         ...loadFigures(sizes),
         { what: 'tables and indexes of the large', unit: 'MiB', rounds: [all / 2 ** 20] },
         ...bytesFigures(bytes, transactions, log),
-        ...layouts.map(({ what, ...figures }) => ({
-          what: `  three tables, and indexes on addresses: ${what}`,
-          ...figures,
-        })),
+        ...layouts,
         ...['small', 'large'].map((which, at) => ({
           what: `blocks of the ${which} that were not in Postgres’ buffers when they were asked for`,
           unit: '',

@@ -1,4 +1,4 @@
-/** A generated chain of some size: in the topic, loaded by the projector, and served by a gateway. */
+/** A generated chain of some size: in the topic, loaded by the projector, served by a gateway. */
 import { openLog } from '../../services/runtime/process/log.ts';
 import { Random } from '../support/random.ts';
 import type { Stack } from '../support/stack.ts';

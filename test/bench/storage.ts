@@ -1,4 +1,4 @@
-/** What the explorer's tables take on disk, and what other ways to store them would give. */
+/** The bytes of the explorer's tables on disk, and other ways to store the transactions. */
 import type { Pool } from 'pg';
 import { Random } from '../support/random.ts';
 import { say } from './bench.ts';
@@ -54,8 +54,11 @@ export async function measureWays(
   const { rows, made } = await withPool(database, makeWays);
   await makeCold();
   const times = await withPool(database, (pool) => readWays(pool, rows, pages, seed));
-  return made.map((way, at) => ({
-    ...way,
+  return made.map(({ way, copy_s, index_s, index_mib }, at) => ({
+    way,
+    copy_s,
+    index_s,
+    index_mib,
     p50_ms: median(times[at] ?? []),
     p99_ms: percentile(times[at] ?? [], 0.99),
   }));

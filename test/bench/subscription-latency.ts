@@ -1,14 +1,16 @@
 /**
  * Latency of a block from the node to a subscriber's socket, through Kafka, the fold, Postgres and
- * the hub, compared with a bare relay from Kafka to sockets.
+ * the hub, compared with a bare relay from Kafka to sockets; and the legs of that way, by spans.
  */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { ChainNode } from '../../services/runtime/clt-node.ts';
-import { startStack, type Stack } from '../support/stack.ts';
+import { Collector } from '../support/collector.ts';
+import { startStack, type ServiceHandle, type Stack } from '../support/stack.ts';
 import { until } from '../support/until.ts';
 import { say, type Bench } from './bench.ts';
 import { birthsFrom, requestIn } from './births.ts';
+import { legsOf, type Leg } from './legs.ts';
 import { percentile, type BenchReport } from './report.ts';
 import { startSideServer } from './side-server.ts';
 
@@ -37,15 +39,7 @@ async function run({ blocks, sockets }: Readonly<Record<Option, number>>): Promi
         APP_LOG_LEVEL: 'warn',
       })
     ).ready();
-    let hubUrl = '';
-    for (const name of SERVICES) {
-      const service = await stack.spawnService(name, {
-        APP_LOG_LEVEL: 'warn',
-        ...(name === 'hub-gateway' ? { APP_RATE_PER_SECOND: '0' } : {}),
-      });
-      await service.ready();
-      hubUrl = service.url;
-    }
+    const services = await startServices(stack);
     const relay = await startSideServer(
       stack,
       'the relay',
@@ -53,14 +47,58 @@ async function run({ blocks, sockets }: Readonly<Record<Option, number>>): Promi
       [stack.addresses.kafka_brokers],
       async (url) => (await fetch(url)).ok,
     );
+    let report: BenchReport;
     try {
-      return await measure(stack, hubUrl, relay.url, blocks, sockets);
+      report = await measure(stack, services.hub_url, relay.url, blocks, sockets);
     } finally {
       await relay.stop();
     }
+    await services.stop();
+    return { ...report, detail: await tracedLegs(stack, blocks, sockets) };
   } finally {
     await stack.stop();
   }
+}
+
+async function startServices(
+  stack: Stack,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<{ readonly hub_url: string; readonly stop: () => Promise<void> }> {
+  const started: ServiceHandle[] = [];
+  for (const name of SERVICES) {
+    const service = await stack.spawnService(name, {
+      APP_LOG_LEVEL: 'warn',
+      ...(name === 'hub-gateway' ? { APP_RATE_PER_SECOND: '0' } : {}),
+      ...settings,
+    });
+    await service.ready();
+    started.push(service);
+  }
+  const stop = async (): Promise<void> => {
+    for (const service of started) {
+      await service.kill('SIGTERM');
+      await service.waitExit();
+    }
+  };
+  return { hub_url: started.at(-1)?.url ?? '', stop };
+}
+
+/** The legs of further blocks, of which every one is traced. */
+async function tracedLegs(stack: Stack, blocks: number, count: number): Promise<readonly Leg[]> {
+  const collector = await Collector.open();
+  const { hub_url, stop } = await startServices(stack, {
+    APP_OTLP_URL: collector.url,
+    APP_TRACE_EVERY: '1',
+  });
+  const open: WebSocket[] = [];
+  for (let at = 0; at < count; at++) open.push(await subscribed(hub_url));
+  const arrived = (): number => collector.spans.filter(({ name }) => name === 'socket').length;
+  say(`tracing ${blocks} blocks`);
+  await until(async () => arrived() >= blocks, `${blocks} traced blocks`, 2_000 * blocks);
+  for (const socket of open) socket.terminate();
+  await stop();
+  await collector.close();
+  return legsOf(collector.spans);
 }
 
 async function measure(

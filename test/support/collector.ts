@@ -15,6 +15,9 @@ export interface CollectedSpan {
   readonly attributes: Readonly<Record<string, unknown>>;
   /** why it failed; undefined when it has not */
   readonly error: string | undefined;
+  /** ms since 1970 */
+  readonly begun_at: number;
+  readonly ended_at: number;
 }
 
 interface Attribute {
@@ -32,6 +35,9 @@ interface Exported {
         readonly traceId: string;
         readonly spanId: string;
         readonly parentSpanId?: string;
+        /** nanoseconds since 1970 */
+        readonly startTimeUnixNano: string;
+        readonly endTimeUnixNano: string;
         readonly links?: readonly { readonly traceId: string }[];
         readonly attributes?: readonly Attribute[];
         readonly status?: { readonly message?: string };
@@ -90,8 +96,15 @@ export class Collector {
           links: span.links?.map(({ traceId }) => traceId) ?? [],
           attributes: valuesOf(span.attributes ?? []),
           error: span.status?.message,
+          begun_at: milliseconds(span.startTimeUnixNano),
+          ended_at: milliseconds(span.endTimeUnixNano),
         });
   }
+}
+
+/** With all digits that a number has room for. */
+function milliseconds(nanoseconds: string): number {
+  return Number(BigInt(nanoseconds) / 1_000n) / 1_000;
 }
 
 function valuesOf(attributes: readonly Attribute[]): Readonly<Record<string, unknown>> {
