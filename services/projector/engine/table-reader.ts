@@ -1,5 +1,5 @@
 /** Reads the rows that a fold needs. */
-import type { ClientBase } from 'pg';
+import type { ClientBase, Pool } from 'pg';
 import type {
   Load,
   Loaded,
@@ -8,23 +8,30 @@ import type {
 } from '../../../projections/contract/projection.ts';
 import type { DirtyRows } from '../load/write-coalescer.ts';
 
-/** From Postgres, except rows that are not written yet. */
+/** From Postgres; the statements are sent together. */
 export async function loadRows(
   client: Pick<ClientBase, 'query'>,
   loads: readonly Load[],
-  unwritten?: DirtyRows,
+): Promise<Loaded> {
+  const loaded = loads.map(async (load) => [load.name, await select(client, load)] as const);
+  return Object.fromEntries(await Promise.all(loaded));
+}
+
+/** The same one after the other, except rows that are not written yet. */
+export async function loadMissingRows(
+  pool: Pick<Pool, 'query'>,
+  loads: readonly Load[],
+  unwritten: DirtyRows,
 ): Promise<Loaded> {
   const loaded: Record<string, readonly LoadedRow[]> = {};
   for (const load of loads) {
-    if ('text' in load || unwritten === undefined) {
-      loaded[load.name] = await select(client, load);
+    if ('text' in load) {
+      loaded[load.name] = await select(pool, load);
       continue;
     }
     const { rows, missing } = unwritten.find(load);
     loaded[load.name] =
-      missing.length === 0
-        ? rows
-        : [...rows, ...(await select(client, { ...load, keys: missing }))];
+      missing.length === 0 ? rows : [...rows, ...(await select(pool, { ...load, keys: missing }))];
   }
   return loaded;
 }

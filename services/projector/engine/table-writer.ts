@@ -15,11 +15,11 @@ import { copyIn, type Statement } from '../../runtime/postgres/copy-in.ts';
 /** From this size, upsert through a staging table. */
 const STAGED_FROM_ROWS = 1_000;
 
-/** Inside the caller's transaction, in the schema of its search_path. Returns the rows touched. */
+/**
+ * Inside the caller's transaction, in the schema of its search_path. Returns the rows touched. The
+ * statements are sent before this returns its promise, so the caller may send more behind them.
+ */
 export async function writeChanges(client: ClientBase, changes: Changes): Promise<number> {
-  let rows = 0;
-  for (const cut of changes.cuts) rows += await cutRows(client, cut);
-  for (const gone of changes.deletes) rows += await deleteRows(client, gone);
   const appended = changes.appends
     .map((added) => CopyRows.from(added))
     .filter(({ length }) => length > 0);
@@ -28,13 +28,17 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
     changes.upserts.filter(isMany),
   ];
   const replaced = many.map((each) => CopyRows.of(each.table, each.rows));
-  await copyIn(client, [...appended.map((added) => copied(added)), ...replaced.flatMap(merged)]);
-  for (const each of [...appended, ...replaced]) {
-    rows += each.length;
-    each.release();
-  }
-  for (const each of few) rows += await upsertRows(client, each);
-  return rows;
+  const counts = await Promise.all([
+    ...changes.cuts.map((cut) => cutRows(client, cut)),
+    ...changes.deletes.map((gone) => deleteRows(client, gone)),
+    copyRows(
+      client,
+      [...appended.map((added) => copied(added)), ...replaced.flatMap(merged)],
+      [...appended, ...replaced],
+    ),
+    ...few.map((each) => upsertRows(client, each)),
+  ]);
+  return counts.reduce((rows, count) => rows + count, 0);
 }
 
 /** Upserts, at most one row a key, inside the caller's transaction. Returns the rows touched. */
@@ -43,9 +47,18 @@ export async function writeUpserts(
   upserts: readonly CopyRows[],
 ): Promise<number> {
   const there = upserts.filter(({ length }) => length > 0);
-  await copyIn(client, there.flatMap(merged));
-  for (const each of there) each.release();
-  return there.reduce((rows, { length }) => rows + length, 0);
+  return await copyRows(client, there.flatMap(merged), there);
+}
+
+/** Returns the number of rows, whose memory is free then. */
+async function copyRows(
+  client: ClientBase,
+  statements: readonly Statement[],
+  rows: readonly CopyRows[],
+): Promise<number> {
+  await copyIn(client, statements);
+  for (const each of rows) each.release();
+  return rows.reduce((sum, { length }) => sum + length, 0);
 }
 
 function isMany({ rows }: TableRows): boolean {

@@ -19,10 +19,10 @@ import type {
   Value,
 } from '../../../projections/contract/projection.ts';
 import { CopyRows, newCopyRows } from '../../runtime/postgres/copy-rows.ts';
-import type { Complete, WriteTransaction, Written } from '../engine/apply-batch.ts';
+import type { Coalesced, Complete, WriteTransaction } from '../engine/apply-batch.ts';
 import type { Batch, BatchLookahead, LoadExtent } from '../engine/batches.ts';
 import { advanced, type Checkpoint } from '../engine/checkpoint.ts';
-import { loadRows } from '../engine/table-reader.ts';
+import { loadMissingRows } from '../engine/table-reader.ts';
 import { writeChanges, writeUpserts } from '../engine/table-writer.ts';
 
 /** Age at which a transaction takes no further batch: a kill loses the work of about this long. */
@@ -66,7 +66,7 @@ export class WriteCoalescer<Event extends { readonly type: string }> {
     { client, over }: WriteTransaction,
     first: Complete,
     firstTo: Checkpoint,
-  ): Promise<Written> {
+  ): Promise<Coalesced> {
     const { batches, rows_max: rowsMax } = this.#options;
     const begun = performance.now();
     const dirty = new DirtyRows(rowsMax);
@@ -126,7 +126,7 @@ export class WriteCoalescer<Event extends { readonly type: string }> {
     )
       return undefined;
     // any failure comes up again when the batch is applied in a transaction of its own
-    const loaded = await soon(loadRows(pool, batch.loads, dirty).catch(() => undefined));
+    const loaded = await soon(loadMissingRows(pool, batch.loads, dirty).catch(() => undefined));
     over.throwIfAborted();
     if (loaded === undefined || isStale(batch)) return undefined;
     const folded = projection.fold(loaded, batch.events, newCopyRows);

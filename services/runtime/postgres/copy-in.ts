@@ -3,7 +3,7 @@
  * without waiting for this process. Source: PostgreSQL documentation, "Message Flow" (simple query,
  * COPY operations).
  */
-import type { ClientBase, Connection, Submittable } from 'pg';
+import { Query, type ClientBase, type Connection } from 'pg';
 
 export interface Statement {
   readonly text: string;
@@ -20,16 +20,18 @@ export function copyIn(client: ClientBase, statements: readonly Statement[]): Pr
   return statements.length === 0 ? Promise.resolve() : client.query(new CopyIn(statements)).done;
 }
 
-class CopyIn implements Submittable {
+/** A `Query`, since a client with a pipeline takes no other. */
+class CopyIn extends Query {
   readonly #statements: readonly Statement[];
   readonly #outcome = Promise.withResolvers<undefined>();
   readonly done: Promise<void> = this.#outcome.promise;
 
   constructor(statements: readonly Statement[]) {
+    super('');
     this.#statements = statements;
   }
 
-  submit(connection: Connection): void {
+  override submit = (connection: Connection): void => {
     const { stream } = connection;
     stream.cork();
     connection.query(this.#statements.map(({ text }) => text).join(';\n'));
@@ -45,7 +47,7 @@ class CopyIn implements Submittable {
       stream.write(COPY_DONE);
     }
     stream.uncork();
-  }
+  };
 
   // the interface that `pg` calls
 
