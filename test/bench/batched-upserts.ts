@@ -22,6 +22,7 @@ import { loadRows } from '../../services/projector/engine/table-reader.ts';
 import { writeChanges } from '../../services/projector/engine/table-writer.ts';
 import { statementsOf } from '../../services/projector/tables/index-build.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
+import { setPipeline } from '../../services/runtime/postgres/pipeline.ts';
 import type { Stack } from '../support/stack.ts';
 import { plainRows, rowsIn } from '../support/plain-rows.ts';
 
@@ -55,6 +56,7 @@ export async function upsertBatch(
   client: ClientBase,
   batch: readonly Recorded<ExplorerEvent>[],
 ): Promise<void> {
+  setPipeline(client, true);
   const folded = explorer.fold(await loadRows(client, explorer.loads(batch)), batch, plainRows);
   if ('broken' in folded) throw new Error(folded.broken.reason);
   const { cuts, deletes, appends, upserts } = folded.changes;

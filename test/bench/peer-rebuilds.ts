@@ -44,6 +44,8 @@ export async function measureRebuilds(
       await checkRows(pool, settings, counts);
       return await digestOf(pool);
     });
+    // else autovacuum does it during the next rebuild
+    await vacuum(stack, database);
     const secondsOf = async (into: BenchDatabase, by: (pool: Pool) => Promise<number>) =>
       await withPool(into, async (pool) => {
         const took = await by(pool);

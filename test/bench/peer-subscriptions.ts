@@ -1,8 +1,6 @@
 /** Deliveries of one list to many subscribers by the hub, PostGraphile and stock graphql-ws. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Pool } from 'pg';
 import { say } from './bench.ts';
-import { withPool, type BenchDatabase } from './databases.ts';
 import type { HubMarket } from './hub-market.ts';
 import { LIST_BODY, SUBSCRIPTION } from './hub-operations.ts';
 import { Subscribers } from './hub-sockets.ts';
@@ -42,7 +40,6 @@ const LIVE = `subscription{rideRequestsUpdated{${REQUEST_FIELDS}}}`;
 export async function measureSubscriptions(
   { hub, postgraphile, stock }: Servers,
   market: HubMarket,
-  database: BenchDatabase,
   given: Given,
 ): Promise<Part> {
   const asHub = { query: SUBSCRIPTION, toItem: (item: object) => item };
@@ -55,24 +52,16 @@ export async function measureSubscriptions(
     }),
     sideOf('stock graphql-ws', stock, '/graphql/ws', { ...asHub, hasSnapshot: false }),
   ];
-  await withPool(database, async (pool) => {
-    for (let round = 0; round <= given.rounds; round++) {
-      for (const side of [ours, ...peers]) {
-        const { processor_us: processor, told_ms: told } = await deliver(
-          side,
-          hub,
-          market,
-          pool,
-          given,
-        );
-        // the servers are compiled during the first round
-        if (round === 0) continue;
-        side.processor_us.push(processor);
-        side.told_ms.push(told);
-      }
-      say(`deliveries: round ${round} of ${given.rounds} done`);
+  for (let round = 0; round <= given.rounds; round++) {
+    for (const side of [ours, ...peers]) {
+      const { processor_us: processor, told_ms: told } = await deliver(side, hub, market, given);
+      // the servers are compiled during the first round
+      if (round === 0) continue;
+      side.processor_us.push(processor);
+      side.told_ms.push(told);
     }
-  });
+    say(`deliveries: round ${round} of ${given.rounds} done`);
+  }
   return {
     measured: [ours, ...peers].flatMap(({ name, processor_us: processor, told_ms: told }) => [
       { what: `delivery: ${name}, processor time`, unit: 'us', rounds: processor },
@@ -114,7 +103,6 @@ async function deliver(
   { name, pid, url, query, hasSnapshot, toItem }: Side,
   hub: Server,
   market: HubMarket,
-  pool: Pool,
   { sockets, changes }: Given,
 ): Promise<{ readonly processor_us: number; readonly told_ms: number }> {
   const subscribers = await Subscribers.open(url, sockets, hasSnapshot, query);
@@ -123,8 +111,6 @@ async function deliver(
     const [before, begun] = [processorSeconds(pid), performance.now()];
     for (let change = 1; change <= changes; change++) {
       await market.change();
-      // the hub and stock graphql-ws hear of it by Redis
-      await pool.query('NOTIFY ride_market');
       await subscribers.until(had + change * sockets);
     }
     const told = (performance.now() - begun) / changes;

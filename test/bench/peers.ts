@@ -85,7 +85,7 @@ async function run(given: Readonly<Record<Option, number>>): Promise<BenchReport
     const parts = [
       rebuilds,
       await measureLists({ explorer, hub, postgraphile }, market, filled.counts, given),
-      await measureSubscriptions({ hub, postgraphile, stock }, market, database, given),
+      await measureSubscriptions({ hub, postgraphile, stock }, market, given),
     ];
     return {
       bench: 'peers',
