@@ -5,7 +5,7 @@
 import type { ClientBase, Pool } from 'pg';
 import type { Folded, Outcomes, Projection } from '../../../projections/contract/projection.ts';
 import { newCopyRows } from '../../runtime/postgres/copy-rows.ts';
-import { setPipeline } from '../../runtime/postgres/pipeline.ts';
+import { inOrder, setPipeline } from '../../runtime/postgres/pipeline.ts';
 import { faultOf, withFaults } from '../../runtime/postgres/pool.ts';
 import { assert, Fault } from '../../runtime/process/errors.ts';
 import { NO_SPAN } from '../../runtime/process/tracing.ts';
@@ -117,9 +117,8 @@ export async function applyBatch<Event extends { readonly type: string }>(
     leg = span.child('commit');
   };
   const transact = async (): Promise<ApplyOutcome> => {
-    const began = settled(beginWriting(client, projection.name));
-    const during = { began, over: over.signal, onFolded };
-    const applied = await inTransaction(options, batch, client, during);
+    await beginWriting(client, projection.name);
+    const applied = await inTransaction(options, batch, client, { over: over.signal, onFolded });
     await client.query(applied.outcome === 'applied' ? 'COMMIT' : 'ROLLBACK');
     return applied;
   };
@@ -144,68 +143,47 @@ async function inTransaction<Event extends { readonly type: string }>(
   options: ApplyOptions<Event>,
   batch: Batch<Event>,
   client: ClientBase,
-  {
-    began,
-    over,
-    onFolded,
-  }: {
-    readonly began: Promise<void>;
-    readonly over: AbortSignal;
-    readonly onFolded: () => void;
-  },
+  { over, onFolded }: { readonly over: AbortSignal; readonly onFolded: () => void },
 ): Promise<ApplyOutcome> {
   const { projection, cluster_id: clusterId, loading = false, coalescer } = options;
   const phase = loading ? await enterLoad(client, projection) : 'loading';
   if (phase !== 'loading') return { outcome: 'not_loading', phase };
-  // sent together, so that Postgres does not wait for this process after each
-  const reading = settled(readTableVersion(client, projection.name));
-  const { topic, partition } = batch;
-  const locking = settled(lockCheckpoint(client, projection, topic, partition, clusterId));
-  // the loads see what other partitions wrote only after this lock
-  const locked =
-    projection.lock_table === undefined
-      ? undefined
-      : settled(client.query(`SELECT FROM ${projection.lock_table} FOR UPDATE`));
-  const loadingAll = settled(loadRows(client, batch.loads));
-  await began;
-  const tables = await reading;
+  const tables = await readTableVersion(client, projection.name);
   if (tables?.version !== projection.version) throw anotherVersion(projection, tables);
   if (!loading && !tables.indexed) return { outcome: 'not_indexed' };
-  const from = await locking;
-  if (from.next_offset < batch.from || from.next_offset >= batch.next)
-    return { outcome: 'conflict' };
-  await locked;
+  const from = await lockCheckpoint(client, projection, batch.topic, batch.partition, clusterId);
+  if (from.next_offset < batch.from || from.next_offset >= batch.next) return CONFLICT;
   const applied = batch.events.filter(({ offset }) => offset < from.next_offset).length;
   const events = batch.events.slice(applied);
-  const loadedAll = await loadingAll;
-  const loaded = applied === 0 ? loadedAll : await loadRows(client, projection.loads(events));
-  const commit = async (
-    writing: Promise<Written>,
+
+  // the loads see what other partitions wrote only after this lock
+  if (projection.lock_table !== undefined)
+    await client.query(`SELECT FROM ${projection.lock_table} FOR UPDATE`);
+  const loads = applied === 0 ? batch.loads : projection.loads(events);
+  const loaded = await loadRows(client, loads);
+  const advance = (to: Checkpoint): Promise<boolean> =>
+    advanceCheckpoint(client, projection, from, to);
+  const ended = (to: Checkpoint, written: Written, announced: readonly string[]): Applied => ({
+    outcome: 'applied',
+    next_offset: to.next_offset,
+    ...written,
+    announced,
+  });
+  const write = async (
+    { changes, outcomes, announced }: Complete,
     to: Checkpoint,
-    announced: readonly string[],
-  ) => {
-    // sent behind the rows
-    const [written, isMoved] = await Promise.all([
-      writing,
-      advanceCheckpoint(client, projection, from, to),
-    ]);
-    return isMoved
-      ? { outcome: 'applied' as const, next_offset: to.next_offset, ...written, announced }
-      : { outcome: 'conflict' as const };
-  };
-  const write = async (folded: Complete): Promise<Written> => {
-    const rows = await writeChanges(client, folded.changes);
-    return { outcomes: folded.outcomes, rows };
+  ): Promise<Applied | Conflict> => {
+    const [rows, isMoved] = await inOrder([writeChanges(client, changes), advance(to)]);
+    return isMoved ? ended(to, { outcomes, rows }, announced) : CONFLICT;
   };
 
   const folded = projection.fold(loaded, events, newCopyRows);
   onFolded();
   if (!('broken' in folded)) {
     const to = advanced(from, batch.fingerprints.slice(applied), batch.next);
-    if (coalescer?.canWrite(folded.changes) !== true)
-      return commit(write(folded), to, folded.announced);
+    if (coalescer?.canWrite(folded.changes) !== true) return await write(folded, to);
     const { to: end, ...written } = await coalescer.write({ client, over }, folded, to);
-    return commit(Promise.resolve(written), end, []);
+    return (await advance(end)) ? ended(end, written, []) : CONFLICT;
   }
   const { at, reason } = folded.broken;
   const broken = { offset: events[at]?.offset ?? batch.next, reason };
@@ -213,15 +191,11 @@ async function inTransaction<Event extends { readonly type: string }>(
   const before = projection.fold(loaded, events.slice(0, at), newCopyRows);
   assert(!('broken' in before), `a fold of ${projection.name} broke at two different records`);
   const to = advanced(from, batch.fingerprints.slice(applied, applied + at), broken.offset);
-  const outcome = await commit(write(before), to, before.announced);
+  const outcome = await write(before, to);
   return outcome.outcome === 'applied' ? { ...outcome, broken } : outcome;
 }
 
-/** The same promise; where another one fails first, nobody hears of its error. */
-function settled<Result>(promise: Promise<Result>): Promise<Result> {
-  promise.catch(() => undefined);
-  return promise;
-}
+const CONFLICT: Conflict = { outcome: 'conflict' };
 
 const NOTHING_APPLIED = {
   outcome: 'applied',

@@ -6,6 +6,7 @@ import type {
   LoadedRow,
   SelectLoad,
 } from '../../../projections/contract/projection.ts';
+import { inOrder } from '../../runtime/postgres/pipeline.ts';
 import type { DirtyRows } from '../load/write-coalescer.ts';
 
 /** From Postgres; the statements are sent together. */
@@ -14,7 +15,7 @@ export async function loadRows(
   loads: readonly Load[],
 ): Promise<Loaded> {
   const loaded = loads.map(async (load) => [load.name, await select(client, load)] as const);
-  return Object.fromEntries(await Promise.all(loaded));
+  return Object.fromEntries(await inOrder(loaded));
 }
 
 /** The same one after the other, except rows that are not written yet. */

@@ -11,6 +11,7 @@ import type {
   Value,
 } from '../../../projections/contract/projection.ts';
 import { copyIn, type Statement } from '../../runtime/postgres/copy-in.ts';
+import { inOrder } from '../../runtime/postgres/pipeline.ts';
 
 /** From this size, upsert through a staging table. */
 const STAGED_FROM_ROWS = 1_000;
@@ -28,7 +29,7 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
     changes.upserts.filter(isMany),
   ];
   const replaced = many.map((each) => CopyRows.of(each.table, each.rows));
-  const counts = await Promise.all([
+  const counts = await inOrder([
     ...changes.cuts.map((cut) => cutRows(client, cut)),
     ...changes.deletes.map((gone) => deleteRows(client, gone)),
     copyRows(

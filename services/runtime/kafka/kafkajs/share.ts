@@ -108,9 +108,12 @@ export class KafkajsShare implements Share {
     this.#joined.reject(new Error('the group was left'));
     // the group hears of it on a connection that is open
     this.#connections.refuse();
+    // kafkajs may wait for ever; after a session the group forgets this member by itself
+    const late = setTimeout(() => this.#connections.end(), this.#options.session_ms).unref();
     try {
       await this.#consumer.disconnect();
     } finally {
+      clearTimeout(late);
       this.#connections.end();
     }
   }
