@@ -214,11 +214,18 @@ export async function programsFor(folder: Folder, ports: Ports): Promise<Program
 /**
  * The servers of a stack on this machine, or in containers where Docker answers; none is started.
  */
-async function stackServers(folder: Folder, ports: Ports): Promise<Stack['servers']> {
+async function stackServers(
+  folder: Folder,
+  ports: Ports,
+  postgres_settings: Readonly<Record<string, string>>,
+): Promise<Stack['servers']> {
   if ((await engineSocket()) !== undefined)
     return (await import('./containers.ts')).containerServers(ports);
   const programs = await programsFor(folder, ports);
-  const servers = createServers(folder, programs, ports, SERVER_OPTIONS);
+  const servers = createServers(folder, programs, ports, {
+    ...SERVER_OPTIONS,
+    postgres_settings: { ...SERVER_OPTIONS.postgres_settings, ...postgres_settings },
+  });
   return {
     kafka: serverHandle(servers.kafka),
     postgres: serverHandle(servers.postgres),
@@ -235,6 +242,8 @@ export async function startStack(
   options: {
     readonly services?: boolean | readonly string[];
     readonly others?: Partial<Addresses>;
+    /** of a server on this machine */
+    readonly postgres_settings?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<Stack> {
   const folder = makeFolder();
@@ -250,7 +259,7 @@ export async function startStack(
   const addresses = { ...localAddresses(ports), ...options.others };
   const spawned: Child[] = [];
 
-  const servers = await stackServers(folder, ports);
+  const servers = await stackServers(folder, ports, options.postgres_settings ?? {});
 
   const stop = async (): Promise<void> => {
     await Promise.all(spawned.map((child) => child.kill()));
