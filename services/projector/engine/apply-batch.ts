@@ -163,18 +163,13 @@ async function inTransaction<Event extends { readonly type: string }>(
   const loaded = await loadRows(client, loads);
   const advance = (to: Checkpoint): Promise<boolean> =>
     advanceCheckpoint(client, projection, from, to);
-  const ended = (to: Checkpoint, written: Written, announced: readonly string[]): Applied => ({
-    outcome: 'applied',
-    next_offset: to.next_offset,
-    ...written,
-    announced,
-  });
   const write = async (
     { changes, outcomes, announced }: Complete,
     to: Checkpoint,
   ): Promise<Applied | Conflict> => {
     const [rows, isMoved] = await inOrder([writeChanges(client, changes), advance(to)]);
-    return isMoved ? ended(to, { outcomes, rows }, announced) : CONFLICT;
+    if (!isMoved) return CONFLICT;
+    return { outcome: 'applied', next_offset: to.next_offset, outcomes, rows, announced };
   };
 
   const folded = projection.fold(loaded, events, newCopyRows);
@@ -183,7 +178,8 @@ async function inTransaction<Event extends { readonly type: string }>(
     const to = advanced(from, batch.fingerprints.slice(applied), batch.next);
     if (coalescer?.canWrite(folded.changes) !== true) return await write(folded, to);
     const { to: end, ...written } = await coalescer.write({ client, over }, folded, to);
-    return (await advance(end)) ? ended(end, written, []) : CONFLICT;
+    if (!(await advance(end))) return CONFLICT;
+    return { outcome: 'applied', next_offset: end.next_offset, ...written, announced: [] };
   }
   const { at, reason } = folded.broken;
   const broken = { offset: events[at]?.offset ?? batch.next, reason };
