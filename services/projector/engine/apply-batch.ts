@@ -19,7 +19,13 @@ import {
   type LoadPhase,
 } from '../tables/live-tables.ts';
 import type { Batch } from './batches.ts';
-import { advanceCheckpoint, advanced, lockCheckpoint, type Checkpoint } from './checkpoint.ts';
+import {
+  advanceCheckpoint,
+  advanced,
+  lockCheckpoint,
+  lockFoundCheckpoint,
+  type Checkpoint,
+} from './checkpoint.ts';
 import { loadRows } from './table-reader.ts';
 import { writeChanges } from './table-writer.ts';
 
@@ -151,16 +157,22 @@ async function inTransaction<Event extends { readonly type: string }>(
   const tables = await readTableVersion(client, projection.name);
   if (tables?.version !== projection.version) throw anotherVersion(projection, tables);
   if (!loading && !tables.indexed) return { outcome: 'not_indexed' };
-  const from = await lockCheckpoint(client, projection, batch.topic, batch.partition, clusterId);
+  const { lock_table: lockTable } = projection;
+  // asked for behind the lock, so read after it
+  const place = [client, projection, batch.topic, batch.partition, clusterId] as const;
+  const [found, ahead] = await inOrder([
+    lockFoundCheckpoint(...place),
+    lockTable === undefined ? loadRows(client, batch.loads) : Promise.resolve({}),
+  ]);
+  const from = found ?? (await lockCheckpoint(...place));
   if (from.next_offset < batch.from || from.next_offset >= batch.next) return CONFLICT;
   const applied = batch.events.filter(({ offset }) => offset < from.next_offset).length;
   const events = batch.events.slice(applied);
 
   // the loads see what other partitions wrote only after this lock
-  if (projection.lock_table !== undefined)
-    await client.query(`SELECT FROM ${projection.lock_table} FOR UPDATE`);
+  if (lockTable !== undefined) await client.query(`SELECT FROM ${lockTable} FOR UPDATE`);
   const loads = applied === 0 ? batch.loads : projection.loads(events);
-  const loaded = await loadRows(client, loads);
+  const loaded = lockTable === undefined && applied === 0 ? ahead : await loadRows(client, loads);
   const advance = (to: Checkpoint): Promise<boolean> =>
     advanceCheckpoint(client, projection, from, to);
   const write = async (

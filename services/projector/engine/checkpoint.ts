@@ -86,36 +86,49 @@ export async function readPositions(
 }
 
 /**
- * Locks a checkpoint until the transaction ends, so that two projectors take turns; creates it at
- * offset 0. Throws `LogLost` for the checkpoint of another cluster.
+ * Locks a checkpoint until the transaction ends, so that two projectors take turns. Undefined: there
+ * is none yet. Throws `LogLost` for the checkpoint of another cluster.
  */
-export async function lockCheckpoint(
+export async function lockFoundCheckpoint(
   client: ClientBase,
   { name, version }: ProjectionId,
   topic: string,
   partition: number,
   clusterId: string,
-): Promise<Checkpoint> {
-  const where = [name, version, topic, partition];
-  const lock = {
+): Promise<Checkpoint | undefined> {
+  const { rows } = await client.query<CheckpointRow>({
     name: 'checkpoint_lock',
     text: `SELECT ${COLUMNS} FROM projector.checkpoints WHERE projection = $1 AND version = $2 AND topic = $3 AND partition = $4 FOR UPDATE`,
-    values: where,
-  };
-  let [found] = (await client.query<CheckpointRow>(lock)).rows;
+    values: [name, version, topic, partition],
+  });
+  const [found] = rows;
+  if (found === undefined) return undefined;
+  if (found.cluster_id !== clusterId)
+    throw anotherCluster(topic, partition, found.cluster_id, clusterId);
+  return fromRow(found);
+}
+
+/** The same; creates it at offset 0 where there is none. */
+export async function lockCheckpoint(
+  client: ClientBase,
+  id: ProjectionId,
+  topic: string,
+  partition: number,
+  clusterId: string,
+): Promise<Checkpoint> {
+  const place = [client, id, topic, partition, clusterId] as const;
+  let found = await lockFoundCheckpoint(...place);
   if (found === undefined) {
     await client.query(
       `INSERT INTO projector.checkpoints (projection, version, topic, partition, cluster_id, next_offset, last_record, digest)
        VALUES ($1, $2, $3, $4, $5, 0, NULL, $6) ON CONFLICT DO NOTHING`,
-      [...where, clusterId, DIGEST_OF_NOTHING],
+      [id.name, id.version, topic, partition, clusterId, DIGEST_OF_NOTHING],
     );
-    [found] = (await client.query<CheckpointRow>(lock)).rows;
+    found = await lockFoundCheckpoint(...place);
   }
   if (found === undefined)
-    throw new Error(`the checkpoint of ${name} on ${topic} vanished while it was created`);
-  if (found.cluster_id !== clusterId)
-    throw anotherCluster(topic, partition, found.cluster_id, clusterId);
-  return fromRow(found);
+    throw new Error(`the checkpoint of ${id.name} on ${topic} vanished while it was created`);
+  return found;
 }
 
 /** Moves a checkpoint from where it was read; false when another process has moved it. */
