@@ -123,7 +123,6 @@ export async function applyBatch<Event extends { readonly type: string }>(
     leg = span.child('commit');
   };
   const transact = async (): Promise<ApplyOutcome> => {
-    await beginWriting(client, projection.name);
     const applied = await inTransaction(options, batch, client, { over: over.signal, onFolded });
     await client.query(applied.outcome === 'applied' ? 'COMMIT' : 'ROLLBACK');
     return applied;
@@ -145,6 +144,7 @@ export async function applyBatch<Event extends { readonly type: string }>(
   }
 }
 
+/** Begins the transaction too. */
 async function inTransaction<Event extends { readonly type: string }>(
   options: ApplyOptions<Event>,
   batch: Batch<Event>,
@@ -152,9 +152,13 @@ async function inTransaction<Event extends { readonly type: string }>(
   { over, onFolded }: { readonly over: AbortSignal; readonly onFolded: () => void },
 ): Promise<ApplyOutcome> {
   const { projection, cluster_id: clusterId, loading = false, coalescer } = options;
-  const phase = loading ? await enterLoad(client, projection) : 'loading';
-  if (phase !== 'loading') return { outcome: 'not_loading', phase };
-  const tables = await readTableVersion(client, projection.name);
+  const began = beginWriting(client, projection.name);
+  if (loading) {
+    await began;
+    const phase = await enterLoad(client, projection);
+    if (phase !== 'loading') return { outcome: 'not_loading', phase };
+  }
+  const [, tables] = await inOrder([began, readTableVersion(client, projection.name)]);
   if (tables?.version !== projection.version) throw anotherVersion(projection, tables);
   if (!loading && !tables.indexed) return { outcome: 'not_indexed' };
   const { lock_table: lockTable } = projection;

@@ -86,8 +86,8 @@ export async function readPositions(
 }
 
 /**
- * Locks a checkpoint until the transaction ends, so that two projectors take turns. Undefined: there
- * is none yet. Throws `LogLost` for the checkpoint of another cluster.
+ * Locks a checkpoint until the transaction ends, so that two projectors take turns. Undefined:
+ * there is none yet. Throws `LogLost` for the checkpoint of another cluster.
  */
 export async function lockFoundCheckpoint(
   client: ClientBase,
