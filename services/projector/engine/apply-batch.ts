@@ -101,7 +101,7 @@ export async function applyBatch<Event extends { readonly type: string }>(
   options: ApplyOptions<Event>,
   batch: Batch<Event>,
 ): Promise<ApplyOutcome> {
-  const { pool, projection, loading = false, signal } = options;
+  const { pool, loading = false, signal } = options;
   const { timeout_ms: timeout = loading ? LOAD_TIMEOUT_MS : TIMEOUT_MS } = options;
   const client = await withFaults(pool.connect());
   const abandoned = Promise.withResolvers<never>();
