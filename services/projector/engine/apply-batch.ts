@@ -176,7 +176,9 @@ async function inTransaction<Event extends { readonly type: string }>(
   // the loads see what other partitions wrote only after this lock
   if (lockTable !== undefined) await client.query(`SELECT FROM ${lockTable} FOR UPDATE`);
   const loads = applied === 0 ? batch.loads : projection.loads(events);
-  const loaded = lockTable === undefined && applied === 0 ? ahead : await loadRows(client, loads);
+  // where there was no checkpoint, nothing was locked when they were read
+  const isBehindLock = found !== undefined && lockTable === undefined;
+  const loaded = isBehindLock && applied === 0 ? ahead : await loadRows(client, loads);
   const advance = (to: Checkpoint): Promise<boolean> =>
     advanceCheckpoint(client, projection, from, to);
   const write = async (

@@ -29,14 +29,11 @@ export async function writeChanges(client: ClientBase, changes: Changes): Promis
     changes.upserts.filter(isMany),
   ];
   const replaced = many.map((each) => CopyRows.of(each.table, each.rows));
+  const copies = [...appended.map((added) => copied(added)), ...replaced.flatMap(merged)];
   const counts = await inOrder([
     ...changes.cuts.map((cut) => cutRows(client, cut)),
     ...changes.deletes.map((gone) => deleteRows(client, gone)),
-    copyRows(
-      client,
-      [...appended.map((added) => copied(added)), ...replaced.flatMap(merged)],
-      [...appended, ...replaced],
-    ),
+    copyRows(client, copies, [...appended, ...replaced]),
     ...few.map((each) => upsertRows(client, each)),
   ]);
   return counts.reduce((rows, count) => rows + count, 0);

@@ -122,6 +122,28 @@ test('a batch applied by many at once is applied once', async () => {
   await expectTables(tables, events);
 });
 
+test('rows are read after the checkpoint was locked, also where it was created', async () => {
+  const tables = await open();
+  const events = [...chainEvents({ seed: 10, blocks: 3 })];
+  const reading = {
+    name: 'checkpoints',
+    text: 'SELECT next_offset FROM projector.checkpoints WHERE projection = $1',
+    values: [tables.projection.name],
+  };
+  const seen: unknown[] = [];
+  const projection: typeof tables.projection = {
+    ...tables.projection,
+    loads: (batch) => [...explorer.loads(batch), reading],
+    fold(loaded, ...rest) {
+      seen.push(loaded['checkpoints']);
+      return tables.projection.fold(loaded, ...rest);
+    },
+  };
+  await apply({ ...tables, projection }, events.slice(0, 1));
+  await apply({ ...tables, projection }, events);
+  expect(seen).toEqual([[{ next_offset: '0' }], [{ next_offset: '1' }]]);
+});
+
 test('a checkpoint moved in spite of the lock is a conflict, and nothing is written', async () => {
   const tables = await open();
   const events = [...chainEvents({ seed: 9, blocks: 3 })];
