@@ -5,26 +5,15 @@
  */
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { explorer } from '../../projections/explorer/explorer.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
-import { warmTables } from '../../services/projector/tables/index-build.ts';
 import { startStack, type Stack } from '../support/stack.ts';
-import { askInTurns, compare } from './ask-pages.ts';
 import { say, type Bench } from './bench.ts';
 import { checkRows } from './check-rows.ts';
 import { dropDatabase, settle, withPool } from './databases.ts';
 import { measureLayouts } from './layouts.ts';
 import { dropFileCache, MemoryLimit } from './memory-limit.ts';
 import type { BenchReport } from './report.ts';
-import { LISTS } from './size.ts';
-import {
-  blocksRead,
-  loadChain,
-  loadFigures,
-  loadSeconds,
-  serveChain,
-  type Sized,
-} from './sized-chain.ts';
+import { comparePages, loadChain, loadFigures, loadSeconds, type Sized } from './sized-chain.ts';
 import { bytesFigures, measureWays, relationBytes } from './storage.ts';
 
 type Option = 'transactions' | 'requests' | 'seed';
@@ -85,23 +74,11 @@ async function run({
     for (const server of ['kafka', 'registry', 'redis'] as const)
       await stack.servers[server].stop();
     await makeCold();
-    await withPool(small.database, (pool) =>
-      warmTables(pool, explorer.tables, { signal: new AbortController().signal }),
-    );
-    const asked = [await serveChain(stack, small, seed), await serveChain(stack, large, seed)];
-    say(`${requests} requests of each list to each, after a warm-up`);
-    const readBefore = await Promise.all([small, large].map(blocksRead));
-    const [ofSmall, ofLarge] = await askInTurns(asked, requests, seed);
-    const readAfter = await Promise.all([small, large].map(blocksRead));
-    if (ofSmall === undefined || ofLarge === undefined) throw new Error('nobody was asked');
+    const pages = await comparePages(stack, [small, large], requests, seed, '<= 3');
     say('checking all rows');
     await withPool(large.database, (pool) =>
       checkRows(pool, { transactions, seed }, large.filled.counts),
     );
-    const compared = compare(ofSmall, ofLarge);
-    const slowest = compared.toSorted((one, other) => other.p99_ratio - one.p99_ratio);
-    const worst = slowest.find(({ list }) => LISTS.test(list));
-    const worstOne = slowest.find(({ list }) => !LISTS.test(list));
     const sizes: readonly Sized[] = [small, third, large];
     const all = sum(bytes.values());
     return {
@@ -112,11 +89,7 @@ async function run({
         { what: 'tables and indexes of the large', unit: 'MiB', rounds: [all / 2 ** 20] },
         ...bytesFigures(bytes, transactions, log),
         ...layouts,
-        ...['small', 'large'].map((which, at) => ({
-          what: `blocks of the ${which} that were not in Postgres’ buffers when they were asked for`,
-          unit: '',
-          rounds: [(readAfter[at] ?? 0) - (readBefore[at] ?? 0)],
-        })),
+        ...pages.measured,
         ...ways.flatMap(({ way, ...figures }) =>
           Object.entries(figures).map(([figure, value]) => ({
             what: `transactions as ${way}: ${figure}`,
@@ -125,22 +98,14 @@ async function run({
           })),
         ),
       ],
-      detail: compared,
+      detail: pages.detail,
       ratios: [
         {
           what: 'load time without the start, large / a third of it',
           ratio: loadSeconds(large) / loadSeconds(third),
           goal: '<= 3.3',
         },
-        {
-          what: `p99 of a page, large / small, worst list (${worst?.list ?? ''})`,
-          ratio: worst?.p99_ratio ?? Number.NaN,
-          goal: '<= 3',
-        },
-        {
-          what: `p99 of one thing, large / small, worst (${worstOne?.list ?? ''})`,
-          ratio: worstOne?.p99_ratio ?? Number.NaN,
-        },
+        ...pages.ratios,
         {
           what: 'log, bytes on disk / bytes of its values',
           ratio: log.on_disk / log.plain,

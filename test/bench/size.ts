@@ -2,26 +2,13 @@
  * Scaling: load time and memory for a hundredth, a tenth and all of the transactions, and the
  * latency of pages afterwards.
  */
-import { explorer } from '../../projections/explorer/explorer.ts';
-import { warmTables } from '../../services/projector/tables/index-build.ts';
 import { startStack } from '../support/stack.ts';
-import { askInTurns, compare } from './ask-pages.ts';
 import { say, type Bench } from './bench.ts';
 import { checkRows } from './check-rows.ts';
-import { dropDatabase, settle, useMemory, withPool } from './databases.ts';
+import { dropDatabase, useMemory, withPool } from './databases.ts';
 import type { Loaded } from './load-projection.ts';
 import type { BenchReport } from './report.ts';
-import {
-  blocksRead,
-  loadChain,
-  loadFigures,
-  loadSeconds,
-  serveChain,
-  type Sized,
-} from './sized-chain.ts';
-
-/** The lists among what is asked for. */
-export const LISTS = /^(blocks|transactions|activity|validators)\b/;
+import { comparePages, loadChain, loadFigures, loadSeconds, type Sized } from './sized-chain.ts';
 
 type Option = 'transactions' | 'rounds' | 'repeats' | 'requests' | 'seed';
 
@@ -63,40 +50,14 @@ async function run({
     const sizes = [small, middle, large];
     for (const server of ['kafka', 'registry', 'redis'] as const)
       await stack.servers[server].stop();
-    // the large load has evicted it from memory: waiting for the disk here would favour the large
-    // one
-    const warm = await withPool(small.database, (pool) =>
-      warmTables(pool, explorer.tables, { signal: new AbortController().signal }),
-    );
-    if (warm === undefined)
-      throw new Error(
-        'the database has no extension pg_prewarm, without which the two cannot be compared',
-      );
-    const asked = [await serveChain(stack, small, seed), await serveChain(stack, large, seed)];
-    await settle(stack);
-    say(`${requests} requests of each list to each, after a warm-up`);
-    const readBefore = await Promise.all([small, large].map(blocksRead));
-    const [ofSmall, ofLarge] = await askInTurns(asked, requests, seed);
-    const readAfter = await Promise.all([small, large].map(blocksRead));
+    const pages = await comparePages(stack, [small, large], requests, seed, '<= 1.3');
     // after what it puts out of memory was asked for: it reads whole tables
     await check(large);
-    if (ofSmall === undefined || ofLarge === undefined) throw new Error('nobody was asked');
-    const compared = compare(ofSmall, ofLarge);
-    const slowest = compared.toSorted((one, other) => other.p99_ratio - one.p99_ratio);
-    const worst = slowest.find(({ list }) => LISTS.test(list));
-    const worstOne = slowest.find(({ list }) => !LISTS.test(list));
     return {
       bench: 'size',
       about: `${sizes.map(({ transactions: count }) => count.toLocaleString('en')).join(', ')} transactions; small is the first, large the last; ${requests} requests of each list to each, one at a time, in turns, p99 the median of five stretches`,
-      measured: [
-        ...loadFigures(sizes),
-        ...['small', 'large'].map((which, at) => ({
-          what: `blocks of the ${which} that were not in Postgres’ memory when they were asked for`,
-          unit: '',
-          rounds: [(readAfter[at] ?? 0) - (readBefore[at] ?? 0)],
-        })),
-      ],
-      detail: compared,
+      measured: [...loadFigures(sizes), ...pages.measured],
+      detail: pages.detail,
       ratios: [
         {
           what: 'load time without the start, large / a tenth of it',
@@ -108,15 +69,7 @@ async function run({
           ratio: Math.max(...large.loaded.map(growth)),
           goal: '<= 1.2',
         },
-        {
-          what: `p99 of a page, large / small, worst list (${worst?.list ?? ''})`,
-          ratio: worst?.p99_ratio ?? Number.NaN,
-          goal: '<= 1.3',
-        },
-        {
-          what: `p99 of one thing, large / small, worst (${worstOne?.list ?? ''})`,
-          ratio: worstOne?.p99_ratio ?? Number.NaN,
-        },
+        ...pages.ratios,
       ],
     };
   } finally {

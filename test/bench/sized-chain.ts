@@ -1,16 +1,27 @@
 /** A generated chain of some size: in the topic, loaded by the projector, served by a gateway. */
+import { explorer } from '../../projections/explorer/explorer.ts';
+import { warmTables } from '../../services/projector/tables/index-build.ts';
 import { openLog } from '../../services/runtime/process/log.ts';
 import { Random } from '../support/random.ts';
 import type { Stack } from '../support/stack.ts';
-import type { Asked } from './ask-pages.ts';
+import { askInTurns, compare, type Asked, type Compared } from './ask-pages.ts';
 import { say } from './bench.ts';
-import { dropDatabase, emptyDatabase, vacuum, withPool, type BenchDatabase } from './databases.ts';
+import {
+  dropDatabase,
+  emptyDatabase,
+  settle,
+  vacuum,
+  withPool,
+  type BenchDatabase,
+} from './databases.ts';
 import { fillTopic, type Filled } from './fill-topic.ts';
 import type { GeneratedChainSettings } from './generator.ts';
 import { loadByProjector, type Loaded } from './load-projection.ts';
 import { pageMixOf } from './page-mix.ts';
-import { median, type Measured } from './report.ts';
+import { median, type BenchReport, type Measured } from './report.ts';
 
+/** The lists among what is asked for. */
+const LISTS = /^(blocks|transactions|activity|validators)\b/;
 const log = openLog({ service: 'bench', level: 'error' });
 
 export interface Sized {
@@ -49,11 +60,7 @@ export function loadSeconds({ loaded }: Sized): number {
 }
 
 /** A gateway that keeps no answers, and what it is asked for. */
-export async function serveChain(
-  stack: Stack,
-  { database, filled }: Sized,
-  seed: number,
-): Promise<Asked> {
+async function serveChain(stack: Stack, { database, filled }: Sized, seed: number): Promise<Asked> {
   const settings = {
     APP_POSTGRES_READER_URL: database.reader_url,
     APP_RATE_PER_SECOND: '0',
@@ -67,7 +74,7 @@ export async function serveChain(
 }
 
 /** Pages of 8 KiB that were not in Postgres' memory when they were asked for, so far. */
-export async function blocksRead({ database }: Sized): Promise<number> {
+async function blocksRead({ database }: Sized): Promise<number> {
   const { rows } = await withPool(database, (pool) =>
     pool.query<{ read: number }>(
       'SELECT blks_read::int AS read FROM pg_stat_database WHERE datname = current_database()',
@@ -95,4 +102,56 @@ export function loadFigures(sizes: readonly Sized[]): readonly Measured[] {
       rounds: loaded.map(({ resident }) => Math.max(...resident)),
     })),
   ];
+}
+
+/**
+ * Pages of a small chain, which is in memory, and of a large one, asked for in turns; the p99 of
+ * the worst list against its goal.
+ */
+export async function comparePages(
+  stack: Stack,
+  [small, large]: readonly [Sized, Sized],
+  requests: number,
+  seed: number,
+  goal: string,
+): Promise<Pick<BenchReport, 'measured' | 'ratios'> & { readonly detail: readonly Compared[] }> {
+  // the large load has evicted it: waiting for the disk here would favour the large one
+  const warm = await withPool(small.database, (pool) =>
+    warmTables(pool, explorer.tables, { signal: new AbortController().signal }),
+  );
+  if (warm === undefined)
+    throw new Error(
+      'the database has no extension pg_prewarm, without which the two cannot be compared: install it',
+    );
+  const both = [small, large];
+  const asked = [await serveChain(stack, small, seed), await serveChain(stack, large, seed)];
+  await settle(stack);
+  say(`${requests} requests of each list to each, after a warm-up`);
+  const before = await Promise.all(both.map(blocksRead));
+  const [ofSmall, ofLarge] = await askInTurns(asked, requests, seed);
+  const after = await Promise.all(both.map(blocksRead));
+  if (ofSmall === undefined || ofLarge === undefined) throw new Error('nobody was asked');
+  const detail = compare(ofSmall, ofLarge);
+  const slowest = detail.toSorted((one, other) => other.p99_ratio - one.p99_ratio);
+  const worst = slowest.find(({ list }) => LISTS.test(list));
+  const worstOne = slowest.find(({ list }) => !LISTS.test(list));
+  return {
+    detail,
+    measured: ['small', 'large'].map((which, at) => ({
+      what: `blocks of the ${which} that were not in Postgres’ buffers when they were asked for`,
+      unit: '',
+      rounds: [(after[at] ?? 0) - (before[at] ?? 0)],
+    })),
+    ratios: [
+      {
+        what: `p99 of a page, large / small, worst list (${worst?.list ?? ''})`,
+        ratio: worst?.p99_ratio ?? Number.NaN,
+        goal,
+      },
+      {
+        what: `p99 of one thing, large / small, worst (${worstOne?.list ?? ''})`,
+        ratio: worstOne?.p99_ratio ?? Number.NaN,
+      },
+    ],
+  };
 }

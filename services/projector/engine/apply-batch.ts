@@ -162,8 +162,8 @@ async function inTransaction<Event extends { readonly type: string }>(
   if (tables?.version !== projection.version) throw anotherVersion(projection, tables);
   if (!loading && !tables.indexed) return { outcome: 'not_indexed' };
   const { lock_table: lockTable } = projection;
-  // asked for behind the lock, so read after it
   const place = [client, projection, batch.topic, batch.partition, clusterId] as const;
+  // the rows are asked for behind the lock, so they are read after it
   const [found, ahead] = await inOrder([
     lockFoundCheckpoint(...place),
     lockTable === undefined ? loadRows(client, batch.loads) : Promise.resolve({}),
@@ -176,7 +176,7 @@ async function inTransaction<Event extends { readonly type: string }>(
   // the loads see what other partitions wrote only after this lock
   if (lockTable !== undefined) await client.query(`SELECT FROM ${lockTable} FOR UPDATE`);
   const loads = applied === 0 ? batch.loads : projection.loads(events);
-  // where there was no checkpoint, nothing was locked when they were read
+  // where there was no checkpoint, nothing was locked when the rows were read
   const isBehindLock = found !== undefined && lockTable === undefined;
   const loaded = isBehindLock && applied === 0 ? ahead : await loadRows(client, loads);
   const advance = (to: Checkpoint): Promise<boolean> =>
