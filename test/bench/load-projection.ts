@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import type { Stack } from '../support/stack.ts';
 import { say } from './bench.ts';
 import type { BenchDatabase } from './databases.ts';
-import { residentMemory } from './process-figures.ts';
+import { processorSeconds, residentMemory, treeProcessorSeconds } from './process-figures.ts';
 
 const POLL_MS = 50;
 const SAMPLE_MS = 250;
@@ -17,6 +17,12 @@ export interface Loaded {
   readonly starting_seconds: number;
   /** of the process, in MiB, in order, at least four a second */
   readonly resident: readonly number[];
+  /** seconds of processor time meanwhile */
+  readonly processor: {
+    readonly projector: number;
+    readonly postgres: number;
+    readonly kafka: number;
+  };
 }
 
 /** `end` is the offset after the last record. Rejects when the projector ends or halts. */
@@ -26,6 +32,8 @@ export async function loadByProjector(
   end: bigint,
 ): Promise<Loaded> {
   const pool = new Pool({ connectionString: database.writer_url, max: 1 });
+  const { postgres, kafka } = stack.servers;
+  const before = [postgres, kafka].map(({ pid = 0 }) => treeProcessorSeconds(pid));
   const begun = performance.now();
   const projector = await stack.spawnService('projector-explorer', {
     APP_POSTGRES_URL: database.writer_url,
@@ -57,7 +65,15 @@ export async function loadByProjector(
       await after(POLL_MS);
     }
     const seconds = (performance.now() - begun) / 1_000;
-    return { seconds, starting_seconds: starting, resident };
+    const [ofPostgres = 0, ofKafka = 0] = [postgres, kafka].map(
+      ({ pid = 0 }, at) => treeProcessorSeconds(pid) - (before[at] ?? 0),
+    );
+    const processor = {
+      projector: processorSeconds(projector.pid),
+      postgres: ofPostgres,
+      kafka: ofKafka,
+    };
+    return { seconds, starting_seconds: starting, resident, processor };
   } finally {
     await pool.end();
     // in order, so that the next one need not wait until the group has forgotten this one

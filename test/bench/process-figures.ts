@@ -36,10 +36,34 @@ function memoryField(pid: number, field: string): number {
 
 /** Seconds of processor time so far, all threads, user and system. */
 export function processorSeconds(pid: number): number {
+  return processorTimes(pid).own;
+}
+
+/** The same with all children, those that have ended too. */
+export function treeProcessorSeconds(pid: number): number {
+  const { own, ended } = processorTimes(pid);
+  return childrenOf(pid).reduce((sum, each) => {
+    try {
+      return sum + treeProcessorSeconds(each);
+    } catch {
+      // it has ended since, and counts for its parent the next time
+      return sum;
+    }
+  }, own + ended);
+}
+
+function processorTimes(pid: number): { readonly own: number; readonly ended: number } {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
   // the program's name, in parentheses, may hold anything
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  const ticks = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number);
+  const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = ticks.slice(11);
+  return {
+    own: (user + system) / TICKS_PER_SECOND,
+    ended: (endedUser + endedSystem) / TICKS_PER_SECOND,
+  };
 }
 
 /** Stolen CPU time so far, in hundredths of a second: above zero only on a virtual machine. */

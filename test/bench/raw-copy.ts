@@ -13,6 +13,7 @@ import { explorer } from '../../projections/explorer/explorer.ts';
 import { statementsOf } from '../../services/projector/tables/index-build.ts';
 import type { Stack } from '../support/stack.ts';
 import { dropDatabase, emptyDatabase, withPool, type BenchDatabase } from './databases.ts';
+import { treeProcessorSeconds } from './process-figures.ts';
 
 const PIECE_BYTES = 1 << 20;
 /** As much as the projector gives its own: with more it takes longer. */
@@ -54,6 +55,8 @@ export interface RawSeconds {
   /** two at a time, as the projector builds them */
   readonly index_as_here: number;
   readonly analyze: number;
+  /** seconds of processor time of the copy, the indexes two at a time, and ANALYZE */
+  readonly processor: { readonly client: number; readonly postgres: number };
 }
 
 /** Into a database of its own. */
@@ -86,11 +89,18 @@ export async function rawCopy(stack: Stack, { tables }: Dump): Promise<RawSecond
     }
     client.release();
   };
+  const { pid: postgres = 0 } = stack.servers.postgres;
+  const used = (): number => treeProcessorSeconds(postgres);
+  const [clientBefore, before] = [process.cpuUsage(), used()];
   const copy = await secondsOf(() => Promise.all([fill(), fill()]));
+  const client = process.cpuUsage(clientBefore);
+  const copied = used();
   const index = await secondsOf(() => pool.query(indexSql));
+  const indexed = used();
   const analyze = await secondsOf(() =>
     pool.query(`ANALYZE ${tables.map(({ table }) => table).join(', ')}`),
   );
+  const analyzed = used();
   const statements = statementsOf(indexSql);
   for (const text of statements)
     await pool.query(`DROP INDEX ${/INDEX (\w+)/.exec(text)?.[1] ?? ''}`);
@@ -98,10 +108,15 @@ export async function rawCopy(stack: Stack, { tables }: Dump): Promise<RawSecond
   const build = async (): Promise<void> => {
     for (const text of left) await pool.query(`SET max_parallel_maintenance_workers = 0; ${text}`);
   };
+  const again = used();
   const indexAsHere = await secondsOf(() => Promise.all([build(), build()]));
+  const processor = {
+    client: (client.user + client.system) / 1e6,
+    postgres: copied - before + (analyzed - indexed) + (used() - again),
+  };
   await pool.end();
   await dropDatabase(stack, database);
-  return { copy, index, index_as_here: indexAsHere, analyze };
+  return { copy, index, index_as_here: indexAsHere, analyze, processor };
 }
 
 function creationOf(table: string, tableSql: string): string {
