@@ -11,6 +11,8 @@ const RESULT = Buffer.from('{"id":"1","type":"next","payload":{"data":{"rideRequ
 
 export class Subscribers {
   readonly #sockets: WebSocket[] = [];
+  /** of each socket */
+  readonly #counts: number[] = [];
   #results = 0;
   #newest: Buffer = Buffer.alloc(0);
   #texts = 0;
@@ -53,7 +55,10 @@ export class Subscribers {
     return this.#newest.toString();
   }
 
-  /** Resolves when there were so many results in all; rejects at a message that is no list. */
+  /**
+   * Resolves when there were so many results in all; rejects at a message that is no list, and when
+   * one socket has more of them than another then.
+   */
   until(results: number): Promise<void> {
     if (this.#results >= results) return Promise.resolve();
     this.#wanted = results;
@@ -81,19 +86,24 @@ export class Subscribers {
       socket.send('{"type":"ping"}');
       await once(socket, 'message');
     }
-    socket.on('message', (data: Buffer) => this.#take(data));
+    const at = this.#counts.push(0) - 1;
+    socket.on('message', (data: Buffer) => this.#take(at, data));
   }
 
-  #take(data: Buffer): void {
+  #take(at: number, data: Buffer): void {
     if (!data.subarray(0, RESULT.length).equals(RESULT)) {
       const message = data.toString('utf8', 0, 200);
       return this.#reached?.reject(new Error(`a subscriber got no list: ${message}`));
     }
     this.#results++;
+    this.#counts[at] = (this.#counts[at] ?? 0) + 1;
     if (!data.equals(this.#newest)) {
       this.#texts++;
       this.#newest = data;
     }
-    if (this.#results >= this.#wanted) this.#reached?.resolve();
+    if (this.#results < this.#wanted) return;
+    const [least, most] = [Math.min(...this.#counts), Math.max(...this.#counts)];
+    if (least === most) this.#reached?.resolve();
+    else this.#reached?.reject(new Error(`one socket got ${least} lists, another ${most}`));
   }
 }

@@ -48,7 +48,7 @@ interface Server {
   readonly pid: number;
   /** without a path */
   readonly url: string;
-  /** of the hub's requests a second by those of this one, asked for the same document */
+  /** of the hub's requests a second by those of this one, in the worst round of the same document */
   readonly goal?: string;
 }
 
@@ -156,10 +156,15 @@ function partOf(what: string, servers: readonly Server[], figures: readonly Figu
   const [ours, ...others] = figures;
   const ratios = others.flatMap((theirs, at): Ratio[] => {
     const { name, goal } = servers[at + 1] ?? {};
+    const byRound = theirs.per_second.map((rate, round) => (ours?.per_second[round] ?? 0) / rate);
     return [
       {
         what: `${what}: requests/s, hub / ${name}`,
         ratio: median(ours?.per_second ?? []) / median(theirs.per_second),
+      },
+      {
+        what: `${what}: requests/s in the worst round, hub / ${name}`,
+        ratio: Math.min(...byRound),
         ...(goal === undefined || what !== SAME ? {} : { goal }),
       },
       {

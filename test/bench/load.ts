@@ -5,7 +5,7 @@ export interface Load {
   /** of the server, without a path */
   readonly url: string;
   readonly path: () => string;
-  /** JSON, sent by POST; without it the request is a GET */
+  /** a document of GraphQL in JSON, sent by POST; without it the request is a GET */
   readonly body?: () => string;
   /** kept alive, each with one request in flight */
   readonly connections: number;
@@ -23,7 +23,13 @@ export interface Loaded {
   readonly bytes: number;
 }
 
-/** Every connection asks again as soon as it is answered. Throws at another status. */
+/** An answer of GraphQL without errors begins so. */
+const DATA = Buffer.from('{"data":');
+
+/**
+ * Every connection asks again as soon as it is answered. Throws at another status, and at errors of
+ * GraphQL.
+ */
 export async function load({
   url,
   path,
@@ -46,7 +52,8 @@ export async function load({
           const { status, body, bytes } = await (bodyOf === undefined
             ? connection.get(asked, headers)
             : connection.post(asked, bodyOf()));
-          if (status !== expected)
+          const isAnswer = bodyOf === undefined || body.subarray(0, DATA.length).equals(DATA);
+          if (status !== expected || !isAnswer)
             throw new Error(`${url}${asked} answered ${status}: ${body.toString()}`);
           requests++;
           all += bytes;
