@@ -122,10 +122,14 @@ export async function applyBatch<Event extends { readonly type: string }>(
     leg.end();
     leg = span.child('commit');
   };
+  const transact = async (): Promise<ApplyOutcome> => {
+    const applied = await inTransaction(options, batch, client, { over: over.signal, onFolded });
+    await client.query(applied.outcome === 'applied' ? 'COMMIT' : 'ROLLBACK');
+    return applied;
+  };
   setPipeline(client, true);
   try {
-    const applied = inTransaction(options, batch, client, { over: over.signal, onFolded });
-    return await Promise.race([applied, abandoned.promise]);
+    return await Promise.race([transact(), abandoned.promise]);
   } catch (error) {
     failed = faultOf(error);
     throw failed;
@@ -140,7 +144,7 @@ export async function applyBatch<Event extends { readonly type: string }>(
   }
 }
 
-/** Begins the transaction and ends it. */
+/** Begins the transaction too. */
 async function inTransaction<Event extends { readonly type: string }>(
   options: ApplyOptions<Event>,
   batch: Batch<Event>,
@@ -148,29 +152,28 @@ async function inTransaction<Event extends { readonly type: string }>(
   { over, onFolded }: { readonly over: AbortSignal; readonly onFolded: () => void },
 ): Promise<ApplyOutcome> {
   const { projection, cluster_id: clusterId, loading = false, coalescer } = options;
-  const rollBack = async <Outcome>(outcome: Outcome): Promise<Outcome> => {
-    await client.query('ROLLBACK');
-    return outcome;
-  };
   const began = beginWriting(client, projection.name);
   if (loading) {
     await began;
     const phase = await enterLoad(client, projection);
-    if (phase !== 'loading') return await rollBack({ outcome: 'not_loading', phase });
+    if (phase !== 'loading') return { outcome: 'not_loading', phase };
   }
-  const [, tables] = await inOrder([began, readTableVersion(client, projection.name)]);
-  if (tables?.version !== projection.version) throw anotherVersion(projection, tables);
-  if (!loading && !tables.indexed) return await rollBack({ outcome: 'not_indexed' });
+  const version = readTableVersion(client, projection.name);
   const { lock_table: lockTable } = projection;
   const place = [client, projection, batch.topic, batch.partition, clusterId] as const;
   // the rows are asked for behind the lock, so they are read after it
-  const [found, ahead] = await inOrder([
+  const reads = [
     lockFoundCheckpoint(...place),
     lockTable === undefined ? loadRows(client, batch.loads) : Promise.resolve({}),
-  ]);
+  ] as const;
+  // whether the tables are the right ones is known first: until then no error of these counts
+  void Promise.allSettled(reads);
+  const [, tables] = await inOrder([began, version]);
+  if (tables?.version !== projection.version) throw anotherVersion(projection, tables);
+  if (!loading && !tables.indexed) return { outcome: 'not_indexed' };
+  const [found, ahead] = await inOrder(reads);
   const from = found ?? (await lockCheckpoint(...place));
-  if (from.next_offset < batch.from || from.next_offset >= batch.next)
-    return await rollBack(CONFLICT);
+  if (from.next_offset < batch.from || from.next_offset >= batch.next) return CONFLICT;
   const applied = batch.events.filter(({ offset }) => offset < from.next_offset).length;
   const events = batch.events.slice(applied);
 
@@ -180,18 +183,14 @@ async function inTransaction<Event extends { readonly type: string }>(
   // where there was no checkpoint, nothing was locked when the rows were read
   const isBehindLock = found !== undefined && lockTable === undefined;
   const loaded = isBehindLock && applied === 0 ? ahead : await loadRows(client, loads);
-  const advance = (to: Checkpoint): Promise<void> =>
+  const advance = (to: Checkpoint): Promise<boolean> =>
     advanceCheckpoint(client, projection, from, to);
   const write = async (
     { changes, outcomes, announced }: Complete,
     to: Checkpoint,
-  ): Promise<Applied> => {
-    // where a statement before it failed, the COMMIT rolls back
-    const [rows] = await inOrder([
-      writeChanges(client, changes),
-      advance(to),
-      client.query('COMMIT'),
-    ]);
+  ): Promise<Applied | Conflict> => {
+    const [rows, isMoved] = await inOrder([writeChanges(client, changes), advance(to)]);
+    if (!isMoved) return CONFLICT;
     return { outcome: 'applied', next_offset: to.next_offset, outcomes, rows, announced };
   };
 
@@ -201,19 +200,17 @@ async function inTransaction<Event extends { readonly type: string }>(
     const to = advanced(from, batch.fingerprints.slice(applied), batch.next);
     if (coalescer?.canWrite(folded.changes) !== true) return await write(folded, to);
     const { to: end, ...written } = await coalescer.write({ client, over }, folded, to);
-    await inOrder([advance(end), client.query('COMMIT')]);
+    if (!(await advance(end))) return CONFLICT;
     return { outcome: 'applied', next_offset: end.next_offset, ...written, announced: [] };
   }
   const { at, reason } = folded.broken;
   const broken = { offset: events[at]?.offset ?? batch.next, reason };
-  if (at === 0) {
-    await client.query('COMMIT');
-    return { ...NOTHING_APPLIED, next_offset: from.next_offset, broken };
-  }
+  if (at === 0) return { ...NOTHING_APPLIED, next_offset: from.next_offset, broken };
   const before = projection.fold(loaded, events.slice(0, at), newCopyRows);
   assert(!('broken' in before), `a fold of ${projection.name} broke at two different records`);
   const to = advanced(from, batch.fingerprints.slice(applied, applied + at), broken.offset);
-  return { ...(await write(before, to)), broken };
+  const outcome = await write(before, to);
+  return outcome.outcome === 'applied' ? { ...outcome, broken } : outcome;
 }
 
 const CONFLICT: Conflict = { outcome: 'conflict' };

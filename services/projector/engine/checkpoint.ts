@@ -9,7 +9,6 @@ import type { Kafka } from '../../runtime/kafka/port.ts';
 import { anotherCluster, partitionKey, type Position } from '../../runtime/kafka/position.ts';
 import { DIGEST_OF_NOTHING, digestNext } from '../../runtime/kafka/record.ts';
 import { withFaults } from '../../runtime/postgres/pool.ts';
-import { Fault, propertyOf } from '../../runtime/process/errors.ts';
 
 export type ProjectionId = Pick<Projection, 'name' | 'version'>;
 
@@ -26,8 +25,6 @@ export interface Checkpoint {
   readonly digest: Buffer;
 }
 
-/** Of Postgres: dividing by the number of rows that were moved. */
-const DIVISION_BY_ZERO = '22012';
 const COLUMNS = 'topic, partition, cluster_id, next_offset, last_record, digest';
 
 type CheckpointRow = Omit<Checkpoint, 'next_offset'> & { readonly next_offset: string };
@@ -134,37 +131,27 @@ export async function lockCheckpoint(
   return found;
 }
 
-/**
- * Moves a checkpoint from where it was read. Throws a fault when another process has moved it; the
- * error is Postgres' own, so a COMMIT that was sent behind it rolls back.
- */
+/** Moves a checkpoint from where it was read; false when another process has moved it. */
 export async function advanceCheckpoint(
   client: ClientBase,
   { name, version }: ProjectionId,
   from: Checkpoint,
   to: Checkpoint,
-): Promise<void> {
-  try {
-    await client.query({
-      name: 'checkpoint_advance',
-      text: `WITH moved AS
-               (UPDATE projector.checkpoints SET next_offset = $6, last_record = $7, digest = $8, updated_at = now()
-                 WHERE projection = $1 AND version = $2 AND topic = $3 AND partition = $4 AND next_offset = $5 RETURNING 1)
-             SELECT 1 / count(*) FROM moved`,
-      values: [
-        name,
-        version,
-        from.topic,
-        from.partition,
-        from.next_offset,
-        to.next_offset,
-        to.last_record,
-        to.digest,
-      ],
-    });
-  } catch (error) {
-    if (propertyOf(error, 'code') !== DIVISION_BY_ZERO) throw error;
-    const reason = `the checkpoint of ${name} on ${from.topic} ${from.partition} was moved from ${from.next_offset} by another process: the batch is read again`;
-    throw new Fault('checkpoint_moved', reason, { retry: true, cause: error });
-  }
+): Promise<boolean> {
+  const { rowCount } = await client.query({
+    name: 'checkpoint_advance',
+    text: `UPDATE projector.checkpoints SET next_offset = $6, last_record = $7, digest = $8, updated_at = now()
+            WHERE projection = $1 AND version = $2 AND topic = $3 AND partition = $4 AND next_offset = $5`,
+    values: [
+      name,
+      version,
+      from.topic,
+      from.partition,
+      from.next_offset,
+      to.next_offset,
+      to.last_record,
+      to.digest,
+    ],
+  });
+  return rowCount === 1;
 }

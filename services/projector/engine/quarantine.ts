@@ -89,18 +89,21 @@ export async function skipRecord(
     const tables = await readTableVersion(client, projection.name);
     if (tables?.version !== projection.version) throw anotherVersion(projection, tables);
     const from = await lockCheckpoint(client, projection, topic, partition, clusterId);
-    if (from.next_offset !== offset) {
-      await client.query('ROLLBACK');
-      return false;
-    }
-    await advanceCheckpoint(client, projection, from, advanced(from, [fingerprint], offset + 1n));
+    const isMoved =
+      from.next_offset === offset &&
+      (await advanceCheckpoint(
+        client,
+        projection,
+        from,
+        advanced(from, [fingerprint], offset + 1n),
+      ));
     await client.query(
       `UPDATE projector.quarantine SET skipped_at = coalesce(skipped_at, now())
         WHERE projection = $1 AND topic = $2 AND partition = $3 AND record_offset = $4`,
       [projection.name, topic, partition, offset],
     );
-    await client.query('COMMIT');
-    return true;
+    await client.query(isMoved ? 'COMMIT' : 'ROLLBACK');
+    return isMoved;
   } catch (error) {
     failed = faultOf(error);
     throw failed;

@@ -1,7 +1,9 @@
 import * as fc from 'fast-check';
 import type { Pool } from 'pg';
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import type { Changes, Row } from '../../../../../projections/contract/projection.ts';
 import { explorer } from '../../../../../projections/explorer/explorer.ts';
+import { BLOCKS } from '../../../../../projections/explorer/rows.ts';
 import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
 import {
   applyBatch,
@@ -24,6 +26,16 @@ import {
   openTables,
   type Tables,
 } from '../../../../services/projector/engine/projected.ts';
+
+/** A time that no Date can hold. */
+const NO_BLOCK: Row = Object.values(BLOCKS.columns).map((type) =>
+  type === 'timestamptz' ? Number.MAX_SAFE_INTEGER : null,
+);
+/** Two statements that share a name. */
+const ONE_NAME = [
+  { table: BLOCKS, column: 'height', from: 1_000_000 },
+  { table: BLOCKS, column: 'first_seq', from: 1_000_000 },
+];
 
 let writerUrl: string;
 
@@ -144,7 +156,7 @@ test('rows are read after the checkpoint was locked, also where it was created',
   expect(seen).toEqual([[{ next_offset: '0' }], [{ next_offset: '1' }]]);
 });
 
-test('a checkpoint moved in spite of the lock is a fault, and nothing is written', async () => {
+test('a checkpoint moved in spite of the lock is a conflict, and nothing is written', async () => {
   const tables = await open();
   const events = [...chainEvents({ seed: 9, blocks: 3 })];
   await apply(tables, events.slice(0, 1));
@@ -157,10 +169,7 @@ test('a checkpoint moved in spite of the lock is a fault, and nothing is written
     ...tables.projection,
     loads: (batch: Parameters<typeof explorer.loads>[0]) => [...explorer.loads(batch), moving],
   };
-  await expect(apply({ ...tables, projection }, events)).rejects.toMatchObject({
-    code: 'checkpoint_moved',
-    retry: true,
-  });
+  expect(await apply({ ...tables, projection }, events)).toEqual({ outcome: 'conflict' });
   expect(await checkpoint(tables)).toMatchObject({ next_offset: 1n });
   await expectTables(tables, events.slice(0, 1));
 });
@@ -246,6 +255,63 @@ test('a failure leaves nothing behind and closes its connection', async () => {
   await expectTables(tables, events);
 });
 
+test('tables of another version are named as such, even where they cannot be read', async () => {
+  const tables = await open();
+  const { pool, projection } = tables;
+  const events = [...chainEvents({ seed: 11, blocks: 4, reorg_probability: 0 })];
+  await apply(tables, events.slice(0, 2));
+  const setVersion = 'UPDATE projector.projections SET version = $2 WHERE projection = $1';
+  await pool.query(setVersion, [projection.name, projection.version + 1]);
+  await pool.query('ALTER TABLE accounts RENAME TO away');
+  await expect(apply(tables, events.slice(2), 2n)).rejects.toMatchObject({
+    code: 'projection_version',
+    retry: true,
+  });
+  await pool.query('ALTER TABLE away RENAME TO accounts');
+  await pool.query(setVersion, [projection.name, projection.version]);
+  await apply(tables, events.slice(2), 2n);
+  await expectTables(tables, events);
+});
+
+test('tables without indexes are named as such, and their connection goes on', async () => {
+  const tables = await open();
+  const { pool, projection } = tables;
+  const events = [...chainEvents({ seed: 12, blocks: 4, reorg_probability: 0 })];
+  await pool.query('UPDATE projector.projections SET indexed_at = NULL WHERE projection = $1', [
+    projection.name,
+  ]);
+  expect(await apply(tables, events)).toEqual({ outcome: 'not_indexed' });
+  await pool.query('UPDATE projector.projections SET indexed_at = now() WHERE projection = $1', [
+    projection.name,
+  ]);
+  await apply(tables, events);
+  await expectTables(tables, events);
+});
+
+test.each<[string, (changes: Changes) => Changes]>([
+  ['encoded', (changes) => ({ ...changes, upserts: [{ table: BLOCKS, rows: [NO_BLOCK] }] })],
+  ['sent', (changes) => ({ ...changes, cuts: [...changes.cuts, ...ONE_NAME] })],
+])('changes of which one cannot be %s leave nothing behind', async (_, spoil) => {
+  const tables = await open();
+  const events = [...chainEvents({ seed: 13, blocks: 8, reorg_probability: 0 })];
+  await apply(tables, events.slice(0, 4));
+  const before = await checkpoint(tables);
+  const projection: typeof tables.projection = {
+    ...tables.projection,
+    fold(...parameters) {
+      const folded = tables.projection.fold(...parameters);
+      return 'broken' in folded ? folded : { ...folded, changes: spoil(folded.changes) };
+    },
+  };
+  await expect(apply({ ...tables, projection }, events.slice(4), 4n)).rejects.toThrow(
+    /Invalid time value|Prepared statements must be unique/,
+  );
+  expect(await checkpoint(tables)).toEqual(before);
+  await expectTables(tables, events.slice(0, 4));
+  await apply(tables, events.slice(4), 4n);
+  await expectTables(tables, events);
+});
+
 test('a bug in a fold is thrown unchanged, and nothing is written', async () => {
   const tables = await open();
   const projection = {
@@ -261,31 +327,24 @@ test('a bug in a fold is thrown unchanged, and nothing is written', async () => 
   expect(await checkpoint(tables)).toBeUndefined();
 });
 
-test.each<FaultMode>(['unanswered', 'reset_before'])(
-  'a COMMIT whose connection breaks (%s) is applied exactly once',
-  async (mode) => {
-    const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
-    onTestFinished(() => proxy.close());
-    const tables = await open({ through: proxy });
-    const faults: FaultMode[] = ['pass', mode, 'pass'];
-    faultAtCommit(tables.pool, proxy, () => faults.shift() ?? 'pass');
-    const events = [...chainEvents({ seed: 7, blocks: 20 })];
-    await apply(tables, events.slice(0, 10));
-    const lost = apply(tables, events.slice(10), 10n).catch((error: unknown) => error);
-    if (mode === 'unanswered') {
-      // it was committed, and nobody heard of it
-      await expect
-        .poll(() => checkpoint(tables))
-        .toMatchObject({ next_offset: BigInt(events.length) });
-      proxy.cut();
-    }
-    expect(await lost).toMatchObject({ code: 'storage_unreachable', retry: true });
-    expect(proxy.counts[mode]).toBe(1);
-    const again = await apply(tables, events.slice(10), 10n);
-    expect(again.outcome).toBe(mode === 'unanswered' ? 'conflict' : 'applied');
-    await expectTables(tables, events);
-  },
-);
+test.each<[FaultMode, boolean]>([
+  ['reset_after', true],
+  ['reset_before', false],
+])('a COMMIT whose connection breaks (%s) is applied exactly once', async (mode, committed) => {
+  const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
+  onTestFinished(() => proxy.close());
+  const tables = await open({ through: proxy });
+  const faults: FaultMode[] = ['pass', mode, 'pass'];
+  faultAtCommit(tables.pool, proxy, () => faults.shift() ?? 'pass');
+  const events = [...chainEvents({ seed: 7, blocks: 20 })];
+  await apply(tables, events.slice(0, 10));
+  const lost = apply(tables, events.slice(10), 10n);
+  await expect(lost).rejects.toMatchObject({ code: 'storage_unreachable', retry: true });
+  expect(proxy.counts[mode]).toBe(1);
+  const again = await apply(tables, events.slice(10), 10n);
+  expect(again.outcome).toBe(committed ? 'conflict' : 'applied');
+  await expectTables(tables, events);
+});
 
 test('a silent Postgres ends in a timeout, and its transaction does not block the next attempt', async () => {
   const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
