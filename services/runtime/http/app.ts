@@ -8,7 +8,6 @@ import {
   type OutgoingHttpHeaders,
   type ServerResponse,
 } from 'node:http';
-import type { Socket } from 'node:net';
 import express, { type ErrorRequestHandler } from 'express';
 import {
   JSON_TYPE,
@@ -58,7 +57,7 @@ export const IDLE_MS = 60_000;
 /** A request being served. */
 export interface InFlight {
   readonly id: string;
-  readonly socket: Socket;
+  readonly response: ServerResponse;
   /** ms of a monotonic clock */
   readonly started: number;
   /** the template that matched */
@@ -72,10 +71,10 @@ export interface InFlight {
 type Headers = Readonly<Record<string, string>>;
 type Head = Omit<HttpResponse, 'body'>;
 
-/** `inFlight` is the server's, which adds every request before the application sees it. */
+/** `contextOf` a response whose request is being served: the server adds it before. */
 export function buildHttpApp(
   options: HttpAppOptions,
-  inFlight: ReadonlyMap<ServerResponse, InFlight>,
+  contextOf: (response: ServerResponse) => InFlight | undefined,
 ): (request: IncomingMessage, response: ServerResponse) => void {
   const { log, errors: shape = PLAIN_ERRORS, headers: always = {}, guards = [] } = options;
   const { starts = new FairStarts(), trust_proxy_hops: hops = 0 } = options;
@@ -98,7 +97,7 @@ export function buildHttpApp(
     bytes?: number,
   ): void => {
     const all: OutgoingHttpHeaders = { ...standard };
-    const id = inFlight.get(response)?.id;
+    const id = contextOf(response)?.id;
     if (id !== undefined) all['x-request-id'] = id;
     if (!BODILESS.has(status)) {
       all['content-type'] = type;
@@ -119,7 +118,7 @@ export function buildHttpApp(
     pieces: AsyncIterable<string | Buffer>,
     writeItsHead: () => void,
   ): Promise<void> => {
-    const context = inFlight.get(response);
+    const context = contextOf(response);
     if (context !== undefined) context.streams = true;
     return sendPieces(response, pieces, writeItsHead, options.idle_ms ?? IDLE_MS);
   };
@@ -170,7 +169,7 @@ export function buildHttpApp(
     return stream(response, body, () => writeHead(response, answer));
   };
   const enterRoute = (response: ServerResponse, path: string): void => {
-    const context = inFlight.get(response);
+    const context = contextOf(response);
     if (context !== undefined) context.route = path;
   };
   const reply = (
@@ -183,7 +182,7 @@ export function buildHttpApp(
   };
   const failed = (error: unknown, method: string | undefined, response: ServerResponse): void => {
     const failure = failureOf(error, shape);
-    const context = inFlight.get(response);
+    const context = contextOf(response);
     if (failure.status >= 500 || response.headersSent) {
       const { id: request_id, route } = context ?? {};
       const { status } = failure;

@@ -88,10 +88,11 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const { ops_port: opsPort, routes = [], tracing = NO_TRACING } = options;
   const ops =
     opsPort === undefined ? undefined : await openOps(options, opsPort, [...probes, ...figures]);
-  const inFlight = new Map<ServerResponse, InFlight>();
   let draining = false;
   const served = [...probes, ...(ops === undefined ? figures : []), ...routes];
-  const app = buildHttpApp({ ...options, routes: served }, inFlight);
+  const app = buildHttpApp({ ...options, routes: served }, (response) =>
+    connections.get(response.req.socket)?.find((each) => each.response === response),
+  );
   const server = createServer({
     ...LIMITS,
     // hosts are checked below, for an answer in the service's shape
@@ -101,6 +102,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       options.upgrade !== undefined && headers.upgrade?.toLowerCase() === 'websocket',
   });
   server.setTimeout(options.idle_ms ?? IDLE_MS);
+  const connections = openConnections(server);
+  const inFlight = (): readonly InFlight[] => [...connections.values()].flat();
 
   const observe = observer(options);
   const prefix = randomBytes(6).toString('hex');
@@ -113,29 +116,25 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     'x-content-type-options': 'nosniff',
     'x-request-id': nextId(),
   });
-  const unanswered = new Map<Socket, number>();
   const serve = (request: IncomingMessage, response: ServerResponse, refused?: Failure): void => {
     const { socket } = request;
-    const before = unanswered.get(socket) ?? 0;
-    if (before >= PIPELINED_MAX) return void socket.destroy();
-    unanswered.set(socket, before + 1);
+    const unanswered = connections.get(socket);
+    if (unanswered === undefined || unanswered.length >= PIPELINED_MAX)
+      return void socket.destroy();
     const context = {
       id: nextId(),
-      socket,
+      response,
       started: performance.now(),
       route: 'unmatched',
       streams: false,
     };
     // a request without a trace begins none
     const span = tracing.continued(request.method ?? '', [request]);
-    inFlight.set(response, context);
+    unanswered.push(context);
     if (draining) response.setHeader('connection', 'close');
     // `close` comes once
     response.on('close', () => {
-      inFlight.delete(response);
-      const left = (unanswered.get(socket) ?? 1) - 1;
-      if (left > 0) unanswered.set(socket, left);
-      else unanswered.delete(socket);
+      unanswered.splice(unanswered.indexOf(context), 1);
       observe(context, request, response);
       span.set('http.route', context.route);
       span.set('http.response.status_code', response.statusCode);
@@ -149,15 +148,13 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   };
   server.on('request', serve);
   server.on('checkExpectation', (request, response) => serve(request, response, UNEXPECTED));
-  const answering = (): ReadonlySet<Socket> =>
-    new Set(inFlight.values().map(({ socket }) => socket));
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const failure = hostFailure(request);
     if (failure !== undefined) endWith(socket, answerOf(failure, shape), outside());
     else options.upgrade?.(request, socket, head);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const response = inFlight.keys().find((each) => each.req.socket === socket);
+    const response = connections.get(socket)?.[0]?.response;
     const isOverflow = error.code === 'HPE_HEADER_OVERFLOW';
     const answer =
       (isOverflow ? options.overflow : undefined) ?? answerOf(failureOfParser(error), shape);
@@ -167,7 +164,6 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     else fail(response, answer, outside());
   });
   limitConnections(server, options);
-  spareUnreadResponses(server, answering);
 
   try {
     await listening(server, host, options.http_port, 'APP_HTTP_PORT');
@@ -188,40 +184,42 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         const late =
           drainMs === undefined
             ? undefined
-            : setTimeout(() => breakOffStreams(inFlight, log), drainMs * STREAMS_SHARE);
+            : setTimeout(() => breakOffStreams(inFlight(), log), drainMs * STREAMS_SHARE);
         server.close(() => {
           clearTimeout(late);
           ops?.close();
           ops?.closeAllConnections();
           resolve();
         });
-        for (const response of inFlight.keys())
+        for (const { response } of inFlight())
           if (!response.headersSent) response.setHeader('connection', 'close');
       }),
   };
 }
 
-function breakOffStreams(
-  inFlight: ReadonlyMap<ServerResponse, InFlight>,
-  log: HttpOptions['log'],
-): void {
-  const late = [...inFlight].filter(([, { streams }]) => streams);
+function breakOffStreams(inFlight: readonly InFlight[], log: HttpOptions['log']): void {
+  const late = inFlight.filter(({ streams }) => streams);
   if (late.length > 0)
     log.warn({ streams: late.length }, 'shutdown breaks off responses that are still streaming');
-  for (const [response] of late) breakOff(response);
+  for (const { response } of late) breakOff(response);
 }
 
-/** Keeps `server.close()` from closing connections whose response is written but not yet read. */
-function spareUnreadResponses(server: Server, answering: () => ReadonlySet<Socket>): void {
-  const sockets = new Set<Socket>();
+/**
+ * The open connections, with the requests of each that have no answer yet, oldest first. A Map of
+ * the requests themselves would be rebuilt every few requests, and V8 takes what the rebuilt ones
+ * left for live until it collects the whole heap. `server.close()` spares a connection whose
+ * response is written but not yet read.
+ */
+function openConnections(server: Server): ReadonlyMap<Socket, InFlight[]> {
+  const connections = new Map<Socket, InFlight[]>();
   server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    connections.set(socket, []);
+    socket.once('close', () => connections.delete(socket));
   });
   server.closeIdleConnections = () => {
-    const busy = answering();
-    for (const socket of sockets) if (!busy.has(socket)) socket.destroy();
+    for (const [socket, { length }] of connections) if (length === 0) socket.destroy();
   };
+  return connections;
 }
 
 /** Labels of metrics: callers cannot add others. */
@@ -349,7 +347,10 @@ async function openOps(
   port: number,
   routes: readonly Route[],
 ): Promise<Server> {
-  const server = createServer(LIMITS, buildHttpApp({ log, routes }, new Map()));
+  const server = createServer(
+    LIMITS,
+    buildHttpApp({ log, routes }, () => undefined),
+  );
   await listening(server, host, port, 'APP_OPS_PORT');
   server.on('error', (error) => log.error({ err: error }, 'HTTP server of the operators'));
   return server;

@@ -28,13 +28,7 @@ beforeEach(async () => {
   const front = cachedQueries({ cache, rate: undefined, trust_proxy_hops: 0, now: () => 0 });
   let count = 0;
   server = createServer((request, response) => {
-    const context = {
-      id: String(count++),
-      socket: request.socket,
-      started: 0,
-      route: '',
-      streams: false,
-    };
+    const context = { id: String(count++), response, started: 0, route: '', streams: false };
     front(request, response, context, () => {
       applied.push(bodyReadBefore(request));
       response.end('"made"');
