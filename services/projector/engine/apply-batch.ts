@@ -166,8 +166,9 @@ async function inTransaction<Event extends { readonly type: string }>(
     lockFoundCheckpoint(...place),
     lockTable === undefined ? loadRows(client, batch.loads) : Promise.resolve({}),
   ] as const;
-  // whether the tables are the right ones is known first: until then no error of these counts
-  void Promise.allSettled(reads);
+  // a connection that is given up must not be answered any more, so all are waited for
+  await Promise.allSettled([began, version, ...reads]);
+  // whether the tables are the right ones comes first: no error of the reads counts otherwise
   const [, tables] = await inOrder([began, version]);
   if (tables?.version !== projection.version) throw anotherVersion(projection, tables);
   if (!loading && !tables.indexed) return { outcome: 'not_indexed' };
