@@ -87,7 +87,7 @@ async function compare(
   });
 }
 
-/** Of the accounts that a condition is true for: each query counts the rows that violate it. */
+/** For accounts that meet a condition: each query counts the rows that violate the invariant. */
 function invariants(accounts: string): Readonly<Record<string, string>> {
   return {
     'transactions are not numbered 0, 1, 2, ...': `SELECT count(*) FROM

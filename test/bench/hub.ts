@@ -48,7 +48,7 @@ interface Server {
   readonly pid: number;
   /** without a path */
   readonly url: string;
-  /** of the hub's requests a second by those of this one, in the worst round of the same document */
+  /** least of the hub's requests a second by those of this one, asked for the same document */
   readonly goal?: string;
 }
 
