@@ -8,6 +8,8 @@ import { plainEnvironment } from '../../infra/local/process/child.ts';
 import type { Addresses } from '../../infra/services/services.ts';
 
 const MAIN = join(import.meta.dirname, '../../services/ops/main.ts');
+/** A command that takes longer hangs: it is killed, and has no exit code. */
+const PATIENCE_MS = 600_000;
 
 export interface OpsRun {
   /** everything it has printed so far */
@@ -51,6 +53,8 @@ export function opsProcess(
   return spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', MAIN, ...args], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: PATIENCE_MS,
+    killSignal: 'SIGKILL',
   });
 }
 
