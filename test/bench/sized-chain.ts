@@ -96,6 +96,13 @@ export function loadFigures(sizes: readonly Sized[]): readonly Measured[] {
       unit: 's',
       rounds: loaded.map(({ starting_seconds: starting }) => starting),
     })),
+    ...sizes.flatMap(({ transactions: count, loaded }) =>
+      (['projector', 'postgres', 'kafka'] as const).map((who) => ({
+        what: `  processor time of ${who} (${count.toLocaleString('en')})`,
+        unit: 'µs a transaction',
+        rounds: loaded.map(({ processor }) => (processor[who] / count) * 1e6),
+      })),
+    ),
     ...sizes.map(({ transactions: count, loaded }) => ({
       what: `the same, of the projector's resident memory the peak`,
       unit: `MiB (${count.toLocaleString('en')})`,
