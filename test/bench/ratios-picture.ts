@@ -43,10 +43,10 @@ export function ratiosPicture(results: readonly BenchResult[]): string {
 
 /** None without a goal, and where the goal is zero. */
 function barOf({ what, ratio, goal = '' }: Ratio): readonly Bar[] {
-  const [, sign, number] = /^([<>])= ([0-9.]+)/.exec(goal) ?? [];
+  const [first, sign, number] = /^([<>])= ([0-9.]+)/.exec(goal) ?? [];
   const wanted = Number(number);
-  if (sign === undefined || wanted === 0) return [];
-  return [{ what, ratio, goal, factor: sign === '>' ? ratio / wanted : wanted / ratio }];
+  if (first === undefined || wanted === 0) return [];
+  return [{ what, ratio, goal: first, factor: sign === '>' ? ratio / wanted : wanted / ratio }];
 }
 
 function drawn(row: string | Bar, y: number, centre: number): string {
