@@ -28,8 +28,6 @@ export type FaultMode =
   | 'reset_before'
   /** the request goes on; the connection is reset when its answer comes, of which nothing passes */
   | 'reset_after'
-  /** the request goes on, and no answer of this connection passes any more */
-  | 'unanswered'
   /** the request goes on after `delay_ms` */
   | 'delay'
   /** bytes of this connection are dropped silently in both directions */
@@ -56,7 +54,6 @@ export class FaultProxy {
     pass: 0,
     reset_before: 0,
     reset_after: 0,
-    unanswered: 0,
     delay: 0,
     black_hole: 0,
     truncate: 0,
@@ -154,14 +151,13 @@ export class FaultProxy {
         return;
       }
       if (mode === 'delay') await new Promise((resolve) => setTimeout(resolve, this.delay_ms));
-      if (mode === 'reset_after' || mode === 'unanswered' || mode === 'truncate')
-        connection.answer = mode;
+      if (mode === 'reset_after' || mode === 'truncate') connection.answer = mode;
       await send(connection.upstream, request);
     }
   }
 
   async #fromServer(connection: Connection, chunk: Buffer): Promise<void> {
-    if (connection.swallowed || connection.answer === 'unanswered') return;
+    if (connection.swallowed) return;
     if (connection.answer === 'reset_after') return reset(connection);
     if (connection.answer === 'pass') return await send(connection.client, chunk);
     await send(connection.client, chunk.subarray(0, chunk.length >> 1));
@@ -207,7 +203,7 @@ interface Connection {
   readonly client: Socket;
   readonly upstream: Socket;
   /** the fault of the next answer */
-  answer: 'pass' | 'reset_after' | 'unanswered' | 'truncate';
+  answer: 'pass' | 'reset_after' | 'truncate';
   swallowed: boolean;
   /** of a Kafka frame that is not whole yet */
   pieces?: Buffer[];

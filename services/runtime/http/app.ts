@@ -71,7 +71,7 @@ export interface InFlight {
 type Headers = Readonly<Record<string, string>>;
 type Head = Omit<HttpResponse, 'body'>;
 
-/** `contextOf` a response whose request is being served: the server adds it before. */
+/** `contextOf` returns the request that a response answers; undefined once it is answered. */
 export function buildHttpApp(
   options: HttpAppOptions,
   contextOf: (response: ServerResponse) => InFlight | undefined,

@@ -206,8 +206,8 @@ function breakOffStreams(inFlight: readonly InFlight[], log: HttpOptions['log'])
 
 /**
  * The open connections, with the requests of each that have no answer yet, oldest first. A Map of
- * the requests themselves would be rebuilt every few requests, and V8 takes what the rebuilt ones
- * left for live until it collects the whole heap. `server.close()` spares a connection whose
+ * the requests themselves would grow and be rebuilt all the time, and what its old tables refer to
+ * stays in memory until V8 collects the whole heap. `server.close()` spares a connection whose
  * response is written but not yet read.
  */
 function openConnections(server: Server): ReadonlyMap<Socket, InFlight[]> {

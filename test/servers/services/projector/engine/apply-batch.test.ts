@@ -31,7 +31,7 @@ import {
 const NO_BLOCK: Row = Object.values(BLOCKS.columns).map((type) =>
   type === 'timestamptz' ? Number.MAX_SAFE_INTEGER : null,
 );
-/** Two statements that share a name. */
+/** Two cuts whose statements have the same name. */
 const ONE_NAME = [
   { table: BLOCKS, column: 'height', from: 1_000_000 },
   { table: BLOCKS, column: 'first_seq', from: 1_000_000 },
