@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { HANG_MS, TEST_HANG_MS } from './support/limits.ts';
 import { LongestFirst } from './support/longest-first.ts';
 
 const fromHere = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -26,11 +27,12 @@ export default defineConfig({
     // a missing snapshot fails, also outside of CI
     update: 'none',
     execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-    testTimeout: 60_000,
-    // waits may take long on a busy machine, and most of them ask a server
-    expect: { poll: { timeout: 50_000, interval: 100 } },
-    hookTimeout: 120_000,
-    teardownTimeout: 60_000,
+    testTimeout: TEST_HANG_MS,
+    hookTimeout: TEST_HANG_MS,
+    teardownTimeout: HANG_MS,
+    // most conditions ask a server
+    expect: { poll: { timeout: HANG_MS, interval: 100 } },
+    setupFiles: [fromHere('support/each-file.ts')],
     reporters: ['default', fromHere('support/closing-line.ts')],
     projects: [
       { extends: true, test: { name: 'house', include: ['test/house.test.ts'] } },

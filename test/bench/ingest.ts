@@ -252,7 +252,7 @@ async function projectRound(
     );
     return BigInt(rows[0]?.next_offset ?? '0') >= high;
   };
-  await until(isDone, 'the projection at the end of the log', 600_000);
+  await until(isDone, 'the projection at the end of the log');
   const seconds = (performance.now() - running.begun) / 1_000;
   if (check !== undefined) await expectRows(running, check);
   await running.stop();

@@ -107,16 +107,12 @@ async function measure(
 
 /** Waits until the block is in the log. */
 async function inLog(services: readonly ServiceHandle[], height: number): Promise<void> {
-  await until(
-    async () => {
-      const heights = await Promise.all(
-        services.map((service) => figureOf(service, 'chain_log_height')),
-      );
-      return Math.max(...heights) >= height;
-    },
-    `block ${height} in the log`,
-    300_000,
-  );
+  await until(async () => {
+    const heights = await Promise.all(
+      services.map((service) => figureOf(service, 'chain_log_height')),
+    );
+    return Math.max(...heights) >= height;
+  }, `block ${height} in the log`);
 }
 
 function kafkaOf(stack: Stack, kafka_prefix: string): ReturnType<typeof openKafka> {

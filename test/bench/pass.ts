@@ -29,12 +29,10 @@ const PASS_ADDRESSES = 50;
 const GOAL_MS = 20;
 const DAY_MS = 86_400_000;
 const APPEND_RECORDS = 1_000;
-const LOADED_MS_MAX = 900_000;
 /** One in so many is hot: somebody looked at it today. */
 const HOT_EVERY = 100;
 /** Samples of the process' memory, over the passes. */
 const SAMPLES = 100;
-const SAMPLE_MS_MAX = 600_000;
 /** Share of the passes that only warms the process up. */
 const WARM_UP = 0.2;
 
@@ -160,7 +158,7 @@ async function fill(world: World, addresses: number): Promise<void> {
     await writer.append(DEPOSIT_ADDRESSES.name, 0, entries);
   }
   const projector = await stack.spawnService('projector-watch');
-  await projector.ready(LOADED_MS_MAX);
+  await projector.ready();
   say('the read model has them; each is asked about once');
   const rows = await reader.rows({
     name: 'bench_addresses',
@@ -191,7 +189,6 @@ async function fill(world: World, addresses: number): Promise<void> {
   await until(
     async () => transfers.isFolded(await model.folded()),
     'the read model to have the checks',
-    LOADED_MS_MAX,
   );
   const { postgres_url: writer_url, postgres_reader_url: reader_url } = stack.addresses;
   await vacuum(stack, { name: new URL(writer_url).pathname.slice(1), writer_url, reader_url });
@@ -252,11 +249,7 @@ async function watchAgainAndAgain(stack: Stack, passes: number): Promise<readonl
     const resident: number[] = [];
     for (let sample = 1; sample <= SAMPLES; sample++) {
       const next = (passes * sample) / SAMPLES;
-      await until(
-        async () => (await passesOf(watcher)) >= next,
-        `pass ${next} of the watcher`,
-        SAMPLE_MS_MAX,
-      );
+      await until(async () => (await passesOf(watcher)) >= next, `pass ${next} of the watcher`);
       resident.push(residentMemory(watcher.pid));
     }
     return resident;

@@ -130,9 +130,7 @@ async function run({
     const writer = new KafkaWriter(kafka, { log, signal: never });
     const chain = new Chain(new GeneratedChain({ transactions, seed }), writer, codec);
     await chain.fill(transactions * (1 - LATER));
-    await (
-      await stack.spawnService('projector-explorer', { APP_LOG_LEVEL: 'warn' })
-    ).ready(600_000);
+    await (await stack.spawnService('projector-explorer', { APP_LOG_LEVEL: 'warn' })).ready();
     const settings = {
       APP_RATE_PER_SECOND: '0',
       APP_ANSWERS_KEPT_MAX: '0',

@@ -16,7 +16,6 @@ import { startSideServer } from './side-server.ts';
 
 type Option = 'blocks' | 'sockets';
 const WARM_UP = 30;
-const PATIENCE_MS = 10_000;
 const SERVICES = ['chain-ingester', 'projector-explorer', 'projector-ride-market', 'hub-gateway'];
 
 export const subscriptionLatency: Bench<Option> = {
@@ -94,7 +93,7 @@ async function tracedLegs(stack: Stack, blocks: number, count: number): Promise<
   for (let at = 0; at < count; at++) open.push(await subscribed(hub_url));
   const arrived = (): number => collector.spans.filter(({ name }) => name === 'socket').length;
   say(`tracing ${blocks} blocks`);
-  await until(async () => arrived() >= blocks, `${blocks} traced blocks`, 2_000 * blocks);
+  await until(async () => arrived() >= blocks, `${blocks} traced blocks`);
   for (const socket of open) socket.terminate();
   await stop();
   await collector.close();
@@ -173,14 +172,10 @@ class Arrivals {
   /** ms of performance.now(); what came before is forgotten. */
   async of(what: string, isIt: (data: Buffer) => boolean): Promise<number> {
     let found = -1;
-    await until(
-      () => {
-        found = this.#came.findIndex(({ data }) => isIt(data));
-        return Promise.resolve(found >= 0);
-      },
-      what,
-      PATIENCE_MS,
-    );
+    await until(() => {
+      found = this.#came.findIndex(({ data }) => isIt(data));
+      return Promise.resolve(found >= 0);
+    }, what);
     const at = this.#came[found]?.at ?? Number.NaN;
     this.#came.splice(0, found);
     return at;

@@ -21,7 +21,6 @@ import { spawnOps } from './ops-run.ts';
 export const PROJECTORS = PROJECTIONS.map(({ name }) => `projector-${name.replaceAll('_', '-')}`);
 /** In the order of the data flow: when one has ended, the next has nothing new to come. */
 const WRITERS = ['deposit-gateway', 'tron-watcher', 'treasury', 'chain-ingester', 'devnet'];
-const PATIENCE_MS = 120_000;
 
 /** Brings the running system to rest, and audits it as somebody else would. What does not hold. */
 export async function auditedElsewhere(
@@ -51,7 +50,7 @@ export async function auditedElsewhere(
         APP_LOG_LEVEL: 'warn',
       }),
     );
-  for (const projector of projectors) await projector.ready(PATIENCE_MS);
+  for (const projector of projectors) await projector.ready();
   await atEnd(stack, database.writer_url);
   for (const projector of projectors) await projector.kill('SIGTERM');
 
@@ -79,7 +78,7 @@ async function atEnd(stack: Stack, url: string): Promise<void> {
         const [reached, ends] = [await readOffsets(client, name), await readEnds(kafka, topics)];
         return [...ends].every(([key, end]) => (reached.get(key) ?? 0n) === end);
       };
-      await until(isDone, `${name} to come to the end of its log`, PATIENCE_MS);
+      await until(isDone, `${name} to come to the end of its log`);
     }
   });
 }

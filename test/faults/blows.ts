@@ -29,8 +29,6 @@ const ASKING = ['deposit-gateway', 'tron-watcher/2', 'treasury/2'];
 /** Frozen, nobody does their work meanwhile. */
 const ALONE: ReadonlySet<string> = new Set(['projector-deposits', 'projector-watch']);
 
-const PATIENCE_MS = 180_000;
-
 export interface Stroke {
   /** the service or server, and how it was struck */
   readonly what: string;
@@ -72,7 +70,7 @@ export class Blows {
     const server = SERVERS.find((each) => each === slot);
     if (server === undefined) {
       const started = await this.#processes.kill(slot);
-      await this.#processes.at(slot).ready(PATIENCE_MS);
+      await this.#processes.at(slot).ready();
       return started;
     }
     await this.#stack.servers[server].kill('SIGKILL');
@@ -81,7 +79,7 @@ export class Blows {
     if (starting !== undefined) await this.#processes.kill(starting);
     const started = performance.now();
     await this.#stack.servers[server].start();
-    if (starting !== undefined) await this.#processes.at(starting).ready(PATIENCE_MS);
+    if (starting !== undefined) await this.#processes.at(starting).ready();
     return started;
   }
 

@@ -49,6 +49,7 @@ import { SETTINGS, TREASURY } from './mint-settings.ts';
 import { miscounted, misjudged, unlikeBalances, type Audited } from './mint-verdict.ts';
 import { runOps } from './ops-run.ts';
 import { figureOf, Processes } from './processes.ts';
+import { HANG_MS } from '../support/limits.ts';
 
 const CALM = { APP_RATE_PER_SECOND: '0' };
 const SERVICES = {
@@ -77,7 +78,6 @@ const ACCOUNTS = 8;
 const PAYMENTS = 2;
 const SOCKETS = 6;
 const USD = 1_000_000;
-const PATIENCE_MS = 180_000;
 /** Records without effect that are bearable: a share, or a few batches that were sent twice. */
 const DEAD_SHARE_MAX = 0.01;
 const DEAD_MAX = 50;
@@ -128,12 +128,12 @@ class ClusterRun {
   }
 
   async start(): Promise<void> {
-    await (await this.processes.start('devnet')).ready(PATIENCE_MS);
+    await (await this.processes.start('devnet')).ready();
     for (const name of TWICE) for (const slot of both(name)) await this.processes.start(slot);
     for (const name of ['treasury', 'hub-gateway'])
-      for (const slot of both(name)) await this.processes.at(slot).ready(PATIENCE_MS);
+      for (const slot of both(name)) await this.processes.at(slot).ready();
     for (let account = 0; account < ACCOUNTS; account++) await this.#depositors.open(account);
-    await until(async () => (await this.#height()) > 5, 'the first blocks', PATIENCE_MS);
+    await until(async () => (await this.#height()) > 5, 'the first blocks');
     await this.#pay();
     const { url } = this.processes.at('hub-gateway');
     this.#watchers = await Watchers.open(url, SOCKETS, watchedLists(await this.#someone()));
@@ -153,12 +153,10 @@ class ClusterRun {
       async () =>
         (await this.#height()) > head.height && (await this.#marketHeight()) > head.height,
       `a block above ${head.height} at the explorer and in the ride market, after: ${what}`,
-      PATIENCE_MS,
     ).then(() => this.recoveries.chain.push(recovery()));
     const deposits = until(
       async () => (await this.#credited()) === this.#made,
       `${this.#made} deposits to be credited, after: ${what}`,
-      PATIENCE_MS,
     ).then(() => this.recoveries.deposits.push(recovery()));
     await Promise.all([chain, deposits]);
     await this.blows.mend();
@@ -191,7 +189,7 @@ class ClusterRun {
   async #height(): Promise<number> {
     const heights = both('explorer-gateway').map(async (slot) => {
       const url = `${this.processes.at(slot).url}/api/v1/stats`;
-      const answer = await fetch(url, { signal: AbortSignal.timeout(3_000) });
+      const answer = await fetch(url, { signal: AbortSignal.timeout(HANG_MS) });
       const stats: { readonly latest_height?: number } = JSON.parse(await answer.text());
       return stats.latest_height ?? -1;
     });
@@ -228,7 +226,6 @@ class ClusterRun {
       await until(
         async () => (await figureOf(this.processes.at(slot), 'treasury_mints_live')) === 0,
         `${slot} to have no mint in flight`,
-        PATIENCE_MS,
       );
     await this.#admin('/clt/auto', { enabled: false });
     const primary = await this.blows.primary();
@@ -297,7 +294,7 @@ class ClusterRun {
     const exp = Math.floor(Date.now() / 1_000) + 86_400;
     const token = goodToken({ pk: `0x${'aa'.repeat(20)}`, exp }, SECRET);
     const { url } = this.processes.at('hub-gateway');
-    await watchers.untilRight(() => answersOf(url, watchers.lists, token), PATIENCE_MS);
+    await watchers.untilRight(() => answersOf(url, watchers.lists, token));
     return watchers.wrong;
   }
 
@@ -316,7 +313,6 @@ class ClusterRun {
       await until(
         () => isProjected(pool, this.#kafka, projection, topics),
         `projection ${projection} at the end of the log`,
-        PATIENCE_MS,
       );
     const { addresses, ledger, transfers } = await readDepositLogs(this.#kafka, codec);
     const plain = {

@@ -24,7 +24,6 @@ import type { FaultReport } from './fault-run.ts';
 import type { Payments } from './payments.ts';
 import { figureOf, type Processes } from './processes.ts';
 
-const PATIENCE_MS = 300_000;
 const TURN = { turn: texts([{ one: true }]) };
 const WATCHERS = ['tron-watcher', 'tron-watcher/2'];
 const TREASURIES = ['treasury', 'treasury/2'];
@@ -95,35 +94,28 @@ async function rest(
   await fetch(`http://127.0.0.1:${stack.ports.devnet}/admin/faults`, { method: 'DELETE' });
   const settled = await payments.settle();
   progress('the provider is well again: waiting until each address was asked about');
-  await until(
-    async () => {
-      const { rows } = await pool.query<{ due: string; known: string }>(
-        'SELECT count(*) FILTER (WHERE checked_until < $1) AS due, count(*) FILTER (WHERE requested) AS known FROM watch.queue',
-        [settled],
-      );
-      return rows[0]?.due === '0' && rows[0].known !== '0';
-    },
-    'each address to be asked about once more',
-    PATIENCE_MS,
-  );
+  await until(async () => {
+    const { rows } = await pool.query<{ due: string; known: string }>(
+      'SELECT count(*) FILTER (WHERE checked_until < $1) AS due, count(*) FILTER (WHERE requested) AS known FROM watch.queue',
+      [settled],
+    );
+    return rows[0]?.due === '0' && rows[0].known !== '0';
+  }, 'each address to be asked about once more');
   const violations = [...(await processes.drain(WATCHERS))];
   await until(
     () => isProjected(pool, kafka, 'watch', [DEPOSIT_ADDRESSES, TRON_TRANSFERS]),
     'projector watch at the end',
-    PATIENCE_MS,
   );
   for (const slot of TREASURIES)
     for (const figure of ['treasury_lag_records', 'treasury_transfers_waiting'])
       await until(
         async () => (await figureOf(processes.at(slot), figure)) === 0,
         `${figure} of ${slot} to be 0`,
-        PATIENCE_MS,
       );
   violations.push(...(await processes.drain(TREASURIES)));
   await until(
     () => isProjected(pool, kafka, 'deposits', [DEPOSIT_ADDRESSES, TREASURY_LEDGER]),
     'projector deposits at the end',
-    PATIENCE_MS,
   );
   return [...violations, ...(await processes.drain(READERS))];
 }

@@ -7,6 +7,7 @@ import { toHex } from '../../schemas/address.ts';
 import { accountAt } from '../support/deposit-log.ts';
 import type { Random } from '../support/random.ts';
 import { goodToken, SECRET } from '../support/tokens.ts';
+import { HANG_MS } from '../support/limits.ts';
 
 const PATH = '/api/v1/deposits';
 const AGAIN_MS = 50;
@@ -122,7 +123,7 @@ export class Depositors {
       const response = await fetch(`${this.#gateway()}${PATH}`, {
         method,
         headers: { authorization: `Bearer ${token}` },
-        signal: AbortSignal.timeout(20_000),
+        signal: AbortSignal.timeout(HANG_MS),
       });
       return { status: response.status, text: await response.text() };
     } catch {

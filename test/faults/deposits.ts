@@ -62,7 +62,6 @@ const DAY_MS = 86_400_000;
 const NEVER_HOT_EVERY = 20;
 /** After every so many blows the payment goes to such a one. */
 const NEVER_HOT_PROBE_EVERY = 3;
-const PATIENCE_MS = 180_000;
 
 /** How the provider fails, and for how many requests at the most. */
 const FAILURES = [
@@ -132,7 +131,7 @@ class DepositRun {
     await (await this.processes.start('devnet')).ready();
     // one by one: a second process of a name gets free ports only once the first has started
     for (const slot of SERVICES) await this.processes.start(slot);
-    await this.processes.at('deposit-gateway').ready(PATIENCE_MS);
+    await this.processes.at('deposit-gateway').ready();
     await this.#import(codec);
     await this.#join(0);
   }
@@ -219,7 +218,6 @@ class DepositRun {
     await until(
       async () => ((await this.failed())[mode] ?? 0) > before,
       `a request that ${mode} meets`,
-      PATIENCE_MS,
     );
   }
 
@@ -247,7 +245,6 @@ class DepositRun {
       await until(
         () => this.#isCold(address),
         `nobody to look at ${address} any more, after ${after}`,
-        PATIENCE_MS,
       );
     const id = await this.payments.probe(address);
     const isShown = async (): Promise<boolean> =>
@@ -255,7 +252,6 @@ class DepositRun {
     await until(
       isShown,
       `payment ${id} to ${address} of account ${account} at the gateway, after ${after}`,
-      PATIENCE_MS,
     );
     if (isNeverHot) this.never_hot++;
   }

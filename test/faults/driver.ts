@@ -17,6 +17,7 @@ import { judgeChain, type ChainVerdict } from './chain-verdict.ts';
 import type { Recovery } from './fault-run.ts';
 import { heightIn } from './head-height.ts';
 import { openCodec } from '../support/codec.ts';
+import { HANG_MS } from '../support/limits.ts';
 
 export interface FaultRunOptions {
   readonly kills: number;
@@ -192,7 +193,7 @@ class Run {
 
   #ask(path: string): Promise<Response> {
     const gateway = this.services.get('explorer-gateway');
-    return fetch(`${gateway?.url}${path}`, { signal: AbortSignal.timeout(5_000) });
+    return fetch(`${gateway?.url}${path}`, { signal: AbortSignal.timeout(HANG_MS) });
   }
 
   async admin(path: string, body: unknown): Promise<Response> {

@@ -14,7 +14,6 @@ const SETTINGS = {
   'hub-gateway': UNLIMITED,
 };
 const GATEWAYS = ['explorer-gateway', 'deposit-gateway', 'hub-gateway'] as const;
-const PATIENCE_MS = 120_000;
 /** The account with deposits. */
 const PAYER = `0x${'ab'.repeat(20)}`;
 
@@ -53,7 +52,7 @@ export class Gateways {
   }
 
   static async open({ ports }: Stack, processes: Processes): Promise<Gateways> {
-    for (const name of GATEWAYS) await processes.at(name).ready(PATIENCE_MS);
+    for (const name of GATEWAYS) await processes.at(name).ready();
     const gateways = new Gateways({ deposits: [], known: [] }, processes);
     const deposits = await gateways.#payIn(`http://127.0.0.1:${ports.devnet}`);
     let known: readonly string[] = [];
@@ -94,15 +93,11 @@ export class Gateways {
         body: JSON.stringify({ to, value }),
       });
     let ids: readonly string[] = [];
-    await until(
-      async () => {
-        const { deposits = [] } = Object(await (await fetch(url, { headers })).json());
-        ids = deposits.map(({ id }: { readonly id: string }) => id);
-        return ids.length === 2;
-      },
-      'two deposits',
-      PATIENCE_MS,
-    );
+    await until(async () => {
+      const { deposits = [] } = Object(await (await fetch(url, { headers })).json());
+      ids = deposits.map(({ id }: { readonly id: string }) => id);
+      return ids.length === 2;
+    }, 'two deposits');
     return ids;
   }
 

@@ -7,6 +7,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import type { ChainNode } from '../../services/runtime/clt-node.ts';
 import { until } from '../support/until.ts';
+import { HANG_MS } from '../support/limits.ts';
 
 /** A list as it is subscribed to and as it is asked for; the answers are the same text. */
 export interface WatchedList {
@@ -43,24 +44,19 @@ export function watchedLists(account: string): readonly WatchedList[] {
 /** An account of the chain that acts now and then. */
 export async function someRider(node: ChainNode): Promise<string> {
   let found = '';
-  await until(
-    async () => {
-      const { blocks } = await node.blocks(0, 500);
-      const request = blocks
-        .flatMap(({ transactions }) => transactions)
-        .find(({ function_call_type: type }) => type === 'RideRequest');
-      found = request === undefined ? '' : `0x${request.from.toString('hex')}`;
-      return found !== '';
-    },
-    'a first ride request',
-    FIRST_RIDE_MS,
-  );
+  await until(async () => {
+    const { blocks } = await node.blocks(0, 500);
+    const request = blocks
+      .flatMap(({ transactions }) => transactions)
+      .find(({ function_call_type: type }) => type === 'RideRequest');
+    found = request === undefined ? '' : `0x${request.from.toString('hex')}`;
+    return found !== '';
+  }, 'a first ride request');
   return found;
 }
 
 const OPENING = '{"id":"1","type":"next","payload":';
 const REOPEN_EVERY_MS = 200;
-const FIRST_RIDE_MS = 180_000;
 
 /** The present answers to the queries of the lists; undefined: one of them gave no result. */
 type Answers = () => Promise<ReadonlyMap<WatchedList, string> | undefined>;
@@ -129,30 +125,22 @@ export class Watchers {
   }
 
   /** The chain stands still: until each socket shows what its query answers. */
-  untilRight(answers: Answers, patienceMs: number): Promise<void> {
-    return until(
-      async () => {
-        const right = await answers();
-        if (right === undefined) return false;
-        return this.others((list, payload) => right.get(list) === payload) === 0;
-      },
-      'every socket to show what the query answers',
-      patienceMs,
-    );
+  untilRight(answers: Answers): Promise<void> {
+    return until(async () => {
+      const right = await answers();
+      if (right === undefined) return false;
+      return this.others((list, payload) => right.get(list) === payload) === 0;
+    }, 'every socket to show what the query answers');
   }
 
   /** The chain goes on: until each socket shows what its query has answered since this call. */
-  async untilCurrent(answers: Answers, patienceMs: number): Promise<void> {
+  async untilCurrent(answers: Answers): Promise<void> {
     const given = new Map<WatchedList, Set<string>>();
-    await until(
-      async () => {
-        for (const [list, payload] of (await answers()) ?? [])
-          given.set(list, (given.get(list) ?? new Set()).add(payload));
-        return this.others((list, payload) => given.get(list)?.has(payload) === true) === 0;
-      },
-      'every socket to show what the query answers now',
-      patienceMs,
-    );
+    await until(async () => {
+      for (const [list, payload] of (await answers()) ?? [])
+        given.set(list, (given.get(list) ?? new Set()).add(payload));
+      return this.others((list, payload) => given.get(list)?.has(payload) === true) === 0;
+    }, 'every socket to show what the query answers now');
   }
 
   async close(): Promise<void> {
@@ -277,7 +265,7 @@ export async function answersOf(
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
       body: JSON.stringify({ query: list.query }),
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(HANG_MS),
     });
     const text = (await response.text()).trim();
     if (response.status !== 200 || text.includes('"errors"')) return undefined;

@@ -81,7 +81,6 @@ interface Parts {
 const ACCOUNTS = 24;
 /** Nobody pays it. */
 const UNPAID = { index: ACCOUNTS, address: depositKey().addressAt(ACCOUNTS) };
-const PATIENCE_MS = 180_000;
 const USD = 1_000_000n;
 const REORGANISE_EVERY = 2;
 /** One in the ledger, one in `tron.transfers`. */
@@ -156,7 +155,7 @@ class MintRun {
       timestamp: now,
     }));
     await appendAll(testKafka(this.stack.addresses), DEPOSIT_ADDRESSES.name, entries);
-    for (const slot of TREASURIES) await this.processes.at(slot).ready(PATIENCE_MS);
+    for (const slot of TREASURIES) await this.processes.at(slot).ready();
   }
 
   /** Payments, faults, blows, forgeries, in turns; after each blow a new payment is credited. */
@@ -184,7 +183,6 @@ class MintRun {
       await until(
         async () => (await this.#treasuries.credited()) === this.made,
         `all ${this.made} payments to be credited after a ${what}`,
-        PATIENCE_MS,
       );
       const ms = Math.round(performance.now() - since);
       await this.processes.thaw();
@@ -219,7 +217,6 @@ class MintRun {
       async () =>
         (await this.#treasuries.each((slot) => this.#treasuries.isHalted(slot))).includes(true),
       'minting to halt at the foreign Mint',
-      PATIENCE_MS,
     );
     await this.#admin('/tron/block', { transfers: stolen });
     // the second run of each began after the theft
@@ -369,7 +366,6 @@ class MintRun {
     await until(
       async () => ((await this.failed())[mode] ?? 0) > before,
       `a request that ${mode} meets`,
-      PATIENCE_MS,
     );
   }
 

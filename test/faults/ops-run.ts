@@ -6,10 +6,10 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { plainEnvironment } from '../../infra/local/process/child.ts';
 import type { Addresses } from '../../infra/services/services.ts';
+import { HANG_MS } from '../support/limits.ts';
 
 const MAIN = join(import.meta.dirname, '../../services/ops/main.ts');
 /** A command that takes longer hangs: it is killed, and has no exit code. */
-const PATIENCE_MS = 600_000;
 
 export interface OpsRun {
   /** everything it has printed so far */
@@ -53,7 +53,7 @@ export function opsProcess(
   return spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', MAIN, ...args], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: PATIENCE_MS,
+    timeout: HANG_MS,
     killSignal: 'SIGKILL',
   });
 }

@@ -138,7 +138,6 @@ class RebuildRun {
           'credited',
         ),
       'a deposit that is credited',
-      120_000,
     );
   }
 

@@ -6,8 +6,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { Random } from '../support/random.ts';
 import type { Failure } from './outages.ts';
 import { EXPLORER_PATHS, HUB_QUERIES } from './patient-readers.ts';
-
-const PATIENCE_MS = 30_000;
+import { HANG_MS } from '../support/limits.ts';
 
 interface Question {
   readonly gateway: 'explorer-gateway' | 'hub-gateway';
@@ -81,7 +80,7 @@ export class SoakReaders {
           headers: { 'content-type': 'application/json' },
           body,
         }),
-        signal: AbortSignal.timeout(PATIENCE_MS),
+        signal: AbortSignal.timeout(HANG_MS),
       });
       const text = await response.text();
       if (response.status === 200 && !text.includes('"errors"'))

@@ -17,8 +17,6 @@ import { runOps } from './ops-run.ts';
 import { figureOf, type Processes } from './processes.ts';
 import { searchLogs, secretsOf } from './secrets.ts';
 
-const PATIENCE_MS = 180_000;
-
 export interface Soaked {
   readonly stack: Stack;
   readonly processes: Processes;
@@ -48,7 +46,7 @@ export async function judgeSoak(run: Soaked): Promise<FaultReport> {
     const kafka = testKafka(addresses);
     const codec = await openCodec(addresses.registry_url, [CHAIN_BLOCKS, ...AUDITED_TOPICS]);
     const chain = await judgeChain({ kafka, codec, pool, node_url: addresses.node_url });
-    await watchers.untilRight(answers, PATIENCE_MS);
+    await watchers.untilRight(answers);
     await watchers.close();
     const { stdout, stderr } = await runOps(addresses, ['audit', '--json'], defaultSettings);
     if (stdout === '') throw new Error(stderr);
@@ -90,24 +88,19 @@ function allCredited(processes: Processes, made: number): Promise<void> {
       (await figureOf(treasury, 'treasury_mints_total', 'MintCredited')) === made &&
       (await figureOf(treasury, 'treasury_mints_live')) === 0,
     `all ${made} deposits to be credited`,
-    PATIENCE_MS,
   );
 }
 
 /** Waits for one that begins now and is ok; how many of all ended with each status. */
 async function reserveRuns(pool: Pool): Promise<Readonly<Record<string, number>>> {
   const now = new Date();
-  await until(
-    async () => {
-      const { rowCount } = await pool.query(
-        "SELECT 1 FROM reserve.runs WHERE begun_at > $1 AND status = 'ok'",
-        [now],
-      );
-      return (rowCount ?? 0) > 0;
-    },
-    'a reserve run at rest that is ok',
-    PATIENCE_MS,
-  );
+  await until(async () => {
+    const { rowCount } = await pool.query(
+      "SELECT 1 FROM reserve.runs WHERE begun_at > $1 AND status = 'ok'",
+      [now],
+    );
+    return (rowCount ?? 0) > 0;
+  }, 'a reserve run at rest that is ok');
   const { rows } = await pool.query<{ status: string; runs: number }>(
     'SELECT status, count(*)::int AS runs FROM reserve.runs GROUP BY status ORDER BY status',
   );

@@ -81,7 +81,6 @@ const SAMPLE_EVERY_MS = 5_000;
 const KILL_AFTER_MS = 10_000;
 /** The request of a later block may have been taken by a driver before a socket showed it. */
 const UNSEEN_AFTER_MS = 30_000;
-const PATIENCE_MS = 180_000;
 const TOLD_MAX = 10;
 const LOOP_RESOLUTION_MS = 10;
 
@@ -170,7 +169,7 @@ class Soak {
 
   async start(): Promise<void> {
     for (const { name } of services) await this.processes.start(name);
-    for (const { name } of services) await this.processes.at(name).ready(PATIENCE_MS);
+    for (const { name } of services) await this.processes.at(name).ready();
     for (let account = 0; account < ACCOUNTS; account++) await this.#depositors.open(account);
     const lists = watchedLists(await someRider(this.#node));
     const count = this.#options.sockets - this.#mute.count;
@@ -345,7 +344,7 @@ class Soak {
     let started: number;
     if (server === undefined) {
       started = await this.processes.kill(victim);
-      await this.processes.at(victim).ready(PATIENCE_MS);
+      await this.processes.at(victim).ready();
     } else {
       await this.#stack.servers[server].kill();
       started = performance.now();
@@ -360,13 +359,12 @@ class Soak {
       );
       return (await Promise.all(heights)).every((each) => (each ?? -1) > height);
     };
-    await until(isShown, `a block above ${height} in all tables, after ${victim}`, PATIENCE_MS);
-    await this.#watched.untilCurrent(() => this.#answers(), PATIENCE_MS);
+    await until(isShown, `a block above ${height} in all tables, after ${victim}`);
+    await this.#watched.untilCurrent(() => this.#answers());
     const shown = Math.round(performance.now() - started);
     await until(
       () => Promise.resolve(this.#credited >= made),
       `${made} deposits to be credited, after ${victim}`,
-      PATIENCE_MS,
     );
     const credited = Math.round(performance.now() - started);
     this.#recoveries.shown.push({ struck: victim, ms: shown });

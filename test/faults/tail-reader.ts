@@ -12,7 +12,6 @@ import { opsProcess } from './ops-run.ts';
 const LINE =
   /^\{"topic":"[^"]*","partition":([0-9]+),"offset":"([0-9]+)".*"value":\{"sequence":([0-9]+),/;
 const TOLD_MAX = 5;
-const PATIENCE_MS = 120_000;
 
 export class TailReader {
   /** output that is wrong or out of order */
@@ -44,7 +43,7 @@ export class TailReader {
 
   /** Rejects when it ends before that. */
   async reaches(holds: () => boolean, what: string): Promise<void> {
-    await until(() => Promise.resolve(holds() || this.#child.exitCode !== null), what, PATIENCE_MS);
+    await until(() => Promise.resolve(holds() || this.#child.exitCode !== null), what);
     if (!holds())
       throw new Error(`ops tail ended with ${this.#child.exitCode} before ${what}: ${this.said}`);
   }

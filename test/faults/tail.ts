@@ -32,7 +32,6 @@ const TOPIC = {
 /** Records of one request. */
 const BATCH = 25;
 const AWAY_MS_MAX = 3_000;
-const PATIENCE_MS = 120_000;
 
 const HOWS = ['killed', 'killed', 'stopped', 'frozen'] as const;
 type How = (typeof HOWS)[number];
@@ -162,7 +161,6 @@ class TailRun {
     await until(
       () => Promise.resolve(this.#acknowledged - begun >= enough),
       'records to be acknowledged',
-      PATIENCE_MS,
     );
     const how = this.#random.pick(HOWS);
     const away_ms = this.#random.below(AWAY_MS_MAX);

@@ -210,4 +210,4 @@ test('with 10,000 funded addresses and custody moving every 5 minutes minting is
   expect(deposits).toBeGreaterThanOrEqual((3 * DAY_MS) / (10 * MINUTE_MS));
   expect(operation.isOpen).toBe(false);
   expect(operation.runs.slice(before.length).map(({ uncovered }) => uncovered)).toContain(USD);
-}, 600_000);
+});

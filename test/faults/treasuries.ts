@@ -2,7 +2,6 @@
 import { until } from '../support/until.ts';
 import { figureOf, type Processes } from './processes.ts';
 
-const PATIENCE_MS = 180_000;
 export const TREASURIES = ['treasury', 'treasury/2'];
 /** Who is struck, by the lease, and how. */
 export const STRIKES = [
@@ -31,22 +30,18 @@ export class Treasuries {
       return performance.now();
     }
     const started = await this.#processes.kill(slot);
-    await this.#processes.at(slot).ready(PATIENCE_MS);
+    await this.#processes.at(slot).ready();
     return started;
   }
 
   /** The one with the lease; after a thaw both may say for a moment that they have it. */
   async #holder(): Promise<string> {
     let holder: string | undefined;
-    await until(
-      async () => {
-        const held = await this.each((slot) => this.figure(slot, 'lease_held'));
-        holder = TREASURIES[held.indexOf(1)];
-        return held.indexOf(1) === held.lastIndexOf(1) && holder !== undefined;
-      },
-      'one treasury to hold the lease',
-      PATIENCE_MS,
-    );
+    await until(async () => {
+      const held = await this.each((slot) => this.figure(slot, 'lease_held'));
+      holder = TREASURIES[held.indexOf(1)];
+      return held.indexOf(1) === held.lastIndexOf(1) && holder !== undefined;
+    }, 'one treasury to hold the lease');
     return holder ?? '';
   }
 
@@ -61,7 +56,7 @@ export class Treasuries {
   /** Waits until it holds at both. */
   everywhere(what: string, holds: (slot: string) => Promise<boolean>): Promise<void> {
     const held = async (): Promise<boolean> => !(await this.each(holds)).includes(false);
-    return until(held, what, PATIENCE_MS);
+    return until(held, what);
   }
 
   async isHalted(slot: string): Promise<boolean> {
@@ -98,6 +93,6 @@ export class Treasuries {
       return each.reduce((sum, made) => sum + made, 0);
     };
     const before = await runs();
-    await until(async () => (await runs()) >= before + count, `${count} more runs`, PATIENCE_MS);
+    await until(async () => (await runs()) >= before + count, `${count} more runs`);
   }
 }

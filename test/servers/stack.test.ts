@@ -39,27 +39,23 @@ async function registered(): Promise<unknown> {
   return await answer.json();
 }
 
-test(
-  'every server of a stack restarts after SIGKILL on its own port with its acknowledged data',
-  { timeout: 240_000 },
-  async () => {
-    expect(await topics()).toContain('kept');
-    await query(
-      'CREATE SCHEMA kept; CREATE TABLE kept.rows (a int); INSERT INTO kept.rows VALUES (7)',
-    );
-    const id = await registered();
-    for (const server of Object.values(stack.servers)) {
-      await server.kill();
-      expect(await isFree(server.port)).toBe(true);
-      await server.start();
-    }
-    expect(await topics()).toContain('kept');
-    expect(await query('SELECT a FROM kept.rows')).toEqual([{ a: 7 }]);
-    expect(await registered()).toEqual(id);
-  },
-);
+test('every server of a stack restarts after SIGKILL on its own port with its acknowledged data', async () => {
+  expect(await topics()).toContain('kept');
+  await query(
+    'CREATE SCHEMA kept; CREATE TABLE kept.rows (a int); INSERT INTO kept.rows VALUES (7)',
+  );
+  const id = await registered();
+  for (const server of Object.values(stack.servers)) {
+    await server.kill();
+    expect(await isFree(server.port)).toBe(true);
+    await server.start();
+  }
+  expect(await topics()).toContain('kept');
+  expect(await query('SELECT a FROM kept.rows')).toEqual([{ a: 7 }]);
+  expect(await registered()).toEqual(id);
+});
 
-test('a service is spawned, run twice, killed and frozen', { timeout: 240_000 }, async () => {
+test('a service is spawned, run twice, killed and frozen', async () => {
   const first = await stack.spawnService('devnet');
   await first.ready();
   const second = await stack.spawnService('devnet', {

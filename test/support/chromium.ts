@@ -1,6 +1,7 @@
 /** The Chromium of this machine, for tests in a browser. */
-import { chromium, type Browser } from 'playwright-core';
-import { INSTALL_MS, systemProgram } from './system-program.ts';
+import { chromium, type Browser, type BrowserContext } from 'playwright-core';
+import { systemProgram } from './system-program.ts';
+import { HANG_MS } from './limits.ts';
 
 const NAMES = [
   'chromium',
@@ -9,13 +10,9 @@ const NAMES = [
   'google-chrome-stable',
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
-const START_MS = 30_000;
 
 /** The most that the first load of a page may have. */
 export const SCRIPT_BYTES_MAX = 250_000;
-
-/** Time for `openChromium` at most. */
-export const OPEN_CHROMIUM_MS = INSTALL_MS + START_MS;
 
 /** Opens Chromium; the result may say why there is none. */
 export async function openChromium(): Promise<Browser | { readonly missing: string }> {
@@ -25,7 +22,7 @@ export async function openChromium(): Promise<Browser | { readonly missing: stri
   try {
     return await chromium.launch({
       executablePath,
-      timeout: START_MS,
+      timeout: HANG_MS,
       // maps are drawn without a graphics card
       args: ['--enable-unsafe-swiftshader'],
     });
@@ -35,13 +32,23 @@ export async function openChromium(): Promise<Browser | { readonly missing: stri
   }
 }
 
+/** A context whose pages wait without regard to the speed of the machine. */
+export async function openContext(
+  browser: Browser,
+  options: Parameters<Browser['newContext']>[0] = {},
+): Promise<BrowserContext> {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(HANG_MS);
+  return context;
+}
+
 /** Bytes of script, as they are sent, until a page has this heading; nothing is cached before. */
 export async function firstScriptBytes(
   browser: Browser,
   url: string,
   heading: string,
 ): Promise<number> {
-  await using context = await browser.newContext();
+  await using context = await openContext(browser);
   const page = await context.newPage();
   const scripts: Promise<{ readonly responseBodySize: number }>[] = [];
   page.on('requestfinished', (request) => {

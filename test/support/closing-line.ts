@@ -31,10 +31,16 @@ export function closingLine({ passed, failed, skipped }: Counts): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
 }
 
-/** Prints the closing line as the very last line of the run: other programs read it. */
+/**
+ * Prints where the logs of failed files are, and the closing line as the very last line of the run:
+ * other programs read it.
+ */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
-    const line = closingLine(countOutcomes(modules, errors));
-    process.once('exit', () => writeSync(1, `${line}\n`));
+    const logs = modules.flatMap((module) =>
+      (module.meta().logs ?? []).map((folder) => `logs of ${module.relativeModuleId}: ${folder}`),
+    );
+    const lines = [...logs, closingLine(countOutcomes(modules, errors))];
+    process.once('exit', () => writeSync(1, `${lines.join('\n')}\n`));
   }
 }

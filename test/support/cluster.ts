@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { removeSystem } from './kept-logs.ts';
 import { join } from 'node:path';
 import { clusterEnvironment, logEnvironment } from '../../infra/cluster/environment.ts';
 import { OPERATOR } from '../../infra/kafka/acls.ts';
@@ -112,8 +112,7 @@ export async function startCluster({ with_proxies = false } = {}): Promise<Clust
     await Promise.all(proxies.flatMap((each) => Object.values(each)).map((each) => each.close()));
     forget();
     for (const release of releases) release();
-    for (const path of [folder.root, folder.shelter])
-      rmSync(path, { recursive: true, force: true });
+    removeSystem(folder);
   };
   const { passwords } = secrets;
   const cluster = clusterAddresses(ports, secrets);

@@ -1,9 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-
-const PATIENCE_MS = 90_000;
+import { until } from './until.ts';
 
 /** A run of `infra/local/main.ts` as a person would start it. */
 export interface CommandRun {
@@ -33,22 +31,22 @@ export function runMain(
   let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (output += text));
-  const closed = once(child, 'close');
+  let isOver = false;
+  const closed = once(child, 'close').then(() => (isOver = true));
   const { pid } = child;
   if (pid === undefined) throw new Error('the command could not be started');
   return {
     pid,
     printed: () => output,
     async prints(text) {
-      const deadline = performance.now() + PATIENCE_MS;
-      while (output.match(text) === null) {
-        const over = child.exitCode !== null || child.signalCode !== null;
-        if (over || performance.now() > deadline)
-          throw new Error(
-            `${over ? 'ended' : 'went on'} without printing ${String(text)}:\n${output}`,
-          );
-        await pause(20);
-      }
+      const what = `"${args.join(' ')}" to print ${String(text)}`;
+      await until(
+        () => output,
+        what,
+        () => isOver || output.match(text) !== null,
+      );
+      if (output.match(text) === null)
+        throw new Error(`waited for ${what}, but it ended:\n${output}`);
     },
     signal: (signal) => void child.kill(signal),
     async ended() {

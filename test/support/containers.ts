@@ -29,11 +29,10 @@ import {
   superuser,
 } from '../../infra/postgres/settings.ts';
 import type { ServerHandle } from './stack.ts';
-
-const READY_MS = 90_000;
+import { HANG_MS } from './limits.ts';
 
 async function until(name: string, answers: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + READY_MS;
+  const deadline = performance.now() + HANG_MS;
   for (;;) {
     try {
       if (await answers()) return;

@@ -45,11 +45,9 @@ test('an engine that answers its ping with an error is not found', async () => {
   expect(await engineAnswers(await engine((_, answer) => answer.writeHead(500).end()))).toBe(false);
 });
 
-test('a silent socket counts as no engine after half a second', async () => {
+test('a silent socket counts as no engine', async () => {
   const socket = await engine(() => undefined);
-  const begun = performance.now();
-  expect(await engineAnswers(socket)).toBe(false);
-  expect(performance.now() - begun).toBeGreaterThan(450);
+  expect(await engineAnswers(socket, 50)).toBe(false);
 });
 
 test('the socket is the one of a Docker client; a remote engine counts as none', () => {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { request } from 'node:http';
 
-const PATIENCE_MS = 500;
+const PATIENCE_MS = 60_000;
 
 /** The socket that a Docker client of this environment would use, when it is a local one. */
 export function socketPath(env: NodeJS.ProcessEnv): string | undefined {
@@ -11,7 +11,7 @@ export function socketPath(env: NodeJS.ProcessEnv): string | undefined {
 }
 
 /**
- * Whether a Docker engine answers `GET /_ping` with 200 within half a second. A socket file or a
+ * Whether a Docker engine answers `GET /_ping` with 200 in time. A socket file or a
  * client alone proves nothing.
  */
 export async function engineAnswers(socket: string, patience_ms = PATIENCE_MS): Promise<boolean> {

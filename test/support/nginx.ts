@@ -6,13 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { takePort } from './free-ports.ts';
-import { INSTALL_MS, systemProgram } from './system-program.ts';
+import { systemProgram } from './system-program.ts';
 import { until } from './until.ts';
 
 const REFERENCE = new URL('../../infra/nginx/gateways.conf', import.meta.url);
-
-/** Time for `openNginx` at most. */
-export const OPEN_NGINX_MS = INSTALL_MS + 30_000;
 
 export interface Nginx {
   readonly pid: number;

@@ -1,11 +1,11 @@
 /** Redis servers of one test: one beside the run's other servers, or two alone. */
-import { rmSync } from 'node:fs';
 import { inject } from 'vitest';
 import { cacheFolder } from '../../infra/local/fetch/cache.ts';
 import { findPrograms } from '../../infra/local/fetch/programs.ts';
 import { Server } from '../../infra/local/process/server.ts';
 import { redisServer, redisSettings } from '../../infra/local/servers/redis.ts';
 import { takePort } from './free-ports.ts';
+import { removeSystem } from './kept-logs.ts';
 import { silentReport } from './silent-report.ts';
 import { killAtExit, makeFolder, startStack, type Stack } from './stack.ts';
 
@@ -37,8 +37,7 @@ export async function startTwoRedis(): Promise<TwoRedis> {
     await Promise.all(servers.map((server) => server.stop()));
     forget();
     for (const { release } of taken) release();
-    for (const path of [folder.root, folder.shelter])
-      rmSync(path, { recursive: true, force: true });
+    removeSystem(folder);
   };
   try {
     await Promise.all(servers.map((server) => server.start()));

@@ -6,12 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { takePort } from './free-ports.ts';
-import { INSTALL_MS, systemProgram } from './system-program.ts';
+import { systemProgram } from './system-program.ts';
 import { until } from './until.ts';
 import { rowsOf } from './database.ts';
-
-/** Time for `openPgBouncer` at most. */
-export const OPEN_PGBOUNCER_MS = INSTALL_MS + 30_000;
 
 export interface PgBouncer {
   /** the same address, through the pooler */

@@ -1,5 +1,5 @@
 /** Three brokers on this machine without any security, to compare with those of a cluster. */
-import { rmSync } from 'node:fs';
+import { removeSystem } from './kept-logs.ts';
 import { kafkaSettings } from '../../infra/kafka/settings.ts';
 import { Server } from '../../infra/local/process/server.ts';
 import { kafkaAnswers, kafkaServer } from '../../infra/local/servers/kafka.ts';
@@ -57,8 +57,7 @@ export async function startPlainBrokers(): Promise<PlainBrokers> {
     forget();
     for (const { clients, controller } of taken)
       for (const { release } of [clients, controller]) release();
-    rmSync(folder.root, { recursive: true, force: true });
-    rmSync(folder.shelter, { recursive: true, force: true });
+    removeSystem(folder);
   };
   try {
     await Promise.all(servers.map((server) => server.start()));

@@ -3,7 +3,7 @@
  * token (SASL OAUTHBEARER over TLS) whose signature it checks. Both ways give the same principals,
  * with the rights of the services. The endpoint that gives tokens is part of it.
  */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -21,6 +21,7 @@ import { settleKafka } from '../../infra/kafka/settle.ts';
 import { Server } from '../../infra/local/process/server.ts';
 import { kafkaAnswers, kafkaServer } from '../../infra/local/servers/kafka.ts';
 import { defaultPorts } from '../../infra/services/ports.ts';
+import { removeSystem } from './kept-logs.ts';
 import { takePort } from './free-ports.ts';
 import { end, KAFKA_JAVA, killAtExit, makeFolder, programsFor, serverHandle } from './stack.ts';
 
@@ -129,8 +130,7 @@ export async function startSecuredBroker(names: readonly string[]): Promise<Secu
     http.close();
     forget();
     for (const { release } of [certified, tokened, controller]) release();
-    for (const path of [folder.root, folder.shelter])
-      rmSync(path, { recursive: true, force: true });
+    removeSystem(folder);
   };
   try {
     await server.start();

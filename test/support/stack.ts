@@ -30,6 +30,8 @@ import { serviceEnvironment, services, type ServiceSpec } from '../../infra/serv
 import { defaultSettings } from '../../infra/services/settings.ts';
 import { engineSocket } from './docker-engine.ts';
 import { takePort } from './free-ports.ts';
+import { removeSystem } from './kept-logs.ts';
+import { HANG_MS } from './limits.ts';
 import { until } from './until.ts';
 
 /** A server that a test may kill and start again on the same port and data. */
@@ -55,7 +57,7 @@ export interface ServiceHandle {
   /** Everything it has printed so far. */
   log(): string;
   /** Resolves when its status is ready; rejects with its last log lines when it ends before. */
-  ready(timeout_ms?: number): Promise<void>;
+  ready(): Promise<void>;
   /** As of a server. */
   kill(signal?: NodeJS.Signals): Promise<void>;
   waitExit(): Promise<Exit>;
@@ -97,11 +99,12 @@ export const SERVER_OPTIONS: ServerOptions =
       };
 const never = new AbortController().signal;
 
-/** Ends and removes the stacks of killed test runs. */
-export async function removeAbandoned(): Promise<void> {
+/** Ends and removes the stacks of killed test runs; `logs`: also the logs of failed ones. */
+export async function removeAbandoned({ logs }: { readonly logs: boolean }): Promise<void> {
   for (const entry of readdirSync(tmpdir())) {
     if (!entry.startsWith(PREFIX)) continue;
     const folder = folderAt(join(tmpdir(), entry));
+    if (!logs && readdirSync(folder.root).every((name) => name === 'logs')) continue;
     if ((await acquirePidFile(folder.supervisor_file)) !== undefined) continue;
     await stopOrphans(folder, 2_000);
     rmSync(folder.root, { recursive: true, force: true });
@@ -138,8 +141,7 @@ export function handleOf(spec: ServiceSpec, child: Child, ports: Ports): Service
     url,
     ops_url,
     log: () => readFileSync(child.log_file, 'utf8'),
-    ready: (timeout_ms = 45_000) =>
-      waitUntilReady(child, () => serviceIsReady(ops_url, ports), timeout_ms),
+    ready: () => waitUntilReady(child, () => serviceIsReady(ops_url, ports), HANG_MS),
     kill: (signal) => signalled(child, signal),
     waitExit: () => child.exit,
   };
@@ -266,7 +268,7 @@ export async function startStack(
     await Promise.all(Object.values(servers).map(end));
     forget();
     for (const one of taken) one.release();
-    rmSync(folder.root, { recursive: true, force: true });
+    removeSystem(folder);
   };
 
   const spawnService: Stack['spawnService'] = async (name, extra = {}) => {

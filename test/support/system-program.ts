@@ -4,9 +4,7 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-
-/** Time for `systemProgram` at most. */
-export const INSTALL_MS = 240_000;
+import { HANG_MS } from './limits.ts';
 
 /**
  * The path of the first of these programs that is found. Where there is none, root installs the
@@ -20,7 +18,7 @@ export async function systemProgram(
   if (found !== undefined) return found;
   if (process.getuid?.() !== 0) return undefined;
   const options = {
-    timeout: INSTALL_MS,
+    timeout: HANG_MS,
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
   };
   const install = `apt-get update && apt-get install --yes --no-install-recommends ${debianPackage}`;

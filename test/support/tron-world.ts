@@ -25,6 +25,7 @@ import { never, silentLog, testKafka, type TestKafka } from './kafka.ts';
 import { TestTron } from './tron.ts';
 import { until } from './until.ts';
 import { openCodec } from './codec.ts';
+import { HANG_MS } from './limits.ts';
 
 const TOPICS = [DEPOSIT_ADDRESSES, TRON_TRANSFERS];
 const DAY_MS = 86_400_000;
@@ -174,7 +175,7 @@ export async function openTronWorld(
   const settings = {
     postgres_reader_url: urls.reader_url,
     application_name: 'test',
-    statement_timeout_ms: 10_000,
+    statement_timeout_ms: HANG_MS,
     connections_max: 2,
   };
   const reader = openReader(settings, log);

@@ -1,27 +1,36 @@
 import { setTimeout as after } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { HANG_MS } from './limits.ts';
 
 /** As `expect.poll` does; many conditions ask a server. */
 const POLL_MS = 100;
 
 /**
- * Polls until `holds` is true; an error counts as false. On timeout rejects with `what` and the
- * last error.
+ * Looks again and again until `holds` is true of what it sees; an error is nothing seen. After
+ * HANG_MS it rejects with `what` was waited for, for how long, and what was seen last.
  */
-export async function until(
-  holds: () => Promise<boolean>,
+export async function until<Seen>(
+  look: () => Seen | Promise<Seen>,
   what: string,
-  patienceMs = 60_000,
+  holds: (seen: Seen) => boolean = (seen) => seen === true,
 ): Promise<void> {
   const begun = performance.now();
-  let last: unknown;
   for (;;) {
+    let last: string;
+    let cause: unknown;
     try {
-      if (await holds()) return;
+      const seen = await look();
+      if (holds(seen)) return;
+      last = typeof seen === 'string' ? seen : inspect(seen);
     } catch (error) {
-      last = error;
+      [last, cause] = [String(error), error];
     }
-    if (performance.now() - begun > patienceMs)
-      throw new Error(`waited ${patienceMs} ms in vain for ${what}`, { cause: last });
+    const waited = performance.now() - begun;
+    if (waited > HANG_MS)
+      throw new Error(
+        `waited ${Math.round(waited / 1_000)} s in vain for ${what}; seen last: ${last}`,
+        { cause },
+      );
     await after(POLL_MS);
   }
 }

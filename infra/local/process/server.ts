@@ -5,7 +5,8 @@ import { childFault, describeExit, spawnChild, type Child, type Command } from '
 import { StackFault } from './run-program.ts';
 
 const POLL_MS = 50;
-const READY_MS = 90_000;
+/** On a busy or slow machine Java takes minutes to start; a server that ends is noticed at once. */
+const READY_MS = 600_000;
 const STOP_MS = 30_000;
 /** A server that reports the same work for this long counts as no longer working. */
 const SAME_WORK_MS = 30 * 60_000;

@@ -17,7 +17,7 @@ import { http } from './stack-file.ts';
 
 /** Node's compile cache halves the start time of a service. */
 const COMPILE_CACHE = join(checkout, 'node_modules', '.cache', 'node');
-const READY_MS = 120_000;
+const READY_MS = 600_000;
 /** for ending after the drain */
 const GRACE_MS = 5_000;
 

@@ -31,6 +31,7 @@ import { confirmedEvent, depositEvents } from '../../support/deposit-events.ts';
 import { transferLog } from '../../support/deposit-log.ts';
 import { appendAll, freshTopic, never, ownTopic, testKafka } from '../../support/kafka.ts';
 import { openCodec } from '../../support/codec.ts';
+import { HANG_MS } from '../../support/limits.ts';
 
 const stack = inject('stack');
 
@@ -205,7 +206,7 @@ test("Kafka's console consumer shows keys, headers and timestamps", async () => 
       ...options,
       ...shown,
     ],
-    { signal: AbortSignal.timeout(50_000) },
+    { signal: AbortSignal.timeout(HANG_MS) },
   );
   const records = events.map((event, at) => {
     const trace = String(entries[at]?.headers['trace_id']);

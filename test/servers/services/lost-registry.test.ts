@@ -50,7 +50,7 @@ test('services on an emptied registry append nothing, say why, and go on once it
     );
   const running: ServiceHandle[] = [];
   for (const name of SERVICES) running.push(await stack.spawnService(name));
-  await Promise.all(running.map((service) => service.ready(120_000)));
+  await Promise.all(running.map((service) => service.ready()));
   const blocks = async (): Promise<bigint> =>
     (await readTopicEnds(kafka, ['chain.blocks']))[0]?.high ?? 0n;
   await expect.poll(blocks).toBeGreaterThan(5n);
@@ -73,7 +73,7 @@ test('services on an emptied registry append nothing, say why, and go on once it
   for (const name of SERVICES.slice(1)) again.set(name, await stack.spawnService(name));
   for (const service of again.values())
     await expect
-      .poll(() => statusOf(service), { timeout: 60_000 })
+      .poll(() => statusOf(service))
       .toMatchObject({
         status: 'halted',
         waits_for: 'registry',
@@ -92,7 +92,7 @@ test('services on an emptied registry append nothing, say why, and go on once it
 
   expect(await ops('registry seed')).toMatchObject({ code: 0 });
   expect(await ops('registry check --json')).toMatchObject({ code: 0, stdout: before.stdout });
-  for (const service of again.values()) await service.ready(60_000);
+  for (const service of again.values()) await service.ready();
   const restored = await blocks();
   await expect.poll(blocks).toBeGreaterThan(restored);
   expect(await ops('verify explorer')).toMatchObject({ code: 0 });
@@ -100,4 +100,4 @@ test('services on an emptied registry append nothing, say why, and go on once it
   const pinned: readonly { readonly id: number }[] = JSON.parse(before.stdout);
   const id = await new SchemaRegistry(stack.addresses).register('later', '"long"');
   expect(id).toBeGreaterThan(Math.max(...pinned.map((pin) => pin.id)));
-}, 240_000);
+});

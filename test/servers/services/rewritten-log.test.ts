@@ -58,6 +58,7 @@ import { plainHead, storedAs } from '../../support/plain-chain.ts';
 import { startOwnKafka } from '../../support/own-kafka.ts';
 import type { Stack } from '../../support/stack.ts';
 import { openCodec } from '../../support/codec.ts';
+import { HANG_MS } from '../../support/limits.ts';
 
 const PAID_ACCOUNTS = 4;
 const ACCOUNTS = 5;
@@ -316,7 +317,7 @@ async function nextAddressShows(
 ): Promise<void> {
   const log = silentLog();
   const { addresses } = stack;
-  const pool = { application_name: 'test', statement_timeout_ms: 10_000, connections_max: 1 };
+  const pool = { application_name: 'test', statement_timeout_ms: HANG_MS, connections_max: 1 };
   const reader = openReader({ ...pool, postgres_reader_url: database.reader_url }, log);
   const addressLog = new AddressLog({
     ...addresses,
@@ -372,20 +373,16 @@ const brokenAt = (offset: number): RegExp =>
   );
 
 // it waits for the logs
-test(
-  'a head of the ledger that was noted is found in the log that has grown',
-  { timeout: 240_000 },
-  async () => {
-    const { stack_file, records } = await logsOnce();
-    const before = (records.get(TREASURY_LEDGER) ?? []).slice(0, -1);
-    const head = plainHead(before.map(({ value }) => storedAs({}, value))).toString('hex');
-    const { code, stdout } = await opsHere(['audit', '--head', head, '--stack', stack_file]);
-    expect(stdout).toContain(
-      `seen      treasury.ledger/0, offsets 0 to ${before.length - 1}: the same records as when --head was noted`,
-    );
-    expect(code).toBe(0);
-  },
-);
+test('a head of the ledger that was noted is found in the log that has grown', async () => {
+  const { stack_file, records } = await logsOnce();
+  const before = (records.get(TREASURY_LEDGER) ?? []).slice(0, -1);
+  const head = plainHead(before.map(({ value }) => storedAs({}, value))).toString('hex');
+  const { code, stdout } = await opsHere(['audit', '--head', head, '--stack', stack_file]);
+  expect(stdout).toContain(
+    `seen      treasury.ledger/0, offsets 0 to ${before.length - 1}: the same records as when --head was noted`,
+  );
+  expect(code).toBe(0);
+});
 
 test.each(
   eachTopic([

@@ -14,6 +14,7 @@ import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { applyStretch, openTables } from '../../projections/deposits/applied.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { placed } from '../../support/deposit-events.ts';
+import { openContext } from '../../support/chromium.ts';
 import { depositKey } from '../../support/deposit-log.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
 import { buildPages, violationsOf, watchPage } from '../../support/pages.ts';
@@ -119,7 +120,7 @@ export async function openPage(
   { browser, explorer }: { readonly browser: Browser; readonly explorer: { readonly url: string } },
   options: Parameters<Browser['newContext']>[0] = {},
 ): Promise<Opened> {
-  const context = await browser.newContext(options);
+  const context = await openContext(browser, options);
   const page = await context.newPage();
   const problems: string[] = [];
   watchPage(page, problems, (url) => new URL(url).host.startsWith('127.0.0.1:'));

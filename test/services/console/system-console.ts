@@ -16,9 +16,6 @@ import { openPage, type Opened } from './console-world.ts';
 /** The browser's own lines about requests that nobody answers. */
 const NETWORK = /^(?:Failed to load resource|WebSocket connection to)/;
 
-/** The services that an action waits for may still be starting, on a busy machine. */
-const ACTION_MS = 60_000;
-
 export interface SystemConsole extends Opened {
   /** what the page complained of, but for requests that nobody answered */
   readonly faults: () => readonly string[];
@@ -47,7 +44,6 @@ export async function openSystemConsole(
     pathToFileURL(`${folder}/`),
   );
   const opened = await openPage({ browser, explorer: { url } });
-  opened.page.setDefaultTimeout(ACTION_MS);
   return {
     ...opened,
     faults: () => opened.problems.filter((problem) => !NETWORK.test(problem)),

@@ -10,6 +10,7 @@ import { openReader } from '../../../services/runtime/postgres/pool.ts';
 import { toHex } from '../../../schemas/address.ts';
 import { goodToken, SECRET } from '../../support/tokens.ts';
 import { checkAnswer, type Answered } from './answer-check.ts';
+import { HANG_MS } from '../../support/limits.ts';
 
 /** Unix seconds of the gateway's clock. */
 export const NOW = 1_790_000_000;
@@ -55,7 +56,7 @@ export async function openDeposits(options: DepositServerOptions): Promise<Depos
     {
       ...options,
       application_name: 'deposit-gateway',
-      statement_timeout_ms: 20_000,
+      statement_timeout_ms: HANG_MS,
       connections_max: 4,
     },
     log,

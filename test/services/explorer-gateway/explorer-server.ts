@@ -15,6 +15,7 @@ import { ReadVersion } from '../../../services/runtime/read-version.ts';
 import { openNotificationSubscriber } from '../../../services/runtime/redis.ts';
 import { takePort } from '../../support/free-ports.ts';
 import { checkAnswer, type Answered } from './answer-check.ts';
+import { HANG_MS } from '../../support/limits.ts';
 
 export interface ExplorerServerOptions extends ConsoleConfig {
   readonly postgres_reader_url: string;
@@ -80,7 +81,7 @@ export async function openExplorer({
   const pool = openReader(
     {
       application_name: 'explorer-gateway',
-      statement_timeout_ms: 20_000,
+      statement_timeout_ms: HANG_MS,
       connections_max: 4,
       ...options,
     },

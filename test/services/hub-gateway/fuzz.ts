@@ -2,6 +2,7 @@
 import { WebSocket } from 'ws';
 import { Random } from '../../support/random.ts';
 import { FuzzInputs } from './fuzz-inputs.ts';
+import { HANG_MS } from '../../support/limits.ts';
 
 export interface FuzzTarget {
   /** of the hub, without a path */
@@ -30,7 +31,6 @@ export interface FuzzReport {
 
 const AT_ONCE = 8;
 const WRONG_MAX = 10;
-const PATIENCE_MS = 60_000;
 
 /** Allowed close codes, of the client (1000, 1005) and of the hub. */
 const CLOSES: ReadonlySet<number> = new Set([1000, 1005, 1002, 1007, 1009, 4400, 4401, 4409, 4429]);
@@ -109,7 +109,7 @@ export async function fuzz(
       method: sent.method,
       headers: sent.headers,
       ...(sent.body === undefined ? {} : { body: sent.body }),
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(HANG_MS),
     });
     const text = await response.text();
     count(`status ${response.status}`);
@@ -239,7 +239,7 @@ async function converse(
     // other messages have to wait for the acknowledgement
     if (typeof first !== 'string' || !first.startsWith('{"type":"connection_init"')) sendOthers();
   });
-  const late = setTimeout(() => socket.terminate(), PATIENCE_MS);
+  const late = setTimeout(() => socket.terminate(), HANG_MS);
   const code = await closed;
   clearTimeout(late);
   return { code, messages };

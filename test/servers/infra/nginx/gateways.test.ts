@@ -13,7 +13,7 @@ import {
 import { HubWorld } from '../../../services/hub-gateway/hub-world.ts';
 import { RawSocket } from '../../../services/hub-gateway/raw-socket.ts';
 import { freshDatabase } from '../../../support/database.ts';
-import { OPEN_NGINX_MS, openNginx, type Nginx } from '../../../support/nginx.ts';
+import { openNginx, type Nginx } from '../../../support/nginx.ts';
 
 const BURST = 100;
 const FINAL = 100;
@@ -44,7 +44,7 @@ beforeAll(async () => {
     ({ missing } = opened);
     process.stderr.write(`tests of nginx are skipped: ${missing}\n`);
   } else nginx = opened;
-}, OPEN_NGINX_MS + 120_000);
+});
 afterAll(async () => {
   await nginx?.stop();
   await writer.end();

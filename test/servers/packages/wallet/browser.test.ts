@@ -19,7 +19,7 @@ import {
   type ExplorerServer,
 } from '../../../services/explorer-gateway/explorer-server.ts';
 import { HubWorld } from '../../../services/hub-gateway/hub-world.ts';
-import { OPEN_CHROMIUM_MS, openChromium } from '../../../support/chromium.ts';
+import { openChromium, openContext } from '../../../support/chromium.ts';
 
 declare global {
   /** the package, as the page's script names it */
@@ -60,7 +60,7 @@ beforeAll(async () => {
       ? { type: 'text/javascript', body: script }
       : { type: 'text/html', body: path === '/' ? PAGE : '' },
   );
-  page = await browser.newPage();
+  page = await (await openContext(browser)).newPage();
   page.on('pageerror', (error) => problems.push(error.message));
   page.on('console', (message) => {
     // the package asks for a transaction until it is there, and Chromium logs each 404
@@ -76,7 +76,7 @@ beforeAll(async () => {
     Object.assign(globalThis, { ethereum: provider });
   }, person.address);
   await page.goto(site.url);
-}, OPEN_CHROMIUM_MS + 120_000);
+});
 afterAll(async () => {
   if (browser === undefined) return;
   await browser.close();

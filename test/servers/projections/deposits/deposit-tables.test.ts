@@ -22,6 +22,7 @@ import { plainDeposits } from '../../../support/plain-deposits.ts';
 import { differences, readTables } from '../../../support/plain-fold.ts';
 import { applyStretch, openTables } from '../../../projections/deposits/applied.ts';
 import { interleaved } from '../../../projections/deposits/interleaved.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 type Event = DepositAddressEvent | TreasuryEvent;
 type TextRow = Readonly<Record<string, string | null>>;
@@ -56,7 +57,7 @@ beforeAll(async () => {
     {
       postgres_reader_url: urls.reader_url,
       application_name: 'test',
-      statement_timeout_ms: 30_000,
+      statement_timeout_ms: HANG_MS,
       connections_max: 2,
     },
     silentLog(),

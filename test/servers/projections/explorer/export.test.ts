@@ -17,6 +17,7 @@ import {
   TYPES,
   type PlainBlock,
 } from '../../../projections/explorer/seeded-rows.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 const FIRST = 3;
 const BIG = 2_000;
@@ -58,7 +59,7 @@ beforeAll(async () => {
   const settings = {
     postgres_reader_url: urls.reader_url,
     application_name: 'test',
-    statement_timeout_ms: 30_000,
+    statement_timeout_ms: HANG_MS,
     connections_max: 2,
   };
   reader = openReader(settings, openLog({ service: 'test', level: 'silent' }));

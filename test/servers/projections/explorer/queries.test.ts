@@ -19,6 +19,7 @@ import {
   seededBlocks,
   TYPES,
 } from '../../../projections/explorer/seeded-rows.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 const log = openLog({ service: 'test', level: 'silent' });
 
@@ -27,7 +28,7 @@ function open(url: string): ReaderPool {
     {
       postgres_reader_url: url,
       application_name: 'test',
-      statement_timeout_ms: 30_000,
+      statement_timeout_ms: HANG_MS,
       connections_max: 2,
     },
     log,

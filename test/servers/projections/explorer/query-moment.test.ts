@@ -7,6 +7,7 @@ import { openLog } from '../../../../services/runtime/process/log.ts';
 import { openReader } from '../../../../services/runtime/postgres/pool.ts';
 import { freshDatabase } from '../../../support/database.ts';
 import { fillExplorer, seededBlocks } from '../../../projections/explorer/seeded-rows.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 const log = openLog({ service: 'test', level: 'silent' });
 
@@ -18,7 +19,7 @@ test('a page and its count are of one snapshot while blocks are added and revert
     {
       postgres_reader_url: urls.reader_url,
       application_name: 'test',
-      statement_timeout_ms: 30_000,
+      statement_timeout_ms: HANG_MS,
       connections_max: 2,
     },
     log,

@@ -7,6 +7,7 @@ import { ChainByHand, named } from '../../../support/chain-by-hand.ts';
 import { freshDatabase } from '../../../support/database.ts';
 import { silentLog } from '../../../support/kafka.ts';
 import { applyStretch, openTables } from '../../../projections/deposits/applied.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 const LATITUDES = ['-90', '-0.0000001', '0', '52.520000000000003', '90'];
 const LONGITUDES = ['-180', '-179.9999999', '-10', '0.1', '13.405', '179.9999999', '180'];
@@ -43,7 +44,7 @@ beforeAll(async () => {
   const settings = {
     postgres_reader_url: urls.reader_url,
     application_name: 'test',
-    statement_timeout_ms: 30_000,
+    statement_timeout_ms: HANG_MS,
     connections_max: 1,
   };
   reader = openReader(settings, silentLog());

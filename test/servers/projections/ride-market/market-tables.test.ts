@@ -27,6 +27,7 @@ import {
   type PlainRow,
 } from '../../../projections/ride-market/plain-market.ts';
 import { rideChain } from '../../../projections/ride-market/ride-chain.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 const { log } = rideChain({
   seed: 5,
@@ -51,7 +52,7 @@ beforeAll(async () => {
   const settings = {
     postgres_reader_url: urls.reader_url,
     application_name: 'test',
-    statement_timeout_ms: 30_000,
+    statement_timeout_ms: HANG_MS,
     connections_max: 2,
   };
   reader = openReader(settings, silentLog());

@@ -22,6 +22,7 @@ import { openReader, openWriter } from '../../../../services/runtime/postgres/po
 import { freshDatabase } from '../../../support/database.ts';
 import { silentLog } from '../../../support/kafka.ts';
 import { explained, PLAN_CACHES } from '../../../projections/explorer/explained.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 const COUNT = 100_000;
 /** of everything else */
@@ -202,7 +203,7 @@ test('both plans return the newest requests of a viewport', async () => {
   const settings = {
     postgres_reader_url: readerUrl,
     application_name: 'test',
-    statement_timeout_ms: 30_000,
+    statement_timeout_ms: HANG_MS,
     connections_max: 1,
   };
   const reader = openReader(settings, silentLog());

@@ -14,6 +14,7 @@ import { differences, readTables, texts } from '../../../support/plain-fold.ts';
 import { Random } from '../../../support/random.ts';
 import { applyStretch, openTables } from '../../../projections/deposits/applied.ts';
 import { explained, PLAN_CACHES } from '../../../projections/explorer/explained.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 const TURN = { turn: texts([{ one: true }]) };
 
@@ -28,7 +29,7 @@ async function open(): Promise<{
   const settings = {
     postgres_reader_url: urls.reader_url,
     application_name: 'test',
-    statement_timeout_ms: 30_000,
+    statement_timeout_ms: HANG_MS,
     connections_max: 2,
   };
   const reader = openReader(settings, silentLog());
@@ -141,7 +142,7 @@ beforeAll(async () => {
   const settings = {
     postgres_reader_url: urls.reader_url,
     application_name: 'test',
-    statement_timeout_ms: 30_000,
+    statement_timeout_ms: HANG_MS,
     connections_max: 2,
   };
   opened = { reader: openReader(settings, silentLog()), reader_url: urls.reader_url };

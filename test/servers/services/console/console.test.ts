@@ -18,8 +18,8 @@ import {
 import { recordRuns, run } from '../../../services/explorer-gateway/reserve/recorded-runs.ts';
 import {
   firstScriptBytes,
-  OPEN_CHROMIUM_MS,
   openChromium,
+  openContext,
   SCRIPT_BYTES_MAX,
 } from '../../../support/chromium.ts';
 import { freshDatabase } from '../../../support/database.ts';
@@ -85,7 +85,7 @@ beforeAll(async () => {
   });
   explorer.head = newest;
   await open(browser, {});
-}, OPEN_CHROMIUM_MS + 120_000);
+});
 afterAll(async () => {
   if (browser === undefined) return;
   await browser.close();
@@ -101,7 +101,10 @@ beforeEach(({ skip }) => {
 
 /** A context of its own; what a page complains of is in `problems`. */
 async function open(of: Browser, options: Parameters<Browser['newContext']>[0]): Promise<void> {
-  context = await of.newContext({ ...options, permissions: ['clipboard-read', 'clipboard-write'] });
+  context = await openContext(of, {
+    ...options,
+    permissions: ['clipboard-read', 'clipboard-write'],
+  });
   page = await context.newPage();
   watchPage(page, problems, (url) => url.startsWith(explorer.url));
 }

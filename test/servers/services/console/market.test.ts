@@ -9,7 +9,7 @@ import {
   type ConsoleWorld,
   type Opened,
 } from '../../../services/console/console-world.ts';
-import { OPEN_CHROMIUM_MS, openChromium } from '../../../support/chromium.ts';
+import { openChromium } from '../../../support/chromium.ts';
 import { confirmedEvent, depositEvents } from '../../../support/deposit-events.ts';
 import { walletOf } from '../../../support/wallets.ts';
 
@@ -40,7 +40,7 @@ beforeAll(async () => {
   );
   trip = await ride(`createUnsignedRideAcceptance(rideOfferTransactionHash: "${offered}")`);
   opened = await openPage(world);
-}, OPEN_CHROMIUM_MS + 120_000);
+});
 afterAll(() => world?.close());
 
 beforeEach(({ skip }) => {

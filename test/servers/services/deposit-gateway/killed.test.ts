@@ -56,71 +56,67 @@ async function insist(
   throw new Error(`user ${user} has no address`);
 }
 
-test(
-  '200 first POSTs of 50 users at once, gateways and projector killed meanwhile: one address a user for ever, no index twice',
-  { timeout: 180_000 },
-  async () => {
-    const random = new Random(5);
-    const settings = { APP_JWT_SECRET: SECRET, APP_RATE_PER_SECOND: '0' };
-    const gateways = [
-      await stack.spawnService('deposit-gateway', settings),
-      await stack.spawnService('deposit-gateway', settings),
-    ];
-    let projector = await stack.spawnService('projector-deposits');
-    await Promise.all([projector, ...gateways].map((service) => service.ready()));
-    const current = gateways.map((_, at) => (): ServiceHandle => {
-      const gateway = gateways[at];
-      if (gateway === undefined) throw new Error('there is no such gateway');
-      return gateway;
-    });
-    // in waves, so that every kill meets users that are new
-    const waves = Array.from({ length: KILLS + 1 }, (_, wave) =>
-      Array.from({ length: POSTS }, (_post, at) => at).filter(
-        (at) => ((at * 7) % USERS) % (KILLS + 1) === wave,
-      ),
-    );
-    const answers: Promise<Answer>[] = [];
-    for (const [at, wave] of waves.entries()) {
-      for (const post of wave) answers.push(insist((post * 7) % USERS, current, post));
-      if (at === KILLS) break;
-      await after(random.below(60));
-      const victim = at % 2;
-      if (at % 3 === 1) {
-        await projector.kill();
-        projector = await stack.spawnService('projector-deposits');
-      }
-      await gateways[victim]?.kill();
-      const restarted = await stack.spawnService('deposit-gateway', settings);
-      gateways[victim] = restarted;
-      await restarted.ready();
+test('200 first POSTs of 50 users at once, gateways and projector killed meanwhile: one address a user for ever, no index twice', async () => {
+  const random = new Random(5);
+  const settings = { APP_JWT_SECRET: SECRET, APP_RATE_PER_SECOND: '0' };
+  const gateways = [
+    await stack.spawnService('deposit-gateway', settings),
+    await stack.spawnService('deposit-gateway', settings),
+  ];
+  let projector = await stack.spawnService('projector-deposits');
+  await Promise.all([projector, ...gateways].map((service) => service.ready()));
+  const current = gateways.map((_, at) => (): ServiceHandle => {
+    const gateway = gateways[at];
+    if (gateway === undefined) throw new Error('there is no such gateway');
+    return gateway;
+  });
+  // in waves, so that every kill meets users that are new
+  const waves = Array.from({ length: KILLS + 1 }, (_, wave) =>
+    Array.from({ length: POSTS }, (_post, at) => at).filter(
+      (at) => ((at * 7) % USERS) % (KILLS + 1) === wave,
+    ),
+  );
+  const answers: Promise<Answer>[] = [];
+  for (const [at, wave] of waves.entries()) {
+    for (const post of wave) answers.push(insist((post * 7) % USERS, current, post));
+    if (at === KILLS) break;
+    await after(random.below(60));
+    const victim = at % 2;
+    if (at % 3 === 1) {
+      await projector.kill();
+      projector = await stack.spawnService('projector-deposits');
     }
-    const given = await Promise.all(answers);
-    expect(given).toHaveLength(POSTS);
+    await gateways[victim]?.kill();
+    const restarted = await stack.spawnService('deposit-gateway', settings);
+    gateways[victim] = restarted;
+    await restarted.ready();
+  }
+  const given = await Promise.all(answers);
+  expect(given).toHaveLength(POSTS);
 
-    const addresses = new Map<number, Set<string>>();
-    for (const { user, address } of given)
-      addresses.set(user, (addresses.get(user) ?? new Set()).add(address));
-    const each = [...addresses.values()].flatMap((own) => Array.from(own));
-    expect([addresses.size, each.length]).toEqual([USERS, USERS]);
-    const dense = Array.from({ length: USERS }, (_, index) =>
-      toTronAddress(depositKey().addressAt(index)),
-    );
-    expect(each.toSorted()).toEqual(dense.toSorted());
+  const addresses = new Map<number, Set<string>>();
+  for (const { user, address } of given)
+    addresses.set(user, (addresses.get(user) ?? new Set()).add(address));
+  const each = [...addresses.values()].flatMap((own) => Array.from(own));
+  expect([addresses.size, each.length]).toEqual([USERS, USERS]);
+  const dense = Array.from({ length: USERS }, (_, index) =>
+    toTronAddress(depositKey().addressAt(index)),
+  );
+  expect(each.toSorted()).toEqual(dense.toSorted());
 
-    // by the log alone, as an auditor would
-    const records = await readAll(testKafka(stack.addresses), DEPOSIT_ADDRESSES.name);
-    const codec = await openCodec(stack.addresses.registry_url, [DEPOSIT_ADDRESSES]);
-    await codec.learn(records.map(({ value }) => value));
-    const book = new AddressBook();
-    for (const { value } of records) {
-      const event = codec.decode(value);
-      if (isDepositAddressEvent(event)) book.apply(event, book.end, hashOfValue(value));
-    }
-    expect([book.size, book.scheme?.key]).toEqual([USERS, undefined]);
-    for (const { user, address } of given)
-      expect(address).toBe(toTronAddress(book.addressOf(accountAt(user)) ?? Buffer.alloc(20)));
-    const logs = gateways.map((gateway) => gateway.log()).join('');
-    expect(logs).not.toContain(SECRET);
-    expect(logs).not.toMatch(/eyJ/);
-  },
-);
+  // by the log alone, as an auditor would
+  const records = await readAll(testKafka(stack.addresses), DEPOSIT_ADDRESSES.name);
+  const codec = await openCodec(stack.addresses.registry_url, [DEPOSIT_ADDRESSES]);
+  await codec.learn(records.map(({ value }) => value));
+  const book = new AddressBook();
+  for (const { value } of records) {
+    const event = codec.decode(value);
+    if (isDepositAddressEvent(event)) book.apply(event, book.end, hashOfValue(value));
+  }
+  expect([book.size, book.scheme?.key]).toEqual([USERS, undefined]);
+  for (const { user, address } of given)
+    expect(address).toBe(toTronAddress(book.addressOf(accountAt(user)) ?? Buffer.alloc(20)));
+  const logs = gateways.map((gateway) => gateway.log()).join('');
+  expect(logs).not.toContain(SECRET);
+  expect(logs).not.toMatch(/eyJ/);
+});

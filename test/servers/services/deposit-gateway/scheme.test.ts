@@ -7,6 +7,7 @@ import { openReader, type Reader } from '../../../../services/runtime/postgres/p
 import { OTHER_XPUB, XPUB } from '../../../support/deposit-log.ts';
 import { silentLog } from '../../../support/kafka.ts';
 import { openWorld } from '../../../services/deposit-gateway/deposit-world.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 test('when two keys are pinned at once the first counts, and the gateway with the other refuses to start', async () => {
   const world = await openWorld(inject('stack'));
@@ -16,7 +17,7 @@ test('when two keys are pinned at once the first counts, and the gateway with th
     {
       postgres_reader_url: world.reader_url,
       application_name: 'test',
-      statement_timeout_ms: 20_000,
+      statement_timeout_ms: HANG_MS,
       connections_max: 2,
     },
     common.log,

@@ -18,6 +18,7 @@ import {
   openDeposits,
   type DepositServer,
 } from '../../../services/deposit-gateway/deposit-server.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 const OWNER = Buffer.alloc(20, 0xc1);
 const CAPS = { single_cap: 15n * USD, rolling_cap: 20n * USD };
@@ -31,7 +32,7 @@ beforeAll(async () => {
   const urls = await freshDatabase(inject('stack'));
   pool = await openTables(urls.writer_url, deposits);
   server = await openDeposits({ postgres_reader_url: urls.reader_url, now: () => now });
-  const limits = { statement_timeout_ms: 30_000, connections_max: 2 };
+  const limits = { statement_timeout_ms: HANG_MS, connections_max: 2 };
   reader = openReader(
     { postgres_reader_url: urls.reader_url, application_name: 'test', ...limits },
     silentLog(),

@@ -10,6 +10,7 @@ import { openReader, type Reader } from '../../../../services/runtime/postgres/p
 import { fillExplorer, type PlainBlock } from '../../../projections/explorer/seeded-rows.ts';
 import { rowsOf } from '../../../projections/explorer/table-rows.ts';
 import { copiedDatabase, freshDatabase, type DatabaseUrls } from '../../../support/database.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 export interface ExportServerOptions {
   readonly postgres_reader_url: string;
@@ -47,7 +48,7 @@ export async function openExports({
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
   const pool = openReader(
-    { application_name: 'exports', statement_timeout_ms: 20_000, connections_max: 4, ...settings },
+    { application_name: 'exports', statement_timeout_ms: HANG_MS, connections_max: 4, ...settings },
     log,
   );
   const asked: string[] = [];

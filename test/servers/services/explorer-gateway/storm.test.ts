@@ -218,96 +218,91 @@ function transactionsOf(
   };
 }
 
-test(
-  `every answer during blocks and reverts is of one state of the chain (seed ${SEED})`,
-  { timeout: 300_000 },
-  async () => {
-    const storm = await openStorm();
-    const { chain, tables, keeping, plain } = storm;
-    const random = new Random(SEED);
-    const pace = new Random(SEED + 1);
-    const events = [
-      ...chainEvents({
-        seed: SEED,
-        blocks: BLOCKS,
-        accounts: 24,
-        transactions_per_block: 5,
-        reorg_probability: 0.25,
-      }),
-    ];
-    await storm.append(events.slice(0, BEFORE_EVENTS));
-    const [blocksBefore, reorganisationsBefore] = [chain.blocks.length, chain.reorganisations];
-    const questions = new StormQuestions(random, chain);
-    let [answered, projected] = [0, storm.events.length];
+test(`every answer during blocks and reverts is of one state of the chain (seed ${SEED})`, async () => {
+  const storm = await openStorm();
+  const { chain, tables, keeping, plain } = storm;
+  const random = new Random(SEED);
+  const pace = new Random(SEED + 1);
+  const events = [
+    ...chainEvents({
+      seed: SEED,
+      blocks: BLOCKS,
+      accounts: 24,
+      transactions_per_block: 5,
+      reorg_probability: 0.25,
+    }),
+  ];
+  await storm.append(events.slice(0, BEFORE_EVENTS));
+  const [blocksBefore, reorganisationsBefore] = [chain.blocks.length, chain.reorganisations];
+  const questions = new StormQuestions(random, chain);
+  let [answered, projected] = [0, storm.events.length];
 
-    for (let round = 1; round <= ROUNDS; round++) {
-      const enough = BigInt(projected);
-      await until(
-        async () => (await appliedUpTo(tables)) >= enough,
-        `the first ${projected} events to be projected`,
-      );
-      projected = storm.events.length;
-      const upto = BEFORE_EVENTS + Math.floor(((events.length - BEFORE_EVENTS) * round) / ROUNDS);
-      const asking = Array.from({ length: QUESTIONS }, () =>
-        questions.question(storm.heard),
-      ).flatMap((question) =>
+  for (let round = 1; round <= ROUNDS; round++) {
+    const enough = BigInt(projected);
+    await until(
+      async () => (await appliedUpTo(tables)) >= enough,
+      `the first ${projected} events to be projected`,
+    );
+    projected = storm.events.length;
+    const upto = BEFORE_EVENTS + Math.floor(((events.length - BEFORE_EVENTS) * round) / ROUNDS);
+    const asking = Array.from({ length: QUESTIONS }, () => questions.question(storm.heard)).flatMap(
+      (question) =>
         [keeping, plain].map((explorer) => async () => {
           const { link, places } = await ask(storm, explorer, question);
           if (link !== undefined) questions.learnLink(question, link, places);
           answered++;
         }),
-      );
-      const exporting = Array.from({ length: EXPORTS }, () =>
-        questions.exported(storm.heard),
-      ).flatMap((question) =>
-        [keeping, plain].map((explorer) => async () => {
-          await expectExport(storm, explorer, question);
-          answered++;
-        }),
-      );
-      await Promise.all([
-        arrive(storm, pace, events.slice(projected, upto)),
-        runAll(asking.toSpliced(random.below(asking.length), 0, ...exporting)),
-      ]);
-    }
-
-    expect(answered).toBeGreaterThanOrEqual(3_000);
-    expect(chain.blocks.length - blocksBefore).toBeGreaterThanOrEqual(300);
-    expect(chain.reorganisations - reorganisationsBefore).toBeGreaterThanOrEqual(40);
-    // it also asks for the version, once a second
-    expect(keeping.statements).toBeLessThanOrEqual(plain.statements * 1.1);
-    await expectProjected(tables, events);
-    const newest = events.findLastIndex(({ type }) => type !== 'BlocksFinalized');
-    await expect.poll(() => storm.heard).toBeGreaterThan(newest);
-    const { statements } = keeping;
-    for (let again = 0; again < 10; again++) await keeping.get('/api/v1/blocks?limit=3');
-    expect(keeping.statements - statements).toBeLessThan(10);
-
-    const end = chain.at(events.length);
-    const addresses = [...new Set(chain.blocks.flatMap(({ touched }) => Array.from(touched)))];
-    const lists: readonly (readonly [path: string, list: StormList])[] = [
-      ['/api/v1/blocks?', { of: 'blocks' }],
-      ['/api/v1/validators?', { of: 'validators' }],
-      ['/api/v1/transactions?', transactionsOf()],
-      ...FUNCTION_CALL_TYPES.map(
-        (type) => [`/api/v1/transactions?type=${type}&`, transactionsOf({ type })] as const,
-      ),
-      ...addresses.flatMap((address) => [
-        [`/api/v1/transactions?address=${address}&`, transactionsOf({ address })] as const,
-        [`/api/v1/accounts/${address}/activity?`, { of: 'activity', address } as const] as const,
-      ]),
-    ];
-    for (const explorer of [keeping, plain]) {
-      for (const [path, list] of lists) {
-        const wanted = entriesOf(end, list).toReversed();
-        const isSame =
-          (await walk(explorer, `${path}limit=100`)) === wanted.map(({ item }) => item).join(',');
-        expect({ path, same: isSame }).toEqual({ path, same: true });
-      }
-    }
-    const faults = [...keeping.lines, ...plain.lines].filter(
-      (line) => !JSON.stringify(line).includes('the chain was reorganised during the export'),
     );
-    expect(faults).toEqual([]);
-  },
-);
+    const exporting = Array.from({ length: EXPORTS }, () =>
+      questions.exported(storm.heard),
+    ).flatMap((question) =>
+      [keeping, plain].map((explorer) => async () => {
+        await expectExport(storm, explorer, question);
+        answered++;
+      }),
+    );
+    await Promise.all([
+      arrive(storm, pace, events.slice(projected, upto)),
+      runAll(asking.toSpliced(random.below(asking.length), 0, ...exporting)),
+    ]);
+  }
+
+  expect(answered).toBeGreaterThanOrEqual(3_000);
+  expect(chain.blocks.length - blocksBefore).toBeGreaterThanOrEqual(300);
+  expect(chain.reorganisations - reorganisationsBefore).toBeGreaterThanOrEqual(40);
+  // it also asks for the version, once a second
+  expect(keeping.statements).toBeLessThanOrEqual(plain.statements * 1.1);
+  await expectProjected(tables, events);
+  const newest = events.findLastIndex(({ type }) => type !== 'BlocksFinalized');
+  await expect.poll(() => storm.heard).toBeGreaterThan(newest);
+  const { statements } = keeping;
+  for (let again = 0; again < 10; again++) await keeping.get('/api/v1/blocks?limit=3');
+  expect(keeping.statements - statements).toBeLessThan(10);
+
+  const end = chain.at(events.length);
+  const addresses = [...new Set(chain.blocks.flatMap(({ touched }) => Array.from(touched)))];
+  const lists: readonly (readonly [path: string, list: StormList])[] = [
+    ['/api/v1/blocks?', { of: 'blocks' }],
+    ['/api/v1/validators?', { of: 'validators' }],
+    ['/api/v1/transactions?', transactionsOf()],
+    ...FUNCTION_CALL_TYPES.map(
+      (type) => [`/api/v1/transactions?type=${type}&`, transactionsOf({ type })] as const,
+    ),
+    ...addresses.flatMap((address) => [
+      [`/api/v1/transactions?address=${address}&`, transactionsOf({ address })] as const,
+      [`/api/v1/accounts/${address}/activity?`, { of: 'activity', address } as const] as const,
+    ]),
+  ];
+  for (const explorer of [keeping, plain]) {
+    for (const [path, list] of lists) {
+      const wanted = entriesOf(end, list).toReversed();
+      const isSame =
+        (await walk(explorer, `${path}limit=100`)) === wanted.map(({ item }) => item).join(',');
+      expect({ path, same: isSame }).toEqual({ path, same: true });
+    }
+  }
+  const faults = [...keeping.lines, ...plain.lines].filter(
+    (line) => !JSON.stringify(line).includes('the chain was reorganised during the export'),
+  );
+  expect(faults).toEqual([]);
+});

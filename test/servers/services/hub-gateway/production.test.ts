@@ -6,6 +6,7 @@ import { readHubGatewayConfig } from '../../../../services/hub-gateway/config.ts
 import { walletOf } from '../../../support/wallets.ts';
 import { HubWorld } from '../../../services/hub-gateway/hub-world.ts';
 import { RawSocket } from '../../../services/hub-gateway/raw-socket.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 const wallet = walletOf('raw', 'production');
 let world: HubWorld;
@@ -114,7 +115,7 @@ test('the rate limit says when to try again, over HTTP and a socket', async () =
 
 test('a socket that pings too often is closed', async () => {
   const socket = await vi.waitFor(() => RawSocket.begun(world.socket_url), {
-    timeout: 30_000,
+    timeout: HANG_MS,
     interval: 500,
   });
   const closed = once(socket.socket, 'close');

@@ -105,7 +105,7 @@ async function killDuring(stage: number, random: Random): Promise<void> {
 async function expectAllDecided(): Promise<void> {
   const expected = plainDepositsIn(log).flat().length;
   for (const each of both) {
-    await each.ready(60_000);
+    await each.ready();
     await expect.poll(() => figureOf(each, 'treasury_deposits_confirmed_total')).toBe(expected);
     await expect.poll(() => figureOf(each, 'treasury_transfers_waiting')).toBe(0);
   }
@@ -130,4 +130,4 @@ test('two treasuries, each killed again and again, decide every transfer once, d
   expect(await endOfLedger()).toBe(before);
   await expect.poll(() => figureOf(next, 'treasury_lag_records')).toBe(0);
   expect(await figureOf(next, 'treasury_policy_version')).toBe(1);
-}, 240_000);
+});

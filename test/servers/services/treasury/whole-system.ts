@@ -34,7 +34,6 @@ const SERVICES = [
 ];
 /** Pages show their parts besides money. */
 const SHOWN = ['projector-explorer', 'projector-ride-market', 'projector-series', 'hub-gateway'];
-const PATIENCE_MS = 90_000;
 
 export interface Listed {
   readonly id: string;
@@ -70,8 +69,8 @@ export class WholeSystem {
     const { addresses, folder } = this.stack;
     await (await this.#processes.start('devnet')).ready();
     for (const name of SERVICES) await this.#processes.start(name);
-    await this.#processes.whileAllRun(this.#processes.at('deposit-gateway').ready(PATIENCE_MS));
-    await this.#processes.whileAllRun(this.#processes.at('treasury').ready(PATIENCE_MS));
+    await this.#processes.whileAllRun(this.#processes.at('deposit-gateway').ready());
+    await this.#processes.whileAllRun(this.#processes.at('treasury').ready());
     const stack = {
       ...addresses,
       usdt_contract: defaultSettings.APP_USDT_CONTRACT,
@@ -91,7 +90,7 @@ export class WholeSystem {
   async #startHub(): Promise<string> {
     for (const name of SHOWN) await this.#processes.start(name);
     const hub = this.#processes.at('hub-gateway');
-    await this.#processes.whileAllRun(hub.ready(PATIENCE_MS));
+    await this.#processes.whileAllRun(hub.ready());
     return hub.url;
   }
 
@@ -154,19 +153,15 @@ export class WholeSystem {
   /** Looks at the list until the deposit of this transaction has this status. */
   async reaches(account: number, txId: string, status: string): Promise<Listed> {
     let found: Listed | undefined;
-    await until(
-      async () => {
-        const { deposits }: { readonly deposits: readonly Listed[] } = await this.#deposits(
-          'GET',
-          account,
-        );
-        found = deposits.find(({ tron_tx_id: id }) => id === txId);
-        this.#note(found);
-        return found?.status === status;
-      },
-      `the deposit of ${txId} to be ${status}`,
-      PATIENCE_MS,
-    );
+    await until(async () => {
+      const { deposits }: { readonly deposits: readonly Listed[] } = await this.#deposits(
+        'GET',
+        account,
+      );
+      found = deposits.find(({ tron_tx_id: id }) => id === txId);
+      this.#note(found);
+      return found?.status === status;
+    }, `the deposit of ${txId} to be ${status}`);
     if (found === undefined) throw new Error('there is no such deposit');
     return found;
   }

@@ -66,7 +66,7 @@ test('two watchers share the partitions and the requests, and one takes over whe
   await expect.poll(() => metric(other, 'tron_partitions_assigned')).toBe(6);
   await other.kill('SIGTERM');
   expect(await other.waitExit()).toMatchObject({ code: 0 });
-}, 120_000);
+});
 
 test('a provider that is away shows in /status with a remedy and in metrics, and the API key is never shown', async () => {
   const world = await openTronWorld(stack.addresses);
@@ -93,4 +93,4 @@ test('a provider that is away shows in /status with a remedy and in metrics, and
   await service.kill('SIGTERM');
   expect(await service.waitExit()).toMatchObject({ code: 0 });
   expect(service.log()).not.toContain(KEY);
-}, 120_000);
+});

@@ -9,6 +9,7 @@ import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import * as fc from 'fast-check';
 import { messageOf } from '../../../../services/runtime/process/errors.ts';
 import { rawRequests, requests, type Places, type Sent } from './fuzz-requests.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 export interface Answered {
   readonly status: number;
@@ -38,7 +39,6 @@ export interface FuzzReport {
 }
 
 const AT_ONCE = 8;
-const PATIENCE_MS = 30_000;
 /** A request that is not whole by then is broken off. */
 const END_MS = 200;
 const DECODERS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
@@ -126,7 +126,7 @@ function exchange(
 ): Promise<Answered> {
   return new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
-    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const signal = AbortSignal.timeout(HANG_MS);
     const options = { hostname, port, method, path: target, headers, agent, signal };
     request(options, (response) => {
       const chunks: Buffer[] = [];
@@ -166,7 +166,7 @@ async function exchangeRaw(url: string, bytes: string): Promise<string> {
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   // a server may close before it has read all
   socket.on('error', () => undefined);
-  socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error('no end')));
+  socket.setTimeout(HANG_MS, () => socket.destroy(new Error('no end')));
   socket.write(bytes, 'latin1');
   // at once the end would abort requests that take a while
   const end = setTimeout(() => socket.end(), END_MS);

@@ -30,14 +30,15 @@ import { postgresUrl } from '../../../../../infra/postgres/databases.ts';
 import { startCluster, type Cluster } from '../../../../support/cluster.ts';
 import { rowsOf } from '../../../../support/database.ts';
 import { silentLog } from '../../../../support/kafka.ts';
+import { HANG_MS } from '../../../../support/limits.ts';
 
 let cluster: Cluster;
 let authority: string;
 beforeAll(async () => {
   cluster = await startCluster();
   authority = readFileSync(cluster.secrets.authority, 'utf8');
-}, 240_000);
-afterAll(async () => await cluster.stop(), 120_000);
+});
+afterAll(async () => await cluster.stop());
 
 type Security = Pick<KafkaConfig, 'ssl' | 'sasl'>;
 
@@ -58,7 +59,7 @@ function kafkaOf(security: Security): Kafka {
     brokers: [`127.0.0.1:${cluster.ports[0].kafka}`],
     logLevel: logLevel.NOTHING,
     retry: { retries: 0 },
-    connectionTimeout: 20_000,
+    connectionTimeout: HANG_MS,
     ...security,
   });
 }
@@ -306,7 +307,7 @@ test('the replica follows, is promoted, and the earlier primary follows it then'
     .toEqual([{ a: 1 }, { a: 2 }, { a: 3 }]);
   await expect(query(0, 'INSERT INTO kept VALUES (4)')).rejects.toThrow('read-only transaction');
   await pool.end();
-}, 120_000);
+});
 
 test('Redis refuses plain text and wrong passwords, and a sentinel promotes the replica', async () => {
   const { redis: password } = cluster.secrets.passwords;
@@ -333,4 +334,4 @@ test('Redis refuses plain text and wrong passwords, and a sentinel promotes the 
   await cluster.server('redis-1').start();
   await expect.poll(info).toMatch(/role:master[^]*connected_slaves:1/);
   redis.disconnect();
-}, 120_000);
+});

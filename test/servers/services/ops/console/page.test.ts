@@ -7,8 +7,8 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import {
   firstScriptBytes,
-  OPEN_CHROMIUM_MS,
   openChromium,
+  openContext,
   SCRIPT_BYTES_MAX,
 } from '../../../../support/chromium.ts';
 import { alice, bob, mallory } from '../../../../support/operators.ts';
@@ -36,9 +36,9 @@ beforeAll(async () => {
   browser = opened;
   folder = await buildPages('operations');
   server = await openOperations(inject('stack'), pathToFileURL(join(folder, 'operations.html')));
-  context = await browser.newContext();
+  context = await openContext(browser);
   page = await openPage(context);
-}, OPEN_CHROMIUM_MS + 120_000);
+});
 afterAll(async () => {
   if (browser === undefined) return;
   await browser.close();
@@ -178,7 +178,7 @@ test('an approval shows its effect and its text, is signed, and is in the ledger
 });
 
 test('a browser wallet signs in and signs a decision', async () => {
-  const own = await browser?.newContext();
+  const own = browser && (await openContext(browser));
   if (own === undefined) return;
   await own.exposeFunction('signText', (hex: string) =>
     alice.signMessage(Buffer.from(hex.slice(2), 'hex')),

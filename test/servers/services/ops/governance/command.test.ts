@@ -24,7 +24,6 @@ import { startOwnKafka } from '../../../../support/own-kafka.ts';
 import type { ServiceHandle, Stack } from '../../../../support/stack.ts';
 import { until } from '../../../../support/until.ts';
 
-const PATIENCE_MS = 240_000;
 const USD = 1_000_000n;
 const BECAUSE = ['--actor', 'a person', '--reason', 'known to us'];
 const OPERATORS = [alice, bob].map((wallet) => toHex(addressOf(wallet))).join(',');
@@ -89,37 +88,33 @@ beforeAll(async () => {
   await stack.spawnService('chain-ingester');
   treasury = await stack.spawnService('treasury', TREASURY);
   await treasury.ready();
-}, PATIENCE_MS);
+});
 afterAll(async () => {
   await world?.close();
   await stack?.stop();
 });
 
-test(
-  'the treasury puts its settings in force, and they are shown',
-  { timeout: PATIENCE_MS },
-  async () => {
-    await expect
-      .poll(async () => (await world.ledger()).map(({ type }) => type), { timeout: PATIENCE_MS })
-      .toEqual(['PolicySet', 'OperatorsSet', 'CustodyPinned', 'AuthoritySet']);
-    const shown = await ops(['operators', 'show', '--json']);
-    expect([shown.code, JSON.parse(shown.stdout)]).toMatchObject([
-      0,
-      {
-        operators: OPERATORS.split(','),
-        two_above: '2000000000',
-        custody_addresses: [defaultSettings.APP_CUSTODY_ADDRESSES],
-        authority: expect.stringMatching(/^0x[0-9a-f]{40}$/),
-        baseline: null,
-        refused: { unsigned: 0, foreign_signature: 0 },
-      },
-    ]);
-    const text = await runOps(stack.addresses, ['policy', 'show']);
-    expect(text.stdout).toContain('rolling-cap 5,000.00');
-  },
-);
+test('the treasury puts its settings in force, and they are shown', async () => {
+  await expect
+    .poll(async () => (await world.ledger()).map(({ type }) => type))
+    .toEqual(['PolicySet', 'OperatorsSet', 'CustodyPinned', 'AuthoritySet']);
+  const shown = await ops(['operators', 'show', '--json']);
+  expect([shown.code, JSON.parse(shown.stdout)]).toMatchObject([
+    0,
+    {
+      operators: OPERATORS.split(','),
+      two_above: '2000000000',
+      custody_addresses: [defaultSettings.APP_CUSTODY_ADDRESSES],
+      authority: expect.stringMatching(/^0x[0-9a-f]{40}$/),
+      baseline: null,
+      refused: { unsigned: 0, foreign_signature: 0 },
+    },
+  ]);
+  const text = await runOps(stack.addresses, ['policy', 'show']);
+  expect(text.stdout).toContain('rolling-cap 5,000.00');
+});
 
-test("without an operator's key nothing is written", { timeout: PATIENCE_MS }, async () => {
+test("without an operator's key nothing is written", async () => {
   const id = await heldDeposit(0, 2_500_000n);
   const before = (await world.wholeLedger()).length;
   for (const [key, refused] of [
@@ -135,49 +130,41 @@ test("without an operator's key nothing is written", { timeout: PATIENCE_MS }, a
   expect(await world.wholeLedger()).toHaveLength(before);
 });
 
-test(
-  'records that are unsigned or signed by a stranger have no effect, and are counted',
-  { timeout: PATIENCE_MS },
-  async () => {
-    const id = await heldDeposit(1, 2_500_000n);
-    const forge = async (sign: (event: TreasuryEvent) => TreasuryEvent): Promise<void> => {
-      const ledger = await folded();
-      const by = { actor: 'alice', reason: 'forged', now: Date.now() };
-      const made = approve(ledger, { deposit_id: id, ...by });
-      if ('refused' in made) throw new Error(made.refused);
-      await world.write(...made.events.map(sign));
-    };
-    await forge((event) => event);
-    await forge((event) => (event.type === 'DepositApproved' ? signed(event, mallory) : event));
-    await reaches('treasury_decisions_refused', 2);
-    expect((await folded()).deposit(id)).toMatchObject({ status: 'needs_manual', rejected: false });
-    const { stdout } = await ops(['operators', 'show']);
-    expect(stdout).toMatch(/1 unsigned decisions, 1 of strangers/);
-  },
-);
+test('records that are unsigned or signed by a stranger have no effect, and are counted', async () => {
+  const id = await heldDeposit(1, 2_500_000n);
+  const forge = async (sign: (event: TreasuryEvent) => TreasuryEvent): Promise<void> => {
+    const ledger = await folded();
+    const by = { actor: 'alice', reason: 'forged', now: Date.now() };
+    const made = approve(ledger, { deposit_id: id, ...by });
+    if ('refused' in made) throw new Error(made.refused);
+    await world.write(...made.events.map(sign));
+  };
+  await forge((event) => event);
+  await forge((event) => (event.type === 'DepositApproved' ? signed(event, mallory) : event));
+  await reaches('treasury_decisions_refused', 2);
+  expect((await folded()).deposit(id)).toMatchObject({ status: 'needs_manual', rejected: false });
+  const { stdout } = await ops(['operators', 'show']);
+  expect(stdout).toMatch(/1 unsigned decisions, 1 of strangers/);
+});
 
-test(
-  'an operator approves alone up to the amount, and two above it',
-  { timeout: PATIENCE_MS },
-  async () => {
-    const [small, large] = [await heldDeposit(2, 1_100n * USD), await heldDeposit(3, 2_100n * USD)];
-    const alone = await ops(['deposit', 'approve', small, ...BECAUSE, '--json'], alice);
-    expect(JSON.parse(alone.stdout)).toMatchObject({
-      status: 'confirmed',
-      appended: { partition: 0 },
-    });
+test('an operator approves alone up to the amount, and two above it', async () => {
+  const [small, large] = [await heldDeposit(2, 1_100n * USD), await heldDeposit(3, 2_100n * USD)];
+  const alone = await ops(['deposit', 'approve', small, ...BECAUSE, '--json'], alice);
+  expect(JSON.parse(alone.stdout)).toMatchObject({
+    status: 'confirmed',
+    appended: { partition: 0 },
+  });
 
-    const first = await ops(['deposit', 'approve', large, ...BECAUSE], alice);
-    expect(first.code).toBe(0);
-    expect(first.stdout).toMatch(
-      /is approved: treasury\.ledger\/0@\d+; it is needs_manual, .*another/,
-    );
-    const again = await ops(['deposit', 'approve', large, ...BECAUSE, '--json'], alice);
-    expect(JSON.parse(again.stdout)).toMatchObject({ status: 'needs_manual', appended: null });
-    const second = await ops(['deposit', 'approve', large, ...BECAUSE, '--json'], bob);
-    expect(JSON.parse(second.stdout)).toMatchObject({ status: 'confirmed' });
-  },
-);
+  const first = await ops(['deposit', 'approve', large, ...BECAUSE], alice);
+  expect(first.code).toBe(0);
+  expect(first.stdout).toMatch(
+    /is approved: treasury\.ledger\/0@\d+; it is needs_manual, .*another/,
+  );
+  const again = await ops(['deposit', 'approve', large, ...BECAUSE, '--json'], alice);
+  expect(JSON.parse(again.stdout)).toMatchObject({ status: 'needs_manual', appended: null });
+  const second = await ops(['deposit', 'approve', large, ...BECAUSE, '--json'], bob);
+  expect(JSON.parse(second.stdout)).toMatchObject({ status: 'confirmed' });
+});
 
 test('a person on a terminal sees the effect of an approval, and is asked', async () => {
   const id = await heldDeposit(5, 1_234_000_001n);
@@ -204,7 +191,7 @@ test('a person on a terminal sees the effect of an approval, and is asked', asyn
   expect((await folded()).deposit(id).status).not.toBe('needs_manual');
 });
 
-test('a rejected deposit is refunded once', { timeout: PATIENCE_MS }, async () => {
+test('a rejected deposit is refunded once', async () => {
   const id = await heldDeposit(4, 2_500_000n);
   const refund = ['deposit', 'refund', id, '--tron-tx', 'ab'.repeat(32), '--amount', '2.5'];
   expect(JSON.parse((await ops([...refund, ...BECAUSE, '--json'], alice)).stderr)).toMatchObject({
@@ -216,7 +203,7 @@ test('a rejected deposit is refunded once', { timeout: PATIENCE_MS }, async () =
   expect((await folded()).sums.refunded).toBe(2_500_000n);
 });
 
-test('a key file signs with its password alone', { timeout: PATIENCE_MS }, async () => {
+test('a key file signs with its password alone', async () => {
   const file = join(stack.folder.root, 'carol.json');
   const password = { APP_OPERATOR_PASSWORD: 'a long password' };
   const made = await ops(['operator', 'new-key', file, '--json'], undefined, password);
@@ -235,118 +222,91 @@ test('a key file signs with its password alone', { timeout: PATIENCE_MS }, async
   expect((await folded()).governance.bookedSurplus).toBe(1_500_000n);
 });
 
-test(
-  'a treasury with other operators than those in force mints nothing and does not start',
-  { timeout: PATIENCE_MS },
-  async () => {
-    // it runs with the list from before: one operator alone cannot change who decides
-    await expect.poll(() => treasury.log()).toContain('in force are the operators');
-    expect(await statusOf(treasury)).toContain('ops operators set');
-    await restart({});
-    await until(
-      async () => (await statusOf(treasury)).includes('ops operators set'),
-      'the refusal',
-    );
-    const three = JSON.parse((await ops(['operators', 'show', '--json'])).stdout).operators.join(
-      ',',
-    );
-    await restart({ APP_OPERATORS: three });
-    await treasury.ready();
-  },
-);
+test('a treasury with other operators than those in force mints nothing and does not start', async () => {
+  // it runs with the list from before: one operator alone cannot change who decides
+  await expect.poll(() => treasury.log()).toContain('in force are the operators');
+  expect(await statusOf(treasury)).toContain('ops operators set');
+  await restart({});
+  await until(async () => (await statusOf(treasury)).includes('ops operators set'), 'the refusal');
+  const three = JSON.parse((await ops(['operators', 'show', '--json'])).stdout).operators.join(',');
+  await restart({ APP_OPERATORS: three });
+  await treasury.ready();
+});
 
-test(
-  'limits are set by operators; those of the settings only warn',
-  { timeout: PATIENCE_MS },
-  async () => {
-    const set = ['policy', 'set', '--rolling-cap', '6000', '--later-fee', '0.75', ...BECAUSE];
-    expect((await ops(set)).code).toBe(1);
-    const done = await ops([...set, '--json'], bob);
-    expect(JSON.parse(done.stdout)).toMatchObject({
-      version: 2,
-      first_fee: '2000000',
-      later_fee: '750000',
-      rolling_cap: '6000000000',
-    });
-    await reaches('treasury_policy_is_own', 0);
-  },
-);
+test('limits are set by operators; those of the settings only warn', async () => {
+  const set = ['policy', 'set', '--rolling-cap', '6000', '--later-fee', '0.75', ...BECAUSE];
+  expect((await ops(set)).code).toBe(1);
+  const done = await ops([...set, '--json'], bob);
+  expect(JSON.parse(done.stdout)).toMatchObject({
+    version: 2,
+    first_fee: '2000000',
+    later_fee: '750000',
+    rolling_cap: '6000000000',
+  });
+  await reaches('treasury_policy_is_own', 0);
+});
 
-test(
-  'a reserve run with another custody than the pinned is refused',
-  { timeout: PATIENCE_MS },
-  async () => {
-    const reserve = {
-      APP_TRON_URL: stack.addresses.tron_url,
-      APP_USDT_CONTRACT: defaultSettings.APP_USDT_CONTRACT,
-      APP_CUSTODY_ADDRESSES: 'none',
-      APP_RECONCILE_REQUESTS_PER_SECOND: '200',
-      APP_RECONCILE_REQUESTS_PER_DAY: '0',
-    };
-    const run = await runOps(stack.addresses, ['reserve', 'run'], reserve);
-    expect([run.code, run.stdout]).toEqual([2, '']);
-    expect(run.stderr).toContain(defaultSettings.APP_CUSTODY_ADDRESSES);
-    expect(run.stderr).toContain('ops custody set');
-  },
-);
+test('a reserve run with another custody than the pinned is refused', async () => {
+  const reserve = {
+    APP_TRON_URL: stack.addresses.tron_url,
+    APP_USDT_CONTRACT: defaultSettings.APP_USDT_CONTRACT,
+    APP_CUSTODY_ADDRESSES: 'none',
+    APP_RECONCILE_REQUESTS_PER_SECOND: '200',
+    APP_RECONCILE_REQUESTS_PER_DAY: '0',
+  };
+  const run = await runOps(stack.addresses, ['reserve', 'run'], reserve);
+  expect([run.code, run.stdout]).toEqual([2, '']);
+  expect(run.stderr).toContain(defaultSettings.APP_CUSTODY_ADDRESSES);
+  expect(run.stderr).toContain('ops custody set');
+});
 
-test(
-  'custody and authority are replaced, and the treasury follows',
-  { timeout: PATIENCE_MS },
-  async () => {
-    const other = 'TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6';
-    const own = defaultSettings.APP_CUSTODY_ADDRESSES;
-    const custody = await ops(['custody', 'set', own, other, ...BECAUSE, '--json'], alice);
-    expect(JSON.parse(custody.stdout)).toMatchObject({
-      custody_addresses: [own, other],
-      usdt_contract: defaultSettings.APP_USDT_CONTRACT,
-    });
-    const next = toHex(addressOf(mallory));
-    // a mint may be in flight
-    await until(
-      async () => (await ops(['authority', 'rotate', next, ...BECAUSE], alice)).code === 0,
-      'the rotation',
-    );
-    const three = JSON.parse((await ops(['operators', 'show', '--json'])).stdout).operators.join(
-      ',',
-    );
-    await restart({ APP_OPERATORS: three });
-    await until(async () => (await statusOf(treasury)).includes('ops custody set'), 'the refusal');
-    await restart({ APP_OPERATORS: three, APP_CUSTODY_ADDRESSES: `${own},${other}` });
-    await until(
-      async () => (await statusOf(treasury)).includes('ops authority rotate'),
-      'the refusal',
-    );
-    expect((await folded()).governance.authority).toMatchObject({ version: 2 });
-  },
-);
+test('custody and authority are replaced, and the treasury follows', async () => {
+  const other = 'TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6';
+  const own = defaultSettings.APP_CUSTODY_ADDRESSES;
+  const custody = await ops(['custody', 'set', own, other, ...BECAUSE, '--json'], alice);
+  expect(JSON.parse(custody.stdout)).toMatchObject({
+    custody_addresses: [own, other],
+    usdt_contract: defaultSettings.APP_USDT_CONTRACT,
+  });
+  const next = toHex(addressOf(mallory));
+  // a mint may be in flight
+  await until(
+    async () => (await ops(['authority', 'rotate', next, ...BECAUSE], alice)).code === 0,
+    'the rotation',
+  );
+  const three = JSON.parse((await ops(['operators', 'show', '--json'])).stdout).operators.join(',');
+  await restart({ APP_OPERATORS: three });
+  await until(async () => (await statusOf(treasury)).includes('ops custody set'), 'the refusal');
+  await restart({ APP_OPERATORS: three, APP_CUSTODY_ADDRESSES: `${own},${other}` });
+  await until(
+    async () => (await statusOf(treasury)).includes('ops authority rotate'),
+    'the refusal',
+  );
+  expect((await folded()).governance.authority).toMatchObject({ version: 2 });
+});
 
-test(
-  'a Mint is acknowledged once, with the facts of the final chain, and a baseline is pinned once',
-  { timeout: PATIENCE_MS },
-  async () => {
-    const acknowledge = (hash: string): Promise<Ended> =>
-      ops(['mint', 'acknowledge', hash, ...BECAUSE, '--json'], alice);
-    const unknown = await acknowledge('ab'.repeat(32));
-    expect([unknown.code, unknown.stdout]).toEqual([1, '']);
+test('a Mint is acknowledged once, with the facts of the final chain, and a baseline is pinned once', async () => {
+  const acknowledge = (hash: string): Promise<Ended> =>
+    ops(['mint', 'acknowledge', hash, ...BECAUSE, '--json'], alice);
+  const unknown = await acknowledge('ab'.repeat(32));
+  expect([unknown.code, unknown.stdout]).toEqual([1, '']);
 
-    const to = toHex(addressOf(bob));
-    const response = await fetch(`http://127.0.0.1:${stack.ports.devnet}/admin/clt/mint`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ to, amount: '5' }),
-    });
-    const { transaction_hash: hash }: { readonly transaction_hash: string } = JSON.parse(
-      await response.text(),
-    );
-    await until(async () => (await acknowledge(hash)).code === 0, 'the Mint to be final');
-    const [mint] = (await folded()).governance.acknowledged.values();
-    expect(mint).toMatchObject({ to: addressOf(bob), amount: 5n });
-    expect(JSON.parse((await acknowledge(hash)).stdout)).toMatchObject({ appended: null });
+  const to = toHex(addressOf(bob));
+  const response = await fetch(`http://127.0.0.1:${stack.ports.devnet}/admin/clt/mint`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ to, amount: '5' }),
+  });
+  const { transaction_hash: hash }: { readonly transaction_hash: string } = JSON.parse(
+    await response.text(),
+  );
+  await until(async () => (await acknowledge(hash)).code === 0, 'the Mint to be final');
+  const [mint] = (await folded()).governance.acknowledged.values();
+  expect(mint).toMatchObject({ to: addressOf(bob), amount: 5n });
+  expect(JSON.parse((await acknowledge(hash)).stdout)).toMatchObject({ appended: null });
 
-    const pin = ['baseline', 'pin', '--liability', '0.000005', ...BECAUSE, '--json'];
-    const pinned = JSON.parse((await ops(pin, bob)).stdout);
-    expect(pinned).toMatchObject({ baseline: { liability: '5' }, appended: { partition: 0 } });
-    expect(JSON.parse((await ops(pin, bob)).stderr)).toMatchObject({ error: 'baseline_is_pinned' });
-  },
-);
+  const pin = ['baseline', 'pin', '--liability', '0.000005', ...BECAUSE, '--json'];
+  const pinned = JSON.parse((await ops(pin, bob)).stdout);
+  expect(pinned).toMatchObject({ baseline: { liability: '5' }, appended: { partition: 0 } });
+  expect(JSON.parse((await ops(pin, bob)).stderr)).toMatchObject({ error: 'baseline_is_pinned' });
+});

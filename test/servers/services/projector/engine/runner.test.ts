@@ -48,7 +48,6 @@ async function postgresThroughProxy(): Promise<FaultProxy> {
 }
 
 /** The work of such a test alone takes half a minute on a busy machine. */
-const PATIENT = { timeout: 180_000 };
 
 test('records from before and during the run become the rows of a plain fold; a restart continues', async () => {
   const { log, ...tables } = await open();
@@ -323,40 +322,36 @@ test('a bug in a fold ends the run with its error and applies nothing', async ()
   );
 });
 
-test(
-  'a block of 20,000 transactions goes through codec, log and projector to Postgres',
-  PATIENT,
-  async () => {
-    const { log, ...tables } = await open();
-    const large = bigBlock(20_000);
-    const { height, hash, parent_hash } = large;
-    const next = {
-      ...new TestChain({ seed: 9 }).append(5),
-      sequence: 1,
-      height: height + 1,
+test('a block of 20,000 transactions goes through codec, log and projector to Postgres', async () => {
+  const { log, ...tables } = await open();
+  const large = bigBlock(20_000);
+  const { height, hash, parent_hash } = large;
+  const next = {
+    ...new TestChain({ seed: 9 }).append(5),
+    sequence: 1,
+    height: height + 1,
+    parent_hash: hash,
+  };
+  const events: ChainEvent[] = [
+    large,
+    next,
+    {
+      type: 'BlockReverted',
+      sequence: 2,
+      height: next.height,
+      hash: next.hash,
       parent_hash: hash,
-    };
-    const events: ChainEvent[] = [
-      large,
-      next,
-      {
-        type: 'BlockReverted',
-        sequence: 2,
-        height: next.height,
-        hash: next.hash,
-        parent_hash: hash,
-      },
-      { type: 'BlockReverted', sequence: 3, height, hash, parent_hash },
-      { ...large, sequence: 4 },
-    ];
-    startRunner(log, tables);
-    for (const [from, to] of [
-      [0, 1],
-      [1, 4],
-      [4, 5],
-    ]) {
-      await log.append(events.slice(from, to));
-      await expectProjected(tables, events.slice(0, to));
-    }
-  },
-);
+    },
+    { type: 'BlockReverted', sequence: 3, height, hash, parent_hash },
+    { ...large, sequence: 4 },
+  ];
+  startRunner(log, tables);
+  for (const [from, to] of [
+    [0, 1],
+    [1, 4],
+    [4, 5],
+  ]) {
+    await log.append(events.slice(from, to));
+    await expectProjected(tables, events.slice(0, to));
+  }
+});

@@ -23,9 +23,9 @@ import {
   spawnRebuild,
   type World,
 } from '../../../../services/projector/rebuild/rebuilding.ts';
+import { HANG_MS } from '../../../../support/limits.ts';
 
 /** For a busy machine. */
-const SLOWLY = { timeout: 180_000 };
 const VERSION = explorer.version;
 
 const stack = inject('stack');
@@ -51,7 +51,7 @@ function readOn({ projection: { name } }: World): { stop(): Promise<number> } {
     {
       postgres_reader_url: urls.reader_url,
       application_name: 'test',
-      statement_timeout_ms: 5_000,
+      statement_timeout_ms: HANG_MS,
       connections_max: 3,
     },
     silentLog(),
@@ -92,125 +92,115 @@ function readOn({ projection: { name } }: World): { stop(): Promise<number> } {
   };
 }
 
-test(
-  'a rebuild and its rollback switch tables under load: no read fails, and each read sees one state',
-  SLOWLY,
-  async () => {
-    const world = await open();
-    // more than are written while the slowest machine rebuilds
-    const events = [
-      ...chainEvents({
-        seed: 301,
-        blocks: 3_000,
-        transactions_per_block: 2,
-        reorg_probability: 0.08,
-      }),
-    ];
-    await world.log.append(events.slice(0, 120));
-    const running = startRunner(world.log, world);
-    await expectProjected(world, events.slice(0, 120));
-    // the projector has cached the wrong rows too
-    const { name } = world.projection;
-    await world.pool.query(`UPDATE ${name}.accounts SET balance = balance + 1`);
-    const reading = readOn(world);
-    const appending = appendOn(world, events, 120);
+test('a rebuild and its rollback switch tables under load: no read fails, and each read sees one state', async () => {
+  const world = await open();
+  // more than are written while the slowest machine rebuilds
+  const events = [
+    ...chainEvents({
+      seed: 301,
+      blocks: 3_000,
+      transactions_per_block: 2,
+      reorg_probability: 0.08,
+    }),
+  ];
+  await world.log.append(events.slice(0, 120));
+  const running = startRunner(world.log, world);
+  await expectProjected(world, events.slice(0, 120));
+  // the projector has cached the wrong rows too
+  const { name } = world.projection;
+  await world.pool.query(`UPDATE ${name}.accounts SET balance = balance + 1`);
+  const reading = readOn(world);
+  const appending = appendOn(world, events, 120);
 
-    expect(await rebuild(optionsOf(world))).toEqual({
-      version: VERSION,
-      kept_version: VERSION,
-      records: expect.any(Number),
-    });
-    const replaced = await appliedUpTo(world);
-    await expect.poll(() => appliedUpTo(world)).toBeGreaterThan(replaced + 10n);
-    const written = await appending.stop();
-    await expectProjected(world, events.slice(0, written));
-    expect(await isThere(world, nextName(name))).toBe(false);
+  expect(await rebuild(optionsOf(world))).toEqual({
+    version: VERSION,
+    kept_version: VERSION,
+    records: expect.any(Number),
+  });
+  const replaced = await appliedUpTo(world);
+  await expect.poll(() => appliedUpTo(world)).toBeGreaterThan(replaced + 10n);
+  const written = await appending.stop();
+  await expectProjected(world, events.slice(0, written));
+  expect(await isThere(world, nextName(name))).toBe(false);
 
-    const again = appendOn(world, events, written);
-    expect(await rollback(optionsOf(world))).toMatchObject({
-      version: VERSION,
-      kept_version: VERSION,
-    });
-    const all = await again.stop();
-    expect(await reading.stop()).toBeGreaterThan(50);
-    await expect.poll(() => appliedUpTo(world)).toBe(BigInt(all));
-    const wrong = differences(
-      await readTables(world.pool, name),
-      plainFold(events.slice(0, all)),
-      10_000,
-    );
-    expect(wrong.length).toBeGreaterThan(2);
-    expect(
-      wrong.filter((each) => !each.startsWith('accounts: ') && !each.startsWith('activity: ')),
-    ).toEqual([]);
-    expect(running.runner.status).toEqual({ status: 'running' });
+  const again = appendOn(world, events, written);
+  expect(await rollback(optionsOf(world))).toMatchObject({
+    version: VERSION,
+    kept_version: VERSION,
+  });
+  const all = await again.stop();
+  expect(await reading.stop()).toBeGreaterThan(50);
+  await expect.poll(() => appliedUpTo(world)).toBe(BigInt(all));
+  const wrong = differences(
+    await readTables(world.pool, name),
+    plainFold(events.slice(0, all)),
+    10_000,
+  );
+  expect(wrong.length).toBeGreaterThan(2);
+  expect(
+    wrong.filter((each) => !each.startsWith('accounts: ') && !each.startsWith('activity: ')),
+  ).toEqual([]);
+  expect(running.runner.status).toEqual({ status: 'running' });
 
-    // those that the first rebuild had made were kept in turn
-    await rollback(optionsOf(world));
-    await expectProjected(world, events.slice(0, all));
-  },
-);
+  // those that the first rebuild had made were kept in turn
+  await rollback(optionsOf(world));
+  await expectProjected(world, events.slice(0, all));
+});
 
-test(
-  'a rebuild killed in its load, index build or switch continues when restarted; a second one at once is refused',
-  SLOWLY,
-  async () => {
-    const world = await open();
-    const { name } = world.projection;
-    const events = [
-      ...chainEvents({ seed: 302, blocks: 60, transactions_per_block: 4, reorg_probability: 0.1 }),
-    ];
-    await world.log.append(events);
-    startRunner(world.log, world);
-    await expectProjected(world, events);
-    await prepareDatabase(
-      urls.writer_url,
-      { ...world.projection, name: nextName(name) },
-      { beside: name },
-    );
+test('a rebuild killed in its load, index build or switch continues when restarted; a second one at once is refused', async () => {
+  const world = await open();
+  const { name } = world.projection;
+  const events = [
+    ...chainEvents({ seed: 302, blocks: 60, transactions_per_block: 4, reorg_probability: 0.1 }),
+  ];
+  await world.log.append(events);
+  startRunner(world.log, world);
+  await expectProjected(world, events);
+  await prepareDatabase(
+    urls.writer_url,
+    { ...world.projection, name: nextName(name) },
+    { beside: name },
+  );
 
-    const writing = await holdWrites(urls.writer_url, nextName(name), 'head');
-    const first = spawnRebuild(world);
-    await expect.poll(() => first.printed()).toMatch(new RegExp(`loading  ${events.length}`));
-    expect(await rebuild(optionsOf(world))).toEqual({
-      refused: 'busy',
-      message: expect.stringMatching(
-        `there is a rebuild of ${name} already: pid \\d+ on .*, since .* UTC`,
-      ),
-    });
-    await first.kill();
-    await writing.letGo();
+  const writing = await holdWrites(urls.writer_url, nextName(name), 'head');
+  const first = spawnRebuild(world);
+  await expect.poll(() => first.printed()).toMatch(new RegExp(`loading  ${events.length}`));
+  expect(await rebuild(optionsOf(world))).toEqual({
+    refused: 'busy',
+    message: expect.stringMatching(
+      `there is a rebuild of ${name} already: pid \\d+ on .*, since .* UTC`,
+    ),
+  });
+  await first.kill();
+  await writing.letGo();
 
-    const indexing = await holdIndexing(urls.writer_url, nextName(name), 'activity');
-    const second = spawnRebuild(world);
-    await expect
-      .poll(() => second.printed())
-      .toMatch(/indexing index \d of \d \(activity_ordinal\)/);
-    await second.kill();
-    await indexing.letGo();
+  const indexing = await holdIndexing(urls.writer_url, nextName(name), 'activity');
+  const second = spawnRebuild(world);
+  await expect.poll(() => second.printed()).toMatch(/indexing index \d of \d \(activity_ordinal\)/);
+  await second.kill();
+  await indexing.letGo();
 
-    const writer = new Client({ connectionString: urls.writer_url });
-    await writer.connect();
-    onTestFinished(() => writer.end());
-    await beginWriting(writer, name);
-    const third = spawnRebuild(world);
-    await expect.poll(() => third.printed()).toMatch(/switching/);
-    expect(third.printed()).not.toMatch(/loading  [1-9]/);
-    await third.kill();
-    await writer.query('ROLLBACK');
+  const writer = new Client({ connectionString: urls.writer_url });
+  await writer.connect();
+  onTestFinished(() => writer.end());
+  await beginWriting(writer, name);
+  const third = spawnRebuild(world);
+  await expect.poll(() => third.printed()).toMatch(/switching/);
+  expect(third.printed()).not.toMatch(/loading  [1-9]/);
+  await third.kill();
+  await writer.query('ROLLBACK');
 
-    const last = spawnRebuild(world);
-    expect([await last.ended(), last.printed()]).toEqual([
-      0,
-      expect.stringContaining(`"kept_version":${VERSION},"records":0`),
-    ]);
-    await expectProjected(world, events);
-    expect([
-      await isThere(world, nextName(name)),
-      await isThere(world, previousName(name)),
-    ]).toEqual([false, true]);
-  },
-);
+  const last = spawnRebuild(world);
+  expect([await last.ended(), last.printed()]).toEqual([
+    0,
+    expect.stringContaining(`"kept_version":${VERSION},"records":0`),
+  ]);
+  await expectProjected(world, events);
+  expect([await isThere(world, nextName(name)), await isThere(world, previousName(name))]).toEqual([
+    false,
+    true,
+  ]);
+});
 
 test('a rebuild that a forgotten transaction blocks names its session, and goes on after it', async () => {
   const world = await open();

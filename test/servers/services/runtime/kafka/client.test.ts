@@ -98,4 +98,4 @@ test('a broker killed and restarted under load has every acknowledged record at 
   await reader.close();
   await reading;
   await writer.close();
-}, 120_000);
+});

@@ -18,7 +18,7 @@ const STRANGER = 'stranger';
 let broker: SecuredBroker;
 beforeAll(async () => {
   broker = await startSecuredBroker([SERVICE, STRANGER]);
-}, 120_000);
+});
 afterAll(async () => await broker.stop());
 beforeEach(() => {
   Object.assign(broker.tokens, { life_s: 3_600, forge: false });

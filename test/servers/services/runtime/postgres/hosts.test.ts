@@ -5,6 +5,7 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { connectionTo } from '../../../../../services/runtime/postgres/hosts.ts';
 import { openReader, openWriter } from '../../../../../services/runtime/postgres/pool.ts';
 import { silentLog } from '../../../../support/kafka.ts';
+import { HANG_MS } from '../../../../support/limits.ts';
 
 const stack = inject('stack');
 const { host: alive, pathname } = new URL(stack.postgres_url);
@@ -125,7 +126,7 @@ test('a pooler that drops the settings of sessions is refused in words', async (
     {
       postgres_reader_url: `postgres://clt_reader:clt_reader@${pooler}${pathname}`,
       application_name: 'test',
-      statement_timeout_ms: 5_000,
+      statement_timeout_ms: HANG_MS,
       connections_max: 1,
     },
     silentLog(),

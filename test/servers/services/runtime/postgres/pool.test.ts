@@ -15,6 +15,7 @@ import {
 import { freshDatabase } from '../../../../support/database.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import { takePort } from '../../../../support/free-ports.ts';
+import { HANG_MS } from '../../../../support/limits.ts';
 
 let urls: Awaited<ReturnType<typeof freshDatabase>>;
 beforeAll(async () => {
@@ -38,7 +39,7 @@ function reader(settings: Partial<ReaderSettings> = {}): ReaderPool {
     {
       postgres_reader_url: urls.reader_url,
       application_name: 'test-reader',
-      statement_timeout_ms: 20_000,
+      statement_timeout_ms: HANG_MS,
       connections_max: 2,
       ...settings,
     },
