@@ -4,7 +4,7 @@ import { hasFailed, settleLogs } from './kept-logs.ts';
 import { HANG_MS } from './limits.ts';
 
 // registered first, and so it runs last: the file has stopped its systems
-// oxlint-disable-next-line eslint/no-empty-pattern: Vitest gives fixtures first
+// eslint-disable-next-line eslint/no-empty-pattern -- Vitest gives fixtures first
 afterAll(({}, file: Readonly<RunnerTask>) => {
   file.meta.logs = settleLogs(hasFailed(file));
 });
