@@ -51,6 +51,7 @@ export default defineConfig({
           include: SERVERS,
           // one stack of servers for all files
           globalSetup: [fromHere('support/global-setup.ts')],
+          setupFiles: [fromHere('support/each-servers-file.ts')],
         },
       },
       { extends: true, test: { name: 'faults', include: FAULTS } },

@@ -1,22 +1,38 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import type { Addresses } from '../../infra/services/services.ts';
 import { settleLogs } from './kept-logs.ts';
-import { removeAbandoned, startStack } from './stack.ts';
+import { beginStack, removeAbandoned } from './stack.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The run's own stack of servers, shared by every test file: kill none of them. */
     stack: Addresses;
+    /** A file that is there when the stack has started; it says why when it could not. */
+    stack_started: string;
   }
 }
 
-/** One stack of servers for the whole run; it goes when the run ends, also by Ctrl-C. */
+/**
+ * One stack of servers for the whole run; it goes when the run ends, also by Ctrl-C. Tests that need
+ * no servers run while it starts.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await removeAbandoned({ logs: true });
-  const stack = await startStack();
-  project.provide('stack', stack.addresses);
+  const { addresses, folder, started } = await beginStack();
+  const outcome = join(folder.root, 'started');
+  const settled = started.then(
+    (stack) => {
+      writeFileSync(outcome, '');
+      return stack;
+    },
+    (error: unknown) => writeFileSync(outcome, String(error)),
+  );
+  project.provide('stack', addresses);
+  project.provide('stack_started', outcome);
   return async () => {
-    await stack.stop();
+    await (await settled)?.stop();
     await removeAbandoned({ logs: false });
     const hasFailed = project.vitest.state.getCountOfFailedTests() > 0;
     for (const logs of settleLogs(hasFailed))

@@ -49,7 +49,7 @@ function placeOf({ moduleId }: TestSpecification): number {
 }
 
 /** A worker ends when the next file is of another project, and the next one loads all again. */
-const PROJECTS = ['faults', 'servers', 'unit', 'house'];
+const PROJECTS = ['house', 'unit', 'servers', 'faults'];
 
 function projectOf({ project }: TestSpecification): number {
   return PROJECTS.indexOf(project.name);

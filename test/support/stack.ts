@@ -236,18 +236,34 @@ async function stackServers(
   };
 }
 
+interface StackOptions {
+  /** What else to start; true: all of them. */
+  readonly services?: boolean | readonly string[];
+  readonly others?: Partial<Addresses>;
+  /** of a server on this machine */
+  readonly postgres_settings?: Readonly<Record<string, string>>;
+}
+
+/** A stack that starts: its addresses stand before it answers. */
+export interface StartingStack {
+  readonly addresses: Addresses;
+  readonly folder: Folder;
+  /** Rejects when a part does not start; then nothing runs. */
+  readonly started: Promise<Stack>;
+}
+
 /**
- * Starts a stack on free ports with its own data; `services` names what else to start (true: all
- * of them). It is independent of any other, but for the servers at the addresses of `others`.
+ * Starts a stack on free ports with its own data. It is independent of any other, but for the
+ * servers at the addresses of `others`.
  */
-export async function startStack(
-  options: {
-    readonly services?: boolean | readonly string[];
-    readonly others?: Partial<Addresses>;
-    /** of a server on this machine */
-    readonly postgres_settings?: Readonly<Record<string, string>>;
-  } = {},
-): Promise<Stack> {
+export async function startStack(options: StackOptions = {}): Promise<Stack> {
+  return await (
+    await beginStack(options)
+  ).started;
+}
+
+/** As `startStack`, and resolves when its ports are taken. */
+export async function beginStack(options: StackOptions = {}): Promise<StartingStack> {
   const folder = makeFolder();
   const forget = killAtExit(folder);
   const taken: Awaited<ReturnType<typeof takePort>>[] = [];
@@ -259,16 +275,37 @@ export async function startStack(
   const ports: Record<PortName, number> = { ...defaultPorts };
   for (const name of portNames) ports[name] = await nextPort();
   const addresses = { ...localAddresses(ports), ...options.others };
-  const spawned: Child[] = [];
+  const started = startServers({ folder, ports, addresses, nextPort }, options, () => {
+    forget();
+    for (const one of taken) one.release();
+    removeSystem(folder);
+  });
+  return { addresses, folder, started };
+}
 
-  const servers = await stackServers(folder, ports, options.postgres_settings ?? {});
+async function startServers(
+  place: {
+    readonly folder: Folder;
+    readonly ports: Ports;
+    readonly addresses: Addresses;
+    readonly nextPort: () => Promise<number>;
+  },
+  options: StackOptions,
+  leave: () => void,
+): Promise<Stack> {
+  const { folder, ports, addresses, nextPort } = place;
+  const spawned: Child[] = [];
+  const servers = await stackServers(folder, ports, options.postgres_settings ?? {}).catch(
+    (error: unknown) => {
+      leave();
+      throw error;
+    },
+  );
 
   const stop = async (): Promise<void> => {
     await Promise.all(spawned.map((child) => child.kill()));
     await Promise.all(Object.values(servers).map(end));
-    forget();
-    for (const one of taken) one.release();
-    removeSystem(folder);
+    leave();
   };
 
   const spawnService: Stack['spawnService'] = async (name, extra = {}) => {

@@ -33,10 +33,12 @@ export async function withClassArchives(
     mkdirSync(data);
     const writing = archivesIn(target, 'ArchiveClassesAtExit');
     const { kafka, registry } = createServers({ ...folder, data }, writing, ports);
-    for (const server of [kafka, registry]) {
-      await server.start(signal);
-      await server.stop();
-    }
+    await Promise.all(
+      [kafka, registry].map(async (server) => {
+        await server.start(signal);
+        await server.stop();
+      }),
+    );
   });
   return archivesIn(path, 'SharedArchiveFile');
 }
