@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
+import { shortLimits } from './support/limit-rule.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const LINES_MAX = 500;
@@ -426,4 +427,21 @@ test('no file outside test imports one of test', () => {
       importsOf(path, source).some(({ file }) => file !== undefined && isWithin(file, 'test')),
   );
   expect(importers.map(({ path }) => path)).toEqual([]);
+});
+
+/** Goals, which depend on the machine, are claims of benchmarks alone. */
+const WITHOUT_GOALS = SOURCES.filter(({ path }) => /^test\/(?!bench\/)/.test(path));
+
+test('no test has a limit that a slow machine can reach', () => {
+  const short = WITHOUT_GOALS.filter(({ path }) => path !== 'test/support/limits.ts').flatMap(
+    ({ path, source }) => shortLimits(source).map((found) => `${path}:${found}`),
+  );
+  expect(short).toEqual([]);
+});
+
+test('a page waits without regard to the speed of the machine: openContext opens it', () => {
+  const opening = WITHOUT_GOALS.filter(({ source }) =>
+    /\.new(Context|Page)\(\s*\{|\.newContext\(|\bbrowser\.newPage\(/.test(bare(source)),
+  );
+  expect(opening.map(({ path }) => path)).toEqual(['test/support/chromium.ts']);
 });

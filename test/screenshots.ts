@@ -9,7 +9,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
-import { openChromium } from './support/chromium.ts';
+import { openChromium, openContext } from './support/chromium.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const ALL = join(ROOT, '.local/screenshots');
@@ -26,7 +26,6 @@ const IN_README: readonly (readonly [string, (typeof SCHEMES)[number]])[] = [
   ['reserve', 'light'],
 ];
 const WEBP_QUALITY = 80;
-const SHOWN_MS = 20_000;
 
 interface Items {
   readonly items: readonly Readonly<Record<string, unknown>>[];
@@ -100,14 +99,14 @@ async function pages(): Promise<readonly Shown[]> {
     {
       name: 'market',
       url: `${url}/market`,
-      act: (page) => page.locator('.map[data-drawn]').waitFor({ timeout: SHOWN_MS }),
+      act: (page) => page.locator('.map[data-drawn]').waitFor(),
     },
     {
       name: 'deposits',
       url: `${url}/deposits`,
       act: async (page) => {
         await page.getByRole('button', { name: 'Throw-away key' }).click();
-        await page.locator('.qr').waitFor({ timeout: SHOWN_MS });
+        await page.locator('.qr').waitFor();
       },
     },
   ];
@@ -117,9 +116,9 @@ function operationsPages(operations: string, key: string): readonly Shown[] {
   const signedIn = (heading: string, path: string) => async (page: Page) => {
     await page.locator('input[name=key]').fill(key);
     await page.locator('form:has(input[name=key]) button').click();
-    await page.locator('nav').waitFor({ timeout: SHOWN_MS });
+    await page.locator('nav').waitFor();
     await page.evaluate((to) => void (location.hash = to), path);
-    await page.getByRole('heading', { name: heading, level: 1 }).waitFor({ timeout: SHOWN_MS });
+    await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
   };
   return [
     { name: 'operations-sign-in', url: operations },
@@ -134,15 +133,13 @@ async function show(page: Page, shown: Shown): Promise<void> {
   // a page of a session keeps it in its memory
   await page.goto('about:blank');
   await page.goto(shown.url);
-  await page.locator('h1').first().waitFor({ timeout: SHOWN_MS });
+  await page.locator('h1').first().waitFor();
   await shown.act?.(page);
   await page.waitForFunction(
     () =>
       ![...document.querySelectorAll('.nothing')].some(({ textContent }) =>
         /^(Loading|The topic is being read)/.test(textContent),
       ),
-    undefined,
-    { timeout: SHOWN_MS },
   );
 }
 
@@ -159,7 +156,8 @@ async function take(browser: Browser, all: readonly Shown[]): Promise<number> {
   let taken = 0;
   for (const [size, viewport] of Object.entries(SIZES)) {
     for (const colorScheme of SCHEMES) {
-      const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
+      const options = { viewport, colorScheme, reducedMotion: 'reduce' } as const;
+      const context = await openContext(browser, options);
       const page = await context.newPage();
       for (const shown of all) {
         const { name } = shown;

@@ -73,6 +73,8 @@ const TWICE = [
   'explorer-gateway',
   'hub-gateway',
 ];
+/** A frozen Postgres counts as away; it is asked again. */
+const FROZEN_AFTER_MS = 2_000;
 const ACCOUNTS = 8;
 /** Payments after each blow. */
 const PAYMENTS = 2;
@@ -198,7 +200,9 @@ class ClusterRun {
 
   async #marketHeight(): Promise<number> {
     const heights = await Promise.all(
-      POSTGRES.map((name) => heightIn(superuserUrl(this.#cluster, name), 'ride_market')),
+      POSTGRES.map((name) =>
+        heightIn(superuserUrl(this.#cluster, name), 'ride_market', FROZEN_AFTER_MS),
+      ),
     );
     return Math.max(...heights.map((height) => height ?? -1));
   }

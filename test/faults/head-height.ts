@@ -1,17 +1,20 @@
 /** How far a projection's tables are, asked while Postgres and its projector come and go. */
 import { Client } from 'pg';
+import { HANG_MS } from '../support/limits.ts';
 
-const PATIENCE_MS = 2_000;
-
-/** Height of the newest block in the tables of this schema; undefined while they cannot be read. */
+/**
+ * Height of the newest block in the tables of this schema; undefined while they cannot be read. A
+ * Postgres that is silent for `silent_ms` cannot be read.
+ */
 export async function heightIn(
   postgresUrl: string,
   schema: 'explorer' | 'ride_market' | 'series',
+  silent_ms = HANG_MS,
 ): Promise<number | undefined> {
   const client = new Client({
     connectionString: postgresUrl,
-    connectionTimeoutMillis: PATIENCE_MS,
-    query_timeout: PATIENCE_MS,
+    connectionTimeoutMillis: silent_ms,
+    query_timeout: silent_ms,
   });
   client.on('error', () => undefined);
   try {

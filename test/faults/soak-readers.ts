@@ -55,6 +55,7 @@ export class SoakReaders {
     for (let due = performance.now(); !signal.aborted; due += 1_000 / perSecond) {
       const early = due - performance.now();
       // all that are due are sent at once: a busy event loop has few turns
+      // no limit: a pace
       if (early > 0) await after(early);
       const asked = this.#ask(this.#random.pick(QUESTIONS), due);
       asking.add(asked);

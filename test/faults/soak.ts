@@ -409,6 +409,7 @@ class Soak {
     const now = performance.now();
     this.#born = this.#born.filter(({ request, at }) => {
       if (payload.includes(request)) this.#blockMs.push(now - at);
+      // no limit: counts those of a figure
       else if (now - at < UNSEEN_AFTER_MS) return true;
       else this.#unseen++;
       return false;

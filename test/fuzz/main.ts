@@ -94,6 +94,7 @@ async function fuzz(name: string, seconds: number, seed: number, keep: boolean):
     seconds,
     seed,
     inputs,
+    isTimed: true,
     progress_ms: PROGRESS_MS,
     progress: (now) => say(figuresLine(name, passed(), now)),
   });

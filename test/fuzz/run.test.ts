@@ -6,6 +6,7 @@ function run(...inputs: readonly string[]): ReturnType<typeof runTarget> {
     target: '../faulty',
     seconds: 0,
     seed: 1,
+    isTimed: false,
     inputs: inputs.map((each) => Buffer.from(each)),
     progress: () => undefined,
     progress_ms: 60_000,

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import {
   GenericContainer,
   getContainerRuntimeClient,
@@ -29,20 +28,7 @@ import {
   superuser,
 } from '../../infra/postgres/settings.ts';
 import type { ServerHandle } from './stack.ts';
-import { HANG_MS } from './limits.ts';
-
-async function until(name: string, answers: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + HANG_MS;
-  for (;;) {
-    try {
-      if (await answers()) return;
-    } catch (error) {
-      if (performance.now() > deadline)
-        throw new Error(`the container of ${name} was not ready in time`, { cause: error });
-    }
-    await pause(100);
-  }
-}
+import { until } from './until.ts';
 
 /** A server in a container on a fixed host port, behind the same handle as a local one. */
 function containerServer(
@@ -60,7 +46,7 @@ function containerServer(
     async start() {
       if (started === undefined) started = await container.start();
       else await (await getContainerRuntimeClient()).container.getById(started.getId()).start();
-      await until(name, answers);
+      await until(answers, `the container of ${name} to answer`);
       await settle?.();
     },
     async kill(signal = 'SIGKILL') {

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { request } from 'node:http';
-
-const PATIENCE_MS = 60_000;
+import { HANG_MS } from './limits.ts';
 
 /** The socket that a Docker client of this environment would use, when it is a local one. */
 export function socketPath(env: NodeJS.ProcessEnv): string | undefined {
@@ -11,10 +10,10 @@ export function socketPath(env: NodeJS.ProcessEnv): string | undefined {
 }
 
 /**
- * Whether a Docker engine answers `GET /_ping` with 200 in time. A socket file or a
+ * Whether a Docker engine answers `GET /_ping` with 200. A socket file or a
  * client alone proves nothing.
  */
-export async function engineAnswers(socket: string, patience_ms = PATIENCE_MS): Promise<boolean> {
+export async function engineAnswers(socket: string, patience_ms = HANG_MS): Promise<boolean> {
   if (!existsSync(socket)) return false;
   return await new Promise<boolean>((resolve) => {
     const ping = request({ socketPath: socket, path: '/_ping', method: 'GET' }, (answer) => {

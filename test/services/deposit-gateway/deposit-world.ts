@@ -172,7 +172,8 @@ async function startGateway({
     APP_REDIS_URL: stack.redis_url,
     APP_JWT_SECRET: SECRET,
     APP_DEPOSIT_XPUB: XPUB,
-    APP_STATEMENT_TIMEOUT_MS: '20000',
+    // limit under test: the most that may be set
+    APP_STATEMENT_TIMEOUT_MS: '60000',
     APP_RATE_PER_SECOND: '0',
     APP_TRUST_PROXY: '1',
     ...settings,

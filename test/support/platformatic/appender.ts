@@ -17,6 +17,7 @@ import type { LogEntry } from '../../../services/runtime/kafka/record.ts';
 import { typed, type Through } from './typed.ts';
 
 const COMPRESSED_BYTES_MIN = 4_096;
+// no limit: the same batch is sent again, and waits for the same answer
 const PATIENCE_MS = 1_000;
 
 export class PlatformaticAppender implements Appender {
@@ -42,6 +43,7 @@ export class PlatformaticAppender implements Appender {
     const { sent } = this.#pending;
     const waiting = new AbortController();
     const late = after(PATIENCE_MS, false, { signal: waiting.signal }).catch(() => false);
+    // no limit: as above
     const isSettled = await Promise.race([sent.then(yes, yes), late]);
     waiting.abort();
     // the outcome is kept for the next try, whenever it comes

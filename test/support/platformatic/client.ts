@@ -16,7 +16,9 @@ export function openPlatformatic(settings: KafkaSettings, port?: number): Kafka 
   const options: BaseOptions = {
     clientId: settings.client_id,
     bootstrapBrokers: [...settings.kafka_brokers],
+    // limit under test: as of the client of the services
     connectTimeout: settings.kafka_connect_ms ?? 3_000,
+    // limit under test: as of the client of the services
     requestTimeout: settings.kafka_request_ms ?? 10_000,
     retries: 5,
     retryDelay: (_client, _operation, attempt) => Math.min(1_000, 100 * 2 ** (attempt - 1)),

@@ -98,6 +98,7 @@ test("the settings of the user reach the services, but do not override the stack
     APP_NETWORK: 'mainnet',
     APP_RATE_PER_SECOND: '7',
     APP_HTTP_PORT: '1',
+    // no limit: never used
     APP_STATEMENT_TIMEOUT_MS: '50',
     APP_LOCAL_DIR: '/x',
     APP_EXPLORER_PORT: '2',

@@ -67,7 +67,8 @@ async function settings(): Promise<{
     APP_REDIS_URL: 'redis://127.0.0.1:1',
     APP_JWT_SECRET: SECRET,
     APP_DEPOSIT_XPUB: XPUB,
-    APP_STATEMENT_TIMEOUT_MS: '30000',
+    // limit under test: the most that may be set
+    APP_STATEMENT_TIMEOUT_MS: '60000',
   };
   return { env, writer_url: urls.writer_url };
 }

@@ -304,7 +304,8 @@ test('requests are answered 503 storage_error until the projector has made its t
 });
 
 test('a slow query is answered 503 storage_error with advice, and the next one is fast again', async () => {
-  const impatient = await another({ statement_timeout_ms: 100 });
+  // limit under test
+  const impatient = await another({ statement_timeout_ms: 1_000 });
   const holder = new Client({ connectionString: urls.writer_url });
   await holder.connect();
   await holder.query('BEGIN; LOCK TABLE explorer.transactions IN ACCESS EXCLUSIVE MODE');

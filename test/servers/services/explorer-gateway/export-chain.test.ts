@@ -147,8 +147,8 @@ describe.each(Object.entries(WHOLE))('%s', (path, whole) => {
 interface Held {
   /** how many statements wait */
   readonly waiting: () => Promise<number>;
-  /** ends the connections of those that wait */
-  readonly kill: () => Promise<void>;
+  /** ends those that wait, or their connections */
+  readonly end: (how: 'cancel' | 'terminate') => Promise<void>;
   readonly release: () => Promise<void>;
 }
 
@@ -161,11 +161,11 @@ async function hold(writerUrl: string, table: string): Promise<Held> {
   const waiters = `SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'explorer.${table}'::regclass`;
   return {
     waiting: async () => (await client.query(waiters)).rowCount ?? 0,
-    kill: async () => {
+    end: async (how) => {
       const reader = new Client({ connectionString: readerOf(writerUrl) });
       await reader.connect();
       const { rows } = await client.query<{ pid: number }>(waiters);
-      for (const { pid } of rows) await reader.query('SELECT pg_terminate_backend($1)', [pid]);
+      for (const { pid } of rows) await reader.query(`SELECT pg_${how}_backend($1)`, [pid]);
       await reader.end();
     },
     release: async () => void (await client.query('ROLLBACK')),
@@ -177,15 +177,15 @@ function readerOf(writerUrl: string): string {
   return writerUrl.replaceAll('clt_writer', 'clt_reader');
 }
 
-test.each(['kill', 'time-out'] as const)(
+test.each([
+  ['kill', 'terminate', 'storage_unreachable'],
+  // Postgres answers as at its time-out of a statement
+  ['time-out', 'cancel', 'storage_timeout'],
+] as const)(
   'a %s of a statement halfway breaks the answer off, one at the beginning is an error answer',
-  async (how) => {
+  async (_what, how, code) => {
     const urls = await filled(chain);
-    const server = await openExports({
-      postgres_reader_url: urls.reader_url,
-      exports_max: 1,
-      ...(how === 'time-out' ? { statement_timeout_ms: 500 } : {}),
-    });
+    const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 1 });
     for (const at of [1, 2]) {
       const held = Promise.withResolvers<Held>();
       let pieces = 0;
@@ -193,11 +193,9 @@ test.each(['kill', 'time-out'] as const)(
         if (piece > 0 && ++pieces === at) held.resolve(await hold(urls.writer_url, 'activity'));
       };
       const asking = fetch(`${server.url}/api/v1/export/activity.ndjson`);
-      const { waiting, kill, release } = await held.promise;
-      if (how === 'kill') {
-        await expect.poll(waiting).toBe(1);
-        await kill();
-      }
+      const { waiting, end, release } = await held.promise;
+      await expect.poll(waiting).toBe(1);
+      await end(how);
       const answer = await asking;
       expect(answer.status).toBe(at === 1 ? 503 : 200);
       if (at === 1) expect(await answer.json()).toMatchObject({ code: 'storage_error' });
@@ -206,7 +204,6 @@ test.each(['kill', 'time-out'] as const)(
       await release();
       await isFree(server);
     }
-    const code = how === 'kill' ? 'storage_unreachable' : 'storage_timeout';
     const errors = server.lines.filter(({ level }) => level === 'error');
     expect(errors).toMatchObject([{ err: { code } }, { err: { code } }]);
   },

@@ -48,7 +48,8 @@ test('a shutdown finishes requests in flight and exits with 0', async () => {
     APP_POSTGRES_READER_URL: urls.reader_url,
     APP_REDIS_URL: 'redis://127.0.0.1:1',
     APP_NODE_URL: 'http://127.0.0.1:1',
-    APP_STATEMENT_TIMEOUT_MS: '30000',
+    // limit under test: the most that may be set
+    APP_STATEMENT_TIMEOUT_MS: '60000',
   });
   const url = await listening(text);
   expect((await fetch(`${url}/ready`)).status).toBe(200);

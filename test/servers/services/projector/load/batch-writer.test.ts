@@ -273,6 +273,7 @@ test('a loading projector goes on live, with notifications, after another built 
 test('connections that break during a load neither lose nor double a row', async () => {
   const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
   onTestFinished(() => proxy.close());
+  // limit under test: a broken connection may leave a lock for so long
   const { log, ...tables } = await open({ through: proxy, lock_timeout_ms: 2_000 });
   const modes: FaultMode[] = ['reset_after', 'reset_before', 'reset_before'];
   faultAtCommit(tables.pool, proxy, () => modes.shift() ?? 'pass');

@@ -21,6 +21,7 @@ import {
   topicOf,
   withRawAdmin,
 } from '../../../../support/kafka.ts';
+import { TEST_HANG_MS } from '../../../../support/limits.ts';
 import { applied, makeReader, openReader, take } from '../../../../support/reader.ts';
 import { openCodec } from '../../../../support/codec.ts';
 
@@ -190,15 +191,15 @@ test('a block of 20,000 transactions travels from the writer to the reader', asy
   expect(await take(reader, 1)).toEqual([1]);
 });
 
-test('silent brokers delay the end of a reader and a watch by at most the drain time', async () => {
+test('a reader and a watch end without the answers of silent brokers', async () => {
   const proxy = await FaultProxy.open({
     port: Number(stack.kafka_brokers.split(':')[1]),
     requests: 'kafka',
   });
   onTestFinished(() => proxy.close());
   const topic = await topicOf(kafka, 5);
-  // without a drain time a request would be waited for as long
-  const away = testKafka(stack, proxy, { kafka_request_ms: 300_000 });
+  // without a drain time a request would be waited for as long, which the test does not
+  const away = testKafka(stack, proxy, { kafka_request_ms: 2 * TEST_HANG_MS });
   const stopping = new AbortController();
   const looks: bigint[] = [];
   const watching = watchLog({
@@ -218,7 +219,5 @@ test('silent brokers delay the end of a reader and a watch by at most the drain 
   // a fetch, and a look at the ends of the log
   await expect.poll(() => proxy.counts.black_hole).toBeGreaterThanOrEqual(2);
   stopping.abort();
-  const begun = performance.now();
   await Promise.all([reader.close(), watching]);
-  expect(performance.now() - begun).toBeLessThan(30_000);
 });

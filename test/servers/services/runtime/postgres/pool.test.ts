@@ -116,7 +116,8 @@ test('a reader cannot write with any statement', async () => {
 });
 
 test('a query that takes too long is a fault, and the next one succeeds', async () => {
-  const one = reader({ statement_timeout_ms: 200, connections_max: 1 });
+  // limit under test
+  const one = reader({ statement_timeout_ms: 1_000, connections_max: 1 });
   expect(await faultFrom(one.rows(select('SELECT pg_sleep(60)')))).toEqual({
     code: 'storage_timeout',
     retry: true,
@@ -128,7 +129,8 @@ test('a server that freezes during a query does not block it for ever', async ()
   const proxy = await FaultProxy.open({ port: Number(new URL(urls.reader_url).port) });
   const one = reader({
     postgres_reader_url: proxy.url(urls.reader_url),
-    statement_timeout_ms: 50,
+    // limit under test
+    statement_timeout_ms: 1_000,
     connections_max: 1,
   });
   await expect.poll(() => one.rows(select('SELECT 1')).catch(() => undefined)).toEqual([['1']]);
@@ -290,6 +292,7 @@ test('one of two deadlocked transactions commits, and the other may be retried',
 });
 
 test('an idle transaction is ended, so that its lock blocks nobody for ever', async () => {
+  // limit under test
   const owner = writer({ lock_timeout_ms: 200 });
   await owner.query(
     'CREATE SCHEMA asleep; CREATE TABLE asleep.t (x int PRIMARY KEY); INSERT INTO asleep.t VALUES (1)',

@@ -4,6 +4,7 @@ import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
 import { openKafkajs } from '../../../../../services/runtime/kafka/kafkajs/client.ts';
 import { silentLog } from '../../../../support/kafka.ts';
+import { HANG_MS } from '../../../../support/limits.ts';
 
 interface Connection {
   connect(): Promise<unknown>;
@@ -33,8 +34,8 @@ async function connected(): Promise<Connection> {
     host: 'nowhere',
     port: 1,
     logger: { namespace: () => ({ debug: quiet, error: quiet, warn: quiet }) },
-    requestTimeout: 60_000,
-    connectionTimeout: 60_000,
+    requestTimeout: HANG_MS,
+    connectionTimeout: HANG_MS,
     socketFactory: ({ onConnect }: { readonly onConnect: () => void }) => {
       queueMicrotask(onConnect);
       return new SilentSocket();
