@@ -43,20 +43,21 @@ export async function judgeChain({
   readonly node_url: string;
 }): Promise<ChainVerdict> {
   const chain = await nodeChain(node_url);
-  await until(async () => {
-    const { rows } = await pool.query<{ hash: Buffer; finalized_height: string }>(
-      SCHEMAS.map((schema) => `SELECT hash, finalized_height FROM ${schema}.head`).join(
-        ' UNION ALL ',
-      ),
+  const heads = async (): Promise<readonly string[]> => {
+    const { rows } = await pool.query<{ head: string }>(
+      SCHEMAS.map(
+        (schema) =>
+          `SELECT encode(hash, 'hex') || ' ' || finalized_height AS head FROM ${schema}.head`,
+      ).join(' UNION ALL '),
     );
-    return (
-      rows.length === SCHEMAS.length &&
-      rows.every(
-        ({ hash, finalized_height: finalized }) =>
-          hash.toString('hex') === chain.head && Number(finalized) === chain.finalized,
-      )
-    );
-  }, 'the node, the log and the tables at rest at the same block');
+    return rows.map(({ head }) => head);
+  };
+  const head = `${chain.head} ${chain.finalized}`;
+  await until(
+    heads,
+    `the tables at rest at ${head}`,
+    (seen) => seen.length === SCHEMAS.length && seen.every((each) => each === head),
+  );
   const events = await readChainEvents(kafka, codec);
   const violations: string[] = [];
   const told = fold(events, violations);

@@ -101,7 +101,11 @@ export class ClusterBlows {
     const swallowed = (): number => cut.reduce((sum, { counts }) => sum + counts.black_hole, 0);
     const before = swallowed();
     this.#setMode(cut, 'black_hole');
-    await until(() => Promise.resolve(swallowed() >= before + SWALLOWED), 'requests to be lost');
+    await until(
+      () => swallowed(),
+      'requests to be lost',
+      (seen) => seen >= before + SWALLOWED,
+    );
     this.#setMode(cut, 'pass');
     for (const proxy of cut) proxy.cut();
     return `leader of ${topic} cut from ${from}`;

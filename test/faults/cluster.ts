@@ -135,7 +135,11 @@ class ClusterRun {
     for (const name of ['treasury', 'hub-gateway'])
       for (const slot of both(name)) await this.processes.at(slot).ready();
     for (let account = 0; account < ACCOUNTS; account++) await this.#depositors.open(account);
-    await until(async () => (await this.#height()) > 5, 'the first blocks');
+    await until(
+      () => this.#height(),
+      'the first blocks',
+      (seen) => seen > 5,
+    );
     await this.#pay();
     const { url } = this.processes.at('hub-gateway');
     this.#watchers = await Watchers.open(url, SOCKETS, watchedLists(await this.#someone()));
@@ -152,13 +156,14 @@ class ClusterRun {
     const { head } = await this.#node.chain();
     await this.#pay();
     const chain = until(
-      async () =>
-        (await this.#height()) > head.height && (await this.#marketHeight()) > head.height,
+      async () => [await this.#height(), await this.#marketHeight()],
       `a block above ${head.height} at the explorer and in the ride market, after: ${what}`,
+      (heights) => Math.min(...heights) > head.height,
     ).then(() => this.recoveries.chain.push(recovery()));
     const deposits = until(
-      async () => (await this.#credited()) === this.#made,
+      () => this.#credited(),
       `${this.#made} deposits to be credited, after: ${what}`,
+      (seen) => seen === this.#made,
     ).then(() => this.recoveries.deposits.push(recovery()));
     await Promise.all([chain, deposits]);
     await this.blows.mend();
@@ -228,8 +233,9 @@ class ClusterRun {
     await this.#admin('/traffic', { transactions_per_second: 0 });
     for (const slot of both('treasury'))
       await until(
-        async () => (await figureOf(this.processes.at(slot), 'treasury_mints_live')) === 0,
+        () => figureOf(this.processes.at(slot), 'treasury_mints_live'),
         `${slot} to have no mint in flight`,
+        (seen) => seen === 0,
       );
     await this.#admin('/clt/auto', { enabled: false });
     const primary = await this.blows.primary();

@@ -94,13 +94,18 @@ async function rest(
   await fetch(`http://127.0.0.1:${stack.ports.devnet}/admin/faults`, { method: 'DELETE' });
   const settled = await payments.settle();
   progress('the provider is well again: waiting until each address was asked about');
-  await until(async () => {
+  const queue = async () => {
     const { rows } = await pool.query<{ due: string; known: string }>(
       'SELECT count(*) FILTER (WHERE checked_until < $1) AS due, count(*) FILTER (WHERE requested) AS known FROM watch.queue',
       [settled],
     );
-    return rows[0]?.due === '0' && rows[0].known !== '0';
-  }, 'each address to be asked about once more');
+    return rows[0];
+  };
+  await until(
+    queue,
+    'each address to be asked about once more',
+    (seen) => seen?.due === '0' && seen.known !== '0',
+  );
   const violations = [...(await processes.drain(WATCHERS))];
   await until(
     () => isProjected(pool, kafka, 'watch', [DEPOSIT_ADDRESSES, TRON_TRANSFERS]),
@@ -109,8 +114,9 @@ async function rest(
   for (const slot of TREASURIES)
     for (const figure of ['treasury_lag_records', 'treasury_transfers_waiting'])
       await until(
-        async () => (await figureOf(processes.at(slot), figure)) === 0,
+        () => figureOf(processes.at(slot), figure),
         `${figure} of ${slot} to be 0`,
+        (seen) => seen === 0,
       );
   violations.push(...(await processes.drain(TREASURIES)));
   await until(

@@ -216,8 +216,9 @@ class DepositRun {
     });
     if (!response.ok) throw new Error(`${mode}: ${await response.text()}`);
     await until(
-      async () => ((await this.failed())[mode] ?? 0) > before,
+      () => this.failed(),
       `a request that ${mode} meets`,
+      (seen) => (seen[mode] ?? 0) > before,
     );
   }
 

@@ -106,8 +106,9 @@ class Run {
         ...Object.values(HELD).map((schema) => this.#heldHeight(schema)),
       ]);
     await until(
-      async () => Math.min(...(await heights())) > height,
+      () => heights(),
       `a block above ${height} at the explorer, in the ride market and the series`,
+      (seen) => Math.min(...seen) > height,
     );
   }
 

@@ -126,21 +126,28 @@ export class Watchers {
 
   /** The chain stands still: until each socket shows what its query answers. */
   untilRight(answers: Answers): Promise<void> {
-    return until(async () => {
-      const right = await answers();
-      if (right === undefined) return false;
-      return this.others((list, payload) => right.get(list) === payload) === 0;
-    }, 'every socket to show what the query answers');
+    return until(
+      async () => {
+        const right = await answers();
+        return right && this.others((list, payload) => right.get(list) === payload);
+      },
+      'no socket to show something else than the query answers',
+      (others) => others === 0,
+    );
   }
 
   /** The chain goes on: until each socket shows what its query has answered since this call. */
   async untilCurrent(answers: Answers): Promise<void> {
     const given = new Map<WatchedList, Set<string>>();
-    await until(async () => {
-      for (const [list, payload] of (await answers()) ?? [])
-        given.set(list, (given.get(list) ?? new Set()).add(payload));
-      return this.others((list, payload) => given.get(list)?.has(payload) === true) === 0;
-    }, 'every socket to show what the query answers now');
+    await until(
+      async () => {
+        for (const [list, payload] of (await answers()) ?? [])
+          given.set(list, (given.get(list) ?? new Set()).add(payload));
+        return this.others((list, payload) => given.get(list)?.has(payload) === true);
+      },
+      'no socket to show something else than the query answers now',
+      (others) => others === 0,
+    );
   }
 
   async close(): Promise<void> {

@@ -182,8 +182,9 @@ class HubRun {
         `every socket was right ${ms} ms after Redis' return, not within ${REDIS_GOAL_MS} ms`,
       );
     await until(
-      async () => (await figureOf(gateway, 'hub_notifications_total')) > heard,
+      () => figureOf(gateway, 'hub_notifications_total'),
       'the hub to hear notifications again',
+      (seen) => seen > heard,
     );
   }
 

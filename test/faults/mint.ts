@@ -181,8 +181,9 @@ class MintRun {
       this.struck[what] = (this.struck[what] ?? 0) + 1;
       await this.#pay(1);
       await until(
-        async () => (await this.#treasuries.credited()) === this.made,
+        () => this.#treasuries.credited(),
         `all ${this.made} payments to be credited after a ${what}`,
+        (seen) => seen === this.made,
       );
       const ms = Math.round(performance.now() - since);
       await this.processes.thaw();
@@ -214,9 +215,9 @@ class MintRun {
       solidified: true,
     }));
     await until(
-      async () =>
-        (await this.#treasuries.each((slot) => this.#treasuries.isHalted(slot))).includes(true),
+      () => this.#treasuries.each((slot) => this.#treasuries.isHalted(slot)),
       'minting to halt at the foreign Mint',
+      (seen) => seen.includes(true),
     );
     await this.#admin('/tron/block', { transfers: stolen });
     // the second run of each began after the theft
@@ -262,8 +263,9 @@ class MintRun {
       await this.#admin('/clt/authority', { address });
       const final = await this.#finalHeight();
       await until(
-        async () => (await this.#finalHeight()) >= final + BLOCKS,
+        () => this.#finalHeight(),
         `${BLOCKS} more final blocks`,
+        (seen) => seen >= final + BLOCKS,
       );
     });
     this.#second.lie = 'none';
@@ -364,8 +366,9 @@ class MintRun {
     });
     await this.#pay(payments);
     await until(
-      async () => ((await this.failed())[mode] ?? 0) > before,
+      () => this.failed(),
       `a request that ${mode} meets`,
+      (seen) => (seen[mode] ?? 0) > before,
     );
   }
 

@@ -133,11 +133,9 @@ class RebuildRun {
       });
     }
     await until(
-      async () =>
-        (await this.#ops(['deposit', 'list', '--status', 'credited', '--json'])).includes(
-          'credited',
-        ),
+      () => this.#ops(['deposit', 'list', '--status', 'credited', '--json']),
       'a deposit that is credited',
+      (seen) => seen.includes('credited'),
     );
   }
 
@@ -147,8 +145,9 @@ class RebuildRun {
     for (let kill = 0; kill < kills; kill++) {
       const run = this.#spawn(['rebuild', name]);
       const begun = until(
-        () => Promise.resolve(rebuildStep(run.printed()) !== NO_STEP),
+        () => rebuildStep(run.printed()),
         `the first step of ${name}`,
+        (step) => step !== NO_STEP,
       );
       const ended = await Promise.race([
         run.ended(),

@@ -84,10 +84,12 @@ export async function judgeSoak(run: Soaked): Promise<FaultReport> {
 function allCredited(processes: Processes, made: number): Promise<void> {
   const treasury = processes.at('treasury');
   return until(
-    async () =>
-      (await figureOf(treasury, 'treasury_mints_total', 'MintCredited')) === made &&
-      (await figureOf(treasury, 'treasury_mints_live')) === 0,
-    `all ${made} deposits to be credited`,
+    async () => [
+      await figureOf(treasury, 'treasury_mints_total', 'MintCredited'),
+      await figureOf(treasury, 'treasury_mints_live'),
+    ],
+    `all ${made} deposits to be credited, and no mint in flight`,
+    ([credited, live]) => credited === made && live === 0,
   );
 }
 

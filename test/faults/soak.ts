@@ -353,18 +353,21 @@ class Soak {
     back();
     const { height } = (await this.#node.chain()).head;
     const made = this.#made;
-    const isShown = async (): Promise<boolean> => {
-      const heights = (['explorer', 'ride_market', 'series'] as const).map((schema) =>
+    const heights = (): Promise<readonly (number | undefined)[]> => {
+      const asked = (['explorer', 'ride_market', 'series'] as const).map((schema) =>
         heightIn(this.#stack.addresses.postgres_url, schema),
       );
-      return (await Promise.all(heights)).every((each) => (each ?? -1) > height);
+      return Promise.all(asked);
     };
-    await until(isShown, `a block above ${height} in all tables, after ${victim}`);
+    await until(heights, `a block above ${height} in all tables, after ${victim}`, (seen) =>
+      seen.every((each) => (each ?? -1) > height),
+    );
     await this.#watched.untilCurrent(() => this.#answers());
     const shown = Math.round(performance.now() - started);
     await until(
-      () => Promise.resolve(this.#credited >= made),
+      () => this.#credited,
       `${made} deposits to be credited, after ${victim}`,
+      (seen) => seen >= made,
     );
     const credited = Math.round(performance.now() - started);
     this.#recoveries.shown.push({ struck: victim, ms: shown });

@@ -159,8 +159,9 @@ class TailRun {
       await reader.reaches(() => reader.read > 0, 'its first line');
     const enough = isReading ? 0 : share * (end - from) * PARTITIONS;
     await until(
-      () => Promise.resolve(this.#acknowledged - begun >= enough),
+      () => this.#acknowledged - begun,
       'records to be acknowledged',
+      (seen) => seen >= enough,
     );
     const how = this.#random.pick(HOWS);
     const away_ms = this.#random.below(AWAY_MS_MAX);

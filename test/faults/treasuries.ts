@@ -36,13 +36,13 @@ export class Treasuries {
 
   /** The one with the lease; after a thaw both may say for a moment that they have it. */
   async #holder(): Promise<string> {
-    let holder: string | undefined;
-    await until(async () => {
-      const held = await this.each((slot) => this.figure(slot, 'lease_held'));
-      holder = TREASURIES[held.indexOf(1)];
-      return held.indexOf(1) === held.lastIndexOf(1) && holder !== undefined;
-    }, 'one treasury to hold the lease');
-    return holder ?? '';
+    let held: readonly number[] = [];
+    await until(
+      async () => (held = await this.each((slot) => this.figure(slot, 'lease_held'))),
+      'one treasury to hold the lease',
+      (seen) => seen.filter((each) => each === 1).length === 1,
+    );
+    return TREASURIES[held.indexOf(1)] ?? '';
   }
 
   figure(slot: string, metric: string, label?: string): Promise<number> {
@@ -55,8 +55,11 @@ export class Treasuries {
 
   /** Waits until it holds at both. */
   everywhere(what: string, holds: (slot: string) => Promise<boolean>): Promise<void> {
-    const held = async (): Promise<boolean> => !(await this.each(holds)).includes(false);
-    return until(held, what);
+    return until(
+      () => this.each(holds),
+      `${what}, at ${TREASURIES.join(' and ')}`,
+      (seen) => !seen.includes(false),
+    );
   }
 
   async isHalted(slot: string): Promise<boolean> {
@@ -93,6 +96,10 @@ export class Treasuries {
       return each.reduce((sum, made) => sum + made, 0);
     };
     const before = await runs();
-    await until(async () => (await runs()) >= before + count, `${count} more runs`);
+    await until(
+      () => runs(),
+      `${count} more runs`,
+      (seen) => seen >= before + count,
+    );
   }
 }

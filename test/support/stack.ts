@@ -124,7 +124,11 @@ export function specOf(name: string): ServiceSpec {
 export async function untilStopped(pid: number): Promise<void> {
   const state = (): string =>
     spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).stdout;
-  await until(() => Promise.resolve(state().startsWith('T')), `process ${pid} to be stopped`);
+  await until(
+    () => state(),
+    `process ${pid} to be stopped`,
+    (seen) => seen.startsWith('T'),
+  );
 }
 
 async function signalled(child: Child, signal?: NodeJS.Signals): Promise<void> {
@@ -314,8 +318,8 @@ async function startServers(
     const doubled = earlier.some((child) => child.exited === undefined);
     const own: Record<PortName, number> = { ...ports };
     if (doubled) for (const port of spec.ports) own[port] = await nextPort();
-    const place = { http_host: '127.0.0.1', ports: own, data: join(folder.data, name) };
-    const environment = serviceEnvironment(spec, defaultSettings, addresses, place);
+    const where = { http_host: '127.0.0.1', ports: own, data: join(folder.data, name) };
+    const environment = serviceEnvironment(spec, defaultSettings, addresses, where);
     const command = serviceCommand(spec, { ...environment, ...extra });
     const child = await spawnChild(`${name}-${earlier.length + 1}`, command, folder);
     spawned.push(child);

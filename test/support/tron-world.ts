@@ -80,8 +80,9 @@ export class TronWorld {
     await this.#say(events);
     const addresses = indexes.map((index) => depositKey().addressAt(index));
     await until(
-      async () => (await this.model.watched(addresses)).size === count,
+      async () => (await this.model.watched(addresses)).size,
       'the read model to have the addresses',
+      (seen) => seen === count,
     );
     return addresses;
   }

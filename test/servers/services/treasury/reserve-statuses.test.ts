@@ -53,8 +53,9 @@ async function isAtExplorer(run: Run): Promise<void> {
 
 async function gate(isClosed: boolean): Promise<void> {
   await until(
-    async () => (await system.isMintingClosed()) === isClosed,
+    () => system.isMintingClosed(),
     `the gate to be ${isClosed ? 'closed' : 'open'}`,
+    (seen) => seen === isClosed,
   );
 }
 

@@ -153,15 +153,19 @@ export class WholeSystem {
   /** Looks at the list until the deposit of this transaction has this status. */
   async reaches(account: number, txId: string, status: string): Promise<Listed> {
     let found: Listed | undefined;
-    await until(async () => {
-      const { deposits }: { readonly deposits: readonly Listed[] } = await this.#deposits(
-        'GET',
-        account,
-      );
-      found = deposits.find(({ tron_tx_id: id }) => id === txId);
-      this.#note(found);
-      return found?.status === status;
-    }, `the deposit of ${txId} to be ${status}`);
+    await until(
+      async () => {
+        const { deposits }: { readonly deposits: readonly Listed[] } = await this.#deposits(
+          'GET',
+          account,
+        );
+        found = deposits.find(({ tron_tx_id: id }) => id === txId);
+        this.#note(found);
+        return found;
+      },
+      `the deposit of ${txId} to be ${status}`,
+      (seen) => seen?.status === status,
+    );
     if (found === undefined) throw new Error('there is no such deposit');
     return found;
   }

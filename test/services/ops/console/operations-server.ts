@@ -130,8 +130,9 @@ export async function openOperations(stack: Addresses, page?: URL): Promise<Oper
   const { url } = await serveOperations({ ...config, ...where }, routes, stopping.signal, closing);
   const { address: operator } = alice;
   await until(
-    async () => (await ask(url, 'challenges', undefined, { address: operator })).status === 200,
+    async () => (await ask(url, 'challenges', undefined, { address: operator })).status,
     'the ledger is read',
+    (seen) => seen === 200,
   );
   return {
     url,
