@@ -11,12 +11,29 @@ import { build } from 'vite';
 const CONFIGS = join(import.meta.dirname, '../../services/console');
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const AA = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
+/** Those of AA that colours decide. */
+const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 
-/** Builds the pages of the console, or of `ops console`, into a folder that the caller removes. */
-export async function buildPages(config: 'vite' | 'operations'): Promise<string> {
+/**
+ * Builds the pages of the console, or of `ops console`, into a folder that the caller removes. As
+ * `production` they are those that people see. As `development` React checks itself: it logs keys
+ * that are missing and the like as errors, and takes three times as long for a look at the services.
+ */
+export async function buildPages(
+  config: 'vite' | 'operations',
+  mode: 'production' | 'development' = 'production',
+): Promise<string> {
   const outDir = await mkdtemp(join(tmpdir(), 'clt-console-'));
   const configFile = join(CONFIGS, `${config}.config.ts`);
-  await build({ configFile, logLevel: 'error', build: { outDir } });
+  // Vite takes it from nowhere else, and a test has a value of its own there
+  const { NODE_ENV } = process.env;
+  process.env['NODE_ENV'] = mode;
+  try {
+    await build({ configFile, mode, logLevel: 'error', build: { outDir } });
+  } finally {
+    if (NODE_ENV === undefined) delete process.env['NODE_ENV'];
+    else process.env['NODE_ENV'] = NODE_ENV;
+  }
   return outDir;
 }
 
@@ -32,13 +49,38 @@ export function watchPage(page: Page, problems: string[], isOurs: (url: string) 
 }
 
 /** Ids of the rules of WCAG 2.1 AA that the page breaks, with the first element. */
-export async function violationsOf(page: Page): Promise<readonly string[]> {
-  await page.evaluate(AXE);
-  return page.evaluate(async (rules) => {
-    // the script has left it there
-    const axe: typeof Axe = Reflect.get(window, 'axe');
-    // what a page does right would take as long again to be described
-    const { violations: found } = await axe.run({ runOnly: rules, resultTypes: ['violations'] });
-    return found.map(({ id, nodes: [first] }) => `${id}: ${first?.html ?? ''}`);
-  }, AA);
+export async function violationsOf(
+  page: Page,
+  rules: readonly string[] = AA,
+): Promise<readonly string[]> {
+  // half a megabyte, which stays until the page is left
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(AXE);
+  return page.evaluate(
+    async (runOnly) => {
+      // the script has left it there
+      const axe: typeof Axe = Reflect.get(window, 'axe');
+      // what a page does right would take as long again to be described
+      const { violations: found } = await axe.run({ runOnly, resultTypes: ['violations'] });
+      return found.map(({ id, nodes: [first] }) => `${id}: ${first?.html ?? ''}`);
+    },
+    [...rules],
+  );
+}
+
+/** The same in light, and in dark where colours decide; the page stays in light. */
+export async function violationsOfBothSchemes(page: Page): Promise<readonly string[]> {
+  await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
+  const dark = await violationsOf(page, OF_COLOURS);
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
+  const light = await violationsOf(page);
+  return [...dark.map((each) => `dark: ${each}`), ...light];
+}
+
+/** Sizes of the window. */
+export const PHONE = { width: 360, height: 740 };
+export const DESKTOP = { width: 1_280, height: 800 };
+
+/** The width of the page's content in pixels of CSS. */
+export function widthOf(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth);
 }

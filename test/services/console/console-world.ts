@@ -17,7 +17,7 @@ import { placed } from '../../support/deposit-events.ts';
 import { openContext } from '../../support/chromium.ts';
 import { depositKey } from '../../support/deposit-log.ts';
 import { FaultProxy } from '../../support/fault-proxy.ts';
-import { buildPages, violationsOf, watchPage } from '../../support/pages.ts';
+import { buildPages, watchPage } from '../../support/pages.ts';
 import { openDeposits, type DepositServer } from '../deposit-gateway/deposit-server.ts';
 import { openExplorer, type ExplorerServer } from '../explorer-gateway/explorer-server.ts';
 import { CHAIN_ID, HubWorld } from '../hub-gateway/hub-world.ts';
@@ -112,8 +112,6 @@ export interface Opened {
   /** what the page complained of, and what it asked of others than the services */
   readonly problems: string[];
   readonly show: (path: string) => Promise<void>;
-  /** Ids of the rules of WCAG 2.1 AA that the page breaks, with the first element. */
-  readonly violations: () => Promise<readonly string[]>;
 }
 
 export async function openPage(
@@ -132,6 +130,5 @@ export async function openPage(
       await page.goto(explorer.url + path);
       await page.locator('.bar').waitFor();
     },
-    violations: () => violationsOf(page),
   };
 }

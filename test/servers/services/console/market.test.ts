@@ -11,6 +11,7 @@ import {
 } from '../../../services/console/console-world.ts';
 import { openChromium } from '../../../support/chromium.ts';
 import { confirmedEvent, depositEvents } from '../../../support/deposit-events.ts';
+import { DESKTOP, PHONE, violationsOfBothSchemes, widthOf } from '../../../support/pages.ts';
 import { walletOf } from '../../../support/wallets.ts';
 
 const rider = walletOf('browser', 'console rider');
@@ -154,7 +155,6 @@ test("a ride's story has every step with its transaction, block, time and sender
 
 test('a cancelled ride shows what returned to the passenger, and long amounts fit on a phone', async () => {
   const { page, show, problems } = opened;
-  const size = page.viewportSize() ?? { width: 1_280, height: 720 };
   await world.hub.fund(rider.account, 9_000_000_000_000_000n);
   const fare = '8999000000123456';
   const asked = await request(fare);
@@ -164,7 +164,7 @@ test('a cancelled ride shows what returned to the passenger, and long amounts fi
   const long = await ride(`createUnsignedRideAcceptance(rideOfferTransactionHash: "${offered}")`);
   await ride(`createUnsignedRidePay(rideAcceptanceTransactionHash: "${long}", fare: "123456")`);
   await ride(`createUnsignedRideCancel(rideAcceptanceTransactionHash: "${long}")`);
-  await page.setViewportSize({ width: 360, height: 740 });
+  await page.setViewportSize(PHONE);
   await show(`/market/trips/${long}`);
   await expect.poll(steps).toEqual(['Requested', 'Offered', 'Accepted', 'Paid', 'Cancelled']);
   expect(await text('.figures')).toMatch(/Returned to the passenger\s+8,999,000,000.00 CLT/);
@@ -175,7 +175,7 @@ test('a cancelled ride shows what returned to the passenger, and long amounts fi
     await expect.poll(() => list.innerText()).toContain('8,999,000,000.123456');
     expect([path, await list.evaluate((of) => of.scrollWidth - of.clientWidth)]).toEqual([path, 0]);
   }
-  await page.setViewportSize(size);
+  await page.setViewportSize(DESKTOP);
   expect(problems).toEqual([]);
 });
 
@@ -298,27 +298,18 @@ test('an amount that is none is refused in words', async () => {
   await expect.poll(() => text('output')).toContain('with 6 decimals at most');
 });
 
-test.each(['light', 'dark'] as const)('no page breaks a rule of AA, %s', async (colorScheme) => {
-  const { page, show, violations, problems } = opened;
-  await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+test('no page is wider than a phone or breaks a rule of AA, light and dark', async () => {
+  const { page, show, problems } = opened;
   const hash = await request('2000000');
   for (const path of [`/market?ride=${hash}`, `/market/trips/${trip}`, '/deposits']) {
-    await show(path);
-    await expect.poll(() => page.getByText('Loading').count()).toBe(0);
-    expect([path, await violations()]).toEqual([path, []]);
-  }
-  expect(problems).toEqual([]);
-  await ride(`createUnsignedRideRequestCancel(rideRequestTransactionHash: "${hash}")`);
-});
-
-test('no page is wider than a phone', async () => {
-  const { page, show } = opened;
-  await page.setViewportSize({ width: 360, height: 740 });
-  for (const path of [`/market?ride=${trip}`, `/market/trips/${trip}`, '/deposits']) {
+    await page.setViewportSize(PHONE);
     await show(path);
     await expect.poll(() => page.locator('h1').count()).toBe(1);
     await expect.poll(() => page.getByText('Loading').count()).toBe(0);
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    expect([path, width]).toEqual([path, 360]);
+    expect([path, await widthOf(page)]).toEqual([path, PHONE.width]);
+    await page.setViewportSize(DESKTOP);
+    expect([path, await violationsOfBothSchemes(page)]).toEqual([path, []]);
   }
+  expect(problems).toEqual([]);
+  await ride(`createUnsignedRideRequestCancel(rideRequestTransactionHash: "${hash}")`);
 });

@@ -12,7 +12,14 @@ import {
   SCRIPT_BYTES_MAX,
 } from '../../../../support/chromium.ts';
 import { alice, bob, mallory } from '../../../../support/operators.ts';
-import { buildPages, violationsOf, watchPage } from '../../../../support/pages.ts';
+import {
+  buildPages,
+  DESKTOP,
+  PHONE,
+  violationsOfBothSchemes,
+  watchPage,
+  widthOf,
+} from '../../../../support/pages.ts';
 import {
   openOperations,
   type OperationsServer,
@@ -94,29 +101,18 @@ test('a stranger stays outside, and is told why', async () => {
   await expect.poll(() => page.getByRole('alert').innerText()).toContain('invalid');
 });
 
-test.each(['light', 'dark'] as const)(
-  'every page is shown without an error, a request outside or a violation of AA, %s',
-  async (colorScheme) => {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-    await page.goto(server.url);
-    expect(await violationsOf(page)).toEqual([]);
-    await signIn(page);
-    for (const [path, title] of pages()) {
-      await go(path, title);
-      expect([path, await violationsOf(page)]).toEqual([path, []]);
-    }
-    expect(problems).toEqual([]);
-  },
-);
-
-test('no page is wider than a phone', async () => {
-  await page.setViewportSize({ width: 360, height: 740 });
+test('every page fits a phone, and has no error, request outside or violation of AA, light and dark', async () => {
+  await page.goto(server.url);
+  expect(await violationsOfBothSchemes(page)).toEqual([]);
+  await signIn(page);
   for (const [path, title] of pages()) {
+    await page.setViewportSize(PHONE);
     await go(path, title);
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    expect([path, width]).toEqual([path, 360]);
+    expect([path, await widthOf(page)]).toEqual([path, PHONE.width]);
+    await page.setViewportSize(DESKTOP);
+    expect([path, await violationsOfBothSchemes(page)]).toEqual([path, []]);
   }
-  await page.setViewportSize({ width: 1_280, height: 800 });
+  expect(problems).toEqual([]);
 });
 
 test('the first load has less than 250 KB of compressed script', async () => {
