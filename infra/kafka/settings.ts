@@ -13,6 +13,8 @@ export const kafkaSettings: Readonly<Record<string, string>> = {
   // A killed broker is fenced after 2 s: recovery takes 4 to 10 s instead of 13 to 19 s.
   'broker.session.timeout.ms': '2000',
   'broker.heartbeat.interval.ms': '300',
+  // On a busy or slow machine a start takes longer than the default of a minute, and Kafka ends.
+  'initial.broker.registration.timeout.ms': '600000',
   // Allows APP_KAFKA_SESSION_MS of 2 s; the default minimum is 6 s.
   'group.min.session.timeout.ms': '1000',
   'message.max.bytes': String(record_bytes_max),
