@@ -9,8 +9,13 @@ const fromHere = (path: string): string => fileURLToPath(new URL(path, import.me
 process.env['NODE_COMPILE_CACHE'] = fromHere('../node_modules/.cache/node');
 
 const SERVERS = ['test/servers/**/*.test.ts'];
-/** Fault runs, each short, on servers of their own. */
+/** Short fault runs, and tests that kill, freeze or fill up what they test. */
 const FAULTS = ['test/faults/**/*.test.ts'];
+/** One stack of servers for all files. */
+const WITH_SERVERS = {
+  globalSetup: [fromHere('support/global-setup.ts')],
+  setupFiles: [fromHere('support/each-servers-file.ts')],
+};
 
 export default defineConfig({
   root: fromHere('..'),
@@ -49,12 +54,10 @@ export default defineConfig({
         test: {
           name: 'servers',
           include: SERVERS,
-          // one stack of servers for all files
-          globalSetup: [fromHere('support/global-setup.ts')],
-          setupFiles: [fromHere('support/each-servers-file.ts')],
+          ...WITH_SERVERS,
         },
       },
-      { extends: true, test: { name: 'faults', include: FAULTS } },
+      { extends: true, test: { name: 'faults', include: FAULTS, ...WITH_SERVERS } },
     ],
   },
 });
