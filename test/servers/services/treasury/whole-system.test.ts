@@ -2,7 +2,7 @@
  * From USDT on TRON to CLT in a balance and to the explorer's reserve, through every process on the
  * way. The last test halts minting for good.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createClient } from 'graphql-ws';
 import { Client } from 'pg';
 import { WebSocket } from 'ws';
@@ -15,8 +15,6 @@ import { accountAt } from '../../../support/deposit-log.ts';
 import { until } from '../../../support/until.ts';
 import { startWholeSystem, type WholeSystem } from './whole-system.ts';
 import { PROJECTION_NAMES } from '../../../../services/ops/commands.ts';
-
-/** Nine processes and the command line on a machine that has other things to do as well. */
 
 const USD = 1_000_000n;
 const [ALICE, BOB, CAROL, DAVE, ERIN, FRANK, GRACE] = [1, 2, 3, 4, 5, 6, 7];
@@ -39,7 +37,6 @@ beforeAll(async () => {
   await system.start();
 });
 afterAll(async () => {
-  await pages?.close();
   await system?.stack.stop();
   await collector?.close();
 });
@@ -257,8 +254,6 @@ function startsOf(spans: readonly CollectedSpan[]): readonly string[] {
   return spans.filter(({ parent }) => !ids.has(parent)).map(({ name }) => name);
 }
 
-let pages: SystemConsole | undefined;
-
 /** Undefined where there is no Chromium. */
 async function openConsole(): Promise<SystemConsole | undefined> {
   const browser = await openChromium();
@@ -273,8 +268,9 @@ async function openConsole(): Promise<SystemConsole | undefined> {
 test('in the console a deposit is followed from the QR code to the credit in the balance', async ({
   skip,
 }) => {
-  pages = await openConsole();
+  const pages = await openConsole();
   if (pages === undefined) return skip('there is no Chromium');
+  onTestFinished(pages.close);
   const { page, show, faults } = pages;
   await show('/deposits');
   await page.getByRole('button', { name: TEXT.signIn.key }).click();
@@ -292,101 +288,6 @@ test('in the console a deposit is followed from the QR code to the credit in the
     .toContain(TEXT.deposits.statuses.credited);
   await page.getByRole('link', { name: /^0x/ }).first().click();
   await expect.poll(() => page.locator('.figures').innerText()).toMatch(/\b8\.00/);
-  expect(faults()).toEqual([]);
-});
-
-const PROJECTORS = {
-  'projector-explorer': TEXT.health.parts.explorer,
-  'projector-ride-market': TEXT.health.parts.ride_market,
-  'projector-series': TEXT.health.parts.series,
-  'projector-reserve': TEXT.health.parts.reserve,
-  'projector-deposits': TEXT.health.parts.deposits,
-  'projector-watch': TEXT.health.parts.watch,
-};
-
-test('the console names the services that are killed, shows what it has, and goes on when they are back', async ({
-  skip,
-}) => {
-  if (pages === undefined) return skip('there is no Chromium');
-  const { page, show, faults, health } = pages;
-  const text = (): Promise<string> => page.locator('main').innerText();
-  const statuses = (): Promise<readonly string[]> => page.locator('summary .tag').allInnerTexts();
-  const { statuses: words } = TEXT.deposits;
-  await show('/deposits');
-  const address = page.locator('.deposit-address .hash');
-  await expect.poll(statuses).toEqual([words.credited]);
-  await expect.poll(health).toBe('');
-
-  const { 'projector-watch': search, ...others } = PROJECTORS;
-  for (const service of Object.keys(others)) await system.end(service);
-  await system.pay(await address.innerText(), 20n * USD);
-  for (const part of Object.values(others)) await expect.poll(health).toContain(part);
-  await system.end('projector-watch');
-  await expect.poll(health).toContain(search);
-  for (const service of ['tron-watcher', 'treasury', 'chain-ingester']) await system.end(service);
-  expect(await statuses()).toEqual([words.credited]);
-  for (const name of [TEXT.nav.chain, TEXT.nav.market, TEXT.nav.charts, TEXT.nav.reserve]) {
-    await page.getByRole('link', { name, exact: true }).click();
-    await expect.poll(() => page.locator('h1').first().innerText()).toBe(name);
-    await expect.poll(text).not.toContain(TEXT.states.loading);
-  }
-  await expect.poll(text).toContain('the treasury cannot be reached');
-  await page.getByRole('link', { name: TEXT.nav.deposits, exact: true }).click();
-  for (const [service, part] of Object.entries(PROJECTORS)) {
-    await system.begin(service);
-    await expect.poll(health).not.toContain(part);
-  }
-  await expect.poll(health).toContain(TEXT.health.parts.blocks);
-  await expect.poll(text).toContain(TEXT.deposits.noTreasury);
-  // instead of a wait of two minutes; the address was opened again 20 s ago
-  await expect
-    .poll(async () => {
-      await change('UPDATE watch.queue SET checked_at = 1, due_at = $1', [
-        String(Date.now() - 20_000),
-      ]);
-      return text();
-    })
-    .toContain(TEXT.deposits.overdue);
-  for (const service of ['chain-ingester', 'treasury', 'tron-watcher']) await system.begin(service);
-  await expect.poll(health).toBe('');
-  await expect.poll(text).not.toContain(TEXT.deposits.noTreasury);
-  await expect.poll(text).not.toContain(TEXT.deposits.overdue);
-  await expect.poll(statuses).toEqual([words.credited, words.credited]);
-  expect(faults()).toEqual([]);
-});
-
-test('the console goes on without Redis, says that Kafka is away, and needs no reload after either', async ({
-  skip,
-}) => {
-  if (pages === undefined) return skip('there is no Chromium');
-  const { page, show, faults, health } = pages;
-  const { redis, kafka } = system.stack.servers;
-  const newest = async (): Promise<number> =>
-    Number((await page.locator('.block strong').first().innerText()).replaceAll(',', ''));
-  const goesOn = async (): Promise<void> => {
-    const before = await newest();
-    await expect.poll(newest).toBeGreaterThan(before);
-  };
-  await show('/');
-  await page.locator('.block').first().waitFor();
-  await redis.kill();
-  await goesOn();
-  await expect.poll(health).toBe('');
-  await redis.start();
-  await kafka.kill();
-  await expect.poll(health).toContain(TEXT.health.noLog);
-  const shown = await newest();
-  expect(shown).toBeGreaterThan(0);
-  await kafka.start();
-  await expect.poll(health).toBe('');
-  await goesOn();
-  await page.getByRole('link', { name: TEXT.nav.deposits, exact: true }).click();
-  const address = page.locator('.deposit-address .hash');
-  await system.pay(await address.innerText(), 30n * USD);
-  const { credited } = TEXT.deposits.statuses;
-  await expect
-    .poll(() => page.locator('summary .tag').allInnerTexts())
-    .toEqual([credited, credited, credited]);
   expect(faults()).toEqual([]);
 });
 
