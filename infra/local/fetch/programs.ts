@@ -94,7 +94,7 @@ function postgresFolder(): string {
     return join(dirname(dirname(createRequire(import.meta.url).resolve(name))), 'native');
   } catch {
     throw new StackFault(
-      `the npm package ${name} is missing: run npm ci; where npm has none, use docker compose up`,
+      `the npm package ${name} is missing: run npm ci with optional packages; where npm has none, use docker compose up`,
     );
   }
 }
