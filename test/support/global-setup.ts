@@ -15,8 +15,8 @@ declare module 'vitest' {
 }
 
 /**
- * One stack of servers for the whole run; it goes when the run ends, also by Ctrl-C. Tests that need
- * no servers run while it starts.
+ * One stack of servers for the whole run; it goes when the run ends, also by Ctrl-C. Tests that
+ * need no servers run while it starts.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await removeAbandoned({ logs: true });

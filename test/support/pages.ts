@@ -17,7 +17,8 @@ const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 /**
  * Builds the pages of the console, or of `ops console`, into a folder that the caller removes. As
  * `production` they are those that people see. As `development` React checks itself: it logs keys
- * that are missing and the like as errors, and takes three times as long for a look at the services.
+ * that are missing and the like as errors, and takes three times as long for a look at the
+ * services.
  */
 export async function buildPages(
   config: 'vite' | 'operations',

@@ -241,7 +241,7 @@ async function stackServers(
 }
 
 interface StackOptions {
-  /** What else to start; true: all of them. */
+  /** Services to start as well; true: all of them. */
   readonly services?: boolean | readonly string[];
   readonly others?: Partial<Addresses>;
   /** of a server on this machine */
