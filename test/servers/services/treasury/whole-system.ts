@@ -18,9 +18,10 @@ import { opsHere, type Ended } from '../../../services/ops/operator.ts';
 import { goodToken } from '../../../support/tokens.ts';
 
 const SETTINGS = {
-  devnet: MINTING.devnet,
-  'tron-watcher': { APP_PASS_EVERY_MS: '200', APP_COLD_EVERY_MS: '500' },
-  treasury: { APP_MINT_EVERY_MS: '100', APP_MINT_AGAIN_MS: '500', APP_RECONCILE_EVERY_MS: '1000' },
+  // each block is work for every process
+  devnet: { ...MINTING.devnet, APP_BLOCK_INTERVAL_MS: '500', APP_FINALITY_DEPTH: '2' },
+  'tron-watcher': { APP_PASS_EVERY_MS: '500', APP_COLD_EVERY_MS: '500' },
+  treasury: { APP_MINT_EVERY_MS: '250', APP_MINT_AGAIN_MS: '500', APP_RECONCILE_EVERY_MS: '1000' },
 };
 const SERVICES = [
   'chain-ingester',
