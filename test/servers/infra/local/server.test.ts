@@ -91,9 +91,12 @@ test('a server whose port is in use is not started', async () => {
 
 test('the time limit of a server does not run while it is working', async () => {
   const reports: string[] = [];
-  let remaining = 10;
+  let [remaining, now] = [10, 0];
+  onTestFinished(() => void vi.restoreAllMocks());
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
   const isReady = (): Promise<boolean> => {
     remaining -= 1;
+    now += 150;
     return remaining > 0 ? Promise.reject(new Working(`${remaining} left`)) : Promise.resolve(true);
   };
   const server = serverOf('setInterval(() => {}, 1000)', { ready_ms: 200, isReady });

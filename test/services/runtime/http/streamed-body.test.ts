@@ -13,6 +13,7 @@ import {
 } from '../../../../services/runtime/http/server.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
+import { HANG_MS } from '../../../support/limits.ts';
 
 const MEBIBYTE = 'x'.repeat(1 << 20);
 
@@ -264,7 +265,7 @@ test.each(['1.0', '1.1'])(
 test('draining waits for a stream that ends', async () => {
   const goOn = Promise.withResolvers<undefined>();
   const told = new Told((at) => (at === 0 ? 'begun' : goOn.promise));
-  const { server, url, lines } = await open(() => told.answer(), { drain_ms: 60_000 });
+  const { server, url, lines } = await open(() => told.answer(), { drain_ms: HANG_MS });
   const answer = await fetch(url);
   const draining = server.drain();
   goOn.resolve(undefined);

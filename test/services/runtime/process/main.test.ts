@@ -5,7 +5,7 @@ import { Closing, refuseOldNode } from '../../../../services/runtime/process/mai
 
 const FIXTURE = new URL('./main.fixture.ts', import.meta.url).pathname;
 const { NODE_COMPILE_CACHE } = process.env;
-const GOOD = { APP_HTTP_PORT: '0', APP_NODE_URL: 'x', APP_DRAIN_MS: '5000' };
+const GOOD = { APP_HTTP_PORT: '0', APP_NODE_URL: 'x', APP_DRAIN_MS: '600000' };
 
 const running = new Set<ChildProcess>();
 afterEach(() => {
@@ -98,7 +98,7 @@ test('a resource that does not stop in time is named, and the service exits with
     ['hangs in closing', 'HTTP'],
     ['hangs in work', 'work in flight'],
   ] as const) {
-    const { child, serving, ended } = start(what, { ...GOOD, APP_DRAIN_MS: '100' });
+    const { child, serving, ended } = start(what, { ...GOOD, APP_DRAIN_MS: '1000' });
     await serving;
     child.kill('SIGTERM');
     expect(await ended).toMatchObject({
@@ -111,7 +111,6 @@ test('a resource that does not stop in time is named, and the service exits with
 test('a second signal ends the service at once', async () => {
   const { child, said, serving, ended } = start('hangs in closing', {
     ...GOOD,
-    APP_DRAIN_MS: '600000',
   });
   await serving;
   child.kill('SIGTERM');

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startOwnRedis } from '../../../../support/own-redis.ts';
 import type { Stack } from '../../../../support/stack.ts';
 import { goodToken, badTokens, SECRET } from '../../../../support/tokens.ts';
@@ -19,7 +19,7 @@ let riderToken: string;
 beforeAll(async () => {
   stack = await startOwnRedis();
   world = await HubWorld.open(stack.addresses, {
-    settings: { APP_SOCKET_INIT_MS: '300', APP_SOCKET_OPERATIONS_MAX: '20' },
+    settings: { APP_SOCKET_INIT_MS: '60000', APP_SOCKET_OPERATIONS_MAX: '20' },
   });
   await world.fund(rider.account, 50_000_000n);
   riderToken = await world.signIn(rider);
@@ -81,8 +81,15 @@ test('a socket without a valid token is anonymous, and becomes so when its token
   await short.close();
 });
 
+test('no connection_init in time closes the socket with 4408', async () => {
+  const impatient = await HubWorld.open(stack.addresses, {
+    settings: { APP_SOCKET_INIT_MS: '300' },
+  });
+  onTestFinished(() => impatient.close());
+  expect(await (await RawSocket.open(impatient.socket_url)).closed).toBe(4408);
+});
+
 test.each([
-  ['no connection_init in time', 4408, () => undefined],
   [
     'a second connection_init',
     4429,

@@ -5,6 +5,7 @@ import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';
 import type { LogEntry, LogRecord } from '../../../../../services/runtime/kafka/record.ts';
 import { openLog, type Logger } from '../../../../../services/runtime/process/log.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
+import { HANG_MS } from '../../../../support/limits.ts';
 import {
   CLIENTS,
   freshTopic,
@@ -279,7 +280,7 @@ test('an answer during the drain still counts', async () => {
   const proxy = await produceProxy();
   const topic = await freshTopic(direct);
   const draining = new AbortController();
-  const writer = openWriter(proxy, { signal: draining.signal, answer_ms: 30_000 });
+  const writer = openWriter(proxy, { signal: draining.signal, answer_ms: HANG_MS });
   await writer.append(topic, 0, numbered(0, 1));
   proxy.delay_ms = 200;
   proxy.next('delay');
