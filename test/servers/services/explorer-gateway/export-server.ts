@@ -106,11 +106,11 @@ export async function openExports({
   return server;
 }
 
-/** Filled once; those that are used are copies. */
+/** Filled once. */
 const originals = new Map<readonly PlainBlock[], Promise<DatabaseUrls>>();
 
-/** A database of its own that holds these blocks. */
-export async function filled(blocks: readonly PlainBlock[]): Promise<DatabaseUrls> {
+/** A database that holds these blocks; nobody may change it. */
+export function filledOnce(blocks: readonly PlainBlock[]): Promise<DatabaseUrls> {
   const fill = async (): Promise<DatabaseUrls> => {
     const urls = await freshDatabase(inject('stack'));
     await fillExplorer(urls.writer_url, blocks);
@@ -118,7 +118,12 @@ export async function filled(blocks: readonly PlainBlock[]): Promise<DatabaseUrl
   };
   const original = originals.get(blocks) ?? fill();
   originals.set(blocks, original);
-  return await copiedDatabase(inject('stack'), await original);
+  return original;
+}
+
+/** A database of its own that holds these blocks. */
+export async function filled(blocks: readonly PlainBlock[]): Promise<DatabaseUrls> {
+  return await copiedDatabase(inject('stack'), await filledOnce(blocks));
 }
 
 /** Waits until no further statement was asked for a while; how many there were. */
@@ -138,14 +143,43 @@ export function linesOf(items: readonly string[]): string {
   return items.map((item) => `${item}\n`).join('');
 }
 
-/** Replaces the chain in one transaction, with ordinals as after a reorganisation or growth. */
+/** The rows that a block brings, by the column that tells them; all others are replaced. */
+const OF_BLOCKS: Readonly<Record<string, 'height' | 'block_height' | 'seq'>> = {
+  blocks: 'height',
+  transactions: 'block_height',
+  account_transactions: 'seq',
+  activity: 'block_height',
+};
+
+/**
+ * Replaces the chain in one transaction, with ordinals as after a reorganisation or growth. The
+ * rows of the blocks that both chains begin with stay.
+ */
 export async function becomes(writerUrl: string, blocks: readonly PlainBlock[]): Promise<void> {
   const client = new Client({ connectionString: writerUrl, options: '-c search_path=explorer' });
   await client.connect();
   try {
     await client.query('BEGIN');
-    for (const [table, rows] of Object.entries(rowsOf(blocks))) {
-      await client.query(`DELETE FROM ${table}`);
+    const { rows: before } = await client.query<{ readonly hash: Buffer }>(
+      'SELECT hash FROM blocks ORDER BY height',
+    );
+    const differs = blocks.findIndex(({ hash }, at) => before[at]?.hash.equals(hash) !== true);
+    const from = differs === -1 ? blocks.length : differs;
+    const kept = blocks.slice(0, from);
+    const first = {
+      height: from,
+      block_height: from,
+      seq: kept.reduce((sum, { transactions }) => sum + transactions.length, 0),
+    };
+    for (const [table, all] of Object.entries(rowsOf(blocks))) {
+      const column = OF_BLOCKS[table];
+      const rows =
+        column === undefined ? all : all.filter((row) => Number(row[column]) >= first[column]);
+      await client.query(
+        column === undefined
+          ? `DELETE FROM ${table}`
+          : `DELETE FROM ${table} WHERE ${column} >= ${first[column]}`,
+      );
       await client.query(
         `INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, $1::json)`,
         [JSON.stringify(rows)],
