@@ -26,6 +26,16 @@ export async function openCodec(
   return codecOf(registry, schemas, ids);
 }
 
+const shared = new Map<string, Promise<Codec>>();
+
+/** As `openCodec`, once for all worlds on a registry that outlives them. */
+export function sharedCodec(registry_url: string, topics: readonly Topic[]): Promise<Codec> {
+  const names = topics.map(({ name }) => name).join(' ');
+  return shared.getOrInsertComputed(`${registry_url} ${names}`, () =>
+    openCodec(registry_url, topics),
+  );
+}
+
 /** A decoder of a log with these pins. */
 export async function openDecoder(
   settings: RegistrySettings,

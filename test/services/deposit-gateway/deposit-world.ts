@@ -24,13 +24,13 @@ import { prepareDatabase } from '../../../services/projector/tables/migrations.t
 import { openWriter } from '../../../services/runtime/postgres/pool.ts';
 import { openNotificationPublisher } from '../../../services/runtime/redis.ts';
 import { Runner } from '../../../services/projector/engine/runner.ts';
-import { freshDatabase } from '../../support/database.ts';
+import { copiedDatabase, freshDatabase, type DatabaseUrls } from '../../support/database.ts';
 import { XPUB } from '../../support/deposit-log.ts';
 import { appendAll, readAll, silentLog, testKafka } from '../../support/kafka.ts';
 import { goodToken, SECRET } from '../../support/tokens.ts';
 import { until } from '../../support/until.ts';
 import { checkAnswer, type Answered } from './answer-check.ts';
-import { openCodec } from '../../support/codec.ts';
+import { sharedCodec } from '../../support/codec.ts';
 
 export interface World {
   readonly stack: Addresses;
@@ -64,6 +64,19 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
+/** Prepared once; the worlds have copies. */
+let original: Promise<DatabaseUrls> | undefined;
+
+async function prepared(stack: Addresses): Promise<DatabaseUrls> {
+  const prepare = async (): Promise<DatabaseUrls> => {
+    const urls = await freshDatabase(stack);
+    await prepareDatabase(urls.writer_url, deposits);
+    return urls;
+  };
+  original ??= prepare();
+  return await copiedDatabase(stack, await original);
+}
+
 export async function openWorld(stack: Addresses): Promise<World> {
   const name = randomUUID();
   const topic = { ...DEPOSIT_ADDRESSES, name: `test.addresses.${name}` };
@@ -73,9 +86,9 @@ export async function openWorld(stack: Addresses): Promise<World> {
   const client = `fd00:${randomUUID().slice(9, 18).replace('-', ':')}::1`;
   const kafka = testKafka(stack);
   await ensureTopics(kafka, [topic, ledger]);
-  const codec: Codec = await openCodec(stack.registry_url, [topic, ledger]);
-  const { reader_url, writer_url } = await freshDatabase(stack);
-  await prepareDatabase(writer_url, projection);
+  // the subjects of the declared topics have the same schemas, and so the same ids
+  const codec: Codec = await sharedCodec(stack.registry_url, [DEPOSIT_ADDRESSES, TREASURY_LEDGER]);
+  const { reader_url, writer_url } = await prepared(stack);
 
   const startProjector: World['startProjector'] = ({ redis_url = stack.redis_url } = {}) => {
     const stop = new AbortController();

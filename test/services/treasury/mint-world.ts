@@ -46,7 +46,7 @@ import { alice, signed } from '../../support/operators.ts';
 import { never, silentLog } from '../../support/kafka.ts';
 import { until } from '../../support/until.ts';
 import { openWorld, startTreasury, type Working, type World } from './world.ts';
-import { openCodec } from '../../support/codec.ts';
+import { sharedCodec } from '../../support/codec.ts';
 
 const CHAIN_ID = 7777;
 type Placed = Pick<TreasuryEvent, 'sequence' | 'decided_at'>;
@@ -244,7 +244,7 @@ export async function ownMintWorld(stack: Addresses): Promise<MintWorld> {
   const world = await openWorld(stack);
   const chain = { ...CHAIN_BLOCKS, name: `test.${randomUUID()}` };
   await ensureTopics(world.kafka, [chain]);
-  const codec = await openCodec(stack.registry_url, [
+  const codec = await sharedCodec(stack.registry_url, [
     DEPOSIT_ADDRESSES,
     TRON_TRANSFERS,
     TREASURY_LEDGER,

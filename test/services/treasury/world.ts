@@ -40,7 +40,7 @@ import { accountAt, BEGIN, CUSTODY, depositKey, USDT_CONTRACT } from '../../supp
 import { never, readAll, silentLog, testKafka, type TestKafka } from '../../support/kafka.ts';
 import { storedAs } from '../../support/plain-chain.ts';
 import { Random } from '../../support/random.ts';
-import { openCodec } from '../../support/codec.ts';
+import { sharedCodec } from '../../support/codec.ts';
 
 const RECORDS_OF_AN_APPEND = 1_000;
 
@@ -174,7 +174,7 @@ export async function openWorld(
   return new World(
     stack,
     kafka,
-    await openCodec(stack.registry_url, Object.values(DECLARED)),
+    await sharedCodec(stack.registry_url, Object.values(DECLARED)),
     topics,
   );
 }

@@ -17,7 +17,7 @@ import { openNotificationPublisher } from '../../../../services/runtime/redis.ts
 import { Runner } from '../../../../services/projector/engine/runner.ts';
 import { freshTopic, never, silentLog, testKafka, type TestKafka } from '../../../support/kafka.ts';
 import { differences, plainFold, readTables } from '../../../support/plain-fold.ts';
-import { openCodec } from '../../../support/codec.ts';
+import { sharedCodec } from '../../../support/codec.ts';
 
 const APPEND_BYTES = 1024 * 1024;
 
@@ -34,7 +34,7 @@ export interface OwnLog {
 
 export async function openOwnLog(stack: Addresses, topic?: string): Promise<OwnLog> {
   const kafka = testKafka(stack);
-  const codec = await openCodec(stack.registry_url, [CHAIN_BLOCKS, PROJECTOR_SKIPS]);
+  const codec = await sharedCodec(stack.registry_url, [CHAIN_BLOCKS, PROJECTOR_SKIPS]);
   const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
   onTestFinished(() => writer.close());
   const name = topic ?? (await freshTopic(kafka));

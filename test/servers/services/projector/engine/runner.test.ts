@@ -346,7 +346,7 @@ test('a block of 20,000 transactions goes through codec, log and projector to Po
       parent_hash: hash,
     },
     { type: 'BlockReverted', sequence: 3, height, hash, parent_hash },
-    { ...large, sequence: 4 },
+    { ...next, sequence: 4, height, parent_hash },
   ];
   startRunner(log, tables);
   for (const [from, to] of [

@@ -152,7 +152,7 @@ test('random chains with reverts, in random batches, give the rows of a plain fo
       await expectTables(tables, events);
       await tables.pool.end();
     }),
-    { numRuns: 20 },
+    { numRuns: 10 },
   );
 });
 
