@@ -60,6 +60,8 @@ export async function opsHere(
 ): Promise<Ended> {
   const given = typeof words === 'string' ? words.split(' ').filter((word) => word !== '') : words;
   let [stdout, stderr] = ['', ''];
+  // Vitest may set it, and a process of its own has no such setting
+  vi.stubEnv('FORCE_COLOR', undefined);
   for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value);
   const spies = [
     vi.spyOn(process.stdout, 'write').mockImplementation((text) => (stdout += String(text)) !== ''),

@@ -15,7 +15,7 @@ import { freshDatabase } from '../../../../support/database.ts';
 import { depositEvents } from '../../../../support/deposit-events.ts';
 import { alice, bob, operatorsSet, signed } from '../../../../support/operators.ts';
 import { appendAll, freshTopic, silentLog, testKafka } from '../../../../support/kafka.ts';
-import { ops as startedOps, type Ended } from '../../../../services/ops/operator.ts';
+import { opsHere, type Ended } from '../../../../services/ops/operator.ts';
 import { MintLedger, USD } from '../../../../support/mint-ledger.ts';
 import { openCodec } from '../../../../support/codec.ts';
 
@@ -32,7 +32,7 @@ const rejected = made.deposit(USD / 4n);
 made.write(depositEvents(rejected).rejected('alice'));
 
 function ops(...args: string[]): Promise<Ended> {
-  return startedOps('deposit', ...args, '--stack', stackFile);
+  return opsHere(['deposit', ...args, '--stack', stackFile]);
 }
 
 /** Writes a stack file whose read model has folded this ledger. */
@@ -88,7 +88,7 @@ test('a deposit that needs two operators is listed with the number of its approv
   ledger.write(signed({ ...depositEvents(two ?? '').approved(), sequence }, alice));
   const file = join(folder, 'two.json');
   await writeStack(file, ledger);
-  const list = await startedOps('deposit', 'list', '--stack', file);
+  const list = await opsHere(['deposit', 'list', '--stack', file]);
   const shown = list.stdout
     .trim()
     .split('\n')
@@ -99,7 +99,7 @@ test('a deposit that needs two operators is listed with the number of its approv
     [two?.slice(0, 8), ['over_single_cap', '1 of 2']],
     [one?.slice(0, 8), ['over_single_cap']],
   ]);
-  const json = await startedOps('deposit', 'list', '--json', '--stack', file);
+  const json = await opsHere(['deposit', 'list', '--json', '--stack', file]);
   expect(JSON.parse(json.stdout)).toMatchObject([
     { id: none, approvals: 0 },
     { id: two, approvals: 1 },
@@ -129,7 +129,7 @@ test('deposits are filtered, and listed in pages beyond 100', async () => {
   const file = join(folder, 'many.json');
   await writeStack(file, ledger);
   const list = async (...args: readonly string[]): Promise<readonly Row[]> => {
-    const ended = await startedOps('deposit', 'list', '--json', '--stack', file, ...args);
+    const ended = await opsHere(['deposit', 'list', '--json', '--stack', file, ...args]);
     expect(ended).toMatchObject({ code: 0, stderr: '' });
     const rows: readonly Row[] = JSON.parse(ended.stdout);
     return rows;
@@ -144,7 +144,7 @@ test('deposits are filtered, and listed in pages beyond 100', async () => {
   const own = all.filter((each) => each.clt_address === account);
   expect(await list('--account', account, '--limit', '200')).toEqual(own);
   expect(await list('--above', '2.500127')).toEqual(all.slice(0, 2));
-  const text = await startedOps('deposit', 'list', '--limit', '5', '--stack', file);
+  const text = await opsHere(['deposit', 'list', '--limit', '5', '--stack', file]);
   expect(text.stdout.trim().split('\n')).toHaveLength(6);
   expect(text.stderr).toMatch(/^there are more: --cursor \d+$/m);
 });
@@ -178,7 +178,7 @@ test('a registry that does not answer is named, with its remedy', async () => {
     ['operators', 'show'],
     ['policy', 'show'],
   ]) {
-    const { code, stderr } = await startedOps(...words, '--stack', away);
+    const { code, stderr } = await opsHere([...words, '--stack', away]);
     expect({ code, stderr }).toEqual({
       code: 2,
       stderr: expect.stringMatching(

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { Wallet } from 'ethers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { opsSettings, runOps } from '../../../../faults/ops-run.ts';
+import { opsSettings } from '../../../../faults/ops-run.ts';
 import { figureOf } from '../../../../faults/processes.ts';
 import { approve } from '../../../../../projections/deposits/domain/approval.ts';
 import type { Ledger } from '../../../../../projections/deposits/domain/ledger.ts';
@@ -36,7 +36,11 @@ let treasury: ServiceHandle;
 
 /** Waits until a figure of the treasury has this value. */
 function reaches(metric: string, value: number): Promise<void> {
-  return until(async () => (await figureOf(treasury, metric)) === value, `${metric} ${value}`);
+  return until(
+    () => figureOf(treasury, metric),
+    `${metric} ${value}`,
+    (seen) => seen === value,
+  );
 }
 
 /** Runs a command with these settings; `key` signs. */
@@ -84,7 +88,9 @@ beforeAll(async () => {
   stack = await startOwnKafka();
   world = await openWorld(stack.addresses, true);
   await world.openAddresses(8);
-  await (await stack.spawnService('devnet', { APP_TRAFFIC_PER_SECOND: '0' })).ready();
+  // a Mint is final soon
+  const chain = { APP_TRAFFIC_PER_SECOND: '0', APP_FINALITY_DEPTH: '2' };
+  await (await stack.spawnService('devnet', chain)).ready();
   await stack.spawnService('chain-ingester');
   treasury = await stack.spawnService('treasury', TREASURY);
   await treasury.ready();
@@ -110,7 +116,7 @@ test('the treasury puts its settings in force, and they are shown', async () => 
       refused: { unsigned: 0, foreign_signature: 0 },
     },
   ]);
-  const text = await runOps(stack.addresses, ['policy', 'show']);
+  const text = await ops(['policy', 'show']);
   expect(text.stdout).toContain('rolling-cap 5,000.00');
 });
 
@@ -227,7 +233,11 @@ test('a treasury with other operators than those in force mints nothing and does
   await expect.poll(() => treasury.log()).toContain('in force are the operators');
   expect(await statusOf(treasury)).toContain('ops operators set');
   await restart({});
-  await until(async () => (await statusOf(treasury)).includes('ops operators set'), 'the refusal');
+  await until(
+    () => statusOf(treasury),
+    'the refusal',
+    (seen) => seen.includes('ops operators set'),
+  );
   const three = JSON.parse((await ops(['operators', 'show', '--json'])).stdout).operators.join(',');
   await restart({ APP_OPERATORS: three });
   await treasury.ready();
@@ -254,7 +264,7 @@ test('a reserve run with another custody than the pinned is refused', async () =
     APP_RECONCILE_REQUESTS_PER_SECOND: '200',
     APP_RECONCILE_REQUESTS_PER_DAY: '0',
   };
-  const run = await runOps(stack.addresses, ['reserve', 'run'], reserve);
+  const run = await ops(['reserve', 'run'], undefined, reserve);
   expect([run.code, run.stdout]).toEqual([2, '']);
   expect(run.stderr).toContain(defaultSettings.APP_CUSTODY_ADDRESSES);
   expect(run.stderr).toContain('ops custody set');
@@ -271,16 +281,22 @@ test('custody and authority are replaced, and the treasury follows', async () =>
   const next = toHex(addressOf(mallory));
   // a mint may be in flight
   await until(
-    async () => (await ops(['authority', 'rotate', next, ...BECAUSE], alice)).code === 0,
+    async () => (await ops(['authority', 'rotate', next, ...BECAUSE], alice)).code,
     'the rotation',
+    (seen) => seen === 0,
   );
   const three = JSON.parse((await ops(['operators', 'show', '--json'])).stdout).operators.join(',');
   await restart({ APP_OPERATORS: three });
-  await until(async () => (await statusOf(treasury)).includes('ops custody set'), 'the refusal');
+  await until(
+    () => statusOf(treasury),
+    'the refusal',
+    (seen) => seen.includes('ops custody set'),
+  );
   await restart({ APP_OPERATORS: three, APP_CUSTODY_ADDRESSES: `${own},${other}` });
   await until(
-    async () => (await statusOf(treasury)).includes('ops authority rotate'),
+    () => statusOf(treasury),
     'the refusal',
+    (seen) => seen.includes('ops authority rotate'),
   );
   expect((await folded()).governance.authority).toMatchObject({ version: 2 });
 });
@@ -300,7 +316,11 @@ test('a Mint is acknowledged once, with the facts of the final chain, and a base
   const { transaction_hash: hash }: { readonly transaction_hash: string } = JSON.parse(
     await response.text(),
   );
-  await until(async () => (await acknowledge(hash)).code === 0, 'the Mint to be final');
+  await until(
+    async () => (await acknowledge(hash)).code,
+    'the Mint to be final',
+    (seen) => seen === 0,
+  );
   const [mint] = (await folded()).governance.acknowledged.values();
   expect(mint).toMatchObject({ to: addressOf(bob), amount: 5n });
   expect(JSON.parse((await acknowledge(hash)).stdout)).toMatchObject({ appended: null });

@@ -11,7 +11,7 @@ import { openLog } from '../../../../../services/runtime/process/log.ts';
 import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { ScriptedNode } from '../../../../support/scripted-node.ts';
-import { ops } from '../../../../services/ops/operator.ts';
+import { ops, opsHere } from '../../../../services/ops/operator.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'clt-ops-'));
 const stackFile = join(folder, 'stack.json');
@@ -47,14 +47,14 @@ afterAll(async () => {
 });
 
 test('status shows node, log and projections as text and as JSON', async () => {
-  const text = await ops('status', '--stack', stackFile);
+  const text = await opsHere(['status', '--stack', stackFile]);
   expect(text).toMatchObject({ code: 0, stderr: '' });
   expect(text.stdout).toMatch(/^ALL WELL {2}.*projections unknown records behind/);
   expect(text.stdout).toMatch(/^chain: height 6, final up to 4$/m);
   expect(text.stdout).toMatch(
     /^explorer v1 +1 +12345678901234567 +unknown +0 +[0-9.]+ +loading: no indexes yet$/m,
   );
-  const json = await ops('status', '--json', '--stack', stackFile);
+  const json = await opsHere(['status', '--json', '--stack', stackFile]);
   expect(JSON.parse(json.stdout)).toMatchObject({
     node: { height: 6, finalized_height: 4 },
     projections: [
@@ -93,7 +93,7 @@ test('a log that ends before the checkpoint is a fault', async () => {
     `UPDATE projector.checkpoints SET topic = 'chain.blocks', next_offset = 987654321`,
   );
   await pool.end();
-  const { code, stdout } = await ops('status', '--stack', stackFile);
+  const { code, stdout } = await opsHere(['status', '--stack', stackFile]);
   expect(code).toBe(2);
   expect(stdout).toMatch(
     /^! chain.blocks\/0 ends \d+ records before what explorer has applied: .*\/status of the projector$/m,
@@ -103,7 +103,7 @@ test('a log that ends before the checkpoint is a fault', async () => {
 test('a stack file without services is refused with a remedy', async () => {
   const older = join(folder, 'older.json');
   writeFileSync(older, JSON.stringify(inject('stack')));
-  expect(await ops('status', '--stack', older)).toMatchObject({
+  expect(await opsHere(['status', '--stack', older])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('lists no services'),
   });

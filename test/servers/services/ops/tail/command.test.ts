@@ -15,7 +15,7 @@ import {
 import { BEGIN, MintLedger, USD } from '../../../../support/mint-ledger.ts';
 import { tail, type TailArguments } from '../../../../../services/ops/tail/tail.ts';
 import { Misuse } from '../../../../../services/ops/usage.ts';
-import { ops, opsInShell, startOps } from '../../../../services/ops/operator.ts';
+import { ops, opsHere, opsInShell, startOps } from '../../../../services/ops/operator.ts';
 import { openCodec } from '../../../../support/codec.ts';
 
 const stack = inject('stack');
@@ -212,10 +212,9 @@ test('a partition that does not exist is refused', async () => {
 });
 
 test('an unknown topic is refused with a suggestion; a field that no record has is named', async () => {
-  const [absent, misspelt] = await Promise.all([
-    ops('tail', `${topic}x`, '--stack', stackFile),
-    ops('tail', topic, '--no-follow', '--where', 'amuont > 5', '--stack', stackFile),
-  ]);
+  const absent = await opsHere(['tail', `${topic}x`, '--stack', stackFile]);
+  const where = ['--no-follow', '--where', 'amuont > 5', '--stack', stackFile];
+  const misspelt = await opsHere(['tail', topic, ...where]);
   expect(absent).toMatchObject({
     code: 1,
     stdout: '',
@@ -238,6 +237,7 @@ test('a type that no record can have and an offset behind the end are refused', 
 });
 
 test('a range without a matching record says so', async () => {
-  const found = await ops('tail', topic, '--no-follow', '--key', 'nobody', '--stack', stackFile);
+  const key = ['--no-follow', '--key', 'nobody', '--stack', stackFile];
+  const found = await opsHere(['tail', topic, ...key]);
   expect(found).toEqual({ code: 0, stdout: '', stderr: 'no record matched: 9 were read\n' });
 });

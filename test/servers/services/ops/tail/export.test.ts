@@ -9,7 +9,13 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { CHAIN_BLOCKS, TREASURY_LEDGER } from '../../../../../schemas/topics.ts';
 import { toEntries as chainEntries } from '../../../../../services/chain-ingester/follower.ts';
 import { toEntries as ledgerEntries } from '../../../../../services/treasury/ledger/ledger-writer.ts';
-import { ops, opsInShell, startOps } from '../../../../services/ops/operator.ts';
+import {
+  ops,
+  opsHere,
+  opsInShell,
+  startOps,
+  type Ended,
+} from '../../../../services/ops/operator.ts';
 import { chainEvents } from '../../../../support/chain.ts';
 import { openCodec } from '../../../../support/codec.ts';
 import { appendAll, freshTopic, testKafka } from '../../../../support/kafka.ts';
@@ -46,8 +52,9 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function exported(...args: string[]): ReturnType<typeof ops> {
-  return ops('export', ...args, '--stack', stackFile);
+/** Into a file. */
+function exported(...args: string[]): Promise<Ended> {
+  return opsHere(['export', ...args, '--stack', stackFile]);
 }
 
 async function rowsOf(sql: string): Promise<unknown[]> {
@@ -131,10 +138,11 @@ function decimal(units: bigint): string {
 
 test('CSV and lines go to standard output alone, of tail too', async () => {
   const range = ['--from', '1', '--to', '2', '--stack', stackFile];
-  const [csv, same, lines] = await Promise.all([
+  const [csv, same, lines, exportedLines] = await Promise.all([
     ops('export', ledger, '--format', 'csv', ...range),
     ops('tail', ledger, '--format', 'csv', ...range),
     ops('tail', ledger, '--format', 'ndjson', ...range),
+    ops('export', ledger, '--format', 'ndjson', ...range),
   ]);
   expect(csv.code).toBe(0);
   expect(same.stdout).toBe(csv.stdout);
@@ -143,7 +151,6 @@ test('CSV and lines go to standard output alone, of tail too', async () => {
   expect(row).toContain(`${ledger},0,1,${new Date(BEGIN).toISOString()},${small},`);
   expect(row).toContain(',2.500000,');
   expect(rest).toEqual(['']);
-  const exportedLines = await exported(ledger, '--format', 'ndjson', ...range.slice(0, 4));
   expect(exportedLines.stdout).toBe(lines.stdout);
   expect(JSON.parse(lines.stdout)).toMatchObject({ offset: '1', value: { gross: '2500000' } });
   const file = join(folder, 'ledger.ndjson');

@@ -12,7 +12,7 @@ import { chainEvents, TestChain } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { differences, plainFold, readTables } from '../../../../support/plain-fold.ts';
 import { never, silentLog } from '../../../../support/kafka.ts';
-import { ops } from '../../../../services/ops/operator.ts';
+import { opsHere, type Ended } from '../../../../services/ops/operator.ts';
 import {
   openTables,
   ownExplorer,
@@ -30,10 +30,16 @@ import {
 const stack = inject('stack');
 const folder = mkdtempSync(join(tmpdir(), 'clt-quarantine-'));
 const stackFile = join(folder, 'stack.json');
+const BY = ['--actor', 'a', '--reason', 'b'];
 const HALTED = /cannot be applied: the value does not begin as Avro/;
 const REMEDY = /ops quarantine skip explorer_/;
 /** Stands for a record that says nothing. */
 const NOTHING: ChainEvent = { ...new TestChain({ seed: 1 }).append(0), sequence: -1 };
+
+/** `ops quarantine` */
+function ops(...words: readonly string[]): Promise<Ended> {
+  return opsHere(['quarantine', ...words, '--stack', stackFile]);
+}
 
 let writerUrl: string;
 
@@ -84,7 +90,7 @@ test('a poison record halts the projection until a person skips it, and replays 
   await expectProjected(world, events.slice(0, 9));
   expect(await running.counted('projection_halted')).toBe(1);
 
-  const list = await ops('quarantine', 'list', '--json', '--stack', stackFile);
+  const list = await ops('list', '--json');
   const halting: readonly { projection: string }[] = JSON.parse(list.stdout);
   expect(halting.filter(({ projection }) => projection === name)).toMatchObject([
     {
@@ -96,17 +102,7 @@ test('a poison record halts the projection until a person skips it, and replays 
       error: expect.stringContaining('does not begin as Avro'),
     },
   ]);
-  const skipping = [
-    'quarantine',
-    'skip',
-    name,
-    '--actor',
-    'alice',
-    '--reason',
-    'a test wrote it',
-    '--stack',
-    stackFile,
-  ];
+  const skipping = ['skip', name, '--actor', 'alice', '--reason', 'a test wrote it'];
   expect(await ops(...skipping)).toMatchObject({
     code: 0,
     stdout: expect.stringContaining(
@@ -116,7 +112,7 @@ test('a poison record halts the projection until a person skips it, and replays 
   await expectProjected(world, events);
   expect(running.runner.status).toEqual({ status: 'running' });
   expect(await running.counted('projection_records_total', 'skipped')).toBe(1);
-  expect((await ops('quarantine', 'list', '--stack', stackFile)).stdout).toMatch(
+  expect((await ops('list')).stdout).toMatch(
     new RegExp(`^${name} +${world.log.topic}/0@9 +SKIPPED +[-\\d]+ [:\\d]+ `, 'm'),
   );
   expect(await ops(...skipping)).toMatchObject({
@@ -158,21 +154,7 @@ test('the last and the first record can be skipped; a skip is for that record al
   await log.appendRaw([GARBAGE]);
   const running = startRunner(log, world);
   await expectHalted(running, HALTED, REMEDY);
-  expect(
-    (
-      await ops(
-        'quarantine',
-        'skip',
-        world.projection.name,
-        '--actor',
-        'a',
-        '--reason',
-        'b',
-        '--stack',
-        stackFile,
-      )
-    ).code,
-  ).toBe(0);
+  expect((await ops('skip', world.projection.name, ...BY)).code).toBe(0);
   await expect.poll(() => appliedUpTo(world)).toBe(1n);
   await log.appendRaw([GARBAGE]);
   await expectHalted(running, HALTED, REMEDY);
@@ -188,21 +170,7 @@ test('after a skipped block the next block breaks the chain and halts the projec
   await log.append([first, { ...lost, parent_hash: Buffer.alloc(32, 9) }, chain.append(1)]);
   const running = startRunner(log, world);
   await expectHalted(running, /offset 1 cannot be applied: .* does not link/, REMEDY);
-  expect(
-    (
-      await ops(
-        'quarantine',
-        'skip',
-        world.projection.name,
-        '--actor',
-        'a',
-        '--reason',
-        'b',
-        '--stack',
-        stackFile,
-      )
-    ).code,
-  ).toBe(0);
+  expect((await ops('skip', world.projection.name, ...BY)).code).toBe(0);
   await expect
     .poll(() => running.runner.status)
     .toMatchObject({
@@ -220,22 +188,12 @@ test('projections of money skip nothing', () => {
 });
 
 test('a wrong skip is refused before anything is written', async () => {
-  const refused = await Promise.all([
-    ops('quarantine', '--stack', stackFile),
-    ops('quarantine', 'skp', '--stack', stackFile),
-    ops('quarantine', 'skip', 'deposits', '--stack', stackFile),
-    ops(
-      'quarantine',
-      'skip',
-      `x_${randomUUID()}`,
-      '--actor',
-      'a',
-      '--reason',
-      'b',
-      '--stack',
-      stackFile,
-    ),
-  ]);
+  const refused = [
+    await ops(),
+    await ops('skp'),
+    await ops('skip', 'deposits'),
+    await ops('skip', `x_${randomUUID()}`, ...BY),
+  ];
   expect(refused.map(({ code }) => code)).toEqual([1, 1, 1, 1]);
   expect(refused.map(({ stderr }) => stderr)).toEqual([
     expect.stringContaining('a command is missing'),
