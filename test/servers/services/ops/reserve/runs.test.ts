@@ -7,7 +7,7 @@ import { reserve } from '../../../../../projections/reserve/reserve.ts';
 import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
 import { readSettings } from '../../../../../services/ops/config.ts';
 import { RESERVE_SETTINGS } from '../../../../../services/ops/reserve/runs.ts';
-import { ops } from '../../../../services/ops/operator.ts';
+import { opsHere } from '../../../../services/ops/operator.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'clt-ops-'));
@@ -42,13 +42,21 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test('reconciliations are listed newest first, as text and as JSON', async () => {
-  const text = await ops('reserve', 'runs', '--stack', stackFile);
+  const text = await opsHere(['reserve', 'runs', '--stack', stackFile]);
   expect(text).toMatchObject({ code: 0, stderr: '' });
   expect(text.stdout.trim().split('\n')).toHaveLength(4);
   expect(text.stdout).toMatch(
     /^2026-11-21 07:30 +mismatch +0\.000012 +-0\.000003 +0\.000008 +0\.000012 +20,000,000,000,000\.000001$/m,
   );
-  const { stdout } = await ops('reserve', 'runs', '--limit', '2', '--json', '--stack', stackFile);
+  const { stdout } = await opsHere([
+    'reserve',
+    'runs',
+    '--limit',
+    '2',
+    '--json',
+    '--stack',
+    stackFile,
+  ]);
   const runs: unknown = JSON.parse(stdout);
   expect(runs).toMatchObject([
     { run_id: 'run 2' },
@@ -72,7 +80,7 @@ test('reconciliations are listed newest first, as text and as JSON', async () =>
 });
 
 test('a run without the needed settings is refused with their names', async () => {
-  expect(await ops('reserve', 'run', '--stack', stackFile)).toMatchObject({
+  expect(await opsHere(['reserve', 'run', '--stack', stackFile])).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(
       /APP_USDT_CONTRACT is not set[^]*APP_CUSTODY_ADDRESSES is not set/,

@@ -197,7 +197,7 @@ test.each([11, 12])(
   'three treasuries over a random log (seed %i) decide every transfer once, in the order of its partition',
   async (seed) => {
     const world = await ownWorld(stack);
-    const log = transferLog({ seed, accounts: 25, events: 1_500 });
+    const log = transferLog({ seed, accounts: 25, events: 800 });
     await world.openAddresses(25);
     const half = log.map((events) => events.slice(0, events.length / 2));
     for (const [partition, events] of half.entries()) await world.tellTransfers(partition, events);
