@@ -95,6 +95,8 @@ export const SERVER_OPTIONS: ServerOptions =
           full_page_writes: 'off',
           // it would look through hundreds of databases in turn
           autovacuum: 'off',
+          // to create, truncate or drop a table takes time with the size of this memory
+          shared_buffers: '128MB',
         },
       };
 const never = new AbortController().signal;
