@@ -9,7 +9,7 @@ const fromHere = (path: string): string => fileURLToPath(new URL(path, import.me
 process.env['NODE_COMPILE_CACHE'] = fromHere('../node_modules/.cache/node');
 
 const SERVERS = ['test/servers/**/*.test.ts'];
-/** Short fault runs, and tests that kill, freeze or fill up what they test. */
+/** Short fault runs, and other long tests of whole systems: CI runs them after `npm test`. */
 const FAULTS = ['test/faults/**/*.test.ts'];
 /** One stack of servers for all files. */
 const WITH_SERVERS = {

@@ -1,5 +1,5 @@
 /** The stack's command line, killed and interrupted at every stage. */
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { Kafka, logLevel } from 'kafkajs';
 import { expect, test } from 'vitest';
 import { isAlive, livingProcesses } from '../../../../infra/local/process/pid-files.ts';
@@ -26,6 +26,34 @@ async function withAdmin<T>(work: (admin: ReturnType<Kafka['admin']>) => Promise
 async function query(sql: string): Promise<readonly unknown[]> {
   return await rowsOf(stackFile().postgres_url, sql);
 }
+
+test('start restarts a crashed server, and drains on Ctrl-C with exit code 0', async () => {
+  const start = run('start', '--servers-only');
+  await start.prints('ready in');
+  const stack = stackFile();
+  expect(statSync(folder().stack_file).mode & 0o777).toBe(0o600);
+  expect(Object.keys(stack.pids).toSorted()).toEqual([...serverNames].toSorted());
+  expect(stack.supervisor_pid).toBe(start.pid);
+  if (existsSync('/proc/self/status')) {
+    const status = readFileSync(`/proc/${stack.pids['postgres']}/status`, 'utf8');
+    expect(status).not.toMatch(/^Uid:\s0/m);
+    expect(status).toMatch(/^CapEff:\s+0+$/m);
+    for (const name of ['kafka', 'registry'])
+      expect(readFileSync(`/proc/${stack.pids[name]}/maps`, 'utf8')).toContain(`/${name}.jsa`);
+  }
+  const redis = stack.pids['redis'] ?? 0;
+  process.kill(redis, 'SIGKILL');
+  await start.prints('redis is ready again');
+  expect(stackFile().pids['redis']).not.toBe(redis);
+
+  const were = running();
+  expect(were).toHaveLength(serverNames.length);
+  // npm repeats the Ctrl-C of the terminal; the two count as one.
+  start.signal('SIGINT');
+  start.signal('SIGINT');
+  expect(await start.ended()).toBe(0);
+  await expectNothingLeft(were);
+});
 
 test('a second Ctrl-C kills a server that does not end', async () => {
   const start = run('start', '--servers-only');

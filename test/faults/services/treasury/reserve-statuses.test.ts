@@ -8,7 +8,10 @@ import { isReserveEvent, type ReserveReconciled } from '../../../../schemas/rese
 import { RESERVE_RUNS } from '../../../../schemas/topics.ts';
 import { appendAll, readAll, testKafka } from '../../../support/kafka.ts';
 import { until } from '../../../support/until.ts';
-import { startWholeSystem, type WholeSystem } from '../../../servers/services/treasury/whole-system.ts';
+import {
+  startWholeSystem,
+  type WholeSystem,
+} from '../../../servers/services/treasury/whole-system.ts';
 import { openCodec } from '../../../support/codec.ts';
 
 const USD = 1_000_000n;

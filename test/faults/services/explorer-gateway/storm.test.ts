@@ -37,9 +37,9 @@ import {
 import { StormQuestions } from '../../../services/explorer-gateway/storm-questions.ts';
 
 const SEED = 20_261;
-const BLOCKS = 210;
+const BLOCKS = 420;
 const BEFORE_EVENTS = 30;
-const ROUNDS = 100;
+const ROUNDS = 200;
 /** each of them to both gateways */
 const QUESTIONS = 8;
 const EXPORTS = 1;
@@ -268,9 +268,9 @@ test(`every answer during blocks and reverts is of one state of the chain (seed 
     ]);
   }
 
-  expect(answered).toBeGreaterThanOrEqual(1_500);
-  expect(chain.blocks.length - blocksBefore).toBeGreaterThanOrEqual(150);
-  expect(chain.reorganisations - reorganisationsBefore).toBeGreaterThanOrEqual(20);
+  expect(answered).toBeGreaterThanOrEqual(3_000);
+  expect(chain.blocks.length - blocksBefore).toBeGreaterThanOrEqual(300);
+  expect(chain.reorganisations - reorganisationsBefore).toBeGreaterThanOrEqual(40);
   // it also asks for the version, once a second
   expect(keeping.statements).toBeLessThanOrEqual(plain.statements * 1.1);
   await expectProjected(tables, events);
