@@ -6,6 +6,8 @@ import { openLog } from '../runtime/process/log.ts';
 import type { SharedArguments } from './usage.ts';
 
 const STATEMENT_MS = 5_000;
+/** A busy Postgres is not away; nobody waits behind a person's command. */
+const CONNECT_MS = 10_000;
 
 /** Faults end a command with a message, so that nothing else is logged. */
 export const LOG = openLog({ service: 'ops', level: 'fatal' });
@@ -21,7 +23,13 @@ export async function withReader<Result>(
   statement_timeout_ms = STATEMENT_MS,
 ): Promise<Result> {
   const reader = openReader(
-    { ...settings, application_name: 'ops', statement_timeout_ms, connections_max: 1 },
+    {
+      ...settings,
+      application_name: 'ops',
+      statement_timeout_ms,
+      connect_ms: CONNECT_MS,
+      connections_max: 1,
+    },
     LOG,
   );
   try {

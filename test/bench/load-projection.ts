@@ -40,7 +40,7 @@ export async function loadByProjector(
     APP_LOG_LEVEL: 'warn',
   });
   let ended = false;
-  const exit = projector.waitExit().then(() => (ended = true));
+  const exit = projector.exit.then(() => (ended = true));
   const resident: number[] = [];
   let sampled = 0;
   let said = begun;

@@ -73,8 +73,6 @@ const TWICE = [
   'explorer-gateway',
   'hub-gateway',
 ];
-/** A frozen Postgres counts as away; it is asked again. */
-const FROZEN_AFTER_MS = 2_000;
 const ACCOUNTS = 8;
 /** Payments after each blow. */
 const PAYMENTS = 2;
@@ -205,9 +203,7 @@ class ClusterRun {
 
   async #marketHeight(): Promise<number> {
     const heights = await Promise.all(
-      POSTGRES.map((name) =>
-        heightIn(superuserUrl(this.#cluster, name), 'ride_market', FROZEN_AFTER_MS),
-      ),
+      POSTGRES.map((name) => heightIn(superuserUrl(this.#cluster, name), 'ride_market')),
     );
     return Math.max(...heights.map((height) => height ?? -1));
   }

@@ -2,19 +2,15 @@
 import { Client } from 'pg';
 import { HANG_MS } from '../support/limits.ts';
 
-/**
- * Height of the newest block in the tables of this schema; undefined while they cannot be read. A
- * Postgres that is silent for `silent_ms` cannot be read.
- */
+/** Height of the newest block in the tables of this schema; undefined while they cannot be read. */
 export async function heightIn(
   postgresUrl: string,
   schema: 'explorer' | 'ride_market' | 'series',
-  silent_ms = HANG_MS,
 ): Promise<number | undefined> {
   const client = new Client({
     connectionString: postgresUrl,
-    connectionTimeoutMillis: silent_ms,
-    query_timeout: silent_ms,
+    connectionTimeoutMillis: HANG_MS,
+    query_timeout: HANG_MS,
   });
   client.on('error', () => undefined);
   try {

@@ -9,7 +9,6 @@ import type { Addresses } from '../../infra/services/services.ts';
 import { HANG_MS } from '../support/limits.ts';
 
 const MAIN = join(import.meta.dirname, '../../services/ops/main.ts');
-/** A command that takes longer hangs: it is killed, and has no exit code. */
 
 export interface OpsRun {
   /** everything it has printed so far */

@@ -40,7 +40,7 @@ export class Processes {
   }
 
   async #mind(slot: string, service: ServiceHandle): Promise<void> {
-    const exit = await service.waitExit();
+    const exit = await service.exit;
     if (this.#wanted.has(service))
       this.#broken.reject(new Error(`${slot} ended by itself with ${JSON.stringify(exit)}`));
   }

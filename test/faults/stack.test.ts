@@ -88,11 +88,11 @@ test('a service that refuses its configuration says so', async () => {
   );
 });
 
-test('stop leaves no process, no port taken and no file', async () => {
+test('stop leaves no process, no port taken and no data', async () => {
   const devnet = await stack.spawnService('devnet');
   await devnet.ready();
   await stack.stop();
   expect(await devnet.waitExit()).toMatchObject({ signal: 'SIGKILL' });
   for (const port of Object.values(stack.ports)) expect(await isFree(port)).toBe(true);
-  expect(existsSync(stack.folder.root)).toBe(false);
+  expect(existsSync(stack.folder.data)).toBe(false);
 });

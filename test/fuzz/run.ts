@@ -90,8 +90,10 @@ export interface RunOptions extends Omit<Order, 'shared'> {
   readonly progress_ms: number;
 }
 
-/** Rejects only when the thread cannot be started. In a timed run a hanging input ends the run as a
- * crash. */
+/**
+ * Rejects only when the thread cannot be started. In a timed run a hanging input ends the run as a
+ * crash.
+ */
 export function runTarget(options: RunOptions): Promise<Finished & { readonly figures: Figures }> {
   const { progress, progress_ms: progressMs, ...order } = options;
   const shared = SharedState.bytes();

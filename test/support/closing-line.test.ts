@@ -89,7 +89,11 @@ test('a file that fails leaves the logs of its stopped systems, and the run says
     '1 passed, 1 failed',
   ]);
   expect(readdirSync(systems)).toEqual(['failed']);
-  expect(readdirSync(failed, { recursive: true })).toEqual(['logs', 'logs/kafka.log']);
+  expect(readdirSync(failed, { recursive: true })).toEqual([
+    'logs',
+    'running.json',
+    'logs/kafka.log',
+  ]);
 });
 
 test('a wait in vain is printed with what was waited for, for how long and what was seen last', async () => {

@@ -28,6 +28,7 @@ import {
   KAFKA_JAVA,
   killAtExit,
   makeFolder,
+  PATIENT,
   programsFor,
   serverHandle,
   specOf,
@@ -125,7 +126,7 @@ export async function startCluster({ with_proxies = false } = {}): Promise<Clust
     const place = { http_host: '127.0.0.1', ports: own, data: join(folder.data, name) };
     const environment = serviceEnvironment(spec, defaultSettings, addresses, place);
     const account = clusterEnvironment(spec, passwords, cluster);
-    const command = serviceCommand(spec, { ...environment, ...account, ...extra });
+    const command = serviceCommand(spec, { ...environment, ...account, ...PATIENT, ...extra });
     const child = await spawnChild(`${name}-${earlier.length + 1}`, command, folder);
     spawned.push({ child, own });
     return handleOf(spec, child, own);

@@ -31,8 +31,12 @@ const shared = new Map<string, Promise<Codec>>();
 /** As `openCodec`, once for all worlds on a registry that outlives them. */
 export function sharedCodec(registry_url: string, topics: readonly Topic[]): Promise<Codec> {
   const names = topics.map(({ name }) => name).join(' ');
-  return shared.getOrInsertComputed(`${registry_url} ${names}`, () =>
-    openCodec(registry_url, topics),
+  const key = `${registry_url} ${names}`;
+  return shared.getOrInsertComputed(key, () =>
+    openCodec(registry_url, topics).catch((error: unknown) => {
+      shared.delete(key);
+      throw error;
+    }),
   );
 }
 

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { until } from './until.ts';
 
@@ -32,7 +31,7 @@ export function runMain(
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   let isOver = false;
-  const closed = once(child, 'close').then(() => (isOver = true));
+  child.once('close', () => (isOver = true));
   const { pid } = child;
   if (pid === undefined) throw new Error('the command could not be started');
   return {
@@ -50,7 +49,11 @@ export function runMain(
     },
     signal: (signal) => void child.kill(signal),
     async ended() {
-      await closed;
+      await until(
+        () => output.slice(-2_000),
+        `"${args.join(' ')}" to end`,
+        () => isOver,
+      );
       return child.signalCode ?? child.exitCode ?? -1;
     },
   };

@@ -9,5 +9,10 @@ afterAll(({}, file: Readonly<RunnerTask>) => {
   file.meta.logs = settleLogs(hasFailed(file));
 });
 
-const poll = expect.poll;
-expect.poll = (look, options) => poll(look, { message: `within ${HANG_MS / 1_000} s`, ...options });
+// one `expect` for all files of a worker
+if (expect.poll.name !== 'pollAtLength') {
+  const { poll } = expect;
+  expect.poll = function pollAtLength(look, options) {
+    return poll(look, { message: `within ${HANG_MS / 1_000} s`, ...options });
+  };
+}

@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import type { Addresses } from '../../infra/services/services.ts';
-import { settleLogs } from './kept-logs.ts';
-import { beginStack, removeAbandoned } from './stack.ts';
+import { removeKeptLogs, settleLogs } from './kept-logs.ts';
+import { beginStack, stopAbandoned } from './stack.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -19,9 +20,12 @@ declare module 'vitest' {
  * need no servers run while it starts.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  await removeAbandoned({ logs: true });
+  await stopAbandoned();
+  settleLogs(false);
+  for (const beginning of ['clt-test-main-', 'clt-test-documents-'])
+    removeKeptLogs(join(tmpdir(), beginning));
   const { addresses, folder, started } = await beginStack();
-  const outcome = join(folder.root, 'started');
+  const outcome = join(folder.logs, 'started');
   const settled = started.then(
     (stack) => {
       writeFileSync(outcome, '');
@@ -29,11 +33,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
     },
     (error: unknown) => writeFileSync(outcome, String(error)),
   );
+  // the end of the run reports it
+  settled.catch(() => undefined);
   project.provide('stack', addresses);
   project.provide('stack_started', outcome);
   return async () => {
     await (await settled)?.stop();
-    await removeAbandoned({ logs: false });
+    await stopAbandoned();
     const hasFailed = project.vitest.state.getCountOfFailedTests() > 0;
     for (const logs of settleLogs(hasFailed))
       process.stdout.write(`logs of the servers: ${logs}\n`);

@@ -1,10 +1,12 @@
 /**
  * Logs of systems that a failed test file started stay where the messages say, until the next run;
- * those of the other files go when the file ends.
+ * those of the other files go when the file ends. Outside of Vitest a process is one run, and its
+ * exit code says whether it failed.
  */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { RunnerTask } from 'vitest';
+import { readPidFile, writePidFile } from '../../infra/local/process/pid-files.ts';
 import type { Folder } from '../../infra/local/stack/folder.ts';
 
 declare module 'vitest' {
@@ -16,16 +18,25 @@ declare module 'vitest' {
 
 /** Folders of stopped systems of the file that runs, which have nothing left but logs. */
 const stopped = new Set<string>();
+const ALL = { recursive: true, force: true, maxRetries: 10, retryDelay: 50 } as const;
 
-/** Removes the folder of a stopped system; its `logs` only when the test file has passed. */
-export function removeSystem({ root, logs, shelter }: Folder): void {
-  const all = { recursive: true, force: true } as const;
-  rmSync(shelter, all);
-  if (process.env['VITEST'] === undefined || !existsSync(logs)) return rmSync(root, all);
-  for (const entry of readdirSync(root)) {
-    const path = join(root, entry);
-    if (path !== logs) rmSync(path, all);
-  }
+/** Whether an entry of a system's folder is part of what it has logged, or says whose it is. */
+function isKept(name: string): boolean {
+  return name === 'logs' || name.endsWith('.log') || name === 'running.json';
+}
+
+/** Removes the folder of a stopped system; its logs only when the test file has passed. */
+export function removeSystem({ root, logs, shelter, supervisor_file }: Folder): void {
+  rmSync(shelter, ALL);
+  if (!existsSync(logs)) return rmSync(root, ALL);
+  // they belong to the run, which outlives its workers
+  const { VITEST, VITEST_POOL_ID: worker } = process.env;
+  writePidFile(supervisor_file, worker === undefined ? process.pid : process.ppid);
+  for (const entry of readdirSync(root)) if (!isKept(entry)) rmSync(join(root, entry), ALL);
+  if (VITEST === undefined && stopped.size === 0)
+    process.once('exit', (code) => {
+      for (const path of settleLogs(code !== 0)) process.stderr.write(`logs: ${path}\n`);
+    });
   stopped.add(root);
 }
 
@@ -34,10 +45,22 @@ export function hasFailed(task: RunnerTask): boolean {
 }
 
 /** Removes the logs of all stopped systems, or keeps them and returns where they are. */
-export function settleLogs(isKept: boolean): readonly string[] {
+export function settleLogs(areKept: boolean): readonly string[] {
   const roots = [...stopped];
   stopped.clear();
-  if (isKept) return roots.map((root) => join(root, 'logs'));
-  for (const root of roots) rmSync(root, { recursive: true, force: true });
+  if (areKept) return roots.map((root) => join(root, 'logs'));
+  for (const root of roots) rmSync(root, ALL);
   return [];
+}
+
+/** Removes kept logs of runs that have ended, in folders of this beginning. */
+export function removeKeptLogs(beginning: string): void {
+  const folder = dirname(beginning);
+  for (const entry of readdirSync(folder)) {
+    if (!entry.startsWith(basename(beginning))) continue;
+    const root = join(folder, entry);
+    const isAbandoned = readPidFile(join(root, 'running.json')) === undefined;
+    const hasLogs = existsSync(join(root, 'logs'));
+    if (isAbandoned && hasLogs && readdirSync(root).every(isKept)) rmSync(root, ALL);
+  }
 }

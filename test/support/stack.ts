@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { cacheFolder } from '../../infra/local/fetch/cache.ts';
 import { withClassArchives } from '../../infra/local/fetch/class-archives.ts';
 import { findPrograms, type Programs } from '../../infra/local/fetch/programs.ts';
 import { silentReport } from './silent-report.ts';
-import { spawnChild, type Child, type Exit } from '../../infra/local/process/child.ts';
+import { childFault, spawnChild, type Child, type Exit } from '../../infra/local/process/child.ts';
 import {
   acquirePidFile,
   livingProcesses,
@@ -61,6 +61,8 @@ export interface ServiceHandle {
   /** As of a server. */
   kill(signal?: NodeJS.Signals): Promise<void>;
   waitExit(): Promise<Exit>;
+  /** Resolves when it has ended, however long it runs. */
+  readonly exit: Promise<Exit>;
 }
 
 export interface Stack {
@@ -99,17 +101,18 @@ export const SERVER_OPTIONS: ServerOptions =
           shared_buffers: '128MB',
         },
       };
+/** A service drains for as long as it takes. */
+export const PATIENT = { APP_DRAIN_MS: '600000' };
 const never = new AbortController().signal;
 
-/** Ends and removes the stacks of killed test runs; `logs`: also the logs of failed ones. */
-export async function removeAbandoned({ logs }: { readonly logs: boolean }): Promise<void> {
+/** Ends the stacks of killed test runs and workers; their logs are those of this run now. */
+export async function stopAbandoned(): Promise<void> {
   for (const entry of readdirSync(tmpdir())) {
     if (!entry.startsWith(PREFIX)) continue;
     const folder = folderAt(join(tmpdir(), entry));
-    if (!logs && readdirSync(folder.root).every((name) => name === 'logs')) continue;
     if ((await acquirePidFile(folder.supervisor_file)) !== undefined) continue;
     await stopOrphans(folder, 2_000);
-    rmSync(folder.root, { recursive: true, force: true });
+    removeSystem(folder);
   }
 }
 
@@ -149,7 +152,12 @@ export function handleOf(spec: ServiceSpec, child: Child, ports: Ports): Service
     log: () => readFileSync(child.log_file, 'utf8'),
     ready: () => waitUntilReady(child, () => serviceIsReady(ops_url, ports), HANG_MS),
     kill: (signal) => signalled(child, signal),
-    waitExit: () => child.exit,
+    exit: child.exit,
+    async waitExit() {
+      const state = (): string => childFault(child, 'runs');
+      await until(state, `${child.name} to end`, () => child.exited !== undefined);
+      return await child.exit;
+    },
   };
 }
 
@@ -198,7 +206,7 @@ export function killAtExit(folder: Folder): () => void {
   const killAll = (): void => {
     for (const identity of livingProcesses(folder.pids).values())
       signalProcess(identity, 'SIGKILL');
-    rmSync(folder.root, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+    removeSystem(folder);
   };
   const onSignal = (signal: NodeJS.Signals): void => {
     killAll();
@@ -322,7 +330,7 @@ async function startServers(
     if (doubled) for (const port of spec.ports) own[port] = await nextPort();
     const where = { http_host: '127.0.0.1', ports: own, data: join(folder.data, name) };
     const environment = serviceEnvironment(spec, defaultSettings, addresses, where);
-    const command = serviceCommand(spec, { ...environment, ...extra });
+    const command = serviceCommand(spec, { ...environment, ...PATIENT, ...extra });
     const child = await spawnChild(`${name}-${earlier.length + 1}`, command, folder);
     spawned.push(child);
     return handleOf(spec, child, own);

@@ -5,6 +5,17 @@ import { HANG_MS } from './limits.ts';
 /** As `expect.poll` does; many conditions ask a server. */
 const POLL_MS = 100;
 
+/** A look that takes longer than HANG_MS is an error. */
+async function within<Seen>(look: () => Seen | Promise<Seen>): Promise<Seen> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const late = setTimeout(() => reject(new Error('the look itself has not ended')), HANG_MS);
+  try {
+    return await Promise.race([look(), promise]);
+  } finally {
+    clearTimeout(late);
+  }
+}
+
 /**
  * Looks again and again until `holds` is true of what it sees; an error is nothing seen. After
  * HANG_MS it rejects with `what` was waited for, for how long, and what was seen last.
@@ -19,7 +30,7 @@ export async function until<Seen>(
     let last: string;
     let cause: unknown;
     try {
-      const seen = await look();
+      const seen = await within(look);
       if (holds(seen)) return;
       last = typeof seen === 'string' ? seen : inspect(seen);
     } catch (error) {

@@ -9,6 +9,9 @@ import type { Ports } from '../../services/ports.ts';
 import { fetchOnce } from './cache.ts';
 import type { Programs } from './programs.ts';
 
+/** A server that ends writes its archive, which takes long on a slow machine. */
+const WRITTEN_MS = 600_000;
+
 /**
  * The programs with archives of the classes of Kafka and the registry, which take half of the
  * processor time of a start. An archive is of one Java and one class path. A server writes its own
@@ -33,12 +36,13 @@ export async function withClassArchives(
     mkdirSync(data);
     const writing = archivesIn(target, 'ArchiveClassesAtExit');
     const { kafka, registry } = createServers({ ...folder, data }, writing, ports);
-    await Promise.all(
+    const written = await Promise.allSettled(
       [kafka, registry].map(async (server) => {
         await server.start(signal);
-        await server.stop();
+        await server.child?.stop(WRITTEN_MS);
       }),
     );
+    for (const each of written) if (each.status === 'rejected') throw each.reason;
   });
   return archivesIn(path, 'SharedArchiveFile');
 }

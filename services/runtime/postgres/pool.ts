@@ -22,6 +22,8 @@ export interface ReaderSettings {
   /** a longer SELECT ends in the fault `storage_timeout` */
   readonly statement_timeout_ms: number;
   readonly connections_max: number;
+  /** to connect; 2 s when not given */
+  readonly connect_ms?: number;
 }
 
 export interface WriterSettings {
@@ -68,7 +70,7 @@ export function openReader(settings: ReaderSettings, log: Logger): ReaderPool {
       application_name: settings.application_name,
       max: settings.connections_max,
       idleTimeoutMillis: IDLE_MS,
-      connectionTimeoutMillis: CONNECT_MS,
+      connectionTimeoutMillis: settings.connect_ms ?? CONNECT_MS,
       keepAlive: true,
       statement_timeout: timeout,
       // a frozen server cannot enforce its own timeout

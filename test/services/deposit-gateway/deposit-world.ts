@@ -73,7 +73,10 @@ async function prepared(stack: Addresses): Promise<DatabaseUrls> {
     await prepareDatabase(urls.writer_url, deposits);
     return urls;
   };
-  original ??= prepare();
+  original ??= prepare().catch((error: unknown) => {
+    original = undefined;
+    throw error;
+  });
   return await copiedDatabase(stack, await original);
 }
 
@@ -185,7 +188,7 @@ async function startGateway({
     APP_REDIS_URL: stack.redis_url,
     APP_JWT_SECRET: SECRET,
     APP_DEPOSIT_XPUB: XPUB,
-    // limit under test: the most that may be set
+    // no limit: the most that may be set
     APP_STATEMENT_TIMEOUT_MS: '60000',
     APP_RATE_PER_SECOND: '0',
     APP_TRUST_PROXY: '1',

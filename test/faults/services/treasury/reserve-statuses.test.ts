@@ -7,7 +7,6 @@ import { DEVELOPMENT_CUSTODY } from '../../../../schemas/development.ts';
 import { isReserveEvent, type ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
 import { RESERVE_RUNS } from '../../../../schemas/topics.ts';
 import { appendAll, readAll, testKafka } from '../../../support/kafka.ts';
-import { until } from '../../../support/until.ts';
 import {
   startWholeSystem,
   type WholeSystem,
@@ -39,7 +38,7 @@ const isRun =
 /** The newest run at the treasury is this. */
 async function isPublished(run: Run): Promise<void> {
   const is = isRun(run);
-  await until(async () => is(await system.published()), 'the run at the treasury');
+  await system.until(async () => is(await system.published()), 'the run at the treasury');
 }
 
 /** The same at the explorer: at one that starts, as others keep an answer for half a minute. */
@@ -51,11 +50,11 @@ async function isAtExplorer(run: Run): Promise<void> {
     const shown: Readonly<Record<string, unknown>> = await system.explorer('/reserve');
     return shown['configured'] === true && shown['available'] === true && is(shown['last_run']);
   };
-  await until(hasRun, 'the run at the explorer');
+  await system.until(hasRun, 'the run at the explorer');
 }
 
 async function gate(isClosed: boolean): Promise<void> {
-  await until(
+  await system.until(
     () => system.isMintingClosed(),
     `the gate to be ${isClosed ? 'closed' : 'open'}`,
     (seen) => seen === isClosed,
@@ -160,7 +159,7 @@ test('forged runs that are ok are published, and do not open the gate', async ()
     isOpen ||= !(await system.isMintingClosed());
     return isOpen || (isShown && (await system.ownRuns()) >= runs + 3);
   };
-  await until(isOver, 'three more runs between forged ones');
+  await system.until(isOver, 'three more runs between forged ones');
   expect(isOpen).toBe(false);
   // with a forged one as the newest, and none of its own
   await forgeRun();
@@ -170,7 +169,7 @@ test('forged runs that are ok are published, and do not open the gate', async ()
     await forgeRun();
     return (await system.ownRuns()) > 0;
   };
-  await until(hasRun, 'a run behind a forged one');
+  await system.until(hasRun, 'a run behind a forged one');
   await gate(true);
   expect((await system.story(ERIN, id)).events).toEqual(['TransferObserved', 'DepositConfirmed']);
 });

@@ -9,6 +9,7 @@ import { accountAt, depositKey, OTHER_XPUB, XPUB } from '../../../support/deposi
 import { freshDatabase } from '../../../support/database.ts';
 import { goodToken, SECRET } from '../../../support/tokens.ts';
 import { applyStretch, openTables } from '../../../projections/deposits/applied.ts';
+import { PATIENT } from '../../../support/stack.ts';
 
 const MAIN = new URL('../../../../services/deposit-gateway/main.ts', import.meta.url).pathname;
 const LOG: readonly DepositAddressEvent[] = [
@@ -58,6 +59,7 @@ async function settings(): Promise<{
   await pool.end();
   const env = {
     APP_NETWORK: 'testnet',
+    ...PATIENT,
     APP_LOG_LEVEL: 'trace',
     APP_HTTP_PORT: '0',
     APP_OPS_PORT: '0',
@@ -67,7 +69,7 @@ async function settings(): Promise<{
     APP_REDIS_URL: 'redis://127.0.0.1:1',
     APP_JWT_SECRET: SECRET,
     APP_DEPOSIT_XPUB: XPUB,
-    // limit under test: the most that may be set
+    // no limit: the most that may be set
     APP_STATEMENT_TIMEOUT_MS: '60000',
   };
   return { env, writer_url: urls.writer_url };

@@ -116,9 +116,12 @@ export function filledOnce(blocks: readonly PlainBlock[]): Promise<DatabaseUrls>
     await fillExplorer(urls.writer_url, blocks);
     return urls;
   };
-  const original = originals.get(blocks) ?? fill();
-  originals.set(blocks, original);
-  return original;
+  return originals.getOrInsertComputed(blocks, () =>
+    fill().catch((error: unknown) => {
+      originals.delete(blocks);
+      throw error;
+    }),
+  );
 }
 
 /** A database of its own that holds these blocks. */

@@ -6,6 +6,7 @@ import { afterEach, expect, inject, test } from 'vitest';
 import { freshDatabase } from '../../../support/database.ts';
 import { plainTransactions } from '../../../projections/explorer/plain-answers.ts';
 import { fillExplorer, seededBlocks } from '../../../projections/explorer/seeded-rows.ts';
+import { PATIENT } from '../../../support/stack.ts';
 
 const MAIN = new URL('../../../../services/explorer-gateway/main.ts', import.meta.url).pathname;
 
@@ -48,8 +49,9 @@ test('a shutdown finishes requests in flight and exits with 0', async () => {
     APP_POSTGRES_READER_URL: urls.reader_url,
     APP_REDIS_URL: 'redis://127.0.0.1:1',
     APP_NODE_URL: 'http://127.0.0.1:1',
-    // limit under test: the most that may be set
+    // no limit: the most that may be set
     APP_STATEMENT_TIMEOUT_MS: '60000',
+    ...PATIENT,
   });
   const url = await listening(text);
   expect((await fetch(`${url}/ready`)).status).toBe(200);

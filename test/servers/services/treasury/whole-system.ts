@@ -151,10 +151,15 @@ export class WholeSystem {
     await this.#admin('/clt/fund', { to: toHex(accountAt(0)), amount: '1' });
   }
 
+  /** As `until`, but rejects as soon as a process of the system has ended by itself. */
+  until<Seen>(...wait: Parameters<typeof until<Seen>>): Promise<void> {
+    return this.#processes.whileAllRun(until(...wait));
+  }
+
   /** Looks at the list until the deposit of this transaction has this status. */
   async reaches(account: number, txId: string, status: string): Promise<Listed> {
     let found: Listed | undefined;
-    await until(
+    await this.until(
       async () => {
         const { deposits }: { readonly deposits: readonly Listed[] } = await this.#deposits(
           'GET',

@@ -47,8 +47,6 @@ async function postgresThroughProxy(): Promise<FaultProxy> {
   return proxy;
 }
 
-/** The work of such a test alone takes half a minute on a busy machine. */
-
 test('records from before and during the run become the rows of a plain fold; a restart continues', async () => {
   const { log, ...tables } = await open();
   const events = [

@@ -25,7 +25,6 @@ import {
 } from '../../../../services/projector/rebuild/rebuilding.ts';
 import { HANG_MS } from '../../../../support/limits.ts';
 
-/** For a busy machine. */
 const VERSION = explorer.version;
 
 const stack = inject('stack');
