@@ -9,7 +9,12 @@ export const registry_version = '2.6.13.Final';
 /** The image runs the same program: this version's H2 database, with a file in place of memory. */
 export const registry_image = `apicurio/apicurio-registry-mem:${registry_version}`;
 /** A registry has few requests, so a quick start matters more than speed. */
-export const registryJava: readonly string[] = ['-Xmx256m', '-XX:TieredStopAtLevel=1'];
+export const registryJava: readonly string[] = [
+  '-Xmx256m',
+  '-XX:TieredStopAtLevel=1',
+  // a slow machine opens the database in more than the default of 5 s, and the registry ends
+  '-Dquarkus.datasource.jdbc.acquisition-timeout=600',
+];
 export const registry_path = '/apis/ccompat/v7';
 
 /** Without WRITE_DELAY=0 a kill loses schema ids, which are then assigned again. */
