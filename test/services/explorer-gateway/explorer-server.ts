@@ -47,7 +47,7 @@ export interface ExplorerServer {
   head: number | undefined;
   /** the log at level warn and above */
   readonly lines: readonly Readonly<Record<string, unknown>>[];
-  /** how many statements it has asked Postgres */
+  /** how many statements it has asked Postgres, but for the read version, once a second */
   readonly statements: number;
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answered>;
   ask(method: string, path: string, headers?: Readonly<Record<string, string>>): Promise<Answered>;
@@ -93,7 +93,7 @@ export async function openExplorer({
       return pool.rows(statement);
     },
   };
-  const index = notifications && new ReadVersion({ reader, position: indexedPosition(), now });
+  const index = notifications && new ReadVersion({ reader: pool, position: indexedPosition(), now });
   const moved = (): void => index?.changed();
   const onNotification = (_channel: string, message: string): void => {
     moved();

@@ -271,7 +271,6 @@ test(`every answer during blocks and reverts is of one state of the chain (seed 
   expect(answered).toBeGreaterThanOrEqual(3_000);
   expect(chain.blocks.length - blocksBefore).toBeGreaterThanOrEqual(300);
   expect(chain.reorganisations - reorganisationsBefore).toBeGreaterThanOrEqual(40);
-  // it also asks for the version, once a second
   expect(keeping.statements).toBeLessThanOrEqual(plain.statements * 1.1);
   await expectProjected(tables, events);
   const newest = events.findLastIndex(({ type }) => type !== 'BlocksFinalized');

@@ -96,12 +96,15 @@ test('with single use a challenge is refused the second time', async () => {
 test('the rate limit says when to try again, over HTTP and a socket', async () => {
   const socket = await RawSocket.begun(world.socket_url);
   let limited: Awaited<ReturnType<HubWorld['ask']>> | undefined;
-  for (let asked = 0; asked < 40 && limited === undefined; asked++) {
-    const answer = await world.ask('{ __typename }');
-    if (answer.status === 429) limited = answer;
+  // at once, since each second allows another
+  while (limited === undefined) {
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => world.ask('{ __typename }')),
+    );
+    limited = answers.find(({ status }) => status === 429);
   }
-  expect(limited?.errors[0]?.extensions?.code).toBe('RATE_LIMITED');
-  expect(limited?.headers.get('retry-after')).toBe('1');
+  expect(limited.errors[0]?.extensions?.code).toBe('RATE_LIMITED');
+  expect(limited.headers.get('retry-after')).toBe('1');
   const open = (): Promise<unknown> => RawSocket.open(world.socket_url).catch(String);
   await expect.poll(open).toContain('answered 429');
   await expect
