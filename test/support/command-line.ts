@@ -1,6 +1,26 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { until } from './until.ts';
+
+/** Resolves when a process has printed this; rejects when it ends before. */
+export async function prints(
+  child: ChildProcess,
+  printed: () => string,
+  text: string | RegExp,
+  name = 'the process',
+): Promise<void> {
+  const what = `${name} to print ${String(text)}`;
+  const hasPrinted = (): boolean => printed().match(text) !== null;
+  const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  await until(printed, what, () => isOver() || hasPrinted());
+  // what it printed last may still be on its way
+  if (!hasPrinted()) await until(printed, what, () => hasClosed(child));
+  if (!hasPrinted()) throw new Error(`waited for ${what}, but it ended:\n${printed()}`);
+}
+
+function hasClosed({ stdout, stderr }: ChildProcess): boolean {
+  return (stdout?.destroyed ?? true) && (stderr?.destroyed ?? true);
+}
 
 /** A run of `infra/local/main.ts` as a person would start it. */
 export interface CommandRun {
@@ -37,16 +57,7 @@ export function runMain(
   return {
     pid,
     printed: () => output,
-    async prints(text) {
-      const what = `"${args.join(' ')}" to print ${String(text)}`;
-      await until(
-        () => output,
-        what,
-        () => isOver || output.match(text) !== null,
-      );
-      if (output.match(text) === null)
-        throw new Error(`waited for ${what}, but it ended:\n${output}`);
-    },
+    prints: (text) => prints(child, () => output, text, `"${args.join(' ')}"`),
     signal: (signal) => void child.kill(signal),
     async ended() {
       await until(

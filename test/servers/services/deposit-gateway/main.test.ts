@@ -10,6 +10,7 @@ import { freshDatabase } from '../../../support/database.ts';
 import { goodToken, SECRET } from '../../../support/tokens.ts';
 import { applyStretch, openTables } from '../../../projections/deposits/applied.ts';
 import { PATIENT } from '../../../support/stack.ts';
+import { prints } from '../../../support/command-line.ts';
 
 const MAIN = new URL('../../../../services/deposit-gateway/main.ts', import.meta.url).pathname;
 const LOG: readonly DepositAddressEvent[] = [
@@ -78,7 +79,7 @@ async function settings(): Promise<{
 test('known addresses are served without Kafka; a shutdown finishes requests and exits with 0; the log holds no token', async () => {
   const { env, writer_url } = await settings();
   const { child, text, ended } = start(env);
-  await expect.poll(text).toContain('"msg":"listening"');
+  await prints(child, text, '"msg":"listening"');
   const url = /"url":"([^"]+)"/.exec(text())?.[1] ?? '';
   await expect.poll(async () => (await fetch(`${url}/ready`)).status).toBe(200);
   const authorization = `Bearer ${goodToken({ pk: toHex(accountAt(1)), exp: Math.floor(Date.now() / 1_000) + 600 }, SECRET)}`;

@@ -12,6 +12,7 @@ import {
 import { mostFrequent, TYPES } from '../../../projections/explorer/seeded-rows.ts';
 import { chainWithBigBlock } from '../../../services/explorer-gateway/big-block.ts';
 import { filledOnce, linesOf, openExports, standstill } from './export-server.ts';
+import { prints } from '../../../support/command-line.ts';
 
 const { blocks, big } = chainWithBigBlock();
 const hot = mostFrequent(blocks);
@@ -104,7 +105,7 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<Proces
   onTestFinished(() => void child.kill('SIGKILL'));
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
-  await expect.poll(() => text).toContain('"msg":"listening"');
+  await prints(child, () => text, '"msg":"listening"');
   const [, url = '', ops_url = ''] = /"url":"([^"]+)","ops_url":"([^"]+)"/.exec(text) ?? [];
   return { child, url: new URL(url), ops_url, text: () => text };
 }

@@ -7,6 +7,7 @@ import { freshDatabase } from '../../../support/database.ts';
 import { plainTransactions } from '../../../projections/explorer/plain-answers.ts';
 import { fillExplorer, seededBlocks } from '../../../projections/explorer/seeded-rows.ts';
 import { PATIENT } from '../../../support/stack.ts';
+import { prints } from '../../../support/command-line.ts';
 
 const MAIN = new URL('../../../../services/explorer-gateway/main.ts', import.meta.url).pathname;
 
@@ -34,8 +35,8 @@ function start(env: Readonly<Record<string, string>>): {
   return { child, text: () => text, ended: once(child, 'close') };
 }
 
-async function listening(text: () => string): Promise<string> {
-  await expect.poll(text).toContain('"msg":"listening"');
+async function listening({ child, text }: ReturnType<typeof start>): Promise<string> {
+  await prints(child, text, '"msg":"listening"');
   return /"url":"([^"]+)"/.exec(text())?.[1] ?? '';
 }
 
@@ -43,7 +44,7 @@ test('a shutdown finishes requests in flight and exits with 0', async () => {
   const blocks = seededBlocks({ seed: 13, blocks: 20, transactions_max: 5 });
   const urls = await freshDatabase(inject('stack'));
   await fillExplorer(urls.writer_url, blocks);
-  const { child, text, ended } = start({
+  const run = start({
     APP_HTTP_PORT: '0',
     APP_OPS_PORT: '0',
     APP_POSTGRES_READER_URL: urls.reader_url,
@@ -53,7 +54,8 @@ test('a shutdown finishes requests in flight and exits with 0', async () => {
     APP_STATEMENT_TIMEOUT_MS: '60000',
     ...PATIENT,
   });
-  const url = await listening(text);
+  const { child, text, ended } = run;
+  const url = await listening(run);
   expect((await fetch(`${url}/ready`)).status).toBe(200);
   // more than it has to Postgres
   const answers = await Promise.all(Array.from({ length: 20 }, () => fetch(`${url}/health`)));
@@ -91,7 +93,7 @@ test('a port in use exits with 2, a bad configuration with 1', async () => {
     APP_NODE_URL: 'http://127.0.0.1:1',
   };
   const first = start({ ...env, APP_HTTP_PORT: '0' });
-  const url = new URL(await listening(first.text));
+  const url = new URL(await listening(first));
   const second = start({ ...env, APP_HTTP_PORT: url.port });
   await second.ended;
   expect(second.child.exitCode).toBe(2);
@@ -122,14 +124,14 @@ test.each([
   const urls = await freshDatabase(inject('stack'));
   await fillExplorer(urls.writer_url, old ?? []);
   const { redis_url: redisUrl } = inject('stack');
-  const { text } = start({
+  const run = start({
     APP_HTTP_PORT: '0',
     APP_OPS_PORT: '0',
     APP_POSTGRES_READER_URL: urls.reader_url,
     APP_REDIS_URL: hinted ? redisUrl : 'redis://127.0.0.1:1',
     APP_NODE_URL: 'http://127.0.0.1:1',
   });
-  const url = await listening(text);
+  const url = await listening(run);
   const newest = async (): Promise<number> => {
     const answer: { readonly items: readonly { readonly height: number }[] } = JSON.parse(
       await (await fetch(`${url}/api/v1/blocks?limit=1`)).text(),

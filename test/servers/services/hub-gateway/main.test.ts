@@ -6,6 +6,7 @@ import { withDevnet } from '../../../support/devnet.ts';
 import { SECRET } from '../../../support/tokens.ts';
 import { RawSocket } from '../../../services/hub-gateway/raw-socket.ts';
 import { ReadModels } from '../../../services/hub-gateway/read-models.ts';
+import { prints } from '../../../support/command-line.ts';
 
 const MAIN = new URL('../../../../services/hub-gateway/main.ts', import.meta.url).pathname;
 
@@ -53,7 +54,7 @@ async function settings(nodeUrl: string): Promise<Record<string, string>> {
 test('the hub is ready once the node answers, closes its sockets at SIGTERM, exits with 0 and logs no secret', async () => {
   await withDevnet(async (devnet) => {
     const { child, text, ended } = start(await settings(devnet.node_url));
-    await expect.poll(text).toContain('"msg":"listening"');
+    await prints(child, text, '"msg":"listening"');
     const url = /"url":"([^"]+)"/.exec(text())?.[1] ?? '';
     await expect.poll(async () => (await fetch(`${url}/ready`)).status).toBe(200);
     const socket = await RawSocket.begun(`${url.replace('http', 'ws')}/graphql/ws`);
