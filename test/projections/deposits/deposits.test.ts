@@ -60,7 +60,8 @@ test('any batching, redelivery and interleaving gives the rows of a plain fold o
         expect(folded.apply({ partition, events, from: 0 })).toBe(0);
       expect(differences(folded.texts(), plainDeposits(addresses, ledger))).toEqual([]);
     }),
-    { numRuns: 10 },
+    // a random log has seldom a credit
+    { numRuns: 10, examples: [[{ seed: 10, cut: 1, size_max: 7, back: 2 }]] },
   );
   expect(deposited).toBeGreaterThan(120);
   expect(statuses).toEqual(new Set(['confirmed', 'needs_manual', 'mint_requested', 'credited']));
