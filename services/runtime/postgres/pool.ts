@@ -242,7 +242,7 @@ const NETWORK_CODES = new Set([
   'ECONNABORTED',
 ]);
 const UNREACHABLE_MESSAGE =
-  /connection terminated|timeout exceeded when trying to connect|connection error|not queryable|timeout acquiring a connection|aborted/i;
+  /connection terminated|timeout expired|timeout exceeded when trying to connect|connection error|not queryable|timeout acquiring a connection|aborted/i;
 
 /** An error of pg or knex as a `Fault` with that cause; other errors unchanged. */
 export function faultOf(error: unknown): Error {

@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import { execFileSync, spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -269,4 +271,14 @@ test('a database that cannot be reached or takes no writes is a fault with retry
     code: 'storage_read_only',
     retry: true,
   });
+});
+
+test('a Postgres that accepts a connection and says nothing is a fault that is tried again', async () => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void silent.close());
+  await once(silent, 'listening');
+  const { port } = Object(silent.address());
+  await expect(
+    prepareDatabase(`postgresql://u:p@127.0.0.1:${port}/clt`, explorer),
+  ).rejects.toMatchObject({ code: 'storage_unreachable', retry: true });
 });
