@@ -93,7 +93,8 @@ export async function openExplorer({
       return pool.rows(statement);
     },
   };
-  const index = notifications && new ReadVersion({ reader: pool, position: indexedPosition(), now });
+  const index =
+    notifications && new ReadVersion({ reader: pool, position: indexedPosition(), now });
   const moved = (): void => index?.changed();
   const onNotification = (_channel: string, message: string): void => {
     moved();
