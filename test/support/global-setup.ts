@@ -1,5 +1,4 @@
 import { writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import type { Addresses } from '../../infra/services/services.ts';
@@ -22,8 +21,7 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   await stopAbandoned();
   settleLogs(false);
-  for (const beginning of ['clt-test-main-', 'clt-test-documents-'])
-    removeKeptLogs(join(tmpdir(), beginning));
+  removeKeptLogs();
   const { addresses, folder, started } = await beginStack();
   const outcome = join(folder.logs, 'started');
   const settled = started.then(

@@ -4,7 +4,8 @@
  * exit code says whether it failed.
  */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { RunnerTask } from 'vitest';
 import { readPidFile, writePidFile } from '../../infra/local/process/pid-files.ts';
 import type { Folder } from '../../infra/local/stack/folder.ts';
@@ -53,14 +54,13 @@ export function settleLogs(areKept: boolean): readonly string[] {
   return [];
 }
 
-/** Removes kept logs of runs that have ended, in folders of this beginning. */
-export function removeKeptLogs(beginning: string): void {
-  const folder = dirname(beginning);
-  for (const entry of readdirSync(folder)) {
-    if (!entry.startsWith(basename(beginning))) continue;
-    const root = join(folder, entry);
-    const isAbandoned = readPidFile(join(root, 'running.json')) === undefined;
-    const hasLogs = existsSync(join(root, 'logs'));
-    if (isAbandoned && hasLogs && readdirSync(root).every(isKept)) rmSync(root, ALL);
+/** Removes kept logs of runs that have ended. */
+export function removeKeptLogs(): void {
+  for (const entry of readdirSync(tmpdir())) {
+    if (!entry.startsWith('clt-test-')) continue;
+    const root = join(tmpdir(), entry);
+    // no other folder of a test has nothing but logs
+    if (!existsSync(join(root, 'logs')) || !readdirSync(root).every(isKept)) continue;
+    if (readPidFile(join(root, 'running.json')) === undefined) rmSync(root, ALL);
   }
 }
