@@ -152,7 +152,7 @@ CREATE FUNCTION analytics.deposits() RETURNS TABLE (
   refunded        numeric,     -- USDT paid back by an operator
   arrived_at      timestamptz, -- block time of the transfer
   confirmed_at    timestamptz, -- when the treasury decided on it
-  credited_at     timestamptz, -- when its mint was found in a final block; null: not yet
+  credited_at     timestamptz, -- when its mint was found in a final block; null unless credited
   mint_tx_hash    text         -- its mint; null unless mint_requested or credited
 ) LANGUAGE sql STABLE AS $$
   SELECT d.id, analytics.hex(d.clt_address), analytics.tron_address(d.deposit_address),
@@ -164,8 +164,10 @@ CREATE FUNCTION analytics.deposits() RETURNS TABLE (
     JOIN deposits.standings s ON s.id = d.id
     LEFT JOIN deposits.deposit_events confirmed
       ON confirmed.deposit_id = d.id AND confirmed.event = 'DepositConfirmed'
+    -- the last event: a credit that a MintVoided took back is none
     LEFT JOIN deposits.deposit_events credited
       ON credited.deposit_id = d.id AND credited.event = 'MintCredited'
+     AND credited.ordinal = s.events - 1 AND s.status = 'credited'
 $$;
 
 -- The timeline of each deposit: its transfer and its events of the ledger.
@@ -201,20 +203,27 @@ CREATE FUNCTION analytics.mints() RETURNS TABLE (
   amount       numeric,     -- CLT
   nonce        bigint,      -- nonce of the mint authority
   tx_hash      text,        -- the transaction on the CLT chain
-  status       text,        -- requested, credited, dead (the nonce was used otherwise) or released
+  status       text,        -- requested, credited, dead (the nonce was used otherwise), released or void
   requested_at timestamptz, -- time of the decision
-  ended_at     timestamptz, -- when it was found credited or dead, or was released; null: not yet
+  ended_at     timestamptz, -- when it was found credited, dead or void, or was released; null: not yet
   block_height bigint       -- height of the final block that decided it; null: none
 ) LANGUAGE sql STABLE AS $$
   SELECT d.id, analytics.hex(d.clt_address), analytics.amount(e.credit), e.nonce,
          analytics.hex(e.tx_hash),
-         CASE after.event WHEN 'MintCredited' THEN 'credited' WHEN 'MintDead' THEN 'dead'
-                          WHEN 'DepositRejected' THEN 'released' ELSE 'requested' END,
-         e.at, after.at, after.block_height
+         CASE coalesce(voided.event, after.event)
+              WHEN 'MintCredited' THEN 'credited' WHEN 'MintDead' THEN 'dead'
+              WHEN 'MintVoided' THEN 'void' WHEN 'DepositRejected' THEN 'released'
+              ELSE 'requested' END,
+         e.at, coalesce(voided.at, after.at),
+         CASE WHEN voided.event IS NULL THEN after.block_height END
     FROM deposits.deposit_events e
     JOIN deposits.deposits d ON d.id = e.deposit_id
     LEFT JOIN deposits.deposit_events after
       ON after.deposit_id = e.deposit_id AND after.ordinal = e.ordinal + 1
+    -- nothing else ends a credit
+    LEFT JOIN deposits.deposit_events voided
+      ON voided.deposit_id = e.deposit_id AND voided.ordinal = e.ordinal + 2
+     AND voided.event = 'MintVoided' AND after.event = 'MintCredited'
    WHERE e.event = 'MintIntended'
 $$;
 
@@ -239,7 +248,11 @@ CREATE FUNCTION analytics.reserve_runs() RETURNS TABLE (
   uncovered          numeric,     -- USDT of liability, minting and waiting: not in custody
   retained_fees      numeric,     -- USDT that arrived and are credited to nobody
   booked_surplus     numeric,     -- USDT in custody that an operator explained
-  refunded           numeric      -- USDT of rejected deposits that were paid back
+  refunded           numeric,     -- USDT of rejected deposits that were paid back
+  unproven           numeric,     -- USDT, part of held: TRON has not shown that it arrived
+  unminted           numeric,     -- USDT credited in the ledger, and minted in no final block
+  unproven_refunds   numeric,     -- USDT said to be paid back, and not shown by TRON
+  frozen             numeric      -- USDT in custody that the token blocks: it covers nothing
 ) LANGUAGE sql STABLE AS $$
   SELECT run_id, run_at, nullif(begun_at, 'epoch'), status, block_height, analytics.hex(block_hash),
          ledger_offset, analytics.amount(onchain_supply), analytics.amount(genesis_allocation),
@@ -247,7 +260,9 @@ CREATE FUNCTION analytics.reserve_runs() RETURNS TABLE (
          analytics.amount(ledger_liability), analytics.amount(custody_reported),
          analytics.amount(held), analytics.amount(minting), analytics.amount(waiting),
          analytics.amount(uncovered), analytics.amount(retained_fees),
-         analytics.amount(booked_surplus), analytics.amount(refunded)
+         analytics.amount(booked_surplus), analytics.amount(refunded),
+         analytics.amount(unproven), analytics.amount(unminted),
+         analytics.amount(unproven_refunds), analytics.amount(frozen)
     FROM reserve.runs
 $$;
 

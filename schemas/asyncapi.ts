@@ -15,7 +15,9 @@ Amounts are \`decimal\` with scale 0 (CLT base units, which are micro-USDT), has
 Not every record counts:
 - An event with a \`sequence\` counts only at that offset. Elsewhere it was sent twice, or another writer came first. An older event without one counts anywhere.
 - In \`tron.transfers\` the first record of a \`tx_id\` and \`log_index\` counts, in the partition of its address; in \`reserve.runs\` the first of a \`run_id\`.
-- In \`treasury.ledger\` and \`deposit.addresses\` an event that contradicts those before it does not count.
+- An event with a field out of range, such as an amount below 0, does not count, in any topic.
+- In \`treasury.ledger\` and \`deposit.addresses\` an event that contradicts those before it does not count, nor does one that lacks the signature that it needs.
+- A \`MintVoided\` takes back the \`MintIntended\` and the \`MintCredited\` with its \`tx_hash\`.
 - A \`BlockReverted\` takes back the newest block of \`chain.blocks\` that is not taken back yet, with all its transactions. A block up to the height of a \`BlocksFinalized\` stays.
 
 So a total over the log is right only without what does not count.`;

@@ -5,7 +5,7 @@ export type Network = (typeof NETWORKS)[number];
 
 /** The limits of deposits. */
 export interface PolicyLimits {
-  /** of an address' first deposit */
+  /** of an account's first deposit */
   readonly first_fee: bigint;
   readonly later_fee: bigint;
   /** the smallest credit that is minted without approval */
@@ -83,9 +83,9 @@ export function problemsOf(limits: PolicyLimits): readonly string[] {
   ];
 }
 
-/** The network fee of an address's deposit; ordinal 0 is its first. */
-export function feeOf(limits: PolicyLimits, addressOrdinal: number): bigint {
-  return addressOrdinal === 0 ? limits.first_fee : limits.later_fee;
+/** The network fee of an account's deposit; ordinal 0 is its first. */
+export function feeOf(limits: PolicyLimits, ordinal: number): bigint {
+  return ordinal === 0 ? limits.first_fee : limits.later_fee;
 }
 
 /** The credit: gross less fee, at least 0. */

@@ -3,23 +3,38 @@
  * that states the event and the position in the log that it was made for, so that a signature is
  * valid for one record only.
  */
-import { hashMessage, recoverAddress, type SigningKey } from 'ethers';
+import { hashMessage, recoverAddress, sha256, type SigningKey } from 'ethers';
 import { LRUCache } from 'lru-cache';
-import { parseAddress } from './address.ts';
+import { keptBytes, parseAddress } from './address.ts';
 import type { ReserveReconciled } from './reserve.runs/events.ts';
 import type {
   DepositApproved,
+  DepositHeld,
   DepositRejected,
   GovernanceEvent,
+  LedgerPinned,
+  MintDead,
+  MintVoided,
   PolicySet,
   RefundRecorded,
 } from './treasury.ledger/events.ts';
 
 /** The decisions of persons. */
 export type HumanDecision =
-  GovernanceEvent | PolicySet | DepositApproved | DepositRejected | RefundRecorded;
+  | Exclude<GovernanceEvent, LedgerPinned>
+  | PolicySet
+  | DepositApproved
+  | DepositRejected
+  | MintVoided
+  | RefundRecorded;
 
-type Signed = HumanDecision | ReserveReconciled;
+/** The records of the treasury that only its mint authority can write. */
+export type AuthorityDecision = LedgerPinned | DepositHeld | MintDead;
+
+/** The records of the ledger that may carry a signature. */
+export type SignedDecision = HumanDecision | AuthorityDecision;
+
+type Signed = SignedDecision | ReserveReconciled;
 
 /** The fields of every decision. */
 const COMMON = ['sequence', 'decided_at', 'actor', 'reason'];
@@ -43,30 +58,78 @@ const SIGNED: Readonly<Record<Signed['type'], readonly string[]>> = {
   DepositApproved: [...COMMON, 'deposit_id'],
   DepositRejected: [...COMMON, 'deposit_id'],
   RefundRecorded: [...COMMON, 'deposit_id', 'tron_tx_id', 'amount'],
+  LedgerPinned: [
+    'sequence',
+    'decided_at',
+    'ledger_id',
+    'network',
+    'chain_id',
+    'usdt_contract',
+    'authority',
+  ],
+  MintingSet: [...COMMON, 'open'],
+  DepositHeld: ['sequence', 'decided_at', 'deposit_id', 'reason'],
+  MintDead: [
+    'sequence',
+    'decided_at',
+    'deposit_id',
+    'tx_hash',
+    'nonce',
+    'other_tx_hash',
+    'block_height',
+  ],
+  MintVoided: [...COMMON, 'deposit_id', 'tx_hash', 'nonce'],
   ReserveReconciled: [...RUN, ...OF, ...SUPPLY, ...CUSTODY, ...DEPOSITS],
+};
+
+/** Fields that came later: they are signed where they say something. */
+const SIGNED_LATER: Readonly<Partial<Record<Signed['type'], readonly string[]>>> = {
+  ReserveReconciled: ['unproven', 'unminted', 'unproven_refunds', 'frozen'],
 };
 
 /** r, s and v */
 const SIGNATURE_BYTES = 65;
 
-/** The text that is signed: the event's name, then its signed fields, a line each. */
-export function decisionText(decision: Signed): string {
+/**
+ * The text that is signed: the event's name, then its signed fields, a line each, then the ledger
+ * that it is of (its id, 32 bytes), once that is pinned.
+ */
+export function decisionText(decision: Signed, ledger_id?: Buffer): string {
   const values = new Map<string, unknown>(Object.entries(decision));
-  const fields = SIGNED[decision.type].map((name) => `${name}: ${textOf(values.get(name))}`);
-  return ['CLT treasury', decision.type, ...fields].join('\n');
+  const later = (SIGNED_LATER[decision.type] ?? []).filter((name) => (values.get(name) ?? 0n) !== 0n);
+  const fields = [...SIGNED[decision.type], ...later].map((name) => lineOf(name, values));
+  const of = ledger_id === undefined ? [] : [`ledger: ${textOf(ledger_id)}`];
+  return ['CLT treasury', decision.type, ...fields, ...of].join('\n');
+}
+
+/**
+ * SHA-256 of what a decision decides, whoever makes it, when and why: two operators who decide the
+ * same have it in common.
+ */
+export function contentOf(decision: HumanDecision): Buffer {
+  const values = new Map<string, unknown>(Object.entries(decision));
+  const fields = SIGNED[decision.type]
+    .filter((name) => !COMMON.includes(name))
+    .map((name) => lineOf(name, values));
+  return keptBytes(sha256(Buffer.from([decision.type, ...fields].join('\n'))));
+}
+
+function lineOf(name: string, values: ReadonlyMap<string, unknown>): string {
+  return `${name}: ${textOf(values.get(name))}`;
 }
 
 /** r, s and v over the text. */
-export function signatureBy(key: SigningKey, decision: Signed): Buffer {
-  return Buffer.from(key.sign(hashMessage(decisionText(decision))).serialized.slice(2), 'hex');
+export function signatureBy(key: SigningKey, decision: Signed, ledger_id?: Buffer): Buffer {
+  const digest = hashMessage(decisionText(decision, ledger_id));
+  return Buffer.from(key.sign(digest).serialized.slice(2), 'hex');
 }
 
 /** By digest and signature: several folds of one process check the decisions of the same log. */
 const signers = new LRUCache<string, { readonly address: Buffer | undefined }>({ max: 4_096 });
 
 /** The address of the key that signed the event; undefined without a valid signature. */
-export function signerOf(decision: Signed): Buffer | undefined {
-  return decision.signature && signerOfText(decisionText(decision), decision.signature);
+export function signerOf(decision: Signed, ledger_id?: Buffer): Buffer | undefined {
+  return decision.signature && signerOfText(decisionText(decision, ledger_id), decision.signature);
 }
 
 /** The address of the key that signed the text as EIP-191 says, which is how wallets sign text. */

@@ -104,6 +104,7 @@ export const TREASURY_LEDGER: Topic = {
   partitions: 1,
   config: ON_DISK,
   events: [
+    'LedgerPinned',
     'PolicySet',
     'OperatorsSet',
     'CustodyPinned',
@@ -111,6 +112,7 @@ export const TREASURY_LEDGER: Topic = {
     'BaselinePinned',
     'MintAcknowledged',
     'SurplusBooked',
+    'MintingSet',
     'DepositConfirmed',
     'DepositHeld',
     'DepositApproved',
@@ -118,6 +120,7 @@ export const TREASURY_LEDGER: Topic = {
     'MintIntended',
     'MintCredited',
     'MintDead',
+    'MintVoided',
     'RefundRecorded',
   ].map((type) => eventOf('treasury.ledger', type)),
 };

@@ -15,6 +15,7 @@ import {
   type Parsed,
 } from './json-reader.ts';
 import { parseTronAddress } from './tron-address.ts';
+import { ADDRESS_WORDS, TOKEN_WORDS } from './tron-balances.ts';
 
 /** keccak-256 of `Transfer(address,address,uint256)` */
 const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
@@ -66,7 +67,7 @@ export interface TokenTransfer {
 const WORD_DIGITS = 64;
 const WORD = { pattern: /^[0-9a-f]{64}$/i, expected: '64 hex digits' };
 const LOG_ADDRESS = { pattern: /^(?:41)?[0-9a-f]{40}$/i, expected: '40 hex digits' };
-const LOG_DATA = { pattern: /^(?:[0-9a-f]{2})*$/i, expected: 'hex' };
+const BYTES = { pattern: /^(?:[0-9a-f]{2})*$/i, expected: 'hex' };
 
 /** `walletsolidity/getnowblock` */
 export function parseHead(json: unknown): Parsed<TronHead> {
@@ -110,30 +111,105 @@ export function parseReceipt(json: unknown): Parsed<TronReceipt | undefined> {
   });
 }
 
-/** `walletsolidity/triggerconstantcontract` of `balanceOf(address)`: base units. */
-export function parseBalance(json: unknown): Parsed<bigint> {
-  return parsedAnswer(json, (answer) => BigInt(`0x${wordsIn(answer, 1)}`));
+/** The token at present, for everybody's money. */
+export interface TokenState {
+  /** nobody can move it */
+  readonly paused: boolean;
+  /** another contract has taken its place */
+  readonly deprecated: boolean;
+  /** taken of each transfer, in hundredths of a percent; 0: nothing is */
+  readonly fee_basis_points: bigint;
+  /** the most that is taken of one transfer, base units */
+  readonly maximum_fee: bigint;
 }
 
-/** The same of `balancesCall`: the balances of this many addresses, in their order. */
-export function parseBalances(json: unknown, addresses: number): Parsed<readonly bigint[]> {
+export interface TokenBalance {
+  /** base units */
+  readonly balance: bigint;
+  /** the token lets nothing leave the address */
+  readonly is_blocked: boolean;
+}
+
+/** `walletsolidity/triggerconstantcontract` of `balanceOf(address)`: base units. */
+export function parseBalance(json: unknown): Parsed<bigint> {
+  return parsedAnswer(json, (answer) => wordsIn(answer, 1)[0] ?? 0n);
+}
+
+/**
+ * The same of a function that the token may not have: then the call fails, or answers no word. That
+ * is 0.
+ */
+export function parseOptionalWord(json: unknown): Parsed<bigint> {
   return parsedAnswer(json, (answer) => {
-    const words = wordsIn(answer, addresses);
-    return Array.from({ length: addresses }, (_, at) =>
-      BigInt(`0x${words.slice(at * WORD_DIGITS, (at + 1) * WORD_DIGITS)}`),
-    );
+    if (hasFailed(answer)) return 0n;
+    const words = resultIn(answer);
+    return words.length === WORD_DIGITS ? BigInt(`0x${words}`) : 0n;
   });
 }
 
-/** The result of a constant call, of this many words, as hex. */
-function wordsIn(answer: unknown, wanted: number): string {
-  if (within(answer, 'result', (result) => field(result, 'result')) !== true)
-    throw new Mismatch('result.result', 'true');
-  const [words, ...others] = list(answer, 'constant_result', (item) => item);
-  const isHex = typeof words === 'string' && /^[0-9a-f]+$/i.test(words);
-  if (!isHex || words.length !== wanted * WORD_DIGITS || others.length > 0)
+/** The same of `balancesCall`: the token, and so many addresses in their order. */
+export function parseBalances(
+  json: unknown,
+  addresses: number,
+): Parsed<{ readonly token: TokenState; readonly balances: readonly TokenBalance[] }> {
+  return parsedAnswer(json, (answer) => {
+    const words = wordsIn(answer, TOKEN_WORDS + addresses * ADDRESS_WORDS);
+    return {
+      token: tokenState(words),
+      balances: Array.from({ length: addresses }, (_, at) => {
+        const first = TOKEN_WORDS + at * ADDRESS_WORDS;
+        return { balance: words[first] ?? 0n, is_blocked: words[first + 1] !== 0n };
+      }),
+    };
+  });
+}
+
+/** The words are in the order of `TOKEN_FUNCTIONS`. */
+export function tokenState(words: readonly bigint[]): TokenState {
+  const [paused = 0n, deprecated = 0n, fee_basis_points = 0n, maximum_fee = 0n] = words;
+  return { paused: paused !== 0n, deprecated: deprecated !== 0n, fee_basis_points, maximum_fee };
+}
+
+/** The words that a constant call has returned, so many. */
+function wordsIn(answer: unknown, wanted: number): readonly bigint[] {
+  if (hasFailed(answer)) throw new Mismatch('result', 'that of a call that did not fail');
+  const words = resultIn(answer);
+  if (words.length !== wanted * WORD_DIGITS)
     throw new Mismatch('constant_result', `${wanted} times 64 hex digits`);
+  return Array.from({ length: wanted }, (_, at) =>
+    BigInt(`0x${words.slice(at * WORD_DIGITS, (at + 1) * WORD_DIGITS)}`),
+  );
+}
+
+/** The result of a constant call, as hex. */
+function resultIn(answer: unknown): string {
+  const [words, ...others] = list(answer, 'constant_result', (item) => item);
+  if (typeof words !== 'string' || !BYTES.pattern.test(words) || others.length > 0)
+    throw new Mismatch('constant_result', 'one text of hex');
   return words;
+}
+
+/** java-tron's name of a success has one C in some of its fields. */
+const SUCCESSES: ReadonlySet<unknown> = new Set([undefined, 'SUCESS', 'SUCCESS', 'DEFAULT']);
+
+/**
+ * Whether the contract's code failed in a constant call. The node then answers all the same, with
+ * whatever the code returned as the result: a message says why, or the simulated transaction does
+ * (java-tron, `Wallet.callConstantContract`).
+ */
+function hasFailed(answer: unknown): boolean {
+  const message = within(answer, 'result', (result) => {
+    if (field(result, 'result') !== true) throw new Mismatch('result', 'true');
+    if (!SUCCESSES.has(field(result, 'code'))) throw new Mismatch('code', 'none, or SUCCESS');
+    return field(result, 'message');
+  });
+  const results = within(answer, 'transaction', (transaction) =>
+    transaction === undefined || field(transaction, 'ret') === undefined
+      ? []
+      : list(transaction, 'ret', (item) => [field(item, 'ret'), field(item, 'contractRet')]),
+  );
+  const isSaid = message !== undefined && message !== '';
+  return isSaid || results.flat().some((result) => !SUCCESSES.has(result));
 }
 
 /**
@@ -190,7 +266,7 @@ function listedRow(json: unknown): ListedRow {
 function receiptLog(json: unknown): ReceiptLog {
   const contract = Buffer.from(text(json, 'address', LOG_ADDRESS).slice(-40), 'hex');
   const topics = field(json, 'topics') === undefined ? [] : list(json, 'topics', readTopic);
-  const data = field(json, 'data') === undefined ? '' : text(json, 'data', LOG_DATA);
+  const data = field(json, 'data') === undefined ? '' : text(json, 'data', BYTES);
   return { contract, topics, data: data.toLowerCase() };
 }
 

@@ -22,7 +22,7 @@ export const defaultSettings = {
   // the operators' addresses, separated by commas; no service gets the key, `ops` signs with it
   APP_OPERATORS: DEVELOPMENT_OPERATOR,
   APP_OPERATOR_KEY: DEVELOPMENT_OPERATOR_KEY,
-  // micro-USD; 0: no credit needs two operators
+  // micro-USD; 0: nothing needs two operators
   APP_TWO_OPERATORS_ABOVE: '0',
   APP_DEPOSIT_XPUB: DEVELOPMENT_XPUB,
   // TRON addresses in base58; the custody addresses hold what was swept, separated by commas

@@ -9,6 +9,8 @@
  * and from any record that counts the log can be read without the records before it.
  */
 import type { ChainHeaderEvent } from '../../schemas/chain.blocks/events.ts';
+import { HEADER_RULES } from '../../schemas/chain.blocks/rules.ts';
+import { brokenRule } from '../../schemas/rules.ts';
 import { bytesIn, countIn } from '../contract/loaded-row.ts';
 import type { LoadedRow, Recorded } from '../contract/projection.ts';
 
@@ -29,7 +31,7 @@ export type Judged =
   | { readonly verdict: 'applied'; readonly chain: Growing }
   /** a repetition */
   | { readonly verdict: 'replayed' }
-  /** not at the offset that it was written for: no effect */
+  /** not at the offset that it was written for, or of impossible fields: no effect */
   | { readonly verdict: 'ignored' }
   | { readonly verdict: 'broken'; readonly reason: string };
 
@@ -53,7 +55,8 @@ export function isInPlace(event: ChainHeaderEvent, offset: bigint): boolean {
 
 /** The one step of the fold. Total: an impossible log is `broken`, never guessed at. */
 export function evolve(chain: Chain, event: ChainHeaderEvent, offset: bigint): Judged {
-  if (!isInPlace(event, offset)) return { verdict: 'ignored' };
+  if (!isInPlace(event, offset) || brokenRule(HEADER_RULES, event) !== undefined)
+    return { verdict: 'ignored' };
   if (chain.status === 'empty') return begun(event);
   if (event.sequence <= chain.sequence) return { verdict: 'replayed' };
   const reason = misfit(chain, event);

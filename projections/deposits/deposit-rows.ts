@@ -175,6 +175,13 @@ function detailsOf(event: DepositEvent): Partial<Record<keyof typeof NO_DETAILS,
       return { tx_hash: event.tx_hash, block_height: event.block_height };
     case 'MintDead':
       return { nonce: event.nonce, tx_hash: event.tx_hash, block_height: event.block_height };
+    case 'MintVoided':
+      return {
+        reason: storable(event.reason),
+        actor: storable(event.actor),
+        nonce: event.nonce,
+        tx_hash: event.tx_hash,
+      };
     case 'RefundRecorded':
       return {
         reason: storable(event.reason),

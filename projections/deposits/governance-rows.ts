@@ -3,7 +3,7 @@ import type { GovernanceEvent, TreasuryEvent } from '../../schemas/treasury.ledg
 import { amountIn, bytesIn, countIn, textIn } from '../contract/loaded-row.ts';
 import type { Load, Loaded, LoadedRow, Recorded } from '../contract/projection.ts';
 import { addressesIn } from './deposit-rows.ts';
-import { Governance } from './domain/governance.ts';
+import { Governance, type Proposal } from './domain/governance.ts';
 
 /** Columns of `ledger`. */
 interface GovernanceHead {
@@ -13,12 +13,25 @@ interface GovernanceHead {
   readonly two_above: bigint;
   readonly authority_version: number;
   readonly authority: Buffer;
+  /** empty before the ledger is pinned */
+  readonly ledger_id: Buffer;
+  readonly minting_stopped: boolean;
+  /** operator and content, one behind the other, of each */
+  readonly proposals: Buffer;
 }
 
-/** A rotation counts only while no mint is in flight; after a release nonces go on behind those. */
+const PROPOSAL_BYTES = 52;
+const OPERATOR_BYTES = 20;
+
+/** The columns of `ledger` that `storedGovernance` reads. */
+export const GOVERNANCE_COLUMNS =
+  'operators_version, operators, two_above, authority_version, authority, ledger_id, minting_stopped, proposals';
+
+const NEED_MINTS: ReadonlySet<string> = new Set(['AuthoritySet', 'DepositRejected', 'MintVoided']);
+
+/** A rotation counts only while no mint is in flight; a nonce becomes free below those. */
 export function governanceLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly Load[] {
-  if (!batch.some(({ event: { type } }) => type === 'AuthoritySet' || type === 'DepositRejected'))
-    return [];
+  if (!batch.some(({ event }) => NEED_MINTS.has(event.type))) return [];
   const text = `SELECT b.id, s.nonce FROM by_status b JOIN standings s ON s.id = b.id
                  WHERE b.status = 'mint_requested'`;
   return [{ name: 'mints_in_flight', text, values: [] }];
@@ -41,23 +54,48 @@ export function storedGovernance(head: LoadedRow | undefined): Governance {
     version: countIn(head, 'authority_version'),
     authority: bytesIn(head, 'authority'),
   };
-  return new Governance(
-    operators.version === 0 ? undefined : operators,
-    authority.version === 0 ? undefined : authority,
-  );
+  const ledger_id = bytesIn(head, 'ledger_id');
+  return new Governance({
+    operators: operators.version === 0 ? undefined : operators,
+    authority: authority.version === 0 ? undefined : authority,
+    ledger_id: ledger_id.length === 0 ? undefined : ledger_id,
+    is_stopped: head['minting_stopped'] === true,
+    proposals: proposalsIn(bytesIn(head, 'proposals')),
+  });
 }
 
-export function governanceHead({ operators, authority }: Governance): GovernanceHead {
+function proposalsIn(bytes: Buffer): readonly Proposal[] {
+  return Array.from({ length: bytes.length / PROPOSAL_BYTES }, (_, at) => {
+    const proposal = bytes.subarray(at * PROPOSAL_BYTES, (at + 1) * PROPOSAL_BYTES);
+    return {
+      operator: proposal.subarray(0, OPERATOR_BYTES),
+      content: proposal.subarray(OPERATOR_BYTES),
+    };
+  });
+}
+
+export function governanceHead(governance: Governance): GovernanceHead {
+  const { operators, authority, ledger_id, isStopped, proposals } = governance;
   return {
     operators_version: operators?.version ?? 0,
     operators: Buffer.concat(operators?.operators ?? []),
     two_above: operators?.two_above ?? 0n,
     authority_version: authority?.version ?? 0,
     authority: authority?.authority ?? Buffer.alloc(0),
+    ledger_id: ledger_id ?? Buffer.alloc(0),
+    minting_stopped: isStopped,
+    proposals: Buffer.concat(proposals.flatMap(({ operator, content }) => [operator, content])),
   };
 }
 
+const DEPOSITS_DEPEND_ON: ReadonlySet<string> = new Set([
+  'LedgerPinned',
+  'OperatorsSet',
+  'AuthoritySet',
+  'MintingSet',
+]);
+
 /** Whether the deposits depend on the event: the rest of governance is about other money. */
 export function concernsDeposits(event: GovernanceEvent): boolean {
-  return event.type === 'OperatorsSet' || event.type === 'AuthoritySet';
+  return DEPOSITS_DEPEND_ON.has(event.type);
 }

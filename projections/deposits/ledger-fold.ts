@@ -6,6 +6,8 @@ import {
   type TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
 import { brokenLink, headAfter, NO_RECORDS } from '../../schemas/hash-chain.ts';
+import { brokenRule } from '../../schemas/rules.ts';
+import { LEDGER_RULES } from '../../schemas/treasury.ledger/rules.ts';
 import { bytesIn, countIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type { Folded, Load, Loaded, Recorded, Row } from '../contract/projection.ts';
 import {
@@ -18,11 +20,12 @@ import {
   type StoredDeposit,
 } from './deposit-rows.ts';
 import { ABSENT, evolve, type Deposit } from './domain/deposit.ts';
-import { isRotation, type Governance } from './domain/governance.ts';
+import { isRotation, type DecidedOn, type Governance } from './domain/governance.ts';
 import { isWrittenFor } from './domain/ledger.ts';
 import { positionAfter } from './domain/mint-queue.ts';
 import {
   concernsDeposits,
+  GOVERNANCE_COLUMNS,
   governanceHead,
   governanceLoads,
   mintsInFlight,
@@ -37,6 +40,7 @@ import {
   MINTS,
   OWNERS,
   POLICIES,
+  REFUNDS,
   STANDINGS,
 } from './rows.ts';
 
@@ -52,20 +56,27 @@ export function ledgerLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly
   };
   const ids = new Set<string>();
   const owners = new Map<string, Buffer>();
+  const refunds = new Map<string, Buffer>();
   for (const { event } of batch) {
     if (isDepositEvent(event)) ids.add(event.deposit_id);
     if (event.type === 'DepositConfirmed')
       owners.set(bytesKey(event.clt_address), event.clt_address);
+    if (event.type === 'RefundRecorded') refunds.set(bytesKey(event.tron_tx_id), event.tron_tx_id);
   }
   return [
     {
       name: 'ledger',
       text: `SELECT sequence, head, deposits, policy_version, last_nonce, mint_time, window_sequence,
-                    operators_version, operators, two_above, authority_version, authority FROM ledger`,
+                    free_nonces, ${GOVERNANCE_COLUMNS} FROM ledger`,
       values: [],
     },
     ...mintLoads(batch),
     ...governanceLoads(batch),
+    {
+      name: 'refunds',
+      text: 'SELECT tron_tx_id FROM refunds WHERE tron_tx_id = ANY($1::bytea[])',
+      values: [[...refunds.values()]],
+    },
     {
       name: 'owners',
       text: 'SELECT clt_address, deposits FROM owners WHERE clt_address = ANY($1::bytea[])',
@@ -105,6 +116,9 @@ interface Owner {
 class LedgerRows {
   readonly #deposits = new Map<string, DepositChange>();
   readonly #owners = new Map<string, Owner>();
+  /** transactions of refunds, as `bytesKey` gives them: stored ones that the batch names, and new */
+  readonly #refunds: Set<string>;
+  readonly #refunded: Row[] = [];
   readonly #confirmed: Row[] = [];
   readonly #timeline: Row[] = [];
   readonly #mints: MintRows;
@@ -126,6 +140,9 @@ class LedgerRows {
     this.#mints = new MintRows(loaded, head);
     this.#governance = storedGovernance(head);
     this.#inFlight = mintsInFlight(loaded);
+    this.#refunds = new Set(
+      (loaded['refunds'] ?? []).map((row) => bytesKey(bytesIn(row, 'tron_tx_id'))),
+    );
     for (const row of loaded['owners'] ?? []) {
       const address = bytesIn(row, 'clt_address');
       const owner = { address, deposits: countIn(row, 'deposits'), changed: false };
@@ -151,7 +168,16 @@ class LedgerRows {
     if (event.sequence <= this.#sequence) return 'replayed';
     this.#sequence = event.sequence;
     this.#head = headAfter(this.#head, recorded.value_hash);
-    return this.#governance.admits(event) && this.#counts(recorded) ? 'applied' : 'ignored';
+    const counts =
+      brokenRule(LEDGER_RULES, event) === undefined &&
+      this.#governance.admits(event, this.#decidedOn(event)) &&
+      this.#counts(recorded);
+    return counts ? 'applied' : 'ignored';
+  }
+
+  #decidedOn(event: TreasuryEvent): DecidedOn {
+    const known = isDepositEvent(event) ? this.#deposits.get(event.deposit_id) : undefined;
+    return { policy: this.#mints.policy, deposit: known?.after.deposit ?? ABSENT };
   }
 
   #counts(recorded: Recorded<TreasuryEvent>): boolean {
@@ -163,25 +189,31 @@ class LedgerRows {
     const counts = this.#governance.apply(event, {
       isMinting,
       hasMinted: false,
+      network: this.#mints.policy?.network,
       isOurs: () => false,
     });
-    if (counts && isRotation(event)) this.#mints.beginNonces(this.#inFlight.values());
+    if (counts && isRotation(event)) this.#mints.beginNonces();
     return counts;
   }
 
   #evolve({ event, partition, offset }: Recorded<DepositEvent>): boolean {
     const known = this.#deposits.get(event.deposit_id);
     const before = known?.after.deposit ?? ABSENT;
-    if (event.type === 'MintIntended' && !this.#mints.isValid(before, event)) return false;
+    if (!this.#isDue(event, before)) return false;
     const deposit = evolve(before, event, this.#governance.approving(before, event));
     if (deposit === before) return false;
     if (deposit.status === 'mint_requested')
       this.#inFlight.set(event.deposit_id, deposit.mint.nonce);
     else this.#inFlight.delete(event.deposit_id);
     if (event.type === 'MintIntended') this.#mints.count(event);
-    else if (event.type !== 'MintCredited') this.#mints.giveUp(before);
-    if (event.type === 'DepositRejected' && before.status === 'mint_requested')
-      this.#mints.beginNonces(this.#inFlight.values());
+    else if (event.type !== 'MintCredited')
+      this.#mints.giveUp(before, event.type === 'MintVoided');
+    if (event.type === 'DepositRejected' || event.type === 'MintVoided')
+      this.#mints.freeNonce(before, this.#inFlight.values());
+    if (event.type === 'RefundRecorded') {
+      this.#refunds.add(bytesKey(event.tron_tx_id));
+      this.#refunded.push([event.tron_tx_id, event.deposit_id]);
+    }
     const change = known ?? this.#add(event);
     const { seq, position } = change.after;
     let { events } = change.after;
@@ -197,6 +229,26 @@ class LedgerRows {
       goes_first_at: undefined,
     };
     return true;
+  }
+
+  /** Whether the rest of the ledger lets the event count. */
+  #isDue(event: DepositEvent, before: Deposit): boolean {
+    switch (event.type) {
+      case 'DepositConfirmed':
+        return this.#mints.isConfirmed(event, this.#owner(event.clt_address).deposits);
+      case 'DepositHeld':
+        return this.#mints.isHold(before, event);
+      case 'MintIntended':
+        return !this.#governance.isStopped && this.#mints.isValid(before, event);
+      case 'RefundRecorded':
+        return !this.#refunds.has(bytesKey(event.tron_tx_id));
+      case 'DepositApproved':
+      case 'DepositRejected':
+      case 'MintCredited':
+      case 'MintDead':
+      case 'MintVoided':
+        return true;
+    }
   }
 
   #add(event: DepositEvent): DepositChange {
@@ -249,6 +301,7 @@ class LedgerRows {
         { table: DEPOSIT_EVENTS, rows: this.#timeline },
         { table: POLICIES, rows: this.#mints.policies },
         { table: MINTS, rows: this.#mints.added },
+        { table: REFUNDS, rows: this.#refunded },
       ],
       upserts: [
         { table: STANDINGS, rows: standings },

@@ -1,10 +1,12 @@
 /** The rows of policies and mints of a batch: `domain/mint-book.ts` restored from its rows. */
 import type {
+  DepositConfirmed,
+  DepositHeld,
   MintIntended,
   PolicySet,
   TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
-import { amountIn, countIn, recordIn, rowOf } from '../contract/loaded-row.ts';
+import { amountIn, countIn, recordIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type { Load, Loaded, LoadedRow, Recorded, Row } from '../contract/projection.ts';
 import type { Deposit } from './domain/deposit.ts';
 import { MintBook, needsApproval, WINDOW_MS, type Policy } from './domain/mint-book.ts';
@@ -16,11 +18,19 @@ import { POLICIES } from './rows.ts';
 interface MintHead {
   readonly policy_version: number;
   readonly last_nonce: number;
+  /** ascending, with commas */
+  readonly free_nonces: string;
   readonly mint_time: number;
   readonly window_sequence: number;
 }
 
-const NOTHING: MintHead = { policy_version: 0, last_nonce: -1, mint_time: 0, window_sequence: 0 };
+const NOTHING: MintHead = {
+  policy_version: 0,
+  last_nonce: -1,
+  free_nonces: '',
+  mint_time: 0,
+  window_sequence: 0,
+};
 
 export function mintLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly Load[] {
   const types = new Set(batch.map(({ event }) => event.type));
@@ -29,10 +39,13 @@ export function mintLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly L
     text: 'SELECT version, network, first_fee, later_fee, minimum, single_cap, rolling_cap, decided_at FROM policies',
     values: [],
   };
-  if (!types.has('MintIntended') && !types.has('PolicySet')) return [policies];
+  // what moved the window may be void
+  const isWhole = types.has('MintVoided');
+  if (!isWhole && !types.has('MintIntended') && !types.has('PolicySet')) return [policies];
+  const inWindow = isWhole ? '' : 'WHERE sequence >= (SELECT window_sequence FROM ledger) ';
   const counted: Load = {
-    name: 'counted_mints',
-    text: 'SELECT sequence, amount, counted_at FROM mints WHERE sequence >= (SELECT window_sequence FROM ledger) ORDER BY sequence',
+    name: isWhole ? 'all_mints' : 'counted_mints',
+    text: `SELECT sequence, amount, counted_at FROM mints ${inWindow}ORDER BY sequence`,
     values: [],
   };
   return [policies, counted];
@@ -53,8 +66,9 @@ export class MintRows {
       policies: (loaded['policies'] ?? []).map((row) => recordIn<Policy>(POLICIES, row)),
       policy_version: this.#head.policy_version,
       last_nonce: this.#head.last_nonce,
+      free_nonces: noncesIn(this.#head.free_nonces),
       time: this.#head.mint_time,
-      counted: (loaded['counted_mints'] ?? []).map((row) => ({
+      counted: (loaded['all_mints'] ?? loaded['counted_mints'] ?? []).map((row) => ({
         sequence: countIn(row, 'sequence'),
         amount: amountIn(row, 'amount'),
         at: countIn(row, 'counted_at'),
@@ -102,6 +116,20 @@ export class MintRows {
     return goesFirstAt(position, deposit.terms.credit, policy.rolling_cap);
   }
 
+  /** The policy in force; undefined before the first. */
+  get policy(): Policy | undefined {
+    return this.#book.policy;
+  }
+
+  /** `ordinal`: the deposits of its account before. */
+  isConfirmed(event: DepositConfirmed, ordinal: number): boolean {
+    return this.#book.whyNotTerms(event, ordinal) === undefined;
+  }
+
+  isHold(deposit: Deposit, event: DepositHeld): boolean {
+    return this.#book.isHold(deposit, event);
+  }
+
   isValid(deposit: Deposit, event: MintIntended): boolean {
     return this.#book.voidReasonOf(deposit, event) === undefined;
   }
@@ -112,31 +140,55 @@ export class MintRows {
     const [first] = this.#book.counted;
     this.#head = {
       ...this.#head,
-      last_nonce: event.nonce,
+      ...this.#nonces,
       mint_time: at,
       window_sequence: first?.sequence ?? sequence,
     };
   }
 
-  /** After a rotation or a release the next intent has a nonce above those in flight. */
-  beginNonces(inFlight: Iterable<number>): void {
-    this.#book.beginNonces(inFlight);
-    this.#head = { ...this.#head, last_nonce: this.#book.lastNonce };
+  /** After a rotation nonces are those of another account. */
+  beginNonces(): void {
+    this.#book.beginNonces();
+    this.#head = { ...this.#head, ...this.#nonces };
   }
 
-  /** The deposit's mint in flight, if any, is given up. */
-  giveUp(deposit: Deposit): void {
-    if (deposit.status !== 'mint_requested') return;
-    const { sequence } = deposit.mint;
-    this.#book.giveUp(sequence);
-    if (!this.#added.delete(sequence)) this.#gone.push(sequence);
+  /** The nonce of the deposit's mint, which was given up, counts again. */
+  freeNonce(deposit: Deposit, inFlight: Iterable<number>): void {
+    if (!('mint' in deposit)) return;
+    this.#book.freeNonce(deposit.mint.nonce, inFlight);
+    this.#head = { ...this.#head, ...this.#nonces };
   }
+
+  /** The deposit's mint, if it has one, is given up; `isVoid`: it never was one. */
+  giveUp(deposit: Deposit, isVoid: boolean): void {
+    if (!('mint' in deposit)) return;
+    const { sequence } = deposit.mint;
+    if (!this.#added.delete(sequence)) this.#gone.push(sequence);
+    if (!isVoid) return this.#book.giveUp(sequence);
+    this.#book.unmake(sequence);
+    const [first] = this.#book.counted;
+    this.#head = {
+      ...this.#head,
+      mint_time: this.#book.time,
+      window_sequence: first?.sequence ?? 0,
+    };
+  }
+
+  get #nonces(): Pick<MintHead, 'last_nonce' | 'free_nonces'> {
+    const { lastNonce, freeNonces } = this.#book;
+    return { last_nonce: lastNonce, free_nonces: freeNonces.join(',') };
+  }
+}
+
+function noncesIn(text: string): readonly number[] {
+  return text === '' ? [] : text.split(',').map(Number);
 }
 
 function headOf(row: LoadedRow): MintHead {
   return {
     policy_version: countIn(row, 'policy_version'),
     last_nonce: countIn(row, 'last_nonce'),
+    free_nonces: textIn(row, 'free_nonces'),
     mint_time: countIn(row, 'mint_time'),
     window_sequence: countIn(row, 'window_sequence'),
   };

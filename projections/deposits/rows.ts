@@ -34,6 +34,7 @@ export const LEDGER = {
     deposits: 'int8',
     policy_version: 'int4',
     last_nonce: 'int8',
+    free_nonces: 'text',
     mint_time: 'int8',
     window_sequence: 'int8',
     operators_version: 'int4',
@@ -41,6 +42,9 @@ export const LEDGER = {
     two_above: 'numeric',
     authority_version: 'int4',
     authority: 'bytea',
+    ledger_id: 'bytea',
+    minting_stopped: 'bool',
+    proposals: 'bytea',
   },
   key: ['one'],
 } as const satisfies Table;
@@ -70,6 +74,12 @@ export const MINTS: Table = {
     leaves_at: 'int8',
   },
   key: ['sequence'],
+};
+
+export const REFUNDS: Table = {
+  name: 'refunds',
+  columns: { tron_tx_id: 'bytea', deposit_id: 'text' },
+  key: ['tron_tx_id'],
 };
 
 export const OWNERS: Table = {
@@ -149,5 +159,15 @@ export const DEPOSIT_EVENTS = {
 } as const satisfies Table;
 
 const OF_ADDRESSES = [BOOK, ADDRESSES];
-const OF_LEDGER = [LEDGER, POLICIES, MINTS, OWNERS, DEPOSITS, STANDINGS, BY_STATUS, DEPOSIT_EVENTS];
+const OF_LEDGER = [
+  LEDGER,
+  POLICIES,
+  MINTS,
+  REFUNDS,
+  OWNERS,
+  DEPOSITS,
+  STANDINGS,
+  BY_STATUS,
+  DEPOSIT_EVENTS,
+];
 export const TABLES = [...OF_ADDRESSES, ...OF_LEDGER];

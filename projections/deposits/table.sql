@@ -27,20 +27,24 @@ CREATE TABLE ledger (
   deposits          bigint  NOT NULL, -- number of deposits: the next one's seq
   policy_version    integer NOT NULL, -- the policy in force; 0 before the first
   last_nonce        bigint  NOT NULL, -- an intent counts above it; -1: any
+  free_nonces       text    NOT NULL, -- nonces below it that count again, ascending, with commas
   mint_time         bigint  NOT NULL, -- the ledger's time of the last intent, Unix milliseconds
   window_sequence   bigint  NOT NULL, -- mints below it have left the rolling window
   operators_version integer NOT NULL, -- the list of operators in force; 0 before the first
   operators         bytea   NOT NULL, -- addresses of the operators, 20 bytes each, one behind the other
   two_above         numeric NOT NULL, -- micro-USDT: a credit above it needs two operators; 0: one
   authority_version integer NOT NULL, -- the mint authority in force; 0 before the first
-  authority         bytea   NOT NULL  -- address of the mint authority, 20 bytes; empty before the first
+  authority         bytea   NOT NULL, -- address of the mint authority, 20 bytes; empty before the first
+  ledger_id         bytea   NOT NULL, -- id that signatures name, 32 bytes; empty before the ledger is pinned
+  minting_stopped   boolean NOT NULL, -- operators have stopped all minting
+  proposals         bytea   NOT NULL  -- decisions that wait for a second operator: operator and SHA-256, 52 bytes each
 );
 
 -- Fees, minimum and caps, each version from its decision on.
 CREATE TABLE policies (
   version     integer PRIMARY KEY, -- 1, 2, 3, ...
   network     text    NOT NULL,    -- network that it is for, such as mainnet
-  first_fee   numeric NOT NULL,    -- micro-USDT, of an address' first deposit
+  first_fee   numeric NOT NULL,    -- micro-USDT, of an account's first deposit
   later_fee   numeric NOT NULL,    -- micro-USDT, of every later one
   minimum     numeric NOT NULL,    -- micro-USDT: the smallest credit that is minted without approval
   single_cap  numeric NOT NULL,    -- micro-USDT: the largest credit that is minted without approval
@@ -55,6 +59,12 @@ CREATE TABLE mints (
   amount     numeric NOT NULL,    -- CLT base units
   counted_at bigint  NOT NULL,    -- the ledger's time, Unix milliseconds, never decreasing
   leaves_at  bigint  NOT NULL     -- leaves the rolling window, Unix milliseconds
+);
+
+-- The transactions on TRON that paid rejected deposits back.
+CREATE TABLE refunds (
+  tron_tx_id bytea PRIMARY KEY, -- transaction on TRON, 32 bytes
+  deposit_id text  NOT NULL     -- the deposit that it paid back
 );
 
 -- The accounts that have deposits.
@@ -76,7 +86,7 @@ CREATE TABLE deposits (
   fee             numeric     NOT NULL,    -- micro-USDT; it may be more than what arrived
   credit          numeric     NOT NULL,    -- micro-USDT to mint, which are CLT base units
   policy_version  integer     NOT NULL,    -- version of the policy that fee and limits are of
-  address_ordinal bigint      NOT NULL,    -- 0: the first deposit of its address
+  address_ordinal bigint      NOT NULL,    -- 0: the first deposit of its account
   block_number    bigint      NOT NULL,    -- block of the transfer on TRON
   created_at      timestamptz NOT NULL     -- block time of the transfer
 );

@@ -22,15 +22,38 @@ export interface LedgerPosition {
   readonly held: bigint;
   /** the part of `held` whose mint is requested */
   readonly minting: bigint;
-  /** the part of `held` that is to be minted later, unless an operator rejects it */
+  /** the part of `held` that is proven and to be minted later, unless an operator rejects it */
   readonly waiting: bigint;
+  /** the part of `held` that nobody has shown to have arrived */
+  readonly unproven: bigint;
+  /** credited in the ledger, and minted in no final block */
+  readonly unminted: bigint;
   /** arrived and credited to nobody */
   readonly retained_fees: bigint;
   /** in custody and nobody's deposit, as operators decided */
   readonly booked_surplus: bigint;
-  /** paid back to the senders of rejected deposits */
+  /** paid back to the senders of rejected deposits, as far as TRON shows it */
   readonly refunded: bigint;
+  /** said to be paid back, and not shown by TRON */
+  readonly unproven_refunds: bigint;
 }
+
+/** What the logs alone do not show, and whoever makes a run knows. */
+export interface Proofs {
+  /** whether the deposit is shown to have arrived, on its terms */
+  isProven(depositId: string): boolean;
+  /** whether TRON shows that the refund of the deposit left custody */
+  isPaidBack(depositId: string): boolean;
+  /** whether one of our own addresses paid the deposit; undefined: the ledger is believed */
+  isInternal(depositId: string): boolean | undefined;
+}
+
+/** The ledger is believed. */
+export const BELIEVED: Proofs = {
+  isProven: () => true,
+  isPaidBack: () => true,
+  isInternal: () => undefined,
+};
 
 /**
  * A mint counts when a live intent names its transaction, and it gave the deposit's owner exactly
@@ -45,7 +68,7 @@ export function ledgerPosition(
   { height }: Pick<FinalSupply, 'height'>,
   deposits = sumsOf(ledger, supply, height),
 ): LedgerPosition {
-  const { governance, sums } = ledger;
+  const { governance } = ledger;
   const { baseline } = governance;
   let acknowledged = 0n;
   /** by acknowledged Mints, of what deposits have in `credits` */
@@ -59,7 +82,7 @@ export function ledgerPosition(
     paid.held += mint.amount;
     if (deposit.status === 'needs_manual' && deposit.rejected) paid.rejected += mint.amount;
   }
-  const { gross, credits, minted, minting } = deposits;
+  const { gross, credits, minted, minting, unproven, unminted } = deposits;
   const held = credits - minted - paid.held;
   return {
     ...(baseline === undefined ? {} : { before: upTo(baseline, supply) }),
@@ -67,10 +90,13 @@ export function ledgerPosition(
     treasury_minted: minted + acknowledged + (baseline?.liability ?? 0n),
     held,
     minting,
-    waiting: held - minting - (deposits.rejected - paid.rejected),
+    waiting: held - minting - unproven - (deposits.rejected - paid.rejected),
+    unproven,
+    unminted,
     retained_fees: gross - credits,
     booked_surplus: governance.bookedSurplus,
-    refunded: sums.refunded,
+    refunded: deposits.refunded,
+    unproven_refunds: deposits.unproven_refunds,
   };
 }
 
@@ -89,37 +115,78 @@ export class DepositSums {
   minted = 0n;
   minting = 0n;
   rejected = 0n;
+  unproven = 0n;
+  unminted = 0n;
+  refunded = 0n;
+  unproven_refunds = 0n;
+  readonly #proofs: Proofs;
+
+  constructor(proofs = BELIEVED) {
+    this.#proofs = proofs;
+  }
 
   /** `times`: -1n takes a deposit away that was added. */
-  add(deposit: Deposit, supply: ChainSupply, height: number, times: 1n | -1n = 1n): void {
-    if (deposit.status === 'absent' || isNoMoney(deposit)) return;
+  add(
+    id: string,
+    deposit: Deposit,
+    supply: ChainSupply,
+    height: number,
+    times: 1n | -1n = 1n,
+  ): void {
+    if (deposit.status === 'absent') return;
+    this.#addRefund(id, deposit, times);
+    if (isNoMoney(deposit, this.#proofs.isInternal(id))) return;
     const { terms } = deposit;
     const credit = times * terms.credit;
     this.gross += times * terms.gross;
     this.credits += credit;
-    if (deposit.status === 'needs_manual' && deposit.rejected) this.rejected += credit;
-    if (deposit.status !== 'mint_requested' && deposit.status !== 'credited') return;
+    const isRejected = deposit.status === 'needs_manual' && deposit.rejected;
+    if (isRejected) this.rejected += credit;
+    if (!('mint' in deposit)) {
+      if (!isRejected && !this.#proofs.isProven(id)) this.unproven += credit;
+      return;
+    }
     const { tx_hash } = deposit.mint;
     const mint = { tx_hash, to: terms.clt_address, amount: terms.credit };
     if (isMinted(mint, supply, height)) this.minted += credit;
     else this.minting += credit;
+    // a block that became final since has it too
+    if (deposit.status === 'credited' && !isMinted(mint, supply, Number.POSITIVE_INFINITY))
+      this.unminted += credit;
+  }
+
+  #addRefund(id: string, deposit: Deposit, times: 1n | -1n): void {
+    const amount = deposit.status === 'needs_manual' ? times * deposit.refunded : 0n;
+    if (amount === 0n) return;
+    if (this.#proofs.isPaidBack(id)) this.refunded += amount;
+    else this.unproven_refunds += amount;
   }
 }
 
-function sumsOf({ deposits }: Ledger, supply: ChainSupply, height: number): DepositSums {
-  const sums = new DepositSums();
-  for (const deposit of deposits.values()) sums.add(deposit, supply, height);
+/** The sums over all deposits, for mints up to this height. */
+export function sumsOf(
+  { deposits }: Ledger,
+  supply: ChainSupply,
+  height: number,
+  proofs = BELIEVED,
+): DepositSums {
+  const sums = new DepositSums(proofs);
+  for (const [id, deposit] of deposits) sums.add(id, deposit, supply, height);
   return sums;
 }
 
 /**
  * Money that only changed its address among ours, as long as nobody approves it; and what nobody
- * has shown to have arrived, once a person has rejected it without paying anything back.
+ * has shown to have arrived, once a person has rejected it without paying anything back. The
+ * ledger's reason for a hold is a claim, and nothing where the transfer is known to say otherwise.
  */
-function isNoMoney(deposit: Deposit): boolean {
+function isNoMoney(deposit: Deposit, isInternal?: boolean): boolean {
   if (deposit.status !== 'needs_manual') return false;
   const { reason, rejected, refunded } = deposit;
-  return reason === 'internal_transfer' || (reason === 'unproven' && rejected && refunded === 0n);
+  return (
+    (reason === 'internal_transfer' && isInternal !== false) ||
+    (reason === 'unproven' && rejected && refunded === 0n)
+  );
 }
 
 /** The deposit of a given-up mint that was carried out nevertheless; nobody mints it again. */
@@ -153,14 +220,18 @@ export interface Position extends Omit<LedgerPosition, 'ledger_offset' | 'before
   /** minted less burned */
   readonly ledger_liability: bigint;
   readonly custody_reported: bigint;
-  /** the part of liability, minting and waiting that is not in custody */
+  /** the part of custody that the token blocks: it covers nothing */
+  readonly frozen: bigint;
+  /** the part of liability, minting and waiting that is not in custody, or is frozen there */
   readonly uncovered: bigint;
 }
 
+/** `frozen`: the part of `custody` that the token blocks. */
 export function positionOf(
   { ledger_offset: _offset, before, ...ledger }: LedgerPosition,
   final: FinalSupply,
   custody: bigint,
+  frozen = 0n,
 ): Position {
   const burned = final.burned - (before?.burned ?? 0n);
   const liability = ledger.treasury_minted - burned;
@@ -171,7 +242,10 @@ export function positionOf(
     burned,
     ledger_liability: liability,
     custody_reported: custody,
-    uncovered: above0(above0(liability) + ledger.minting + ledger.waiting - custody),
+    frozen,
+    uncovered: above0(
+      above0(liability) + above0(ledger.minting) + above0(ledger.waiting) - (custody - frozen),
+    ),
   };
 }
 

@@ -4,6 +4,8 @@
  */
 import { brokenLink, headAfter, NO_RECORDS } from '../../schemas/hash-chain.ts';
 import { isReserveEvent, type ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
+import { RUN_RULES } from '../../schemas/reserve.runs/rules.ts';
+import { brokenRule } from '../../schemas/rules.ts';
 import { amountIn, bytesIn, countIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type {
   Folded,
@@ -48,13 +50,26 @@ const RUNS = {
     booked_surplus: 'numeric',
     refunded: 'numeric',
     oldest_reading_at: 'timestamptz',
+    unproven: 'numeric',
+    unminted: 'numeric',
+    unproven_refunds: 'numeric',
+    frozen: 'numeric',
   },
   key: ['run_id'],
 } as const satisfies Table;
 
+/** Of runs by older writers. */
+const LATER_FIELDS = {
+  ledger_head: NO_RECORDS,
+  unproven: 0n,
+  unminted: 0n,
+  unproven_refunds: 0n,
+  frozen: 0n,
+};
+
 export const reserve: Projection<ReserveReconciled> = {
   name: 'reserve',
-  version: 3,
+  version: 4,
   topics: ['reserve.runs'],
   isEvent: isReserveEvent,
   tables: [HEAD, RUNS],
@@ -83,6 +98,7 @@ function fold(loaded: Loaded, batch: readonly Recorded<ReserveReconciled>[]): Fo
   const known = new Set((loaded['known'] ?? []).map((row) => textIn(row, 'run_id')));
   const runs: Row[] = [];
   const announced: string[] = [];
+  let ignored = 0;
   let isNew = false;
   for (const [at, { event, offset, value_hash: valueHash }] of batch.entries()) {
     if (offset < end) continue;
@@ -91,10 +107,14 @@ function fold(loaded: Loaded, batch: readonly Recorded<ReserveReconciled>[]): Fo
     hash = headAfter(hash, valueHash);
     end = offset + 1n;
     isNew = true;
+    if (brokenRule(RUN_RULES, event) !== undefined) {
+      ignored++;
+      continue;
+    }
     if (known.has(event.run_id)) continue;
     known.add(event.run_id);
     announced.push(event.run_id);
-    runs.push(rowOf(RUNS, { ledger_head: NO_RECORDS, ...event, ordinal: before + runs.length }));
+    runs.push(rowOf(RUNS, { ...LATER_FIELDS, ...event, ordinal: before + runs.length }));
   }
   const heads: Row[] = isNew ? [[true, before + runs.length, end, hash]] : [];
   return {
@@ -104,7 +124,7 @@ function fold(loaded: Loaded, batch: readonly Recorded<ReserveReconciled>[]): Fo
       appends: [{ table: RUNS, rows: runs }],
       upserts: [{ table: HEAD, rows: heads }],
     },
-    outcomes: { applied: runs.length, replayed: batch.length - runs.length, ignored: 0 },
+    outcomes: { applied: runs.length, replayed: batch.length - runs.length - ignored, ignored },
     announced,
   };
 }

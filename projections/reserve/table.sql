@@ -30,5 +30,9 @@ CREATE TABLE runs (
   uncovered          numeric     NOT NULL, -- micro-USDT of liability, minting and waiting: not in custody
   booked_surplus     numeric     NOT NULL, -- micro-USDT in custody that an operator explained
   refunded           numeric     NOT NULL, -- micro-USDT of rejected deposits that were paid back
-  oldest_reading_at  timestamptz NOT NULL  -- the oldest reading of a balance; 1970: unknown
+  oldest_reading_at  timestamptz NOT NULL, -- the oldest reading of a balance; 1970: unknown
+  unproven           numeric     NOT NULL, -- micro-USDT, part of held: TRON has not shown that it arrived
+  unminted           numeric     NOT NULL, -- micro-USDT credited in the ledger, and minted in no final block
+  unproven_refunds   numeric     NOT NULL, -- micro-USDT said to be paid back, and not shown by TRON
+  frozen             numeric     NOT NULL  -- micro-USDT in custody that the token blocks: it covers nothing
 );

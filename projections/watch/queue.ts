@@ -1,6 +1,8 @@
 /** The rows of table `queue` that one batch touches. */
 import { toHex } from '../../schemas/address.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
+import { brokenRule } from '../../schemas/rules.ts';
+import { TRANSFER_RULES } from '../../schemas/tron.transfers/rules.ts';
 import type { AddressesChecked } from '../../schemas/tron.transfers/events.ts';
 import { bytesIn, countIn } from '../contract/loaded-row.ts';
 import type { LoadedRow, Row } from '../contract/projection.ts';
@@ -69,10 +71,9 @@ export class Queue {
   }
 
   /** Records a check. Addresses of another partition have no effect. */
-  check(
-    { checked, checked_at: at }: AddressesChecked,
-    partition: number,
-  ): 'applied' | 'replayed' | 'ignored' {
+  check(event: AddressesChecked, partition: number): 'applied' | 'replayed' | 'ignored' {
+    if (brokenRule(TRANSFER_RULES, event) !== undefined) return 'ignored';
+    const { checked, checked_at: at } = event;
     const own = checked.filter(({ address }) => transferPartition(address) === partition);
     let changed = false;
     for (const { address, until } of own) {

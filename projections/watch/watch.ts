@@ -17,6 +17,8 @@ import {
   type TransferEvent,
   type TransferObserved,
 } from '../../schemas/tron.transfers/events.ts';
+import { TRANSFER_RULES } from '../../schemas/tron.transfers/rules.ts';
+import { brokenRule } from '../../schemas/rules.ts';
 import { addressLoads, foldSightings } from '../deposits/address-fold.ts';
 import { BOOK } from '../deposits/rows.ts';
 import { bytesIn, countIn } from '../contract/loaded-row.ts';
@@ -214,13 +216,14 @@ export class Transfers {
     );
   }
 
-  /** A record in the wrong partition for its address has no effect. */
+  /** A record in the wrong partition for its address, or that breaks a rule, has no effect. */
   add(
     event: TransferObserved,
     partition: number,
     offset: bigint,
   ): 'applied' | 'replayed' | 'ignored' {
-    if (transferPartition(event.to) !== partition) return 'ignored';
+    if (transferPartition(event.to) !== partition || brokenRule(TRANSFER_RULES, event) !== undefined)
+      return 'ignored';
     const key = transferKey(event.tx_id, event.log_index);
     if (this.#known.has(key)) return 'replayed';
     this.#known.add(key);

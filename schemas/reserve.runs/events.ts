@@ -39,6 +39,14 @@ export interface ReserveReconciled {
   readonly sequence?: number;
   /** the hash of the record before; the writer adds it */
   readonly previous?: Buffer;
+  /** the part of `held` that TRON has not shown to have arrived; it is no part of `waiting` */
+  readonly unproven?: bigint;
+  /** credited in the ledger, and minted in no final block */
+  readonly unminted?: bigint;
+  /** said to be paid back, and not shown by TRON; it is no part of `refunded` */
+  readonly unproven_refunds?: bigint;
+  /** in custody, and blocked by the token: it covers nothing */
+  readonly frozen?: bigint;
   /** of the mint authority's key, 65 bytes; none: by `ops`, a stranger or an older writer */
   readonly signature?: Buffer;
 }

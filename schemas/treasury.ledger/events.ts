@@ -21,6 +21,23 @@ interface Signed extends Decided {
   readonly signature?: Buffer;
 }
 
+/**
+ * The ledger's identity. From here on its network, chain and token are fixed, signatures name it,
+ * and its first settings need the signature of its mint authority.
+ */
+export interface LedgerPinned extends Decided {
+  readonly type: 'LedgerPinned';
+  /** random, 32 bytes */
+  readonly ledger_id: Buffer;
+  readonly network: string;
+  readonly chain_id: number;
+  readonly usdt_contract: Buffer;
+  /** the account that mints from here on, unless the ledger has named it before */
+  readonly authority: Buffer;
+  /** of that account's key over `decisionText` */
+  readonly signature?: Buffer;
+}
+
 export interface PolicySet extends Decided, PolicyLimits, Partial<Signed> {
   readonly sequence: number;
   readonly decided_at: number;
@@ -37,7 +54,7 @@ export interface OperatorsSet extends Signed {
   readonly version: number;
   /** the addresses of their keys */
   readonly operators: readonly Buffer[];
-  /** a credit above it is approved by two operators; 0: by one */
+  /** a credit above it needs two operators, and so does what loosens; 0: one is enough */
   readonly two_above: bigint;
 }
 
@@ -84,6 +101,12 @@ export interface SurplusBooked extends Signed {
   readonly amount: bigint;
 }
 
+/** Operators stop all minting at once, or open it again. */
+export interface MintingSet extends Signed {
+  readonly type: 'MintingSet';
+  readonly open: boolean;
+}
+
 export interface DepositConfirmed extends Decided {
   readonly type: 'DepositConfirmed';
   readonly deposit_id: string;
@@ -99,7 +122,7 @@ export interface DepositConfirmed extends Decided {
   /** gross - fee, at least 0 */
   readonly credit: bigint;
   readonly policy_version: number;
-  /** 0: the first deposit of its address */
+  /** 0: the first deposit of its account */
   readonly address_ordinal: number;
   readonly block_number: number;
   readonly block_timestamp: number;
@@ -113,6 +136,8 @@ export interface DepositHeld extends Decided {
   readonly deposit_id: string;
   /** a `HoldReason`; text, so that a new reason needs no new schema */
   readonly reason: string;
+  /** of the mint authority, where the policy alone does not give the reason */
+  readonly signature?: Buffer;
 }
 
 export interface DepositApproved extends Signed {
@@ -152,7 +177,24 @@ export interface MintDead extends Decided {
   readonly nonce: number;
   readonly other_tx_hash: Buffer;
   readonly block_height: number;
+  /** of the mint authority; none on records of older writers */
+  readonly signature?: Buffer;
 }
+
+/**
+ * A mint that the ledger shows as requested or credited, and that the chain does not have: nobody
+ * with the mint authority's key made its transaction, or another one took its nonce. Signed by the
+ * mint authority or by operators.
+ */
+export interface MintVoided extends Signed {
+  readonly type: 'MintVoided';
+  readonly deposit_id: string;
+  readonly tx_hash: Buffer;
+  readonly nonce: number;
+}
+
+/** The treasury's reason to void a mint whose transaction nobody with its key has made. */
+export const NOT_OF_OUR_KEY = 'the key of the mint authority did not make it';
 
 /** A rejected deposit that a person paid back. */
 export interface RefundRecorded extends Signed {
@@ -172,15 +214,24 @@ export type DepositEvent =
   | MintIntended
   | MintCredited
   | MintDead
+  | MintVoided
   | RefundRecorded;
 
 /** The events about who decides, and about money outside of deposits. */
 export type GovernanceEvent =
-  OperatorsSet | CustodyPinned | AuthoritySet | BaselinePinned | MintAcknowledged | SurplusBooked;
+  | LedgerPinned
+  | OperatorsSet
+  | CustodyPinned
+  | AuthoritySet
+  | BaselinePinned
+  | MintAcknowledged
+  | SurplusBooked
+  | MintingSet;
 
 export type TreasuryEvent = PolicySet | GovernanceEvent | DepositEvent;
 
 const TYPES: Readonly<Record<TreasuryEvent['type'], true>> = {
+  LedgerPinned: true,
   PolicySet: true,
   OperatorsSet: true,
   CustodyPinned: true,
@@ -188,6 +239,7 @@ const TYPES: Readonly<Record<TreasuryEvent['type'], true>> = {
   BaselinePinned: true,
   MintAcknowledged: true,
   SurplusBooked: true,
+  MintingSet: true,
   DepositConfirmed: true,
   DepositHeld: true,
   DepositApproved: true,
@@ -195,6 +247,7 @@ const TYPES: Readonly<Record<TreasuryEvent['type'], true>> = {
   MintIntended: true,
   MintCredited: true,
   MintDead: true,
+  MintVoided: true,
   RefundRecorded: true,
 };
 

@@ -71,7 +71,7 @@ export const SETTINGS = {
   rolling_cap: microUsd(VARIABLES.rolling_cap, undefined),
   /** addresses of the operators' keys, whose signed decisions count; empty: any unsigned ones do */
   operators: OPERATORS,
-  /** a credit above it needs two operators, micro-USD; 0: none does */
+  /** micro-USD: a credit above it, and what loosens, needs two operators; 0: nothing does */
   two_operators_above: microUsd('APP_TWO_OPERATORS_ABOVE', 0n),
   node_url: httpUrl('APP_NODE_URL'),
   /** empty: one node is believed */

@@ -21,6 +21,8 @@ export interface TreasuryState {
   /** of the newest final block that the second node shows, too; -1: none does */
   readonly agreed_height: number;
   readonly applied: readonly AppliedOffset[];
+  /** by topic, the records read that break a rule of their fields */
+  readonly broken: readonly (readonly [topic: string, records: number])[];
 }
 
 export type TreasuryMetrics = ReturnType<typeof openTreasuryMetrics>;
@@ -60,7 +62,7 @@ export function openTreasuryMetrics(
     ['reason'],
   );
   // a first refusal is an increase
-  for (const reason of ['wrong_contract', 'wrong_partition', 'other_address'])
+  for (const reason of ['broken_rule', 'wrong_contract', 'wrong_partition', 'other_address'])
     refused.inc({ reason }, 0);
   const unproven = metrics.counter(
     'treasury_deposits_unproven_total',
@@ -92,11 +94,19 @@ export function openTreasuryMetrics(
   );
   metrics.gauge(
     'treasury_decisions_refused',
-    'decisions in the ledger without effect: unsigned, or signed by no operator in force',
+    'decisions and claims in the ledger without effect: unsigned, or signed with a key that may not make them',
     ['reason'],
     function () {
       for (const [reason, count] of Object.entries(ledger().governance.refused))
         this.set({ reason }, count);
+    },
+  );
+  metrics.gauge(
+    'treasury_records_broken',
+    'records that break a rule of their fields, and have no effect',
+    ['topic'],
+    function () {
+      for (const [topic, records] of state().broken) this.set({ topic }, records);
     },
   );
   const gauge = (name: string, help: string, value: (now: TreasuryState) => number): void => {
@@ -155,7 +165,12 @@ export function openTreasuryMetrics(
       if (event.type === 'DepositHeld') held.inc({ reason: event.reason });
       if (event.type === 'PolicySet') policies.inc();
       const { type } = event;
-      if (type === 'MintIntended' || type === 'MintCredited' || type === 'MintDead')
+      if (
+        type === 'MintIntended' ||
+        type === 'MintCredited' ||
+        type === 'MintDead' ||
+        type === 'MintVoided'
+      )
         mints.inc({ event: type });
     },
     /** `answer`: the node's code */

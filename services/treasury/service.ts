@@ -9,7 +9,7 @@ import {
 } from '../../schemas/topics.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
-import { Activity, type HealthProblem } from '../runtime/process/health.ts';
+import { Activity, NO_REMARKS, type HealthProblem, type Remarks } from '../runtime/process/health.ts';
 import { landingRoute } from '../runtime/http/document-routes.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
@@ -54,6 +54,7 @@ export async function serve({
   const signer = new MintSigner(config.mint_key, config.chain_id);
   const newest = new NewestRun(signer.address);
   let phase = (): string => opening.phase;
+  let remarks = (): Remarks => NO_REMARKS;
   const http = await openHttp({
     ...config,
     log,
@@ -61,6 +62,7 @@ export async function serve({
     routes: [LANDING, reconciliationRoute(newest)],
     checks: [{ name: 'treasury', check: () => problem() }],
     phase: () => phase(),
+    remarks: () => remarks(),
   });
   closing.add('http', () => http.drain());
 
@@ -96,6 +98,11 @@ export async function serve({
     signal,
     signer,
     newest,
+    proofs: {
+      isProven: (id) => treasury.proofs.isProven(id),
+      isPaidBack: (id) => treasury.proofs.isPaidBack(id),
+      isInternal: (id) => treasury.proofs.isInternal(id),
+    },
     own_addresses: {
       catchUp: () => treasury.own_addresses.catchUp(),
       has: (receiver) => treasury.own_addresses.has(receiver),
@@ -129,5 +136,9 @@ export async function serve({
     minting,
   });
   problem = () => lease.problem ?? treasury.problem ?? reconciliation.problem;
+  remarks = () => {
+    const { alarms, notes } = treasury.remarks;
+    return { alarms, notes: [...notes, ...reconciliation.notes] };
+  };
   await Promise.all([treasury.run(), reconciliation.run()]);
 }

@@ -4,6 +4,7 @@ import type { DepositKey } from '../../schemas/deposit-address.ts';
 import { isDepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import { sameLimits, type Network, type PolicyLimits } from '../../schemas/deposit-policy.ts';
 import type { Governed } from '../../projections/deposits/domain/governing.ts';
+import type { Ledger } from '../../projections/deposits/domain/ledger.ts';
 import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { isTreasuryEvent, type DepositConfirmed } from '../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../schemas/tron.transfers/events.ts';
@@ -13,7 +14,7 @@ import { ALWAYS_HELD, type Held } from '../runtime/kafka/lease.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import { Fault } from '../runtime/process/errors.ts';
-import { Activity, type HealthProblem } from '../runtime/process/health.ts';
+import { Activity, type HealthProblem, type Remarks } from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
 import { NO_TRACING, type Tracing } from '../runtime/process/tracing.ts';
@@ -27,7 +28,9 @@ import { DepositTraces } from './ledger/traces.ts';
 import { TransferQueue } from './ledger/transfer-queue.ts';
 import { LogFollower } from './log-follower.ts';
 import { openTreasuryMetrics, type TreasuryState } from './metrics.ts';
+import { LastCheck } from './minting/last-check.ts';
 import { chainTopicOf, Minting, type MintingOptions } from './minting/minting.ts';
+import { BELIEVED, type Proofs } from '../../projections/reserve/position.ts';
 import type { OwnAddresses } from './reconciliation/measure.ts';
 
 /** Deposit addresses whose owners are checked at the start, which takes almost 1 ms each. */
@@ -68,7 +71,7 @@ export interface TreasuryOptions {
   readonly usdt_contract: Buffer;
   /** addresses of the operators' keys; when empty, decisions count without signatures */
   readonly operators?: readonly Buffer[];
-  /** a credit above it needs two operators, micro-USDT; 0: none does */
+  /** micro-USDT: a credit above it, and what loosens, needs two operators; 0: nothing does */
   readonly two_operators_above?: bigint;
   /** 20 bytes each */
   readonly custody_addresses: readonly Buffer[];
@@ -90,12 +93,15 @@ export class Treasury {
   readonly #books: Books;
   readonly #context: TreasuryContext;
   readonly #transfers: TransferLog;
+  readonly #last = new LastCheck();
   /** undefined until the ledger is read */
   #queue: TransferQueue | undefined;
   #minting: Minting | undefined;
   #bug: { readonly error: unknown } | undefined;
   /** in which the settings were compared with the ledger */
   #term = 0;
+  /** records that break a rule, when the ledger was read to its end first */
+  #brokenBefore = 0;
 
   constructor(options: TreasuryOptions) {
     const { log, tracing = NO_TRACING } = options;
@@ -128,7 +134,10 @@ export class Treasury {
       () => this.#state(),
       () => this.#books.ledger,
     );
-    this.#books = new Books(options.deposit_key, (event) => metrics.applied(event));
+    this.#books = new Books(options.deposit_key, (event) => {
+      this.#last.apply(event);
+      metrics.applied(event);
+    });
     this.#transfers = new TransferLog({ ...options, topic: this.#topics.transfers });
     const { lease = ALWAYS_HELD } = options;
     this.#context = { books: this.#books, changes, metrics, traces, lease, log, signal };
@@ -147,6 +156,36 @@ export class Treasury {
     return this.#works ? (this.#heldUp ?? this.#minting?.problem) : TAKING_OVER;
   }
 
+  /** What the treasury says of itself while it is ready. */
+  get remarks(): Remarks {
+    const closed = this.#works ? this.#minting?.closed : undefined;
+    const broken = this.#brokenSinceStart;
+    return {
+      alarms: closed === undefined ? [] : [`minting is closed: ${closed}`],
+      notes: [
+        ...(this.#works ? capNotes(this.#books.ledger, Date.now()) : []),
+        ...(broken === 0
+          ? []
+          : [
+              `${broken} records since the start break a rule of their fields, and have no effect: find out who writes to the log; \`ops audit\` names them`,
+            ]),
+      ],
+    };
+  }
+
+  get #brokenSinceStart(): number {
+    return this.#broken.reduce((sum, [, count]) => sum + count, 0) - this.#brokenBefore;
+  }
+
+  /** By topic, the records read that break a rule of their fields. */
+  get #broken(): readonly (readonly [topic: string, records: number])[] {
+    const { ledger } = this.#books;
+    return [
+      [TREASURY_LEDGER.name, ledger.broken.length],
+      [DEPOSIT_ADDRESSES.name, ledger.addresses.broken],
+    ];
+  }
+
   get #otherInForce(): HealthProblem | undefined {
     const why = this.#minting && this.#whyOtherInForce();
     if (why === undefined) return undefined;
@@ -161,6 +200,11 @@ export class Treasury {
   get #heldUp(): HealthProblem | undefined {
     const heldUp = this.#queue?.heldUp ?? [];
     return heldUp.length === 0 ? undefined : { status: 'waiting', message: heldUp.join('; ') };
+  }
+
+  /** For reserve runs: what this treasury has proven. Before it mints, the ledger is believed. */
+  get proofs(): Proofs {
+    return this.#minting?.proofs ?? BELIEVED;
   }
 
   /** For reserve runs. A halted treasury, which mints nothing, knows no newer addresses. */
@@ -192,7 +236,14 @@ export class Treasury {
 
   async #work(writer: KafkaWriter): Promise<void> {
     const { signal, changes } = this.#context;
-    const append = ledgerWriter(this.#context, this.#options.codec, writer, this.#topics.ledger);
+    const { codec, minting } = this.#options;
+    const append = ledgerWriter(
+      this.#context,
+      codec,
+      writer,
+      this.#topics.ledger,
+      minting?.signer,
+    );
     const deciding = {
       ...this.#options,
       ...this.#context,
@@ -278,6 +329,7 @@ export class Treasury {
       fold: (decoded) => books.foldAddresses(decoded),
     });
     await this.#catchUp();
+    this.#brokenBefore = this.#broken.reduce((sum, [, count]) => sum + count, 0);
     if (this.#context.signal.aborted) return;
     const stranger = books.strangerAmong(OWNERS_CHECKED);
     if (stranger !== undefined) throw contradiction(stranger);
@@ -293,6 +345,9 @@ export class Treasury {
       { ...options, allowed },
       {
         ...this.#context,
+        network: this.#options.network,
+        limits: this.#options.limits,
+        last: this.#last,
         usdt_contract: this.#options.usdt_contract,
         custody_addresses: this.#options.custody_addresses,
         transfers: this.#transfers,
@@ -374,6 +429,30 @@ export class Treasury {
       nodes_disagree: this.#minting?.second?.disagrees ?? false,
       agreed_height: this.#minting?.second?.agreed_height ?? -1,
       applied: this.#follower.applied,
+      broken: this.#broken,
     };
   }
+}
+
+/** That the rolling cap is full, and until when. */
+function capNotes(ledger: Ledger, now: number): readonly string[] {
+  const { policy } = ledger;
+  const left = ledger.leftAt(now);
+  let [deposits, amount, first] = [0, 0n, 0n];
+  for (const { deposit_id: id } of ledger.waiting) {
+    const deposit = ledger.deposit(id);
+    if (deposit.status !== 'confirmed' || deposit.terms.credit <= left) continue;
+    if (deposits === 0) first = deposit.terms.credit;
+    deposits++;
+    amount += deposit.terms.credit;
+  }
+  if (policy === undefined || deposits === 0) return [];
+  const at = ledger.roomAt(first, now);
+  const until =
+    at === undefined
+      ? `its ${first} are above the cap itself, which operators raise with \`ops policy set --rolling-cap\``
+      : `there is room for the first at ${new Date(at).toISOString()}`;
+  return [
+    `the rolling cap of ${policy.rolling_cap} micro-USDT within 24 hours is full: ${deposits} deposits of together ${amount} wait, and ${until}`,
+  ];
 }

@@ -28,6 +28,7 @@ const ARROWS: Readonly<
   MintIntended: { from: ['confirmed'], to: 'mint_requested' },
   MintCredited: { from: ['mint_requested'], to: 'credited' },
   MintDead: { from: ['mint_requested'], to: 'confirmed' },
+  MintVoided: { from: ['mint_requested', 'credited'], to: 'confirmed' },
   RefundRecorded: { from: ['needs_manual'], to: 'needs_manual' },
 };
 
@@ -165,11 +166,16 @@ class LedgerAudit {
     const { from, to } = ARROWS[event.type];
     if (!from.includes(told.status))
       this.#complain(`${event.type} came to a deposit that was ${told.status}`);
+    const before = mintedOf(told);
     told.status = to;
-    if (to !== 'credited') return;
-    this.#sums.held -= told.credit;
-    this.#sums.minted += told.credit;
+    const minted = mintedOf(told) - before;
+    this.#sums.held -= minted;
+    this.#sums.minted += minted;
   }
+}
+
+function mintedOf({ status, credit }: Told): bigint {
+  return status === 'credited' ? credit : 0n;
 }
 
 /**

@@ -8,7 +8,7 @@ import { depositIdOf } from '../../schemas/deposit-id.ts';
 import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
 import type { BlockAppended, BlocksFinalized } from '../../schemas/chain.blocks/events.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
-import type { HumanDecision } from '../../schemas/operator-signature.ts';
+import type { SignedDecision } from '../../schemas/operator-signature.ts';
 import type { ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
 import type { TransferEvent } from '../../schemas/tron.transfers/events.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
@@ -64,18 +64,28 @@ function by({ sequence, now }: Facts) {
 
 const REFUSED = 'refused for its signature, and counted';
 
-function unsigned(event: (facts: Facts) => HumanDecision): Forgery<TreasuryEvent> {
+function unsigned(event: (facts: Facts) => SignedDecision): Forgery<TreasuryEvent> {
   return { event, answer: REFUSED, found: 'I14' };
 }
 
-/** By the key of nobody among the operators. */
-function foreign(event: (facts: Facts) => HumanDecision): Forgery<TreasuryEvent> {
+/** By a key that is neither an operator's nor the mint authority's. */
+function foreign(event: (facts: Facts) => SignedDecision): Forgery<TreasuryEvent> {
   return unsigned((facts) => signed(event(facts), mallory));
 }
 
 const MISFIT = 'does not follow from the events before it: no effect';
 
 export const LEDGER: Forgeries<TreasuryEvent> = {
+  LedgerPinned: foreign(({ random, sequence, now }) => ({
+    type: 'LedgerPinned',
+    sequence,
+    decided_at: now,
+    ledger_id: random.bytes(32),
+    network: 'testnet',
+    chain_id: 1,
+    usdt_contract: USDT_CONTRACT,
+    authority: random.bytes(20),
+  })),
   PolicySet: foreign((facts) => ({
     type: 'PolicySet',
     ...by(facts),
@@ -116,6 +126,7 @@ export const LEDGER: Forgeries<TreasuryEvent> = {
     block_height: 1,
   })),
   SurplusBooked: foreign((facts) => ({ type: 'SurplusBooked', ...by(facts), amount: USD })),
+  MintingSet: unsigned((facts) => ({ type: 'MintingSet', ...by(facts), open: false })),
   DepositConfirmed: {
     // small enough for the fees in custody to cover it
     event: ({ random, sequence, now }) => {
@@ -135,13 +146,9 @@ export const LEDGER: Forgeries<TreasuryEvent> = {
     answer: 'names no transfer: held as unproven, never minted',
     found: 'I1',
   },
-  DepositHeld: {
-    event: ({ sequence, now, deposit_id }) => {
-      return { type: 'DepositHeld', sequence, decided_at: now, deposit_id, reason: 'unproven' };
-    },
-    answer: MISFIT,
-    found: 'I6',
-  },
+  DepositHeld: unsigned(({ sequence, now, deposit_id }) => {
+    return { type: 'DepositHeld', sequence, decided_at: now, deposit_id, reason: 'unproven' };
+  }),
   DepositApproved: unsigned((facts) => ({
     type: 'DepositApproved',
     ...by(facts),
@@ -181,20 +188,23 @@ export const LEDGER: Forgeries<TreasuryEvent> = {
     answer: MISFIT,
     found: 'I6',
   },
-  MintDead: {
-    event: ({ random, sequence, now, deposit_id, credited: { mint } }) => ({
-      type: 'MintDead',
-      sequence,
-      decided_at: now,
-      deposit_id,
-      tx_hash: mint.tx_hash,
-      nonce: mint.nonce,
-      other_tx_hash: random.bytes(32),
-      block_height: 1,
-    }),
-    answer: MISFIT,
-    found: 'I6',
-  },
+  MintDead: unsigned(({ random, sequence, now, deposit_id, credited: { mint } }) => ({
+    type: 'MintDead',
+    sequence,
+    decided_at: now,
+    deposit_id,
+    tx_hash: mint.tx_hash,
+    nonce: mint.nonce,
+    other_tx_hash: random.bytes(32),
+    block_height: 1,
+  })),
+  MintVoided: unsigned((facts) => ({
+    type: 'MintVoided',
+    ...by(facts),
+    deposit_id: facts.deposit_id,
+    tx_hash: facts.credited.mint.tx_hash,
+    nonce: facts.credited.mint.nonce,
+  })),
   RefundRecorded: unsigned((facts) => ({
     type: 'RefundRecorded',
     ...by(facts),

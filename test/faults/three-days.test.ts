@@ -9,7 +9,7 @@ import { toTronAddress } from '../../schemas/tron-address.ts';
 import { isReserveEvent, type ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
 import { readConfig } from '../../services/runtime/process/config.ts';
 import { openLog } from '../../services/runtime/process/log.ts';
-import { TokenBucket } from '../../services/runtime/trongrid/trongrid.ts';
+import { TokenBucket } from '../../services/runtime/trongrid/token-bucket.ts';
 import { LOG_NAMES } from '../../services/treasury/reconciliation/logs.ts';
 import { mintingForbidden, NewestRun } from '../../services/treasury/reconciliation/newest-run.ts';
 import { BATCH_MAX } from '../../services/treasury/reconciliation/readings.ts';
@@ -27,7 +27,13 @@ const MINUTE_MS = 60_000;
 const ANSWER_MS = 100;
 const FUNDED = 10_000;
 /** Minting and sweeping are only limited by the reserve. */
-const LIMITS = { ...NETWORK_LIMITS.testnet, rolling_cap: 10n ** 18n, single_cap: 10n ** 12n };
+const LIMITS = {
+  ...NETWORK_LIMITS.testnet,
+  first_fee: 0n,
+  later_fee: 0n,
+  single_cap: 40n * USD,
+  rolling_cap: 10n ** 18n,
+};
 
 const SETTINGS = readConfig(
   {
@@ -95,6 +101,8 @@ class Operation {
         head: () => limited(() => provider.head()),
         balance: (address) => limited(() => provider.balance(address)),
         balances: (addresses) => limited(() => provider.balances(addresses)),
+        isBlocked: (address) => limited(() => provider.isBlocked(address)),
+        token: () => limited(() => provider.token()),
         list: (request) => limited(() => provider.list(request)),
         receipt: (tx_id) => limited(() => provider.receipt(tx_id)),
       },
@@ -113,7 +121,7 @@ class Operation {
         },
       },
       writer: { append: () => Promise.resolve(0n) },
-      metrics: { made() {}, planned() {}, failed() {}, lag() {} },
+      metrics: { made() {}, token() {}, planned() {}, failed() {}, lag() {} },
       log: openLog({ service: 'test', level: 'fatal' }),
       signal: this.stop.signal,
       source: 'test',
@@ -162,7 +170,7 @@ test('with 10,000 funded addresses and custody moving every 5 minutes minting is
   const { simulated, stop } = operation;
   const funded = Array.from({ length: FUNDED }, (_, at) => named(`user ${at}`));
   const user = (at: number): Buffer => funded[at % FUNDED] ?? CUSTODY;
-  simulated.requested(funded.map((address) => simulated.confirm(simulated.pay(address, USD), 0n)));
+  simulated.requested(funded.map((address) => simulated.confirm(simulated.pay(address, USD))));
   simulated.finalize();
 
   // a deposit arrives, is confirmed ten minutes later, and minted when the gate is open
@@ -174,7 +182,7 @@ test('with 10,000 funded addresses and custody moving every 5 minutes minting is
       simulated.requested(waiting.splice(0));
       simulated.finalize();
     }
-    waiting.push(...arrived.splice(0).map((tx_id) => simulated.confirm(tx_id, 0n)));
+    waiting.push(...arrived.splice(0).map((tx_id) => simulated.confirm(tx_id)));
     arrived.push(simulated.pay(user(deposits++ * 7), 10n * USD));
   });
   // the operator sweeps two addresses at a time
@@ -187,7 +195,7 @@ test('with 10,000 funded addresses and custody moving every 5 minutes minting is
   });
   // a deposit waits for a person; after three days 1 USDT of it is stolen
   const victim = named('victim');
-  const held = simulated.confirm(simulated.pay(victim, 50n * USD), 0n);
+  const held = simulated.confirm(simulated.pay(victim, 50n * USD));
   simulated.append(depositEvents(held).held('over_single_cap'));
   let [open, looks, requests] = [0, 0, 0];
   let before: readonly ReserveReconciled[] = [];

@@ -1,12 +1,13 @@
 /**
  * The real ledger and its decisions for the model of the mint protocol. Records are short texts:
  * `Ia0@2` is the intent to mint deposit `a` with nonce 0, written for offset 2 (`C` credited, `X`
- * dead, `H` held as failed, `A` approved by an operator, `D` released by an operator, `U` approved
- * without a signature, `R` the authority rotated, `V` without effect). The real fold computes each
- * log's view once.
+ * dead, `W` void, `H` held as failed, `A` approved by an operator, `D` released by an operator, `U`
+ * approved without a signature, `R` the authority rotated, `V` without effect). The real fold
+ * computes each log's view once. The ledger is not pinned, so that a stranger may write the end of a
+ * mint.
  *
  * Transactions of the first authority are in small letters, those of the second in capitals: `A0`
- * mints deposit `a` with nonce 0 of the second.
+ * mints deposit `a` with nonce 0 of the second. `a0~` are bytes that no key has made.
  */
 import { Ledger, type RequestedMint } from '../../projections/deposits/domain/ledger.ts';
 import {
@@ -14,14 +15,16 @@ import {
   intend,
   type FinalTransaction,
 } from '../../projections/deposits/domain/minting.ts';
-import { NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
+import { feeOf, NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
 import type {
   DepositHeld,
   MintCredited,
   MintDead,
   MintIntended,
+  MintVoided,
   TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
+import type { SignedDecision } from '../../schemas/operator-signature.ts';
 import { alice, BY, operatorsSet, signed } from '../support/operators.ts';
 import { confirmedEvent, depositEvents } from '../support/deposit-events.ts';
 
@@ -30,9 +33,11 @@ const OWNER = Buffer.alloc(20, 0xc1);
 const CREDIT = 8_000_000n;
 const NAMES = ['a', 'b'] as const;
 
-const CONFIRMED = NAMES.map((name) =>
-  confirmedEvent({ tx_id: Buffer.alloc(32, name), clt_address: OWNER, credit: CREDIT }),
-);
+const CONFIRMED = NAMES.map((name, address_ordinal) => {
+  const fee = feeOf(NETWORK_LIMITS.testnet, address_ordinal);
+  const terms = { gross: CREDIT + fee, fee, credit: CREDIT, address_ordinal };
+  return confirmedEvent({ tx_id: Buffer.alloc(32, name), clt_address: OWNER, ...terms });
+});
 /** Both keys are alice's here: a signature's text says what it rotates to. */
 const AUTHORITIES = [Buffer.alloc(20, 1), Buffer.alloc(20, 2)] as const;
 const IDS = new Map(NAMES.map((name, at) => [name as string, CONFIRMED[at]?.deposit_id ?? '']));
@@ -49,6 +54,8 @@ const POLICY: TreasuryEvent = {
 
 /** Marks a transaction that the chain included and did not execute. */
 export const FAILED = '!';
+/** Marks a transaction that no key has made: nobody can send it. */
+export const FOREIGN = '~';
 
 /**
  * Hash of the transaction of this name: `a0` mints deposit a with nonce 0; `h0` is a person's with
@@ -70,6 +77,8 @@ export interface View {
   readonly version: number;
   /** transactions of the mints under way */
   readonly live: readonly string[];
+  /** transactions of the mints that are called credited */
+  readonly credited: readonly string[];
   /** transactions of all that were ever requested and counted */
   readonly requested: ReadonlySet<string>;
   /** by deposit, its status */
@@ -113,7 +122,9 @@ export class LedgerViews {
       ...(signatures ? [operatorsSet(alice)] : []),
       { type: 'AuthoritySet', ...BY, version: 1, authority },
       ...CONFIRMED.slice(0, deposits),
-      ...(heldOne === undefined ? [] : [depositEvents(heldOne.deposit_id).held('over_single_cap')]),
+      ...(heldOne === undefined
+        ? []
+        : [depositEvents(heldOne.deposit_id).held('internal_transfer')]),
     ];
     this.#before = before.map((event, sequence) => ({ ...event, sequence }));
     this.begin = before.length;
@@ -149,6 +160,7 @@ export class LedgerViews {
       counts: last === 'applied',
       version: ledger.governance.authority?.version ?? 0,
       live: [...ledger.live.values()].map(({ tx_hash }) => nameOf(tx_hash)),
+      credited: creditsOf(ledger).map(({ tx_hash }) => nameOf(tx_hash)),
       requested: new Set([...ledger.requested].map(({ tx_hash }) => nameOf(tx_hash))),
       statuses: this.names.map((name) => ledger.deposit(IDS.get(name) ?? '').status),
       plans(final) {
@@ -170,10 +182,10 @@ function plansOf(
   const of = (second: boolean): readonly string[] =>
     ownNonces ? chain.filter((each) => isOfSecond(each) === second) : chain;
   const final = of(isSecond);
-  const isOver = ({ nonce, tx_hash, authority }: RequestedMint): boolean => {
-    const found = of(authority?.equals(AUTHORITIES[1]) === true)[nonce];
-    return found !== undefined && (!hashOf(found).equals(tx_hash) || found.endsWith(FAILED));
-  };
+  const finalOf = ({ nonce, authority }: RequestedMint): string | undefined =>
+    of(authority?.equals(AUTHORITIES[1]) === true)[nonce];
+  const isOver = (mint: RequestedMint): boolean =>
+    isForeign(ledger, mint) || isOtherwise(mint, finalOf(mint));
   const finalAt = (nonce: number): FinalTransaction | undefined => {
     const transaction = final[nonce];
     if (transaction === undefined) return undefined;
@@ -199,13 +211,44 @@ function plansOf(
     most: 2,
     ...(over === 'used' ? {} : { is_over: over === 'shown' ? isOver : () => true }),
   });
-  const plans: readonly (readonly (MintIntended | MintCredited | MintDead | DepositHeld)[])[] = [
-    concluded.events,
-    intended.events,
-  ];
+  const voids = [...ledger.live.values(), ...creditsOf(ledger)]
+    .filter((mint) => {
+      const found = finalOf(mint);
+      if (found === undefined) return isForeign(ledger, mint);
+      // a mint in flight is concluded instead
+      return ledger.live.get(mint.nonce) !== mint && isOtherwise(mint, found);
+    })
+    .map(({ deposit_id, tx_hash, nonce }, at) => ({
+      ...depositEvents(deposit_id).voided(tx_hash, nonce),
+      sequence: Number(ledger.end) + at,
+    }));
+  const plans: readonly (readonly Planned[])[] = [concluded.events, intended.events, voids];
   return plans
     .filter((events) => events.length > 0)
     .map((events) => events.map(recordOf).join(','));
+}
+
+/** The mints that the ledger calls credited. */
+function creditsOf(ledger: Ledger): readonly RequestedMint[] {
+  return [...ledger.deposits.values()].flatMap((deposit) => {
+    const mint =
+      deposit.status === 'credited' ? ledger.requestedBy(deposit.mint.tx_hash) : undefined;
+    return mint === undefined ? [] : [mint];
+  });
+}
+
+/** Whether the key of the authority in force would have made it, and has not. */
+function isForeign({ governance }: Ledger, { tx_hash, authority }: RequestedMint): boolean {
+  return (
+    nameOf(tx_hash).endsWith(FOREIGN) &&
+    authority !== undefined &&
+    governance.authority?.authority.equals(authority) === true
+  );
+}
+
+/** Whether a final transaction is not the mint that has its nonce, or was not carried out. */
+function isOtherwise({ tx_hash }: RequestedMint, found: string | undefined): boolean {
+  return found !== undefined && (!hashOf(found).equals(tx_hash) || found.endsWith(FAILED));
 }
 
 function idIn(reference: Buffer): string {
@@ -219,7 +262,9 @@ function idIn(reference: Buffer): string {
   ].join('-');
 }
 
-function recordOf(event: MintIntended | MintCredited | MintDead | DepositHeld): string {
+type Planned = MintIntended | MintCredited | MintDead | MintVoided | DepositHeld;
+
+function recordOf(event: Planned): string {
   switch (event.type) {
     case 'MintIntended':
       return `I${nameOf(event.tx_hash)}@${event.sequence}`;
@@ -227,6 +272,8 @@ function recordOf(event: MintIntended | MintCredited | MintDead | DepositHeld): 
       return `C${nameOf(event.tx_hash)}@${event.sequence}`;
     case 'MintDead':
       return `X${nameOf(event.tx_hash)}@${event.sequence}`;
+    case 'MintVoided':
+      return `W${nameOf(event.tx_hash)}@${event.sequence}`;
     case 'DepositHeld':
       return `H${NAMES_OF.get(event.deposit_id)}@${event.sequence}`;
   }
@@ -240,28 +287,39 @@ export function isOfSecond(transaction: string): boolean {
 /** Signing takes a millisecond. */
 const SIGNED = new Map<string, TreasuryEvent>();
 
-function decisionOf(kind: string, name: string, sequence: number): TreasuryEvent {
-  const known = SIGNED.get(`${kind}${name}@${sequence}`);
+/** Every key of a decision is alice's: that of the mint authority, which voids mints, too. */
+function decisionOf(
+  record: string,
+  { kind, name, mint }: { readonly kind: string; readonly name: string; readonly mint: string },
+  sequence: number,
+): TreasuryEvent {
+  const known = SIGNED.get(record);
   if (known !== undefined) return known;
   const [, authority] = AUTHORITIES;
   const make = depositEvents(IDS.get(name) ?? '');
-  const event =
-    kind === 'R'
-      ? signed({ type: 'AuthoritySet', ...BY, version: 2, authority, sequence } as const, alice)
-      : signed({ ...(kind === 'D' ? make.rejected() : make.approved()), sequence }, alice);
-  SIGNED.set(`${kind}${name}@${sequence}`, event);
+  const decisions: Readonly<Record<string, () => SignedDecision>> = {
+    R: () => ({ type: 'AuthoritySet', ...BY, version: 2, authority }),
+    D: make.rejected,
+    A: make.approved,
+    W: () => make.voided(hashOf(mint), Number.parseInt(mint.slice(1), 10)),
+  };
+  const made = decisions[kind];
+  if (made === undefined) throw new Error(`${record} is no decision of the model`);
+  const event = signed({ ...made(), sequence }, alice);
+  SIGNED.set(record, event);
   return event;
 }
 
 function eventOf(record: string): TreasuryEvent {
   if (record === 'V') return { ...depositEvents('').rejected(), sequence: -1 };
-  const [, kind = '', letter = '', digits = '', offset] =
-    /^([ICXHADUR])([abAB]?)(\d*)@(\d+)$/.exec(record) ?? [];
+  const [, kind = '', mint = '', letter = '', digits = '', offset] =
+    /^([ICXWHADUR])(([abAB]?)(\d*)~?)@(\d+)$/.exec(record) ?? [];
   const name = letter.toLowerCase();
-  if (kind === 'R' || kind === 'A' || kind === 'D') return decisionOf(kind, name, Number(offset));
+  if (['R', 'A', 'D', 'W'].includes(kind))
+    return decisionOf(record, { kind, name, mint }, Number(offset));
   const make = depositEvents(IDS.get(name) ?? '');
   const nonce = Number(digits);
-  const tx_hash = hashOf(`${letter}${digits}`);
+  const tx_hash = hashOf(mint);
   const place = { sequence: Number(offset) };
   if (kind === 'I')
     return { ...make.intended({ to: OWNER, amount: CREDIT, nonce, tx_hash }), ...place };

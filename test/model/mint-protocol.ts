@@ -4,14 +4,14 @@
  * between any two steps. The answer to an append may be lost, or the append arrive after its
  * process died. The node takes transactions in any order or not at all; the chain may include a
  * mint without executing it, which a person may approve again; blocks may be reverted; a person may
- * use the key, rotate it, and release mints that no block has; somebody else may write to the log;
- * a node may lie.
+ * use the key, rotate it, and release mints that no block has; somebody else may write to the log,
+ * also that a mint is requested or credited; a node may lie.
  *
  * A process knows the log and the final blocks as far as it has read them. The real ledger decides.
  * States in which the two processes have changed places are one state, so that the number of a
  * process may change from step to step.
  */
-import { FAILED, isOfSecond, LedgerViews, type View } from './ledger-views.ts';
+import { FAILED, FOREIGN, isOfSecond, LedgerViews, type View } from './ledger-views.ts';
 import type { Model } from './search.ts';
 
 export interface Bound {
@@ -31,6 +31,8 @@ export interface Bound {
   readonly releases?: boolean;
   /** records that somebody without a key writes: a mint is dead, a deposit is approved */
   readonly forged?: number;
+  /** among them that a deposit is being minted, and that a mint is credited */
+  readonly forges_mints?: boolean;
   /** the last deposit is held, and no operator approves it */
   readonly held?: boolean;
   /** one of the two nodes shows a transaction as final that a person signed and no block has */
@@ -153,14 +155,17 @@ export class MintProtocol implements Model {
     if (this.#bound.mutant !== undefined) return undefined;
     const { statuses, requested } = this.views.of(log.join(','));
     for (const [at, name] of this.views.names.entries()) {
-      if (statuses[at] === 'credited' && !final.some((transaction) => isMintOf(name, transaction)))
+      const isMinted = final.some((transaction) => isMintOf(name, transaction));
+      if (statuses[at] === 'credited' && !isMinted && this.#bound.forges_mints !== true)
         return `deposit ${name} is credited and not minted`;
     }
     const strange = pool.find(
       (transaction) => !isPersons(transaction) && !requested.has(transaction),
     );
     if (strange !== undefined) return `${strange} was sent and never requested`;
-    if (statuses.every((status) => status === 'credited')) this.credited++;
+    const isDone = (name: string, at: number): boolean =>
+      statuses[at] === 'credited' && final.some((transaction) => isMintOf(name, transaction));
+    if (this.views.names.every(isDone)) this.credited++;
     return undefined;
   }
 
@@ -277,6 +282,15 @@ export class MintProtocol implements Model {
     for (const [at, name] of this.views.names.entries())
       if (statuses[at] === 'needs_manual')
         yield [`somebody writes that ${name} is approved`, tell(`U${name}@${end}`, 1)];
+    if (this.#bound.forges_mints !== true) return;
+    for (const transaction of live)
+      yield [`somebody writes that ${transaction} is credited`, tell(`C${transaction}@${end}`, 1)];
+    for (const [at, name] of this.views.names.entries())
+      for (const nonce of statuses[at] === 'confirmed' ? FORGED_NONCES : [])
+        yield [
+          `somebody writes that ${name} is being minted with nonce ${nonce}`,
+          tell(`I${name}${nonce}${FOREIGN}@${end}`, 1),
+        ];
   }
 
   /** A lying node needs a transaction with the key's signature: one of a person. */
@@ -315,7 +329,10 @@ export class MintProtocol implements Model {
     const { mutant } = this.#bound;
     if (mutant === 'record_after_sending') return [...view.live, ...intentsIn(plan)];
     if (mutant === 'no_arbitration') return log.slice(0, read).flatMap(intentsIn);
-    if (mutant !== 'fresh_nonce_each_try') return view.live;
+    // a credit that is not on the chain yet is sent, and nobody can send what no key has made
+    const isOwn = (transaction: string): boolean =>
+      !transaction.endsWith(FOREIGN) && isOfSecond(transaction) === (view.version === 2);
+    if (mutant !== 'fresh_nonce_each_try') return [...view.live, ...view.credited].filter(isOwn);
     return view.live.map(
       (transaction) => `${transaction.slice(0, 1)}${final.length + pending.length}`,
     );
@@ -371,6 +388,9 @@ function overOf(mutant: Mutant | undefined): 'shown' | 'used' | 'at_once' {
   if (mutant === 'released_and_approved') return 'at_once';
   return mutant === 'dead_by_its_nonce' || mutant === 'dead_when_unknown' ? 'used' : 'shown';
 }
+
+/** What a stranger claims, on the chain or just behind it. */
+const FORGED_NONCES = [0, 1];
 
 function isPersons(transaction: string): boolean {
   return transaction.toLowerCase().startsWith('h');

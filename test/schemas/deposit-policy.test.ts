@@ -33,7 +33,7 @@ test('testnet limits: fees 2 and 0.5, minimum 1, single cap 1,000, rolling cap 5
   });
 });
 
-test('the first deposit of an address pays first_fee, later ones later_fee', () => {
+test('the first deposit of an account pays first_fee, later ones later_fee', () => {
   expect([0, 1, 2, 1_000_000].map((ordinal) => feeOf(mainnet, ordinal))).toEqual([
     4_000_000n,
     2_000_000n,

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import {
   parseBalance,
+  parseBalances,
   parseHead,
   parseList,
+  parseOptionalWord,
   parseReceipt,
   transfersIn,
   type TronReceipt,
@@ -133,7 +135,8 @@ test('{} is an undefined receipt; every other shape is a problem', () => {
 });
 
 test("an answer with Error or success false is a problem with the provider's text", () => {
-  for (const parse of [parseHead, parseList, parseReceipt, parseBalance] as const) {
+  const parsers = [parseHead, parseList, parseReceipt, parseBalance, parseOptionalWord] as const;
+  for (const parse of parsers) {
     expect(problemOf(parse({ Error: 'class java.lang.NullPointerException : null' }))).toBe(
       'it says: class java.lang.NullPointerException : null',
     );
@@ -210,4 +213,68 @@ test('the head and a balance are parsed exactly; other shapes are problems', () 
   ])
     expect(problemOf(parseBalance(json))).toEqual(expect.any(String));
   expect(toTronAddress(USDT)).toBe('TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t');
+});
+
+const FIVE = '5'.padStart(64, '0');
+const REVERTED = Buffer.from('REVERT opcode executed').toString('hex');
+
+/** The answer to a constant call, with its result: 5 by default. */
+function called(result: object, transaction?: object, words = FIVE): unknown {
+  return {
+    result: { result: true, ...result },
+    constant_result: [words],
+    ...(transaction === undefined ? {} : { transaction }),
+  };
+}
+
+test.each([
+  ['says nothing more', {}, undefined],
+  ['has an empty message', { message: '' }, { ret: [{}] }],
+  ['is a success of java-tron', {}, { ret: [{ ret: 'SUCESS' }], visible: true }],
+  ['is a success', { code: 'SUCCESS' }, { ret: [{ ret: 'SUCCESS', contractRet: 'SUCCESS' }] }],
+  ['names no results', {}, {}],
+])('a constant call whose answer %s went well', (_what, result, transaction) => {
+  const answer = called(result, transaction);
+  expect([valueOf(parseBalance(answer)), valueOf(parseOptionalWord(answer))]).toEqual([5n, 5n]);
+});
+
+test.each([
+  ['message and result', { message: REVERTED }, { ret: [{ ret: 'FAILED' }] }],
+  ['message', { message: REVERTED }, undefined],
+  ['message in plain text', { message: 'REVERT opcode executed' }, { ret: [{}] }],
+  ['message of another kind', { message: 7 }, undefined],
+  ['result, with an empty message', { message: '' }, { ret: [{ ret: 'FAILED' }] }],
+  ['result', {}, { ret: [{ ret: 'FAILED' }] }],
+  ['contract result', {}, { ret: [{ contractRet: 'REVERT' }] }],
+  ['second result', {}, { ret: [{ ret: 'SUCESS' }, { ret: 'FAILED' }] }],
+  ['result that nobody knows', {}, { ret: [{ ret: 7 }] }],
+])(
+  'a constant call that failed by its %s is no balance, and no answer of a function',
+  (_what, result, transaction) => {
+    expect(problemOf(parseBalance(called(result, transaction)))).toMatch('did not fail');
+    const two = called(result, transaction, FIVE.repeat(8));
+    expect(problemOf(parseBalances(two, 2))).toMatch('did not fail');
+    for (const words of [FIVE, '', FIVE.repeat(2)])
+      expect(valueOf(parseOptionalWord(called(result, transaction, words)))).toBe(0n);
+  },
+);
+
+test.each([
+  ['was not made', { result: false }, undefined],
+  ['has a code of failure', { code: 'CONTRACT_EXE_ERROR', message: REVERTED }, undefined],
+  ['has only a code', { code: 'OTHER_ERROR' }, { ret: [{}] }],
+  ['has results that are no list', {}, { ret: {} }],
+  ['has results that are no objects', {}, { ret: ['FAILED'] }],
+  ['has a transaction that is no object', {}, []],
+])('a constant call whose answer %s is a problem', (_what, result, transaction) => {
+  const answer = called(result, transaction);
+  for (const read of [parseBalance(answer), parseOptionalWord(answer), parseBalances(answer, 1)])
+    expect(problemOf(read)).toEqual(expect.any(String));
+});
+
+test('a function that answers no word is as one that the token does not have', () => {
+  for (const words of ['', 'ab', FIVE.repeat(2)])
+    expect(valueOf(parseOptionalWord(called({}, undefined, words)))).toBe(0n);
+  for (const words of ['xy', 'abc'])
+    expect(problemOf(parseOptionalWord(called({}, undefined, words)))).toMatch('hex');
 });

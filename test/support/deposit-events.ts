@@ -8,6 +8,7 @@ import type {
   MintCredited,
   MintDead,
   MintIntended,
+  MintVoided,
   RefundRecorded,
 } from '../../schemas/treasury.ledger/events.ts';
 
@@ -49,6 +50,7 @@ interface DepositEvents {
   ) => MintIntended;
   readonly credited: (hash: Buffer) => MintCredited;
   readonly dead: (hash: Buffer, nonce: number) => MintDead;
+  readonly voided: (hash: Buffer, nonce: number) => MintVoided;
   readonly refunded: (amount: bigint) => RefundRecorded;
 }
 
@@ -88,6 +90,14 @@ export function depositEvents(id: string): DepositEvents {
       nonce,
       other_tx_hash: Buffer.alloc(32, 0xdd),
       block_height: 100,
+    }),
+    voided: (hash, nonce) => ({
+      type: 'MintVoided',
+      ...of,
+      tx_hash: hash,
+      nonce,
+      actor: 'treasury',
+      reason: 'another transaction has its nonce',
     }),
     refunded: (amount) => ({
       type: 'RefundRecorded',

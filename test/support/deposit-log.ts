@@ -5,6 +5,7 @@
  * `plain-deposits.ts` computes the expected result.
  */
 import { HDNodeWallet } from 'ethers';
+import { Ledger } from '../../projections/deposits/domain/ledger.ts';
 import { readDepositKey, type DepositKey } from '../../schemas/deposit-address.ts';
 import { HOLD_REASONS, NETWORK_LIMITS } from '../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
@@ -20,6 +21,7 @@ import type {
   TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
 import { confirmedEvent, depositEvents } from './deposit-events.ts';
+import { addressOf, authority, BY, signed } from './operators.ts';
 import { Random } from './random.ts';
 
 export const PARTITIONS = 6;
@@ -214,65 +216,109 @@ function checksOf(
 
 /**
  * `treasury.ledger`, invented: deposits of a few owners with all decisions in all orders, valid or
- * not; some written for another offset, some twice.
+ * not; some written for another offset, some twice. About half of the logs are pinned; the mint
+ * authority signs most of what needs its signature.
  */
 export function ledgerLog({ seed, accounts, events }: LogOptions): readonly TreasuryEvent[] {
   const random = new Random(seed);
   const log: TreasuryEvent[] = [];
+  // says which terms are the right ones
+  const ledger = new Ledger();
   const confirmed: DepositConfirmed[] = [];
   let hours = 0;
+  const write = (event: TreasuryEvent): void => {
+    log.push(event);
+    ledger.apply(event, ledger.end);
+  };
   const append = (event: TreasuryEvent): void => {
     // whole hours, so that times are just a day apart now and then; some clocks are slow
     if (random.chance(0.5)) hours += random.below(5);
     const decided_at = BEGIN + 3_600_000 * (random.chance(0.1) ? hours - random.below(30) : hours);
-    log.push({
+    const placed: TreasuryEvent = {
       ...event,
       decided_at,
       sequence: random.chance(0.05) ? log.length + random.below(5) - 2 : log.length,
-    });
+    };
+    write(random.chance(0.9) ? signedFor(ledger, placed) : placed);
   };
-  const policies: PolicySet[] = [];
-  const setPolicy = (version: number): void => {
-    const policy = policyOf(random, version);
-    policies.push(policy);
-    append(policy);
-  };
+  const setPolicy = (version: number): void => append(policyOf(random, version));
   if (random.chance(0.9)) setPolicy(1);
+  if (random.chance(0.7))
+    append({ type: 'AuthoritySet', ...BY, version: 1, authority: addressOf(authority) });
+  const pinned = random.chance(0.5) ? random.below(10) : -1;
   let nonce = random.below(3);
   for (let at = 0; at < events; at++) {
     const known = confirmed.length === 0 ? undefined : random.pick(confirmed);
-    if (random.chance(0.03)) setPolicy(1 + random.below(policies.length + 1));
+    if (at === pinned || (pinned >= 0 && random.chance(0.01))) append(aPin(random));
+    else if (random.chance(0.02)) append({ type: 'MintingSet', ...BY, open: random.chance(0.7) });
+    else if (random.chance(0.03)) setPolicy(1 + random.below((ledger.policy?.version ?? 0) + 1));
     else if (known === undefined || random.chance(0.3)) {
-      const next =
-        random.chance(0.1) && known !== undefined ? known : aDeposit(random, accounts, at);
+      const isAgain = random.chance(0.1) && known !== undefined;
+      const next = isAgain ? known : aDeposit(random, { ledger, accounts, at });
       confirmed.push(next);
       append(next);
     } else append(anEvent(random, known, random.chance(0.8) ? nonce++ : random.below(nonce + 1)));
     // once more, as a producer that lost the answer would: for the place where it stood before
-    if (random.chance(0.05)) log.push(...log.slice(-1 - random.below(3)));
+    if (random.chance(0.05)) for (const event of log.slice(-1 - random.below(3))) write(event);
   }
   return log;
 }
 
-/** With a rolling cap that some mints pass, a few, or all. */
-function policyOf(random: Random, version: number): PolicySet {
-  const rolling_cap = random.pick([20_000_000n, 60_000_000n, 5_000_000_000n]);
+/** Signed by the mint authority where that is asked for. */
+function signedFor({ governance }: Ledger, event: TreasuryEvent): TreasuryEvent {
+  if (event.type === 'LedgerPinned') return signed(event, authority);
+  if (event.type === 'MintVoided') return signed(event, authority, governance.ledger_id);
+  const isTheirs =
+    event.type === 'PolicySet' || event.type === 'DepositHeld' || event.type === 'MintDead';
+  return isTheirs && governance.ledger_id !== undefined
+    ? signed(event, authority, governance.ledger_id)
+    : event;
+}
+
+function aPin(random: Random): TreasuryEvent {
   return {
-    type: 'PolicySet',
+    type: 'LedgerPinned',
     sequence: 0,
-    version,
-    network: 'testnet',
-    ...NETWORK_LIMITS.testnet,
-    rolling_cap,
     decided_at: BEGIN,
+    ledger_id: random.bytes(32),
+    network: 'testnet',
+    chain_id: 7777,
+    usdt_contract: USDT_CONTRACT,
+    authority: addressOf(authority),
   };
 }
 
-function aDeposit(random: Random, accounts: number, at: number): DepositConfirmed {
+/** With a rolling cap that some mints pass, a few, or all; some contradict themselves. */
+function policyOf(random: Random, version: number): PolicySet {
+  const rolling_cap = random.pick([20_000_000n, 60_000_000n, 5_000_000_000n]);
+  const { single_cap } = NETWORK_LIMITS.testnet;
+  return {
+    type: 'PolicySet',
+    ...BY,
+    version,
+    network: 'testnet',
+    ...NETWORK_LIMITS.testnet,
+    single_cap: single_cap < rolling_cap || random.chance(0.1) ? single_cap : rolling_cap,
+    rolling_cap,
+  };
+}
+
+/** On its right terms, most of the time. */
+function aDeposit(
+  random: Random,
+  {
+    ledger,
+    accounts,
+    at,
+  }: { readonly ledger: Ledger; readonly accounts: number; readonly at: number },
+): DepositConfirmed {
   const index = random.below(accounts);
   const deposit_address = depositKey().addressAt(index);
   const gross = BigInt(1 + random.below(20_000_000));
-  const fee = random.chance(0.5) ? 2_000_000n : 500_000n;
+  const policy = ledger.policy ?? { version: 1, ...NETWORK_LIMITS.testnet };
+  const address_ordinal = ledger.depositsOf(accountAt(index)) + Number(random.chance(0.02));
+  const isFirst = (address_ordinal === 0) !== random.chance(0.02);
+  const fee = isFirst ? policy.first_fee : policy.later_fee;
   return confirmedEvent({
     tx_id: random.bytes(32),
     log_index: random.below(3),
@@ -280,11 +326,12 @@ function aDeposit(random: Random, accounts: number, at: number): DepositConfirme
     clt_address: accountAt(index),
     gross,
     fee,
-    credit: gross > fee ? gross - fee : 0n,
+    credit: (gross > fee ? gross - fee : 0n) + BigInt(random.chance(0.02)),
     block_timestamp: BEGIN + at,
     transfer_partition: transferPartition(deposit_address),
     transfer_offset: at,
-    policy_version: random.chance(0.8) ? 1 : 2,
+    address_ordinal,
+    policy_version: policy.version + Number(random.chance(0.02)),
   });
 }
 
@@ -306,5 +353,6 @@ function anEvent(
     () => make.intended({ to, amount, nonce, tx_hash: hash }),
     () => make.credited(hash),
     () => make.dead(hash, 1),
+    () => make.voided(hash, 1),
   ])();
 }

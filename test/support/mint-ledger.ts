@@ -3,7 +3,12 @@ import type { Deposit } from '../../projections/deposits/domain/deposit.ts';
 import { Ledger } from '../../projections/deposits/domain/ledger.ts';
 import type { MintCall } from '../../projections/deposits/domain/minting.ts';
 import { depositIdOf } from '../../schemas/deposit-id.ts';
-import { holdReasonOf, NETWORK_LIMITS, type PolicyLimits } from '../../schemas/deposit-policy.ts';
+import {
+  feeOf,
+  holdReasonOf,
+  NETWORK_LIMITS,
+  type PolicyLimits,
+} from '../../schemas/deposit-policy.ts';
 import type { TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import { confirmedEvent, depositEvents } from './deposit-events.ts';
 
@@ -23,19 +28,15 @@ export class MintLedger {
   readonly ledger = new Ledger();
   readonly log: TreasuryEvent[] = [];
   #deposits = 0;
-  #version = 0;
 
-  /** The testnet's limits, unless said otherwise. */
+  /** The testnet's limits, unless said otherwise; a single cap within the rolling cap. */
   setPolicy(change: Partial<PolicyLimits> = {}): void {
-    this.write({
-      type: 'PolicySet',
-      sequence: 0,
-      version: ++this.#version,
-      network: 'testnet',
-      ...NETWORK_LIMITS.testnet,
-      ...change,
-      decided_at: BEGIN,
-    });
+    const limits = { ...NETWORK_LIMITS.testnet, ...change };
+    const { rolling_cap, single_cap: most } = limits;
+    const single_cap = most < rolling_cap ? most : rolling_cap;
+    const version = (this.ledger.policy?.version ?? 0) + 1;
+    const by = { sequence: 0, version, network: 'testnet', decided_at: BEGIN };
+    this.writeAll([{ type: 'PolicySet', ...by, ...limits, single_cap }]);
   }
 
   /** Appends to the log and folds it: the verdict. */
@@ -55,16 +56,21 @@ export class MintLedger {
   deposit(credit: bigint, at = BEGIN): string {
     const tx_id = Buffer.alloc(32);
     tx_id.writeUInt32BE(++this.#deposits);
+    const { policy } = this.ledger;
+    if (policy === undefined) throw new Error('no policy is in force');
+    const ordinal = this.ledger.depositsOf(confirmedEvent().clt_address);
+    const fee = feeOf(policy, ordinal);
     const confirmed = confirmedEvent({
       tx_id,
-      gross: credit + 2n * USD,
+      gross: credit + fee,
+      fee,
       credit,
-      policy_version: this.#version,
+      policy_version: policy.version,
+      address_ordinal: ordinal,
       decided_at: at,
     });
-    this.write(confirmed);
-    const { policy } = this.ledger;
-    const reason = policy === undefined ? undefined : holdReasonOf(policy, credit);
+    this.writeAll([confirmed]);
+    const reason = holdReasonOf(policy, credit);
     if (reason !== undefined)
       this.write({ ...depositEvents(confirmed.deposit_id).held(reason), decided_at: at });
     return confirmed.deposit_id;

@@ -2,10 +2,12 @@
 import { Wallet } from 'ethers';
 import { parseAddress } from '../../schemas/address.ts';
 import type { OperatorsSet } from '../../schemas/treasury.ledger/events.ts';
-import { decisionText, type HumanDecision } from '../../schemas/operator-signature.ts';
+import { decisionText, type SignedDecision } from '../../schemas/operator-signature.ts';
 
 export const alice = new Wallet(`0x${'a1'.repeat(32)}`);
 export const bob = new Wallet(`0x${'b0'.repeat(32)}`);
+/** The mint authority's. */
+export const authority = new Wallet(`0x${'3d'.repeat(32)}`);
 /** No operator. */
 export const mallory = new Wallet(`0x${'66'.repeat(32)}`);
 
@@ -16,11 +18,13 @@ export function addressOf({ address }: Wallet): Buffer {
   return parseAddress(address) ?? Buffer.alloc(0);
 }
 
-export function signed<Decision extends HumanDecision>(
+/** `ledger_id`: of a ledger that is pinned. */
+export function signed<Decision extends SignedDecision>(
   decision: Decision,
   wallet: Wallet,
+  ledger_id?: Buffer,
 ): Decision {
-  const signature = wallet.signMessageSync(decisionText(decision));
+  const signature = wallet.signMessageSync(decisionText(decision, ledger_id));
   return { ...decision, signature: Buffer.from(signature.slice(2), 'hex') };
 }
 

@@ -3,19 +3,20 @@
  * code with the projections, except what the schemas define and test vectors hold: the address of
  * an index, and the partition of an address.
  */
+import { depositIdOf } from '../../schemas/deposit-id.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import type { TransferEvent } from '../../schemas/tron.transfers/events.ts';
 import {
   isDepositEvent,
-  type AuthoritySet,
   type DepositConfirmed,
   type DepositEvent,
-  type OperatorsSet,
+  type DepositHeld,
   type TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
 import { depositKey, XPUB } from './deposit-log.ts';
 import { plainHead } from './plain-chain.ts';
+import { isTheirs, PlainGovernance } from './plain-governance.ts';
 import { PlainMints } from './plain-mints.ts';
 import { texts, type TableTexts } from './plain-fold.ts';
 import type { Row } from './plain-fold-rows.ts';
@@ -78,6 +79,14 @@ function millis(time: number): string {
   return String(time);
 }
 
+interface Told {
+  readonly stories: Map<string, Story>;
+  /** by account, how many deposits it has */
+  readonly counts: Map<string, number>;
+  readonly mints: PlainMints;
+  readonly governance: PlainGovernance;
+}
+
 interface Story {
   readonly first: DepositConfirmed;
   status: string;
@@ -85,6 +94,8 @@ interface Story {
   approved: boolean;
   rejected: boolean;
   refunded: bigint;
+  /** the transaction that paid it back */
+  refund: Buffer | null;
   mint: { readonly sequence: number; readonly nonce: number; readonly hash: Buffer } | null;
   /** where it stands among those to be minted, and since when */
   queued: { readonly offset: number; readonly at: number } | null;
@@ -98,13 +109,14 @@ export function plainDeposits(
 ): TableTexts {
   const stories = new Map<string, Story>();
   const mints = new PlainMints();
-  const firsts = new Map<string, OperatorsSet | AuthoritySet>();
+  const governance = new PlainGovernance();
+  const told = { stories, counts: new Map<string, number>(), mints, governance };
   const chained = ledger.filter(({ sequence }, offset) => sequence === offset);
   for (const event of chained) {
+    if (!governance.admits(event)) continue;
     if (event.type === 'PolicySet') mints.set(event);
-    const isFirst = event.type === 'OperatorsSet' || event.type === 'AuthoritySet';
-    if (isFirst && event.version === 1 && !firsts.has(event.type)) firsts.set(event.type, event);
-    if (isDepositEvent(event)) tell({ stories, mints }, event, event.sequence);
+    if (isTheirs(event)) governance.take(event, mints.policies.at(-1)?.network);
+    if (isDepositEvent(event)) tell(told, event, event.sequence);
   }
   const sequence = chained.at(-1)?.sequence;
   const all = [...stories.values()];
@@ -129,12 +141,17 @@ export function plainDeposits(
               head: plainHead(chained),
               deposits: all.length,
               ...mints.head,
-              ...governanceRow(firsts),
+              ...governance.row,
             },
           ],
     ),
     policies: texts(mints.policyRows),
     mints: texts(mints.mintRows),
+    refunds: texts(
+      all.flatMap(({ first, refund }) =>
+        refund === null ? [] : [{ tron_tx_id: refund, deposit_id: first.deposit_id }],
+      ),
+    ),
     owners: texts(
       [...owners].map(([owner, theirs]) => ({ clt_address: owner, deposits: theirs.length })),
     ),
@@ -208,29 +225,6 @@ function standingRow(
   };
 }
 
-/** The logs have the first operators and authority at most: no decision is signed. */
-function governanceRow(firsts: ReadonlyMap<string, OperatorsSet | AuthoritySet>): Row {
-  const [set, other] = [firsts.get('OperatorsSet'), firsts.get('AuthoritySet')];
-  const nobody = {
-    operators_version: 0,
-    operators: Buffer.alloc(0),
-    two_above: 0n,
-    authority_version: 0,
-    authority: Buffer.alloc(0),
-  };
-  return {
-    ...nobody,
-    ...(set?.type === 'OperatorsSet'
-      ? {
-          operators_version: 1,
-          operators: Buffer.concat(set.operators),
-          two_above: set.two_above,
-        }
-      : {}),
-    ...(other?.type === 'AuthoritySet' ? { authority_version: 1, authority: other.authority } : {}),
-  };
-}
-
 const BLANK: Row = {
   reason: null,
   actor: null,
@@ -243,11 +237,8 @@ const BLANK: Row = {
 };
 
 /** The rules of a deposit's life, one after the other. */
-function tell(
-  { stories, mints }: { readonly stories: Map<string, Story>; readonly mints: PlainMints },
-  event: DepositEvent,
-  offset: number,
-): void {
+function tell(told: Told, event: DepositEvent, offset: number): void {
+  const { stories, mints, governance } = told;
   const story = stories.get(event.deposit_id);
   const place = {
     deposit_id: event.deposit_id,
@@ -259,8 +250,9 @@ function tell(
   };
   const note = (what: Row): void => void story?.events.push({ ...BLANK, ...place, ...what });
   if (story === undefined) {
-    if (event.type === 'DepositConfirmed')
-      stories.set(event.deposit_id, begin(event, { ...BLANK, ...place }, mints));
+    if (event.type !== 'DepositConfirmed' || !isOnItsTerms(event, told)) return;
+    stories.set(event.deposit_id, begin(event, { ...BLANK, ...place }, mints));
+    told.counts.set(event.clt_address.toString('hex'), event.address_ordinal + 1);
     return;
   }
   const { first, status, mint } = story;
@@ -269,7 +261,7 @@ function tell(
       event.reason === 'mint_failed'
         ? status === 'mint_requested'
         : status === 'confirmed' && (!story.approved || event.reason === 'unproven');
-    if (!fits) return;
+    if (!fits || !isRightHold(event, first, mints)) return;
     if (mint !== null) mints.giveUp(mint.sequence);
     Object.assign(story, {
       status: 'needs_manual',
@@ -307,6 +299,7 @@ function tell(
     note({ reason: event.reason, actor: event.actor.replace('\0', '\uFFFD') });
   } else if (event.type === 'MintIntended') {
     if (
+      governance.isStopped ||
       status !== 'confirmed' ||
       event.amount !== first.credit ||
       first.credit === 0n ||
@@ -337,13 +330,75 @@ function tell(
       Object.assign(story, { status: 'confirmed', mint: null });
       note({ nonce: event.nonce, tx_hash: event.tx_hash, block_height: event.block_height });
     }
+  } else if (event.type === 'MintVoided') {
+    if (mint?.hash.equals(event.tx_hash) !== true) return;
+    const queued = story.queued ?? { offset, at: event.decided_at };
+    mints.void(mint.sequence);
+    Object.assign(story, {
+      status: 'confirmed',
+      mint: null,
+      // a credit has lost its approval and its place
+      queued: story.approved || isInside(first, mints) ? queued : null,
+    });
+    note({
+      reason: event.reason,
+      actor: event.actor,
+      nonce: event.nonce,
+      tx_hash: event.tx_hash,
+    });
+  } else if (event.type === 'RefundRecorded') {
+    const { amount, tron_tx_id: refund } = event;
+    const isUsed = [...stories.values()].some((other) => other.refund?.equals(refund) === true);
+    if (status !== 'needs_manual' || !story.rejected || story.refund !== null || isUsed) return;
+    if (amount <= 0n || amount > first.gross) return;
+    Object.assign(story, { refunded: amount, refund });
+    note({ reason: event.reason, actor: event.actor, gross: amount, tx_hash: refund });
   }
 }
 
+/** Whether a deposit of an account is confirmed as the policy in force says. */
+function isOnItsTerms(
+  { deposit_id, tx_id, log_index, clt_address: account, ...terms }: DepositConfirmed,
+  { counts, mints }: Told,
+): boolean {
+  const policy = mints.policies.at(-1);
+  const before = counts.get(account.toString('hex')) ?? 0;
+  const fee = before === 0 ? policy?.first_fee : policy?.later_fee;
+  return (
+    deposit_id === depositIdOf(tx_id, log_index) &&
+    terms.policy_version === policy?.version &&
+    terms.address_ordinal === before &&
+    terms.fee === fee &&
+    terms.gross > 0n &&
+    terms.credit === (terms.gross > terms.fee ? terms.gross - terms.fee : 0n)
+  );
+}
+
+/** Whether a hold that names a limit names the one that the credit is outside of. */
+function isRightHold(
+  { reason }: DepositHeld,
+  { credit, policy_version: version }: DepositConfirmed,
+  { policies }: PlainMints,
+): boolean {
+  const limits = policies.find((policy) => policy.version === version);
+  if (reason === 'below_minimum')
+    return limits !== undefined && (credit === 0n || credit < limits.minimum);
+  if (reason !== 'over_single_cap') return true;
+  return limits !== undefined && credit !== 0n && credit > limits.single_cap;
+}
+
+/** Whether a credit is minted without a person. */
+function isInside(
+  { credit, policy_version: version }: DepositConfirmed,
+  { policies }: PlainMints,
+): boolean {
+  const limits = policies.find((policy) => policy.version === version);
+  return (
+    limits !== undefined && credit > 0n && credit >= limits.minimum && credit <= limits.single_cap
+  );
+}
+
 function begin(event: DepositConfirmed, blank: Row, mints: PlainMints): Story {
-  const limits = mints.policies.find(({ version }) => version === event.policy_version);
-  const isHeldNext =
-    limits !== undefined && (event.credit < limits.minimum || event.credit > limits.single_cap);
   const {
     gross,
     fee,
@@ -371,8 +426,9 @@ function begin(event: DepositConfirmed, blank: Row, mints: PlainMints): Story {
     approved: false,
     rejected: false,
     refunded: 0n,
+    refund: null,
     mint: null,
-    queued: isHeldNext ? null : { offset: event.sequence, at: event.decided_at },
+    queued: isInside(event, mints) ? { offset: event.sequence, at: event.decided_at } : null,
     events,
   };
 }

@@ -23,10 +23,17 @@ export class PlainMints {
   /** every one that ever counted */
   readonly counted: PlainMint[] = [];
   lastNonce = -1;
+  /** those below the last one that count again */
+  readonly free = new Set<number>();
   #windowSequence = 0;
+  /** of the last one, or of the last one that is not given up where a later one is void */
+  #time = 0;
 
   set(policy: PolicySet): boolean {
-    if (policy.version !== this.policies.length + 1) return false;
+    const { version, network, minimum, single_cap, rolling_cap } = policy;
+    if (version !== this.policies.length + 1) return false;
+    if (network !== (this.policies[0]?.network ?? network)) return false;
+    if (minimum > single_cap || single_cap > rolling_cap) return false;
     this.policies.push(policy);
     return true;
   }
@@ -39,15 +46,17 @@ export class PlainMints {
     const policy = this.policies.at(-1);
     const own = this.policies.find(({ version }) => version === deposit.version);
     if (policy === undefined || own === undefined) return false;
-    if (nonce <= this.lastNonce) return false;
+    if (nonce <= this.lastNonce && !this.free.has(nonce)) return false;
     if (!deposit.approved && (deposit.credit < own.minimum || deposit.credit > own.single_cap))
       return false;
-    const at = Math.max(decided_at, ...this.counted.map((before) => before.at));
+    const at = Math.max(decided_at, this.#time);
     const within = this.counted.filter((before) => !before.gone && before.at > at - DAY_MS);
     if (within.reduce((sum, before) => sum + before.amount, amount) > policy.rolling_cap)
       return false;
     this.counted.push({ sequence, nonce, deposit_id, amount, at, gone: false, live: true });
-    this.lastNonce = nonce;
+    this.#time = at;
+    this.lastNonce = Math.max(nonce, this.lastNonce);
+    this.free.delete(nonce);
     this.#windowSequence = Math.min(sequence, ...within.map((before) => before.sequence));
     return true;
   }
@@ -61,19 +70,33 @@ export class PlainMints {
     for (const mint of this.counted) if (mint.sequence === sequence) mint.live = false;
   }
 
-  /** Given up by a person: the next nonce is above those of the mints that are left. */
+  /**
+   * Released by a person, or void: the next nonce is above those of the mints in flight, or its own
+   * below them, unless another of them has it.
+   */
   release(sequence: number): void {
     this.giveUp(sequence);
-    const live = this.counted.filter((mint) => mint.live);
-    this.lastNonce = Math.max(-1, ...live.map(({ nonce }) => nonce));
+    const live = this.counted.filter((mint) => mint.live).map(({ nonce }) => nonce);
+    const own = this.counted.find((mint) => mint.sequence === sequence)?.nonce;
+    this.lastNonce = Math.max(-1, ...live);
+    if (own !== undefined && !live.includes(own)) this.free.add(own);
+    for (const nonce of this.free) if (nonce >= this.lastNonce) this.free.delete(nonce);
+  }
+
+  /** The mint was none, and its time moves no window. */
+  void(sequence: number): void {
+    this.release(sequence);
+    const kept = this.counted.filter(({ gone }) => !gone);
+    this.#time = Math.max(0, ...kept.map(({ at }) => at));
+    this.#windowSequence = kept.find(({ at }) => at > this.#time - DAY_MS)?.sequence ?? 0;
   }
 
   get head(): Row {
-    const last = this.counted.at(-1);
     return {
       policy_version: this.policies.length,
       last_nonce: this.lastNonce,
-      mint_time: last?.at ?? 0,
+      free_nonces: [...this.free].toSorted((one, other) => one - other).join(','),
+      mint_time: this.#time,
       window_sequence: this.#windowSequence,
     };
   }

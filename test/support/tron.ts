@@ -157,6 +157,12 @@ export class TestTron {
     if (status !== 200) throw new Error(JSON.stringify(body));
   }
 
+  /** Changes what the USDT contract allows. */
+  async token(change: Readonly<Record<string, unknown>>): Promise<void> {
+    const { status, body } = await this.#devnet.admin('/admin/tron/token', change);
+    if (status !== 200) throw new Error(JSON.stringify(body));
+  }
+
   async fault(mode: string, times?: number, delay_ms?: number): Promise<void> {
     const { status, body } = await this.#devnet.admin('/admin/faults', {
       target: 'tron',

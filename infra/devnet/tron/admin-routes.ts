@@ -1,10 +1,12 @@
 /** The admin port's routes for the TRON network, for tests and for trying things out. */
 import type { Response } from 'express';
-import { bodyFields, refuse, refuseBody, type Routes } from '../http/app.ts';
+import { parseAmount } from '../../../schemas/money.ts';
+import { bodyFields, isInteger, refuse, refuseBody, type Routes } from '../http/app.ts';
 import type { BlockReference } from './chain.ts';
 import type { Submission, TronNetwork, TronRefusal } from './network.ts';
 import type { RequestCounter } from './provider.ts';
 import { TRANSFER_EXPECTED, parseSubmission, type SubmissionDefaults } from './submission.ts';
+import { addressDigits, type TokenRules } from './transaction.ts';
 import { base58Of } from './wire.ts';
 
 interface TronAdminParts {
@@ -14,6 +16,10 @@ interface TronAdminParts {
 }
 
 const BLOCK_TRANSFERS_MAX = 5_000;
+const BLOCKED_MAX = 1_000;
+const TOKEN_EXPECTED =
+  '{"paused"?: true or false, "deprecated"?: true or false, "fee_basis_points"?: 0 to 10000, "maximum_fee"?: base units as decimal text, ' +
+  `"blocked"?: all addresses that are blocked, at most ${BLOCKED_MAX}}; what is not given stays`;
 
 export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): Routes {
   const { holder, usdt_contract } = tron.chain.genesis;
@@ -26,7 +32,14 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): Routes
         solidified: summary(tron.chain.solidified),
         usdt_contract: base58Of(usdt_contract),
         holder: base58Of(holder),
+        token: tokenJson(tron.chain.token),
       });
+    });
+
+    app.post('/admin/tron/token', (request, response) => {
+      const change = readToken(bodyFields(request.body));
+      if (change === undefined) return refuseBody(response, TOKEN_EXPECTED);
+      response.json(tokenJson(tron.setToken(change)));
     });
 
     app.post('/admin/tron/transfers', (request, response) => {
@@ -110,4 +123,34 @@ function summary({ number, timestamp }: BlockReference): object {
 
 function isTransactionId(value: unknown): value is string {
   return typeof value === 'string' && /^[0-9a-f]{64}$/i.test(value);
+}
+
+function tokenJson({ maximum_fee, blocked, ...rules }: TokenRules): object {
+  return { ...rules, maximum_fee: String(maximum_fee), blocked: blocked.map(base58Of) };
+}
+
+/** Undefined: a field is unknown or not as expected, or there is none. */
+function readToken(fields: Readonly<Record<string, unknown>>): Partial<TokenRules> | undefined {
+  const { paused, deprecated, fee_basis_points, maximum_fee, blocked, ...others } = fields;
+  const fee = typeof maximum_fee === 'string' ? parseAmount(maximum_fee) : undefined;
+  const addresses = addressesIn(blocked);
+  const change: Partial<TokenRules> = {
+    ...(typeof paused === 'boolean' ? { paused } : {}),
+    ...(typeof deprecated === 'boolean' ? { deprecated } : {}),
+    ...(isInteger(fee_basis_points, 0, 10_000) ? { fee_basis_points } : {}),
+    ...(fee === undefined ? {} : { maximum_fee: fee }),
+    ...(addresses === undefined ? {} : { blocked: addresses }),
+  };
+  const given = Object.values(fields).filter((value) => value !== undefined).length;
+  const isWhole = Object.keys(change).length === given && Object.keys(others).length === 0;
+  return given > 0 && isWhole ? change : undefined;
+}
+
+/** 40 hex digits each; undefined unless it is a list of addresses. */
+function addressesIn(value: unknown): readonly string[] | undefined {
+  if (!Array.isArray(value) || value.length > BLOCKED_MAX) return undefined;
+  const read = value.flatMap((each: unknown) =>
+    typeof each === 'string' ? (addressDigits(each) ?? []) : [],
+  );
+  return read.length === value.length ? [...new Set(read)] : undefined;
 }

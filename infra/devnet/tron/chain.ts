@@ -5,10 +5,12 @@
 import { createHash } from 'node:crypto';
 import { AMOUNT_MAX } from '../../../schemas/money.ts';
 import { compare, type ListedRow, type Position } from './listing.ts';
+import { HARMLESS } from './token.ts';
 import {
   emittedLogs,
   listedLogs,
   type TokenLog,
+  type TokenRules,
   type TronEvent,
   type TronTransaction,
 } from './transaction.ts';
@@ -49,6 +51,7 @@ export class TronChain {
   readonly #rows = new Map<string, ListedRow[]>();
   readonly #contracts = new Set<string>();
   readonly #balances: Balances;
+  #token = HARMLESS;
   /** the newest solid block and all above it */
   #blocks: BlockReference[];
   /** the solidified heads, each with the time from which it was one */
@@ -80,6 +83,11 @@ export class TronChain {
   solidifiedAsOf(time: number): BlockReference {
     const head = this.#solidified.findLast(({ since }) => since <= time);
     return existing(head ?? this.#solidified[0]).block;
+  }
+
+  /** The rules of the USDT contract in force. */
+  get token(): TokenRules {
+    return this.#token;
   }
 
   /** The number of transactions ever submitted. */
@@ -155,6 +163,9 @@ export class TronChain {
       case 'dropped':
         this.#change(event.id, { status: 'dropped' });
         this.#open.delete(event.id);
+        return;
+      case 'token':
+        this.#token = event.rules;
     }
   }
 

@@ -8,6 +8,7 @@ import { deriveKey } from '../clt/keys.ts';
 import { USDT_CONTRACTS } from '../../../schemas/deposit-policy.ts';
 import { BlockLog } from '../store/block-log.ts';
 import { TronChain, type BlockReference, type Entry } from './chain.ts';
+import { carriedOut } from './token.ts';
 import {
   addressDigits,
   decodeEvent,
@@ -15,6 +16,7 @@ import {
   encodeEvent,
   type ContractCall,
   type NativePayment,
+  type TokenRules,
   type TronEvent,
 } from './transaction.ts';
 
@@ -62,11 +64,12 @@ export class TronNetwork {
 
   /** Accepts all transactions, or none, for the next block. Returns their ids in order. */
   submit(submissions: readonly Submission[]): readonly string[] | TronRefusal {
+    const { genesis, token } = this.chain;
+    const { usdt_contract } = genesis;
     const made = submissions.map(({ transaction }, index) => ({
-      ...transaction,
+      ...carriedOut(transaction, token, genesis),
       id: this.#newId(this.chain.size + index),
     }));
-    const { usdt_contract } = this.chain.genesis;
     const wanted = made
       .flatMap(emittedLogs)
       .filter(({ contract, event }) => contract === usdt_contract && event === 'Transfer')
@@ -121,6 +124,12 @@ export class TronNetwork {
     if ('refused' in entry) return entry.refused === 'dropped' ? undefined : entry;
     this.#record([{ type: 'dropped', id }]);
     return undefined;
+  }
+
+  /** Changes what the USDT contract allows, for transactions submitted from then on. */
+  setToken(change: Partial<TokenRules>): TokenRules {
+    this.#record([{ type: 'token', rules: { ...this.chain.token, ...change } }]);
+    return this.chain.token;
   }
 
   async close(): Promise<void> {

@@ -46,6 +46,18 @@ export interface NativePayment extends Signed {
 
 export type TronTransaction = ContractCall | NativePayment;
 
+/** The owner of the USDT contract sets them. */
+export interface TokenRules {
+  readonly paused: boolean;
+  readonly deprecated: boolean;
+  /** of each transfer, in hundredths of a percent */
+  readonly fee_basis_points: number;
+  /** base units */
+  readonly maximum_fee: bigint;
+  /** 40 hex digits each */
+  readonly blocked: readonly string[];
+}
+
 /** On disk each event is a line of JSON with amounts as decimal text. */
 export type TronEvent =
   | {
@@ -69,7 +81,9 @@ export type TronEvent =
     }
   | { readonly type: 'released'; readonly id: string }
   | { readonly type: 'solidified'; readonly number: number; readonly at: number }
-  | { readonly type: 'dropped'; readonly id: string };
+  | { readonly type: 'dropped'; readonly id: string }
+  /** from then on, for the head and the solidified block alike */
+  | { readonly type: 'token'; readonly rules: TokenRules };
 
 export function encodeEvent(event: TronEvent): string {
   return JSON.stringify(event, (_key, value: unknown) =>
@@ -77,11 +91,11 @@ export function encodeEvent(event: TronEvent): string {
   );
 }
 
+const AMOUNTS: ReadonlySet<string> = new Set(['value', 'supply', 'maximum_fee']);
+
 /** The inverse of `encodeEvent`; the log has checked the line's checksum. */
 export function decodeEvent(line: string): TronEvent {
-  return JSON.parse(line, (key, value) =>
-    key === 'value' || key === 'supply' ? BigInt(value) : value,
-  );
+  return JSON.parse(line, (key, value) => (AMOUNTS.has(key) ? BigInt(value) : value));
 }
 
 /** The logs that the network recorded: none for a failed call. */

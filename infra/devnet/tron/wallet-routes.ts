@@ -4,11 +4,16 @@
  */
 import type { Request } from 'express';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
-import { readBalancesCall } from '../../../schemas/tron-balances.ts';
+import {
+  BLOCKED_FUNCTION,
+  readBalancesCall,
+  TOKEN_FUNCTIONS,
+} from '../../../schemas/tron-balances.ts';
 import { bodyFields, type Routes } from '../http/app.ts';
 import { isIncluded, type BlockReference, type Included, type TronChain } from './chain.ts';
 import type { Provider } from './provider.ts';
-import { addressDigits, wordOf } from './transaction.ts';
+import { HARMLESS, tokenWords } from './token.ts';
+import { addressDigits, wordOf, type TokenRules } from './transaction.ts';
 import { blockJson, hexOf, receiptJson, transactionJson } from './wire.ts';
 
 type Side = 'head' | 'solidified';
@@ -62,12 +67,25 @@ export function walletRoutes(chain: TronChain, provider: Provider): Routes {
       return failedCall('OTHER_ERROR', `contract_address must be an address ${form}`);
     if (!chain.isContract(contract))
       return failedCall('CONTRACT_VALIDATE_ERROR', 'Smart contract is not exist.');
-    const account = argumentOf(request);
-    const value =
-      account === undefined
-        ? undefined
-        : wordOf(chain.balance(contract, account, side).toString(16));
-    return calledConstant(value, visible);
+    const value = asked(side, contract, request);
+    return calledConstant(value === undefined ? undefined : hexWord(value), visible);
+  };
+
+  /** Other tokens have no functions but those of TRC-20. */
+  const rulesOf = (contract: string): TokenRules | undefined =>
+    contract === chain.genesis.usdt_contract ? chain.token : undefined;
+
+  /** The answer of the contract's function; undefined: it has none of this name. */
+  const asked = (side: Side, contract: string, request: Request): bigint | undefined => {
+    const name = parameter(request, 'function_selector');
+    const account = accountOf(parameter(request, 'parameter'));
+    if (name === 'balanceOf(address)' && account !== undefined)
+      return chain.balance(contract, account, side);
+    const rules = rulesOf(contract);
+    if (rules === undefined) return undefined;
+    if (name === BLOCKED_FUNCTION && account !== undefined)
+      return BigInt(rules.blocked.includes(account));
+    return tokenWords(rules)[TOKEN_FUNCTIONS.findIndex((each) => each === name)];
   };
 
   /** Simulates a deployment, of the one init code that the devnet knows. */
@@ -78,10 +96,12 @@ export function walletRoutes(chain: TronChain, provider: Provider): Routes {
       return failedCall('OTHER_ERROR', 'the devnet runs no other init code than that of balances');
     const token = call.token.toString('hex');
     if (!chain.isContract(token)) return calledConstant(undefined, visible);
-    const words = call.addresses.map((address) =>
-      wordOf(chain.balance(token, address.toString('hex'), side).toString(16)),
-    );
-    return calledConstant(words.join(''), visible);
+    const rules = rulesOf(token) ?? HARMLESS;
+    const words = call.addresses.flatMap((address) => {
+      const account = address.toString('hex');
+      return [chain.balance(token, account, side), BigInt(rules.blocked.includes(account))];
+    });
+    return calledConstant([...tokenWords(rules), ...words].map(hexWord).join(''), visible);
   };
 
   return (app) => {
@@ -113,13 +133,15 @@ function addressOf(value: unknown, visible: boolean): string | undefined {
   return (value === toTronAddress(Buffer.from(digits, 'hex'))) === visible ? digits : undefined;
 }
 
-/** The account of balanceOf(address); undefined for another function or a bad argument. */
-function argumentOf(request: Request): string | undefined {
-  const word = parameter(request, 'parameter');
-  if (parameter(request, 'function_selector') !== 'balanceOf(address)') return undefined;
+/** The account in a parameter of one address; undefined for other text. */
+function accountOf(word: unknown): string | undefined {
   return typeof word === 'string' && /^[0-9a-f]{64}$/i.test(word)
     ? word.slice(24).toLowerCase()
     : undefined;
+}
+
+function hexWord(value: bigint): string {
+  return wordOf(value.toString(16));
 }
 
 /** The answer to a call with its result as hex; undefined: the call was reverted. */

@@ -15,7 +15,9 @@ import {
   SCHEME,
   type DepositKey,
 } from '../../../schemas/deposit-address.ts';
+import { ADDRESS_RULES } from '../../../schemas/deposit.addresses/rules.ts';
 import { linked, NO_RECORDS } from '../../../schemas/hash-chain.ts';
+import { brokenRule } from '../../../schemas/rules.ts';
 import type {
   AddressRequested,
   DepositAddressEvent,
@@ -63,7 +65,8 @@ export function judge(
   offset: bigint,
   isKnown: boolean,
 ): AddressVerdict {
-  if (!isInPlace(event, offset)) return { verdict: 'ignored' };
+  if (!isInPlace(event, offset) || brokenRule(ADDRESS_RULES, event) !== undefined)
+    return { verdict: 'ignored' };
   switch (event.type) {
     case 'SchemePinned':
       return pinned(scheme, event);
@@ -117,6 +120,7 @@ export class AddressBook {
   /** of the first `#derived` indexes, as `bytesKey` gives them */
   readonly #addresses = new Set<string>();
   #derived = 0;
+  #broken = 0;
 
   /** The offset after the last record folded. */
   get end(): bigint {
@@ -126,6 +130,11 @@ export class AddressBook {
   /** The hash of the last record of the chain; empty before the first. */
   get head(): Buffer {
     return this.#head;
+  }
+
+  /** Records that break a rule of their fields: they have no effect. */
+  get broken(): number {
+    return this.#broken;
   }
 
   /** Undefined until one is pinned. */
@@ -150,6 +159,7 @@ export class AddressBook {
     if (offset < this.#end) return 'replayed';
     this.#end = offset + 1n;
     if (isInPlace(event, offset)) this.#head = linked(this.#head, event, offset, valueHash);
+    if (brokenRule(ADDRESS_RULES, event) !== undefined) this.#broken++;
     const account = event.type === 'SchemePinned' ? undefined : event.clt_address;
     const isKnown = account !== undefined && this.#indexes.has(bytesKey(account));
     const book = { scheme: this.#scheme, addresses: this.size };

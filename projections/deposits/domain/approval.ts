@@ -3,6 +3,7 @@ import { bytesKey } from '../../../schemas/address.ts';
 import type {
   DepositApproved,
   DepositRejected,
+  MintVoided,
   RefundRecorded,
 } from '../../../schemas/treasury.ledger/events.ts';
 import type { Decision } from './confirmation.ts';
@@ -24,6 +25,7 @@ interface HumanDecision extends Person {
 
 export type HumanRefusal =
   | 'no_such_deposit'
+  | 'no_mint_to_void'
   | 'not_waiting_for_a_person'
   | 'no_mint_in_flight'
   | 'rejected_for_good'
@@ -88,8 +90,31 @@ export function release(
   return { events: [{ type: 'DepositRejected', ...decided(ledger, decision) }] };
 }
 
+/**
+ * Voids the newest mint of a deposit, which the chain does not have: the deposit waits to be minted
+ * again. No events when it waits again already.
+ */
+export function voidMint(
+  ledger: Ledger,
+  decision: HumanDecision,
+): Decision<HumanRefusal, MintVoided> {
+  const deposit = ledger.deposit(decision.deposit_id);
+  if (deposit.status === 'absent') return { refused: 'no_such_deposit' };
+  if (!('mint' in deposit)) {
+    const isVoided = deposit.status === 'confirmed' && ledger.givenUp(decision.deposit_id).length > 0;
+    return isVoided ? { events: [] } : { refused: 'no_mint_to_void' };
+  }
+  const { tx_hash, nonce } = deposit.mint;
+  return { events: [{ type: 'MintVoided', ...decided(ledger, decision), tx_hash, nonce }] };
+}
+
 export type RefundRefusal =
-  'no_such_deposit' | 'no_operators' | 'not_rejected' | 'refunded_before' | 'not_within_gross';
+  | 'no_such_deposit'
+  | 'no_operators'
+  | 'not_rejected'
+  | 'refunded_before'
+  | 'refund_used'
+  | 'not_within_gross';
 
 /**
  * Records that a rejected deposit was paid back. No events when the same amount is recorded
@@ -107,6 +132,7 @@ export function recordRefund(
   if (deposit.refunded > 0n)
     return deposit.refunded === amount ? { events: [] } : { refused: 'refunded_before' };
   if (amount <= 0n || amount > deposit.terms.gross) return { refused: 'not_within_gross' };
+  if (ledger.refundedBy(tron_tx_id) !== undefined) return { refused: 'refund_used' };
   return { events: [{ type: 'RefundRecorded', ...decided(ledger, decision), tron_tx_id, amount }] };
 }
 

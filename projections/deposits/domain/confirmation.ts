@@ -12,8 +12,10 @@ import {
   type Network,
   type PolicyLimits,
 } from '../../../schemas/deposit-policy.ts';
+import { brokenRule } from '../../../schemas/rules.ts';
 import { transferPartition } from '../../../schemas/tron-partition.ts';
 import type { TransferObserved } from '../../../schemas/tron.transfers/events.ts';
+import { TRANSFER_RULES } from '../../../schemas/tron.transfers/rules.ts';
 import type {
   DepositConfirmed,
   DepositHeld,
@@ -30,7 +32,7 @@ export type Decision<Reason extends string, Event extends TreasuryEvent = Treasu
 
 /** Final: the transfer never becomes a deposit. */
 type Never =
-  'zero_value' | 'self_transfer' | 'wrong_contract' | 'wrong_partition' | 'other_address';
+  'broken_rule' | 'zero_value' | 'self_transfer' | 'wrong_contract' | 'wrong_partition' | 'other_address';
 /** Undecided as far as this ledger has read; it may be decided later. */
 type NotYet = 'no_policy' | 'unknown_address';
 export type TransferRefusal = Never | NotYet;
@@ -124,6 +126,7 @@ class Batch {
   }
 
   #neverOf({ event: transfer, partition }: Recorded<TransferObserved>): Never | undefined {
+    if (brokenRule(TRANSFER_RULES, transfer) !== undefined) return 'broken_rule';
     if (transfer.value <= 0n) return 'zero_value';
     if (transfer.from.equals(transfer.to)) return 'self_transfer';
     if (!transfer.contract.equals(this.#deciding.usdt_contract)) return 'wrong_contract';
@@ -134,7 +137,7 @@ class Batch {
     { event: transfer, partition, offset }: Recorded<TransferObserved>,
     { id, owner, policy }: { readonly id: string; readonly owner: Buffer; readonly policy: Policy },
   ): void {
-    const ordinal = this.#ordinal(transfer.to);
+    const ordinal = this.#ordinal(owner);
     const fee = feeOf(policy, ordinal);
     const credit = creditOf(transfer.value, fee);
     this.events.push({
@@ -168,10 +171,10 @@ class Batch {
     return Number(this.#ledger.end) + this.events.length;
   }
 
-  /** The ordinal of the address' next deposit, which is then counted. */
-  #ordinal(address: Buffer): number {
-    const key = address.toString('latin1');
-    const ordinal = this.#counts.get(key) ?? this.#ledger.depositsTo(address);
+  /** The ordinal of the account's next deposit, which is then counted. */
+  #ordinal(account: Buffer): number {
+    const key = account.toString('latin1');
+    const ordinal = this.#counts.get(key) ?? this.#ledger.depositsOf(account);
     this.#counts.set(key, ordinal + 1);
     return ordinal;
   }

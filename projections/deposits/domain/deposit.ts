@@ -5,7 +5,8 @@
  * intended under one nonce, and is credited once that mint is final. A dead mint returns the
  * deposit to its position in the queue; a mint that failed on the chain is held for a person. A
  * mint in flight that a person releases is given up with its deposit, which is rejected: the
- * transaction may still be carried out, so nobody mints that deposit again. A rejected deposit may
+ * transaction may still be carried out, so nobody mints that deposit again. A mint that turns out not
+ * to be on the chain is voided, and its deposit waits again, credited or not. A rejected deposit may
  * be paid back, once. A large credit may need the approval of two operators.
  *
  * Events that do not fit a state have no effect.
@@ -111,6 +112,13 @@ export function evolve(deposit: Deposit, event: DepositEvent, approving = ONE_PE
       if (deposit.status !== 'mint_requested' || !event.tx_hash.equals(deposit.mint.tx_hash))
         return deposit;
       return { status: 'confirmed', terms: deposit.terms, approved: deposit.approved };
+    case 'MintVoided':
+      if (!('mint' in deposit) || !event.tx_hash.equals(deposit.mint.tx_hash)) return deposit;
+      return {
+        status: 'confirmed',
+        terms: deposit.terms,
+        approved: deposit.status === 'mint_requested' && deposit.approved,
+      };
     case 'RefundRecorded':
       return refundedState(deposit, event);
   }

@@ -1,27 +1,42 @@
 /**
  * Who decides, and money outside of deposits: operators, custody, mint authority, baseline,
- * acknowledged Mints, booked surpluses. The first list of operators, the first custody and the
- * first authority are the settings of the treasury, which refuses a ledger that has others.
+ * acknowledged Mints, booked surpluses, and whether minting is stopped.
+ *
+ * A ledger begins with the settings of the treasury, and is then pinned by the key of its mint
+ * authority: its network, chain and token do not change any more, every signature names it, and the
+ * first settings of a kind that come later need that key. A treasury pins no ledger that has others
+ * than its own settings, and mints by none that is not pinned.
  *
  * From the first list of operators on, the decision of a person counts only with the signature of
- * an operator in force, over the decision and its position in the ledger. Before, the decisions
- * that older writers made without signatures count.
+ * an operator in force, over the decision and its position in the ledger. Where two operators are
+ * asked for, a decision that loosens counts once a second operator in force has decided the same.
+ * What tightens, and stopping all minting, needs one. Before the first list, the decisions of
+ * persons count without signatures; before the ledger is pinned, one operator decides alone.
  */
 import { bytesKey } from '../../../schemas/address.ts';
-import { signerOf, type HumanDecision } from '../../../schemas/operator-signature.ts';
+import type { PolicyLimits } from '../../../schemas/deposit-policy.ts';
+import {
+  contentOf,
+  signerOf,
+  type HumanDecision,
+  type SignedDecision,
+} from '../../../schemas/operator-signature.ts';
 import type {
   AuthoritySet,
   BaselinePinned,
   CustodyPinned,
   DepositEvent,
+  DepositHeld,
   GovernanceEvent,
+  LedgerPinned,
   MintAcknowledged,
   OperatorsSet,
+  PolicySet,
   TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
 import type { Approving, Deposit } from './deposit.ts';
 
-/** Why the decision of a person has no effect. */
+/** Why a record has no effect. */
 export type SignatureRefusal = 'unsigned' | 'foreign_signature';
 
 /** The facts of the rest of the ledger that governance depends on. */
@@ -30,8 +45,17 @@ export interface LedgerFacts {
   readonly isMinting: boolean;
   /** whether any mint was ever requested */
   readonly hasMinted: boolean;
+  /** the network of the policy in force, if there is one */
+  readonly network: string | undefined;
   /** whether a mint that is in flight or credited has this transaction */
   isOurs(txHash: Buffer): boolean;
+}
+
+/** What a decision is made on, before it. */
+export interface DecidedOn {
+  readonly policy: PolicyLimits | undefined;
+  /** the deposit that it is about */
+  readonly deposit: Deposit;
 }
 
 /** Why a decision does not fit the ledger. */
@@ -48,11 +72,38 @@ export type Misfit =
   | 'acknowledged_before'
   | 'mint_of_a_deposit'
   | 'nothing_to_book'
-  | 'more_than_was_booked';
+  | 'more_than_was_booked'
+  | 'pinned_before'
+  | 'other_network'
+  | 'other_authority'
+  | 'other_token'
+  | 'stopped_before'
+  | 'open_before';
 
 export type Operators = Pick<OperatorsSet, 'version' | 'operators' | 'two_above'>;
 export type Authority = Pick<AuthoritySet, 'version' | 'authority'>;
 type Acknowledged = Pick<MintAcknowledged, 'tx_hash' | 'to' | 'amount' | 'block_height'>;
+
+/** The state of a fold that does not begin with the ledger. */
+export interface StoredGovernance {
+  readonly operators?: Operators | undefined;
+  readonly authority?: Authority | undefined;
+  /** of the pinned ledger */
+  readonly ledger_id?: Buffer | undefined;
+  readonly is_stopped?: boolean;
+  readonly proposals?: readonly Proposal[];
+}
+
+/** A decision that waits for a second operator; an operator has at most one. */
+export interface Proposal {
+  /** 20 bytes */
+  readonly operator: Buffer;
+  /** of the decision, as `contentOf` gives it */
+  readonly content: Buffer;
+}
+
+/** Whose signature a record needs in order to count. */
+type Signers = 'nobody' | 'authority' | 'operator' | 'two_operators' | 'authority_or_operators';
 
 export class Governance {
   #operators: Operators | undefined;
@@ -61,13 +112,43 @@ export class Governance {
   readonly #authorities: Buffer[] = [];
   #baseline: BaselinePinned | undefined;
   #surplus = 0n;
+  #ledgerId: Buffer | undefined;
+  #pin: LedgerPinned | undefined;
+  #isStopped: boolean;
+  /** by operator, as `bytesKey` gives it */
+  readonly #proposals: Map<string, Proposal>;
   readonly #acknowledged = new Map<string, Acknowledged>();
   readonly #refused: Record<SignatureRefusal, number> = { unsigned: 0, foreign_signature: 0 };
 
   /** Begins with what was in force where the caller's fold continues. */
-  constructor(operators?: Operators, authority?: Authority) {
-    this.#operators = operators;
-    this.#authority = authority;
+  constructor(stored: StoredGovernance = {}) {
+    this.#operators = stored.operators;
+    this.#authority = stored.authority;
+    this.#ledgerId = stored.ledger_id;
+    this.#isStopped = stored.is_stopped ?? false;
+    this.#proposals = new Map(
+      (stored.proposals ?? []).map((each) => [bytesKey(each.operator), each]),
+    );
+  }
+
+  /** What every signature names; undefined before the ledger is pinned. */
+  get ledger_id(): Buffer | undefined {
+    return this.#ledgerId;
+  }
+
+  /** Undefined before the ledger is pinned. */
+  get pin(): LedgerPinned | undefined {
+    return this.#pin;
+  }
+
+  /** Whether operators have stopped all minting. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  /** Decisions that wait for a second operator. */
+  get proposals(): readonly Proposal[] {
+    return [...this.#proposals.values()];
   }
 
   /** In force; undefined before the first. */
@@ -112,7 +193,7 @@ export class Governance {
   /** The operator of an approval that was admitted, those in force, and how many it needs. */
   approving(deposit: Deposit, event: DepositEvent): Approving | undefined {
     if (event.type !== 'DepositApproved' || deposit.status !== 'needs_manual') return undefined;
-    const signer = signerOf(event);
+    const signer = signerOf(event, this.#ledgerId);
     const above = this.#operators?.two_above ?? 0n;
     const needed = above > 0n && deposit.terms.credit > above ? 2 : 1;
     return {
@@ -122,12 +203,55 @@ export class Governance {
     };
   }
 
-  /** Whether the event may count as far as signatures go; counts refusals. */
-  admits(event: TreasuryEvent): boolean {
-    if (!isDecision(event) || !this.#needsSignature(event)) return true;
-    const refusal = signatureRefusal(event, this.#operators);
+  /** Whether the event counts as far as signatures go; counts refusals, and keeps proposals. */
+  admits(event: TreasuryEvent, on: DecidedOn): boolean {
+    if (!maySign(event)) return true;
+    const signers = this.#signersOf(event, on);
+    if (signers === 'nobody') return true;
+    const signer = signerOf(event, event.type === 'LedgerPinned' ? undefined : this.#ledgerId);
+    const refusal = this.#refusalOf(event, signer, signers);
     if (refusal !== undefined) this.#refused[refusal]++;
-    return refusal === undefined;
+    if (refusal !== undefined || signer === undefined) return false;
+    const isForTwo = signers === 'two_operators' || signers === 'authority_or_operators';
+    if (!isForTwo || !isHuman(event) || !this.#asksForTwo || !this.#isOperator(signer)) return true;
+    return this.#isSeconded(event, signer);
+  }
+
+  /** Whether this operator has proposed the same, and another one has to decide it too. */
+  isProposed(decision: HumanDecision, operator: Buffer): boolean {
+    const own = this.#proposals.get(bytesKey(operator));
+    return own?.content.equals(contentOf(decision)) === true;
+  }
+
+  #refusalOf(
+    event: SignedDecision,
+    signer: Buffer | undefined,
+    signers: Signers,
+  ): SignatureRefusal | undefined {
+    if (event.signature === undefined || event.signature.length === 0) return 'unsigned';
+    if (signer === undefined) return 'foreign_signature';
+    const authority = event.type === 'LedgerPinned' ? event.authority : this.#authority?.authority;
+    const isAuthority = signers.startsWith('authority') && authority?.equals(signer) === true;
+    const isOperator = signers !== 'authority' && this.#isOperator(signer);
+    return isAuthority || isOperator ? undefined : 'foreign_signature';
+  }
+
+  #isOperator(signer: Buffer): boolean {
+    return this.#operators?.operators.some((each) => each.equals(signer)) === true;
+  }
+
+  /** Whether another operator in force has proposed the same; else it is a proposal itself. */
+  #isSeconded(event: HumanDecision, operator: Buffer): boolean {
+    const content = contentOf(event);
+    const other = this.proposals.find(
+      (each) =>
+        !each.operator.equals(operator) &&
+        each.content.equals(content) &&
+        this.#isOperator(each.operator),
+    );
+    if (other === undefined) this.#proposals.set(bytesKey(operator), { operator, content });
+    else for (const each of [operator, other.operator]) this.#proposals.delete(bytesKey(each));
+    return other !== undefined;
   }
 
   /** Applies an event that was admitted; false when it does not fit. */
@@ -152,47 +276,105 @@ export class Governance {
         break;
       case 'SurplusBooked':
         this.#surplus += event.amount;
+        break;
+      case 'MintingSet':
+        this.#isStopped = !event.open;
+        break;
+      case 'LedgerPinned':
+        this.#pin = event;
+        this.#ledgerId = event.ledger_id;
+        if (this.#authority === undefined) {
+          this.#authority = { version: 1, authority: event.authority };
+          this.#authorities.push(event.authority);
+        }
     }
     return true;
   }
 
-  /** The first of each kind of setting is the treasury's own. */
-  #needsSignature(event: HumanDecision): boolean {
+  get #asksForTwo(): boolean {
+    return this.#ledgerId !== undefined && (this.#operators?.two_above ?? 0n) > 0n;
+  }
+
+  #signersOf(event: SignedDecision, { policy, deposit }: DecidedOn): Signers {
+    const isPinned = this.#ledgerId !== undefined;
+    const first = isPinned ? 'authority' : 'nobody';
+    const loosening = this.#asksForTwo ? 'two_operators' : 'operator';
+    const hasOperators = this.#operators !== undefined;
     switch (event.type) {
+      case 'LedgerPinned':
+        return 'authority';
       case 'OperatorsSet':
-        return this.#operators !== undefined;
+        return hasOperators ? loosening : first;
       case 'CustodyPinned':
-        return this.#custody !== undefined;
+        // by the event alone: the fold of rows knows no custody
+        return event.version === 1 ? first : loosening;
       case 'AuthoritySet':
-        return this.#authority !== undefined;
+        return this.#authority === undefined ? first : loosening;
+      case 'PolicySet':
+        if (!hasOperators || event.version === 1) return first;
+        return policy !== undefined && isTighter(event, policy) ? 'operator' : loosening;
       case 'BaselinePinned':
       case 'MintAcknowledged':
+        return loosening;
       case 'SurplusBooked':
+        return event.amount > 0n ? loosening : 'operator';
       case 'RefundRecorded':
-        return true;
-      case 'PolicySet':
-        return this.#operators !== undefined && event.version > 1;
+        return 'operator';
+      case 'MintingSet':
+        if (!hasOperators) return 'nobody';
+        return event.open ? loosening : 'operator';
       case 'DepositApproved':
+        return hasOperators ? 'operator' : 'nobody';
       case 'DepositRejected':
-        return this.#operators !== undefined;
+        if (!hasOperators) return 'nobody';
+        return deposit.status === 'mint_requested' ? loosening : 'operator';
+      case 'MintVoided':
+        return 'authority_or_operators';
+      case 'DepositHeld':
+        return isPinned && !isByPolicy(event) ? 'authority' : 'nobody';
+      case 'MintDead':
+        return first;
     }
   }
 }
 
-/** Why the signature of a decision does not count under these operators. */
+/** Why the signature of a person's decision does not count under these operators. */
 export function signatureRefusal(
   decision: HumanDecision,
-  set: Pick<OperatorsSet, 'operators'> | undefined,
+  { operators, ledger_id }: Pick<Governance, 'operators' | 'ledger_id'>,
 ): SignatureRefusal | undefined {
   if (decision.signature === undefined || decision.signature.length === 0) return 'unsigned';
-  const signer = signerOf(decision);
+  const signer = signerOf(decision, ledger_id);
   const isListed =
-    signer !== undefined && set?.operators.some((each) => each.equals(signer)) === true;
+    signer !== undefined && operators?.operators.some((each) => each.equals(signer)) === true;
   return isListed ? undefined : 'foreign_signature';
 }
 
-function isDecision(event: TreasuryEvent): event is HumanDecision {
+/** Whether a person decides it. */
+export function isHuman(event: TreasuryEvent): event is HumanDecision {
   return 'actor' in event || event.type === 'PolicySet';
+}
+
+function maySign(event: TreasuryEvent): event is SignedDecision {
+  if (isHuman(event)) return true;
+  const { type } = event;
+  return type === 'LedgerPinned' || type === 'DepositHeld' || type === 'MintDead';
+}
+
+/** Whether the policy alone gives the reason, which the fold compares. */
+export function isByPolicy({ reason }: Pick<DepositHeld, 'reason'>): boolean {
+  return reason === 'below_minimum' || reason === 'over_single_cap';
+}
+
+/** Whether a policy mints nothing that the one before does not. */
+function isTighter(next: PolicySet, before: PolicyLimits): boolean {
+  return (
+    next.first_fee === before.first_fee &&
+    next.later_fee === before.later_fee &&
+    next.minimum >= before.minimum &&
+    next.single_cap <= before.single_cap &&
+    next.rolling_cap <= before.rolling_cap
+  );
 }
 
 /** Whether another authority mints from here on, whose nonces are its own. */
@@ -207,9 +389,20 @@ export function misfitOf(
   facts: LedgerFacts,
 ): Misfit | undefined {
   switch (event.type) {
+    case 'LedgerPinned':
+      if (before.ledger_id !== undefined) return 'pinned_before';
+      if (facts.network !== undefined && facts.network !== event.network) return 'other_network';
+      return before.authority?.authority.equals(event.authority) === false
+        ? 'other_authority'
+        : undefined;
+    case 'MintingSet':
+      if (event.open !== before.isStopped) return event.open ? 'open_before' : 'stopped_before';
+      return undefined;
     case 'OperatorsSet':
       return misfitVersion(event, before.operators) ?? misfitOperators(event);
     case 'CustodyPinned':
+      if (before.pin !== undefined && !event.usdt_contract.equals(before.pin.usdt_contract))
+        return 'other_token';
       return misfitVersion(event, before.custody) ?? misfitAddresses(event.custody_addresses);
     case 'AuthoritySet':
       // the outcome of a mint in flight is shown by transactions of the authority before

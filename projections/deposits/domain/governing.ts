@@ -3,13 +3,20 @@
  * are the settings of the treasury, which names the first mint authority, too; operators replace
  * them. The returned events are to be appended, those of persons once they are signed.
  */
-import { problemsOf, sameLimits, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
+import {
+  problemsOf,
+  sameLimits,
+  type Network,
+  type PolicyLimits,
+} from '../../../schemas/deposit-policy.ts';
 import type {
   AuthoritySet,
   BaselinePinned,
   CustodyPinned,
   GovernanceEvent,
+  LedgerPinned,
   MintAcknowledged,
+  MintingSet,
   OperatorsSet,
   PolicySet,
   SurplusBooked,
@@ -76,15 +83,15 @@ export function setOperators(
   return fitting(ledger, { type: 'OperatorsSet', ...by, version, operators, two_above });
 }
 
-/** `usdt_contract` is the one pinned before when not given. */
+/** All addresses; the token stays the one pinned before. */
 export function pinCustody(
   ledger: Ledger,
-  given: Pick<Custody, 'custody_addresses'> & Partial<Custody>,
+  { custody_addresses }: Pick<Custody, 'custody_addresses'>,
   person: Person,
 ): Decision<GovernanceRefusal, CustodyPinned> {
   const before = ledger.governance.custody;
   if (before === undefined) return { refused: notBegun(ledger) };
-  const custody = { usdt_contract: before.usdt_contract, ...given };
+  const custody = { usdt_contract: before.usdt_contract, custody_addresses };
   if (sameCustody(before, custody)) return { events: [] };
   if (custody.custody_addresses.some((each) => each.equals(custody.usdt_contract)))
     return { refused: 'contract_as_custody' };
@@ -93,15 +100,39 @@ export function pinCustody(
   return fitting(ledger, { type: 'CustodyPinned', ...by, version, ...custody });
 }
 
-/** The first account that mints, named by the treasury that has its key. No events after it. */
-export function nameAuthority(
+/** What the treasury pins a ledger to. */
+export interface Pinning extends Pick<
+  LedgerPinned,
+  'ledger_id' | 'chain_id' | 'usdt_contract' | 'authority'
+> {
+  readonly network: Network;
+  /** those of the settings: a first policy that nobody has signed must be the same */
+  readonly limits: PolicyLimits;
+}
+
+export type PinRefusal = 'other_network' | 'other_chain' | 'other_token' | 'other_policy';
+
+/**
+ * Pins the ledger, once: the treasury's key signs the event. Refused where the ledger is another
+ * than the settings say; a pinned ledger is compared again.
+ */
+export function pinLedger(
   ledger: Ledger,
-  authority: Buffer,
+  { limits, ...pinning }: Pinning,
   now: number,
-): { readonly events: readonly AuthoritySet[] } {
-  if (ledger.governance.authority !== undefined) return { events: [] };
-  const by = decidedBy(ledger, { actor: 'treasury', reason: 'its settings', now });
-  return { events: [{ type: 'AuthoritySet', ...by, version: 1, authority }] };
+): Decision<PinRefusal, LedgerPinned> {
+  const { policy, governance } = ledger;
+  const { ledger_id, network, chain_id, usdt_contract, authority } = pinning;
+  const { pin, custody } = governance;
+  const token = pin?.usdt_contract ?? custody?.usdt_contract;
+  if ((pin?.network ?? policy?.network ?? network) !== network) return { refused: 'other_network' };
+  if ((pin?.chain_id ?? chain_id) !== chain_id) return { refused: 'other_chain' };
+  if (token?.equals(usdt_contract) === false) return { refused: 'other_token' };
+  if (pin !== undefined || policy === undefined) return { events: [] };
+  if (!ledger.isPolicySigned && !sameLimits(policy, limits)) return { refused: 'other_policy' };
+  const pinned = { ledger_id, network, chain_id, usdt_contract, authority };
+  const sequence = Number(ledger.end);
+  return { events: [{ type: 'LedgerPinned', sequence, decided_at: now, ...pinned }] };
 }
 
 /** Another account mints from here on; no mint may be in flight. */
@@ -138,6 +169,16 @@ export function acknowledgeMint(
   return 'refused' in decided && decided.refused === 'acknowledged_before'
     ? { events: [] }
     : decided;
+}
+
+/** Stops all minting at once, or opens it again. No events when it is so already. */
+export function setMinting(
+  ledger: Ledger,
+  open: boolean,
+  person: Person,
+): Decision<GovernanceRefusal, MintingSet> {
+  if (ledger.governance.isStopped !== open) return { events: [] };
+  return { events: [{ type: 'MintingSet', ...decidedBy(ledger, person), open }] };
 }
 
 /** Repeated, it books the amount once more. */

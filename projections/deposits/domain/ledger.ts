@@ -8,21 +8,38 @@
  * Intents to mint are judged once more, by the events before them alone: see `mint-book.ts`.
  *
  * Every event that stands where it was written for is a record of the chain (LOG-8), whether or not
- * it fits.
+ * it fits. One that breaks a rule of its fields has no effect, whoever signed it.
  */
 import { linked, NO_RECORDS } from '../../../schemas/hash-chain.ts';
 import { shortfallOf } from '../../../schemas/deposit-policy.ts';
+import { brokenRule } from '../../../schemas/rules.ts';
+import { LEDGER_RULES } from '../../../schemas/treasury.ledger/rules.ts';
 import {
   isDepositEvent,
   type DepositConfirmed,
   type DepositEvent,
   type GovernanceEvent,
   type MintIntended,
+  type PolicySet,
+  type RefundRecorded,
   type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
 import { AddressBook } from './address-book.ts';
-import { ABSENT, evolve, type Deposit, type MintRequested } from './deposit.ts';
-import { Governance, isRotation, misfitOf, type LedgerFacts, type Misfit } from './governance.ts';
+import {
+  ABSENT,
+  evolve,
+  type Credited,
+  type Deposit,
+  type MintRequested,
+} from './deposit.ts';
+import {
+  Governance,
+  isRotation,
+  misfitOf,
+  type DecidedOn,
+  type LedgerFacts,
+  type Misfit,
+} from './governance.ts';
 import { MintBook, type CountedMint, type Policy } from './mint-book.ts';
 import { MintQueue, type QueuedDeposit } from './mint-queue.ts';
 
@@ -50,21 +67,39 @@ export interface RequestedMint extends Pick<
   readonly authority: Buffer | undefined;
 }
 
+/** A refund that a person recorded. */
+export type Refund = Pick<RefundRecorded, 'tron_tx_id' | 'amount'>;
+
+/** A record that breaks a rule of its fields: it has no effect. */
+export interface BrokenRecord {
+  readonly offset: bigint;
+  readonly type: TreasuryEvent['type'];
+  /** in words */
+  readonly rule: string;
+}
+
 export class Ledger {
   readonly addresses = new AddressBook();
   readonly governance = new Governance();
   readonly #deposits = new Map<string, Deposit>();
-  /** how many deposits an address has, by its bytes in latin1 */
+  /** how many deposits an account has, by its bytes in latin1 */
   readonly #counts = new Map<string, number>();
   readonly #book = new MintBook();
   readonly #queue = new MintQueue();
-  /** every intent that ever counted, by the hash of its transaction in latin1 */
-  readonly #requested = new Map<string, RequestedMint>();
+  /** every intent that ever counted, by its sequence */
+  readonly #requested = new Map<number, RequestedMint>();
+  /** by the hash of its transaction in latin1; one that names the hash of another is left out */
+  readonly #requestedBy = new Map<string, RequestedMint>();
   /** the mints in flight, by nonce, in order */
-  readonly #live = new Map<number, RequestedMint>();
+  #live = new Map<number, RequestedMint>();
   /** by deposit, its mints that were given up (dead, failed or released), the newest last */
   readonly #givenUp = new Map<string, readonly RequestedMint[]>();
+  readonly #refunds = new Map<string, Refund>();
+  /** the deposits that were paid back, by the hash of the transaction on TRON in latin1 */
+  readonly #refundedBy = new Map<string, string>();
+  readonly #broken: BrokenRecord[] = [];
   #sums: Sums = { gross: 0n, credit: 0n, fees: 0n, shortfalls: 0n, minted: 0n, refunded: 0n };
+  #isPolicySigned = false;
   #end = 0n;
   #head = NO_RECORDS;
 
@@ -87,6 +122,11 @@ export class Ledger {
     return this.#sums;
   }
 
+  /** Whether operators, or the key of a pinned ledger, have signed the policy in force. */
+  get isPolicySigned(): boolean {
+    return this.#isPolicySigned;
+  }
+
   policyOf(version: number): Policy | undefined {
     return this.#book.policyOf(version);
   }
@@ -101,9 +141,24 @@ export class Ledger {
     return this.#deposits;
   }
 
-  /** How many deposits an address has: the ordinal of its next. */
-  depositsTo(address: Buffer): number {
-    return this.#counts.get(address.toString('latin1')) ?? 0;
+  /** How many deposits an account has: the ordinal of its next. */
+  depositsOf(account: Buffer): number {
+    return this.#counts.get(account.toString('latin1')) ?? 0;
+  }
+
+  /** The records that break a rule of their fields, in order. */
+  get broken(): readonly BrokenRecord[] {
+    return this.#broken;
+  }
+
+  /** The deposit that was paid back with this transaction on TRON, if any. */
+  refundedBy(txId: Buffer): string | undefined {
+    return this.#refundedBy.get(txId.toString('latin1'));
+  }
+
+  /** By deposit, what a person recorded as paid back. */
+  get refunds(): ReadonlyMap<string, Refund> {
+    return this.#refunds;
   }
 
   /** Deposits that wait to be minted, in the order of service, with those about to be held. */
@@ -122,7 +177,12 @@ export class Ledger {
 
   /** The mint that was ever requested with this transaction, if any. */
   requestedBy(txHash: Buffer): RequestedMint | undefined {
-    return this.#requested.get(txHash.toString('latin1'));
+    return this.#requestedBy.get(txHash.toString('latin1'));
+  }
+
+  /** The mint that the MintIntended of this sequence requested, if it counts. */
+  requestedAt(sequence: number): RequestedMint | undefined {
+    return this.#requested.get(sequence);
   }
 
   /** A deposit's mints that were given up, the newest last. */
@@ -140,14 +200,24 @@ export class Ledger {
     return this.#book.counted;
   }
 
-  /** The nonce that the next intent has to be above; -1: any. */
+  /** The nonce that the next intent has to be above, unless it has a free one; -1: any. */
   get lastNonce(): number {
     return this.#book.lastNonce;
+  }
+
+  /** Nonces below the last one that count again, ascending. */
+  get freeNonces(): readonly number[] {
+    return this.#book.freeNonces;
   }
 
   /** The room under the rolling cap for a mint requested at this moment, micro-USDT. */
   leftAt(now: number): bigint {
     return this.#book.leftAt(now);
+  }
+
+  /** When there is room under the rolling cap for a mint of this amount; see `MintBook`. */
+  roomAt(amount: bigint, now: number): number | undefined {
+    return this.#book.roomAt(amount, now);
   }
 
   /** Why this decision would have no effect as the next record; signatures are judged apart. */
@@ -168,21 +238,41 @@ export class Ledger {
     this.#end = offset + 1n;
     if (!isWrittenFor(event, offset)) return 'ignored';
     this.#head = linked(this.#head, event, offset, valueHash);
-    return this.governance.admits(event) && this.#fits(event) ? 'applied' : 'ignored';
+    return this.#takes(event, offset) ? 'applied' : 'ignored';
+  }
+
+  #takes(event: TreasuryEvent, offset: bigint): boolean {
+    const rule = brokenRule(LEDGER_RULES, event);
+    if (rule !== undefined) this.#broken.push({ offset, type: event.type, rule });
+    return rule === undefined && this.governance.admits(event, this.#decidedOn(event)) && this.#fits(event);
+  }
+
+  #decidedOn(event: TreasuryEvent): DecidedOn {
+    const deposit = isDepositEvent(event) ? this.deposit(event.deposit_id) : ABSENT;
+    return { policy: this.policy, deposit };
   }
 
   #fits(event: TreasuryEvent): boolean {
     if (isDepositEvent(event)) return this.#evolve(event);
-    if (event.type === 'PolicySet') return this.#book.setPolicy(event);
+    if (event.type === 'PolicySet') return this.#setPolicy(event);
     const applied = this.governance.apply(event, this.#facts);
-    if (applied && isRotation(event)) this.#book.beginNonces(this.#live.keys());
+    if (applied && isRotation(event)) this.#book.beginNonces();
     return applied;
+  }
+
+  #setPolicy(event: PolicySet): boolean {
+    if (!this.#book.setPolicy(event)) return false;
+    const { ledger_id, operators } = this.governance;
+    this.#isPolicySigned =
+      ledger_id !== undefined || (operators !== undefined && event.version > 1);
+    return true;
   }
 
   get #facts(): LedgerFacts {
     return {
       isMinting: this.#live.size > 0,
       hasMinted: this.#requested.size > 0,
+      network: this.policy?.network,
       isOurs: (txHash) => this.#isOurs(txHash),
     };
   }
@@ -197,23 +287,46 @@ export class Ledger {
 
   #evolve(event: DepositEvent): boolean {
     const before = this.deposit(event.deposit_id);
-    if (event.type === 'MintIntended' && this.#book.voidReasonOf(before, event) !== undefined)
-      return false;
+    if (!this.#isDue(event, before)) return false;
     const after = evolve(before, event, this.governance.approving(before, event));
     if (after === before) return false;
     this.#deposits.set(event.deposit_id, after);
     this.#queue.apply(event, after);
     if (event.type === 'DepositConfirmed') this.#confirmed(event);
     if (event.type === 'MintIntended') this.#intended(event);
-    if (event.type === 'RefundRecorded')
+    if (event.type === 'RefundRecorded') {
       this.#sums = { ...this.#sums, refunded: this.#sums.refunded + event.amount };
+      this.#refunds.set(event.deposit_id, event);
+      this.#refundedBy.set(event.tron_tx_id.toString('latin1'), event.deposit_id);
+    }
     if (before.status === 'mint_requested') this.#concluded(event, before);
+    if (before.status === 'credited') this.#voided(event, before);
     return true;
   }
 
+  /** Whether the rest of the ledger lets the event count. */
+  #isDue(event: DepositEvent, before: Deposit): boolean {
+    switch (event.type) {
+      case 'DepositConfirmed':
+        return this.#book.whyNotTerms(event, this.depositsOf(event.clt_address)) === undefined;
+      case 'DepositHeld':
+        return this.#book.isHold(before, event);
+      case 'MintIntended':
+        return !this.governance.isStopped && this.#book.voidReasonOf(before, event) === undefined;
+      case 'RefundRecorded':
+        return this.refundedBy(event.tron_tx_id) === undefined;
+      case 'DepositApproved':
+      case 'DepositRejected':
+      case 'MintCredited':
+      case 'MintDead':
+      case 'MintVoided':
+        return true;
+    }
+  }
+
   #confirmed(event: DepositConfirmed): void {
-    const { deposit_address: address, gross, fee, credit } = event;
-    this.#counts.set(address.toString('latin1'), this.depositsTo(address) + 1);
+    const { clt_address: account, gross, fee, credit } = event;
+    this.#counts.set(account.toString('latin1'), this.depositsOf(account) + 1);
     const sums = this.#sums;
     this.#sums = {
       ...sums,
@@ -229,22 +342,42 @@ export class Ledger {
     const { at } = this.#book.count(event);
     const authority = this.governance.authority?.authority;
     const mint = { deposit_id, sequence, nonce, to, amount, tx_hash, at, authority };
-    this.#requested.set(tx_hash.toString('latin1'), mint);
+    const hash = tx_hash.toString('latin1');
+    this.#requested.set(sequence, mint);
+    if ((this.#requestedBy.get(hash)?.deposit_id ?? deposit_id) === deposit_id)
+      this.#requestedBy.set(hash, mint);
+    const isLast = this.#live.keys().every((other) => other < nonce);
     this.#live.set(nonce, mint);
+    // a free nonce
+    if (!isLast) this.#live = new Map([...this.#live].toSorted(([one], [other]) => one - other));
   }
 
-  /** The mint in flight ended: credited, dead, failed on the chain, or released. */
+  /** The mint in flight ended: credited, dead, void, failed on the chain, or released. */
   #concluded(event: DepositEvent, { mint: { nonce, sequence }, terms }: MintRequested): void {
     const ended = this.#live.get(nonce);
     this.#live.delete(nonce);
     if (event.type === 'MintCredited')
       this.#sums = { ...this.#sums, minted: this.#sums.minted + terms.credit };
     else {
-      this.#book.giveUp(sequence);
-      if (event.type === 'DepositRejected') this.#book.beginNonces(this.#live.keys());
-      if (ended !== undefined)
-        this.#givenUp.set(event.deposit_id, [...this.givenUp(event.deposit_id), ended]);
+      if (event.type === 'MintVoided') this.#book.unmake(sequence);
+      else this.#book.giveUp(sequence);
+      if (event.type === 'DepositRejected' || event.type === 'MintVoided')
+        this.#book.freeNonce(nonce, this.#live.keys());
+      if (ended !== undefined) this.#gaveUp(event, ended);
     }
+  }
+
+  /** A credit turned out not to be on the chain. */
+  #voided(event: DepositEvent, { mint: { nonce, sequence }, terms }: Credited): void {
+    this.#sums = { ...this.#sums, minted: this.#sums.minted - terms.credit };
+    this.#book.unmake(sequence);
+    this.#book.freeNonce(nonce, this.#live.keys());
+    const mint = this.requestedAt(sequence);
+    if (mint !== undefined) this.#gaveUp(event, mint);
+  }
+
+  #gaveUp({ deposit_id: id }: DepositEvent, mint: RequestedMint): void {
+    this.#givenUp.set(id, [...this.givenUp(id), mint]);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * The deposits that wait to be minted, served in the order of the ledger. A deposit whose mint
- * turned out dead returns to its former position.
+ * turned out dead or void returns to its former position, unless it was credited meanwhile.
  */
 import type { DepositEvent } from '../../../schemas/treasury.ledger/events.ts';
 import type { Deposit } from './deposit.ts';
@@ -26,7 +26,11 @@ export function positionAfter(
   after: Deposit,
 ): QueuePosition | undefined {
   if (after.status === 'needs_manual' || after.status === 'credited') return undefined;
-  const isNew = event.type === 'DepositConfirmed' || event.type === 'DepositApproved';
+  // a credited deposit has lost its position
+  const isNew =
+    event.type === 'DepositConfirmed' ||
+    event.type === 'DepositApproved' ||
+    (event.type === 'MintVoided' && before === undefined);
   return isNew ? { offset: event.sequence, since: event.decided_at } : before;
 }
 
@@ -75,6 +79,6 @@ export class MintQueue {
     if (event.type === 'MintIntended') return;
     this.#waiting.set(id, queued);
     // a new position is the last one, a former one need not be
-    if (event.type === 'MintDead') this.#isSorted = false;
+    if (event.type === 'MintDead' || event.type === 'MintVoided') this.#isSorted = false;
   }
 }

@@ -93,12 +93,13 @@ export function intend(
   { hash_of, ...intending }: Intending,
 ): { readonly events: readonly MintIntended[] } {
   const { now, final_nonce } = intending;
-  const first = Math.max(ledger.lastNonce + 1, final_nonce);
+  const free = ledger.freeNonces.filter((nonce) => nonce >= final_nonce);
+  const first = Math.max(ledger.lastNonce + 1, final_nonce) - free.length;
   const events = dueMints(ledger, intending).map(
     ({ deposit_id, deposit: { terms } }, at): MintIntended => {
       const call = mintCallOf({
         deposit_id,
-        nonce: first + at,
+        nonce: free[at] ?? first + at,
         to: terms.clt_address,
         amount: terms.credit,
       });

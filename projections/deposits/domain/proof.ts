@@ -1,16 +1,17 @@
 /**
- * Holds the confirmation of a deposit against the transfer that it names. Whoever can write to the
- * ledger can write a confirmation; these functions believe nothing of it.
+ * Holds the confirmation of a deposit against the transfer that it names, and a refund against the
+ * transfers of its transaction. Whoever can write to the ledger can write them; these functions
+ * believe nothing of them.
  */
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import { creditOf, feeOf } from '../../../schemas/deposit-policy.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
-import type { DepositConfirmed } from '../../../schemas/treasury.ledger/events.ts';
+import type { DepositConfirmed, RefundRecorded } from '../../../schemas/treasury.ledger/events.ts';
 import type { Policy } from './mint-book.ts';
 
 /**
  * The reason why no honest writer confirms on these terms; undefined when one would. `policy` is
- * the one in force before the event, `ordinal` the number of the address' deposits before it.
+ * the one in force before the event, `ordinal` the number of the account's deposits before it.
  */
 export function whyNotTerms(
   confirmed: DepositConfirmed,
@@ -22,7 +23,7 @@ export function whyNotTerms(
     return `policy ${confirmed.policy_version} was not in force`;
   if (deposit_id !== depositIdOf(tx_id, log_index)) return 'its id is not that of its transfer';
   if (confirmed.address_ordinal !== ordinal)
-    return `it is deposit ${ordinal} of its address, not ${confirmed.address_ordinal}`;
+    return `it is deposit ${ordinal} of its account, not ${confirmed.address_ordinal}`;
   if (fee !== feeOf(policy, ordinal)) return `its fee is ${fee}, not ${feeOf(policy, ordinal)}`;
   return credit === creditOf(gross, fee)
     ? undefined
@@ -57,4 +58,23 @@ export function whyNotTransfer(
   return record.value > 0n && record.value === confirmed.gross
     ? undefined
     : `${record.value} arrived, not ${confirmed.gross}`;
+}
+
+/** A transfer of USDT, as TRON's receipt shows it. Addresses are 20 bytes, `value` micro-USDT. */
+interface ShownTransfer {
+  readonly from: Buffer;
+  readonly to: Buffer;
+  readonly value: bigint;
+}
+
+/** Why the transfers of a transaction do not pay this much out of custody; undefined when they do. */
+export function whyNotPaidBack(
+  { amount }: Pick<RefundRecorded, 'amount'>,
+  transfers: readonly ShownTransfer[],
+  isOurs: (address: Buffer) => boolean,
+): string | undefined {
+  const paid = transfers
+    .filter(({ from, to }) => isOurs(from) && !isOurs(to))
+    .reduce((sum, { value }) => sum + value, 0n);
+  return paid >= amount ? undefined : `it paid ${paid} micro-USDT out of custody, not ${amount}`;
 }

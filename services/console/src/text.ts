@@ -407,6 +407,8 @@ export const TEXT = {
       MintIntended: 'Mint requested',
       MintCredited: 'Credited',
       MintDead: 'The mint was not executed',
+      MintVoided: 'The mint was not on the chain: the deposit waits again',
+      RefundRecorded: 'Paid back by a person',
     },
     reasons: {
       below_minimum: 'the credit is below the minimum',

@@ -8,6 +8,7 @@ import { bytesKey, toHex } from '../../../schemas/address.ts';
 import { whyForged } from '../../../projections/chain/sender.ts';
 import { ChainSupply, type FinalSupply } from '../../../projections/reserve/supply.ts';
 import type { BlockAppended, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { CHAIN_RULES } from '../../../schemas/chain.blocks/rules.ts';
 import { CHAIN_BLOCKS, TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import { readEffects, type BlockEffects, type Mint } from './block-effects.ts';
 import type { Findings, LogPosition } from './findings.ts';
@@ -79,6 +80,7 @@ export class ChainAudit {
   apply(event: ChainEvent, offset: bigint): void {
     if (this.#isBroken) return;
     const position = { topic: CHAIN_BLOCKS.name, partition: 0, offset };
+    this.#findings.rules(CHAIN_RULES, event, position);
     const before = this.#finalHeight;
     const verdict = this.supply.apply(event, offset);
     if (typeof verdict === 'object') {
@@ -223,10 +225,23 @@ export class ChainAudit {
     return isIt;
   }
 
+  /** The records that claimed a mint which the treasury or operators have voided since. */
+  #checkVoid(hash: string, { deposit_id, offset, credited_at, is_foreign }: Intent): void {
+    const what = (): string =>
+      `deposit ${deposit_id} had the mint 0x${hash}, which the chain does not have; it is void since`;
+    if (is_foreign) this.#findings.check('I2', ledgerAt(offset), false, what);
+    if (credited_at !== undefined)
+      this.#findings.check('I2', ledgerAt(credited_at), this.#isFinal(deposit_id, hash), what);
+  }
+
+  #isFinal(deposit_id: string, hash: string): boolean {
+    return this.#minted.get(deposit_id)?.hash === hash;
+  }
+
   /** After the last record: every credit is minted, as far as the chain's log goes. */
   finish(): void {
-    for (const [hash, { deposit_id, outcome, block, offset, given_up_for: other }] of this.#ledger
-      .intents) {
+    for (const [hash, intent] of this.#ledger.intents) {
+      const { deposit_id, outcome, block, offset, given_up_for: other } = intent;
       if (other !== undefined && other.height <= this.#finalHeight)
         this.#findings.check(
           'I2',
@@ -235,6 +250,7 @@ export class ChainAudit {
           () =>
             `the mint of deposit ${deposit_id} was given up for ${toHex(other.tx_hash)}, which did not use its nonce in final block ${other.height}`,
         );
+      if (outcome === 'void') this.#checkVoid(hash, intent);
       // a block that became final after the chain was read
       if (outcome !== 'credited' || block === undefined || block.height > this.#finalHeight)
         continue;
@@ -265,7 +281,7 @@ export class ChainAudit {
 
 /** Such a Mint may be in a block that did not carry it out; a dead one in none. */
 function isGivenUp({ outcome }: Intent): boolean {
-  return outcome === 'failed' || outcome === 'released';
+  return outcome === 'failed' || outcome === 'released' || outcome === 'void';
 }
 
 function ledgerAt(offset: bigint): LogPosition {

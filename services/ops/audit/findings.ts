@@ -1,4 +1,5 @@
 /** The checks of an audit, and the violations that it found. */
+import { brokenRule, type TopicRules } from '../../../schemas/rules.ts';
 
 /** I9 and I10 are about answers and log lines, which no topic has. */
 export const INVARIANTS = {
@@ -13,7 +14,8 @@ export const INVARIANTS = {
   I11: 'only the first block and Mints create supply, only burns destroy it, and all other balance effects add up to nothing',
   I12: 'a reserve run says what follows from its ledger offset, its final block and its reading of custody',
   I13: 'no mint is requested after a reserve run that forbids it, until one that allows it',
-  I14: 'every decision of a person has the signature of an operator in force',
+  I14: 'every decision of a person has the signature of an operator in force, or of the mint authority where only it may decide',
+  I15: 'every record keeps the rules of its fields',
 } as const;
 
 export type Invariant = keyof typeof INVARIANTS;
@@ -46,6 +48,7 @@ const NONE: Readonly<Record<Invariant, number>> = {
   I12: 0,
   I13: 0,
   I14: 0,
+  I15: 0,
 };
 
 export class Findings {
@@ -64,6 +67,17 @@ export class Findings {
   at(position: LogPosition) {
     return (invariant: Invariant, holds: boolean, what: () => string): void =>
       this.check(invariant, position, holds, what);
+  }
+
+  /** Checks the rules of an event's fields; true when it keeps them. */
+  rules<Event extends { readonly type: string }>(
+    rules: TopicRules<Event>,
+    event: Event,
+    position: LogPosition,
+  ): boolean {
+    const rule = brokenRule(rules, event);
+    this.check('I15', position, rule === undefined, () => `${event.type} has no effect: ${rule}`);
+    return rule === undefined;
   }
 
   /** Counts a check; without `holds` it is a violation. */

@@ -6,9 +6,13 @@ import { bytesKey } from '../../../schemas/address.ts';
 import { isWrittenFor, Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import type { Deposit } from '../../../projections/deposits/domain/deposit.ts';
 import { holdReasonOf } from '../../../schemas/deposit-policy.ts';
+import type { HumanDecision } from '../../../schemas/operator-signature.ts';
+import { isHuman } from '../../../projections/deposits/domain/governance.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
+import { LEDGER_RULES } from '../../../schemas/treasury.ledger/rules.ts';
 import {
   isDepositEvent,
+  NOT_OF_OUR_KEY,
   treasuryEventKey,
   type BaselinePinned,
   type DepositConfirmed,
@@ -31,7 +35,8 @@ const TRANSITIONS: Readonly<Record<Deposit['status'], readonly Deposit['status']
   confirmed: ['needs_manual', 'mint_requested'],
   needs_manual: ['confirmed', 'needs_manual'],
   mint_requested: ['credited', 'confirmed', 'needs_manual'],
-  credited: [],
+  // by a record that a credit which is not on the chain is void
+  credited: ['confirmed'],
 };
 
 /** A mint that was requested. */
@@ -45,12 +50,16 @@ export interface Intent {
   readonly decided_at: number;
   /** the same, never less than that of the intent before */
   readonly at: number;
-  outcome: 'live' | 'credited' | 'dead' | 'failed' | 'released';
+  outcome: 'live' | 'credited' | 'dead' | 'failed' | 'released' | 'void';
   /** the transaction that took its nonce, by `MintDead` */
   given_up_for:
     { readonly tx_hash: Buffer; readonly height: number; readonly offset: bigint } | undefined;
   /** the block of its credit, by `MintCredited` */
   block: { readonly height: number; readonly hash: Buffer } | undefined;
+  /** offset of that `MintCredited` */
+  credited_at: bigint | undefined;
+  /** by `MintVoided`: whether nobody with the key of the mint authority had made it */
+  is_foreign: boolean;
 }
 
 /** An event that counts, with its offset. */
@@ -87,6 +96,8 @@ export class LedgerAudit {
   #windowSum = 0n;
   /** an intent counts above it: that of the last one under the authority in force, or -1 */
   #lastNonce = -1;
+  /** below it, nonces of mints that were released or voided */
+  readonly #freeNonces = new Set<number>();
   #lastAt = 0;
   /** by how much the sums differ: each difference is reported once */
   #missing = 0n;
@@ -103,21 +114,30 @@ export class LedgerAudit {
     const refusals = this.#refusals;
     const counts = this.ledger.apply(event, offset, valueHash) === 'applied';
     const isRefused = this.#refusals > refusals;
-    if (isRefused || (counts && 'actor' in event && this.ledger.governance.operators !== undefined))
+    const isSigned = 'actor' in event && this.ledger.governance.operators !== undefined;
+    if (isRefused || (counts && isSigned))
       this.#findings.check(
         'I14',
         position,
         !isRefused,
         () =>
-          `${event.type} of ${subjectOf(event)} has no signature of an operator in force, and no effect`,
+          `${event.type} of ${subjectOf(event)} has no signature of anybody who may decide it, and no effect`,
       );
-    if (!counts) this.#withoutEffect(event, position, isRefused);
+    const isProposal = isHuman(event) && this.#proposes(event);
+    const isWhole = this.#findings.rules(LEDGER_RULES, event, position);
+    if (!counts) this.#withoutEffect(event, position, isRefused || isProposal || !isWhole);
     else if (event.type === 'PolicySet') {
       this.#policy = event;
       this.#policies.set(event.version, event);
     } else if (isDepositEvent(event)) this.#deposit(event, position, before?.status ?? 'absent');
     else this.#governance(event, offset);
     this.#balance(position);
+  }
+
+  /** Whether the decision waits for a second operator, as one that an operator has just made. */
+  #proposes(event: HumanDecision): boolean {
+    const { governance } = this.ledger;
+    return governance.proposals.some(({ operator }) => governance.isProposed(event, operator));
   }
 
   /** Records that the fold refused for their signature. */
@@ -160,6 +180,11 @@ export class LedgerAudit {
       case 'AuthoritySet':
         this.authorities.add(bytesKey(event.authority));
         this.#lastNonce = -1;
+        this.#freeNonces.clear();
+        return;
+      case 'LedgerPinned':
+        // a ledger that named its authority before names the same
+        this.authorities.add(bytesKey(event.authority));
         return;
       case 'BaselinePinned':
         this.baseline = { event, offset };
@@ -170,6 +195,7 @@ export class LedgerAudit {
       case 'OperatorsSet':
       case 'CustodyPinned':
       case 'SurplusBooked':
+      case 'MintingSet':
     }
   }
 
@@ -199,7 +225,7 @@ export class LedgerAudit {
         if (after === 'confirmed') this.#approved.add(event.deposit_id);
         return;
       case 'DepositRejected':
-        if (intent?.outcome === 'live') this.#released(intent);
+        if (intent?.outcome === 'live') this.#released(intent, 'released');
         return;
       case 'RefundRecorded':
         return this.#refunded(event);
@@ -217,9 +243,19 @@ export class LedgerAudit {
       case 'MintCredited':
         if (intent === undefined) return;
         intent.outcome = 'credited';
+        intent.credited_at = position.offset;
         intent.block = { height: event.block_height, hash: event.block_hash };
         this.sums.minted += intent.amount;
         this.sums.held -= intent.amount;
+        return;
+      case 'MintVoided':
+        if (intent === undefined) return;
+        if (intent.outcome === 'credited') {
+          this.sums.minted -= intent.amount;
+          this.sums.held += intent.amount;
+        }
+        intent.is_foreign = event.reason === NOT_OF_OUR_KEY;
+        this.#released(intent, 'void');
     }
   }
 
@@ -238,14 +274,34 @@ export class LedgerAudit {
     this.sums.fees -= amount - ofCredit;
   }
 
-  /** Nonces go on behind the mints in flight, each the newest of its deposit. */
-  #released(intent: Intent): void {
-    this.#giveUp(intent, 'released');
-    const live = [...this.#newest.values()].filter(({ outcome }) => outcome === 'live');
+  /** The nonce counts again; the mints in flight are each the newest of its deposit. */
+  #released(intent: Intent, outcome: 'released' | 'void'): void {
+    this.#giveUp(intent, outcome);
+    if (outcome === 'void') this.#unmake();
+    const live = [...this.#newest.values()].filter((each) => each.outcome === 'live');
     this.#lastNonce = Math.max(-1, ...live.map(({ nonce }) => nonce));
+    this.#freeNonces.add(intent.nonce);
+    for (const nonce of this.#freeNonces)
+      if (nonce >= this.#lastNonce || live.some((each) => each.nonce === nonce))
+        this.#freeNonces.delete(nonce);
   }
 
-  #giveUp(intent: Intent, outcome: 'dead' | 'failed' | 'released'): void {
+  /** The window is again what the mints that are not given up make it. */
+  #unmake(): void {
+    const counted = [...this.intents.values()].filter(
+      ({ outcome }) => outcome === 'live' || outcome === 'credited',
+    );
+    this.#lastAt = counted.reduce((time, { at }) => Math.max(time, at), 0);
+    this.#window.clear();
+    this.#windowSum = 0n;
+    for (const each of counted) {
+      if (each.at <= this.#lastAt - DAY_MS) continue;
+      this.#window.add(each);
+      this.#windowSum += each.amount;
+    }
+  }
+
+  #giveUp(intent: Intent, outcome: 'dead' | 'failed' | 'released' | 'void'): void {
     intent.outcome = outcome;
     if (this.#window.delete(intent)) this.#windowSum -= intent.amount;
   }
@@ -276,6 +332,8 @@ export class LedgerAudit {
       outcome: 'live',
       block: undefined,
       given_up_for: undefined,
+      credited_at: undefined,
+      is_foreign: false,
     };
     const sum = this.#within(at) + amount;
     const cap = this.#policy?.rolling_cap ?? 0n;
@@ -290,14 +348,18 @@ export class LedgerAudit {
     );
     check(
       'I2',
-      nonce > this.#lastNonce,
+      nonce > this.#lastNonce || this.#freeNonces.has(nonce),
       () => `nonce ${nonce} was requested before, or is below that of another mint`,
     );
-    this.intents.set(tx_hash.toString('hex'), intent);
+    const hash = tx_hash.toString('hex');
+    const isFirst = (this.intents.get(hash)?.deposit_id ?? id) === id;
+    check('I2', isFirst, () => `the mint of deposit ${id} names the transaction of another one`);
+    if (isFirst) this.intents.set(hash, intent);
     this.#newest.set(id, intent);
     this.#window.add(intent);
     this.#windowSum = sum;
-    this.#lastNonce = nonce;
+    this.#freeNonces.delete(nonce);
+    this.#lastNonce = Math.max(this.#lastNonce, nonce);
     this.#lastAt = at;
   }
 

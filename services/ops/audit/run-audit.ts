@@ -1,6 +1,6 @@
 /**
- * I12: each reserve run again, at its ledger offset and its final block; custody is the run's own
- * reading. I13: no mint is requested while the newest run in the log forbids it.
+ * I12: each reserve run again, at its ledger offset and its final block; custody, and the parts of
+ * it and of the deposits that are frozen or not proven, are the run's own readings. I13: no mint is requested while the newest run in the log forbids it.
  */
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import {
@@ -11,6 +11,7 @@ import {
 } from '../../../projections/reserve/position.ts';
 import type { ChainSupply, FinalSupply } from '../../../projections/reserve/supply.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
+import { RUN_RULES } from '../../../schemas/reserve.runs/rules.ts';
 import { NO_RECORDS } from '../../../schemas/hash-chain.ts';
 import { RESERVE_RUNS, TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
@@ -78,6 +79,7 @@ export class RunAudit {
   run(recorded: Recorded<ReserveReconciled>, isDue: boolean): void {
     const { event: run, offset } = recorded;
     const position = { topic: RESERVE_RUNS.name, partition: 0, offset };
+    this.#findings.rules(RUN_RULES, run, position);
     if (isDue) {
       this.#finals.set(run.block_height, undefined);
       const others = this.#due.get(run.ledger_offset);
@@ -160,9 +162,24 @@ export class RunAudit {
       return `is of block ${height} ${hash.toString('hex')}, which was never the newest final one`;
     if (head.length > 0 && !head.equals(this.#ledger.head))
       return `is of a ledger with the head ${head.toString('hex')}, it was ${this.#ledger.head.toString('hex')}`;
-    const position = positionOf(this.#ledger.at(final, supply), final, custody);
+    const { unproven = 0n, unproven_refunds = 0n, frozen = 0n, unminted = 0n } = run;
+    const ledger = this.#ledger.at(final, supply);
+    if (unproven > ledger.waiting || unproven_refunds > ledger.refunded || frozen > custody)
+      return 'says that more is not proven, or frozen, than there is';
+    // its maker's own readings, like custody
+    const read = {
+      waiting: ledger.waiting - unproven,
+      unproven,
+      refunded: ledger.refunded - unproven_refunds,
+      unproven_refunds,
+    };
+    const position = positionOf({ ...ledger, ...read }, final, custody, frozen);
+    if (unminted < position.unminted)
+      return `says unminted ${unminted}, it was at least ${position.unminted}`;
     const isFull = this.#fullFrom !== undefined && offset >= this.#fullFrom;
     for (const [name, value] of Object.entries(position)) {
+      // what was in no final block then may be in one by now
+      if (name === 'unminted') continue;
       const isDemanded = run.begun_at > 0 || ALWAYS.has(name) || (isFull && name === 'uncovered');
       const said: unknown = Reflect.get(run, name);
       if (isDemanded && said !== value) return `says ${name} ${String(said)}, it was ${value}`;

@@ -41,8 +41,8 @@ export class SummedLedger {
     const counts = this.#ledger.apply(event, offset, hash) === 'applied';
     const after = this.#ledger.deposit(id);
     if (after === before) return counts;
-    this.#sums.add(before, supply, this.#height, -1n);
-    this.#sums.add(after, supply, this.#height);
+    this.#sums.add(id, before, supply, this.#height, -1n);
+    this.#sums.add(id, after, supply, this.#height);
     if (event.type === 'MintIntended') this.#note(id, supply);
     return counts;
   }
@@ -59,8 +59,8 @@ export class SummedLedger {
     }
     for (const id of passed) {
       const deposit = this.#ledger.deposit(id);
-      this.#sums.add(deposit, supply, this.#height, -1n);
-      this.#sums.add(deposit, supply, height);
+      this.#sums.add(id, deposit, supply, this.#height, -1n);
+      this.#sums.add(id, deposit, supply, height);
     }
     this.#height = height;
     return ledgerPosition(this.#ledger, supply, { height }, this.#sums);
@@ -80,7 +80,7 @@ export class SummedLedger {
     this.#height = height;
     this.#above.clear();
     for (const [id, deposit] of this.#ledger.deposits) {
-      this.#sums.add(deposit, supply, height);
+      this.#sums.add(id, deposit, supply, height);
       this.#note(id, supply);
     }
   }

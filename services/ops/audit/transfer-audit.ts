@@ -6,11 +6,13 @@ import { toHex } from '../../../schemas/address.ts';
 import { AddressBook } from '../../../projections/deposits/domain/address-book.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
+import { ADDRESS_RULES } from '../../../schemas/deposit.addresses/rules.ts';
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import { feeOf } from '../../../schemas/deposit-policy.ts';
 import { DEPOSIT_ADDRESSES, TRON_TRANSFERS } from '../../../schemas/topics.ts';
 import { transferPartition } from '../../../schemas/tron-partition.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
+import { TRANSFER_RULES } from '../../../schemas/tron.transfers/rules.ts';
 import type { DepositConfirmed, PolicySet } from '../../../schemas/treasury.ledger/events.ts';
 import type { Findings, LogPosition } from './findings.ts';
 
@@ -35,7 +37,10 @@ export class TransferAudit {
   readonly #key: DepositKey | undefined;
   /** by deposit id, with the first position of the transfer */
   readonly #expected = new Map<string, ExpectedDeposit>();
+  /** deposits by account */
   readonly #ordinals = new Map<string, number>();
+  /** deposit addresses that received */
+  readonly #paid = new Set<string>();
   /** the last decided offset, by partition */
   readonly #decided = new Map<number, bigint>();
 
@@ -51,8 +56,13 @@ export class TransferAudit {
     const book = this.#book;
     const verdict = book.apply(event, offset, valueHash);
     const check = this.#findings.at({ topic: DEPOSIT_ADDRESSES.name, partition: 0, offset });
+    const isWhole = this.#findings.rules(ADDRESS_RULES, event, {
+      topic: DEPOSIT_ADDRESSES.name,
+      partition: 0,
+      offset,
+    });
     // a writer of sequences has read every record before: what it writes there fits
-    if (verdict === 'ignored' && event.type !== 'PanelOpened' && event.sequence === Number(offset))
+    if (isWhole && verdict === 'ignored' && event.type !== 'PanelOpened' && event.sequence === Number(offset))
       check(
         'I1',
         false,
@@ -78,6 +88,8 @@ export class TransferAudit {
 
   /** Second: all of `tron.transfers`, each partition in order. */
   transfer(event: TransferEvent, partition: number, offset: bigint): void {
+    const position = { topic: TRON_TRANSFERS.name, partition, offset };
+    if (!this.#findings.rules(TRANSFER_RULES, event, position)) return;
     if (event.type !== 'TransferObserved' || event.value <= 0n || event.from.equals(event.to))
       return;
     if (!event.contract.equals(this.#usdtContract) || transferPartition(event.to) !== partition)
@@ -99,9 +111,10 @@ export class TransferAudit {
     { policy, custody_addresses: custody }: InForce,
   ): boolean {
     const expected = this.#expected.get(event.deposit_id);
-    const address = event.deposit_address.toString('latin1');
-    const ordinal = this.#ordinals.get(address) ?? 0;
-    this.#ordinals.set(address, ordinal + 1);
+    const account = event.clt_address.toString('latin1');
+    const ordinal = this.#ordinals.get(account) ?? 0;
+    this.#ordinals.set(account, ordinal + 1);
+    this.#paid.add(event.deposit_address.toString('latin1'));
     const wrong =
       expected === undefined
         ? 'is no transfer to a deposit address'
@@ -120,7 +133,7 @@ export class TransferAudit {
     // older treasuries credited such transfers, and pinned no custody
     return (
       custody !== undefined &&
-      (custody.some((each) => each.equals(from)) || this.#ordinals.has(from.toString('latin1')))
+      (custody.some((each) => each.equals(from)) || this.#paid.has(from.toString('latin1')))
     );
   }
 
@@ -158,7 +171,7 @@ function misfit(
   if (event.gross !== transfer.value)
     return `says that ${event.gross} arrived, the transfer ${transfer.value}`;
   if (event.address_ordinal !== ordinal)
-    return `is number ${ordinal} of its address, not ${event.address_ordinal}`;
+    return `is number ${ordinal} of its account, not ${event.address_ordinal}`;
   if (policy === undefined || event.policy_version !== policy.version)
     return `is not under the policy in force, ${policy?.version ?? 'none'}`;
   if (event.fee !== feeOf(policy, ordinal))

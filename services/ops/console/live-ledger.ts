@@ -42,6 +42,8 @@ export interface Place {
 type Refused = Refusal<DecisionRefusal | 'ledger_moved' | 'too_late' | 'not_ready'>;
 
 export interface Proposal extends Place {
+  /** 0x + hex, which the text names; null: the ledger is not pinned yet */
+  readonly ledger_id: string | null;
   /** to be signed as EIP-191 says; null: it was decided before */
   readonly text: string | null;
 }
@@ -111,7 +113,10 @@ export class LiveLedger {
       const decided = decisionOf(log.ledger, wanted, decided_at);
       if ('refused' in decided) return worded(decided.refused);
       const [event] = decided.events;
-      return { sequence, decided_at, text: event === undefined ? null : decisionText(event) };
+      const { ledger_id: id } = log.ledger.governance;
+      const ledger_id = id === undefined ? null : toHex(id);
+      const text = event === undefined ? null : decisionText(event, id);
+      return { sequence, decided_at, ledger_id, text };
     });
   }
 

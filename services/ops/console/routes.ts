@@ -67,8 +67,7 @@ const UNAUTHORIZED: HttpResponse = {
   headers: { 'www-authenticate': 'Bearer' },
 };
 
-/** A page of another name that leads to this machine is refused. */
-const OWN_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?$/i;
+const OWN_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 const FOREIGN_HOST: HttpResponse = {
   status: 403,
   body: OPERATIONS_ERRORS.body({
@@ -79,8 +78,17 @@ const FOREIGN_HOST: HttpResponse = {
   }),
 };
 
+/** A page of another name that leads to this machine is refused, and so is what is no host. */
 export const ownHost: Guard = ({ headers: { host = '' } }) =>
-  OWN_HOST.test(host) ? undefined : FOREIGN_HOST;
+  isOwnHost(host) ? undefined : FOREIGN_HOST;
+
+/** The parser that reads the host later decides what a host is. */
+function isOwnHost(host: string): boolean {
+  if (!URL.canParse(`http://${host}`)) return false;
+  const { hostname, username, password, pathname, search, hash } = new URL(`http://${host}`);
+  const isAlone = [username, password, search, hash].every((part) => part === '');
+  return isAlone && pathname === '/' && !host.endsWith('/') && OWN_NAMES.has(hostname);
+}
 
 export function signedIn(signIns: SignIns): Guard {
   return (request) =>

@@ -17,6 +17,11 @@ import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import { parseDepositId } from '../../../schemas/deposit-id.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
+import { transfersIn } from '../../../schemas/trongrid.ts';
+import type { RefundRecorded } from '../../../schemas/treasury.ledger/events.ts';
+import { Fault } from '../../runtime/process/errors.ts';
+import { TRONGRID_SETTINGS } from '../../runtime/trongrid/settings.ts';
+import { openTronGrid } from '../../runtime/trongrid/trongrid.ts';
 import { byteaBytes, byteaDigits, byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { POSTGRES_READER, readSettings } from '../config.ts';
@@ -27,6 +32,8 @@ import { count, Misuse, usd, type SharedArguments } from '../usage.ts';
 
 const LIST_MAX = 10_000;
 const PAGE_MAX = 100;
+/** Timeout of the question to TRON about a refund, with its repetitions. */
+const ASKING_MS = 20_000;
 /** Details of an event that are micro-USDT. */
 const AMOUNTS = new Set(['gross', 'fee', 'credit']);
 
@@ -153,7 +160,7 @@ export function decideDeposit(
   });
 }
 
-export function refundDeposit(
+export async function refundDeposit(
   args: IdArguments & DecisionArguments & { readonly 'tron-tx': string; readonly amount: string },
 ): Promise<number> {
   const deposit_id = readId(args);
@@ -161,12 +168,13 @@ export function refundDeposit(
   if (tron_tx_id === undefined)
     throw new Misuse('--tron-tx is the id of a transaction on TRON: 64 hex digits');
   const amount = usd('--amount', args.amount);
+  const isShown = await isRefundShown(args, { tron_tx_id, amount });
   return decide(
     args,
     (ledger, person) => recordRefund(ledger, { deposit_id, tron_tx_id, amount, ...person }),
     {
       subject: `a refund of ${money(amount)} USDT for ${deposit_id}`,
-      done: 'recorded',
+      done: isShown ? 'recorded' : 'recorded as unproven, since TRON does not show it yet,',
       preview: (ledger) =>
         previewOf(
           ledger,
@@ -175,6 +183,36 @@ export function refundDeposit(
         ),
       state: (ledger) => stateOf(ledger, deposit_id),
     },
+  );
+}
+
+/**
+ * Whether TRON shows a transaction that pays as much; false while it does not know it, or nobody has
+ * said where to ask. Throws `Misuse` for one that pays less.
+ */
+async function isRefundShown(
+  { stack }: SharedArguments,
+  { tron_tx_id, amount }: Pick<RefundRecorded, 'tron_tx_id' | 'amount'>,
+): Promise<boolean> {
+  const settings = readSettings(TRONGRID_SETTINGS, stack);
+  const { provider } = openTronGrid({
+    ...settings,
+    requests_per_second: 1,
+    requests_per_day: 0,
+    signal: AbortSignal.timeout(ASKING_MS),
+    onRequest() {},
+  });
+  const receipt = await provider.receipt(tron_tx_id).catch((error: unknown) => {
+    if (error instanceof Fault) return undefined;
+    throw error;
+  });
+  if (receipt === undefined) return false;
+  const read = transfersIn(receipt, settings.usdt_contract);
+  const paid = 'problem' in read ? 0n : read.value.reduce((sum, { value }) => sum + value, 0n);
+  if (paid >= amount) return true;
+  throw new Misuse(
+    `TRON shows that this transaction moved ${money(paid)} USDT, not ${money(amount)}: look at its id`,
+    'refund_contradicted',
   );
 }
 

@@ -12,18 +12,13 @@ export function addGovernance(commands: Commands, run: Run): void {
     custody
       .command(
         'set <addresses..>',
-        'pin other custody addresses, and the token',
+        'pin other custody addresses',
         (command) =>
           command
             .positional('addresses', { ...ADDRESSES, describe: 'addresses of TRON, all of them' })
-            .option('usdt-contract', {
-              ...TEXT,
-              describe: 'the contract of USDT',
-              defaultDescription: 'as before',
-            })
             .options(SIGNED)
             .epilogue(
-              'From then on reserve runs with other settings are refused: change APP_CUSTODY_ADDRESSES and APP_USDT_CONTRACT of the treasury and start it again.',
+              'From then on reserve runs with other settings are refused: change APP_CUSTODY_ADDRESSES of the treasury and start it again.',
             ),
         run(async (args) => (await import('./decisions.ts')).custodySet(args)),
       )
@@ -55,7 +50,7 @@ export function addGovernance(commands: Commands, run: Run): void {
     baseline
       .command(
         'pin',
-        'pin the newest final block with its supply, before the first mint, for good',
+        'pin a final block with its supply, before the first mint, for good',
         (command) =>
           command
             .option('liability', {
@@ -63,14 +58,51 @@ export function addGovernance(commands: Commands, run: Run): void {
               demandOption: true,
               describe: 'the part of the supply that custody has to cover, in USDT',
             })
-            .options(SIGNED),
+            .option('height', {
+              ...TEXT,
+              describe:
+                'height of a block that was once the newest final one, so that two operators pin the same',
+              defaultDescription: 'the newest final block',
+            })
+            .options(SIGNED)
+            .epilogue(
+              'Where two operators are asked for, the first command prints the one that the second operator gives.',
+            ),
         run(async (args) => (await import('./decisions.ts')).baselinePin(args)),
       )
       .demandCommand(1, 1, MISSING)
       .epilogue(ONCE_DECIDED),
   );
-  commands.command('mint', 'acknowledge a Mint that the ledger did not request', (mint) =>
+  commands.command('mint', 'stop and start all minting, and put single mints right', (mint) =>
     mint
+      .command(
+        'stop',
+        'stop all minting at once; one operator is enough',
+        (command) => command.options(SIGNED),
+        run(async (args) => (await import('./decisions.ts')).mintingSet(args, false)),
+      )
+      .command(
+        'start',
+        'open minting again after a stop; two operators where two are asked for',
+        (command) => command.options(SIGNED),
+        run(async (args) => (await import('./decisions.ts')).mintingSet(args, true)),
+      )
+      .command(
+        'void <id>',
+        'void the mint of a deposit that no final block has: the deposit waits again',
+        (command) =>
+          command
+            .positional('id', {
+              type: 'string',
+              demandOption: true,
+              describe: 'the whole id of the deposit',
+            })
+            .options(SIGNED)
+            .epilogue(
+              'The treasury does this by itself for mints that its key did not make. It mints the deposit again only when final blocks show that the voided mint never comes.',
+            ),
+        run(async (args) => (await import('./decisions.ts')).mintVoid(args)),
+      )
       .command(
         'acknowledge <hash>',
         'count a final Mint of the mint authority, so that minting goes on',
@@ -136,13 +168,13 @@ function addOperators(commands: Commands, run: Run): void {
         )
         .command(
           'set <addresses..>',
-          'replace the list of operators, signed by one of the present list',
+          'replace the list of operators, signed by one of the present list; where two are asked for, two give the same command',
           (command) =>
             command
               .positional('addresses', { ...ADDRESSES, describe: 'addresses of their keys' })
               .option('two-above', {
                 ...TEXT,
-                describe: 'in USDT: a credit above it needs two operators; 0: none does',
+                describe: 'in USDT: a credit above it needs two operators, and so does every decision that loosens; 0: one is enough',
                 defaultDescription: 'as before',
               })
               .options(SIGNED)
@@ -173,7 +205,7 @@ function addPolicy(commands: Commands, run: Run): void {
         (command) =>
           command
             .options({
-              'first-fee': { ...LIMIT, describe: "of an address' first deposit" },
+              'first-fee': { ...LIMIT, describe: "of an account's first deposit" },
               'later-fee': { ...LIMIT, describe: 'of each later one' },
               minimum: { ...LIMIT, describe: 'the smallest credit that is minted by itself' },
               'single-cap': { ...LIMIT, describe: 'the largest credit that is minted by itself' },

@@ -12,7 +12,10 @@ import { signatureRefusal } from '../../../projections/deposits/domain/governanc
 import type { GovernanceRefusal } from '../../../projections/deposits/domain/governing.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import type { HumanDecision } from '../../../schemas/operator-signature.ts';
+import { brokenRule } from '../../../schemas/rules.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
+import { LEDGER_RULES } from '../../../schemas/treasury.ledger/rules.ts';
+import type { LogPosition } from '../audit/findings.ts';
 import { openCodec } from '../../runtime/kafka/codec.ts';
 import type { Config } from '../../runtime/process/config.ts';
 import { createInterface } from 'node:readline/promises';
@@ -23,7 +26,7 @@ import { decision, Misuse, type Decision as Given, type SharedArguments } from '
 import { readOperatorKey, type KeyArguments, type OperatorKey } from './operator-key.ts';
 
 export type DecisionRefusal =
-  HumanRefusal | RefundRefusal | GovernanceRefusal | 'no_key' | 'not_an_operator';
+  HumanRefusal | RefundRefusal | GovernanceRefusal | 'no_key' | 'not_an_operator' | 'broken_rule';
 
 export const REFUSALS: Readonly<Record<DecisionRefusal, string>> = {
   no_such_deposit: 'there is no such deposit',
@@ -48,7 +51,7 @@ export const REFUSALS: Readonly<Record<DecisionRefusal, string>> = {
   repeated_address: 'an address is named twice',
   negative_amount: 'an amount is below 0',
   mint_in_flight:
-    'a mint is in flight, and only transactions of the present authority conclude it: try again once `ops deposit list --status mint_requested` shows none; if there is always one, lower the rolling cap until there is none (`ops policy set --rolling-cap`); `ops deposit release` gives up one that no block ever takes',
+    'a mint is in flight, and only transactions of the present authority conclude it: try again once `ops deposit list --status mint_requested` shows none; if there is always one, lower the rolling cap until there is none (`ops policy set --rolling-cap`); `ops mint void` or `ops deposit release` gives up one that no block ever takes',
   baseline_is_pinned: 'a baseline is pinned already, which is for good',
   minted_before: 'this ledger has requested mints already: its baseline is the beginning',
   liability_above_supply: 'the liability is at most the supply',
@@ -59,6 +62,17 @@ export const REFUSALS: Readonly<Record<DecisionRefusal, string>> = {
   more_than_was_booked: 'less than that was booked before, so it cannot be taken back',
   no_key:
     'operators are in force, so a decision needs a signature: give --key-file, or set APP_OPERATOR_KEY',
+  no_mint_to_void:
+    'the ledger shows no mint of it as requested or credited (`ops deposit show` tells its status)',
+  refund_used: 'another deposit was paid back with this transaction',
+  pinned_before: 'the ledger is pinned already',
+  other_network: 'the network of a ledger never changes',
+  other_authority: 'the ledger has another mint authority',
+  other_token: 'the token of a ledger never changes',
+  stopped_before: 'minting is stopped already',
+  open_before: 'minting is open already',
+  broken_rule:
+    'it breaks a rule of its fields, so it would have no effect: the values are out of range',
   not_an_operator: 'the key is of nobody among the operators in force (`ops operators show`)',
 };
 
@@ -75,6 +89,8 @@ export interface Words {
   readonly state: (ledger: Ledger) => { readonly json: object; readonly text: string };
   /** lines about the effect, for a person on a terminal, who is asked; none: nothing is asked */
   readonly preview?: (ledger: Ledger) => readonly string[];
+  /** the command with which another operator decides the same; none: the one that was given */
+  readonly repeated?: string;
   /** what the person does next, once it is done */
   readonly next?: (ledger: Ledger) => string;
 }
@@ -83,7 +99,7 @@ export interface Words {
 export async function decide(
   args: DecisionArguments,
   decider: Decide,
-  { subject, done, state, next, preview }: Words,
+  { subject, done, state, next, preview, repeated }: Words,
 ): Promise<number> {
   const person = decision(args);
   const key = await readOperatorKey(args);
@@ -92,14 +108,20 @@ export async function decide(
     await log.catchUp();
     await confirm(preview(log.ledger));
   }
-  const decided = await log.decide((ledger) =>
-    signed(ledger, decider(ledger, { ...person, operator: key?.address, now: Date.now() }), key),
-  );
+  let proposal: HumanDecision | undefined;
+  const decided = await log.decide((ledger) => {
+    const made = decider(ledger, { ...person, operator: key?.address, now: Date.now() });
+    proposal = 'events' in made ? made.events[0] : undefined;
+    return signed(ledger, made, key);
+  });
   if ('refused' in decided)
     throw new Misuse(`refused: ${REFUSALS[decided.refused]}`, decided.refused);
   const { appended } = decided;
   const { json, text } = state(log.ledger);
-  if (args.json === true) print(jsonOf({ ...json, appended: appended ?? null }));
+  const isProposed = proposal !== undefined && isPending(log.ledger, proposal, key);
+  if (args.json === true)
+    print(jsonOf({ ...json, appended: appended ?? null, proposed: isProposed }));
+  else if (isProposed) print(proposedText(subject, done, appended, repeated));
   else if (appended === undefined) print(`${subject} was ${done} before: nothing to do; ${text}`);
   else {
     const { topic, partition, offset } = appended;
@@ -141,17 +163,47 @@ export async function openLedgerLogAt(
   return new LedgerLog({ kafka, codec, log: LOG });
 }
 
-/** Without operators in force decisions count without signatures. */
+/** Whether the decision waits for another operator, since this one has made it. */
+function isPending(
+  { governance }: Ledger,
+  decision: HumanDecision,
+  key: OperatorKey | undefined,
+): boolean {
+  return key !== undefined && governance.isProposed(decision, key.address);
+}
+
+function proposedText(
+  subject: string,
+  done: string,
+  at: LogPosition | undefined,
+  repeated?: string,
+): string {
+  const where = at === undefined ? 'before' : `${at.topic}/${at.partition}@${at.offset}`;
+  const command = repeated === undefined ? 'the same command' : `\`${repeated}\``;
+  return `${subject} is not ${done} yet: one of two operators has decided it (${where}). What to do: another operator decides just the same with ${command} and a key of their own`;
+}
+
+/**
+ * Without operators in force decisions count without signatures. No events where this operator has
+ * proposed the same before, and another one has to decide it.
+ */
 export function signed(
-  { governance: { operators } }: Ledger,
+  { governance }: Ledger,
   decided: Decision<DecisionRefusal, HumanDecision>,
   key: OperatorKey | undefined,
 ): Decision<DecisionRefusal, HumanDecision> {
-  if ('refused' in decided || decided.events.length === 0 || operators === undefined)
-    return decided;
+  if ('refused' in decided) return decided;
+  if (decided.events.some((event) => brokenRule(LEDGER_RULES, event) !== undefined))
+    return { refused: 'broken_rule' };
+  if (decided.events.length === 0 || governance.operators === undefined) return decided;
   if (key === undefined) return { refused: 'no_key' };
-  const events = decided.events.map((event) => ({ ...event, signature: key.sign(event) }));
-  return events.some((event) => signatureRefusal(event, operators) !== undefined)
+  if (decided.events.every((event) => governance.isProposed(event, key.address)))
+    return { events: [] };
+  const events = decided.events.map((event) => ({
+    ...event,
+    signature: key.sign(event, governance.ledger_id),
+  }));
+  return events.some((event) => signatureRefusal(event, governance) !== undefined)
     ? { refused: 'not_an_operator' }
     : { events };
 }

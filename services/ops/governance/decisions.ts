@@ -6,12 +6,15 @@ import {
   pinBaseline,
   pinCustody,
   rotateAuthority,
+  setMinting,
   setOperators,
 } from '../../../projections/deposits/domain/governing.ts';
+import { voidMint } from '../../../projections/deposits/domain/approval.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
-import { ChainSupply } from '../../../projections/reserve/supply.ts';
+import { ChainSupply, type FinalSupply } from '../../../projections/reserve/supply.ts';
 import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import { isChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { parseDepositId } from '../../../schemas/deposit-id.ts';
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import { parseTronAddress } from '../../../schemas/tron-address.ts';
 import { openDecoder, undecodable } from '../../runtime/kafka/codec.ts';
@@ -52,21 +55,15 @@ export function operatorsSet(
   );
 }
 
-export function custodySet(
-  args: AddressesArguments & { readonly 'usdt-contract': string | undefined },
-): Promise<number> {
-  const contract = args['usdt-contract'];
-  const given = {
-    custody_addresses: args.addresses.map((each) => tronAddress(each)),
-    ...(contract === undefined ? {} : { usdt_contract: tronAddress(contract) }),
-  };
+export function custodySet(args: AddressesArguments): Promise<number> {
+  const given = { custody_addresses: args.addresses.map((each) => tronAddress(each)) };
   return decide(args, (ledger, person) => pinCustody(ledger, given, person), {
     subject: 'custody',
     done: 'pinned',
     state: inForce('custody'),
     next: (ledger) => {
-      const { custody_addresses, usdt_contract } = governanceOf(ledger).json;
-      return `start the treasury again with APP_CUSTODY_ADDRESSES=${custody_addresses.join(',')} and APP_USDT_CONTRACT=${usdt_contract}; until then it makes no reserve run and mints nothing`;
+      const { custody_addresses } = governanceOf(ledger).json;
+      return `start the treasury again with APP_CUSTODY_ADDRESSES=${custody_addresses.join(',')}; until then it makes no reserve run and mints nothing`;
     },
   });
 }
@@ -84,19 +81,31 @@ export function authorityRotate(
   });
 }
 
-/** The newest final block of the log becomes the baseline. */
+/**
+ * The newest final block of the log becomes the baseline, or the one at `--height`, which was the
+ * newest final one once: so two operators can name the same block.
+ */
 export async function baselinePin(
-  args: DecisionArguments & { readonly liability: string },
+  args: DecisionArguments & { readonly liability: string; readonly height: string | undefined },
 ): Promise<number> {
   const liability = usd('--liability', args.liability);
-  const { final } = await readFinalChain(args);
+  const height = args.height === undefined ? undefined : blockHeight('--height', args.height);
+  let pinned: FinalSupply | undefined;
+  const { final } = await readFinalChain(args, (each) => {
+    if (height === undefined || each.height === height) pinned = each;
+  });
   if (final === undefined) throw new Misuse('no block of chain.blocks is final yet');
-  const { height: block_height, hash: block_hash, supply } = final;
+  if (pinned === undefined)
+    throw new Misuse(
+      `block ${height} was never the newest final block of chain.blocks; now it is ${final.height}. What to do: give a height up to that at which blocks became final, as \`ops tail chain.blocks --type BlocksFinalized\` shows them, or no --height for the newest`,
+    );
+  const { height: block_height, hash: block_hash, supply } = pinned;
   const baseline = { block_height, block_hash, supply, liability };
   return decide(args, (ledger, person) => pinBaseline(ledger, baseline, person), {
     subject: `block ${block_height} with a supply of ${money(supply)}`,
     done: 'pinned as the baseline',
     state: inForce('baseline'),
+    repeated: `ops baseline pin --height ${block_height} --liability ${args.liability}`,
   });
 }
 
@@ -116,6 +125,30 @@ export async function mintAcknowledge(
     subject: `the Mint of ${money(amount)} to ${toHex(to)} in block ${block_height}`,
     done: 'acknowledged',
     state: inForce('acknowledged'),
+  });
+}
+
+/** `open`: as before the stop; otherwise nothing is minted until it is opened again. */
+export function mintingSet(args: DecisionArguments, open: boolean): Promise<number> {
+  return decide(args, (ledger, person) => setMinting(ledger, open, person), {
+    subject: 'minting',
+    done: open ? 'open' : 'stopped',
+    state: inForce('minting'),
+  });
+}
+
+/** The newest mint of the deposit, requested or credited, is void. */
+export function mintVoid(args: DecisionArguments & { readonly id: string }): Promise<number> {
+  const deposit_id = parseDepositId(args.id);
+  if (deposit_id === undefined)
+    throw new Misuse(`"${args.id}" is no id of a deposit: \`ops deposit show\` shows the whole`);
+  return decide(args, (ledger, person) => voidMint(ledger, { deposit_id, ...person }), {
+    subject: `the mint of ${deposit_id}`,
+    done: 'voided',
+    state: (ledger) => {
+      const { status } = ledger.deposit(deposit_id);
+      return { json: { deposit_id, status }, text: `the deposit is ${status}` };
+    },
   });
 }
 
@@ -163,7 +196,11 @@ function inForce(
   };
 }
 
-async function readFinalChain(args: SharedArguments): Promise<ChainSupply> {
+/** `onFinal` gets each block that is the newest final one for a time. */
+async function readFinalChain(
+  args: SharedArguments,
+  onFinal: (final: FinalSupply) => void = () => {},
+): Promise<ChainSupply> {
   const config = readSettings({ ...KAFKA, ...REGISTRY }, args.stack);
   const kafka = kafkaOf(config);
   const codec = await openDecoder({ ...config, kafka }, [CHAIN_BLOCKS]);
@@ -177,8 +214,15 @@ async function readFinalChain(args: SharedArguments): Promise<ChainSupply> {
     const verdict = chain.apply(event, offset);
     if (typeof verdict === 'object')
       throw undecodable(`${CHAIN_BLOCKS.name} is damaged: ${verdict.broken}`);
+    if (event.type === 'BlocksFinalized' && chain.final !== undefined) onFinal(chain.final);
   });
   return chain;
+}
+
+function blockHeight(option: string, text: string): number {
+  if (!/^(?:0|[1-9][0-9]{0,14})$/.test(text))
+    throw new Misuse(`${option} is the height of a block, a whole number, not "${text}"`);
+  return Number(text);
 }
 
 function cltAddress(text: string): Buffer {

@@ -26,7 +26,9 @@ export async function showPolicy({ json, stack }: SharedArguments): Promise<numb
 }
 
 /** As JSON with amounts in micro-USDT, and as texts with amounts in USDT. */
-export function governanceOf({ governance }: Ledger) {
+export function governanceOf({ governance, broken: { length: broken } }: Ledger) {
+  const ledger_id = governance.ledger_id === undefined ? null : toHex(governance.ledger_id);
+  const proposals = governance.proposals.map(({ operator }) => toHex(operator));
   const { operators: set, custody, authority, baseline, acknowledged, refused } = governance;
   const operators = set?.operators.map(toHex) ?? [];
   const two_above = set?.two_above ?? 0n;
@@ -45,11 +47,18 @@ export function governanceOf({ governance }: Ledger) {
     acknowledged: sum,
     booked_surplus: governance.bookedSurplus,
     refused,
+    broken,
+    minting: governance.isStopped ? 'stopped' : 'open',
+    ledger_id,
+    /** operators whose decision waits for another one's */
+    proposed_by: proposals,
   };
+  // before the ledger is pinned one operator decides what loosens
+  const loosens = ledger_id === null ? '' : ', and decide what loosens';
   const two =
     two_above === 0n
-      ? 'one approves any credit'
-      : `two approve a credit above ${money(two_above)} USDT`;
+      ? 'one approves any credit, and decides what loosens'
+      : `two approve a credit above ${money(two_above)} USDT${loosens}`;
   const token = usdt_contract === null ? '' : ` of the token ${usdt_contract}`;
   const texts = {
     operators: operators.length === 0 ? 'none' : `${operators.join(', ')} (${two})`,
@@ -61,7 +70,13 @@ export function governanceOf({ governance }: Ledger) {
         : `block ${baseline.block_height}, supply ${money(baseline.supply)} CLT, liability ${money(baseline.liability)} USDT`,
     acknowledged: `Mints: ${mints.length}, together ${money(sum)} CLT`,
     surplus: `${money(governance.bookedSurplus)} USDT booked`,
-    'no effect': `${refused.unsigned} unsigned decisions, ${refused.foreign_signature} of strangers`,
+    minting: governance.isStopped ? 'stopped by operators (`ops mint start` opens it)' : 'open',
+    ledger: ledger_id ?? 'not pinned yet: the treasury does it at its start',
+    proposed:
+      proposals.length === 0
+        ? 'nothing waits for a second operator'
+        : `waiting for a second operator: a decision of each of ${proposals.join(', ')}`,
+    'no effect': `${refused.unsigned} unsigned decisions, ${refused.foreign_signature} of strangers, ${broken} records that break a rule of their fields`,
   };
   return { json, texts };
 }

@@ -28,8 +28,8 @@ const KEY: Setting<SigningKey | undefined> = {
 export interface OperatorKey {
   /** 20 bytes */
   readonly address: Buffer;
-  /** r, s and v over the decision, 65 bytes */
-  sign(decision: HumanDecision): Buffer;
+  /** r, s and v over the decision for the ledger of this id, 65 bytes */
+  sign(decision: HumanDecision, ledger_id: Buffer | undefined): Buffer;
 }
 
 export interface KeyArguments {
@@ -44,7 +44,7 @@ export async function readOperatorKey({
   const key =
     file === undefined ? readSettings({ key: KEY }, stack).key : await decryptKeyFile(file);
   if (key === undefined) return undefined;
-  return { address: addressOf(key), sign: (decision) => signatureBy(key, decision) };
+  return { address: addressOf(key), sign: (decision, id) => signatureBy(key, decision, id) };
 }
 
 /** `ops operators new-key`. */

@@ -117,6 +117,10 @@ function runOf(run: ReserveReconciled): Run {
     uncovered: String(run.uncovered),
     booked_surplus: String(run.booked_surplus),
     refunded: String(run.refunded),
+    unproven: String(run.unproven ?? 0n),
+    unminted: String(run.unminted ?? 0n),
+    unproven_refunds: String(run.unproven_refunds ?? 0n),
+    frozen: String(run.frozen ?? 0n),
     surplus: String(surplusOf(run)),
   };
 }
@@ -130,7 +134,8 @@ type Run = ReturnType<typeof runOfCells>;
 /** A row of `runsPage`, amounts in base units. A time of 1970 is unknown: of an older treasury. */
 function runOfCells([id, at, offset, height, hash, ...cells]: Cells) {
   const [supply, genesis, minted, burned, liability, custody, held, fees, status, ...more] = cells;
-  const [begun, minting, waiting, uncovered, booked, refunded, oldest, head] = more;
+  const [begun, minting, waiting, uncovered, booked, refunded, oldest, head, ...later] = more;
+  const [unproven, unminted, unprovenRefunds, frozen] = later;
   const surplus = surplusOf({
     ledger_liability: BigInt(liability ?? 0),
     held: BigInt(held ?? 0),
@@ -161,20 +166,35 @@ function runOfCells([id, at, offset, height, hash, ...cells]: Cells) {
     uncovered: uncovered ?? '',
     booked_surplus: booked ?? '',
     refunded: refunded ?? '',
+    unproven: unproven ?? '',
+    unminted: unminted ?? '',
+    unproven_refunds: unprovenRefunds ?? '',
+    frozen: frozen ?? '',
     surplus: String(surplus),
     oldest_reading_at: isoTime(oldest),
     status: status ?? '',
   };
 }
 
+/** Shown where one of the runs has such an amount. */
+const SELDOM = [
+  ['FROZEN', 'frozen'],
+  ['NOT PROVEN', 'unproven'],
+  ['CREDITED, NOT MINTED', 'unminted'],
+  ['REFUNDS NOT PROVEN', 'unproven_refunds'],
+] as const;
+
 function runsText(runs: readonly Run[]): string {
   if (runs.length === 0) return 'there was no reconciliation yet; `ops reserve run` makes one';
+  const seldom = SELDOM.filter(([, figure]) => runs.some((run) => BigInt(run[figure]) !== 0n));
   const rows = runs.map((run) => [
     minute(run.run_at),
     run.status,
     ...[run.custody_reported, run.ledger_liability, run.uncovered, run.surplus].map(money),
+    ...seldom.map(([, figure]) => money(run[figure])),
     money(run.onchain_supply),
   ]);
-  const headers = ['CUSTODY USDT', 'LIABILITY', 'UNCOVERED', 'SURPLUS', 'SUPPLY CLT'];
+  const named = seldom.map(([header]) => header);
+  const headers = ['CUSTODY USDT', 'LIABILITY', 'UNCOVERED', 'SURPLUS', ...named, 'SUPPLY CLT'];
   return table(['RUN AT (UTC)', 'STATUS', ...headers], rows);
 }

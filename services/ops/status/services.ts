@@ -33,6 +33,8 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['oldest in seconds', 'treasury_queue_oldest_seconds', 'status'],
   ['minting closed', 'treasury_minting_closed'],
   ['decisions without effect', 'treasury_decisions_refused', 'reason'],
+  ['records that break a rule', 'treasury_records_broken', 'topic'],
+  ['broken runs', 'reserve_records_broken'],
   ['newest run', 'reserve_newest_run', 'status'],
   ['its age in seconds', 'reserve_newest_run_age_seconds'],
   ['oldest balance in seconds', 'reserve_oldest_reading_age_seconds'],
@@ -78,12 +80,13 @@ export function readServices(services: readonly LocalService[]): Promise<readonl
 async function readService({ name, url }: LocalService): Promise<ServiceHealth> {
   try {
     const [status, metrics] = await Promise.all([get(`${url}/status`), get(`${url}/metrics`)]);
-    const answered: ServiceStatus = JSON.parse(status);
+    // an older service has no notes
+    const answered: ServiceStatus = { notes: [], ...JSON.parse(status) };
     const ready = answered.status === 'ready';
     return { name, url, ready, ...answered, metrics: metricsIn(metrics) };
   } catch (error) {
     const message = `does not answer: ${messageOf(error)}`;
-    const nothing = { phase: 'unknown', waits_for: null, eta_s: null, metrics: {} };
+    const nothing = { phase: 'unknown', waits_for: null, eta_s: null, notes: [], metrics: {} };
     return { name, url, ready: false, status: 'unreachable', ...nothing, message };
   }
 }
@@ -152,6 +155,14 @@ const FIGURES = [
   ['supply on chain', 'onchain_supply', 'CLT'],
 ] as const;
 
+/** Shown where they are not 0. */
+const SELDOM = [
+  ['frozen', 'frozen', 'USDT'],
+  ['not proven', 'unproven', 'USDT'],
+  ['credited, not minted', 'unminted', 'USDT'],
+  ['refunds not proven', 'unproven_refunds', 'USDT'],
+] as const;
+
 /** For people: the money by the treasury's newest run. Empty without a run. */
 export function moneyLines(services: readonly ServiceHealth[]): readonly string[] {
   const metrics = services.find(({ metrics: each }) => UNCOVERED in each)?.metrics;
@@ -161,7 +172,8 @@ export function moneyLines(services: readonly ServiceHealth[]): readonly string[
   )?.[0];
   const age = Math.round(metrics['its age in seconds'] ?? 0);
   const closed = (metrics['minting closed'] ?? 0) > 0 ? ', minting is closed' : '';
-  const rows = FIGURES.map(([label, figure, unit]) => [
+  const seldom = SELDOM.filter(([, figure]) => (metrics[`reserve ${figure}`] ?? 0) !== 0);
+  const rows = [...FIGURES, ...seldom].map(([label, figure, unit]) => [
     label,
     `${amountOf(metrics, figure)} ${unit}`,
   ]);
@@ -201,7 +213,12 @@ export function coverOf(
   const owed = `liability ${usdt('ledger_liability')}, minting ${usdt('minting')}, waiting ${usdt('waiting')}`;
   const is_short = (metrics[UNCOVERED] ?? 0) > 0;
   const cover = is_short ? `lacks ${usdt('uncovered')} USDT of` : 'covers';
-  return { is_short, line: `custody of ${usdt('custody_reported')} USDT ${cover} ${owed}` };
+  const isFrozen = (metrics['reserve frozen'] ?? 0) > 0;
+  const frozen = isFrozen ? `, of which ${usdt('frozen')} are frozen,` : '';
+  return {
+    is_short,
+    line: `custody of ${usdt('custody_reported')} USDT${frozen} ${cover} ${owed}`,
+  };
 }
 
 const UNCOVERED = 'reserve uncovered';

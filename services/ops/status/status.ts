@@ -48,8 +48,10 @@ export interface Status {
   readonly services: readonly ServiceHealth[] | null;
   /** of a stack on this machine */
   readonly disk: Disk | null;
-  /** a line for each part that does not answer, is not ready or is wrong */
+  /** a line for each part that does not answer, is not ready, is wrong, or mints nothing */
   readonly faults: readonly string[];
+  /** a line for each thing that a person should look at, and that is no fault */
+  readonly notes: readonly string[];
 }
 
 type Checkpoint = Omit<Position, 'lag' | 'rate'>;
@@ -93,8 +95,10 @@ export async function readStatus(
   ]);
   const projections =
     checkpoints?.map((position) => Object.assign(position, { lag: lagOf(position, log) })) ?? null;
-  for (const service of services ?? [])
+  for (const service of services ?? []) {
     if (service.status !== 'ready') faults.push(`${service.name}: ${stateText(service)}`);
+    else if (service.message !== null) faults.push(`${service.name}: ${service.message}`);
+  }
   if (disk !== null && disk.free_bytes < LOW_BYTES)
     faults.push(`disk: ${diskText(disk)}; when it is full the servers stop: make room`);
   const cover = coverOf(services ?? []);
@@ -108,7 +112,23 @@ export async function readStatus(
   const head =
     chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height };
   const ends = log?.toSorted(byTopic) ?? null;
-  return { node: head, log: ends, projections, services, disk, faults };
+  return {
+    node: head,
+    log: ends,
+    projections,
+    services,
+    disk,
+    faults,
+    notes: notesOf(services ?? []),
+  };
+}
+
+function notesOf(services: readonly ServiceHealth[]): readonly string[] {
+  const waiting = waitingDeposits(services);
+  return [
+    ...services.flatMap(({ name, notes }) => notes.map((note) => `${name}: ${note}`)),
+    ...(waiting === 0 ? [] : [`${waitText(waiting)}: ops deposit list`]),
+  ];
 }
 
 function byTopic(a: LogEnd, b: LogEnd): number {
@@ -178,23 +198,22 @@ function diskText({ path, free_bytes: free }: Disk): string {
 }
 
 /** For people: what a screen of 100 columns and 40 rows holds. */
-function statusText({ node, projections, services, disk, faults }: Status): string {
+function statusText({ node, projections, services, disk, faults, notes }: Status): string {
   const chain =
     node === null
       ? 'does not answer'
       : `height ${node.height}, final up to ${node.finalized_height}`;
-  const waiting = waitingDeposits(services ?? []);
   const free = disk === null ? '' : `; disk: ${diskText(disk)}`;
   return [
-    summary({ projections, services, faults }),
+    summary({ projections, services, faults, notes }),
     `chain: ${chain}${free}`,
     ...(services === null || services.length === 0 ? [] : ['', servicesTable(services)]),
     '',
     projections === null ? 'projections: Postgres does not answer' : projectionsTable(projections),
     ...moneyLines(services ?? []),
-    ...(faults.length === 0 && waiting === 0 ? [] : ['', coloured('bold', 'NEEDS ATTENTION')]),
+    ...(faults.length + notes.length === 0 ? [] : ['', coloured('bold', 'NEEDS ATTENTION')]),
     ...faults.map((fault) => `${coloured('red', '!')} ${fault}`),
-    ...(waiting === 0 ? [] : [`${coloured('yellow', '!')} ${waitText(waiting)}: ops deposit list`]),
+    ...notes.map((note) => `${coloured('yellow', '!')} ${note}`),
   ].join('\n');
 }
 
@@ -202,17 +221,22 @@ function summary({
   projections,
   services,
   faults,
-}: Pick<Status, 'projections' | 'services' | 'faults'>): string {
+  notes,
+}: Pick<Status, 'projections' | 'services' | 'faults' | 'notes'>): string {
   const ready = services?.filter((service) => service.status === 'ready').length;
   const parts = [
     ready === undefined ? 'services unknown' : `${ready} of ${services?.length} services ready`,
     projections === null ? 'projections unknown' : behindText(projections),
     waitText(waitingDeposits(services ?? [])),
   ];
+  const attention = faults.length + notes.length;
   const state =
-    faults.length === 0
+    attention === 0
       ? coloured('green', 'ALL WELL')
-      : coloured('red', `${faults.length} NEED${faults.length === 1 ? 'S' : ''} ATTENTION`);
+      : coloured(
+          faults.length === 0 ? 'yellow' : 'red',
+          `${attention} NEED${attention === 1 ? 'S' : ''} ATTENTION`,
+        );
   return `${state}  ${parts.join(', ')}`;
 }
 

@@ -11,7 +11,10 @@ import { Transfers } from '../../../projections/watch/watch.ts';
 import { isChainEvent, type ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { isDepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import { hashOfValue } from '../../../schemas/hash-chain.ts';
+import { HEADER_RULES } from '../../../schemas/chain.blocks/rules.ts';
 import { isReserveEvent } from '../../../schemas/reserve.runs/events.ts';
+import { RUN_RULES } from '../../../schemas/reserve.runs/rules.ts';
+import { brokenRule } from '../../../schemas/rules.ts';
 import { isTreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../../schemas/tron.transfers/events.ts';
 import type { Decoder } from '../../runtime/kafka/codec.ts';
@@ -79,6 +82,7 @@ class PartitionEffects {
       return verdict === 'applied';
     }
     if (!isReserveEvent(event)) return true;
+    if (brokenRule(RUN_RULES, event) !== undefined) return false;
     const isNew = !this.#runs.has(event.run_id);
     this.#runs.add(event.run_id);
     return isNew;
@@ -86,7 +90,7 @@ class PartitionEffects {
 
   /** A block that was shown before it was reverted keeps its revert. */
   #chain(event: ChainEvent, offset: bigint, isFollowed: boolean): boolean {
-    if (!isInPlace(event, offset)) return false;
+    if (!isInPlace(event, offset) || brokenRule(HEADER_RULES, event) !== undefined) return false;
     switch (event.type) {
       case 'BlockAppended':
         this.#blocks.push({ height: event.height, offset });

@@ -3,6 +3,8 @@
  * before anything is folded, so that a replay skips the same. A projection of money has none: it
  * halts until its log is right.
  */
+import { SKIP_RULES } from '../../../schemas/projector.skips/rules.ts';
+import { brokenRule } from '../../../schemas/rules.ts';
 import type { Projection } from '../../../projections/contract/projection.ts';
 import { isSkipEvent, skipKeysOf } from '../../../schemas/projector.skips/events.ts';
 import { PROJECTOR_SKIPS, TOPICS, type Topic } from '../../../schemas/topics.ts';
@@ -75,7 +77,7 @@ export class Skips {
     for (const record of records) {
       const event = codec.decode(record.value, record.headers);
       // the first decision on a record counts
-      if (isSkipEvent(event)) {
+      if (isSkipEvent(event) && brokenRule(SKIP_RULES, event) === undefined) {
         const position = positionKey(event.topic, event.partition, event.record_offset);
         if (!this.#known.has(position)) this.#known.set(position, event.fingerprint);
       }

@@ -1,6 +1,6 @@
 /** The routes that every service has: probes for anybody, figures for operators. */
 import { performance } from 'node:perf_hooks';
-import { Health, type Check } from '../process/health.ts';
+import { Health, type Check, type Remarks } from '../process/health.ts';
 import type { Logger } from '../process/log.ts';
 import type { Metrics } from '../process/metrics.ts';
 import type { ErrorShape, HttpResponse, Route } from './handler.ts';
@@ -11,6 +11,8 @@ export interface OwnRoutesOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly checks?: readonly Check[];
+  /** what the process says of itself besides, for `/status`; nothing when not given */
+  readonly remarks?: () => Remarks;
   /** phase while all checks pass, for `/status`; `serving` when not given */
   readonly phase?: () => string;
 }
@@ -26,10 +28,10 @@ export interface OwnRoutes {
 const READY_MS = 1_000;
 
 export function ownRoutes(
-  { log, metrics, checks = [], phase = () => 'serving', ops_port: opsPort }: OwnRoutesOptions,
+  { log, metrics, checks = [], phase = () => 'serving', remarks, ops_port: opsPort }: OwnRoutesOptions,
   shape: ErrorShape,
 ): OwnRoutes {
-  const health = new Health(checks, phase, log);
+  const health = new Health(checks, phase, log, remarks);
   metrics.gauge('service_ready', '1 while /ready answers 200', [], async function () {
     this.set(Number((await health.problems()).length === 0));
   });

@@ -22,8 +22,20 @@ export interface ServiceStatus {
   /** `kafka`, `postgres`, `registry`, `redis`, `node`, `trongrid`, or `projection:<name>` */
   readonly waits_for: string | null;
   readonly eta_s: number | null;
+  /** why it is not ready; of a process that is ready: what needs a person nevertheless */
   readonly message: string | null;
+  /** what a person should know and need not act on at once */
+  readonly notes: readonly string[];
 }
+
+/** What a process says of itself besides its checks; shown to anyone. */
+export interface Remarks {
+  /** what needs a person, while the process is ready */
+  readonly alarms: readonly string[];
+  readonly notes: readonly string[];
+}
+
+export const NO_REMARKS: Remarks = { alarms: [], notes: [] };
 
 /** Why a process is not ready. */
 export interface HealthProblem {
@@ -156,13 +168,20 @@ export class Health {
   readonly #checks: readonly Check[];
   readonly #phase: () => string;
   readonly #log: Logger;
+  readonly #remarks: () => Remarks;
   #logged = '';
 
   /** `phase`: what the process does while no check says otherwise. */
-  constructor(checks: readonly Check[], phase: () => string, log: Logger) {
+  constructor(
+    checks: readonly Check[],
+    phase: () => string,
+    log: Logger,
+    remarks: () => Remarks = () => NO_REMARKS,
+  ) {
     this.#checks = checks;
     this.#phase = phase;
     this.#log = log;
+    this.#remarks = remarks;
   }
 
   /** Runs all checks at once; the messages of those that fail. Changes are logged. */
@@ -175,12 +194,15 @@ export class Health {
     const problems = await this.#run();
     const status = SEVERITY.find((one) => problems.some((problem) => problem.status === one));
     const problem = problems.find((one) => one.status === status);
+    const { alarms, notes } = this.#remarks();
+    const alarm = alarms.length === 0 ? null : alarms.join('; ');
     return {
       status: status ?? 'ready',
       phase: problem?.phase ?? this.#phase(),
       waits_for: problem?.waits_for ?? null,
       eta_s: problem?.eta_s ?? null,
-      message: problem?.message ?? null,
+      message: problem?.message ?? alarm,
+      notes,
     };
   }
 

@@ -8,16 +8,21 @@ import {
   parseBalances,
   parseHead,
   parseList,
+  parseOptionalWord,
   parseReceipt,
+  tokenState,
   type ListPage,
+  type TokenBalance,
+  type TokenState,
   type TronHead,
   type TronReceipt,
 } from '../../../schemas/trongrid.ts';
 import type { Parsed } from '../../../schemas/json-reader.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
-import { balancesCall } from '../../../schemas/tron-balances.ts';
+import { balancesCall, BLOCKED_FUNCTION, TOKEN_FUNCTIONS } from '../../../schemas/tron-balances.ts';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
-import { untilAborted } from '../process/retry.ts';
+import { Backoff, type BackoffOptions } from './backoff.ts';
+import { TokenBucket, type BucketOptions } from './token-bucket.ts';
 
 /** Rows of a page, as many as the provider allows. */
 export const PAGE_ROWS = 200;
@@ -148,25 +153,50 @@ export class TronGrid {
 
   /** The address' balance of the token at the newest solidified block, in base units. */
   balance(address: Buffer): Promise<bigint> {
-    const call = {
-      owner_address: toTronAddress(address),
-      contract_address: toTronAddress(this.#options.usdt_contract),
-      function_selector: 'balanceOf(address)',
-      parameter: address.toString('hex').padStart(64, '0'),
-    };
-    return this.#constantCall(call, { parse: parseBalance });
+    return this.#ask('balanceOf(address)', address, parseBalance);
+  }
+
+  /** Whether the token lets nothing leave the address. A token that blocks nobody has no answer. */
+  async isBlocked(address: Buffer): Promise<boolean> {
+    return (await this.#ask(BLOCKED_FUNCTION, address, parseOptionalWord)) !== 0n;
+  }
+
+  /** The token at the newest solidified block: a request for each of `TOKEN_FUNCTIONS`. */
+  async token(): Promise<TokenState> {
+    const words: bigint[] = [];
+    for (const each of TOKEN_FUNCTIONS)
+      words.push(await this.#ask(each, this.#options.usdt_contract, parseOptionalWord));
+    return tokenState(words);
   }
 
   /**
-   * The balances of several addresses at one solidified block. A bad answer is not asked for again:
+   * The token, and several addresses, at one solidified block. A bad answer is not asked for again:
    * the provider may not know the call, or allow it less time than so many addresses take.
    */
-  balances(addresses: readonly Buffer[]): Promise<readonly bigint[]> {
+  balances(
+    addresses: readonly Buffer[],
+  ): Promise<{ readonly token: TokenState; readonly balances: readonly TokenBalance[] }> {
     const token = this.#options.usdt_contract;
     const data = balancesCall(token, addresses).toString('hex');
-    const parse = (json: unknown): Parsed<readonly bigint[]> =>
-      parseBalances(json, addresses.length);
-    return this.#constantCall({ owner_address: toTronAddress(token), data }, { parse, once: true });
+    return this.#constantCall(
+      { owner_address: toTronAddress(token), data },
+      { parse: (json) => parseBalances(json, addresses.length), once: true },
+    );
+  }
+
+  /** Asks a function of the token; one without a parameter reads none. */
+  #ask<T>(
+    function_selector: string,
+    address: Buffer,
+    parse: (json: unknown) => Parsed<T>,
+  ): Promise<T> {
+    const call = {
+      owner_address: toTronAddress(address),
+      contract_address: toTronAddress(this.#options.usdt_contract),
+      function_selector,
+      parameter: address.toString('hex').padStart(64, '0'),
+    };
+    return this.#constantCall(call, { parse });
   }
 
   #constantCall<T>(call: object, how: Pick<ProviderRequest<T>, 'parse' | 'once'>): Promise<T> {
@@ -327,169 +357,4 @@ function faultOf(route: string, { outcome, reason, cause }: Failure): Fault {
   const { code, remedy } = MEANINGS[outcome];
   const message = `TRON's provider did not serve ${route}: ${reason}; ${remedy}`;
   return new Fault(code, message, { retry: true, ...(cause === undefined ? {} : { cause }) });
-}
-
-const SECOND_MS = 1_000;
-const DAY_MS = 86_400_000;
-/** Polling interval of a process without a share. */
-const SHARELESS_MS = 20;
-/** Size of the day's bucket, in time. */
-const SAVED_MS = 600_000;
-/** Sums of fractions of a token may miss a whole number by this. */
-const ROUNDING = 1e-6;
-
-interface BucketOptions {
-  readonly requests_per_second: number;
-  /** 0: limited by the second only */
-  readonly requests_per_day: number;
-  /** milliseconds of a monotonic clock */
-  readonly now: () => number;
-  readonly signal: AbortSignal;
-  /** by default in real time */
-  readonly pause?: typeof untilAborted;
-}
-
-/**
- * Serializes the requests to the provider and holds them to its rates. Tokens of a second are
- * spaced from the end of the request before, so that also late responses never let the provider see
- * more in a second. Tokens of a day fill a bucket, which allows bursts after quiet times.
- */
-export class TokenBucket {
-  readonly #options: BucketOptions;
-  #queue: Promise<unknown> = Promise.resolve();
-  #share = 1;
-  #shareUntil = Number.POSITIVE_INFINITY;
-  /** when the last request ended */
-  #ended = Number.NEGATIVE_INFINITY;
-  #saved: number;
-  #counted: number;
-
-  /** Begins with a minute's tokens, so that frequent restarts do not use up the day. */
-  constructor(options: BucketOptions) {
-    this.#options = options;
-    this.#saved = Math.max(1, (options.requests_per_day * 60_000) / DAY_MS);
-    this.#counted = options.now();
-  }
-
-  /**
-   * Sets this process' part of the tokens, from 0 to 1: processes share tokens as they share the
-   * work. The part expires after `for_ms` unless it is renewed: a process that was frozen does not
-   * know which parts others have now.
-   */
-  share(part: number, for_ms = Number.POSITIVE_INFINITY): void {
-    this.#share = part;
-    this.#shareUntil = this.#options.now() + for_ms;
-  }
-
-  /** Milliseconds that this number of requests takes with all tokens. */
-  expectedMs(requests: number): number {
-    const { requests_per_second: perSecond, requests_per_day: perDay, now } = this.#options;
-    const bySecond = (requests * SECOND_MS) / perSecond;
-    if (perDay === 0) return bySecond;
-    const perMs = perDay / DAY_MS;
-    const saved = Math.min(
-      Math.max(1, perMs * SAVED_MS),
-      this.#saved + (now() - this.#counted) * perMs,
-    );
-    return Math.max(bySecond, (requests - saved) / perMs);
-  }
-
-  /** Resolves once the day's tokens for this many requests are there, or all that can be saved. */
-  async saved(requests: number): Promise<void> {
-    const { requests_per_day: perDay, signal, pause = untilAborted } = this.#options;
-    const perMs = perDay / DAY_MS;
-    const wanted = Math.min(requests, Math.max(1, perMs * SAVED_MS));
-    if (perDay === 0) return;
-    for (this.#wait(); this.#saved < wanted - ROUNDING && !signal.aborted; this.#wait())
-      await pause(Math.ceil((wanted - this.#saved) / perMs), signal);
-  }
-
-  /** Waits for its turn and a token, then runs the request; after an abort at once. */
-  run<Value>(request: () => Promise<Value>): Promise<Value> {
-    const result = this.#queue.then(async () => {
-      await this.#token();
-      try {
-        return await request();
-      } finally {
-        this.#ended = this.#options.now();
-      }
-    });
-    this.#queue = result.catch(() => undefined);
-    return result;
-  }
-
-  async #token(): Promise<void> {
-    const { signal, pause = untilAborted } = this.#options;
-    for (let wait = this.#wait(); wait > 0 && !signal.aborted; wait = this.#wait())
-      await pause(Math.ceil(wait), signal);
-    this.#saved -= 1;
-  }
-
-  /** Milliseconds until the next token; 0 or less: there is one. */
-  #wait(): number {
-    const { requests_per_second: perSecond, requests_per_day: perDay, now } = this.#options;
-    const at = now();
-    if (this.#share === 0 || at >= this.#shareUntil) {
-      this.#counted = at;
-      return SHARELESS_MS;
-    }
-    const second = this.#ended + SECOND_MS / (perSecond * this.#share) - at;
-    if (perDay === 0) return second;
-    const perMs = (perDay * this.#share) / DAY_MS;
-    this.#saved = Math.min(
-      Math.max(1, perMs * SAVED_MS),
-      this.#saved + (at - this.#counted) * perMs,
-    );
-    this.#counted = at;
-    return Math.max(second, (1 - this.#saved) / perMs);
-  }
-}
-
-const DOUBLINGS_MAX = 16;
-
-interface BackoffOptions {
-  readonly backoff_ms_min: number;
-  readonly backoff_ms_max: number;
-  /** milliseconds of a monotonic clock */
-  readonly now: () => number;
-  /** from 0 up to 1 */
-  readonly random: () => number;
-}
-
-/** Exponential back-off with jitter after failures of the provider. */
-export class Backoff {
-  readonly #options: BackoffOptions;
-  #failures = 0;
-  #until = Number.NEGATIVE_INFINITY;
-
-  constructor(options: BackoffOptions) {
-    this.#options = options;
-  }
-
-  succeeded(): void {
-    this.#failures = 0;
-  }
-
-  /** `suspendedMs`: the pause that the provider asks for, if any. */
-  failed(suspendedMs: number | undefined): void {
-    const { backoff_ms_min: min, backoff_ms_max: max, now, random } = this.#options;
-    const grown = min * 2 ** Math.min(this.#failures, DOUBLINGS_MAX);
-    this.#failures++;
-    const pause = Math.min(max, Math.max(grown, suspendedMs ?? 0));
-    // jitter never shortens the provider's own pause
-    this.#until =
-      now() +
-      (suspendedMs === undefined ? pause / 2 + (random() * pause) / 2 : pause + random() * min);
-  }
-
-  /** Waits out the pause, or until the signal is aborted. */
-  async wait(signal: AbortSignal): Promise<void> {
-    for (let rest = this.rest_ms; rest > 0 && !signal.aborted; rest = this.rest_ms)
-      await untilAborted(Math.ceil(rest), signal);
-  }
-
-  /** Milliseconds until the next request is allowed. */
-  get rest_ms(): number {
-    return Math.max(0, this.#until - this.#options.now());
-  }
 }

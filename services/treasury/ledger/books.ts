@@ -1,14 +1,17 @@
 /** The ledger and the addresses as read so far, with checks that both topics belong together. */
 import type { Recorded } from '../../../projections/contract/projection.ts';
-import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
-import type { Policy } from '../../../projections/deposits/domain/mint-book.ts';
-import { isTransferOf, whyNotTerms } from '../../../projections/deposits/domain/proof.ts';
+import { Ledger, type RequestedMint } from '../../../projections/deposits/domain/ledger.ts';
+import { isTransferOf } from '../../../projections/deposits/domain/proof.ts';
 import { toHex } from '../../../schemas/address.ts';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
-import type { DepositConfirmed, TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+import {
+  isDepositEvent,
+  type DepositConfirmed,
+  type TreasuryEvent,
+} from '../../../schemas/treasury.ledger/events.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 
@@ -18,8 +21,6 @@ const NEWEST_MAX = 10;
 /** A deposit that is not credited yet. */
 export interface Confirmation {
   readonly event: DepositConfirmed;
-  /** why no honest writer confirms on these terms; undefined when one would */
-  readonly why_not_terms: string | undefined;
   /** the record that the event names; undefined until it is read, or when it is another */
   readonly transfer: TransferObserved | undefined;
 }
@@ -34,6 +35,10 @@ export class Books {
   readonly #own = new Set<string>();
   /** of the deposits that are not credited, by id */
   readonly #confirmations = new Map<string, Confirmation>();
+  /** the mints of deposits that the ledger calls credited, until a final block has shown them */
+  readonly #credits = new Map<string, RequestedMint>();
+  /** deposits that wait for a person */
+  readonly #held = new Set<string>();
   /** the first deposit of each deposit address, by its bytes in latin1 */
   readonly #firsts = new Map<string, DepositConfirmed>();
 
@@ -45,10 +50,11 @@ export class Books {
 
   foldLedger({ events }: Decoded<TreasuryEvent>): void {
     for (const { event, offset, value_hash: hash } of events) {
-      const { policy } = this.ledger;
       if (this.ledger.apply(event, offset, hash) !== 'applied') continue;
-      if (event.type === 'DepositConfirmed') this.#confirmed(event, policy);
-      if (event.type === 'MintCredited') this.#confirmations.delete(event.deposit_id);
+      if (event.type === 'DepositConfirmed') this.#confirmed(event);
+      if (event.type === 'MintCredited') this.#credited(event.deposit_id);
+      if (event.type === 'MintVoided') this.#credits.delete(event.deposit_id);
+      if (isDepositEvent(event)) this.#noteHeld(event.deposit_id);
       this.#onApplied(event);
     }
   }
@@ -89,7 +95,25 @@ export class Books {
     return this.#newest.get(partition) ?? [];
   }
 
-  /** Undefined for a deposit that is credited, or not confirmed. */
+  /** Deposits that wait for a person. */
+  get held(): Iterable<string> {
+    return this.#held;
+  }
+
+  /**
+   * Credits that no final block has shown so far. `isShown`: whether one has the mint; those are
+   * forgotten with their confirmations.
+   */
+  creditsNotShown(isShown: (mint: RequestedMint) => boolean): readonly RequestedMint[] {
+    for (const [id, mint] of this.#credits) {
+      if (!isShown(mint)) continue;
+      this.#credits.delete(id);
+      this.#confirmations.delete(id);
+    }
+    return [...this.#credits.values()];
+  }
+
+  /** Undefined for a deposit whose credit was shown, or that is not confirmed. */
   confirmation(depositId: string): Confirmation | undefined {
     return this.#confirmations.get(depositId);
   }
@@ -132,14 +156,23 @@ export class Books {
     return this.ledger.deposit(id).status === 'credited';
   }
 
-  /** `policy`: in force before the event. */
-  #confirmed(event: DepositConfirmed, policy: Policy | undefined): void {
+  #credited(id: string): void {
+    const deposit = this.ledger.deposit(id);
+    const mint = 'mint' in deposit ? this.ledger.requestedAt(deposit.mint.sequence) : undefined;
+    if (mint !== undefined) this.#credits.set(id, mint);
+  }
+
+  #noteHeld(id: string): void {
+    const deposit = this.ledger.deposit(id);
+    if (deposit.status === 'needs_manual' && !deposit.rejected) this.#held.add(id);
+    else this.#held.delete(id);
+  }
+
+  #confirmed(event: DepositConfirmed): void {
     const { deposit_id, deposit_address, transfer_partition: partition } = event;
     const key = deposit_address.toString('latin1');
     if (!this.#firsts.has(key)) this.#firsts.set(key, event);
-    const ordinal = this.ledger.depositsTo(deposit_address) - 1;
-    const why_not_terms = whyNotTerms(event, policy, ordinal);
-    this.#confirmations.set(deposit_id, { event, why_not_terms, transfer: undefined });
+    this.#confirmations.set(deposit_id, { event, transfer: undefined });
     const newest = this.newestIn(partition);
     if (event.transfer_offset > (newest.at(NEWEST_MAX - 1)?.transfer_offset ?? -1))
       this.#newest.set(

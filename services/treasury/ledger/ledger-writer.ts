@@ -1,6 +1,7 @@
 /**
- * Appends to the ledger and returns whether the events count. The treasury makes one append at a
- * time: each decision is based on the result of the one before.
+ * Appends to the ledger and returns whether the events stand where they were written for: no others
+ * count. The treasury makes one append at a time: each decision is based on the result of the one
+ * before.
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import { hashOfValue, headAfter } from '../../../schemas/hash-chain.ts';
@@ -10,6 +11,12 @@ import {
   treasuryEventKey,
   type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
+import { isByPolicy } from '../../../projections/deposits/domain/governance.ts';
+import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import { brokenRule } from '../../../schemas/rules.ts';
+import { LEDGER_RULES } from '../../../schemas/treasury.ledger/rules.ts';
+import type { MintSigner } from '../minting/mint-signer.ts';
+import { assert } from '../../runtime/process/errors.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import type { LogEntry } from '../../runtime/kafka/record.ts';
 import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
@@ -39,8 +46,9 @@ export interface TreasuryContext {
 }
 
 /**
- * Appends the events and reads them back; true when they count. Without the lease it appends
- * nothing: another treasury decides.
+ * Appends the events, signed where they need it, and reads them back; true when the records stand at
+ * the offset that they were written for, so that the fold judges them. False: another writer came
+ * first, and they have no effect. Without the lease it appends nothing: another treasury decides.
  */
 export type Append = (events: readonly TreasuryEvent[]) => Promise<boolean>;
 
@@ -49,10 +57,16 @@ export function ledgerWriter(
   codec: Codec,
   writer: KafkaWriter,
   ledger_topic: string,
+  signer?: Pick<MintSigner, 'signDecision'>,
 ): Append {
-  return async (events) => {
+  return async (decided) => {
     if (!lease.isHeld) return false;
     const expected = books.ledger.end;
+    const events = decided.map((event) => signedBy(signer, event, books.ledger));
+    for (const event of events) {
+      const rule = brokenRule(LEDGER_RULES, event);
+      assert(rule === undefined, `the treasury wrote a ${event.type} without effect: ${rule}`);
+    }
     const spans = events.map((event) => spanOf(event, traces));
     const entries = toEntries(codec, events, books.ledger.head, 'treasury', spans);
     const offset = await writer.append(ledger_topic, PARTITION, entries);
@@ -71,6 +85,32 @@ export function ledgerWriter(
     await untilAborted(randomInt(YIELD_MS_MIN, YIELD_MS_MAX), signal);
     return false;
   };
+}
+
+/** What only the mint authority may write is signed once the ledger is pinned, and so is the pin. */
+function signedBy(
+  signer: Pick<MintSigner, 'signDecision'> | undefined,
+  event: TreasuryEvent,
+  { governance: { ledger_id } }: Ledger,
+): TreasuryEvent {
+  if (signer === undefined) return event;
+  if (event.type === 'LedgerPinned')
+    return { ...event, signature: signer.signDecision(event, undefined) };
+  if (ledger_id === undefined) return event;
+  switch (event.type) {
+    case 'DepositHeld':
+      return isByPolicy(event)
+        ? event
+        : { ...event, signature: signer.signDecision(event, ledger_id) };
+    case 'PolicySet':
+    case 'OperatorsSet':
+    case 'CustodyPinned':
+    case 'MintDead':
+    case 'MintVoided':
+      return { ...event, signature: signer.signDecision(event, ledger_id) };
+    default:
+      return event;
+  }
 }
 
 /** From the decision to its record read back. */

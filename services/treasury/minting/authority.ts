@@ -1,11 +1,13 @@
 /**
  * The mint authority: the account that the ledger names, whose key is ours, and that the chain lets
- * mint. The first one is named by the treasury that begins a ledger, later ones by operators. While
- * the three are not the same account nothing is requested or sent; deposits are still confirmed.
+ * mint. The first one is named by the treasury that pins a ledger, later ones by operators. While the
+ * three are not the same account, or the ledger is of another network, chain, token or first policy
+ * than the settings, nothing is requested or sent; deposits are still confirmed.
  */
 import { toHex } from '../../../schemas/address.ts';
-import type { AuthoritySet } from '../../../schemas/treasury.ledger/events.ts';
-import { nameAuthority } from '../../../projections/deposits/domain/governing.ts';
+import type { LedgerPinned } from '../../../schemas/treasury.ledger/events.ts';
+import { randomBytes } from 'node:crypto';
+import { pinLedger, type PinRefusal } from '../../../projections/deposits/domain/governing.ts';
 import { mintCallOf } from '../../../projections/deposits/domain/minting.ts';
 import type { RequestedMint } from '../../../projections/deposits/domain/ledger.ts';
 import type { NodeChain } from '../../../schemas/chain-node.ts';
@@ -20,6 +22,8 @@ export class Authority {
   readonly #options: Omit<MintingParts, 'authority'>;
   /** as the node says */
   #chains: Buffer | undefined;
+  /** of a ledger that this process pins */
+  readonly #ledgerId = randomBytes(32);
 
   constructor(options: Omit<MintingParts, 'authority'>) {
     this.#options = options;
@@ -38,14 +42,24 @@ export class Authority {
       return `the chain lets ${toHex(this.#chains)} mint, and the mint authority of the ledger is ${own}. What to do: if the chain is right, an operator names its authority in the ledger (\`ops authority rotate\`), and APP_MINT_KEY is set to its key; else correct APP_NODE_URL`;
     if (authority === undefined && !this.#isOurLedger())
       return 'the ledger names no mint authority, and its mints were requested with another key, or for another chain, than the settings say. What to do: set APP_MINT_KEY and APP_CHAIN_ID to those that the ledger was written with, then start the treasury again';
-    return undefined;
+    const pinned = this.#pinned();
+    return 'refused' in pinned ? PIN_REFUSALS[pinned.refused] : undefined;
   }
 
-  /** Names our account in a ledger that names none. */
-  get due(): readonly AuthoritySet[] {
-    const { books, signer, now } = this.#options;
-    const { events } = nameAuthority(books.ledger, signer.address, now());
-    return events.length > 0 && this.problem === undefined ? events : [];
+  /** Pins a ledger that is not pinned, with our account where it names none. */
+  get due(): readonly LedgerPinned[] {
+    if (this.problem !== undefined) return [];
+    const pinned = this.#pinned();
+    return 'events' in pinned ? pinned.events : [];
+  }
+
+  #pinned(): ReturnType<typeof pinLedger> {
+    const { books, signer, now, ...settings } = this.#options;
+    return pinLedger(
+      books.ledger,
+      { ...settings, authority: signer.address, ledger_id: this.#ledgerId },
+      now(),
+    );
   }
 
   /** Whether this mint in flight is what our key signs, byte for byte. */
@@ -89,6 +103,17 @@ export class Authority {
     return requested.length === 0 || requested.some((mint) => this.signs(mint));
   }
 }
+
+const PIN_REFUSALS: Readonly<Record<PinRefusal, string>> = {
+  other_network:
+    'the ledger is of another network than APP_NETWORK. What to do: correct APP_NETWORK or APP_KAFKA_BROKERS, then start the treasury again',
+  other_chain:
+    'the ledger is of another chain than APP_CHAIN_ID. What to do: correct APP_CHAIN_ID or APP_KAFKA_BROKERS, then start the treasury again',
+  other_token:
+    'the ledger counts another token than APP_USDT_CONTRACT. What to do: correct APP_USDT_CONTRACT or APP_KAFKA_BROKERS, then start the treasury again',
+  other_policy:
+    'nobody has signed the policy in force, and its limits are not those of the settings, so it may be that of a stranger. What to do: compare `ops policy show` with the settings; set APP_FIRST_FEE, APP_LATER_FEE, APP_MINIMUM, APP_SINGLE_CAP and APP_ROLLING_CAP to what it should be and start the treasury again; or an operator signs the right limits with `ops policy set`',
+};
 
 function nameOf(set: { readonly authority: Buffer; readonly version: number } | undefined): string {
   return set === undefined ? 'none' : `${toHex(set.authority)} (version ${set.version})`;

@@ -46,7 +46,7 @@ export class Broadcaster {
     const at = now();
     for (const { deposit_id, nonce, tx_hash, at: requested } of books.ledger.live.values()) {
       if (at - requested <= most || chain.sender.has(nonce, tx_hash)) continue;
-      return `the mint of deposit ${deposit_id}, with nonce ${nonce}, was requested ${Math.round((at - requested) / 1_000)} s ago and is in no block: it is sent again and again. What to do: look what the node answers (treasury_broadcasts_total on /metrics), whether the chain-ingester works, and at the node's transactions of the mint authority before that nonce; if no block can take it, \`ops deposit release\` gives it up`;
+      return `the mint of deposit ${deposit_id}, with nonce ${nonce}, was requested ${Math.round((at - requested) / 1_000)} s ago and is in no block: it is sent again and again. What to do: look what the node answers (treasury_broadcasts_total on /metrics), whether the chain-ingester works, and at the node's transactions of the mint authority before that nonce; if no block can take it, \`ops mint void\` lets its deposit wait again, and \`ops deposit release\` gives it up`;
     }
     return undefined;
   }
@@ -55,8 +55,8 @@ export class Broadcaster {
   async pass(): Promise<void> {
     const { books, signal, catchUp } = this.#options;
     if (books.ledger.live.size === 0) this.#notSigned = undefined;
-    for (const nonce of this.#sent.keys())
-      if (!books.ledger.live.has(nonce)) this.#sent.delete(nonce);
+    const wanted = new Set(this.#wanted().map(({ nonce }) => nonce));
+    for (const nonce of this.#sent.keys()) if (!wanted.has(nonce)) this.#sent.delete(nonce);
     if (this.#due().length === 0) this.#fault = undefined;
     if (this.#minter.closed !== undefined || this.#due().length === 0) return;
     await catchUp();
@@ -64,8 +64,9 @@ export class Broadcaster {
       for (const mint of this.#due()) {
         // checked before each broadcast: a reconciliation may have closed minting meanwhile
         if (signal.aborted || this.#minter.closed !== undefined) return;
-        // the ledger is read on meanwhile, and a mint that was released is not sent any more
-        if (books.ledger.live.get(mint.nonce) !== mint) continue;
+        // the ledger is read on meanwhile, and a mint that was given up is not sent any more
+        const deposit = books.ledger.deposit(mint.deposit_id);
+        if (!('mint' in deposit) || deposit.mint.sequence !== mint.sequence) continue;
         await this.#send(mint);
       }
       this.#fault = undefined;
@@ -76,11 +77,16 @@ export class Broadcaster {
     }
   }
 
-  /** Mints in flight that no block has and that were not broadcast a moment ago. */
+  /** Mints in flight, and those that the ledger calls credited before a final block has them. */
+  #wanted(): readonly RequestedMint[] {
+    return [...this.#options.books.ledger.live.values(), ...this.#minter.creditsToSend];
+  }
+
+  /** Those that no block has and that were not broadcast a moment ago. */
   #due(): readonly RequestedMint[] {
-    const { books, chain, prover, again_ms: again } = this.#options;
+    const { chain, prover, again_ms: again } = this.#options;
     const now = performance.now();
-    return [...books.ledger.live.values()].filter(
+    return this.#wanted().filter(
       ({ deposit_id, nonce, tx_hash }) =>
         prover.isLookedUp(deposit_id) &&
         !chain.sender.has(nonce, tx_hash) &&
@@ -89,8 +95,9 @@ export class Broadcaster {
   }
 
   async #send(mint: RequestedMint): Promise<void> {
-    const { prover, signer, metrics, log } = this.#options;
-    const why = prover.whyNotSigned(mint.deposit_id);
+    const { prover, signer, metrics, log, last } = this.#options;
+    const { deposit_id: id } = mint;
+    const why = prover.whyNotSigned(id) ?? last.whyNot(mint, prover.arrived(id));
     const { raw, tx_hash } = signer.sign(mintCallOf(mint));
     if (why !== undefined || !tx_hash.equals(mint.tx_hash)) {
       const reason = why ?? 'the key signs other bytes';

@@ -88,12 +88,33 @@ export class ChainBook {
       }
   }
 
+  /** The final transaction with the nonce of a mint, of the authority that requested it. */
+  finalOf(mint: RequestedMint): SentTransaction | undefined {
+    return this.#of(this.#authorityOf(mint))?.finalAt(mint.nonce);
+  }
+
+  /** Whether a final block carried out just this mint. */
+  isMinted(mint: RequestedMint): boolean {
+    const found = this.finalOf(mint);
+    return (
+      found?.tx_hash.equals(mint.tx_hash) === true &&
+      found.minted?.amount === mint.amount &&
+      found.minted.to.equals(mint.to)
+    );
+  }
+
+  /** Whether the authority in force requested the mint. */
+  isOfAuthority(mint: RequestedMint): boolean {
+    const { authority } = this.#options.ledger.governance;
+    return authority?.authority.equals(this.#authorityOf(mint)) === true;
+  }
+
   /**
    * Whether a mint that was given up is not on the chain and never will be: a final block shows its
    * nonce with another transaction of its authority, or shows that it was not carried out.
    */
   isOver(mint: RequestedMint): boolean {
-    const found = this.#of(this.#authorityOf(mint))?.finalAt(mint.nonce);
+    const found = this.finalOf(mint);
     return (
       found !== undefined && (!found.tx_hash.equals(mint.tx_hash) || found.minted === undefined)
     );

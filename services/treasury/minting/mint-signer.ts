@@ -1,10 +1,10 @@
 /**
- * The mint authority's key. Signs only Mints, the same Mint with the same bytes (RFC 6979), and the
- * reserve runs that this process measured.
+ * The mint authority's key. Signs only Mints, the same Mint with the same bytes (RFC 6979), the
+ * reserve runs that this process measured, and its decisions in the ledger.
  */
 import { computeAddress, SigningKey } from 'ethers';
 import { parseAddress, toHex } from '../../../schemas/address.ts';
-import { signatureBy } from '../../../schemas/operator-signature.ts';
+import { signatureBy, type SignedDecision } from '../../../schemas/operator-signature.ts';
 import { encodeRaw, transactionHash, unsignedDigest } from '../../../schemas/raw-transaction.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { MintCall } from '../../../projections/deposits/domain/minting.ts';
@@ -55,6 +55,11 @@ export class MintSigner {
     const { r, s, v } = this.#key.sign(unsignedDigest(unsigned));
     const raw = Buffer.from(encodeRaw({ ...unsigned, signature: { r, s, v } }));
     return { raw, tx_hash: Buffer.from(transactionHash(raw).slice(2), 'hex') };
+  }
+
+  /** 65 bytes, valid only at the place in this ledger that the decision names. */
+  signDecision(decision: SignedDecision, ledger_id: Buffer | undefined): Buffer {
+    return signatureBy(this.#key, decision, ledger_id);
   }
 
   /** 65 bytes, valid only at the place in the log that the run names. */

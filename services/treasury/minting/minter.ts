@@ -2,6 +2,10 @@
  * Requests mints and concludes them. An intent is appended first, and only an intent that counts
  * once it is read back is broadcast (`broadcaster.ts`). A mint's outcome is read from final blocks
  * and from nothing else.
+ *
+ * A mint of the ledger is a claim. One that no treasury with our key requested, and a credit whose
+ * nonce another transaction has, are voided by a signed record: the deposit waits again, and no
+ * other mint waits for a nonce that the chain cannot reach.
  */
 import { toHex } from '../../../schemas/address.ts';
 import type { RequestedMint } from '../../../projections/deposits/domain/ledger.ts';
@@ -9,9 +13,14 @@ import {
   conclude,
   dueMints,
   intend,
+  type FinalTransaction,
   type Intending,
 } from '../../../projections/deposits/domain/minting.ts';
-import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+import {
+  NOT_OF_OUR_KEY,
+  type MintVoided,
+  type TreasuryEvent,
+} from '../../../schemas/treasury.ledger/events.ts';
 import type { MintingParts } from './minting.ts';
 
 /** Intents of one append. Each takes a signature (0.5 ms), during which nothing else is decided. */
@@ -26,8 +35,8 @@ export class Minter {
   #isCaughtUp = false;
   #halted: string | undefined;
   #closed: string | undefined;
-  /** mints in flight that our key has signed, by nonce */
-  readonly #ours = new Map<number, RequestedMint>();
+  /** mints that our key has signed, by sequence, while the ledger shows them as not final */
+  readonly #ours = new Set<number>();
 
   constructor(options: MintingParts) {
     this.#options = options;
@@ -40,12 +49,32 @@ export class Minter {
 
   /** Why nothing is requested or broadcast at this moment; undefined when minting is open. */
   get closed(): string | undefined {
-    const { chain, authority, second, allowed } = this.#options;
+    const { books, chain, authority, second, allowed } = this.#options;
     if (this.#halted !== undefined) return this.#halted;
     if (!this.#isCaughtUp) return 'the logs are not read to their ends yet';
     if (chain.sender.finalHeight < 0) return 'no block is final yet';
     if (this.#whyHalted !== undefined) return 'the chain or the ledger is being looked at again';
-    return authority.problem ?? second?.problem?.message ?? allowed();
+    const { governance } = books.ledger;
+    if (governance.isStopped)
+      return 'operators have stopped all minting. What to do: they open it again with `ops mint start`';
+    const problem = authority.problem ?? second?.problem?.message ?? allowed();
+    if (problem !== undefined) return problem;
+    return governance.ledger_id === undefined
+      ? 'the ledger is not pinned yet: it goes on by itself'
+      : undefined;
+  }
+
+  /**
+   * Mints that the ledger calls credited, that our key made, and that are in no final block yet:
+   * they are sent until they are.
+   */
+  get creditsToSend(): readonly RequestedMint[] {
+    return this.#isCaughtUp ? this.#creditsNotShown.filter((mint) => this.#isOurs(mint)) : [];
+  }
+
+  /** The first credit that no final block shows, if any. */
+  get notShown(): RequestedMint | undefined {
+    return this.#isCaughtUp ? this.#creditsNotShown[0] : undefined;
   }
 
   /** Why no mint is requested: the clock is far from the chain's. Mints in flight go on. */
@@ -88,23 +117,23 @@ export class Minter {
     return events.length > 0 && (await append(events), true);
   }
 
-  /** Deposits that are minted next, as far as the ledger says; proven or not. */
+  /** Deposits that are minted or sent next, as far as the ledger says; proven or not. */
   due(most: number): readonly string[] {
     const { books, chain, prover } = this.#options;
     if (!this.#isCaughtUp || chain.sender.finalHeight < 0) return [];
     const is_proven = (id: string): boolean => !prover.isRefused(id);
-    return dueMints(books.ledger, { ...this.#intending(most), is_proven }).map(
-      ({ deposit_id: id }) => id,
-    );
+    const next = dueMints(books.ledger, { ...this.#intending(most), is_proven });
+    return [...next, ...this.creditsToSend].map(({ deposit_id: id }) => id);
   }
 
   #isDue(): boolean {
-    const { books, prover } = this.#options;
+    const { books } = this.#options;
     return (
       this.#whyHalted !== this.#halted ||
       this.#conclusions(1).length > 0 ||
       this.#authorityDue.length > 0 ||
-      prover.holds(1).length > 0 ||
+      this.#voids(1).length > 0 ||
+      this.#holds(1).length > 0 ||
       (this.#mayIntend() && dueMints(books.ledger, this.#intending(1)).length > 0)
     );
   }
@@ -115,11 +144,20 @@ export class Minter {
   }
 
   #events(): readonly TreasuryEvent[] {
-    const { books, prover, signer } = this.#options;
+    const { books, signer, chain, log } = this.#options;
     if (this.#authorityDue.length > 0) return this.#authorityDue;
     const conclusions = this.#conclusions(CONCLUSIONS_OF_A_BATCH);
     if (conclusions.length > 0) return conclusions;
-    const holds = prover.holds(CONCLUSIONS_OF_A_BATCH);
+    const voids = this.#voids(CONCLUSIONS_OF_A_BATCH);
+    if (voids.length > 0) {
+      const deposits = voids.map(({ deposit_id: id }) => id);
+      log.error(
+        { deposits, final_height: chain.sender.finalHeight },
+        'the ledger shows mints that are not on the chain: they are voided; find out who writes to the ledger',
+      );
+      return voids;
+    }
+    const holds = this.#holds(CONCLUSIONS_OF_A_BATCH);
     if (holds.length > 0 || !this.#mayIntend()) return holds;
     const most = Math.min(INTENTS_OF_A_BATCH, LIVE_MAX - books.ledger.live.size);
     const hash_of: Intending['hash_of'] = (call) => signer.sign(call).tx_hash;
@@ -132,19 +170,85 @@ export class Minter {
       now: now(),
       final_nonce: chain.sender.finalNonce,
       most,
-      is_over: (mint) => chain.isOver(mint),
+      // nobody can make the transaction of a mint that our key did not sign
+      is_over: (mint) => chain.isOver(mint) || this.#isForeign(mint),
       is_proven: (id) => prover.isProven(id),
     };
   }
 
-  /** The mints in flight are those of the authority in force. */
+  /**
+   * The mints in flight are those of the authority in force. One that our key did not make is voided
+   * whatever `chain.blocks` says of it: the chain's book believes the hashes of intents.
+   */
   #conclusions(most: number): readonly TreasuryEvent[] {
     const { books, chain, second, now } = this.#options;
     const { ledger } = books;
     if (ledger.governance.authority === undefined) return [];
     if (chain.forged !== undefined || !chain.isComplete) return [];
     const witness = second ?? chain.sender;
-    return conclude(ledger, (nonce) => witness.finalAt(nonce), { now: now(), most }).events;
+    const finalAt = (nonce: number): FinalTransaction | undefined => {
+      const mint = ledger.live.get(nonce);
+      return mint !== undefined && this.#isOurs(mint) ? witness.finalAt(nonce) : undefined;
+    };
+    return conclude(ledger, finalAt, { now: now(), most }).events;
+  }
+
+  /** Without the authority's signature a hold has no effect. */
+  #holds(most: number): readonly TreasuryEvent[] {
+    const { authority, prover } = this.#options;
+    return authority.problem === undefined ? prover.holds(most) : [];
+  }
+
+  /** Mints that the ledger shows and the chain never will. */
+  #voids(most: number): readonly MintVoided[] {
+    const { books, now } = this.#options;
+    const { ledger } = books;
+    if (!this.#mayVoid) return [];
+    const voids: MintVoided[] = [];
+    for (const mint of [...ledger.live.values(), ...this.#creditsNotShown]) {
+      if (voids.length >= most) break;
+      const reason = this.#whyVoid(mint);
+      if (reason === undefined) continue;
+      const { deposit_id, tx_hash, nonce } = mint;
+      voids.push({
+        type: 'MintVoided',
+        sequence: Number(ledger.end) + voids.length,
+        deposit_id,
+        tx_hash,
+        nonce,
+        actor: 'treasury',
+        reason,
+        decided_at: now(),
+      });
+    }
+    return voids;
+  }
+
+  /** The chain is read and true, and the ledger is one that our key mints by. */
+  get #mayVoid(): boolean {
+    const { books, chain, authority } = this.#options;
+    return (
+      this.#isCaughtUp &&
+      books.ledger.governance.ledger_id !== undefined &&
+      chain.forged === undefined &&
+      authority.problem === undefined
+    );
+  }
+
+  #whyVoid(mint: RequestedMint): string | undefined {
+    if (this.#isForeign(mint)) return NOT_OF_OUR_KEY;
+    const found = this.#options.chain.finalOf(mint);
+    // a mint in flight is concluded instead
+    if (found === undefined || this.#options.books.ledger.live.get(mint.nonce) === mint)
+      return undefined;
+    if (!found.tx_hash.equals(mint.tx_hash)) return 'another transaction has its nonce';
+    return 'the chain did not carry it out';
+  }
+
+  /** Credits that no final block shows. */
+  get #creditsNotShown(): readonly RequestedMint[] {
+    const { books, chain } = this.#options;
+    return books.creditsNotShown((mint) => chain.isMinted(mint));
   }
 
   #mayIntend(): boolean {
@@ -163,7 +267,7 @@ export class Minter {
   }
 
   get #whyHalted(): string | undefined {
-    return this.#whyForged ?? this.#whyUnexplained ?? this.#whyForeign;
+    return this.#whyForged ?? this.#whyUnexplained;
   }
 
   /** No outcome can be read from a chain that invents transactions of our key. */
@@ -186,28 +290,19 @@ export class Minter {
     return `minting halted: the mint authority's Mint ${toHex(tx_hash)} with nonce ${nonce} in final block ${block_height} ${how} in the ledger${others}. What to do: find out who used the key, or wrote to the ledger (\`ops audit\` names the record), and take that out of use; then an operator acknowledges the Mint (\`ops mint acknowledge\`), or names another key (\`ops authority rotate\`); ${MEANWHILE}`;
   }
 
-  /** Nobody can send the bytes of such a mint; it ends once its nonce is used otherwise. */
-  get #whyForeign(): string | undefined {
-    const { books, signer } = this.#options;
-    const { authority } = books.ledger.governance;
-    if (authority !== undefined && !authority.authority.equals(signer.address)) return undefined;
-    const mint = this.#foreign();
-    if (mint === undefined) return undefined;
-    const { deposit_id, nonce } = mint;
-    return `minting halted: the mint of deposit ${deposit_id} with nonce ${nonce} was requested with another key, or for another chain, than the settings say. What to do: correct APP_MINT_KEY or APP_CHAIN_ID if they are wrong; else somebody wrote it to the ledger: take that out of use, and release the deposit (\`ops deposit release\`), or use nonce ${nonce} of the mint authority for another transaction, whose final block ends this halt; ${MEANWHILE}`;
+  /** Whether our key made the bytes of the mint, which takes 0.5 ms the first time. */
+  #isOurs(mint: RequestedMint): boolean {
+    const { authority, chain } = this.#options;
+    if (this.#ours.has(mint.sequence)) return true;
+    if (!chain.isOfAuthority(mint) || !authority.signs(mint)) return false;
+    this.#ours.add(mint.sequence);
+    return true;
   }
 
-  #foreign(): RequestedMint | undefined {
-    const { authority, books } = this.#options;
-    const { live } = books.ledger;
-    for (const [nonce, mint] of this.#ours)
-      if (live.get(nonce)?.sequence !== mint.sequence) this.#ours.delete(nonce);
-    for (const mint of live.values()) {
-      if (this.#ours.has(mint.nonce)) continue;
-      if (!authority.signs(mint)) return mint;
-      this.#ours.set(mint.nonce, mint);
-    }
-    return undefined;
+  /** Whether the mint is of our key's account, and our key did not make it. */
+  #isForeign(mint: RequestedMint): boolean {
+    const { authority, chain } = this.#options;
+    return authority.problem === undefined && chain.isOfAuthority(mint) && !this.#isOurs(mint);
   }
 
   #reportClosed(): void {

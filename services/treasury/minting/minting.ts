@@ -1,4 +1,6 @@
 /** Minting: follows the chain, requests mints in the ledger and broadcasts them to the node. */
+import type { Proofs } from '../../../projections/reserve/position.ts';
+import type { Network, PolicyLimits } from '../../../schemas/deposit-policy.ts';
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
 import type { HealthProblem } from '../../runtime/process/health.ts';
@@ -7,6 +9,7 @@ import { Authority } from './authority.ts';
 import { Broadcaster } from './broadcaster.ts';
 import { ChainBook } from './chain-book.ts';
 import type { MintSigner } from './mint-signer.ts';
+import type { LastCheck } from './last-check.ts';
 import { Minter } from './minter.ts';
 import { Prover, type ProverOptions } from './prover.ts';
 import { SecondNode } from './second-node.ts';
@@ -43,6 +46,10 @@ export interface MintingContext
   extends
     TreasuryContext,
     Pick<ProverOptions, 'transfers' | 'usdt_contract' | 'custody_addresses'> {
+  readonly network: Network;
+  readonly limits: PolicyLimits;
+  /** has taken every event of the ledger that counts */
+  readonly last: LastCheck;
   readonly append: Append;
   /** resolves once ledger, addresses and chain are read to their ends, or at the abort */
   readonly catchUp: () => Promise<void>;
@@ -91,7 +98,17 @@ export class Minting {
     if (halted !== undefined) return { status: 'halted', phase, message: halted };
     const message = this.#parts.authority.problem ?? clock;
     if (message !== undefined) return { status: 'waiting', phase, message };
-    return this.second?.problem ?? this.#broadcaster.problem ?? this.#parts.prover.problem;
+    return (
+      this.second?.problem ?? this.#broadcaster.problem ?? this.#parts.prover.problem ?? this.#notShown
+    );
+  }
+
+  get #notShown(): HealthProblem | undefined {
+    const mint = this.#minter.notShown;
+    if (mint === undefined) return undefined;
+    const { deposit_id, nonce } = mint;
+    const message = `deposit ${deposit_id} is credited in the ledger, and its mint with nonce ${nonce} is in no final block. What to do: it is voided or sent again by itself when this treasury has the key that requested it; if not, and no node has it in a final block, operators void it with \`ops mint void\``;
+    return { status: 'waiting', phase: 'minting', message };
   }
 
   /** Nothing is minted before a person has done something, which may be here only. */
@@ -102,6 +119,16 @@ export class Minting {
   /** Why nothing is minted at this moment; undefined when minting is open. */
   get closed(): string | undefined {
     return this.#minter.closed ?? this.#minter.clock;
+  }
+
+  /** What this process has proven, for reserve runs. */
+  get proofs(): Proofs {
+    const { prover } = this.#parts;
+    return {
+      isProven: (id) => prover.isArrived(id),
+      isPaidBack: (id) => prover.isPaidBack(id),
+      isInternal: (id) => prover.isInternal(id),
+    };
   }
 
   /** Requests and concludes due mints; false when nothing was due. */

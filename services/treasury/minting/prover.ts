@@ -6,6 +6,7 @@
  * approved or not; one that TRON does not know waits, and is held after a while.
  */
 import { isInternal } from '../../../projections/deposits/domain/confirmation.ts';
+import type { Deposit } from '../../../projections/deposits/domain/deposit.ts';
 import { whyNotTransfer } from '../../../projections/deposits/domain/proof.ts';
 import { holdReasonOf, type HoldReason } from '../../../schemas/deposit-policy.ts';
 import { bytesKey } from '../../../schemas/address.ts';
@@ -15,6 +16,7 @@ import { Fault } from '../../runtime/process/errors.ts';
 import { waitingFor, type HealthProblem } from '../../runtime/process/health.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 import type { Confirmation } from '../ledger/books.ts';
+import { RefundProofs } from './refund-proofs.ts';
 import type { TransferLog } from '../ledger/transfer-log.ts';
 import type { TreasuryContext } from '../ledger/ledger-writer.ts';
 
@@ -39,6 +41,12 @@ export interface ProverOptions extends TreasuryContext {
   readonly now: () => number;
 }
 
+/** Held deposits that TRON is asked about in one pass, and the pause before the same again. */
+const ASKED_AT_ONCE = 100;
+const HELD_AGAIN_MS = 60_000;
+/** Pause between two questions about deposits that are too small to be minted without a person. */
+const DUST_AGAIN_MS = 5_000;
+
 /** `waiting`: not known yet, and not proven meanwhile. */
 type Proof =
   | { readonly status: 'proven' }
@@ -59,10 +67,32 @@ export class Prover {
   /** deposits whose owner our key derives their address for; deriving takes 0.6 ms */
   readonly #owned = new Set<string>();
   readonly #reported = new Set<string>();
+  readonly #heldAsked = new Map<string, number>();
+  readonly #refunds: RefundProofs;
+  #dustAskedAt = Number.NEGATIVE_INFINITY;
   #fault: Fault | undefined;
 
   constructor(options: ProverOptions) {
     this.#options = options;
+    this.#refunds = new RefundProofs({ ...options, again_ms: options.again_ms ?? AGAIN_MS });
+  }
+
+  /** Whether TRON shows that the refund of this deposit left custody. */
+  isPaidBack(depositId: string): boolean {
+    return this.#refunds.isPaidBack(depositId);
+  }
+
+  /** Whether the deposit is shown to have arrived. */
+  isArrived(depositId: string): boolean {
+    const deposit = this.#options.books.ledger.deposit(depositId);
+    if (deposit.status !== 'needs_manual') return 'mint' in deposit || this.isProven(depositId);
+    return deposit.reason !== 'unproven' && this.isProven(depositId);
+  }
+
+  /** Whether one of our own addresses paid the deposit; undefined while its transfer is not read. */
+  isInternal(depositId: string): boolean | undefined {
+    const confirmation = this.#options.books.confirmation(depositId);
+    return confirmation?.transfer === undefined ? undefined : this.#isInternal(confirmation);
   }
 
   isProven(depositId: string): boolean {
@@ -83,6 +113,11 @@ export class Prover {
   whyNotSigned(depositId: string): string | undefined {
     const proof = this.#proofOf(depositId, false);
     return proof.status === 'refused' ? proof.reason : undefined;
+  }
+
+  /** What arrived, as the transfer says that the deposit names; undefined until it is read. */
+  arrived(depositId: string): bigint | undefined {
+    return this.#options.books.confirmation(depositId)?.transfer?.value;
   }
 
   /** Deposits that are confirmed or in flight and never minted. */
@@ -166,7 +201,8 @@ export class Prover {
   async #lookUp(due: () => readonly string[]): Promise<boolean> {
     const { books, transfers, signal } = this.#options;
     this.#forget();
-    const unread = this.#unread();
+    const ids = due();
+    const unread = this.#unread(ids);
     // an owner that is unknown now has asked for no address
     if (unread.length > 0) await this.#options.catchUp();
     for (const [partition, confirmed] of Map.groupBy(unread, (each) => each.transfer_partition)) {
@@ -181,15 +217,60 @@ export class Prover {
           this.#missing.add(deposit_id);
       }
     }
-    const asked = await this.#ask(due());
-    return unread.length > 0 || asked;
+    const asked = await this.#ask(ids);
+    // a standby spends none of the provider's requests
+    if (!this.#options.lease.isHeld) return unread.length > 0 || asked;
+    const held = await this.#askHeld();
+    return (await this.#refunds.ask()) || unread.length > 0 || asked || held;
   }
 
-  /** Deposits in flight, and the first of the queue, whose records were not read yet. */
-  #unread(): readonly DepositConfirmed[] {
+  /** Of deposits that wait for a person, so that the reserve knows which of them arrived. */
+  async #askHeld(): Promise<boolean> {
+    const { books, receipt, signal } = this.#options;
+    let found = false;
+    let asked = 0;
+    if (receipt === undefined) return found;
+    for (const id of books.held) {
+      if (asked >= ASKED_AT_ONCE || signal.aborted) break;
+      const at = performance.now();
+      const event = this.#heldToAsk(id, at);
+      if (event === undefined) continue;
+      // one after the other: dust of strangers must not use up the provider's requests
+      if (isDust(books.ledger.deposit(id))) {
+        if (at - this.#dustAskedAt < DUST_AGAIN_MS) continue;
+        this.#dustAskedAt = at;
+      }
+      asked++;
+      this.#heldAsked.set(id, at);
+      const shown = await receipt(event.tx_id);
+      if (shown === undefined) continue;
+      this.#shown.set(id, this.#whyNotShown(event, shown));
+      found = true;
+    }
+    return found;
+  }
+
+  /** Unproven ones are for a person. */
+  #heldToAsk(id: string, at: number): DepositConfirmed | undefined {
+    const deposit = this.#options.books.ledger.deposit(id);
+    const confirmation = this.#options.books.confirmation(id);
+    const last = this.#heldAsked.get(id) ?? Number.NEGATIVE_INFINITY;
+    const isDue =
+      deposit.status === 'needs_manual' &&
+      deposit.reason !== 'unproven' &&
+      confirmation?.transfer !== undefined &&
+      !this.#shown.has(id) &&
+      at - last >= HELD_AGAIN_MS;
+    return isDue ? confirmation.event : undefined;
+  }
+
+  /** Deposits in flight, due, queued or held, whose records were not read yet. */
+  #unread(due: readonly string[]): readonly DepositConfirmed[] {
     const { books } = this.#options;
+    const { live, waiting } = books.ledger;
     const unread: DepositConfirmed[] = [];
-    for (const { deposit_id: id } of [...books.ledger.live.values(), ...books.ledger.waiting]) {
+    const queued = [...live.values(), ...waiting].map(({ deposit_id: id }) => id);
+    for (const id of [...due, ...queued, ...books.held]) {
       if (unread.length >= READ_AT_ONCE) break;
       const confirmation = books.confirmation(id);
       if (
@@ -240,8 +321,7 @@ export class Prover {
     const { ledger } = books;
     const confirmation = books.confirmation(id);
     if (confirmation === undefined) return this.#refused(id, 'the ledger has not confirmed it');
-    const { event, transfer, why_not_terms: why } = confirmation;
-    if (why !== undefined) return this.#refused(id, why);
+    const { event, transfer } = confirmation;
     if (transfer === undefined && !this.#missing.has(id)) return WAITING;
     const problem = whyNotTransfer(event, transfer, usdt_contract);
     if (problem !== undefined) return this.#refused(id, problem);
@@ -283,7 +363,15 @@ export class Prover {
   /** Drops what is known of credited deposits; of held ones, that TRON was asked. */
   #forget(): void {
     const { books } = this.#options;
-    for (const known of [this.#shown, this.#missing, this.#asked, this.#owned, this.#reported])
+    const all = [
+      this.#shown,
+      this.#missing,
+      this.#asked,
+      this.#heldAsked,
+      this.#owned,
+      this.#reported,
+    ];
+    for (const known of all)
       for (const id of known.keys()) if (books.confirmation(id) === undefined) known.delete(id);
     for (const id of this.#asked.keys())
       if (books.ledger.deposit(id).status === 'needs_manual') this.#asked.delete(id);
@@ -301,4 +389,8 @@ export class Prover {
     }
     return { status: 'refused', reason };
   }
+}
+
+function isDust(deposit: Deposit): boolean {
+  return deposit.status === 'needs_manual' && deposit.reason === 'below_minimum';
 }

@@ -7,7 +7,7 @@ import { bytesKey } from '../../../schemas/address.ts';
 import { transfersIn } from '../../../schemas/trongrid.ts';
 import type { Holder, Receipts } from '../../../projections/reserve/position.ts';
 import { nextPage, type ListRequest } from '../../runtime/trongrid/trongrid.ts';
-import type { BalanceProvider, Readings } from './readings.ts';
+import type { BalanceProvider, Readings, Sum } from './readings.ts';
 
 /** Block time before the newest known transfer that is listed again, for rows listed late. */
 const OVERLAP_MS = 3_600_000;
@@ -49,9 +49,10 @@ export class Arrivals {
   /**
    * Sum of the solidified transfers to these addresses that are not in the ledger, read from their
    * receipts. The newest may have arrived after the balance was read: they explain at most what is
-   * left of `wanted`. Throws the provider's faults.
+   * left of `wanted`. `blocked`: the part at addresses that the token blocks. Throws the provider's
+   * faults.
    */
-  async at(holders: readonly Holder[], options: ArrivalOptions): Promise<bigint> {
+  async at(holders: readonly Holder[], options: ArrivalOptions): Promise<Sum> {
     const { readings, wanted, read_at } = options;
     const left = { receipts: RECEIPTS_MAX };
     for (const holder of readings.changed(holders).slice(0, LISTS_MAX)) {
@@ -60,13 +61,17 @@ export class Arrivals {
       if (left.receipts > 0) readings.settle(holder);
     }
     this.#forget(options);
-    let [settled, newest] = [0n, 0n];
-    for (const { value, block_timestamp: at } of this.#found.values()) {
-      if (at <= read_at - SETTLED_MS) settled += value;
-      else newest += value;
+    const settled = { free: 0n, blocked: 0n };
+    const newest = { free: 0n, blocked: 0n };
+    for (const { holder, value, block_timestamp: at } of this.#found.values()) {
+      const sums = at <= read_at - SETTLED_MS ? settled : newest;
+      sums[readings.isBlocked(holder) ? 'blocked' : 'free'] += value;
     }
-    const rest = wanted > settled ? wanted - settled : 0n;
-    return settled + (newest < rest ? newest : rest);
+    const sure = settled.free + settled.blocked;
+    const counted = smaller(wanted > sure ? wanted - sure : 0n, newest.free + newest.blocked);
+    // which of the newest were there is not known: no more is called free than surely is
+    const blocked = settled.blocked + counted - smaller(counted, newest.free);
+    return { total: sure + counted, blocked };
   }
 
   /** Forgets what the ledger knows by now, and what should be there. */
@@ -119,4 +124,8 @@ export class Arrivals {
     const key = `${bytesKey(tx_id)}${holder.key}`;
     if (value > 0n) this.#found.set(key, { holder, tx_id, value, block_timestamp });
   }
+}
+
+function smaller(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
 }

@@ -10,11 +10,13 @@
  * Money may be swept meanwhile. The custody addresses are read first and last. A sweep in between
  * is missing from the sum with the first reading, or counted twice in the sum with the last one;
  * the truth lies between the two sums. When both say the same about minting, the lower one is
- * published; otherwise the measurement starts again. Balances of one request are of one block.
+ * published; otherwise the measurement starts again, as it does where the lower one alone is a
+ * mismatch. Balances of one request are of one block.
  *
  * The measurement begins once the tokens for it are saved, so that it takes seconds. Balances that
  * have probably not changed (see `readings.ts`) are read before it begins. Money that arrived and
- * is not in the ledger is not counted.
+ * is not in the ledger is not counted. Money that the token blocks is in custody, and frozen; so is
+ * all of it while the token is paused, or after another contract has taken its place.
  */
 import { bytesKey } from '../../../schemas/address.ts';
 import {
@@ -23,16 +25,20 @@ import {
   isSupplyExplained,
   ledgerPosition,
   positionOf,
+  statusOf,
+  sumsOf,
   surplusOf,
   type Holder,
   type Position,
+  type Proofs,
   type Receiver,
 } from '../../../projections/reserve/position.ts';
 import type { FinalSupply } from '../../../projections/reserve/supply.ts';
+import type { TokenState } from '../../../schemas/trongrid.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { Arrivals } from './arrivals.ts';
 import type { ReserveLogs } from './logs.ts';
-import type { BalanceProvider, Readings } from './readings.ts';
+import type { BalanceProvider, Readings, Sum } from './readings.ts';
 
 /** Attempts before sweeping is considered endless. */
 const TRIES = 3;
@@ -73,6 +79,8 @@ export interface MeasureOptions {
   readonly custody_addresses: readonly Buffer[];
   /** undefined: every deposit address in the ledger counts */
   readonly own_addresses?: OwnAddresses;
+  /** what the treasury has proven; undefined: the ledger is believed */
+  readonly proofs?: Proofs;
   /** tolerated surplus, base units */
   readonly tolerance: bigint;
   /** maximum age of the final block; 0: none */
@@ -90,6 +98,9 @@ export interface Measured {
   /** the hash of the last record before it */
   readonly ledger_head: Buffer;
   readonly position: Position;
+  readonly token: TokenState;
+  /** the addresses with money that the token blocks */
+  readonly blocked: readonly Buffer[];
   /** Unix milliseconds: the figures are at least as new */
   readonly begun_at: number;
   /** Unix milliseconds: the oldest reading of a balance that had not changed */
@@ -98,9 +109,9 @@ export interface Measured {
 
 /** Throws a fault with retry when no figures are possible now. */
 export async function measure(options: MeasureOptions): Promise<Measured> {
-  options.readings.grow();
+  options.readings.begin();
   for (let tries = 1; tries <= TRIES; tries++) {
-    const measured = await attempt(options);
+    const measured = await attempt(options, tries === TRIES);
     if (measured !== undefined) return measured;
   }
   throw new Fault(
@@ -110,7 +121,7 @@ export async function measure(options: MeasureOptions): Promise<Measured> {
   );
 }
 
-async function attempt(options: MeasureOptions): Promise<Measured | undefined> {
+async function attempt(options: MeasureOptions, isLast: boolean): Promise<Measured | undefined> {
   const { logs, provider, readings, progress, own_addresses: ours, now } = options;
   const { ledger, receipts, supply } = logs;
   const read = (holders: readonly Holder[]): Promise<number> =>
@@ -140,25 +151,54 @@ async function attempt(options: MeasureOptions): Promise<Measured | undefined> {
     throw behind(timestamp, receipts.newest_block_timestamp);
   const begun = ledger.end;
   const requests = await read([...own, ...readings.due(deposited(), receipts)]);
-  const before = readings.total(own);
+  const before = readings.sum(own);
   await readLedger();
-  const held = ledgerPosition(ledger, supply, final);
+  // every mint that the ledger calls credited was in a final block of the log before
+  await logs.catchUp('chain');
+  const sums = sumsOf(ledger, supply, final.height, options.proofs);
+  const held = ledgerPosition(ledger, supply, final, sums);
   const ledger_head = ledger.head;
   const holders = deposited();
   const again = deposited(begun);
   if (requests > 1 || again.length > 0) await read([...again, ...own]);
-  const after = readings.total(own);
-  const deposits = readings.total(holders);
+  const after = readings.sum(own);
+  const deposits = readings.sum(holders);
+  const token = await readings.token(provider);
 
   const { ledger_offset } = held;
-  const lower = positionOf(held, final, deposits + (before < after ? before : after));
+  const [low, high] = before.total < after.total ? [before, after] : [after, before];
+  const lower = positionOf(held, final, deposits.total + low.total);
   const arriving = await arrivingIn(lower, { holders, ledger_offset, timestamp }, options);
-  const counted = (custody: bigint): Position => positionOf(held, final, custody - arriving);
-  const position = counted(lower.custody_reported);
-  const upper = counted(deposits + (before < after ? after : before));
+  const counted = (sum: Sum): Position => {
+    const custody = deposits.total + sum.total - arriving.total;
+    const blocked = deposits.blocked + sum.blocked - arriving.blocked;
+    return positionOf(held, final, custody, frozenOf(custody, blocked, token));
+  };
+  const position = counted(low);
+  const upper = counted(high);
   if (isShort(position) !== isShort(upper)) return undefined;
-  const oldest_reading_at = Math.min(begun_at, readings.oldest(holders));
-  return { final, ledger_offset, ledger_head, position, begun_at, oldest_reading_at };
+  // both close the gate, and only one of them says that custody is below the liability
+  if (!isLast && isMismatch(position) !== isMismatch(upper)) return undefined;
+  return {
+    final,
+    ledger_offset,
+    ledger_head,
+    position,
+    token,
+    blocked: readings.blocked([...own, ...holders]),
+    begun_at,
+    oldest_reading_at: Math.min(begun_at, readings.oldest(holders)),
+  };
+}
+
+function isMismatch(position: Position): boolean {
+  return statusOf(position, 0n) === 'mismatch';
+}
+
+/** The part of custody that cannot be moved, from 0 to all of it. */
+function frozenOf(custody: bigint, blocked: bigint, { paused, deprecated }: TokenState): bigint {
+  const frozen = paused || deprecated || blocked > custody ? custody : blocked;
+  return frozen > 0n ? frozen : 0n;
 }
 
 /** Reads the balances that have probably not changed, and saves the tokens for the others. */
@@ -167,18 +207,23 @@ async function prepare(
   holders: readonly Holder[],
   read: (holders: readonly Holder[]) => Promise<number>,
 ): Promise<void> {
-  const own = options.custody_addresses.length;
+  const own = options.custody_addresses.map(holderOf);
   const known = readings.due(holders, receipts);
   const older = readings.toRefresh(holders, known, options.refresh_requests);
   progress.planned(
-    older.length + known.length + 2 * own,
-    readings.requestsFor(older.length) + readings.requestsFor(own + known.length) + 1,
+    older.length + known.length + 2 * own.length,
+    readings.requestsFor(older) +
+      readings.requestsFor([...own, ...known]) +
+      readings.token_requests +
+      1,
   );
   await read(older);
   const due = readings.due(holders, receipts);
   // and the head, and the last reading of custody
-  await options.saved(readings.requestsFor(own + due.length) + 2);
+  await options.saved(readings.requestsFor([...own, ...due]) + readings.token_requests + 2);
 }
+
+const NOTHING: Sum = { total: 0n, blocked: 0n };
 
 /** The part of a surplus that is on its way into the ledger. */
 async function arrivingIn(
@@ -190,12 +235,12 @@ async function arrivingIn(
     readonly timestamp: number;
   },
   { provider, readings, arrivals, usdt_contract, logs, ...options }: MeasureOptions,
-): Promise<bigint> {
+): Promise<Sum> {
   const wanted = surplusOf(position);
-  if (!isSupplyExplained(position)) return 0n;
+  if (!isSupplyExplained(position)) return NOTHING;
   if (wanted <= options.tolerance) {
     readings.settle();
-    return 0n;
+    return NOTHING;
   }
   const ours = new Set([
     ...options.custody_addresses.map(bytesKey),

@@ -2,6 +2,7 @@
 import { surplusOf } from '../../../projections/reserve/position.ts';
 import { RUN_STATUSES } from '../../../schemas/reconciliation.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
+import type { TokenState } from '../../../schemas/trongrid.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 import { measuredAt } from './newest-run.ts';
 
@@ -20,12 +21,20 @@ const AMOUNTS = [
   'uncovered',
   'booked_surplus',
   'refunded',
+  'unproven',
+  'unminted',
+  'unproven_refunds',
+  'frozen',
 ] as const;
 
 /** Read at each scrape. */
 export interface ReserveState {
   readonly run: ReserveReconciled | undefined;
+  /** records of `reserve.runs` that break a rule of their fields */
+  readonly broken: number;
   readonly is_closed: boolean;
+  /** another process makes the runs: what this one knows of the token is old */
+  readonly stands_by: boolean;
   /** Unix milliseconds */
   readonly at: number;
 }
@@ -89,7 +98,7 @@ export function openReserveMetrics(metrics: Metrics, state: () => ReserveState) 
     function () {
       const { run } = state();
       if (run === undefined) return;
-      for (const figure of AMOUNTS) this.set({ figure }, Number(run[figure]));
+      for (const figure of AMOUNTS) this.set({ figure }, Number(run[figure] ?? 0n));
       this.set({ figure: 'surplus' }, Number(surplusOf(run)));
     },
   );
@@ -101,7 +110,44 @@ export function openReserveMetrics(metrics: Metrics, state: () => ReserveState) 
       this.set(Number(state().is_closed));
     },
   );
+  metrics.gauge(
+    'reserve_records_broken',
+    'records of reserve.runs that break a rule of their fields, and have no effect',
+    [],
+    function () {
+      this.set(state().broken);
+    },
+  );
+  let token: TokenState | undefined;
+  const known = (): TokenState | undefined => (state().stands_by ? undefined : token);
+  metrics.gauge(
+    'reserve_token_paused',
+    '1 while nobody can move the token, by the newest run of this process',
+    [],
+    function () {
+      this.set(Number(known()?.paused ?? false));
+    },
+  );
+  metrics.gauge(
+    'reserve_token_deprecated',
+    '1 once another contract has taken the place of the token, by the newest run of this process',
+    [],
+    function () {
+      this.set(Number(known()?.deprecated ?? false));
+    },
+  );
+  metrics.gauge(
+    'reserve_token_fee_basis_points',
+    'what the token takes of each transfer, in hundredths of a percent, by the newest run of this process',
+    [],
+    function () {
+      this.set(Number(known()?.fee_basis_points ?? 0n));
+    },
+  );
   return {
+    token(measured: TokenState): void {
+      token = measured;
+    },
     made: ({ status }: ReserveReconciled) => runs.inc({ status }),
     /** a run begins: balances to read, and the expected duration */
     planned(count: number, expected_ms: number): void {

@@ -7,9 +7,12 @@ import {
   RUN_STATUSES,
   type Reconciliation,
 } from '../../../schemas/reconciliation.ts';
+import { surplusOf } from '../../../projections/reserve/position.ts';
 import { linked, NO_RECORDS } from '../../../schemas/hash-chain.ts';
 import { signerOf } from '../../../schemas/operator-signature.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
+import { RUN_RULES } from '../../../schemas/reserve.runs/rules.ts';
+import { brokenRule } from '../../../schemas/rules.ts';
 import type { Route } from '../../runtime/http/handler.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 import { Fault } from '../../runtime/process/errors.ts';
@@ -32,6 +35,7 @@ export class NewestRun {
   #end = 0n;
   #head = NO_RECORDS;
   #isRead = false;
+  #broken = 0;
 
   /** `authority`: runs with a signature of this account are own ones, 20 bytes; none: no run is. */
   constructor(authority?: Buffer) {
@@ -68,6 +72,11 @@ export class NewestRun {
     return this.#head;
   }
 
+  /** Records that break a rule of their fields: they have no effect. */
+  get broken(): number {
+    return this.#broken;
+  }
+
   /** The log was read to its end once: its newest run is known. */
   get is_read(): boolean {
     return this.#isRead;
@@ -87,10 +96,15 @@ export class NewestRun {
   fold({ events }: Decoded<ReserveReconciled>): void {
     for (const { event, offset, timestamp, value_hash: hash } of events) {
       if (offset < this.#end) continue;
+      const isWhole = brokenRule(RUN_RULES, event) === undefined;
       const { sequence, previous = NO_RECORDS } = event;
       const isInPlace = sequence === Number(offset) && previous.equals(this.#head);
       this.#head = linked(this.#head, event, offset, hash);
       this.#end = offset + 1n;
+      if (!isWhole) {
+        this.#broken++;
+        continue;
+      }
       if (isInPlace || runForbids(event) !== undefined) this.#unchecked.push(event);
       if (isOlder(event, this.#run, this.#writtenAt)) continue;
       this.#run = event;
@@ -153,12 +167,50 @@ export function runForbids(run: ReserveReconciled | undefined): string | undefin
   return run.uncovered > 0n ? uncovered(run) : undefined;
 }
 
-function mismatched({ run_id: id, run_at: at }: ReserveReconciled): string {
-  return `the reserve does not match (reconciliation ${id} of ${timeOf(at)}). What to do: \`ops reserve runs\` shows by how much; find the mint or the money, then \`ops reserve run\``;
+/** What a person should know of a run that allows minting. `tolerance`: accepted surplus. */
+export function runNotes(run: ReserveReconciled, tolerance: bigint): readonly string[] {
+  const { run_id: id, status } = run;
+  const { unproven = 0n, unminted = 0n, unproven_refunds: refunds = 0n, frozen = 0n } = run;
+  const notes: string[] = [];
+  if (status === 'over_backed_drift')
+    notes.push(
+      `custody has ${surplusOf(run)} micro-USDT more than is explained, above the tolerance of ${tolerance} (reconciliation ${id}). What to do: find out whose it is; \`ops surplus book\` explains it`,
+    );
+  if (unminted > 0n)
+    notes.push(
+      `${unminted} micro-USDT are credited in the ledger and minted in no final block (reconciliation ${id}): the treasury voids or sends these mints; \`ops audit\` names the records`,
+    );
+  if (unproven > 0n)
+    notes.push(
+      `deposits of together ${unproven} micro-USDT are not shown to have arrived (reconciliation ${id}): they wait for their proof, and are not minted before`,
+    );
+  if (refunds > 0n)
+    notes.push(
+      `refunds of together ${refunds} micro-USDT are not shown by TRON (reconciliation ${id}): they explain no missing money`,
+    );
+  if (frozen > 0n)
+    notes.push(
+      `${frozen} micro-USDT in custody are blocked by the token (reconciliation ${id}), and cover nothing`,
+    );
+  return notes;
 }
 
-function uncovered({ run_id: id, run_at: at, uncovered: missing }: ReserveReconciled): string {
-  return `custody does not cover what is owed and what waits: ${missing} micro-USDT are missing (reconciliation ${id} of ${timeOf(at)}). What to do: \`ops reserve runs\` shows the amounts; find the money or pay it into custody, then \`ops reserve run\``;
+function mismatched(run: ReserveReconciled): string {
+  return `the reserve does not match (${nameOf(run)})${frozenIn(run)}. What to do: \`ops reserve runs\` shows by how much; find the mint or the money, then \`ops reserve run\``;
+}
+
+function uncovered(run: ReserveReconciled): string {
+  return `custody does not cover what is owed and what waits: ${run.uncovered} micro-USDT are missing (${nameOf(run)})${frozenIn(run)}. What to do: \`ops reserve runs\` shows the amounts; find the money or pay it into custody, then \`ops reserve run\``;
+}
+
+function nameOf({ run_id: id, run_at: at }: ReserveReconciled): string {
+  return `reconciliation ${id} of ${timeOf(at)}`;
+}
+
+function frozenIn({ frozen = 0n }: ReserveReconciled): string {
+  return frozen === 0n
+    ? ''
+    : `; ${frozen} micro-USDT in custody are frozen: the token blocks them, so they cover nothing, and the treasury's log names where they are`;
 }
 
 /** When the measurement began; runs of older code only say when it ended. */

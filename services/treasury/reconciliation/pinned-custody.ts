@@ -10,7 +10,7 @@ export function assertPinned(pinned: Custody | undefined, settings: Custody): vo
 }
 
 export function otherCustody(pinned: Custody | undefined, settings: Custody | undefined): string {
-  return `pinned in the ledger is ${textOf(pinned)}, the settings have ${textOf(settings)}. What to do: correct APP_CUSTODY_ADDRESSES and APP_USDT_CONTRACT, or have an operator pin others (\`ops custody set\`)`;
+  return `pinned in the ledger is ${textOf(pinned)}, the settings have ${textOf(settings)}. What to do: correct APP_CUSTODY_ADDRESSES and APP_USDT_CONTRACT, or have operators pin other addresses (\`ops custody set\`)`;
 }
 
 function textOf(custody: Custody | undefined): string {

@@ -1,13 +1,19 @@
 /**
  * The newest reading of each balance of custody. A run reads again what may have changed: balances
  * above zero, and those that a deposit may have changed since. The others are refreshed: a few in
- * each run, the oldest reading first. An unreadable balance is a fault, never 0.
+ * each run, the oldest reading first. An unreadable balance is a fault, never 0. With a balance
+ * comes whether the token blocks its address, and with each batch of balances what the token does.
  */
 import type { Holder, Receipts } from '../../../projections/reserve/position.ts';
+import { TOKEN_FUNCTIONS } from '../../../schemas/tron-balances.ts';
+import type { TokenBalance, TokenState } from '../../../schemas/trongrid.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { BAD_ANSWER, type TronGrid } from '../../runtime/trongrid/trongrid.ts';
 
-export type BalanceProvider = Pick<TronGrid, 'head' | 'balance' | 'balances' | 'list' | 'receipt'>;
+/** One by one, where the provider refuses batches. */
+type SingleReader = Pick<TronGrid, 'balance' | 'isBlocked' | 'token'>;
+export type BalanceProvider = SingleReader &
+  Pick<TronGrid, 'head' | 'balances' | 'list' | 'receipt'>;
 
 /** In one request. A node stops a constant call after 80 ms; this many take a fraction. */
 export const BATCH_MAX = 200;
@@ -15,10 +21,15 @@ export const BATCH_MAX = 200;
 /** A machine of the provider that lags does not know the newest deposits: they are read again. */
 const SETTLED_MS = 3_600_000;
 
-interface Reading {
+/** Balances of several addresses, micro-USDT. */
+export interface Sum {
+  readonly total: bigint;
+  /** the part of `total` at addresses that the token blocks */
+  readonly blocked: bigint;
+}
+
+interface Reading extends TokenBalance {
   readonly holder: Holder;
-  /** micro-USDT */
-  readonly balance: bigint;
   /** the balance of the reading before */
   readonly before: bigint;
   /** Unix milliseconds */
@@ -26,7 +37,7 @@ interface Reading {
 }
 
 export interface ReadOptions {
-  readonly provider: Pick<BalanceProvider, 'balance' | 'balances'>;
+  readonly provider: SingleReader & Pick<BalanceProvider, 'balances'>;
   /** Unix milliseconds */
   readonly now: () => number;
   /** after each request */
@@ -39,10 +50,19 @@ export class Readings {
   /** keys of the balances that changed and are not settled, the newest last */
   readonly #changed = new Set<string>();
   #batch = BATCH_MAX;
+  /** undefined: this run has no answer yet */
+  #token: TokenState | undefined;
 
-  /** Requests for this many balances. */
-  requestsFor(balances: number): number {
-    return Math.ceil(balances / this.#batch);
+  /** Requests for these balances: one by one, addresses with money are asked about twice. */
+  requestsFor(holders: readonly Holder[]): number {
+    if (this.#batch > 1) return Math.ceil(holders.length / this.#batch);
+    const empty = holders.filter(({ key }) => this.#readings.get(key)?.balance === 0n);
+    return 2 * holders.length - empty.length;
+  }
+
+  /** Requests for what the token does, which comes with each batch. */
+  get token_requests(): number {
+    return this.#batch > 1 ? 0 : TOKEN_FUNCTIONS.length;
   }
 
   /**
@@ -55,19 +75,27 @@ export class Readings {
     for (let from = 0; from < holders.length;) {
       const batch = holders.slice(from, from + this.#batch);
       const at = options.now();
-      const balances = await this.#ask(batch, options.provider);
+      const balances = await this.#ask(batch, options);
       requests++;
       if (balances === undefined) continue;
       options.onRead();
-      for (const [index, balance] of balances.entries()) this.#note(batch[index], balance, at);
+      for (const [index, each] of balances.entries()) this.#note(batch[index], each, at);
       from += batch.length;
     }
     return requests;
   }
 
-  /** Lets batches grow again that a provider refused. */
-  grow(): void {
+  /** A run begins: batches that a provider refused may grow again. */
+  begin(): void {
     this.#batch = Math.min(BATCH_MAX, this.#batch * 2);
+    this.#token = undefined;
+  }
+
+  /** The token, as read in this run. */
+  async token(provider: SingleReader): Promise<TokenState> {
+    const token = this.#token ?? (await provider.token());
+    this.#token = token;
+    return token;
   }
 
   /** The balances that may have changed since they were read. */
@@ -98,8 +126,27 @@ export class Readings {
   }
 
   /** Sum of the newest readings of these balances, all of which are read. */
-  total(holders: readonly Holder[]): bigint {
-    return holders.reduce((sum, { key }) => sum + (this.#readings.get(key)?.balance ?? 0n), 0n);
+  sum(holders: readonly Holder[]): Sum {
+    let [total, blocked] = [0n, 0n];
+    for (const { key } of holders) {
+      const { balance, is_blocked } = this.#readings.get(key) ?? NOTHING;
+      total += balance;
+      if (is_blocked) blocked += balance;
+    }
+    return { total, blocked };
+  }
+
+  /** Whether the token blocks the address, as read last. */
+  isBlocked({ key }: Holder): boolean {
+    return this.#readings.get(key)?.is_blocked === true;
+  }
+
+  /** Those of these addresses that the token blocks, and that have money. */
+  blocked(holders: readonly Holder[]): readonly Buffer[] {
+    return holders
+      .map(({ key }) => this.#readings.get(key))
+      .filter((reading) => reading?.is_blocked === true && reading.balance > 0n)
+      .flatMap((reading) => reading?.holder.address ?? []);
   }
 
   /** Time of the oldest reading of these balances, Unix milliseconds. */
@@ -129,27 +176,41 @@ export class Readings {
 
   async #ask(
     batch: readonly Holder[],
-    provider: ReadOptions['provider'],
-  ): Promise<readonly bigint[] | undefined> {
-    const [first, ...others] = batch;
-    if (first !== undefined && others.length === 0) return [await provider.balance(first.address)];
-    try {
-      return await provider.balances(batch.map(({ address }) => address));
-    } catch (error) {
-      if (!(error instanceof Fault) || error.code !== BAD_ANSWER) throw error;
-      this.#batch = Math.ceil(batch.length / 2);
-      return undefined;
+    { provider, onRead }: ReadOptions,
+  ): Promise<readonly TokenBalance[] | undefined> {
+    if (this.#batch > 1) {
+      try {
+        const { token, balances } = await provider.balances(batch.map(({ address }) => address));
+        this.#token = token;
+        return balances;
+      } catch (error) {
+        if (!(error instanceof Fault) || error.code !== BAD_ANSWER) throw error;
+      }
+      if (batch.length > 1) {
+        this.#batch = Math.ceil(batch.length / 2);
+        return undefined;
+      }
     }
+    const [first] = batch;
+    if (first === undefined) return [];
+    const { address } = first;
+    const balance = await provider.balance(address);
+    if (balance === 0n) return [NOTHING];
+    onRead();
+    return [{ balance, is_blocked: await provider.isBlocked(address) }];
   }
 
-  #note(holder: Holder | undefined, balance: bigint, at: number): void {
+  #note(holder: Holder | undefined, { balance, is_blocked }: TokenBalance, at: number): void {
     if (holder === undefined) return;
     const { key } = holder;
     const known = this.#readings.get(key);
     this.#readings.delete(key);
-    this.#readings.set(key, { holder, balance, before: known?.balance ?? balance, at });
+    const before = known?.balance ?? balance;
+    this.#readings.set(key, { holder, balance, is_blocked, before, at });
     if (known?.balance === balance) return;
     this.#changed.delete(key);
     this.#changed.add(key);
   }
 }
+
+const NOTHING: TokenBalance = { balance: 0n, is_blocked: false };

@@ -6,9 +6,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { isSupplyExplained, statusOf } from '../../../projections/reserve/position.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
+import { RUN_RULES } from '../../../schemas/reserve.runs/rules.ts';
+import { brokenRule } from '../../../schemas/rules.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import { ALWAYS_HELD, type Held } from '../../runtime/kafka/lease.ts';
-import { Fault } from '../../runtime/process/errors.ts';
+import { assert, Fault } from '../../runtime/process/errors.ts';
 import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
@@ -20,6 +22,7 @@ import { measure, type Measured, type MeasureOptions, type Progress } from './me
 import { runForbids } from './newest-run.ts';
 import { assertPinned } from './pinned-custody.ts';
 import { Readings } from './readings.ts';
+import { TokenNotices } from './token-notices.ts';
 
 const PARTITION = 0;
 const FAILED_MS_MIN = 1_000;
@@ -55,6 +58,7 @@ export interface ReconcilerOptions extends Omit<
 export class Reconciler {
   readonly #options: ReconcilerOptions;
   readonly #measuring: MeasureOptions;
+  readonly #notices: TokenNotices;
   #failures = 0;
   /** the newest run in the log when this process measured last */
   #answered: ReserveReconciled | undefined;
@@ -62,6 +66,7 @@ export class Reconciler {
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
+    this.#notices = new TokenNotices(options.log);
     this.#measuring = {
       ...options,
       readings: new Readings(),
@@ -100,6 +105,8 @@ export class Reconciler {
     assertPinned(logs.ledger.governance.custody, this.#options);
     this.#answered = logs.newest.run;
     const measured = await this.#measured();
+    this.#notices.measured(measured);
+    this.#options.metrics.token(measured.token);
     const { position, final, ledger_offset, ledger_head, begun_at, oldest_reading_at } = measured;
     const run: ReserveReconciled = {
       type: 'ReserveReconciled',
@@ -202,6 +209,8 @@ export class Reconciler {
     const { codec, writer, logs, signer, source } = this.#options;
     const { end, head: previous } = logs.newest;
     const linked: ReserveReconciled = { ...run, sequence: Number(end), previous };
+    const rule = brokenRule(RUN_RULES, linked);
+    assert(rule === undefined, `a reserve run would have no effect: ${rule}`);
     const signed = signer === undefined ? linked : { ...linked, signature: signer.signRun(linked) };
     const headers = {
       event_id: run.run_id,

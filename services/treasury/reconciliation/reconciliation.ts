@@ -1,4 +1,5 @@
 /** Reconciles on a schedule for the life of the treasury, or once on demand. */
+import type { Proofs } from '../../../projections/reserve/position.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
@@ -15,7 +16,7 @@ import type { MintSigner } from '../minting/mint-signer.ts';
 import { openReserveMetrics } from './metrics.ts';
 import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';
 import type { OwnAddresses, Progress } from './measure.ts';
-import { mintingForbidden, NewestRun } from './newest-run.ts';
+import { mintingForbidden, NewestRun, runNotes } from './newest-run.ts';
 import { Reconciler } from './reconciler.ts';
 import { refreshRequests, type ReconciliationConfig } from './settings.ts';
 
@@ -37,6 +38,7 @@ export interface ReconciliationOptions {
   readonly signer?: MintSigner;
   readonly newest?: NewestRun;
   readonly own_addresses?: OwnAddresses;
+  readonly proofs?: Proofs;
   readonly lease?: Held;
   readonly confirm_ms?: number;
   readonly progress?: Progress;
@@ -68,7 +70,9 @@ export class Reconciliation {
     const signal = AbortSignal.any([options.signal, this.#stopping.signal]);
     const reserveMetrics = openReserveMetrics(metrics, () => ({
       run: newest.run,
+      broken: newest.broken,
       is_closed: this.mintingAllowed() !== undefined,
+      stands_by: options.lease?.isHeld === false,
       at: Date.now(),
     }));
     this.#logs = new ReserveLogs({
@@ -113,6 +117,12 @@ export class Reconciliation {
     if (this.#halted === undefined) return undefined;
     const message = `reconciling halted: ${this.#halted}`;
     return { status: 'halted', phase: 'reconciling', message };
+  }
+
+  /** What a person should know of the newest run. */
+  get notes(): readonly string[] {
+    const { run } = this.#logs.newest;
+    return run === undefined ? [] : runNotes(run, this.#options.config.reserve_tolerance);
   }
 
   /** Why nothing may be minted now, and what to do. Checked before each intent and broadcast. */

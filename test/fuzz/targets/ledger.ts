@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
+import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
 import { BrokenChain } from '../../../schemas/hash-chain.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
@@ -9,6 +10,7 @@ import { SchemaRegistry } from '../../../services/runtime/kafka/schema-registry.
 import { Fault } from '../../../services/runtime/process/errors.ts';
 import { SAMPLES } from '../../schemas/golden/samples.ts';
 import { confirmedEvent, depositEvents } from '../../support/deposit-events.ts';
+import { BY } from '../../support/operators.ts';
 
 export const about =
   'records of `treasury.ledger`, one after the other: the ledger folds whatever they say';
@@ -35,9 +37,15 @@ function framed(events: readonly { readonly type: string }[]): Buffer {
 const samples = SAMPLES.filter(({ topic }) => topic === 'treasury.ledger').map(
   ({ event }) => event,
 );
-const policies = samples.filter(({ type }) => type === 'PolicySet');
+const policy = {
+  type: 'PolicySet',
+  ...BY,
+  version: 1,
+  network: 'testnet',
+  ...NETWORK_LIMITS.testnet,
+};
 const confirmed = confirmedEvent();
-const { held, approved, rejected, intended, credited, dead, refunded } = depositEvents(
+const { held, approved, rejected, intended, credited, dead, voided, refunded } = depositEvents(
   confirmed.deposit_id,
 );
 const hash = Buffer.alloc(32, 1);
@@ -50,10 +58,11 @@ const intent = intended({
 
 export const seeds = [
   ...samples.map((event) => framed([event])),
-  framed([...policies, confirmed, intent, credited(hash)]),
-  framed([...policies, confirmed, intent, dead(hash, 1), intent]),
-  framed([...policies, confirmedEvent({ log_index: -1, deposit_id: confirmed.deposit_id })]),
-  framed([...policies, held('below_minimum'), approved(), intent, rejected(), refunded(1n)]),
+  framed([policy, confirmed, intent, credited(hash)]),
+  framed([policy, confirmed, intent, dead(hash, 1), intent]),
+  framed([policy, confirmed, intent, credited(hash), voided(hash, 1), intent]),
+  framed([policy, confirmedEvent({ log_index: -1, deposit_id: confirmed.deposit_id })]),
+  framed([policy, held('internal_transfer'), approved(), intent, rejected(), refunded(1n)]),
 ].filter(({ length }) => length < 2_000);
 
 /** The events of the bytes, each written for its place, so that it counts. */

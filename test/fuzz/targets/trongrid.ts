@@ -4,6 +4,7 @@ import {
   parseBalances,
   parseHead,
   parseList,
+  parseOptionalWord,
   parseReceipt,
   transfersIn,
 } from '../../../schemas/trongrid.ts';
@@ -30,7 +31,8 @@ export const seeds = [
     log: [log, { ...log, topics: [TRANSFER] }],
   },
   { result: { result: true }, constant_result: ['f'.repeat(64)] },
-  { result: { result: true }, constant_result: ['f'.repeat(128)] },
+  { result: { result: true }, constant_result: ['f'.repeat(512)] },
+  { result: { result: true, message: 'ab' }, transaction: { ret: [{ ret: 'FAILED' }] } },
 ]
   .map((json) => JSON.stringify(json))
   .filter(({ length }) => length <= 4_096);
@@ -53,7 +55,8 @@ export function fuzz(bytes: Buffer): void {
   } catch {
     return;
   }
-  const answers = [parseHead(json), parseList(json), parseBalance(json), parseBalances(json, 2)];
+  const calls = [parseBalance(json), parseOptionalWord(json), parseBalances(json, 2)];
+  const answers = [parseHead(json), parseList(json), ...calls];
   for (const answer of answers)
     if ('problem' in answer) assert.ok(answer.problem !== '' && answer.problem.length < 300);
   const receipt = parseReceipt(json);

@@ -42,6 +42,13 @@ const storedDeposits: Answers[string] = (rows, wanted) => {
   );
 };
 
+function mintsFrom(rows: (table: string) => readonly Named[], sequence: number): readonly Named[] {
+  return rows('mints')
+    .filter((row) => Number(row['sequence']) >= sequence)
+    .toSorted((one, other) => Number(one['sequence']) - Number(other['sequence']))
+    .map(only('sequence', 'amount', 'counted_at'));
+}
+
 export const DEPOSITS_ANSWERS: Answers = {
   ...ADDRESS_ANSWERS,
   ledger: (rows) =>
@@ -54,27 +61,28 @@ export const DEPOSITS_ANSWERS: Answers = {
         'last_nonce',
         'mint_time',
         'window_sequence',
+        'free_nonces',
         'operators_version',
         'operators',
         'two_above',
         'authority_version',
         'authority',
+        'ledger_id',
+        'minting_stopped',
+        'proposals',
       ),
     ),
   policies: (rows) => rows('policies'),
   counted_mints: (rows) => {
     const [head] = rows('ledger');
-    const counted = rows('mints').filter(
-      ({ sequence }) => head !== undefined && Number(sequence) >= Number(head['window_sequence']),
-    );
-    return counted
-      .toSorted((one, other) => Number(one['sequence']) - Number(other['sequence']))
-      .map(only('sequence', 'amount', 'counted_at'));
+    return head === undefined ? [] : mintsFrom(rows, Number(head['window_sequence']));
   },
+  all_mints: (rows) => mintsFrom(rows, 0),
   mints_in_flight: (rows) =>
     rows('standings')
       .filter(({ status }) => status === 'mint_requested')
       .map(only('id', 'nonce')),
+  refunds: (rows, wanted) => within(rows('refunds'), 'tron_tx_id', wanted).map(only('tron_tx_id')),
   owners: (rows, wanted) =>
     within(rows('owners'), 'clt_address', wanted).map(only('clt_address', 'deposits')),
   stored_deposits: storedDeposits,

@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import {
+  BELIEVED,
   ledgerPosition,
   positionOf,
   statusOf,
+  sumsOf,
   surplusOf,
   type LedgerPosition,
+  type Proofs,
 } from '../../../projections/reserve/position.ts';
 import { ChainSupply, type FinalSupply } from '../../../projections/reserve/supply.ts';
 import type { HumanDecision } from '../../../schemas/operator-signature.ts';
@@ -33,9 +36,12 @@ const NOTHING: LedgerPosition = {
   held: 0n,
   minting: 0n,
   waiting: 0n,
+  unproven: 0n,
+  unminted: 0n,
   retained_fees: 0n,
   booked_surplus: 0n,
   refunded: 0n,
+  unproven_refunds: 0n,
 };
 
 interface Case {
@@ -43,6 +49,8 @@ interface Case {
   readonly ledger?: Partial<LedgerPosition>;
   readonly final?: Partial<FinalSupply>;
   readonly custody: bigint;
+  /** by default nothing */
+  readonly frozen?: bigint;
   readonly status: 'ok' | 'mismatch' | 'over_backed_drift';
   readonly surplus: bigint;
   /** by default nothing */
@@ -91,6 +99,25 @@ const CASES: readonly Case[] = [
     custody: 117n * USD - 1n,
     status: 'ok',
     surplus: -7n * USD - 1n,
+    uncovered: 1n,
+  },
+  {
+    what: 'as much is frozen as fees and a rejected deposit make',
+    ledger: BUSY,
+    final: { supply: 1_100n * USD },
+    custody: 124n * USD,
+    frozen: 7n * USD,
+    status: 'ok',
+    surplus: 0n,
+  },
+  {
+    what: 'one unit more is frozen',
+    ledger: BUSY,
+    final: { supply: 1_100n * USD },
+    custody: 124n * USD,
+    frozen: 7n * USD + 1n,
+    status: 'ok',
+    surplus: 0n,
     uncovered: 1n,
   },
   {
@@ -211,8 +238,8 @@ const CASES: readonly Case[] = [
 
 test.each(CASES)(
   '$what: $status',
-  ({ ledger, final, custody, status, surplus, uncovered = 0n }) => {
-    const position = positionOf({ ...NOTHING, ...ledger }, { ...FINAL, ...final }, custody);
+  ({ ledger, final, custody, frozen, status, surplus, uncovered = 0n }) => {
+    const position = positionOf({ ...NOTHING, ...ledger }, { ...FINAL, ...final }, custody, frozen);
     expect([statusOf(position, 10n), surplusOf(position)]).toEqual([status, surplus]);
     expect(position.uncovered).toBe(uncovered);
   },
@@ -222,15 +249,19 @@ const FIRST = confirmedEvent({ tx_id: Buffer.alloc(32, 1), clt_address: OWNER })
 const SECOND = confirmedEvent({
   tx_id: Buffer.alloc(32, 2),
   clt_address: OWNER,
-  gross: 2_500_000n,
+  gross: 1_000_000n,
+  fee: 500_000n,
   credit: 500_000n,
+  address_ordinal: 1,
 });
 /** Less than its fee: it credits nothing, and what arrived is kept. */
 const SHORT = confirmedEvent({
   tx_id: Buffer.alloc(32, 3),
   clt_address: OWNER,
-  gross: 1_000_000n,
+  gross: 400_000n,
+  fee: 500_000n,
   credit: 0n,
+  address_ordinal: 2,
 });
 const INTENDED = depositEvents(FIRST.deposit_id).intended({
   to: OWNER,
@@ -281,14 +312,12 @@ test('a mint counts once its block is final, before the ledger says credited', (
   const { supply, final } = chainOf(minting(FIRST.credit));
   const intended = ledgerPosition(ledgerOf(FIRST, SECOND, SHORT, INTENDED), supply, final);
   expect(intended).toEqual({
+    ...NOTHING,
     ledger_offset: 5n,
     treasury_minted: FIRST.credit,
     held: SECOND.credit,
-    minting: 0n,
     waiting: SECOND.credit,
-    retained_fees: 2n * USD + 2n * USD + USD,
-    booked_surplus: 0n,
-    refunded: 0n,
+    retained_fees: 2n * USD + 500_000n + 400_000n,
   });
   const credited = ledgerOf(
     FIRST,
@@ -335,6 +364,62 @@ test.each([
   const position = positionOf(ledgerPosition(ledger, supply, final), final, 10n * USD);
   expect(position.treasury_minted).toBe(0n);
   expect(statusOf(position, 0n)).toBe('mismatch');
+});
+
+test('a credit that no final block has minted is still being minted', () => {
+  const { supply, final } = chainOf();
+  const credited = depositEvents(FIRST.deposit_id).credited(INTENDED.tx_hash);
+  expect(ledgerPosition(ledgerOf(FIRST, INTENDED, credited), supply, final)).toMatchObject({
+    treasury_minted: 0n,
+    held: FIRST.credit,
+    minting: FIRST.credit,
+    unminted: FIRST.credit,
+  });
+});
+
+/** The position of whoever has these proofs. */
+function provenPosition(ledger: Ledger, proofs: Partial<Proofs>): LedgerPosition {
+  const { supply, final } = chainOf();
+  const sums = sumsOf(ledger, supply, final.height, { ...BELIEVED, ...proofs });
+  return ledgerPosition(ledger, supply, final, sums);
+}
+
+test('a deposit that nobody has shown to have arrived is held, and does not wait', () => {
+  const isProven = (id: string): boolean => id === SECOND.deposit_id;
+  expect(provenPosition(ledgerOf(FIRST, SECOND), { isProven })).toMatchObject({
+    held: FIRST.credit + SECOND.credit,
+    unproven: FIRST.credit,
+    waiting: SECOND.credit,
+  });
+});
+
+test('a refund counts once TRON shows it', () => {
+  const events = depositEvents(SECOND.deposit_id);
+  const ledger = ledgerOf(FIRST, SECOND, events.held('below_minimum'), events.rejected());
+  for (const event of [
+    operatorsSet(alice),
+    signed({ ...events.refunded(USD), sequence: 6 }, alice),
+  ])
+    ledger.apply({ ...event, sequence: Number(ledger.end) }, ledger.end);
+  const shown = { refunded: USD, unproven_refunds: 0n };
+  expect(provenPosition(ledger, {})).toMatchObject(shown);
+  expect(provenPosition(ledger, { isPaidBack: () => false })).toMatchObject({
+    refunded: 0n,
+    unproven_refunds: USD,
+  });
+});
+
+test('a hold as internal counts unless its transfer is known to come from elsewhere', () => {
+  const hold = (reason: string): Ledger =>
+    ledgerOf(FIRST, SECOND, depositEvents(SECOND.deposit_id).held(reason));
+  const counted = { held: FIRST.credit + SECOND.credit };
+  const left = { held: FIRST.credit };
+  expect(provenPosition(hold('internal_transfer'), {})).toMatchObject(left);
+  expect(provenPosition(hold('internal_transfer'), { isInternal: () => false })).toMatchObject(
+    counted,
+  );
+  expect(provenPosition(hold('internal_transfer'), { isInternal: () => true })).toMatchObject(left);
+  expect(provenPosition(hold('below_minimum'), { isInternal: () => true })).toMatchObject(counted);
 });
 
 test('an intended transaction without effect is no mint', () => {

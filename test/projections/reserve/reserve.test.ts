@@ -20,7 +20,7 @@ function run(id: string, supply = 1n): ReserveReconciled {
     treasury_minted: 0n,
     burned: 2n ** 70n,
     ledger_liability: -(2n ** 70n),
-    custody_reported: 0n,
+    custody_reported: 12n,
     held: 0n,
     retained_fees: 0n,
     minting: 3n,
@@ -28,6 +28,10 @@ function run(id: string, supply = 1n): ReserveReconciled {
     uncovered: 5n,
     booked_surplus: 6n,
     refunded: 7n,
+    unproven: 8n,
+    unminted: 9n,
+    unproven_refunds: 10n,
+    frozen: 11n,
     begun_at: 1_790_000_000_001,
     oldest_reading_at: 1_790_000_000_002,
     status: 'mismatch',
@@ -126,6 +130,23 @@ test('every value is in the column of its name', () => {
   const named = Object.fromEntries(names.map((name, at) => [name, row[at]]));
   const { type: _type, ...fields } = event;
   expect(named).toEqual({ ordinal: 0, ledger_head: Buffer.alloc(0), ...fields });
+});
+
+test('a run of an older writer says nothing of what came later', () => {
+  const { frozen: _frozen, unminted: _unminted, ...older } = run('a');
+  const [row = []] = rowsOf(fold([older], undefined, []));
+  const names = Object.keys(reserve.tables[1]?.columns ?? {});
+  expect(['frozen', 'unminted'].map((name) => row[names.indexOf(name)])).toEqual([0n, 0n]);
+});
+
+test('a run with a field out of range is a record of the chain, and no run', () => {
+  const broken = { ...run('b'), custody_reported: 10n };
+  const folded = fold([run('a'), broken, run('c')], undefined, []);
+  expect(rowsOf(folded).map(([, id]) => id)).toEqual(['a', 'c']);
+  expect(folded.outcomes).toEqual({ applied: 2, replayed: 0, ignored: 1 });
+  expect(folded.changes.upserts.flatMap(({ rows }) => rows)).toEqual([
+    [true, 2, 3n, plainHead([run('a'), broken, run('c')])],
+  ]);
 });
 
 test('known runs are loaded by the ids of the batch', () => {

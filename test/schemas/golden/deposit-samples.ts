@@ -181,6 +181,34 @@ const GOVERNANCE: readonly (readonly [string, TreasuryEvent])[] = [
     },
   ],
   ['signed', { type: 'DepositApproved', ...DECISION, sequence: 8, deposit_id: ID }],
+  [
+    'testnet',
+    {
+      type: 'LedgerPinned',
+      sequence: 9,
+      ledger_id: bytes(32, 12),
+      network: 'testnet',
+      chain_id: LONG_MAX,
+      usdt_contract: bytes(20, 3),
+      authority: ALL,
+      decided_at: SOME_TIME,
+      signature: bytes(65, 13),
+      previous: bytes(32, 10),
+    },
+  ],
+  ['stopped', { type: 'MintingSet', ...DECISION, sequence: 10, open: false }],
+  ['open', { type: 'MintingSet', ...DECISION, sequence: 11, open: true }],
+  [
+    'edges',
+    {
+      type: 'MintVoided',
+      ...DECISION,
+      sequence: 12,
+      deposit_id: ID,
+      tx_hash: bytes(32, 7),
+      nonce: LONG_MAX,
+    },
+  ],
 ];
 
 const LEDGER: readonly (readonly [string, TreasuryEvent])[] = [
@@ -249,6 +277,17 @@ const LEDGER: readonly (readonly [string, TreasuryEvent])[] = [
     },
   ],
   [
+    'signed',
+    {
+      type: 'DepositHeld',
+      sequence: 10,
+      deposit_id: ID,
+      reason: 'unproven',
+      decided_at: SOME_TIME,
+      signature: bytes(65, 14),
+    },
+  ],
+  [
     'text',
     {
       type: 'DepositApproved',
@@ -308,6 +347,20 @@ const LEDGER: readonly (readonly [string, TreasuryEvent])[] = [
       other_tx_hash: bytes(32, 9),
       block_height: 0,
       decided_at: SOME_TIME,
+    },
+  ],
+  [
+    'signed',
+    {
+      type: 'MintDead',
+      sequence: 8,
+      deposit_id: ID,
+      tx_hash: bytes(32, 7),
+      nonce: LONG_MAX,
+      other_tx_hash: bytes(32, 9),
+      block_height: LONG_MAX,
+      decided_at: SOME_TIME,
+      signature: bytes(65, 15),
     },
   ],
 ];

@@ -154,6 +154,17 @@ export const SAMPLES: readonly Sample[] = [
     name: 'signed',
     event: { ...reserveRun('ok', 0n), signature: bytes(65, 10) },
   },
+  {
+    topic: 'reserve.runs',
+    name: 'unproven',
+    event: {
+      ...reserveRun('ok', 0n),
+      unproven: 2n ** 256n - 1n,
+      unminted: 1n,
+      unproven_refunds: 2n ** 64n,
+      frozen: 128n,
+    },
+  },
   { topic: 'reserve.runs', name: 'below-zero', event: reserveRun('mismatch', -(2n ** 200n)) },
 ];
 

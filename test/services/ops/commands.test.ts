@@ -33,6 +33,9 @@ const COMMANDS: Readonly<Record<string, string>> = {
   'authority rotate': '0x --actor alice --reason why',
   'baseline pin': '--liability 1 --actor alice --reason why',
   'mint acknowledge': '0x --actor alice --reason why',
+  'mint start': '--actor alice --reason why',
+  'mint stop': '--actor alice --reason why',
+  'mint void': 'x --actor alice --reason why',
   'surplus book': '1 --actor alice --reason why',
   'reserve run': '',
   'reserve runs': '',
@@ -47,6 +50,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
 const NAMES = Object.keys(COMMANDS);
 const ID = '6db65fd5-9fd3-86f6-b291-40571b5bcd6b';
 const ADDRESS = `0x${'1'.repeat(40)}`;
+const TRON = 'TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6';
 const GROUPS = [
   'deposit',
   'reserve',
@@ -120,7 +124,12 @@ test.each([
   ['operators set-key', 'did you mean'],
   ['custody set TXYZ --actor a --reason b', '"TXYZ" is no address of TRON in base58'],
   ['authority rotate alice --actor a --reason b', '"alice" is no address'],
+  [`custody set ${TRON} --usdt-contract ${TRON} --actor a --reason b`, 'usdt-contract'],
   ['baseline pin --actor a --reason b', 'Missing required argument: liability'],
+  [
+    'baseline pin --liability 1 --height -1 --actor a --reason b',
+    '--height is the height of a block, a whole number, not "-1"',
+  ],
   ['mint acknowledge 0x12 --actor a --reason b', '"0x12" is no hash of a transaction'],
   ['surplus book much --actor a --reason b', 'the amount is an amount in USDT'],
   ['policy set --actor a --reason b', 'no limit is given'],

@@ -145,18 +145,42 @@ export class MintWorld {
   }
 
   /** Appends the decision of an operator, signed. */
-  decide(decision: HumanDecision): Promise<void> {
-    return this.#place((place) => signed({ ...decision, ...place }, alice));
+  decide(decision: HumanDecision, by = alice): Promise<void> {
+    return this.#place((place, id) => signed({ ...decision, ...place }, by, id));
   }
 
-  /** Again until no other writer was faster. */
-  async #place(made: (place: Placed) => TreasuryEvent): Promise<void> {
+  /** Appends events of a stranger as one batch, for the offsets that they get. */
+  async tellTogether(...events: readonly TreasuryEvent[]): Promise<void> {
     for (;;) {
       const { length: sequence } = await this.world.wholeLedger();
-      const entries = toLedgerEntries(this.world.codec, [
-        made({ sequence, decided_at: Date.now() }),
-      ]);
+      const placed = events.map((event, at) => ({
+        ...event,
+        sequence: sequence + at,
+        decided_at: Date.now(),
+      }));
+      const entries = toLedgerEntries(this.world.codec, placed);
       if ((await this.world.appendTogether(entries)) === BigInt(sequence)) return;
+    }
+  }
+
+  /** Resolves when the ledger is pinned, and names its first mint authority. */
+  async pinned(): Promise<void> {
+    await until(
+      async () => (await this.world.ledger()).some(({ type }) => type === 'LedgerPinned'),
+      'the ledger to be pinned',
+    );
+  }
+
+  /** Again until no other writer was faster. `made` gets the id of a pinned ledger. */
+  async #place(
+    made: (place: Placed, ledger_id: Buffer | undefined) => TreasuryEvent,
+  ): Promise<void> {
+    for (;;) {
+      const ledger = await this.world.wholeLedger();
+      const place = { sequence: ledger.length, decided_at: Date.now() };
+      const pin = ledger.find((event) => event.type === 'LedgerPinned');
+      const entries = toLedgerEntries(this.world.codec, [made(place, pin?.ledger_id)]);
+      if ((await this.world.appendTogether(entries)) === BigInt(place.sequence)) return;
     }
   }
 

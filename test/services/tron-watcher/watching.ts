@@ -1,12 +1,9 @@
 /** A watcher inside the test, whose passes the test makes. */
 import { parseTronAddress } from '../../../schemas/tron-address.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
-import {
-  Backoff,
-  TokenBucket,
-  TronGrid,
-  type Outcome,
-} from '../../../services/runtime/trongrid/trongrid.ts';
+import { Backoff } from '../../../services/runtime/trongrid/backoff.ts';
+import { TokenBucket } from '../../../services/runtime/trongrid/token-bucket.ts';
+import { TronGrid, type Outcome } from '../../../services/runtime/trongrid/trongrid.ts';
 import { TransferLog } from '../../../services/tron-watcher/transfer-log.ts';
 import {
   Watcher,

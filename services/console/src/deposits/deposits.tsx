@@ -373,6 +373,8 @@ const EVENT_TONES: Readonly<Record<string, Tone>> = {
   MintIntended: 'accent',
   MintCredited: 'good',
   MintDead: 'bad',
+  MintVoided: 'warn',
+  RefundRecorded: 'plain',
 };
 
 function nameOf({ event, reason }: DepositEvent): string {

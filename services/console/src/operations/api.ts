@@ -19,6 +19,7 @@ export interface ServiceHealth {
   readonly phase: string;
   readonly waits_for: string | null;
   readonly eta_s: number | null;
+  /** of a service that is ready: what needs a person nevertheless */
   readonly message: string | null;
   readonly metrics: Readonly<Record<string, number>>;
 }
@@ -80,6 +81,8 @@ export interface Status {
   readonly projections: readonly Position[] | null;
   readonly services: readonly ServiceHealth[] | null;
   readonly faults: readonly string[];
+  /** what a person should look at, and is no fault */
+  readonly notes: readonly string[];
 }
 
 export interface Operations {
@@ -124,6 +127,8 @@ export interface Deposit extends Omit<Waiting, 'approvals'> {
 export interface Proposal {
   readonly sequence: number;
   readonly decided_at: number;
+  /** of the ledger that the text names; null: it is not pinned yet */
+  readonly ledger_id: string | null;
   /** null: it was decided before */
   readonly text: string | null;
 }

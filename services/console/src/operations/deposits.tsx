@@ -225,7 +225,9 @@ function Decide({ deposit }: { readonly deposit: Deposit }): ReactElement | null
   const words = OPS.decide;
   const path = `deposits/${deposit.id}`;
 
-  const propose = async (given: Omit<Decision, 'sequence' | 'decided_at'>): Promise<Decision> => {
+  const propose = async (
+    given: Pick<Decision, 'verb' | 'deposit_id' | 'actor' | 'reason'>,
+  ): Promise<Decision> => {
     const body = { verb: given.verb, actor: given.actor, reason: given.reason };
     const { text, ...place } = await ask<Proposal>(`${path}/proposals`, token, { body });
     if (text === null) throw new Error(words.before);

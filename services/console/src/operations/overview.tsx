@@ -23,7 +23,8 @@ export function OverviewPage(props: { readonly of: UseQueryResult<Operations> })
 function Overview(operations: Operations): ReactElement {
   const { ledger, status, quarantine, rebuilds, waiting, alerts } = operations;
   const words = OPS.overview;
-  const { services = null, projections = null, node = null, faults = [] } = status.is ?? {};
+  const { services = null, projections = null, node = null } = status.is ?? {};
+  const { faults = [], notes = [] } = status.is ?? {};
   const firing = alerts?.is?.filter(({ state }) => state === 'firing');
   const halting = quarantine.is?.filter(({ state }) => state === 'halts') ?? [];
   const problems = [
@@ -38,12 +39,7 @@ function Overview(operations: Operations): ReactElement {
     <>
       <Figures
         of={[
-          [
-            words.state,
-            <Tag tone={problems.length === 0 ? 'good' : 'bad'}>
-              {problems.length === 0 ? words.well : words.attention(problems.length)}
-            </Tag>,
-          ],
+          [words.state, <State problems={problems.length} notes={notes.length} />],
           [words.ready, services === null ? '–' : `${ready} / ${services.length}`],
           [words.behind, projections === null ? '–' : behindText(projections)],
           [
@@ -58,11 +54,16 @@ function Overview(operations: Operations): ReactElement {
       {ledger.problem === null && ledger.operators === 0 && (
         <p className="note">{words.noOperators}</p>
       )}
-      {problems.length > 0 && (
+      {problems.length + notes.length > 0 && (
         <Panel title={words.needs}>
           <ul className="faults">
             {problems.map((problem) => (
               <li key={problem}>{problem}</li>
+            ))}
+            {notes.map((note) => (
+              <li key={note} className="noted">
+                {note}
+              </li>
             ))}
           </ul>
         </Panel>
@@ -108,6 +109,13 @@ function Overview(operations: Operations): ReactElement {
   );
 }
 
+function State(of: { readonly problems: number; readonly notes: number }): ReactElement {
+  const words = OPS.overview;
+  const count = of.problems + of.notes;
+  if (count === 0) return <Tag tone="good">{words.well}</Tag>;
+  return <Tag tone={of.problems > 0 ? 'bad' : 'warn'}>{words.attention(count)}</Tag>;
+}
+
 function Services({ of }: { readonly of: readonly ServiceHealth[] }): ReactElement {
   const words = OPS.services;
   return (
@@ -122,7 +130,7 @@ function Services({ of }: { readonly of: readonly ServiceHealth[] }): ReactEleme
           name: words.state,
           cell: ({ status, phase, message }) => (
             <span title={message ?? undefined}>
-              <Tag tone={toneOf(status)}>
+              <Tag tone={status === 'ready' && message !== null ? 'bad' : toneOf(status)}>
                 {status === 'ready' && phase === 'standing_by' ? words.standby : status}
               </Tag>
             </span>

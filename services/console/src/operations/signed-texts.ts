@@ -7,6 +7,8 @@ export interface Decision {
   readonly reason: string;
   readonly sequence: number;
   readonly decided_at: number;
+  /** 0x + hex; null: the ledger is not pinned yet */
+  readonly ledger_id: string | null;
 }
 
 const EVENTS = { approve: 'DepositApproved', reject: 'DepositRejected' } as const;
@@ -24,6 +26,7 @@ export function decisionText(decision: Decision): string {
     `actor: ${JSON.stringify(decision.actor)}`,
     `reason: ${JSON.stringify(decision.reason)}`,
     `deposit_id: ${JSON.stringify(decision.deposit_id)}`,
+    ...(decision.ledger_id === null ? [] : [`ledger: ${decision.ledger_id}`]),
   ].join('\n');
 }
 

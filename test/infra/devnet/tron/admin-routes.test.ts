@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { HARMLESS } from '../../../../infra/devnet/tron/token.ts';
 import { withDevnet } from '../../../support/devnet.ts';
 import { ALICE, BOB, COUNTERFEIT, TestTron, USDT } from '../../../support/tron.ts';
 
@@ -221,6 +222,15 @@ test.each([
   ['/admin/tron/block', { transfers: [GOOD, { to: BOB }] }],
   ['/admin/tron/solidify', { transaction_id: 'x' }],
   ['/admin/tron/drop', {}],
+  ['/admin/tron/token', undefined],
+  ['/admin/tron/token', {}],
+  ['/admin/tron/token', { paused: 1 }],
+  ['/admin/tron/token', { deprecated: 'yes' }],
+  ['/admin/tron/token', { fee_basis_points: 10_001 }],
+  ['/admin/tron/token', { maximum_fee: 5 }],
+  ['/admin/tron/token', { blocked: ALICE }],
+  ['/admin/tron/token', { blocked: [ALICE, 'me'] }],
+  ['/admin/tron/token', { paused: true, frozen: true }],
   ['/admin/faults', { target: 'tron', mode: 'accept_then_timeout' }],
   ['/admin/faults', { target: 'tron', mode: 'lag', times: 0 }],
   ['/admin/faults', { target: 'tron', mode: 'lag', delay_ms: 600_001 }],
@@ -232,6 +242,7 @@ test.each([
       body: { code: 'invalid_request', message: expect.stringContaining('the body is JSON') },
     });
     expect(devnet.devnet.tron.chain.size).toBe(0);
+    expect(devnet.devnet.tron.chain.token).toBe(HARMLESS);
     expect(await devnet.admin('/admin/faults', undefined, 'GET')).toEqual({
       status: 200,
       body: { faults: [] },
@@ -250,6 +261,13 @@ test('GET /admin/tron and the metrics name head, solidified head, contract and h
       solidified: block,
       usdt_contract: USDT,
       holder: expect.stringMatching(/^T/),
+      token: {
+        paused: false,
+        deprecated: false,
+        fee_basis_points: 0,
+        maximum_fee: '0',
+        blocked: [],
+      },
     });
     const figures = await (await fetch(`${devnet.admin_url}/metrics`)).text();
     expect(figures).toContain('devnet_tron_head_number 1');

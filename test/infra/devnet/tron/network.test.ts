@@ -61,6 +61,7 @@ function everything({ chain }: TronNetwork): unknown {
   return {
     head: chain.head,
     solidified: chain.solidified,
+    token: chain.token,
     open: chain.open,
     size: chain.size,
     rows: ACCOUNTS.map((account) => [chain.solidRows(account), chain.includedRows(account)]),
@@ -73,6 +74,19 @@ function everything({ chain }: TronNetwork): unknown {
     as_of: [0, 1_000, 5_000, 60_000].map((ago) => chain.solidifiedAsOf(chain.head.timestamp - ago)),
   };
 }
+
+test('the rules of the token are kept on disk', async () => {
+  const network = open(directory);
+  network.setToken({ paused: true, blocked: ACCOUNTS });
+  const [, other = ''] = ACCOUNTS;
+  const set = { paused: true, fee_basis_points: 10, maximum_fee: 1n << 60n, blocked: [other] };
+  expect(network.setToken(set)).toEqual({ deprecated: false, ...set });
+  const before = everything(network);
+  await network.close();
+  const again = open(directory);
+  expect(everything(again)).toEqual(before);
+  await again.close();
+});
 
 test('with default settings a transfer is in the next block and solid within 3 s', async () => {
   const network = open(directory);

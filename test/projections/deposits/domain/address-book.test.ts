@@ -83,11 +83,11 @@ const TABLE: Readonly<Record<keyof typeof EVENTS, readonly string[]>> = {
   ],
   'a request with a short address': [
     'ignored',
-    'derived',
-    'replayed',
     'ignored',
     'ignored',
-    'replayed',
+    'ignored',
+    'ignored',
+    'ignored',
   ],
   'a panel opened': ['ignored', 'ignored', 'opened', 'ignored', 'ignored', 'opened'],
 };

@@ -138,7 +138,7 @@ test('two logs of one transaction are two deposits, the same log again is none',
 
 test.each([
   ['nothing', { value: 0n }, 'zero_value'],
-  ['less than nothing', { value: -1n }, 'zero_value'],
+  ['less than nothing', { value: -1n }, 'broken_rule'],
   ['from itself', { from: depositKey().addressAt(0) }, 'self_transfer'],
   ['of another token', { contract: Buffer.alloc(20, 8) }, 'wrong_contract'],
   [
@@ -164,7 +164,7 @@ test('without a policy nothing is decided, and without a scheme no address is kn
   expect(confirm(new Ledger(), transfer(), DECIDING)).toEqual({ refused: 'unknown_address' });
 });
 
-test('the first deposit of each address pays the first fee, even when it is too small', () => {
+test('the first deposit of each account pays the first fee, even when it is too small', () => {
   const ledger = ledgerOf();
   const observed = [1n, 10n * USD, 0n, 10n * USD].map((value) => transfer({ value }));
   const { events } = confirmAll(ledger, [...observed, transfer({ address_index: 1 })], DECIDING);

@@ -52,7 +52,7 @@ const STATES = {
   credited: { status: 'credited', terms: TERMS, mint: MINT },
 } as const satisfies Record<string, Deposit>;
 
-const { held, approved, rejected, intended, credited, dead, refunded } = depositEvents(
+const { held, approved, rejected, intended, credited, dead, voided, refunded } = depositEvents(
   '6db65fd5-9fd3-86f6-b291-40571b5bcd6b',
 );
 
@@ -87,6 +87,8 @@ const EVENTS = {
   'MintCredited of another transaction': credited(OTHER),
   MintDead: dead(OURS, 7),
   'MintDead of another transaction': dead(OTHER, 7),
+  MintVoided: voided(OURS, 7),
+  'MintVoided of another transaction': voided(OTHER, 7),
   RefundRecorded: refunded(10_000_000n),
   'RefundRecorded of more than came': refunded(10_000_001n),
 } as const satisfies Record<string, DepositEvent>;
@@ -227,6 +229,19 @@ const TABLE: Record<Happening, Line> = {
     '-',
   ],
   'MintDead of another transaction': NEVER,
+  MintVoided: /*                      */ [
+    '-',
+    '-',
+    '-',
+    '-',
+    '-',
+    '-',
+    '-',
+    'confirmed',
+    'approved',
+    'confirmed',
+  ],
+  'MintVoided of another transaction': NEVER,
   RefundRecorded: /*                  */ ['-', '-', '-', '-', '-', '-', 'paid back', '-', '-', '-'],
   'RefundRecorded of more than came': NEVER,
 };
@@ -256,6 +271,7 @@ test('the table has every state and every type of event', () => {
     MintIntended: true,
     MintCredited: true,
     MintDead: true,
+    MintVoided: true,
     RefundRecorded: true,
   };
   expect(new Set(Object.values(EVENTS).map(({ type }) => type))).toEqual(

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import {
   decisionText,
   signerOf,
-  type HumanDecision,
+  type SignedDecision,
 } from '../../../../schemas/operator-signature.ts';
 import type { MintIntended, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { bytesKey } from '../../../../schemas/address.ts';
@@ -105,7 +105,7 @@ describe('operators', () => {
       const names = fields.map(({ name }) => name);
       if (!names.includes('signature')) continue;
       const zeros = Object.fromEntries(names.map((name) => [name, 0]));
-      const decision: HumanDecision = JSON.parse(JSON.stringify({ ...zeros, type }));
+      const decision: SignedDecision = JSON.parse(JSON.stringify({ ...zeros, type }));
       const lines = decisionText(decision).split('\n').slice(2);
       const expected = names.filter((name) => !['signature', 'previous'].includes(name));
       expect(lines.toSorted()).toEqual(expected.map((name) => `${name}: 0`).toSorted());
@@ -172,10 +172,10 @@ describe('operators', () => {
   test('later limits need a signature, the first do not', () => {
     tell(operators(1, [alice]));
     expect(tell(POLICY)).toBe('applied');
-    const next = { ...POLICY, version: 2, rolling_cap: 1n };
+    const next = { ...POLICY, version: 2, rolling_cap: 5_000_000n };
     expect(tell(next)).toBe('ignored');
     expect(tell({ ...next, actor: 'alice', reason: 'less' }, alice)).toBe('applied');
-    expect(ledger.policy?.rolling_cap).toBe(1n);
+    expect(ledger.policy?.rolling_cap).toBe(5_000_000n);
   });
 });
 
@@ -203,7 +203,7 @@ describe('mint authority', () => {
   test('the first is the key of the mints before: their nonces stay used, also while one is in flight', () => {
     ledger = new Ledger();
     tell(POLICY);
-    tell(confirmedEvent({ credit: 4_000_000n }));
+    tell(confirmedEvent({ gross: 6_000_000n, credit: 4_000_000n }));
     const amount = 4_000_000n;
     const { clt_address: to } = confirmedEvent();
     const tx_hash = Buffer.alloc(32, 1);
@@ -231,7 +231,7 @@ describe('mint authority', () => {
   test('a stranger who names the first while a mint is in flight is rotated out after a release', () => {
     ledger = new Ledger();
     tell(POLICY);
-    tell(confirmedEvent({ credit: 4_000_000n }));
+    tell(confirmedEvent({ gross: 6_000_000n, credit: 4_000_000n }));
     const { clt_address: to } = confirmedEvent();
     tell(events.intended({ to, amount: 4_000_000n, nonce: 7, tx_hash: Buffer.alloc(32, 1) }));
     tell(operators(1, [alice]));
@@ -325,7 +325,10 @@ describe('money outside of deposits', () => {
 
 test('events of older writers without the new fields count as they did', () => {
   tell(POLICY);
-  const { sequence: _sequence, ...confirmed } = confirmedEvent({ credit: 4_000_000n });
+  const { sequence: _sequence, ...confirmed } = confirmedEvent({
+    gross: 6_000_000n,
+    credit: 4_000_000n,
+  });
   tell({ ...confirmed, sequence: 0 });
   const { clt_address: to, credit: amount } = { ...confirmed };
   const intent: MintIntended = events.intended({ to, amount, nonce: 0, tx_hash: Buffer.alloc(32) });

@@ -1,24 +1,32 @@
+import type { Wallet } from 'ethers';
 import { describe, expect, test } from 'vitest';
-import { approve, recordRefund, reject } from '../../../../projections/deposits/domain/approval.ts';
+import {
+  approve,
+  recordRefund,
+  reject,
+  voidMint,
+} from '../../../../projections/deposits/domain/approval.ts';
 import { setPolicy, type Decision } from '../../../../projections/deposits/domain/confirmation.ts';
 import {
   acknowledgeMint,
   begin,
   bookSurplus,
   changePolicy,
-  nameAuthority,
   pinBaseline,
   pinCustody,
+  pinLedger,
   rotateAuthority,
+  setMinting,
   setOperators,
   type Governed,
+  type Pinning,
 } from '../../../../projections/deposits/domain/governing.ts';
 import { conclude, intend } from '../../../../projections/deposits/domain/minting.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import type { HumanDecision } from '../../../../schemas/operator-signature.ts';
 import type { MintIntended, TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { BEGIN, hashOf, MintLedger, NOBODY, USD } from '../../../support/mint-ledger.ts';
-import { addressOf, alice, bob, signed } from '../../../support/operators.ts';
+import { addressOf, alice, authority, bob, signed } from '../../../support/operators.ts';
 
 const PERSON = { actor: 'alice', reason: 'known to us', now: BEGIN };
 const CUSTODY = Buffer.alloc(20, 0xcc);
@@ -28,7 +36,15 @@ const SETTINGS: Governed = {
   usdt_contract: Buffer.alloc(20, 9),
   custody_addresses: [CUSTODY],
 };
-const AUTHORITY = Buffer.alloc(20, 1);
+const AUTHORITY = addressOf(authority);
+const PINNING: Pinning = {
+  ledger_id: Buffer.alloc(32, 0x1d),
+  network: 'testnet',
+  chain_id: 7777,
+  usdt_contract: SETTINGS.usdt_contract,
+  authority: AUTHORITY,
+  limits: NETWORK_LIMITS.testnet,
+};
 
 function eventsOf<Event extends TreasuryEvent>(
   decision: Decision<string, Event>,
@@ -37,18 +53,35 @@ function eventsOf<Event extends TreasuryEvent>(
   return decision.events;
 }
 
-/** With the testnet's limits and the settings in force. */
+/** With the testnet's limits and the settings in force, pinned. */
 function governed(settings = SETTINGS): MintLedger {
   const made = new MintLedger();
   made.setPolicy();
   made.writeAll(eventsOf(begin(made.ledger, settings, BEGIN)));
-  made.writeAll(nameAuthority(made.ledger, AUTHORITY, BEGIN).events);
+  pin(made);
   return made;
 }
 
-/** Signs and writes the decision, which has to have an effect. */
-function carryOut(made: MintLedger, decision: Decision<string, HumanDecision>, by = alice): void {
-  made.writeAll(eventsOf(decision).map((event) => signed(event, by)));
+function pin(made: MintLedger): void {
+  const events = eventsOf(pinLedger(made.ledger, PINNING, BEGIN));
+  made.writeAll(events.map((event) => signed(event, authority)));
+}
+
+const BOTH = [alice, bob];
+
+/** Each signs and writes the decision, which has an effect with the signature of the last. */
+function carryOut(
+  made: MintLedger,
+  decision: Decision<string, HumanDecision>,
+  by: readonly Wallet[] = [alice],
+): void {
+  for (const event of eventsOf(decision)) {
+    const verdicts = by.map((wallet) => {
+      const placed = { ...event, sequence: made.log.length };
+      return made.write(signed(placed, wallet, made.ledger.governance.ledger_id));
+    });
+    expect(verdicts).toEqual(by.map((_, at) => (at < by.length - 1 ? 'ignored' : 'applied')));
+  }
 }
 
 describe('the settings of the treasury', () => {
@@ -58,7 +91,7 @@ describe('the settings of the treasury', () => {
       'PolicySet',
       'OperatorsSet',
       'CustodyPinned',
-      'AuthoritySet',
+      'LedgerPinned',
     ]);
     expect(made.log.map(({ sequence }) => sequence)).toEqual([0, 1, 2, 3]);
     const { operators, ...others } = SETTINGS;
@@ -105,8 +138,8 @@ describe('the settings of the treasury', () => {
       },
     ]);
     made.writeAll(eventsOf(begin(made.ledger, SETTINGS, BEGIN)));
-    made.writeAll(nameAuthority(made.ledger, AUTHORITY, BEGIN).events);
-    expect(nameAuthority(made.ledger, CUSTODY, BEGIN).events).toEqual([]);
+    pin(made);
+    expect(pinLedger(made.ledger, PINNING, BEGIN)).toEqual({ events: [] });
     expect(made.ledger.lastNonce).toBe(0);
     expect(made.ledger.governance.authority?.authority).toEqual(AUTHORITY);
   });
@@ -121,26 +154,62 @@ describe('the settings of the treasury', () => {
   });
 });
 
+describe('the pin', () => {
+  test('is not written before there is a policy', () => {
+    expect(pinLedger(new MintLedger().ledger, PINNING, BEGIN)).toEqual({ events: [] });
+  });
+
+  test.each<readonly [string, Partial<Pinning>, string]>([
+    ['another network', { network: 'mainnet' }, 'other_network'],
+    ['another chain', { chain_id: 1 }, 'other_chain'],
+    ['another token', { usdt_contract: CUSTODY }, 'other_token'],
+  ])('of a ledger is compared: %s is refused', (_which, change, refused) => {
+    const { ledger } = governed();
+    expect(pinLedger(ledger, { ...PINNING, ...change }, BEGIN)).toEqual({ refused });
+  });
+
+  test.each<readonly [string, Partial<Pinning>, string]>([
+    ['network', { network: 'mainnet' }, 'other_network'],
+    ['token', { usdt_contract: CUSTODY }, 'other_token'],
+  ])('is not written for another %s than the ledger has', (_which, change, refused) => {
+    const made = new MintLedger();
+    made.setPolicy();
+    made.writeAll(eventsOf(begin(made.ledger, SETTINGS, BEGIN)));
+    expect(pinLedger(made.ledger, { ...PINNING, ...change }, BEGIN)).toEqual({ refused });
+  });
+
+  test('needs a policy of the same limits, or one that an operator has signed', () => {
+    const made = new MintLedger();
+    made.setPolicy({ later_fee: 0n });
+    made.writeAll(eventsOf(begin(made.ledger, SETTINGS, BEGIN)));
+    expect(pinLedger(made.ledger, PINNING, BEGIN)).toEqual({ refused: 'other_policy' });
+    carryOut(made, changePolicy(made.ledger, { later_fee: 1n }, PERSON));
+    expect(pinLedger(made.ledger, PINNING, BEGIN)).toMatchObject({
+      events: [{ type: 'LedgerPinned', sequence: 4 }],
+    });
+  });
+});
+
 describe('operators', () => {
   test('replace their list, custody, authority and limits, each once', () => {
     const made = governed();
     const list = { operators: [addressOf(bob)], two_above: 0n };
     const custody = { custody_addresses: [CUSTODY, Buffer.alloc(20, 0xcd)] };
-    const authority = Buffer.alloc(20, 2);
+    const next = Buffer.alloc(20, 2);
     const decisions = [
       () => pinCustody(made.ledger, custody, PERSON),
-      () => rotateAuthority(made.ledger, authority, PERSON),
+      () => rotateAuthority(made.ledger, next, PERSON),
       () => changePolicy(made.ledger, { rolling_cap: 6_000n * USD }, PERSON),
       () => setOperators(made.ledger, list, PERSON),
     ];
     for (const decide of decisions) {
-      carryOut(made, decide());
+      carryOut(made, decide(), BOTH);
       expect(decide()).toEqual({ events: [] });
     }
     const { operators, custody: pinned, authority: own } = made.ledger.governance;
     expect(operators).toMatchObject({ version: 2, ...list });
     expect(pinned).toMatchObject({ version: 2, usdt_contract: SETTINGS.usdt_contract, ...custody });
-    expect(own).toMatchObject({ version: 2, authority });
+    expect(own).toMatchObject({ version: 2, authority: next });
     expect(made.ledger.policy).toMatchObject({ version: 2, rolling_cap: 6_000n * USD });
     expect(made.ledger.policy).toMatchObject({ later_fee: NETWORK_LIMITS.testnet.later_fee });
   });
@@ -160,9 +229,9 @@ describe('operators', () => {
     expect(request()).toEqual([]);
     const final = { ...mint, block_height: 9, block_hash: Buffer.alloc(32, 9), minted: mint };
     made.writeAll(conclude(made.ledger, () => final, { now: BEGIN, most: 1 }).events);
-    carryOut(made, rotateAuthority(made.ledger, next, PERSON));
+    carryOut(made, rotateAuthority(made.ledger, next, PERSON), BOTH);
     expect(request()).toEqual([]);
-    carryOut(made, changePolicy(made.ledger, { rolling_cap: 5_000n * USD }, PERSON));
+    carryOut(made, changePolicy(made.ledger, { rolling_cap: 5_000n * USD }, PERSON), BOTH);
     expect(request()).toMatchObject([{ nonce: 0 }]);
   });
 
@@ -208,7 +277,7 @@ describe('operators', () => {
   test('acknowledge a Mint once, and none of nothing', () => {
     const made = governed();
     const mint = { tx_hash: Buffer.alloc(32, 5), to: CUSTODY, amount: 7n, block_height: 9 };
-    carryOut(made, acknowledgeMint(made.ledger, mint, PERSON));
+    carryOut(made, acknowledgeMint(made.ledger, mint, PERSON), BOTH);
     expect(acknowledgeMint(made.ledger, mint, PERSON)).toEqual({ events: [] });
     const nothing = { ...mint, tx_hash: CUSTODY, amount: 0n };
     expect(acknowledgeMint(made.ledger, nothing, PERSON)).toEqual({ refused: 'nothing_minted' });
@@ -220,13 +289,47 @@ describe('operators', () => {
     expect(pinBaseline(made.ledger, { ...baseline, liability: 6n }, PERSON)).toEqual({
       refused: 'liability_above_supply',
     });
-    carryOut(made, pinBaseline(made.ledger, baseline, PERSON));
+    carryOut(made, pinBaseline(made.ledger, baseline, PERSON), BOTH);
     expect(pinBaseline(made.ledger, baseline, PERSON)).toEqual({ refused: 'baseline_is_pinned' });
+  });
+
+  test('stop all minting alone, and open it again together, each once', () => {
+    const made = governed();
+    made.deposit(8n * USD);
+    const request = (): readonly MintIntended[] =>
+      intend(made.ledger, { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 1 }).events;
+    expect(setMinting(made.ledger, true, PERSON)).toEqual({ events: [] });
+    carryOut(made, setMinting(made.ledger, false, PERSON));
+    expect(setMinting(made.ledger, false, PERSON)).toEqual({ events: [] });
+    for (const intent of request()) expect(made.write(intent)).toBe('ignored');
+    carryOut(made, setMinting(made.ledger, true, PERSON), BOTH);
+    expect(setMinting(made.ledger, true, PERSON)).toEqual({ events: [] });
+    made.writeAll(request());
+    expect(made.ledger.live.size).toBe(1);
+  });
+
+  test('void a mint that the chain does not have together, once', () => {
+    const made = governed();
+    const deposit_id = made.deposit(8n * USD);
+    const voiding = { ...PERSON, deposit_id };
+    expect(voidMint(made.ledger, { ...voiding, deposit_id: NOBODY })).toEqual({
+      refused: 'no_such_deposit',
+    });
+    expect(voidMint(made.ledger, voiding)).toEqual({ refused: 'no_mint_to_void' });
+    const intending = { now: BEGIN, final_nonce: 3, hash_of: hashOf, most: 1 };
+    made.writeAll(intend(made.ledger, intending).events);
+    carryOut(made, voidMint(made.ledger, voiding), BOTH);
+    expect(made.state(deposit_id)).toMatchObject({ status: 'confirmed' });
+    expect(voidMint(made.ledger, voiding)).toEqual({ events: [] });
+    const other = made.deposit(USD / 2n);
+    expect(voidMint(made.ledger, { ...voiding, deposit_id: other })).toEqual({
+      refused: 'no_mint_to_void',
+    });
   });
 
   test('book a surplus and take it back, but no more than that', () => {
     const made = governed();
-    carryOut(made, bookSurplus(made.ledger, 5n, PERSON));
+    carryOut(made, bookSurplus(made.ledger, 5n, PERSON), BOTH);
     carryOut(made, bookSurplus(made.ledger, -2n, PERSON));
     expect(made.ledger.governance.bookedSurplus).toBe(3n);
     expect(bookSurplus(made.ledger, -4n, PERSON)).toEqual({ refused: 'more_than_was_booked' });
@@ -242,7 +345,7 @@ describe('held deposits', () => {
     carryOut(made, approve(made.ledger, by()));
     expect(made.state(deposit_id)).toMatchObject({ status: 'needs_manual' });
     expect(approve(made.ledger, by())).toEqual({ events: [] });
-    carryOut(made, approve(made.ledger, by(bob)), bob);
+    carryOut(made, approve(made.ledger, by(bob)), [bob]);
     expect(made.state(deposit_id)).toMatchObject({ status: 'confirmed', approved: true });
   });
 
@@ -264,6 +367,9 @@ describe('held deposits', () => {
     carryOut(made, refund(2_500_000n));
     expect(refund(2_500_000n)).toEqual({ events: [] });
     expect(refund(1n)).toEqual({ refused: 'refunded_before' });
+    const other = made.deposit(USD / 2n);
+    carryOut(made, reject(made.ledger, { ...PERSON, deposit_id: other }));
+    expect(refund(1n, other)).toEqual({ refused: 'refund_used' });
     expect(made.ledger.sums.refunded).toBe(2_500_000n);
   });
 });

@@ -217,14 +217,17 @@ test('repeated records leave the ledger unchanged', () => {
 
 test('an event written for another offset has no effect and still takes an offset', () => {
   const ledger = openLedger();
+  const set = setPolicy(ledger, POLICY, BEGIN);
+  for (const event of 'events' in set ? set.events : []) ledger.apply(event, ledger.end);
   const confirmed = confirmedEvent();
-  expect(ledger.apply({ ...confirmed, sequence: 1 }, 0n)).toBe('ignored');
-  expect([ledger.end, ledger.deposits.size]).toEqual([1n, 0]);
-  expect(ledger.apply({ ...confirmed, sequence: 1 }, 1n)).toBe('applied');
-  expect(
-    ledger.apply({ ...depositEvents('of nobody').held('below_minimum'), sequence: 2 }, 2n),
-  ).toBe('ignored');
-  expect(ledger.end).toBe(3n);
+  expect(ledger.apply({ ...confirmed, sequence: 2 }, 1n)).toBe('ignored');
+  expect([ledger.end, ledger.deposits.size]).toEqual([2n, 0]);
+  expect(ledger.apply({ ...confirmed, sequence: 2 }, 2n)).toBe('applied');
+  const { deposit_id: nobodys } = confirmedEvent({ log_index: 1 });
+  expect(ledger.apply({ ...depositEvents(nobodys).held('below_minimum'), sequence: 3 }, 3n)).toBe(
+    'ignored',
+  );
+  expect(ledger.end).toBe(4n);
 });
 
 test('policies are numbered consecutively; any other number has no effect', () => {

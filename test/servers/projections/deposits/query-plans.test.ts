@@ -38,9 +38,10 @@ const FILL = [
   `INSERT INTO by_status SELECT 'confirmed', n, 'id-' || n FROM n WHERE n % 4 = 1`,
   `INSERT INTO policies VALUES (1, 'testnet', 2, 2, 1, 1000, 1000, 0)`,
   `INSERT INTO mints SELECT m, 'm' || m, 1, 1790000000000 + m, 1790086400000 + m FROM generate_series(0, 1999) m`,
-  `INSERT INTO ledger (one, sequence, head, deposits, policy_version, last_nonce, mint_time, window_sequence,
-                       operators_version, operators, two_above, authority_version, authority)
-   VALUES (true, 0, '', 40000, 1, 1999, 1790000001999, 1000, 0, '', 0, 0, '')`,
+  `INSERT INTO ledger (one, sequence, head, deposits, policy_version, last_nonce, free_nonces, mint_time,
+                       window_sequence, operators_version, operators, two_above, authority_version,
+                       authority, ledger_id, minting_stopped, proposals)
+   VALUES (true, 0, '', 40000, 1, 1999, '', 1790000001999, 1000, 0, '', 0, 0, '', '', false, '')`,
   'ANALYZE',
 ];
 

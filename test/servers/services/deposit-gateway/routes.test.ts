@@ -61,13 +61,21 @@ const LEDGER = placed<TreasuryEvent>([
   confirmedAt(1),
   credited.intended({ to: ALICE, amount: 8_000_000n, nonce: 5, tx_hash: MINT }),
   credited.credited(MINT),
-  confirmedAt(2, { gross: 2_500_000n, fee: 2_000_000n, credit: 500_000n }),
+  confirmedAt(2, { gross: 1_000_000n, fee: 500_000n, credit: 500_000n, address_ordinal: 1 }),
   held.held('below_minimum'),
-  confirmedAt(3, { gross: LARGE, fee: 500_000n, credit: LARGE - 500_000n }),
+  confirmedAt(3, {
+    gross: LARGE,
+    fee: 500_000n,
+    credit: LARGE - 500_000n,
+    address_ordinal: 2,
+  }),
   rejected.held('over_single_cap'),
   { ...rejected.rejected('mallory of compliance'), reason: 'we suspect something' },
-  confirmedAt(4, { gross: 3_000_000n, fee: 500_000n, credit: 2_500_000n }),
-  ...Array.from({ length: 25 }, (_, at) => confirmedAt(100 + at, { clt_address: CAROL })),
+  confirmedAt(4, { gross: 3_000_000n, fee: 500_000n, credit: 2_500_000n, address_ordinal: 3 }),
+  ...Array.from({ length: 25 }, (_, at) => {
+    const terms = at === 0 ? {} : { fee: 500_000n, credit: 9_500_000n, address_ordinal: at };
+    return confirmedAt(100 + at, { clt_address: CAROL, ...terms });
+  }),
 ]);
 
 let pool: Pool;
@@ -169,7 +177,7 @@ test('the list has the arrived amounts, newest first, with every digit', async (
     text: `{"deposits":[${[
       item(4, 'confirmed', 3_000_000n),
       item(3, 'needs_manual', LARGE),
-      item(2, 'needs_manual', 2_500_000n),
+      item(2, 'needs_manual', 1_000_000n),
       item(1, 'credited', 10_000_000n),
     ].join(',')}]}`,
   });

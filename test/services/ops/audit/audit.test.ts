@@ -7,6 +7,7 @@ import type {
   MintIntended,
   TreasuryEvent,
 } from '../../../../schemas/treasury.ledger/events.ts';
+import { depositIdOf } from '../../../../schemas/deposit-id.ts';
 import type { Invariant } from '../../../../services/ops/audit/findings.ts';
 import { ChainByHand, named } from '../../../support/chain-by-hand.ts';
 import { accountAt, BEGIN, depositKey } from '../../../support/deposit-log.ts';
@@ -32,13 +33,14 @@ test('correct logs have no violation, and every check is counted', () => {
   expect(waiting).toBe(0);
   expect(findings.checked).toMatchObject({
     I1: 4,
-    I2: 15,
+    I2: 18,
     I3: 6,
     I4: 6,
     I5: 12,
     I6: 11,
     I11: 1,
     I13: 3,
+    I15: 24,
   });
 });
 
@@ -69,7 +71,7 @@ function withoutFirstTransferOf(logs: Logs, account: number): Logs {
   );
   return {
     ...logs,
-    ledger: logs.ledger.map((event) => (event === first ? { ...event, sequence: -1 } : event)),
+    ledger: logs.ledger.map((event) => (event === first ? { ...event, sequence: 9_999 } : event)),
   };
 }
 
@@ -94,10 +96,17 @@ const WRONG: readonly (readonly [
 ])[] = [
   [
     'a deposit that is no transfer',
-    () => confirmed({ deposit_id: '00000000-0000-8000-8000-000000000000' }),
+    () => confirmed({ tx_id: named('x', 32), deposit_id: depositIdOf(named('x', 32), 0) }),
     'I1',
     'treasury.ledger/0@1',
     /is no transfer/,
+  ],
+  [
+    'a deposit with the id of another transfer',
+    () => confirmed({ deposit_id: '00000000-0000-8000-8000-000000000000' }),
+    'I6',
+    'treasury.ledger/0@1',
+    /DepositConfirmed of deposit .* has no effect/,
   ],
   [
     'another gross than arrived',
@@ -109,9 +118,9 @@ const WRONG: readonly (readonly [
   [
     'another fee than the policy says',
     () => confirmed({ fee: 1n * USD, credit: 9n * USD }),
-    'I1',
+    'I6',
     'treasury.ledger/0@1',
-    /costs 1000000/,
+    /DepositConfirmed of deposit .* has no effect/,
   ],
   [
     'another owner',
@@ -123,9 +132,9 @@ const WRONG: readonly (readonly [
   [
     'a transfer left out before one that is a deposit',
     () => withoutFirstTransferOf(healthy(), 0),
-    'I1',
+    'I6',
     'treasury.ledger/0@2',
-    /is number 0 of its address, not 1/,
+    /DepositConfirmed of deposit .* has no effect/,
   ],
   [
     'a Mint that was never requested',
@@ -182,7 +191,7 @@ const WRONG: readonly (readonly [
         deposit_id: id,
         nonce: 9,
         to: accountAt(2),
-        amount: 0n,
+        amount: 1n,
         fee: 2n * USD,
         policy_version: 1,
         tx_hash: named('x', 32),

@@ -36,7 +36,12 @@ test('a local stack signs with the key of its only operator, without any argumen
   if (key === undefined) throw new Error('there is no key');
   expect(toHex(key.address)).toBe(settings.APP_OPERATORS);
   const decision = depositEvents('6db65fd5-9fd3-86f6-b291-40571b5bcd6b').approved();
-  expect(signerOf({ ...decision, signature: key.sign(decision) })).toEqual(key.address);
+  const signature = key.sign(decision, undefined);
+  expect(signerOf({ ...decision, signature })).toEqual(key.address);
+  const ledger_id = Buffer.alloc(32, 1);
+  const named = { ...decision, signature: key.sign(decision, ledger_id) };
+  expect(signerOf(named, ledger_id)).toEqual(key.address);
+  expect(signerOf(named)).not.toEqual(key.address);
 });
 
 test('without a stack, a setting and a key file there is no key', async () => {

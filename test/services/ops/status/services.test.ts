@@ -20,6 +20,7 @@ const READY: ServiceStatus = {
   waits_for: null,
   eta_s: null,
   message: null,
+  notes: [],
 };
 
 /** The URL of a service with this status and these metrics. */
@@ -58,6 +59,7 @@ test('each service is shown with its status and its main metrics', async () => {
           waits_for: 'kafka',
           eta_s: null,
           message: 'the brokers do not answer',
+          notes: [],
         },
         treasury,
       ),
@@ -100,6 +102,17 @@ test('each service is shown with its status and its main metrics', async () => {
   ]);
 });
 
+test('reserve runs that break a rule of their fields are shown where there are some', async () => {
+  const treasury = new Metrics('treasury');
+  const broken = treasury.gauge('reserve_records_broken', 'broken runs');
+  const details = async (): Promise<string> =>
+    servicesTable(await readServices([{ name: 'treasury', url: await service(READY, treasury) }]));
+  broken.set(0);
+  expect(await details()).not.toContain('broken');
+  broken.set(2);
+  expect(await details()).toContain('broken runs 2');
+});
+
 test('the services are those of the stack file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'clt-ops-services-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -112,14 +125,18 @@ test('the services are those of the stack file', () => {
   expect(() => localServices(file)).toThrow('lists no services');
 });
 
-/** A treasury whose newest run leaves so much uncovered. */
-async function reserveWith(uncovered: number): ReturnType<typeof readServices> {
+/** A treasury whose newest run leaves so much uncovered, with these figures besides. */
+async function reserveWith(
+  uncovered: number,
+  more: Readonly<Record<string, number>> = {},
+): ReturnType<typeof readServices> {
   const treasury = new Metrics('treasury');
   const amount = treasury.gauge('reserve_amount', 'amounts', ['figure']);
   amount.set({ figure: 'custody_reported' }, 19_000_000);
   amount.set({ figure: 'ledger_liability' }, 16_000_000);
   amount.set({ figure: 'waiting' }, 8_000_000);
   amount.set({ figure: 'uncovered' }, uncovered);
+  for (const [figure, value] of Object.entries(more)) amount.set({ figure }, value);
   return readServices([{ name: 'treasury', url: await service(READY, treasury) }]);
 }
 
@@ -128,6 +145,20 @@ test('the money of the newest run is shown in USDT and CLT', async () => {
     /custody +19\.00 USDT\n[^]*not covered +1,234\.56789 USDT\n/,
   );
   expect(moneyLines([])).toEqual([]);
+});
+
+test('money that is frozen, not proven or not minted is shown where there is some', async () => {
+  const figures = ['frozen', 'unproven', 'unminted', 'unproven_refunds'];
+  const none = await reserveWith(0, Object.fromEntries(figures.map((each) => [each, 0])));
+  expect(moneyLines(none).join('\n')).not.toMatch(/frozen|proven|credited/);
+  const some = await reserveWith(
+    0,
+    Object.fromEntries(figures.map((each, at) => [each, (at + 1) * 1_000_000])),
+  );
+  expect(moneyLines(some).join('\n')).toMatch(
+    /frozen +1\.00 USDT\nnot proven +2\.00 USDT\ncredited, not minted +3\.00 USDT\nrefunds not proven +4\.00 USDT\n/,
+  );
+  expect(coverOf(some)?.line).toMatch(/19\.00 USDT, of which 1\.00 are frozen, covers/);
 });
 
 test('whether custody covers what it has to is told by the amounts of the newest run', async () => {

@@ -85,12 +85,13 @@ test('/health is constant, /ready and /status follow the checks, /metrics counts
     waits_for: null,
     eta_s: null,
     message: `projection: ${message}`,
+    notes: [],
   });
   problem = undefined;
   const ready = await fetch(`${url}/ready`);
   expect([ready.status, await ready.text()]).toEqual([200, '{"status":"ready"}']);
   expect(await (await fetch(`${url}/status`)).text()).toBe(
-    '{"status":"ready","phase":"serving","waits_for":null,"eta_s":null,"message":null}',
+    '{"status":"ready","phase":"serving","waits_for":null,"eta_s":null,"message":null,"notes":[]}',
   );
   for (const name of ['a', 'b']) await (await fetch(`${url}/greet/${name}`)).text();
   await (await fetch(`${url}/secret/path`)).text();

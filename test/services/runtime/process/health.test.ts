@@ -46,6 +46,24 @@ describe('Health', () => {
       waits_for: null,
       eta_s: null,
       message: null,
+      notes: [],
+    });
+  });
+
+  test('has alarms as its message while it is ready, and notes always', async () => {
+    const remarks = { alarms: ['minting is closed'], notes: ['the cap is full'] };
+    const made = (...checks: readonly Check[]): Health =>
+      new Health(checks, () => 'serving', log, () => remarks);
+    expect(await made().status()).toMatchObject({
+      status: 'ready',
+      message: 'minting is closed',
+      notes: ['the cap is full'],
+    });
+    const check = (): HealthProblem => waiting('30 blocks behind');
+    expect(await made({ name: 'index', check }).status()).toMatchObject({
+      status: 'waiting',
+      message: 'index: 30 blocks behind',
+      notes: ['the cap is full'],
     });
   });
 
@@ -67,6 +85,7 @@ describe('Health', () => {
       waits_for: null,
       eta_s: 7,
       message: 'a: loading',
+      notes: [],
     });
     const both = open({ name: 'a', check: () => working }, { name: 'b', check: () => halted });
     expect(await both.status()).toMatchObject({

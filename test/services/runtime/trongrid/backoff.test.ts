@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Backoff } from '../../../../services/runtime/trongrid/trongrid.ts';
+import { Backoff } from '../../../../services/runtime/trongrid/backoff.ts';
 
 test('there is no pause before a failure, and a success resets the back-off', () => {
   let now = 0;

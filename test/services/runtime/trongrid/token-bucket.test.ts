@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { TokenBucket } from '../../../../services/runtime/trongrid/trongrid.ts';
+import { TokenBucket } from '../../../../services/runtime/trongrid/token-bucket.ts';
 import { never } from '../../../support/kafka.ts';
 
 const clock = (): number => performance.now();

@@ -76,6 +76,19 @@ test.each([
     0,
     /does not cover/,
   ],
+  [
+    'that does not cover the deposits, with frozen money',
+    { ...runOf('ok', 0), uncovered: 5n, frozen: 7n },
+    1_000,
+    /5 micro-USDT are missing .*; 7 micro-USDT in custody are frozen.*\. What to do: /,
+  ],
+  [
+    'that does not match, with frozen money',
+    { ...runOf('mismatch', 0), frozen: 7n },
+    1_000,
+    /does not match \(.*\); 7 micro-USDT in custody are frozen.*\. What to do: /,
+  ],
+  ['with frozen money that nobody needs', { ...runOf('ok', 0), frozen: 7n }, 1_000, undefined],
   ['that is older, where no age matters', runOf('ok', 10 ** 12), 0, undefined],
   [
     'that does not match',
@@ -143,6 +156,15 @@ test('a run that names another hash of the run before it, at its sequence, break
   expect(() => folded([{ ...first, held: 1n }, next])).toThrow(BrokenChain);
   // a run of another process came between
   expect(() => folded([first, { ...first, held: 1n }, next])).not.toThrow();
+});
+
+test('a run that breaks a rule of its fields is never the newest, is counted, and is in the chain', () => {
+  const known = { ...runOf('ok', 2), sequence: 0 };
+  const broken = { ...runOf('mismatch', 1), sequence: 1, previous: plainHead([known]), held: 1n };
+  const negative = { ...broken, uncovered: -1n };
+  expect(folded([known, broken])).toMatchObject({ run: broken, broken: 0 });
+  expect(folded([known, negative])).toMatchObject({ run: known, broken: 1 });
+  expect(folded([known, negative]).head).toEqual(plainHead([known, negative]));
 });
 
 test('a run of an older block or offset is the newest only if it began after the other was written', () => {

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { isReserveEvent, type ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
+import type { TokenState } from '../../../../schemas/trongrid.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { LOG_NAMES } from '../../../../services/treasury/reconciliation/logs.ts';
@@ -11,7 +12,8 @@ import { MintSigner } from '../../../../services/treasury/minting/mint-signer.ts
 import { Reconciler } from '../../../../services/treasury/reconciliation/reconciler.ts';
 import { named } from '../../../support/chain-by-hand.ts';
 import { BEGIN } from '../../../support/deposit-log.ts';
-import { CUSTODY, Simulated, USD } from './simulated.ts';
+import { toTronAddress } from '../../../../schemas/tron-address.ts';
+import { CUSTODY, Simulated, UNTOUCHED, USD } from './simulated.ts';
 
 const ALICE = named('alice');
 const OUTSIDE = named('outside');
@@ -24,6 +26,8 @@ class Reconciling {
   readonly runs: ReserveReconciled[] = [];
   readonly failures: string[] = [];
   readonly lines: string[] = [];
+  /** of the newest measurement */
+  token: TokenState | undefined;
   /** how long the provider takes for one */
   balance_ms = 0;
   /** the log takes no records */
@@ -51,6 +55,7 @@ class Reconciling {
       writer: { append: () => Promise.resolve(0n) },
       metrics: {
         made() {},
+        token: (state) => void (this.token = state),
         planned() {},
         failed: (code) => void this.failures.push(code),
         lag() {},
@@ -291,4 +296,40 @@ test('a run longer than the interval is warned of once, with the settings to rai
   reconciling.balance_ms = 600;
   await reconciling.reconciler.once();
   expect(warnings()).toHaveLength(2);
+});
+
+test('frozen money, a pause, a successor and fees of the token are said once, and again when they change', async () => {
+  const reconciling = new Reconciling();
+  const { simulated, reconciler, lines } = reconciling;
+  const said = async (): Promise<readonly string[]> => {
+    await reconciler.once();
+    return lines.splice(0).filter((line) => line.includes('"msg":"the token '));
+  };
+  expect(await said()).toEqual([]);
+  simulated.block(ALICE);
+  expect(await said()).toEqual([
+    expect.stringMatching(
+      new RegExp(`"level":"error".*${toTronAddress(ALICE)}.*the token blocks addresses of custody`),
+    ),
+  ]);
+  expect(await said()).toEqual([]);
+  expect(reconciling.isOpen).toBe(false);
+  expect(mintingForbidden(reconciling.newest, 0, reconciling.now)).toMatch(
+    '10000000 micro-USDT in custody are frozen',
+  );
+  simulated.block(ALICE, false);
+  expect([await said(), reconciling.isOpen]).toEqual([[], true]);
+  simulated.token = { ...UNTOUCHED, paused: true, fee_basis_points: 10n, maximum_fee: USD };
+  expect(await said()).toEqual([
+    expect.stringMatching(/"level":"error".*the token is paused/),
+    expect.stringMatching(/"level":"warn".*the token takes a fee/),
+  ]);
+  expect([await said(), reconciling.token]).toEqual([[], simulated.token]);
+  simulated.token = { ...simulated.token, deprecated: true, fee_basis_points: 20n };
+  expect(await said()).toEqual([
+    expect.stringMatching(/"level":"error".*the token is deprecated/),
+    expect.stringMatching(/"level":"warn".*the token takes a fee/),
+  ]);
+  simulated.token = UNTOUCHED;
+  expect([await said(), reconciling.isOpen]).toEqual([[], true]);
 });

@@ -5,9 +5,15 @@ import { decisionText, type HumanDecision } from '../../../../schemas/operator-s
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import { Receipts } from '../../../../projections/reserve/position.ts';
 import { ChainSupply } from '../../../../projections/reserve/supply.ts';
-import { creditOf, NETWORK_LIMITS, type PolicyLimits } from '../../../../schemas/deposit-policy.ts';
-import type { ListedRow } from '../../../../schemas/trongrid.ts';
+import {
+  creditOf,
+  feeOf,
+  NETWORK_LIMITS,
+  type PolicyLimits,
+} from '../../../../schemas/deposit-policy.ts';
+import type { ListedRow, TokenState } from '../../../../schemas/trongrid.ts';
 import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
+import { TOKEN_FUNCTIONS } from '../../../../schemas/tron-balances.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { BAD_ANSWER, PAGE_ROWS } from '../../../../services/runtime/trongrid/trongrid.ts';
 import { Arrivals } from '../../../../services/treasury/reconciliation/arrivals.ts';
@@ -27,9 +33,22 @@ import { BEGIN, USDT_CONTRACT } from '../../../support/deposit-log.ts';
 export const USD = 1_000_000n;
 export const DAY_MS = 86_400_000;
 export const CUSTODY = named('custody');
+export const ALICE = named('alice');
+export const BOB = named('bob');
 const OPERATOR = new Wallet(`0x${'a1'.repeat(32)}`);
 const BY = { sequence: 0, decided_at: BEGIN, actor: 'alice', reason: 'known' } as const;
 const HOLDER = named('holder');
+/** Every deposit has the fee of the first. */
+const ONE_FEE: PolicyLimits = {
+  ...NETWORK_LIMITS.testnet,
+  later_fee: NETWORK_LIMITS.testnet.first_fee,
+};
+export const UNTOUCHED: TokenState = {
+  paused: false,
+  deprecated: false,
+  fee_basis_points: 0n,
+  maximum_fee: 0n,
+};
 const AUTHORITY = named('authority');
 
 interface Paid {
@@ -56,6 +75,12 @@ export class Simulated {
   asked = 0;
   /** addresses that the provider serves in one request; 1: it refuses batches */
   batch_max = 1;
+  /** what the token does */
+  token: TokenState = UNTOUCHED;
+  /** single questions about the token and what it blocks */
+  asked_token = 0;
+  /** the keys of the addresses that the token blocks */
+  readonly #blocked = new Set<string>();
   /** lists of transfers that were asked for */
   listed = 0;
   readonly readings = new Readings();
@@ -76,7 +101,7 @@ export class Simulated {
   readonly #accounts = new Map<string, Account>();
   readonly #known = new WeakMap<Buffer, Account>();
 
-  constructor(limits: PolicyLimits = NETWORK_LIMITS.testnet) {
+  constructor(limits = ONE_FEE) {
     this.#chain.append({ effects: [{ address: HOLDER, kind: 'mint', delta: 1_000n * USD }] });
     this.finalize();
     this.append({
@@ -104,11 +129,20 @@ export class Simulated {
     return tx_id;
   }
 
+  /** The token lets nothing leave the address, or lets it again. */
+  block(address: Buffer, isBlocked = true): void {
+    if (isBlocked) this.#blocked.add(bytesKey(address));
+    else this.#blocked.delete(bytesKey(address));
+  }
+
   /** The ledger learns of a payment. Gives the deposit's id. */
-  confirm(tx_id: Buffer, fee = 2n * USD): string {
+  confirm(tx_id: Buffer): string {
     const paid = this.#paid.get(bytesKey(tx_id));
-    if (paid === undefined) throw new Error('there is no such payment');
+    const { policy } = this.ledger;
+    if (paid === undefined || policy === undefined) throw new Error('there is no such payment');
     const { to, value: gross, at } = paid;
+    const address_ordinal = this.ledger.depositsOf(to);
+    const fee = feeOf(policy, address_ordinal);
     const event = confirmedEvent({
       tx_id,
       deposit_address: to,
@@ -116,6 +150,7 @@ export class Simulated {
       gross,
       fee,
       credit: creditOf(gross, fee),
+      address_ordinal,
       block_timestamp: at,
     });
     this.append(event);
@@ -196,6 +231,7 @@ export class Simulated {
 
   get provider(): BalanceProvider {
     const answer = (address: Buffer): bigint => (this.stale-- > 0 ? 0n : this.balanceOf(address));
+    const isBlocked = (address: Buffer): boolean => this.#blocked.has(bytesKey(address));
     return {
       head: () => Promise.resolve({ number: 1, timestamp: this.head }),
       balance: async (address) => {
@@ -203,10 +239,22 @@ export class Simulated {
         return answer(address);
       },
       balances: async (addresses) => {
-        if (addresses.length > this.batch_max)
+        if (this.batch_max === 1 || addresses.length > this.batch_max)
           throw new Fault(BAD_ANSWER, 'the provider refuses so many', { retry: true });
         this.beforeBalance(this.asked++);
-        return addresses.map(answer);
+        const balances = addresses.map((address) => ({
+          balance: answer(address),
+          is_blocked: isBlocked(address),
+        }));
+        return { token: this.token, balances };
+      },
+      isBlocked: (address) => {
+        this.asked_token++;
+        return Promise.resolve(isBlocked(address));
+      },
+      token: () => {
+        this.asked_token += TOKEN_FUNCTIONS.length;
+        return Promise.resolve(this.token);
       },
       list: ({ address, min_timestamp: from }) => {
         this.listed++;
@@ -296,6 +344,18 @@ export class Simulated {
     if (written.type === 'DepositConfirmed') this.receipts.add(written, end);
   }
 }
+
+/** Alice and Bob have 8 USD each; what Bob paid was swept. */
+export function world(): Simulated {
+  const simulated = new Simulated();
+  simulated.credited(ALICE, 10n * USD);
+  simulated.credited(BOB, 10n * USD);
+  simulated.pay(CUSTODY, 10n * USD, { from: BOB });
+  return simulated;
+}
+
+/** Requests in a quiet world: Alice and Bob for the first time, then custody, both, and custody. */
+export const QUIET_REQUESTS = 6;
 
 function rowOf({ tx_id, at }: Paid): ListedRow {
   return { tx_id, block_timestamp: at, contract: USDT_CONTRACT };

@@ -21,9 +21,11 @@ beforeAll(async () => {
   await pool.query(
     `INSERT INTO reserve.runs (ordinal, run_id, run_at, ledger_offset, block_height, block_hash, onchain_supply, genesis_allocation, treasury_minted,
                                burned, ledger_liability, custody_reported, held, retained_fees, status, begun_at, minting, waiting,
-                               uncovered, booked_surplus, refunded, oldest_reading_at, ledger_head)
+                               uncovered, booked_surplus, refunded, oldest_reading_at, ledger_head,
+                               unproven, unminted, unproven_refunds, frozen)
      SELECT n, 'run ' || n, timestamptz '2026-11-21 07:28:00.5+00' + n * interval '1 minute', 7, 9, '\\x0a', 20000000000000000001, 1000000, 5, 3, -3, 12, 0, 4, 'mismatch',
-            timestamptz '2026-11-21 07:28:00+00' + n * interval '1 minute', 6, 7, 8, 9, 10, timestamptz '1970-01-01 00:00:00+00', '\\x0b'
+            timestamptz '2026-11-21 07:28:00+00' + n * interval '1 minute', 6, 7, 8, 9, 10, timestamptz '1970-01-01 00:00:00+00', '\\x0b',
+            0, 0, 0, CASE n WHEN 1 THEN 11 ELSE 0 END
        FROM generate_series(0, 2) n`,
   );
   await pool.query("INSERT INTO reserve.head (one, runs, log_end, hash) VALUES (true, 3, 3, '')");
@@ -46,8 +48,15 @@ test('reconciliations are listed newest first, as text and as JSON', async () =>
   expect(text).toMatchObject({ code: 0, stderr: '' });
   expect(text.stdout.trim().split('\n')).toHaveLength(4);
   expect(text.stdout).toMatch(
-    /^2026-11-21 07:30 +mismatch +0\.000012 +-0\.000003 +0\.000008 +0\.000012 +20,000,000,000,000\.000001$/m,
+    /^2026-11-21 07:30 +mismatch +0\.000012 +-0\.000003 +0\.000008 +0\.000012 +0\.00 +20,000,000,000,000\.000001$/m,
   );
+  expect(text.stdout).toMatch(/^2026-11-21 07:29 .* 0\.000011 +20,000/m);
+  // no column for amounts that are 0 in each of them
+  expect(text.stdout.split('\n')[0]).toMatch(/SURPLUS +FROZEN +SUPPLY CLT$/);
+  const [header = ''] = (
+    await opsHere(['reserve', 'runs', '--limit', '1', '--stack', stackFile])
+  ).stdout.split('\n');
+  expect(header).toMatch(/SURPLUS +SUPPLY CLT$/);
   const { stdout } = await opsHere([
     'reserve',
     'runs',
@@ -73,6 +82,10 @@ test('reconciliations are listed newest first, as text and as JSON', async () =>
       uncovered: '8',
       booked_surplus: '9',
       refunded: '10',
+      unproven: '0',
+      unminted: '0',
+      unproven_refunds: '0',
+      frozen: '11',
       surplus: '12',
       oldest_reading_at: '1970-01-01T00:00:00.000Z',
     },

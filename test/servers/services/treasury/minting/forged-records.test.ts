@@ -4,11 +4,19 @@ import { depositIdOf } from '../../../../../schemas/deposit-id.ts';
 import { transferPartition } from '../../../../../schemas/tron-partition.ts';
 import type { TransferObserved } from '../../../../../schemas/tron.transfers/events.ts';
 import type { DepositConfirmed } from '../../../../../schemas/treasury.ledger/events.ts';
+import { NETWORK_LIMITS } from '../../../../../schemas/deposit-policy.ts';
 import type { TronReceipt } from '../../../../../schemas/trongrid.ts';
+import { ChainNode } from '../../../../../services/runtime/clt-node.ts';
+import { Fault } from '../../../../../services/runtime/process/errors.ts';
+import { never } from '../../../../support/kafka.ts';
 import { confirmedEvent, depositEvents } from '../../../../support/deposit-events.ts';
 import { accountAt, USDT_CONTRACT } from '../../../../support/deposit-log.ts';
-import { addressOf, alice, mallory, operatorsSet, signed } from '../../../../support/operators.ts';
-import { credited, ownMintWorld } from '../../../../services/treasury/mint-world.ts';
+import { addressOf, alice, BY, mallory, operatorsSet, signed } from '../../../../support/operators.ts';
+import {
+  credited,
+  ownMintWorld,
+  type MintWorld,
+} from '../../../../services/treasury/mint-world.ts';
 import { transferTo } from '../../../../services/treasury/world.ts';
 
 const stack = inject('stack');
@@ -66,11 +74,8 @@ function receiptOf(transfer: TransferObserved): TronReceipt {
 test.each([
   ['without a transfer', {}, 0],
   ['at a position that the topic does not have', { transfer_offset: 7_000_000 }, 0],
-  ['with a lower fee', { fee: 0n, credit: 10n * USD }, 1],
   ['of a larger amount', { gross: 100n * USD, credit: 98n * USD }, 1],
   ['for another account', { clt_address: accountAt(3) }, 1],
-  ['of a policy that is not in force', { policy_version: 0 }, 1],
-  ['of a later deposit', { address_ordinal: 1, fee: USD / 2n, credit: 9_500_000n }, 1],
 ] as const)(
   'a confirmation %s is held, also after an approval, until it is rejected, and others are minted',
   async (_what, change, records) => {
@@ -79,6 +84,7 @@ test.each([
     const working = world.start({}, GOVERNED);
     await world.mine();
     await expect.poll(() => working.counted('treasury_policy_version')).toBe(1);
+    await world.pinned();
     const transfer = transferTo(0, 10n * USD);
     const id = idOf(transfer);
     await world.tell(confirmationOf(transfer, change));
@@ -100,6 +106,128 @@ test.each([
     await world.expectMinted();
   },
 );
+
+test.each([
+  ['with a lower fee', { fee: 0n, credit: 10n * USD }],
+  ['with a negative fee', { fee: -USD, credit: 11n * USD }],
+  ['of less than nothing', { gross: -5n * USD, fee: 0n, credit: -5n * USD }],
+  ['of a policy that is not in force', { policy_version: 2 }],
+  ['of a later deposit', { address_ordinal: 1, fee: USD / 2n, credit: 9_500_000n }],
+] as const)('a confirmation %s has no effect, and the deposit is minted', async (_what, change) => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  const working = world.start({}, GOVERNED);
+  await world.mine();
+  await world.pinned();
+  const transfer = transferTo(0, 10n * USD);
+  await world.tell(confirmationOf(transfer, change));
+  await world.world.observe(transfer);
+  await credited(world, working, 1);
+  expect(await world.balanceOf(0)).toBe(8n * USD);
+  expect(await world.mints()).toHaveLength(1);
+});
+
+/** A treasury whose gate is closed, with a deposit of 10 USDT that waits. */
+async function withWaiting(world: MintWorld) {
+  await world.world.openAddresses(3);
+  await world.mine();
+  const gate: { closed: string | undefined } = { closed: 'not yet' };
+  const working = world.start({ allowed: () => gate.closed }, GOVERNED);
+  await world.pinned();
+  const transfer = transferTo(0, 10n * USD);
+  await world.world.observe(transfer);
+  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
+  return { working, gate, transfer, events: depositEvents(idOf(transfer)) };
+}
+
+test.each([
+  ['the next one', 0],
+  ['far away', 2 ** 50],
+] as const)(
+  'a forged intent, its nonce %s, is voided: nobody waits for it, and every deposit is minted',
+  async (_where, nonce) => {
+    const world = await ownMintWorld(stack);
+    const { working, gate, events } = await withWaiting(world);
+    const forged = { nonce, tx_hash: Buffer.alloc(32, 7) };
+    await world.tell(events.intended({ to: accountAt(0), amount: 8n * USD, ...forged }));
+    await world.world.observe(transferTo(1, 10n * USD));
+    gate.closed = undefined;
+    await credited(world, working, 2);
+    expect([await world.balanceOf(0), await world.balanceOf(1)]).toEqual([8n * USD, 8n * USD]);
+    expect(await world.mints()).toHaveLength(2);
+    expect(await working.counted('treasury_mints_total', 'MintVoided')).toBe(1);
+    await working.ready();
+  },
+);
+
+test('a deposit that a forged intent and a forged credit call credited is minted all the same', async () => {
+  const world = await ownMintWorld(stack);
+  const { working, gate, transfer, events } = await withWaiting(world);
+  const hash = Buffer.alloc(32, 7);
+  await world.tellTogether(
+    events.intended({ to: accountAt(0), amount: 8n * USD, nonce: 0, tx_hash: hash }),
+    events.credited(hash),
+  );
+  await world.world.observe(transferTo(1, 10n * USD), transferTo(2, 10n * USD));
+  await expect.poll(() => world.storyOf(idOf(transfer))).toContain('MintVoided');
+  gate.closed = undefined;
+  // the forged one, and the three deposits
+  await credited(world, working, 4);
+  for (const account of [0, 1, 2]) expect(await world.balanceOf(account)).toBe(8n * USD);
+  expect(await world.mints()).toHaveLength(3);
+  await working.ready();
+});
+
+test('a mint in flight that is called credited before a block has it is sent until one has', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(2);
+  await world.mine();
+  const node = new ChainNode(world.devnet.node_url, never);
+  let isAway = true;
+  node.submit = (raw) =>
+    isAway
+      ? Promise.reject(new Fault('node_away', 'away', { retry: true }))
+      : world.node.submit(raw);
+  const working = world.start({ node }, GOVERNED);
+  const transfer = transferTo(0, 10n * USD);
+  await world.world.observe(transfer);
+  await expect.poll(() => working.counted('treasury_mints_live')).toBe(1);
+  const intent = (await world.world.ledger()).find((event) => event.type === 'MintIntended');
+  await world.tell(depositEvents(idOf(transfer)).credited(intent?.tx_hash ?? Buffer.alloc(32)));
+  await expect.poll(() => working.counted('treasury_mints_live')).toBe(0);
+  await expect
+    .poll(() => working.treasury.problem?.message)
+    .toContain('is credited in the ledger, and its mint with nonce 0 is in no final block');
+  isAway = false;
+  await world.mineUntil(async () => (await world.balanceOf(0)) === 8n * USD, 'the mint');
+  await world.mineUntil(() => working.treasury.problem === undefined, 'the final block');
+  expect(await world.mints()).toHaveLength(1);
+  expect(await world.storyOf(idOf(transfer))).not.toContain('MintVoided');
+});
+
+test('a ledger whose first policy a stranger wrote is not pinned, and mints nothing until an operator signs one', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  await world.mine();
+  await world.tell({
+    type: 'PolicySet',
+    ...BY,
+    version: 1,
+    network: 'testnet',
+    ...NETWORK_LIMITS.testnet,
+    rolling_cap: 10n ** 15n,
+  });
+  const working = world.start({}, GOVERNED);
+  await world.world.observe(transferTo(0, 10n * USD));
+  await expect
+    .poll(() => working.treasury.problem?.message)
+    .toMatch(/^nobody has signed the policy in force/);
+  expect((await world.world.ledger()).map(({ type }) => type)).not.toContain('LedgerPinned');
+  const policy = { version: 2, network: 'testnet', ...NETWORK_LIMITS.testnet };
+  await world.decide({ type: 'PolicySet', ...BY, ...policy });
+  await credited(world, working, 1);
+  expect(await world.mints()).toHaveLength(1);
+});
 
 test('a transfer that TRON does not know is not minted, and held after a while; one that it shows is', async () => {
   const world = await ownMintWorld(stack);

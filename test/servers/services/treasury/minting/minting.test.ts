@@ -30,13 +30,6 @@ function idOf({ tx_id, log_index }: TransferObserved): string {
   return depositIdOf(tx_id, log_index);
 }
 
-/** Resolves when the ledger names its first mint authority. */
-async function authorityNamed(world: MintWorld): Promise<void> {
-  await expect
-    .poll(async () => (await world.world.ledger()).some(({ type }) => type === 'AuthoritySet'))
-    .toBe(true);
-}
-
 /** A Mint of the authority that the ledger does not request. */
 async function mintUnrequested(world: MintWorld, amount: bigint): Promise<void> {
   const call = {
@@ -135,6 +128,11 @@ test('a deposit above the single cap waits for a person; one above the rolling c
     49n * USD,
   ]);
   expect(await working.counted('treasury_deposits_unminted')).toBe(1);
+  expect(working.treasury.remarks.notes).toEqual([
+    expect.stringMatching(
+      /^the rolling cap of 100000000 micro-USDT within 24 hours is full: 1 deposits of together 60000000 wait, and there is room for the first at 20\d\d-/,
+    ),
+  ]);
   expect(await world.storyOf(idOf(single))).toEqual([
     'DepositConfirmed',
     'DepositHeld',
@@ -233,10 +231,33 @@ test('a closed gate stops intents and broadcasts; waiting deposits are minted on
   await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
   for (let blocks = 0; blocks < 3; blocks++) await world.mine();
   expect(await working.counted('treasury_minting_closed')).toBe(1);
+  expect(working.treasury.problem).toBe(undefined);
+  expect(working.treasury.remarks.alarms).toEqual([
+    'minting is closed: the reserve does not match',
+  ]);
   expect(await world.mints()).toEqual([]);
   closed = undefined;
   await credited(world, working, 1);
   expect(await working.counted('treasury_minting_closed')).toBe(0);
+  expect(working.treasury.remarks).toEqual({ alarms: [], notes: [] });
+});
+
+test('operators stop all minting at once, and open it again', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  await world.mine();
+  const working = world.start({}, GOVERNED);
+  await world.pinned();
+  await world.decide({ type: 'MintingSet', ...BY, open: false });
+  await world.world.observe(transferTo(0, 10n * USD));
+  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
+  await expect
+    .poll(() => working.treasury.remarks.alarms[0])
+    .toMatch(/^minting is closed: operators have stopped all minting/);
+  for (let blocks = 0; blocks < 3; blocks++) await world.mine();
+  expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toEqual([]);
+  await world.decide({ type: 'MintingSet', ...BY, open: true });
+  await credited(world, working, 1);
 });
 
 test('a key that is not the mint authority halts the treasury with the setting to correct', async () => {
@@ -251,43 +272,6 @@ test('a key that is not the mint authority halts the treasury with the setting t
   );
   expect(await world.mints()).toEqual([]);
   expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toEqual([]);
-});
-
-test('minting halts at a mint in flight that our key did not sign, until its nonce is used, and then mints the deposit once', async () => {
-  const world = await ownMintWorld(stack);
-  await world.world.openAddresses(1);
-  const transfer = transferTo(0, 10n * USD);
-  let closed: string | undefined = 'not yet';
-  const working = world.start({ allowed: () => closed });
-  await world.mine();
-  await authorityNamed(world);
-  await world.world.observe(transfer);
-  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
-  const forged = { to: accountAt(0), amount: 8n * USD, nonce: 0, tx_hash: Buffer.alloc(32, 7) };
-  await world.tell(depositEvents(idOf(transfer)).intended(forged));
-  closed = undefined;
-  await expect
-    .poll(() => working.treasury.problem?.message)
-    .toMatch(
-      /^minting halted: the mint of deposit .* with nonce 0 was requested with another key.*What to do: /,
-    );
-  for (let blocks = 0; blocks < 4; blocks++) await world.mine();
-  expect(await world.mints()).toEqual([]);
-  const call = {
-    function_call_type: 'Transfer',
-    arguments: { to: toHex(accountAt(5)), amount: 1n },
-  } as const;
-  await world.devnet.send(world.authority, call);
-  await credited(world, working, 1);
-  expect(await world.storyOf(idOf(transfer))).toEqual([
-    'DepositConfirmed',
-    'MintIntended',
-    'MintDead',
-    'MintIntended',
-    'MintCredited',
-  ]);
-  await world.expectMinted();
-  await working.ready();
 });
 
 test('a mint that is in no block for long is a health problem until a block has it', async () => {

@@ -1,9 +1,8 @@
-/** An operator releases mints that no block takes: minting goes on, and mints nothing twice. */
+/** An operator releases a mint that a block takes all the same: nothing is minted twice. */
 import { expect, inject, test } from 'vitest';
 import { depositIdOf } from '../../../../../schemas/deposit-id.ts';
 import type { TransferObserved } from '../../../../../schemas/tron.transfers/events.ts';
 import { depositEvents } from '../../../../support/deposit-events.ts';
-import { accountAt } from '../../../../support/deposit-log.ts';
 import { addressOf, alice, BY } from '../../../../support/operators.ts';
 import { credited, ownMintWorld } from '../../../../services/treasury/mint-world.ts';
 import { transferTo } from '../../../../services/treasury/world.ts';
@@ -15,33 +14,6 @@ const GOVERNED = { operators: [addressOf(alice)] };
 function idOf({ tx_id, log_index }: TransferObserved): string {
   return depositIdOf(tx_id, log_index);
 }
-
-test('minting goes on with the same key after a forged intent, whose nonce no block reaches, is released', async () => {
-  const world = await ownMintWorld(stack);
-  await world.world.openAddresses(2);
-  await world.mine();
-  const transfer = transferTo(0, 10n * USD);
-  let closed: string | undefined = 'not yet';
-  const working = world.start({ allowed: () => closed }, GOVERNED);
-  await expect
-    .poll(async () => (await world.world.ledger()).some(({ type }) => type === 'AuthoritySet'))
-    .toBe(true);
-  await world.world.observe(transfer);
-  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
-  const far = { nonce: 2 ** 50, tx_hash: Buffer.alloc(32, 7) };
-  const events = depositEvents(idOf(transfer));
-  await world.tell(events.intended({ to: accountAt(0), amount: 8n * USD, ...far }));
-  closed = undefined;
-  await expect
-    .poll(() => working.treasury.problem?.message)
-    .toMatch(/^minting halted: .*with nonce 1125899906842624 was requested with another key/);
-  await world.decide(events.rejected());
-  await world.world.observe(transferTo(1, 10n * USD));
-  await credited(world, working, 1);
-  expect(await world.mints()).toHaveLength(1);
-  expect(await world.balanceOf(1)).toBe(8n * USD);
-  await working.ready();
-});
 
 test('a released mint that a block takes halts minting until it is acknowledged, and is minted once', async () => {
   const world = await ownMintWorld(stack);

@@ -1,6 +1,6 @@
 /** Two treasuries under one lease, of which the first cannot work and the second can. */
 import { randomUUID } from 'node:crypto';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { inject, onTestFinished, test } from 'vitest';
 import { Lease } from '../../../../../services/runtime/kafka/lease.ts';
 import { Metrics } from '../../../../../services/runtime/process/metrics.ts';
 import { MintSigner } from '../../../../../services/treasury/minting/mint-signer.ts';
@@ -42,9 +42,7 @@ test.each([
   const world = await ownMintWorld(inject('stack'));
   await world.world.openAddresses(1);
   const before = world.start({}, GOVERNED);
-  await expect
-    .poll(async () => (await world.world.ledger()).some(({ type }) => type === 'AuthoritySet'))
-    .toBe(true);
+  await world.pinned();
   await before.stop();
   const join = leasesOf(world);
   const lease = await join();

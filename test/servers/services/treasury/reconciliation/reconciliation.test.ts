@@ -317,6 +317,43 @@ test('missing custody is a mismatch; a failing provider delays the run', async (
   });
 });
 
+test('money at a blocked address is frozen, and all of custody while the token is paused: nothing is minted', async () => {
+  await withReserve(async (reserve) => {
+    const { signal } = new AbortController();
+    await reserve.credit();
+    const blocked = [toTronAddress(DEPOSIT_ADDRESS)];
+    const frozen = {
+      status: 'ok',
+      custody_reported: 10n * USD,
+      frozen: 10n * USD,
+      uncovered: 8n * USD,
+    };
+    const free = { ...frozen, frozen: 0n, uncovered: 0n };
+    for (const [change, run] of [
+      [{ blocked }, frozen],
+      [{ blocked: [], paused: true }, frozen],
+      [{ paused: false, deprecated: true }, frozen],
+      [{ deprecated: false, fee_basis_points: 10 }, free],
+      [{ blocked: [toTronAddress(OWNER)] }, free],
+    ] as const) {
+      await reserve.tron.token(change);
+      expect({ change, run: await reserve.open(signal).once() }).toMatchObject({ change, run });
+    }
+    expect((await reserve.runs()).map((run) => run.frozen)).toEqual([
+      10n * USD,
+      10n * USD,
+      10n * USD,
+      0n,
+      0n,
+    ]);
+    await reserve.tron.token({ blocked });
+    const { working } = start(reserve, new NewestRun(), 86_400_000);
+    await expect
+      .poll(() => working.mintingAllowed() ?? '', { interval: 20 })
+      .toMatch('10000000 micro-USDT in custody are frozen');
+  });
+});
+
 test('an impossible log halts reconciling, with the reason, and closes the gate', async () => {
   await withReserve(async (reserve) => {
     const newest = new NewestRun();

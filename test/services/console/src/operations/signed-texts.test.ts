@@ -5,10 +5,13 @@ import {
   isSignIn,
 } from '../../../../../services/console/src/operations/signed-texts.ts';
 
+const LEDGER_ID = Buffer.alloc(32, 0x1d);
+
 test.each([
-  ['approve', 'DepositApproved', 'a person'],
-  ['reject', 'DepositRejected', 'quotes " and \\, a line\nend, é and \u2028'],
-] as const)('the page signs the text of the ledger to %s', (verb, type, reason) => {
+  ['approve', 'DepositApproved', 'a person', LEDGER_ID],
+  ['approve', 'DepositApproved', 'before the ledger is pinned', undefined],
+  ['reject', 'DepositRejected', 'quotes " and \\, a line\nend, é and \u2028', LEDGER_ID],
+] as const)('the page signs the text of the ledger to %s', (verb, type, reason, id) => {
   const fields = {
     deposit_id: '6db65fd5-9fd3-86f6-b291-40571b5bcd6b',
     actor: 'alice',
@@ -16,7 +19,8 @@ test.each([
     sequence: 12,
     decided_at: 1_790_000_000_000,
   };
-  expect(decisionText({ verb, ...fields })).toBe(ledgerText({ type, ...fields }));
+  const ledger_id = id === undefined ? null : `0x${id.toString('hex')}`;
+  expect(decisionText({ verb, ...fields, ledger_id })).toBe(ledgerText({ type, ...fields }, id));
 });
 
 const ADDRESS = '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf';

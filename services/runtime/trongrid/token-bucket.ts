@@ -1,0 +1,118 @@
+/** The rates of requests to TRON's provider. */
+import { untilAborted } from '../process/retry.ts';
+
+const SECOND_MS = 1_000;
+const DAY_MS = 86_400_000;
+/** Polling interval of a process without a share. */
+const SHARELESS_MS = 20;
+/** Size of the day's bucket, in time. */
+const SAVED_MS = 600_000;
+/** Sums of fractions of a token may miss a whole number by this. */
+const ROUNDING = 1e-6;
+
+export interface BucketOptions {
+  readonly requests_per_second: number;
+  /** 0: limited by the second only */
+  readonly requests_per_day: number;
+  /** milliseconds of a monotonic clock */
+  readonly now: () => number;
+  readonly signal: AbortSignal;
+  /** by default in real time */
+  readonly pause?: typeof untilAborted;
+}
+
+/**
+ * Serializes the requests to the provider and holds them to its rates. Tokens of a second are
+ * spaced from the end of the request before, so that also late responses never let the provider see
+ * more in a second. Tokens of a day fill a bucket, which allows bursts after quiet times.
+ */
+export class TokenBucket {
+  readonly #options: BucketOptions;
+  #queue: Promise<unknown> = Promise.resolve();
+  #share = 1;
+  #shareUntil = Number.POSITIVE_INFINITY;
+  /** when the last request ended */
+  #ended = Number.NEGATIVE_INFINITY;
+  #saved: number;
+  #counted: number;
+
+  /** Begins with a minute's tokens, so that frequent restarts do not use up the day. */
+  constructor(options: BucketOptions) {
+    this.#options = options;
+    this.#saved = Math.max(1, (options.requests_per_day * 60_000) / DAY_MS);
+    this.#counted = options.now();
+  }
+
+  /**
+   * Sets this process' part of the tokens, from 0 to 1: processes share tokens as they share the
+   * work. The part expires after `for_ms` unless it is renewed: a process that was frozen does not
+   * know which parts others have now.
+   */
+  share(part: number, for_ms = Number.POSITIVE_INFINITY): void {
+    this.#share = part;
+    this.#shareUntil = this.#options.now() + for_ms;
+  }
+
+  /** Milliseconds that this number of requests takes with all tokens. */
+  expectedMs(requests: number): number {
+    const { requests_per_second: perSecond, requests_per_day: perDay, now } = this.#options;
+    const bySecond = (requests * SECOND_MS) / perSecond;
+    if (perDay === 0) return bySecond;
+    const perMs = perDay / DAY_MS;
+    const saved = Math.min(
+      Math.max(1, perMs * SAVED_MS),
+      this.#saved + (now() - this.#counted) * perMs,
+    );
+    return Math.max(bySecond, (requests - saved) / perMs);
+  }
+
+  /** Resolves once the day's tokens for this many requests are there, or all that can be saved. */
+  async saved(requests: number): Promise<void> {
+    const { requests_per_day: perDay, signal, pause = untilAborted } = this.#options;
+    const perMs = perDay / DAY_MS;
+    const wanted = Math.min(requests, Math.max(1, perMs * SAVED_MS));
+    if (perDay === 0) return;
+    for (this.#wait(); this.#saved < wanted - ROUNDING && !signal.aborted; this.#wait())
+      await pause(Math.ceil((wanted - this.#saved) / perMs), signal);
+  }
+
+  /** Waits for its turn and a token, then runs the request; after an abort at once. */
+  run<Value>(request: () => Promise<Value>): Promise<Value> {
+    const result = this.#queue.then(async () => {
+      await this.#token();
+      try {
+        return await request();
+      } finally {
+        this.#ended = this.#options.now();
+      }
+    });
+    this.#queue = result.catch(() => undefined);
+    return result;
+  }
+
+  async #token(): Promise<void> {
+    const { signal, pause = untilAborted } = this.#options;
+    for (let wait = this.#wait(); wait > 0 && !signal.aborted; wait = this.#wait())
+      await pause(Math.ceil(wait), signal);
+    this.#saved -= 1;
+  }
+
+  /** Milliseconds until the next token; 0 or less: there is one. */
+  #wait(): number {
+    const { requests_per_second: perSecond, requests_per_day: perDay, now } = this.#options;
+    const at = now();
+    if (this.#share === 0 || at >= this.#shareUntil) {
+      this.#counted = at;
+      return SHARELESS_MS;
+    }
+    const second = this.#ended + SECOND_MS / (perSecond * this.#share) - at;
+    if (perDay === 0) return second;
+    const perMs = (perDay * this.#share) / DAY_MS;
+    this.#saved = Math.min(
+      Math.max(1, perMs * SAVED_MS),
+      this.#saved + (at - this.#counted) * perMs,
+    );
+    this.#counted = at;
+    return Math.max(second, (1 - this.#saved) / perMs);
+  }
+}
