@@ -159,11 +159,12 @@ export class Treasury {
   /** What the treasury says of itself while it is ready. */
   get remarks(): Remarks {
     const closed = this.#works ? this.#minting?.closed : undefined;
+    const { now = Date.now } = this.#options.minting ?? {};
     const broken = this.#brokenSinceStart;
     return {
       alarms: closed === undefined ? [] : [`minting is closed: ${closed}`],
       notes: [
-        ...(this.#works ? capNotes(this.#books.ledger, Date.now()) : []),
+        ...(this.#works ? capNotes(this.#books.ledger, now()) : []),
         ...(broken === 0
           ? []
           : [

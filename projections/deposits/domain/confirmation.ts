@@ -215,6 +215,8 @@ export function setPolicy(
     minimum,
     single_cap,
     rolling_cap,
+    actor: 'treasury',
+    reason: 'its settings',
     decided_at: now,
   };
   return { events: [set] };

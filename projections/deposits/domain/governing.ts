@@ -100,7 +100,7 @@ export function pinCustody(
   return fitting(ledger, { type: 'CustodyPinned', ...by, version, ...custody });
 }
 
-/** What the treasury pins a ledger to. */
+/** The facts that the treasury pins a ledger to. */
 export interface Pinning extends Pick<
   LedgerPinned,
   'ledger_id' | 'chain_id' | 'usdt_contract' | 'authority'

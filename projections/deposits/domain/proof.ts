@@ -67,7 +67,7 @@ interface ShownTransfer {
   readonly value: bigint;
 }
 
-/** Why the transfers of a transaction do not pay this much out of custody; undefined when they do. */
+/** Why the transfers of a transaction do not pay this much out of custody; undefined: they do. */
 export function whyNotPaidBack(
   { amount }: Pick<RefundRecorded, 'amount'>,
   transfers: readonly ShownTransfer[],

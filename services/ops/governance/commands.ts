@@ -174,7 +174,8 @@ function addOperators(commands: Commands, run: Run): void {
               .positional('addresses', { ...ADDRESSES, describe: 'addresses of their keys' })
               .option('two-above', {
                 ...TEXT,
-                describe: 'in USDT: a credit above it needs two operators, and so does every decision that loosens; 0: one is enough',
+                describe:
+                  'in USDT: a credit above it needs two operators, and so does every decision that loosens; 0: one is enough',
                 defaultDescription: 'as before',
               })
               .options(SIGNED)

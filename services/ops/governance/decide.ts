@@ -166,10 +166,10 @@ export async function openLedgerLogAt(
 /** Whether the decision waits for another operator, since this one has made it. */
 function isPending(
   { governance }: Ledger,
-  decision: HumanDecision,
+  decided: HumanDecision,
   key: OperatorKey | undefined,
 ): boolean {
-  return key !== undefined && governance.isProposed(decision, key.address);
+  return key !== undefined && governance.isProposed(decided, key.address);
 }
 
 function proposedText(

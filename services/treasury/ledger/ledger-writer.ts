@@ -46,9 +46,10 @@ export interface TreasuryContext {
 }
 
 /**
- * Appends the events, signed where they need it, and reads them back; true when the records stand at
- * the offset that they were written for, so that the fold judges them. False: another writer came
- * first, and they have no effect. Without the lease it appends nothing: another treasury decides.
+ * Appends the events, signed where they need it, and reads them back; true when the records stand
+ * at the offset that they were written for, so that the fold judges them. False: another writer
+ * came first, and they have no effect. Without the lease it appends nothing: another treasury
+ * decides.
  */
 export type Append = (events: readonly TreasuryEvent[]) => Promise<boolean>;
 
@@ -87,7 +88,7 @@ export function ledgerWriter(
   };
 }
 
-/** What only the mint authority may write is signed once the ledger is pinned, and so is the pin. */
+/** With the mint authority's signature: the pin, and once it is there what needs that key. */
 function signedBy(
   signer: Pick<MintSigner, 'signDecision'> | undefined,
   event: TreasuryEvent,
@@ -97,20 +98,14 @@ function signedBy(
   if (event.type === 'LedgerPinned')
     return { ...event, signature: signer.signDecision(event, undefined) };
   if (ledger_id === undefined) return event;
-  switch (event.type) {
-    case 'DepositHeld':
-      return isByPolicy(event)
-        ? event
-        : { ...event, signature: signer.signDecision(event, ledger_id) };
-    case 'PolicySet':
-    case 'OperatorsSet':
-    case 'CustodyPinned':
-    case 'MintDead':
-    case 'MintVoided':
-      return { ...event, signature: signer.signDecision(event, ledger_id) };
-    default:
-      return event;
-  }
+  const needsKey =
+    event.type === 'PolicySet' ||
+    event.type === 'OperatorsSet' ||
+    event.type === 'CustodyPinned' ||
+    event.type === 'MintDead' ||
+    event.type === 'MintVoided' ||
+    (event.type === 'DepositHeld' && !isByPolicy(event));
+  return needsKey ? { ...event, signature: signer.signDecision(event, ledger_id) } : event;
 }
 
 /** From the decision to its record read back. */

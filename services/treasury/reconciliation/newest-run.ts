@@ -167,7 +167,7 @@ export function runForbids(run: ReserveReconciled | undefined): string | undefin
   return run.uncovered > 0n ? uncovered(run) : undefined;
 }
 
-/** What a person should know of a run that allows minting. `tolerance`: accepted surplus. */
+/** Texts about a run that allows minting, for a person. `tolerance`: accepted surplus. */
 export function runNotes(run: ReserveReconciled, tolerance: bigint): readonly string[] {
   const { run_id: id, status } = run;
   const { unproven = 0n, unminted = 0n, unproven_refunds: refunds = 0n, frozen = 0n } = run;

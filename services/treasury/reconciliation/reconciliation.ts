@@ -119,7 +119,7 @@ export class Reconciliation {
     return { status: 'halted', phase: 'reconciling', message };
   }
 
-  /** What a person should know of the newest run. */
+  /** Texts about the newest run that a person should know. */
   get notes(): readonly string[] {
     const { run } = this.#logs.newest;
     return run === undefined ? [] : runNotes(run, this.#options.config.reserve_tolerance);

@@ -15,7 +15,7 @@ import {
 } from '../../../schemas/topics.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import type { NodeBlock } from '../../../schemas/chain-node.ts';
-import type { HumanDecision } from '../../../schemas/operator-signature.ts';
+import type { SignedDecision } from '../../../schemas/operator-signature.ts';
 import {
   isDepositEvent,
   type MintAcknowledged,
@@ -144,8 +144,8 @@ export class MintWorld {
     return this.#place((place) => ({ ...event, ...place }));
   }
 
-  /** Appends the decision of an operator, signed. */
-  decide(decision: HumanDecision, by = alice): Promise<void> {
+  /** Appends a decision, signed: by an operator if nobody else is named. */
+  decide(decision: SignedDecision, by = alice): Promise<void> {
     return this.#place((place, id) => signed({ ...decision, ...place }, by, id));
   }
 

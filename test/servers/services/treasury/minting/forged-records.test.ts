@@ -17,7 +17,7 @@ import {
   ownMintWorld,
   type MintWorld,
 } from '../../../../services/treasury/mint-world.ts';
-import { transferTo } from '../../../../services/treasury/world.ts';
+import { startTreasury, transferTo } from '../../../../services/treasury/world.ts';
 
 const stack = inject('stack');
 const USD = 1_000_000n;
@@ -205,26 +205,37 @@ test('a mint in flight that is called credited before a block has it is sent unt
   expect(await world.storyOf(idOf(transfer))).not.toContain('MintVoided');
 });
 
-test('a ledger whose first policy a stranger wrote is not pinned, and mints nothing until an operator signs one', async () => {
+test('a stranger who writes the first policy of a ledger chooses nothing', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
   await world.mine();
-  await world.tell({
-    type: 'PolicySet',
-    ...BY,
-    version: 1,
-    network: 'testnet',
-    ...NETWORK_LIMITS.testnet,
-    rolling_cap: 10n ** 15n,
-  });
+  const forged = { ...NETWORK_LIMITS.testnet, first_fee: 0n, rolling_cap: 10n ** 15n };
+  const policy = { version: 1, network: 'testnet', ...forged };
+  await world.tell({ type: 'PolicySet', ...BY, ...policy });
   const working = world.start({}, GOVERNED);
+  await world.world.observe(transferTo(0, 10n * USD));
+  await credited(world, working, 1);
+  expect(await world.balanceOf(0)).toBe(8n * USD);
+  const policies = (await world.world.ledger()).filter((event) => event.type === 'PolicySet');
+  expect(policies.at(-1)).toMatchObject(NETWORK_LIMITS.testnet);
+});
+
+test('limits that nobody has signed and that are not those of the settings pin no ledger until an operator signs some', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  const before = startTreasury(world.world, { ...GOVERNED, limits: NETWORK_LIMITS.testnet });
+  await before.ready();
+  await world.tell(operatorsSet(alice));
+  await before.stop();
+  await world.mine();
+  const limits = { ...NETWORK_LIMITS.testnet, rolling_cap: 2_000n * USD };
+  const working = world.start({}, { ...GOVERNED, limits });
   await world.world.observe(transferTo(0, 10n * USD));
   await expect
     .poll(() => working.treasury.problem?.message)
     .toMatch(/^nobody has signed the policy in force/);
   expect((await world.world.ledger()).map(({ type }) => type)).not.toContain('LedgerPinned');
-  const policy = { version: 2, network: 'testnet', ...NETWORK_LIMITS.testnet };
-  await world.decide({ type: 'PolicySet', ...BY, ...policy });
+  await world.decide({ type: 'PolicySet', ...BY, version: 2, network: 'testnet', ...limits });
   await credited(world, working, 1);
   expect(await world.mints()).toHaveLength(1);
 });

@@ -2,6 +2,7 @@
  * Minting on real topics and a real node: each deposit is minted once, despite failures of the node
  * and other users of the key.
  */
+import { Wallet } from 'ethers';
 import { expect, inject, test } from 'vitest';
 import { depositIdOf } from '../../../../../schemas/deposit-id.ts';
 import { NETWORK_LIMITS } from '../../../../../schemas/deposit-policy.ts';
@@ -295,7 +296,7 @@ test('a mint that is in no block for long is a health problem until a block has 
   await credited(world, working, 1);
 });
 
-test('a MintDead without a displacing final block is not believed: the deposit is not requested again, and minting halts once the mint is final', async () => {
+test('a MintDead of a stranger has no effect; one of our key is not believed without a displacing final block, and minting halts once the mint is final', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
   await world.mine();
@@ -307,7 +308,11 @@ test('a MintDead without a displacing final block is not believed: the deposit i
     .toBeGreaterThan(0);
   const intent = (await world.world.ledger()).find((event) => event.type === 'MintIntended');
   if (intent === undefined) throw new Error('nothing was requested');
-  await world.tell(depositEvents(idOf(transfer)).dead(intent.tx_hash, intent.nonce));
+  const dead = depositEvents(idOf(transfer)).dead(intent.tx_hash, intent.nonce);
+  await world.tell(dead);
+  await world.decide(dead, mallory);
+  expect(await working.counted('treasury_mints_live')).toBe(1);
+  await world.decide(dead, new Wallet(world.authority.signing_key.privateKey));
   await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
   for (let blocks = 0; blocks < 6; blocks++) await world.mine();
   await expect
