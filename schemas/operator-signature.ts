@@ -96,7 +96,9 @@ const SIGNATURE_BYTES = 65;
  */
 export function decisionText(decision: Signed, ledger_id?: Buffer): string {
   const values = new Map<string, unknown>(Object.entries(decision));
-  const later = (SIGNED_LATER[decision.type] ?? []).filter((name) => (values.get(name) ?? 0n) !== 0n);
+  const later = (SIGNED_LATER[decision.type] ?? []).filter(
+    (name) => (values.get(name) ?? 0n) !== 0n,
+  );
   const fields = [...SIGNED[decision.type], ...later].map((name) => lineOf(name, values));
   const of = ledger_id === undefined ? [] : [`ledger: ${textOf(ledger_id)}`];
   return ['CLT treasury', decision.type, ...fields, ...of].join('\n');

@@ -6,14 +6,14 @@
  */
 import { parseDepositId } from './deposit-id.ts';
 
-/** What values of one field are allowed. */
+/** The allowed values of one field. */
 export interface Rule<Value> {
   /** completes "it has to be ..." */
   readonly expected: string;
   holds(value: Value): boolean;
 }
 
-/** What has to hold between the fields of an event. */
+/** A condition between the fields of an event. */
 export interface Relation<Event> {
   /** a sentence that is false of an event that breaks it */
   readonly rule: string;
@@ -46,10 +46,7 @@ type AnyRules = Readonly<
 >;
 
 /** The first rule that the event breaks, in words; undefined when it keeps them all. */
-export function brokenRule(
-  rules: AnyRules,
-  event: { readonly type: string },
-): string | undefined {
+export function brokenRule(rules: AnyRules, event: { readonly type: string }): string | undefined {
   const ofType = rules[event.type];
   if (ofType === undefined) return `${event.type} is no event of this topic`;
   return brokenField(ofType.fields, event) ?? brokenRelation(ofType.relations, event);
@@ -78,14 +75,14 @@ function brokenRelation(
 const SHOWN_MAX = 80;
 
 function shown(value: unknown): string {
-  const text = Buffer.isBuffer(value)
-    ? `0x${value.toString('hex')}`
-    : typeof value === 'string'
-      ? JSON.stringify(value)
-      : Array.isArray(value)
-        ? `a list of ${value.length}`
-        : String(value);
-  return text.length <= SHOWN_MAX ? text : `${text.slice(0, SHOWN_MAX)}...`;
+  const written = writtenOf(value);
+  return written.length <= SHOWN_MAX ? written : `${written.slice(0, SHOWN_MAX)}...`;
+}
+
+function writtenOf(value: unknown): string {
+  if (Buffer.isBuffer(value)) return `0x${value.toString('hex')}`;
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  return typeof value === 'string' ? JSON.stringify(value) : String(value);
 }
 
 /** Whole numbers from `least` to `most`, by default to the largest exact one. */
@@ -106,8 +103,8 @@ export const ANY_SEQUENCE = whole(-1);
 
 /** Unix milliseconds, as far as a date can be written. Source: ECMA-262, time values. */
 export const TIME: Rule<number> = {
+  ...whole(0, 8_640_000_000_000_000),
   expected: 'a time between 1970 and the year 275760',
-  holds: whole(0, 8_640_000_000_000_000).holds,
 };
 
 const AMOUNT_END = 2n ** 256n;
@@ -142,7 +139,7 @@ export const ADDRESS = bytes(20);
 export const HASH = bytes(32);
 /** The hash of the record before; empty: the writer names none. */
 export const PREVIOUS = bytes(0, 32);
-/** r, s and v; empty: it is not signed. Another length is no valid signature, which is judged apart. */
+/** r, s and v; empty: it is not signed. Whether it is valid is judged apart. */
 export const SIGNATURE: Rule<Buffer> = { expected: 'bytes', holds: () => true };
 
 /** Text of at most so many UTF-16 units. */
@@ -156,9 +153,8 @@ export const NAME: Rule<string> = {
   holds: (value) => /^[-.\w]{1,64}$/.test(value),
 };
 
-export function oneOf<Value extends string>(values: readonly Value[]): Rule<string> {
-  const known: readonly string[] = values;
-  return { expected: known.join(' or '), holds: (value) => known.includes(value) };
+export function oneOf(values: readonly string[]): Rule<string> {
+  return { expected: values.join(' or '), holds: (value) => values.includes(value) };
 }
 
 /** A UUID in lower case. */

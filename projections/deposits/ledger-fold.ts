@@ -116,7 +116,7 @@ interface Owner {
 class LedgerRows {
   readonly #deposits = new Map<string, DepositChange>();
   readonly #owners = new Map<string, Owner>();
-  /** transactions of refunds, as `bytesKey` gives them: stored ones that the batch names, and new */
+  /** transactions of refunds, as `bytesKey` gives them: stored ones of the batch, and new */
   readonly #refunds: Set<string>;
   readonly #refunded: Row[] = [];
   readonly #confirmed: Row[] = [];
@@ -206,8 +206,7 @@ class LedgerRows {
       this.#inFlight.set(event.deposit_id, deposit.mint.nonce);
     else this.#inFlight.delete(event.deposit_id);
     if (event.type === 'MintIntended') this.#mints.count(event);
-    else if (event.type !== 'MintCredited')
-      this.#mints.giveUp(before, event.type === 'MintVoided');
+    else if (event.type !== 'MintCredited') this.#mints.giveUp(before, event.type === 'MintVoided');
     if (event.type === 'DepositRejected' || event.type === 'MintVoided')
       this.#mints.freeNonce(before, this.#inFlight.values());
     if (event.type === 'RefundRecorded') {

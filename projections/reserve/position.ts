@@ -38,7 +38,7 @@ export interface LedgerPosition {
   readonly unproven_refunds: bigint;
 }
 
-/** What the logs alone do not show, and whoever makes a run knows. */
+/** Facts that the logs alone do not show, and that the maker of a run knows. */
 export interface Proofs {
   /** whether the deposit is shown to have arrived, on its terms */
   isProven(depositId: string): boolean;

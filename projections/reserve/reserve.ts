@@ -58,7 +58,7 @@ const RUNS = {
   key: ['run_id'],
 } as const satisfies Table;
 
-/** Of runs by older writers. */
+/** Fields that runs of older writers do not have. */
 const LATER_FIELDS = {
   ledger_head: NO_RECORDS,
   unproven: 0n,

@@ -222,7 +222,10 @@ export class Transfers {
     partition: number,
     offset: bigint,
   ): 'applied' | 'replayed' | 'ignored' {
-    if (transferPartition(event.to) !== partition || brokenRule(TRANSFER_RULES, event) !== undefined)
+    if (
+      transferPartition(event.to) !== partition ||
+      brokenRule(TRANSFER_RULES, event) !== undefined
+    )
       return 'ignored';
     const key = transferKey(event.tx_id, event.log_index);
     if (this.#known.has(key)) return 'replayed';

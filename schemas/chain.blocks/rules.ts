@@ -1,6 +1,6 @@
 /**
  * The rules of every event of `chain.blocks`. A transaction's `arguments` are the text of its call,
- * which `schemas/function-call.ts` reads. Folds that need no transactions do not decode them, so that
+ * which `schemas/function-call.ts` reads. Folds that need no transactions do not decode them, so
  * all folds judge a block by its other fields (`HEADER_RULES`), and the audit by all of them. The
  * ingester takes blocks from `schemas/chain-node.ts`, which refuses any other.
  */

@@ -1,5 +1,15 @@
 /** The rules of every event of `tron.transfers`. */
-import { ADDRESS, AMOUNT, COUNT, HASH, list, record, TIME, whole, type TopicRules } from '../rules.ts';
+import {
+  ADDRESS,
+  AMOUNT,
+  COUNT,
+  HASH,
+  list,
+  record,
+  TIME,
+  whole,
+  type TopicRules,
+} from '../rules.ts';
 import type { CheckedAddress, TransferEvent } from './events.ts';
 
 const CHECKED_MAX = 1_000_000;

@@ -9,7 +9,12 @@ import {
 } from '../../schemas/topics.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
-import { Activity, NO_REMARKS, type HealthProblem, type Remarks } from '../runtime/process/health.ts';
+import {
+  Activity,
+  NO_REMARKS,
+  type HealthProblem,
+  type Remarks,
+} from '../runtime/process/health.ts';
 import { landingRoute } from '../runtime/http/document-routes.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
@@ -40,6 +45,10 @@ const LANDING = landingRoute({
 /** Timeout of a question to the second node: minting waits for the answer. */
 const SECOND_NODE_MS = 5_000;
 
+function noRemarks(): Remarks {
+  return NO_REMARKS;
+}
+
 export async function serve({
   config,
   log,
@@ -54,7 +63,7 @@ export async function serve({
   const signer = new MintSigner(config.mint_key, config.chain_id);
   const newest = new NewestRun(signer.address);
   let phase = (): string => opening.phase;
-  let remarks = (): Remarks => NO_REMARKS;
+  let remarks = noRemarks;
   const http = await openHttp({
     ...config,
     log,

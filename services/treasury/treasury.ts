@@ -156,7 +156,7 @@ export class Treasury {
     return this.#works ? (this.#heldUp ?? this.#minting?.problem) : TAKING_OVER;
   }
 
-  /** What the treasury says of itself while it is ready. */
+  /** Alarms and notes of a treasury that is ready. */
   get remarks(): Remarks {
     const closed = this.#works ? this.#minting?.closed : undefined;
     const { now = Date.now } = this.#options.minting ?? {};
@@ -168,7 +168,7 @@ export class Treasury {
         ...(broken === 0
           ? []
           : [
-              `${broken} records since the start break a rule of their fields, and have no effect: find out who writes to the log; \`ops audit\` names them`,
+              `records that break a rule of their fields, and have no effect, since the start: ${broken}. What to do: find out who writes to the log; \`ops audit\` names them`,
             ]),
       ],
     };
@@ -238,13 +238,7 @@ export class Treasury {
   async #work(writer: KafkaWriter): Promise<void> {
     const { signal, changes } = this.#context;
     const { codec, minting } = this.#options;
-    const append = ledgerWriter(
-      this.#context,
-      codec,
-      writer,
-      this.#topics.ledger,
-      minting?.signer,
-    );
+    const append = ledgerWriter(this.#context, codec, writer, this.#topics.ledger, minting?.signer);
     const deciding = {
       ...this.#options,
       ...this.#context,

@@ -59,7 +59,7 @@ describe('a policy', () => {
     [{ sequence: 1.5 }, /^sequence is 1.5/],
     [{ actor: 'x'.repeat(10_001) }, /^actor is "x+\.\.\./],
     [{ previous: Buffer.alloc(31) }, /^previous is 0x0+\.{0,3}, and has to be 0 or 32 bytes/],
-  ])('of %o breaks one', (change, rule) => {
+  ])('with %o breaks one', (change, rule) => {
     expect(brokenRule(LEDGER_RULES, { ...POLICY, ...change })).toMatch(rule);
   });
 });
@@ -77,11 +77,11 @@ describe('a confirmation', () => {
     [{ transfer_offset: -1 }, /^transfer_offset is -1/],
     [{ deposit_id: 'A' }, /^deposit_id is "A"/],
     [{ clt_address: Buffer.alloc(19) }, /^clt_address is /],
-  ])('of %o breaks a rule', (change, rule) => {
+  ])('with %o breaks a rule', (change, rule) => {
     expect(brokenRule(LEDGER_RULES, confirmedEvent(change))).toMatch(rule);
   });
 
-  test('whose fee is above what arrived credits nothing', () => {
+  test('with a fee above what arrived credits nothing', () => {
     const event = confirmedEvent({ gross: 1n, fee: 2n, credit: 0n });
     expect(brokenRule(LEDGER_RULES, event)).toBe(undefined);
   });

@@ -352,6 +352,7 @@ function anEvent(
     () => make.intended({ to, amount, nonce, tx_hash: hash }),
     () => make.intended({ to, amount, nonce, tx_hash: hash }),
     () => make.credited(hash),
+    () => make.credited(hash),
     () => make.dead(hash, 1),
     () => make.voided(hash, 1),
   ])();

@@ -17,7 +17,7 @@ type Theirs = OperatorsSet | AuthoritySet | LedgerPinned | MintingSet;
 type Key = 'operator' | 'authority';
 
 const NOBODY: readonly Buffer[] = [];
-const POLICY_REASONS: readonly string[] = ['below_minimum', 'over_single_cap'];
+const POLICY_REASONS: ReadonlySet<string> = new Set(['below_minimum', 'over_single_cap']);
 
 export class PlainGovernance {
   #operators: OperatorsSet | undefined;
@@ -40,7 +40,7 @@ export class PlainGovernance {
       case 'AuthoritySet':
         return this.#authority === undefined && this.#has(event, pinned);
       case 'DepositHeld':
-        return POLICY_REASONS.includes(event.reason) || this.#has(event, pinned);
+        return POLICY_REASONS.has(event.reason) || this.#has(event, pinned);
       case 'MintingSet':
       case 'DepositApproved':
       case 'DepositRejected':

@@ -101,7 +101,8 @@ export function voidMint(
   const deposit = ledger.deposit(decision.deposit_id);
   if (deposit.status === 'absent') return { refused: 'no_such_deposit' };
   if (!('mint' in deposit)) {
-    const isVoided = deposit.status === 'confirmed' && ledger.givenUp(decision.deposit_id).length > 0;
+    const isVoided =
+      deposit.status === 'confirmed' && ledger.givenUp(decision.deposit_id).length > 0;
     return isVoided ? { events: [] } : { refused: 'no_mint_to_void' };
   }
   const { tx_hash, nonce } = deposit.mint;

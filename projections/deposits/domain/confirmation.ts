@@ -32,7 +32,12 @@ export type Decision<Reason extends string, Event extends TreasuryEvent = Treasu
 
 /** Final: the transfer never becomes a deposit. */
 type Never =
-  'broken_rule' | 'zero_value' | 'self_transfer' | 'wrong_contract' | 'wrong_partition' | 'other_address';
+  | 'broken_rule'
+  | 'zero_value'
+  | 'self_transfer'
+  | 'wrong_contract'
+  | 'wrong_partition'
+  | 'other_address';
 /** Undecided as far as this ledger has read; it may be decided later. */
 type NotYet = 'no_policy' | 'unknown_address';
 export type TransferRefusal = Never | NotYet;

@@ -5,9 +5,9 @@
  * intended under one nonce, and is credited once that mint is final. A dead mint returns the
  * deposit to its position in the queue; a mint that failed on the chain is held for a person. A
  * mint in flight that a person releases is given up with its deposit, which is rejected: the
- * transaction may still be carried out, so nobody mints that deposit again. A mint that turns out not
- * to be on the chain is voided, and its deposit waits again, credited or not. A rejected deposit may
- * be paid back, once. A large credit may need the approval of two operators.
+ * transaction may still be carried out, so nobody mints that deposit again. A mint that turns out
+ * not to be on the chain is voided, and its deposit waits again, credited or not. A rejected
+ * deposit may be paid back, once. A large credit may need the approval of two operators.
  *
  * Events that do not fit a state have no effect.
  */

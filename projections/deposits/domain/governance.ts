@@ -10,8 +10,9 @@
  * From the first list of operators on, the decision of a person counts only with the signature of
  * an operator in force, over the decision and its position in the ledger. Where two operators are
  * asked for, a decision that loosens counts once a second operator in force has decided the same.
- * What tightens, and stopping all minting, needs one. Before the first list, the decisions of
- * persons count without signatures; before the ledger is pinned, one operator decides alone.
+ * A decision that tightens, and a stop of all minting, need one. Before the first list, the
+ * decisions of persons count without signatures; before the ledger is pinned, one operator decides
+ * alone.
  */
 import { bytesKey } from '../../../schemas/address.ts';
 import type { PolicyLimits } from '../../../schemas/deposit-policy.ts';
@@ -51,7 +52,7 @@ export interface LedgerFacts {
   isOurs(txHash: Buffer): boolean;
 }
 
-/** What a decision is made on, before it. */
+/** The state that a decision is made on, before it. */
 export interface DecidedOn {
   readonly policy: PolicyLimits | undefined;
   /** the deposit that it is about */
@@ -102,7 +103,7 @@ export interface Proposal {
   readonly content: Buffer;
 }
 
-/** Whose signature a record needs in order to count. */
+/** The signatures that a record needs in order to count. */
 type Signers = 'nobody' | 'authority' | 'operator' | 'two_operators' | 'authority_or_operators';
 
 export class Governance {
@@ -131,7 +132,7 @@ export class Governance {
     );
   }
 
-  /** What every signature names; undefined before the ledger is pinned. */
+  /** The id that every signature names; undefined before the ledger is pinned. */
   get ledger_id(): Buffer | undefined {
     return this.#ledgerId;
   }

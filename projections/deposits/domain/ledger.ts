@@ -25,13 +25,7 @@ import {
   type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
 import { AddressBook } from './address-book.ts';
-import {
-  ABSENT,
-  evolve,
-  type Credited,
-  type Deposit,
-  type MintRequested,
-} from './deposit.ts';
+import { ABSENT, evolve, type Credited, type Deposit, type MintRequested } from './deposit.ts';
 import {
   Governance,
   isRotation,
@@ -244,7 +238,11 @@ export class Ledger {
   #takes(event: TreasuryEvent, offset: bigint): boolean {
     const rule = brokenRule(LEDGER_RULES, event);
     if (rule !== undefined) this.#broken.push({ offset, type: event.type, rule });
-    return rule === undefined && this.governance.admits(event, this.#decidedOn(event)) && this.#fits(event);
+    return (
+      rule === undefined &&
+      this.governance.admits(event, this.#decidedOn(event)) &&
+      this.#fits(event)
+    );
   }
 
   #decidedOn(event: TreasuryEvent): DecidedOn {

@@ -158,12 +158,12 @@ export class MintBook {
     return true;
   }
 
-  /** Why no honest writer confirms on these terms. `ordinal`: the deposits of its account before. */
+  /** Why no honest writer confirms on these terms. `ordinal`: its account's deposits before. */
   whyNotTerms(event: DepositConfirmed, ordinal: number): string | undefined {
     return whyNotTerms(event, this.#policy, ordinal);
   }
 
-  /** Whether a hold that names a limit names the right one; other reasons are claims of its writer. */
+  /** Whether a hold that names a limit names the right one; other reasons are claims. */
   isHold(deposit: Deposit, event: DepositHeld): boolean {
     if (deposit.status === 'absent' || !isByPolicy(event)) return true;
     const limits = this.#policies.get(deposit.terms.policy_version);

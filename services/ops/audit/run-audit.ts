@@ -1,6 +1,7 @@
 /**
  * I12: each reserve run again, at its ledger offset and its final block; custody, and the parts of
- * it and of the deposits that are frozen or not proven, are the run's own readings. I13: no mint is requested while the newest run in the log forbids it.
+ * it and of the deposits that are frozen or not proven, are the run's own readings. I13: no mint is
+ * requested while the newest run in the log forbids it.
  */
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import {

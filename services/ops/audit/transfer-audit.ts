@@ -62,7 +62,12 @@ export class TransferAudit {
       offset,
     });
     // a writer of sequences has read every record before: what it writes there fits
-    if (isWhole && verdict === 'ignored' && event.type !== 'PanelOpened' && event.sequence === Number(offset))
+    if (
+      isWhole &&
+      verdict === 'ignored' &&
+      event.type !== 'PanelOpened' &&
+      event.sequence === Number(offset)
+    )
       check(
         'I1',
         false,

@@ -187,8 +187,8 @@ export async function refundDeposit(
 }
 
 /**
- * Whether TRON shows a transaction that pays as much; false while it does not know it, or nobody has
- * said where to ask. Throws `Misuse` for one that pays less.
+ * Whether TRON shows a transaction that pays as much; false while TRON does not know it, or does
+ * not answer. Throws `Misuse` for one that pays less.
  */
 async function isRefundShown(
   { stack }: SharedArguments,

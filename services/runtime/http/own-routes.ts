@@ -28,7 +28,14 @@ export interface OwnRoutes {
 const READY_MS = 1_000;
 
 export function ownRoutes(
-  { log, metrics, checks = [], phase = () => 'serving', remarks, ops_port: opsPort }: OwnRoutesOptions,
+  {
+    log,
+    metrics,
+    checks = [],
+    phase = () => 'serving',
+    remarks,
+    ops_port: opsPort,
+  }: OwnRoutesOptions,
   shape: ErrorShape,
 ): OwnRoutes {
   const health = new Health(checks, phase, log, remarks);

@@ -28,7 +28,7 @@ export interface ServiceStatus {
   readonly notes: readonly string[];
 }
 
-/** What a process says of itself besides its checks; shown to anyone. */
+/** Words of a process about itself besides its checks; shown to anyone. */
 export interface Remarks {
   /** what needs a person, while the process is ready */
   readonly alarms: readonly string[];

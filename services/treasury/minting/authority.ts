@@ -1,8 +1,8 @@
 /**
  * The mint authority: the account that the ledger names, whose key is ours, and that the chain lets
- * mint. The first one is named by the treasury that pins a ledger, later ones by operators. While the
- * three are not the same account, or the ledger is of another network, chain, token or first policy
- * than the settings, nothing is requested or sent; deposits are still confirmed.
+ * mint. The first one is named by the treasury that pins a ledger, later ones by operators. While
+ * the three are not the same account, or the ledger is of another network, chain, token or first
+ * policy than the settings, nothing is requested or sent; deposits are still confirmed.
  */
 import { toHex } from '../../../schemas/address.ts';
 import type { LedgerPinned } from '../../../schemas/treasury.ledger/events.ts';

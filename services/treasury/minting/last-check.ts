@@ -1,7 +1,7 @@
 /**
- * The last check before a Mint is signed. It shares no code with the fold, the policy or the prover,
- * so that one fault there mints nothing: a Mint is of more than nothing and of at most what arrived
- * less the fee, and all Mints together are of at most what arrived for them less the fees.
+ * The last check before a Mint is signed. It shares no code with the fold, the policy or the
+ * prover, so that one fault there mints nothing: a Mint is of more than nothing and of at most what
+ * arrived less the fee, and all Mints together are of at most what arrived for them less the fees.
  */
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 
@@ -27,21 +27,25 @@ export class LastCheck {
 
   /** Takes every event of the ledger that counts, in order. */
   apply(event: TreasuryEvent): void {
+    if (!('deposit_id' in event)) return;
+    const { deposit_id: id } = event;
     switch (event.type) {
       case 'DepositConfirmed':
-        this.#terms.set(event.deposit_id, { gross: event.gross, fee: event.fee });
+        this.#terms.set(id, { gross: event.gross, fee: event.fee });
         return;
       case 'MintIntended':
-        this.#set(event.deposit_id, [...this.#of(event.deposit_id), event.amount]);
+        this.#set(id, [...this.#of(id), event.amount]);
         return;
       case 'MintDead':
       case 'MintVoided':
       case 'DepositHeld':
       case 'DepositRejected':
         // a deposit without a mint has none to give up
-        this.#set(event.deposit_id, this.#of(event.deposit_id).slice(0, -1));
+        this.#set(id, this.#of(id).slice(0, -1));
         return;
-      default:
+      case 'DepositApproved':
+      case 'MintCredited':
+      case 'RefundRecorded':
     }
   }
 

@@ -177,8 +177,8 @@ export class Minter {
   }
 
   /**
-   * The mints in flight are those of the authority in force. One that our key did not make is voided
-   * whatever `chain.blocks` says of it: the chain's book believes the hashes of intents.
+   * The mints in flight are those of the authority in force. One that our key did not make is
+   * voided whatever `chain.blocks` says of it: the chain's book believes the hashes of intents.
    */
   #conclusions(most: number): readonly TreasuryEvent[] {
     const { books, chain, second, now } = this.#options;

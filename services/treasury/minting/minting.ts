@@ -99,7 +99,10 @@ export class Minting {
     const message = this.#parts.authority.problem ?? clock;
     if (message !== undefined) return { status: 'waiting', phase, message };
     return (
-      this.second?.problem ?? this.#broadcaster.problem ?? this.#parts.prover.problem ?? this.#notShown
+      this.second?.problem ??
+      this.#broadcaster.problem ??
+      this.#parts.prover.problem ??
+      this.#notShown
     );
   }
 
@@ -121,7 +124,7 @@ export class Minting {
     return this.#minter.closed ?? this.#minter.clock;
   }
 
-  /** What this process has proven, for reserve runs. */
+  /** The proofs of this process, for reserve runs. */
   get proofs(): Proofs {
     const { prover } = this.#parts;
     return {

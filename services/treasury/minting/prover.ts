@@ -89,7 +89,7 @@ export class Prover {
     return deposit.reason !== 'unproven' && this.isProven(depositId);
   }
 
-  /** Whether one of our own addresses paid the deposit; undefined while its transfer is not read. */
+  /** Whether one of our addresses paid the deposit; undefined while its transfer is not read. */
   isInternal(depositId: string): boolean | undefined {
     const confirmation = this.#options.books.confirmation(depositId);
     return confirmation?.transfer === undefined ? undefined : this.#isInternal(confirmation);
@@ -115,7 +115,7 @@ export class Prover {
     return proof.status === 'refused' ? proof.reason : undefined;
   }
 
-  /** What arrived, as the transfer says that the deposit names; undefined until it is read. */
+  /** The amount of the transfer that the deposit names, micro-USDT; undefined until it is read. */
   arrived(depositId: string): bigint | undefined {
     return this.#options.books.confirmation(depositId)?.transfer?.value;
   }
@@ -224,7 +224,7 @@ export class Prover {
     return (await this.#refunds.ask()) || unread.length > 0 || asked || held;
   }
 
-  /** Of deposits that wait for a person, so that the reserve knows which of them arrived. */
+  /** Asks about deposits that wait for a person: the reserve has to know which of them arrived. */
   async #askHeld(): Promise<boolean> {
     const { books, receipt, signal } = this.#options;
     let found = false;

@@ -1,6 +1,6 @@
 /**
- * Holds the refunds of the ledger against TRON. A refund is a person's word that money left custody;
- * it explains missing money once TRON shows it.
+ * Holds the refunds of the ledger against TRON. A refund is a person's word that money left
+ * custody; it explains missing money once TRON shows it.
  */
 import { whyNotPaidBack } from '../../../projections/deposits/domain/proof.ts';
 import { transfersIn } from '../../../schemas/trongrid.ts';
@@ -62,4 +62,3 @@ export class RefundProofs {
     return custody.some((each) => each.equals(address)) || addresses.has(address);
   };
 }
-

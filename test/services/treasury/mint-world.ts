@@ -153,11 +153,9 @@ export class MintWorld {
   async tellTogether(...events: readonly TreasuryEvent[]): Promise<void> {
     for (;;) {
       const { length: sequence } = await this.world.wholeLedger();
-      const placed = events.map((event, at) => ({
-        ...event,
-        sequence: sequence + at,
-        decided_at: Date.now(),
-      }));
+      const placed = events.map((event, at) =>
+        Object.assign({}, event, { sequence: sequence + at, decided_at: Date.now() }),
+      );
       const entries = toLedgerEntries(this.world.codec, placed);
       if ((await this.world.appendTogether(entries)) === BigInt(sequence)) return;
     }

@@ -352,7 +352,7 @@ describe('confirmations', () => {
     ['another ordinal', { address_ordinal: 1 }],
     ['the id of another transfer', { deposit_id: depositIdOf(Buffer.alloc(32, 1), 1) }],
     ['a time that is none', { block_timestamp: 9e15 }],
-  ])('of %s have no effect', (_what, change) => {
+  ])('with %s have no effect', (_what, change) => {
     const { sums } = ledger;
     expect(tell(confirmedEvent(change))).toBe('ignored');
     expect(ledger.sums).toEqual(sums);

@@ -262,6 +262,7 @@ test('a depositor signs in with a wallet and follows a deposit from the QR code 
     gross: 1_000_000n,
     fee: 500_000n,
     credit: 500_000n,
+    address_ordinal: 1,
     block_timestamp: arrived.block_timestamp + 1,
   });
   await world.ledger(held, depositEvents(held.deposit_id).held('below_minimum'));

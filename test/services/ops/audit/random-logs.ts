@@ -214,7 +214,9 @@ class RandomTreasury {
         : [],
     );
     for (const refund of refundable)
-      this.#write([{ type: 'RefundRecorded', ...by, ...refund, tron_tx_id: this.#random.bytes(32) }]);
+      this.#write([
+        { type: 'RefundRecorded', ...by, ...refund, tron_tx_id: this.#random.bytes(32) },
+      ]);
     this.#write([{ type: 'SurplusBooked', ...by, amount: 5n }]);
     if (this.#ledger.live.size > 0) return;
     const version = (this.#ledger.governance.authority?.version ?? 0) + 1;

@@ -53,14 +53,19 @@ describe('Health', () => {
   test('has alarms as its message while it is ready, and notes always', async () => {
     const remarks = { alarms: ['minting is closed'], notes: ['the cap is full'] };
     const made = (...checks: readonly Check[]): Health =>
-      new Health(checks, () => 'serving', log, () => remarks);
+      new Health(
+        checks,
+        () => 'serving',
+        log,
+        () => remarks,
+      );
     expect(await made().status()).toMatchObject({
       status: 'ready',
       message: 'minting is closed',
       notes: ['the cap is full'],
     });
-    const check = (): HealthProblem => waiting('30 blocks behind');
-    expect(await made({ name: 'index', check }).status()).toMatchObject({
+    const behind = made({ name: 'index', check: () => waiting('30 blocks behind') });
+    expect(await behind.status()).toMatchObject({
       status: 'waiting',
       message: 'index: 30 blocks behind',
       notes: ['the cap is full'],

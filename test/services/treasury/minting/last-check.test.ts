@@ -27,7 +27,7 @@ describe('a Mint', () => {
   const event = deposit(1);
   const mint = { deposit_id: event.deposit_id, amount: 8n * USD };
 
-  test('of what arrived less the fee may be signed', () => {
+  test('may be signed for what arrived less the fee', () => {
     expect(requested(event, mint.amount).whyNot(mint, 10n * USD)).toBe(undefined);
   });
 

@@ -11,7 +11,14 @@ import { Fault } from '../../../../../services/runtime/process/errors.ts';
 import { never } from '../../../../support/kafka.ts';
 import { confirmedEvent, depositEvents } from '../../../../support/deposit-events.ts';
 import { accountAt, USDT_CONTRACT } from '../../../../support/deposit-log.ts';
-import { addressOf, alice, BY, mallory, operatorsSet, signed } from '../../../../support/operators.ts';
+import {
+  addressOf,
+  alice,
+  BY,
+  mallory,
+  operatorsSet,
+  signed,
+} from '../../../../support/operators.ts';
 import {
   credited,
   ownMintWorld,
