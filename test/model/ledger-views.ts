@@ -3,8 +3,7 @@
  * `Ia0@2` is the intent to mint deposit `a` with nonce 0, written for offset 2 (`C` credited, `X`
  * dead, `W` void, `H` held as failed, `A` approved by an operator, `D` released by an operator, `U`
  * approved without a signature, `R` the authority rotated, `V` without effect). The real fold
- * computes each log's view once. The ledger is not pinned, so that a stranger may write the end of a
- * mint.
+ * computes each log's view once. The ledger is not pinned: a stranger may write the end of a mint.
  *
  * Transactions of the first authority are in small letters, those of the second in capitals: `A0`
  * mints deposit `a` with nonce 0 of the second. `a0~` are bytes that no key has made.
@@ -218,10 +217,10 @@ function plansOf(
       // a mint in flight is concluded instead
       return ledger.live.get(mint.nonce) !== mint && isOtherwise(mint, found);
     })
-    .map(({ deposit_id, tx_hash, nonce }, at) => ({
-      ...depositEvents(deposit_id).voided(tx_hash, nonce),
-      sequence: Number(ledger.end) + at,
-    }));
+    .map(({ deposit_id, tx_hash, nonce }, at) => {
+      const voided = depositEvents(deposit_id).voided(tx_hash, nonce);
+      return Object.assign(voided, { sequence: Number(ledger.end) + at });
+    });
   const plans: readonly (readonly Planned[])[] = [concluded.events, intended.events, voids];
   return plans
     .filter((events) => events.length > 0)

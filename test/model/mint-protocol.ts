@@ -389,7 +389,7 @@ function overOf(mutant: Mutant | undefined): 'shown' | 'used' | 'at_once' {
   return mutant === 'dead_by_its_nonce' || mutant === 'dead_when_unknown' ? 'used' : 'shown';
 }
 
-/** What a stranger claims, on the chain or just behind it. */
+/** The nonces of a stranger's intents: the next one of the chain, or one behind it. */
 const FORGED_NONCES = [0, 1];
 
 function isPersons(transaction: string): boolean {

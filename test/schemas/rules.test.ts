@@ -3,10 +3,15 @@ import { CHAIN_RULES, HEADER_RULES } from '../../schemas/chain.blocks/rules.ts';
 import { ADDRESS_RULES } from '../../schemas/deposit.addresses/rules.ts';
 import { SKIP_RULES } from '../../schemas/projector.skips/rules.ts';
 import { RUN_RULES } from '../../schemas/reserve.runs/rules.ts';
-import { brokenRule } from '../../schemas/rules.ts';
+import { brokenRule, type TopicRules } from '../../schemas/rules.ts';
 import { TOPICS } from '../../schemas/topics.ts';
 import { LEDGER_RULES } from '../../schemas/treasury.ledger/rules.ts';
-import type { DepositConfirmed, PolicySet } from '../../schemas/treasury.ledger/events.ts';
+import type {
+  DepositConfirmed,
+  MintVoided as MintVoidedEvent,
+  PolicySet,
+  TreasuryEvent,
+} from '../../schemas/treasury.ledger/events.ts';
 import { TRANSFER_RULES } from '../../schemas/tron.transfers/rules.ts';
 import { confirmedEvent, depositEvents } from '../support/deposit-events.ts';
 import { BY } from '../support/operators.ts';
@@ -31,6 +36,17 @@ test('an event of another topic breaks the rules', () => {
   expect(brokenRule(ADDRESS_RULES, { type: 'PolicySet' })).toBe(
     'PolicySet is no event of this topic',
   );
+});
+
+test('a table that lacks an event or a field does not compile', () => {
+  const { MintVoided, ...others } = LEDGER_RULES;
+  // @ts-expect-error an event without rules
+  const lessEvents: TopicRules<TreasuryEvent> = others;
+  const { nonce: _nonce, ...fields } = MintVoided.fields;
+  // @ts-expect-error a field without a rule
+  const lessFields: TopicRules<MintVoidedEvent> = { MintVoided: { fields } };
+  expect(brokenRule(lessEvents, { type: 'MintVoided' })).toMatch(/no event of this topic/);
+  expect(Object.keys(lessFields.MintVoided.fields)).not.toContain('nonce');
 });
 
 const POLICY: PolicySet = {

@@ -3,7 +3,6 @@
  * code with the projections, except what the schemas define and test vectors hold: the address of
  * an index, and the partition of an address.
  */
-import { depositIdOf } from '../../schemas/deposit-id.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import type { TransferEvent } from '../../schemas/tron.transfers/events.ts';
@@ -11,13 +10,13 @@ import {
   isDepositEvent,
   type DepositConfirmed,
   type DepositEvent,
-  type DepositHeld,
   type TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
 import { depositKey, XPUB } from './deposit-log.ts';
 import { plainHead } from './plain-chain.ts';
 import { isTheirs, PlainGovernance } from './plain-governance.ts';
 import { PlainMints } from './plain-mints.ts';
+import { isInside, isOnItsTerms, isRightHold } from './plain-terms.ts';
 import { texts, type TableTexts } from './plain-fold.ts';
 import type { Row } from './plain-fold-rows.ts';
 
@@ -250,9 +249,12 @@ function tell(told: Told, event: DepositEvent, offset: number): void {
   };
   const note = (what: Row): void => void story?.events.push({ ...BLANK, ...place, ...what });
   if (story === undefined) {
-    if (event.type !== 'DepositConfirmed' || !isOnItsTerms(event, told)) return;
+    if (event.type !== 'DepositConfirmed') return;
+    const account = event.clt_address.toString('hex');
+    const before = told.counts.get(account) ?? 0;
+    if (!isOnItsTerms(event, before, mints)) return;
     stories.set(event.deposit_id, begin(event, { ...BLANK, ...place }, mints));
-    told.counts.set(event.clt_address.toString('hex'), event.address_ordinal + 1);
+    told.counts.set(account, before + 1);
     return;
   }
   const { first, status, mint } = story;
@@ -354,48 +356,6 @@ function tell(told: Told, event: DepositEvent, offset: number): void {
     Object.assign(story, { refunded: amount, refund });
     note({ reason: event.reason, actor: event.actor, gross: amount, tx_hash: refund });
   }
-}
-
-/** Whether a deposit of an account is confirmed as the policy in force says. */
-function isOnItsTerms(
-  { deposit_id, tx_id, log_index, clt_address: account, ...terms }: DepositConfirmed,
-  { counts, mints }: Told,
-): boolean {
-  const policy = mints.policies.at(-1);
-  const before = counts.get(account.toString('hex')) ?? 0;
-  const fee = before === 0 ? policy?.first_fee : policy?.later_fee;
-  return (
-    deposit_id === depositIdOf(tx_id, log_index) &&
-    terms.policy_version === policy?.version &&
-    terms.address_ordinal === before &&
-    terms.fee === fee &&
-    terms.gross > 0n &&
-    terms.credit === (terms.gross > terms.fee ? terms.gross - terms.fee : 0n)
-  );
-}
-
-/** Whether a hold that names a limit names the one that the credit is outside of. */
-function isRightHold(
-  { reason }: DepositHeld,
-  { credit, policy_version: version }: DepositConfirmed,
-  { policies }: PlainMints,
-): boolean {
-  const limits = policies.find((policy) => policy.version === version);
-  if (reason === 'below_minimum')
-    return limits !== undefined && (credit === 0n || credit < limits.minimum);
-  if (reason !== 'over_single_cap') return true;
-  return limits !== undefined && credit !== 0n && credit > limits.single_cap;
-}
-
-/** Whether a credit is minted without a person. */
-function isInside(
-  { credit, policy_version: version }: DepositConfirmed,
-  { policies }: PlainMints,
-): boolean {
-  const limits = policies.find((policy) => policy.version === version);
-  return (
-    limits !== undefined && credit > 0n && credit >= limits.minimum && credit <= limits.single_cap
-  );
 }
 
 function begin(event: DepositConfirmed, blank: Row, mints: PlainMints): Story {

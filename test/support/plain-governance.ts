@@ -49,7 +49,14 @@ export class PlainGovernance {
         return this.#has(event, ['authority', 'operator']);
       case 'RefundRecorded':
         return this.#has(event, ['operator']);
-      default:
+      case 'DepositConfirmed':
+      case 'MintIntended':
+      case 'MintCredited':
+      // money outside of deposits
+      case 'CustodyPinned':
+      case 'BaselinePinned':
+      case 'MintAcknowledged':
+      case 'SurplusBooked':
         return true;
     }
   }

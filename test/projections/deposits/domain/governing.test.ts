@@ -163,7 +163,7 @@ describe('the pin', () => {
     ['another network', { network: 'mainnet' }, 'other_network'],
     ['another chain', { chain_id: 1 }, 'other_chain'],
     ['another token', { usdt_contract: CUSTODY }, 'other_token'],
-  ])('of a ledger is compared: %s is refused', (_which, change, refused) => {
+  ])('is compared with the settings: %s is refused', (_which, change, refused) => {
     const { ledger } = governed();
     expect(pinLedger(ledger, { ...PINNING, ...change }, BEGIN)).toEqual({ refused });
   });

@@ -38,17 +38,40 @@ test.each([
     });
 });
 
-test('a page of another name that leads here is refused', async () => {
+/** The status of a request that names this host. */
+async function statusAt(host: string): Promise<unknown> {
   const { port } = new URL(url);
   const { request } = await import('node:http');
-  const status = await new Promise((resolve, reject) => {
-    request({ port, host: '127.0.0.1', path: '/health', headers: { host: 'evil.example' } })
+  return new Promise((resolve, reject) => {
+    request({ port, host: '127.0.0.1', path: '/health', headers: { host } })
       .on('response', (response) => resolve(response.resume().statusCode))
       .on('error', reject)
       .end();
   });
-  expect(status).toBe(403);
+}
+
+test.each([
+  'evil.example',
+  'localhost:99999',
+  '[::1]:70000',
+  '127.0.0.1:-1',
+  'localhost:8x',
+  'localhost@evil.example',
+  'me@localhost',
+  'localhost/',
+  'localhost?q',
+  'localhost#x',
+  '[::1',
+])('a page of the host "%s", which is another or none, is refused', async (host) => {
+  expect(await statusAt(host)).toBe(403);
 });
+
+test.each(['localhost', 'LOCALHOST:80', '127.0.0.1:65535', '[::1]:1'])(
+  'the host %s is this machine',
+  async (host) => {
+    expect(await statusAt(host)).toBe(200);
+  },
+);
 
 test('a key of nobody among the operators does not sign in, and a text signs in once', async () => {
   expect(await signedIn(url, mallory)).toMatchObject({

@@ -1,9 +1,15 @@
 import { Client } from 'pg';
 import { beforeEach, expect, inject, onTestFinished, test } from 'vitest';
+import { deposits } from '../../../../../projections/deposits/deposits.ts';
+import { intend } from '../../../../../projections/deposits/domain/minting.ts';
 import { explorer } from '../../../../../projections/explorer/explorer.ts';
 import { PROJECTIONS } from '../../../../../services/projector/registry.ts';
 import { rebuild } from '../../../../../services/projector/rebuild/rebuild.ts';
 import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
+import {
+  applyStretch,
+  openTables as openDeposits,
+} from '../../../../projections/deposits/applied.ts';
 import { fillSeries } from '../../../../projections/series/filled-series.ts';
 import { plainSeries } from '../../../../projections/series/plain-series.ts';
 import { TRONWEB_VECTORS } from '../../../../schemas/tron-vectors.ts';
@@ -16,6 +22,9 @@ import {
 import { optionsOf, type World } from '../../../../services/projector/rebuild/rebuilding.ts';
 import { chainEvents } from '../../../../support/chain.ts';
 import { freshDatabase, rowsOf } from '../../../../support/database.ts';
+import { depositEvents } from '../../../../support/deposit-events.ts';
+import { BEGIN, hashOf, MintLedger, USD } from '../../../../support/mint-ledger.ts';
+import { addressOf, authority, BY, signed } from '../../../../support/operators.ts';
 
 let urls: Awaited<ReturnType<typeof freshDatabase>>;
 
@@ -192,6 +201,46 @@ function readOn(): { stop(): Promise<number> } {
     },
   };
 }
+
+test('a credit that is void is none, and the deposit has one row', async () => {
+  const pool = await openDeposits(urls.writer_url, deposits);
+  onTestFinished(() => pool.end());
+  const made = new MintLedger();
+  made.setPolicy();
+  made.writeAll([{ type: 'AuthoritySet', ...BY, version: 1, authority: addressOf(authority) }]);
+  const id = made.deposit(8n * USD);
+  const of = depositEvents(id);
+  const mint = (nonce: number): Buffer => {
+    const intending = { now: BEGIN, final_nonce: nonce, hash_of: hashOf, most: 1 };
+    const [intent] = intend(made.ledger, intending).events;
+    if (intent === undefined) throw new Error('no mint is due');
+    made.writeAll([intent]);
+    return intent.tx_hash;
+  };
+  const tx_hash = mint(3);
+  made.writeAll([of.credited(tx_hash)]);
+  made.writeAll([signed({ ...of.voided(tx_hash, 3), sequence: made.log.length }, authority)]);
+  const show = async (): Promise<readonly Record<string, unknown>[]> => {
+    const from = Number((await rowsOf(urls.writer_url, NEXT))[0]?.['next'] ?? 0);
+    const events = made.log.slice(from);
+    await applyStretch(pool, deposits, { topic: 'treasury.ledger', partition: 0, from, events });
+    return read('SELECT status, credited_at IS NULL AS is_open FROM analytics.deposits');
+  };
+  expect(await show()).toEqual([{ status: 'confirmed', is_open: true }]);
+  made.writeAll([of.credited(mint(4))]);
+  expect(await show()).toEqual([{ status: 'credited', is_open: false }]);
+  expect(
+    await read(
+      `SELECT nonce::int4, status, ended_at IS NULL AS is_open, block_height::int4 AS height
+         FROM analytics.mints ORDER BY nonce`,
+    ),
+  ).toEqual([
+    { nonce: 3, status: 'void', is_open: false, height: null },
+    { nonce: 4, status: 'credited', is_open: false, height: 100 },
+  ]);
+});
+
+const NEXT = 'SELECT sequence + 1 AS next FROM deposits.ledger';
 
 test('views read the new tables after a rebuild, and no read fails or waits meanwhile', async () => {
   const log = await openOwnLog(inject('stack'));
