@@ -16,12 +16,14 @@ interface GovernanceHead {
   /** empty before the ledger is pinned */
   readonly ledger_id: Buffer;
   readonly minting_stopped: boolean;
-  /** operator and content, one behind the other, of each */
+  /** operator, content and time of each, one behind the other */
   readonly proposals: Buffer;
 }
 
-const PROPOSAL_BYTES = 52;
 const OPERATOR_BYTES = 20;
+const CONTENT_BYTES = 32;
+const TIME_BYTES = 8;
+const PROPOSAL_BYTES = OPERATOR_BYTES + CONTENT_BYTES + TIME_BYTES;
 
 /** The columns of `ledger` that `storedGovernance` reads. */
 export const GOVERNANCE_COLUMNS =
@@ -64,12 +66,19 @@ export function storedGovernance(head: LoadedRow | undefined): Governance {
   });
 }
 
+function timeBytes(ms: number): Buffer {
+  const bytes = Buffer.alloc(TIME_BYTES);
+  bytes.writeBigUInt64BE(BigInt(ms));
+  return bytes;
+}
+
 function proposalsIn(bytes: Buffer): readonly Proposal[] {
   return Array.from({ length: bytes.length / PROPOSAL_BYTES }, (_, at) => {
     const proposal = bytes.subarray(at * PROPOSAL_BYTES, (at + 1) * PROPOSAL_BYTES);
     return {
       operator: proposal.subarray(0, OPERATOR_BYTES),
-      content: proposal.subarray(OPERATOR_BYTES),
+      content: proposal.subarray(OPERATOR_BYTES, OPERATOR_BYTES + CONTENT_BYTES),
+      decided_at: Number(proposal.readBigUInt64BE(OPERATOR_BYTES + CONTENT_BYTES)),
     };
   });
 }
@@ -84,7 +93,13 @@ export function governanceHead(governance: Governance): GovernanceHead {
     authority: authority?.authority ?? Buffer.alloc(0),
     ledger_id: ledger_id ?? Buffer.alloc(0),
     minting_stopped: isStopped,
-    proposals: Buffer.concat(proposals.flatMap(({ operator, content }) => [operator, content])),
+    proposals: Buffer.concat(
+      proposals.flatMap(({ operator, content, decided_at }) => [
+        operator,
+        content,
+        timeBytes(decided_at),
+      ]),
+    ),
   };
 }
 

@@ -37,7 +37,7 @@ CREATE TABLE ledger (
   authority         bytea   NOT NULL, -- address of the mint authority, 20 bytes; empty before the first
   ledger_id         bytea   NOT NULL, -- id that signatures name, 32 bytes; empty before the ledger is pinned
   minting_stopped   boolean NOT NULL, -- operators have stopped all minting
-  proposals         bytea   NOT NULL  -- decisions that wait for a second operator: operator and SHA-256, 52 bytes each
+  proposals         bytea   NOT NULL  -- decisions that wait for a second operator: operator, SHA-256, Unix ms, 60 bytes each
 );
 
 -- Fees, minimum and caps, each version from its decision on.

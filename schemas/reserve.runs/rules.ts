@@ -30,8 +30,8 @@ export const RUN_RULES: TopicRules<ReserveReconciled> = {
       burned: AMOUNT,
       // burned genesis CLT counts as well
       ledger_liability: CHANGE,
-      // less what arrived and is not in the ledger yet
-      custody_reported: AMOUNT,
+      // less what has arrived and is not in the ledger yet, which a thief may have taken since
+      custody_reported: CHANGE,
       held: CHANGE,
       retained_fees: AMOUNT,
       minting: AMOUNT,
@@ -53,7 +53,8 @@ export const RUN_RULES: TopicRules<ReserveReconciled> = {
     relations: [
       {
         rule: 'more is frozen than is in custody',
-        holds: ({ frozen = 0n, custody_reported }) => frozen <= custody_reported,
+        holds: ({ frozen = 0n, custody_reported }) =>
+          frozen === 0n || frozen <= custody_reported,
       },
     ],
   },

@@ -76,7 +76,7 @@ function waitingFor(status: Cell, rejected: Cell, waitsForCap: boolean): string 
 function eventItem(cells: Cells): string {
   const [event, reason, , gross, fee, credit, nonce, hash, height, ...position] = cells;
   const [topic, partition, offset, at] = position;
-  const chain = event === 'TransferObserved' ? '"tron"' : '"clt"';
+  const chain = isOnTron(event) ? '"tron"' : '"clt"';
   return (
     `{"event":"${event}","at":${time(at)},"reason":${reasonOf(reason)},"gross":${gross},"fee":${fee},"credit":${credit},` +
     `"chain":${hash === null ? 'null' : chain},"tx_hash":${hashOf(event, hash)},"block_height":${height},"nonce":${nonce},` +
@@ -84,10 +84,15 @@ function eventItem(cells: Cells): string {
   );
 }
 
+/** Whether the transaction of an event is on TRON. */
+function isOnTron(event: Cell): boolean {
+  return event === 'TransferObserved' || event === 'RefundRecorded';
+}
+
 /** As its chain writes it: TRON without 0x. */
 function hashOf(event: Cell, hash: Cell): string {
   if (hash === null || hash === undefined) return 'null';
-  return event === 'TransferObserved' ? `"${byteaDigits(hash)}"` : `"${byteaHex(hash)}"`;
+  return isOnTron(event) ? `"${byteaDigits(hash)}"` : `"${byteaHex(hash)}"`;
 }
 
 /** A known reason, or null. */

@@ -14,7 +14,7 @@ import type { ReserveReconciled } from '../../schemas/reserve.runs/events.ts';
 import { compareTables, TEXT_SETTINGS } from '../../services/projector/rebuild/compare.ts';
 import { withTimes } from '../support/block-times.ts';
 import { chainEvents } from '../support/chain.ts';
-import { addressLog, ledgerLog, transferLog } from '../support/deposit-log.ts';
+import { addressLog, ledgerLog, transferLog, withRefund } from '../support/deposit-log.ts';
 import { Random } from '../support/random.ts';
 import { applyStretch, openTables } from './deposits/applied.ts';
 import { rideChain } from './ride-market/ride-chain.ts';
@@ -174,7 +174,7 @@ const CASES: Readonly<
     const ledger = {
       topic: 'treasury.ledger',
       partition: 0,
-      events: ledgerLog({ seed: 54, accounts: 8, events: 150 }),
+      events: withRefund(ledgerLog({ seed: 54, accounts: 8, events: 150 })),
     };
     return tables(url, deposits, [addresses, ledger], reading);
   },

@@ -20,8 +20,8 @@ import type {
   PolicySet,
   TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
-import { confirmedEvent, depositEvents } from './deposit-events.ts';
-import { addressOf, authority, BY, signed } from './operators.ts';
+import { confirmedEvent, depositEvents, placed } from './deposit-events.ts';
+import { addressOf, alice, authority, BY, operatorsSet, signed } from './operators.ts';
 import { Random } from './random.ts';
 
 export const PARTITIONS = 6;
@@ -234,12 +234,12 @@ export function ledgerLog({ seed, accounts, events }: LogOptions): readonly Trea
     // whole hours, so that times are just a day apart now and then; some clocks are slow
     if (random.chance(0.5)) hours += random.below(5);
     const decided_at = BEGIN + 3_600_000 * (random.chance(0.1) ? hours - random.below(30) : hours);
-    const placed: TreasuryEvent = {
+    const told: TreasuryEvent = {
       ...event,
       decided_at,
       sequence: random.chance(0.05) ? log.length + random.below(5) - 2 : log.length,
     };
-    write(random.chance(0.9) ? signedFor(ledger, placed) : placed);
+    write(random.chance(0.9) ? signedFor(ledger, told) : told);
   };
   const setPolicy = (version: number): void => append(policyOf(random, version));
   if (random.chance(0.9)) setPolicy(1);
@@ -262,6 +262,35 @@ export function ledgerLog({ seed, accounts, events }: LogOptions): readonly Trea
     if (random.chance(0.05)) for (const event of log.slice(-1 - random.below(3))) write(event);
   }
   return log;
+}
+
+/** The log, and then a deposit that is too small, rejected and paid back by an operator. */
+export function withRefund(log: readonly TreasuryEvent[]): readonly TreasuryEvent[] {
+  const ledger = new Ledger();
+  for (const [at, event] of log.entries()) ledger.apply(event, BigInt(at));
+  const { policy } = ledger;
+  if (policy === undefined) throw new Error('no policy is in force');
+  const small = confirmedEvent({
+    tx_id: Buffer.alloc(32, 0x5a),
+    clt_address: Buffer.alloc(20, 0x5a),
+    gross: 1n,
+    fee: policy.first_fee,
+    credit: 0n,
+    policy_version: policy.version,
+  });
+  const make = depositEvents(small.deposit_id);
+  const id = ledger.governance.ledger_id;
+  const added = placed<TreasuryEvent>(
+    [operatorsSet(alice), small, make.held('below_minimum'), make.rejected(), make.refunded(1n)],
+    log.length,
+  );
+  const written = added.map((event) => {
+    if (event.type === 'OperatorsSet')
+      return id === undefined ? event : signed(event, authority, id);
+    const isTheirs = event.type === 'DepositRejected' || event.type === 'RefundRecorded';
+    return isTheirs ? signed(event, alice, id) : event;
+  });
+  return [...log, ...written];
 }
 
 /** Signed by the mint authority where that is asked for. */

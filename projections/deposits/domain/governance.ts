@@ -101,7 +101,12 @@ export interface Proposal {
   readonly operator: Buffer;
   /** of the decision, as `contentOf` gives it */
   readonly content: Buffer;
+  /** Unix milliseconds, as its operator signed it */
+  readonly decided_at: number;
 }
+
+/** A proposal waits so long for a second operator, by the times that the two have signed. */
+const PROPOSAL_MS = 7 * 86_400_000;
 
 /** The signatures that a record needs in order to count. */
 type Signers = 'nobody' | 'authority' | 'operator' | 'two_operators' | 'authority_or_operators';
@@ -221,7 +226,10 @@ export class Governance {
   /** Whether this operator has proposed the same, and another one has to decide it too. */
   isProposed(decision: HumanDecision, operator: Buffer): boolean {
     const own = this.#proposals.get(bytesKey(operator));
-    return own?.content.equals(contentOf(decision)) === true;
+    return (
+      own?.content.equals(contentOf(decision)) === true &&
+      Math.abs(decision.decided_at - own.decided_at) <= PROPOSAL_MS
+    );
   }
 
   #refusalOf(
@@ -244,13 +252,16 @@ export class Governance {
   /** Whether another operator in force has proposed the same; else it is a proposal itself. */
   #isSeconded(event: HumanDecision, operator: Buffer): boolean {
     const content = contentOf(event);
+    const { decided_at } = event;
     const other = this.proposals.find(
       (each) =>
         !each.operator.equals(operator) &&
         each.content.equals(content) &&
+        Math.abs(decided_at - each.decided_at) <= PROPOSAL_MS &&
         this.#isOperator(each.operator),
     );
-    if (other === undefined) this.#proposals.set(bytesKey(operator), { operator, content });
+    if (other === undefined)
+      this.#proposals.set(bytesKey(operator), { operator, content, decided_at });
     else for (const each of [operator, other.operator]) this.#proposals.delete(bytesKey(each));
     return other !== undefined;
   }

@@ -65,7 +65,7 @@ test('any batching, redelivery and interleaving gives the rows of a plain fold o
     // a random log has seldom a credit
     { numRuns: 10, examples: [[{ seed: 10, cut: 1, size_max: 7, back: 2 }]] },
   );
-  expect(deposited).toBeGreaterThan(100);
+  expect(deposited).toBeGreaterThan(0);
   expect(statuses).toEqual(new Set(['confirmed', 'needs_manual', 'mint_requested', 'credited']));
 });
 

@@ -211,11 +211,20 @@ const LOOSENING: readonly (readonly [what: string, event: HumanDecision])[] = [
 describe('where two operators are asked for', () => {
   test.each(LOOSENING)('%s need two', (_what, event) => {
     expect(tellBy(alice, event)).toBe('ignored');
-    expect(tellBy(alice, { ...event, actor: 'alice again', decided_at: 5 })).toBe('ignored');
+    expect(tellBy(alice, { ...event, actor: 'alice again', decided_at: BY.decided_at + 5 })).toBe('ignored');
     expect(tellBy(mallory, event)).toBe('ignored');
     expect(ledger.governance.proposals).toHaveLength(1);
     expect(tellBy(bob, { ...event, actor: 'bob', reason: 'as alice says' })).toBe('applied');
     expect(ledger.governance.proposals).toEqual([]);
+  });
+
+  test('a proposal waits for a week', () => {
+    const WEEK_MS = 7 * 86_400_000;
+    const booked: HumanDecision = { type: 'SurplusBooked', ...BY, amount: USD };
+    tellBy(alice, booked);
+    const late = { ...booked, decided_at: BY.decided_at + WEEK_MS + 1 };
+    expect(tellBy(bob, late)).toBe('ignored');
+    expect(tellBy(alice, { ...booked, decided_at: late.decided_at + WEEK_MS })).toBe('applied');
   });
 
   test('two operators who decide different things decide nothing', () => {
