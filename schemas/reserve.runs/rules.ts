@@ -53,8 +53,7 @@ export const RUN_RULES: TopicRules<ReserveReconciled> = {
     relations: [
       {
         rule: 'more is frozen than is in custody',
-        holds: ({ frozen = 0n, custody_reported }) =>
-          frozen === 0n || frozen <= custody_reported,
+        holds: ({ frozen = 0n, custody_reported }) => frozen === 0n || frozen <= custody_reported,
       },
     ],
   },

@@ -211,7 +211,9 @@ const LOOSENING: readonly (readonly [what: string, event: HumanDecision])[] = [
 describe('where two operators are asked for', () => {
   test.each(LOOSENING)('%s need two', (_what, event) => {
     expect(tellBy(alice, event)).toBe('ignored');
-    expect(tellBy(alice, { ...event, actor: 'alice again', decided_at: BY.decided_at + 5 })).toBe('ignored');
+    expect(tellBy(alice, { ...event, actor: 'alice again', decided_at: BY.decided_at + 5 })).toBe(
+      'ignored',
+    );
     expect(tellBy(mallory, event)).toBe('ignored');
     expect(ledger.governance.proposals).toHaveLength(1);
     expect(tellBy(bob, { ...event, actor: 'bob', reason: 'as alice says' })).toBe('applied');
