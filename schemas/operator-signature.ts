@@ -14,6 +14,7 @@ import type {
   GovernanceEvent,
   LedgerPinned,
   MintDead,
+  MintIntended,
   MintVoided,
   PolicySet,
   RefundRecorded,
@@ -29,7 +30,7 @@ export type HumanDecision =
   | RefundRecorded;
 
 /** The records of the treasury that only its mint authority can write. */
-export type AuthorityDecision = LedgerPinned | DepositHeld | MintDead;
+export type AuthorityDecision = LedgerPinned | DepositHeld | MintIntended | MintDead;
 
 /** The records of the ledger that may carry a signature. */
 export type SignedDecision = HumanDecision | AuthorityDecision;
@@ -69,6 +70,17 @@ const SIGNED: Readonly<Record<Signed['type'], readonly string[]>> = {
   ],
   MintingSet: [...COMMON, 'open'],
   DepositHeld: ['sequence', 'decided_at', 'deposit_id', 'reason'],
+  MintIntended: [
+    'sequence',
+    'decided_at',
+    'deposit_id',
+    'nonce',
+    'to',
+    'amount',
+    'fee',
+    'policy_version',
+    'tx_hash',
+  ],
   MintDead: [
     'sequence',
     'decided_at',

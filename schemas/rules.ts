@@ -101,30 +101,44 @@ export const VERSION = whole(1, 2 ** 31 - 1);
 /** The offset that an event was written for; -1: it counts anywhere. */
 export const ANY_SEQUENCE = whole(-1);
 
-/** Unix milliseconds, as far as a date can be written. Source: ECMA-262, time values. */
+/** Unix milliseconds, up to the end of the year 9999. */
 export const TIME: Rule<number> = {
-  ...whole(0, 8_640_000_000_000_000),
-  expected: 'a time between 1970 and the year 275760',
+  ...whole(0, 253_402_300_799_999),
+  expected: 'a time between the years 1970 and 9999',
 };
 
-const AMOUNT_END = 2n ** 256n;
+/** Of one amount; far above the supply of any token, and so far below a sum that sums fit. */
+const AMOUNT_END = 2n ** 128n;
+const TOTAL_END = 2n ** 256n;
 
-/** Base units: 0 or more, below 2^256. */
+/** Base units: 0 or more, below 2^128. */
 export const AMOUNT: Rule<bigint> = {
-  expected: 'an amount of 0 or more, below 2^256',
+  expected: 'an amount of 0 or more, below 2^128',
   holds: (value) => value >= 0n && value < AMOUNT_END,
 };
 
-/** Base units: above 0, below 2^256. */
+/** Base units: above 0, below 2^128. */
 export const POSITIVE: Rule<bigint> = {
-  expected: 'an amount above 0, below 2^256',
+  expected: 'an amount above 0, below 2^128',
   holds: (value) => value > 0n && value < AMOUNT_END,
 };
 
-/** Base units of either sign, of less than 2^256. */
+/** Base units of either sign, of less than 2^128. */
 export const CHANGE: Rule<bigint> = {
-  expected: 'an amount between -2^256 and 2^256',
+  expected: 'an amount between -2^128 and 2^128',
   holds: (value) => value > -AMOUNT_END && value < AMOUNT_END,
+};
+
+/** A sum of base units: 0 or more, below 2^256. */
+export const TOTAL: Rule<bigint> = {
+  expected: 'a sum of 0 or more, below 2^256',
+  holds: (value) => value >= 0n && value < TOTAL_END,
+};
+
+/** A sum of base units of either sign, of less than 2^256. */
+export const TOTAL_CHANGE: Rule<bigint> = {
+  expected: 'a sum between -2^256 and 2^256',
+  holds: (value) => value > -TOTAL_END && value < TOTAL_END,
 };
 
 /** So many bytes; several: one of these lengths. */

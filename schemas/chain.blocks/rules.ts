@@ -6,8 +6,8 @@
  */
 import {
   ADDRESS,
-  AMOUNT,
-  CHANGE,
+  TOTAL,
+  TOTAL_CHANGE,
   COUNT,
   HASH,
   list,
@@ -40,21 +40,21 @@ const TRANSACTION = record<BlockTransaction>({
   from: ADDRESS,
   to: ADDRESS,
   nonce: COUNT,
-  amount: AMOUNT,
+  amount: TOTAL,
   function_call_type: NAME,
   arguments: ARGUMENTS,
   referrer: ADDRESS,
   request_referrer: ADDRESS,
   offer_referrer: ADDRESS,
-  request_referrer_fee: AMOUNT,
-  offer_referrer_fee: AMOUNT,
+  request_referrer_fee: TOTAL,
+  offer_referrer_fee: TOTAL,
   raw: ANY_BYTES,
 });
 
 const EFFECT = record<BalanceEffect>({
   address: ADDRESS,
   kind: NAME,
-  delta: CHANGE,
+  delta: TOTAL_CHANGE,
   tx_index: COUNT,
   counterparty: ADDRESS,
 });
@@ -66,7 +66,7 @@ const HEADER = {
   timestamp: TIME,
   producer: ADDRESS,
   reward_recipient: ADDRESS,
-  block_reward: AMOUNT,
+  block_reward: TOTAL,
 };
 const OTHERS = {
   BlockReverted: { fields: { ...PLACED, parent_hash: HASH } },

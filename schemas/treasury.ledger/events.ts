@@ -160,6 +160,8 @@ export interface MintIntended extends Decided {
   readonly fee: bigint;
   readonly policy_version: number;
   readonly tx_hash: Buffer;
+  /** of the mint authority; none on records of older writers */
+  readonly signature?: Buffer;
 }
 
 export interface MintCredited extends Decided {

@@ -152,6 +152,7 @@ export const LEDGER_RULES: TopicRules<TreasuryEvent> = {
       fee: AMOUNT,
       policy_version: VERSION,
       tx_hash: HASH,
+      signature: SIGNATURE,
     },
   },
   MintCredited: {

@@ -172,8 +172,8 @@ export const LEDGER: Forgeries<TreasuryEvent> = {
       policy_version: terms.policy_version,
       tx_hash: random.bytes(32),
     }),
-    answer: MISFIT,
-    found: 'I4',
+    answer: REFUSED,
+    found: 'I14',
   },
   MintCredited: {
     event: ({ random, sequence, now, credited: { mint } }) => ({

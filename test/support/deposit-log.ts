@@ -298,7 +298,10 @@ function signedFor({ governance }: Ledger, event: TreasuryEvent): TreasuryEvent 
   if (event.type === 'LedgerPinned') return signed(event, authority);
   if (event.type === 'MintVoided') return signed(event, authority, governance.ledger_id);
   const isTheirs =
-    event.type === 'PolicySet' || event.type === 'DepositHeld' || event.type === 'MintDead';
+    event.type === 'PolicySet' ||
+    event.type === 'DepositHeld' ||
+    event.type === 'MintIntended' ||
+    event.type === 'MintDead';
   return isTheirs && governance.ledger_id !== undefined
     ? signed(event, authority, governance.ledger_id)
     : event;

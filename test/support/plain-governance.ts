@@ -35,6 +35,7 @@ export class PlainGovernance {
       case 'PolicySet':
         return this.#has(event, event.version === 1 || asked.length === 0 ? pinned : asked);
       case 'OperatorsSet':
+      case 'MintIntended':
       case 'MintDead':
         return this.#has(event, pinned);
       case 'AuthoritySet':

@@ -19,6 +19,7 @@ import type { PolicyLimits } from '../../../schemas/deposit-policy.ts';
 import {
   contentOf,
   signerOf,
+  type AuthorityDecision,
   type HumanDecision,
   type SignedDecision,
 } from '../../../schemas/operator-signature.ts';
@@ -219,7 +220,8 @@ export class Governance {
     if (refusal !== undefined) this.#refused[refusal]++;
     if (refusal !== undefined || signer === undefined) return false;
     const isForTwo = signers === 'two_operators' || signers === 'authority_or_operators';
-    if (!isForTwo || !isHuman(event) || !this.#asksForTwo || !this.#isOperator(signer)) return true;
+    const isTheirs = signers.startsWith('authority') && this.#isAuthority(signer);
+    if (isTheirs || !isForTwo || !isHuman(event) || !this.#asksForTwo) return true;
     return this.#isSeconded(event, signer);
   }
 
@@ -243,6 +245,10 @@ export class Governance {
     const isAuthority = signers.startsWith('authority') && authority?.equals(signer) === true;
     const isOperator = signers !== 'authority' && this.#isOperator(signer);
     return isAuthority || isOperator ? undefined : 'foreign_signature';
+  }
+
+  #isAuthority(signer: Buffer): boolean {
+    return this.#authority?.authority.equals(signer) === true;
   }
 
   #isOperator(signer: Buffer): boolean {
@@ -344,6 +350,7 @@ export class Governance {
         return 'authority_or_operators';
       case 'DepositHeld':
         return isPinned && !isByPolicy(event) ? 'authority' : 'nobody';
+      case 'MintIntended':
       case 'MintDead':
         return first;
     }
@@ -367,10 +374,16 @@ export function isHuman(event: TreasuryEvent): event is HumanDecision {
   return 'actor' in event || event.type === 'PolicySet';
 }
 
+const OF_AUTHORITY: ReadonlySet<string> = new Set<AuthorityDecision['type']>([
+  'LedgerPinned',
+  'DepositHeld',
+  'MintIntended',
+  'MintDead',
+]);
+
 function maySign(event: TreasuryEvent): event is SignedDecision {
   if (isHuman(event)) return true;
-  const { type } = event;
-  return type === 'LedgerPinned' || type === 'DepositHeld' || type === 'MintDead';
+  return OF_AUTHORITY.has(event.type);
 }
 
 /** Whether the policy alone gives the reason, which the fold compares. */

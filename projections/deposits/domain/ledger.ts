@@ -184,6 +184,13 @@ export class Ledger {
     return this.#givenUp.get(depositId) ?? [];
   }
 
+  /** The mints that were given up and whose deposits wait to be minted again. */
+  get givenUpToMint(): readonly RequestedMint[] {
+    return [...this.#givenUp].flatMap(([id, mints]) =>
+      this.deposit(id).status === 'confirmed' ? mints : [],
+    );
+  }
+
   /** Every mint that was ever requested, with those given up, in order. */
   get requested(): Iterable<RequestedMint> {
     return this.#requested.values();
@@ -312,7 +319,11 @@ export class Ledger {
       case 'MintIntended':
         return !this.governance.isStopped && this.#book.voidReasonOf(before, event) === undefined;
       case 'RefundRecorded':
-        return this.refundedBy(event.tron_tx_id) === undefined;
+        // older writers let one transaction pay several deposits back
+        return (
+          this.governance.ledger_id === undefined ||
+          this.refundedBy(event.tron_tx_id) === undefined
+        );
       case 'DepositApproved':
       case 'DepositRejected':
       case 'MintCredited':

@@ -102,6 +102,7 @@ function signedBy(
     event.type === 'PolicySet' ||
     event.type === 'OperatorsSet' ||
     event.type === 'CustodyPinned' ||
+    event.type === 'MintIntended' ||
     event.type === 'MintDead' ||
     event.type === 'MintVoided' ||
     (event.type === 'DepositHeld' && !isByPolicy(event));

@@ -14,10 +14,10 @@ import type { MintingParts } from './minting.ts';
 export class Broadcaster {
   readonly #options: MintingParts;
   readonly #minter: Minter;
-  /** time of each mint's last broadcast on the monotonic clock, by nonce */
+  /** time of each mint's last broadcast on the monotonic clock, by its sequence */
   readonly #sent = new Map<number, number>();
   #fault: Fault | undefined;
-  #notSigned: string | undefined;
+  #notSigned: { readonly sequence: number; readonly message: string } | undefined;
 
   constructor(options: MintingParts, minter: Minter) {
     this.#options = options;
@@ -27,7 +27,8 @@ export class Broadcaster {
   /** Why mints are not broadcast. */
   get problem(): HealthProblem | undefined {
     const phase = 'minting';
-    if (this.#notSigned !== undefined) return { status: 'halted', phase, message: this.#notSigned };
+    if (this.#notSigned !== undefined)
+      return { status: 'halted', phase, message: this.#notSigned.message };
     if (this.#fault !== undefined)
       return waitingFor(this.#fault, {
         message: `mints are not sent: ${this.#fault.message}`,
@@ -54,9 +55,9 @@ export class Broadcaster {
   /** Broadcasts due mints once. */
   async pass(): Promise<void> {
     const { books, signal, catchUp } = this.#options;
-    if (books.ledger.live.size === 0) this.#notSigned = undefined;
-    const wanted = new Set(this.#wanted().map(({ nonce }) => nonce));
-    for (const nonce of this.#sent.keys()) if (!wanted.has(nonce)) this.#sent.delete(nonce);
+    const wanted = new Set(this.#wanted().map(({ sequence }) => sequence));
+    if (!wanted.has(this.#notSigned?.sequence ?? -1)) this.#notSigned = undefined;
+    for (const sequence of this.#sent.keys()) if (!wanted.has(sequence)) this.#sent.delete(sequence);
     if (this.#due().length === 0) this.#fault = undefined;
     if (this.#minter.closed !== undefined || this.#due().length === 0) return;
     await catchUp();
@@ -87,10 +88,10 @@ export class Broadcaster {
     const { chain, prover, again_ms: again } = this.#options;
     const now = performance.now();
     return this.#wanted().filter(
-      ({ deposit_id, nonce, tx_hash }) =>
+      ({ deposit_id, sequence, nonce, tx_hash }) =>
         prover.isLookedUp(deposit_id) &&
         !chain.sender.has(nonce, tx_hash) &&
-        now - (this.#sent.get(nonce) ?? Number.NEGATIVE_INFINITY) >= again,
+        now - (this.#sent.get(sequence) ?? Number.NEGATIVE_INFINITY) >= again,
     );
   }
 
@@ -101,14 +102,15 @@ export class Broadcaster {
     const { raw, tx_hash } = signer.sign(mintCallOf(mint));
     if (why !== undefined || !tx_hash.equals(mint.tx_hash)) {
       const reason = why ?? 'the key signs other bytes';
-      this.#notSigned = `the mint of deposit ${mint.deposit_id} is not sent: ${reason}. What to do: look at the deposit with \`ops deposit show\`, run \`ops audit\`, and give the mint up with \`ops deposit release\``;
-      this.#sent.set(mint.nonce, performance.now());
+      const message = `the mint of deposit ${mint.deposit_id} is not sent: ${reason}. What to do: look at the deposit with \`ops deposit show\`, run \`ops audit\`, and give the mint up with \`ops deposit release\``;
+      this.#notSigned = { sequence: mint.sequence, message };
+      this.#sent.set(mint.sequence, performance.now());
       metrics.broadcast('not_signed');
       const { deposit_id, nonce } = mint;
       log.error({ deposit_id, nonce, reason }, 'a mint was not signed');
       return;
     }
-    this.#sent.set(mint.nonce, performance.now());
+    this.#sent.set(mint.sequence, performance.now());
     const answer = await this.#submit(mint, toHex(raw));
     metrics.broadcast(answer);
     log.debug(

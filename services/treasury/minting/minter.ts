@@ -170,10 +170,25 @@ export class Minter {
       now: now(),
       final_nonce: chain.sender.finalNonce,
       most,
-      // nobody can make the transaction of a mint that our key did not sign
-      is_over: (mint) => chain.isOver(mint) || this.#isForeign(mint),
+      is_over: (mint) => this.#isOver(mint),
       is_proven: (id) => prover.isProven(id),
     };
+  }
+
+  /**
+   * Whether a mint that was given up is not on the chain and never will be. Nobody can make the
+   * transaction of one that our key did not sign; the second node has to show the others, too.
+   */
+  #isOver(mint: RequestedMint): boolean {
+    if (this.#isForeign(mint)) return true;
+    return this.#options.chain.isOver(mint) && this.#isShown(mint);
+  }
+
+  /** Whether the second node, where there is one, shows the nonce of the mint as the chain does. */
+  #isShown(mint: RequestedMint): boolean {
+    const { chain, second } = this.#options;
+    if (second === undefined || !chain.isOfAuthority(mint)) return true;
+    return second.finalAt(mint.nonce) !== undefined;
   }
 
   /**
@@ -241,8 +256,10 @@ export class Minter {
     // a mint in flight is concluded instead
     if (found === undefined || this.#options.books.ledger.live.get(mint.nonce) === mint)
       return undefined;
-    if (!found.tx_hash.equals(mint.tx_hash)) return 'another transaction has its nonce';
-    return 'the chain did not carry it out';
+    // a credit whose own transaction shows no mint is for a person: blocks may be forged
+    return !found.tx_hash.equals(mint.tx_hash) && this.#isShown(mint)
+      ? 'another transaction has its nonce'
+      : undefined;
   }
 
   /** Credits that no final block shows. */

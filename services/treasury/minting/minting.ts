@@ -82,8 +82,15 @@ export class Minting {
     this.topic = chainTopicOf(options);
     const chain = new ChainBook({ topic: this.topic, chain_id, ledger, own: signer.address });
     this.chain = chain;
-    const live = (): Iterable<number> => ledger.live.keys();
-    this.second = node && new SecondNode({ node, chain_id, sender: () => chain.sender, live, log });
+    // a mint in flight is concluded by its nonce, and one that is void or dead requested again
+    const nonces = (): Iterable<number> => [
+      ...ledger.live.keys(),
+      ...[...books.creditsNotShown((mint) => chain.isMinted(mint)), ...ledger.givenUpToMint]
+        .filter((mint) => chain.isOfAuthority(mint))
+        .map(({ nonce }) => nonce),
+    ];
+    this.second =
+      node && new SecondNode({ node, chain_id, sender: () => chain.sender, live: nonces, log });
     const prover = new Prover({ ...context, ...options, now });
     const parts = { ...context, ...options, chain, second: this.second, prover, now };
     this.#parts = { ...parts, authority: new Authority(parts) };

@@ -41,7 +41,7 @@ export interface ProverOptions extends TreasuryContext {
   readonly now: () => number;
 }
 
-/** Held deposits that TRON is asked about in one pass, and the pause before the same again. */
+/** Waiting deposits that TRON is asked about in one pass, and the pause before the same again. */
 const ASKED_AT_ONCE = 100;
 const HELD_AGAIN_MS = 60_000;
 /** Pause between two questions about deposits that are too small to be minted without a person. */
@@ -82,11 +82,17 @@ export class Prover {
     return this.#refunds.isPaidBack(depositId);
   }
 
-  /** Whether the deposit is shown to have arrived. */
+  /**
+   * Whether the deposit counts as arrived: TRON shows it, or was not asked yet. Each deposit that
+   * waits is asked about once, so a true one is never left out for long, and a forged one is.
+   */
   isArrived(depositId: string): boolean {
     const deposit = this.#options.books.ledger.deposit(depositId);
-    if (deposit.status !== 'needs_manual') return 'mint' in deposit || this.isProven(depositId);
-    return deposit.reason !== 'unproven' && this.isProven(depositId);
+    if ('mint' in deposit) return true;
+    if (deposit.status === 'needs_manual' && deposit.reason === 'unproven') return false;
+    const { status } = this.#proofOf(depositId);
+    if (status !== 'waiting') return status === 'proven';
+    return !this.#asked.has(depositId) && !this.#heldAsked.has(depositId);
   }
 
   /** Whether one of our addresses paid the deposit; undefined while its transfer is not read. */
@@ -220,20 +226,21 @@ export class Prover {
     const asked = await this.#ask(ids);
     // a standby spends none of the provider's requests
     if (!this.#options.lease.isHeld) return unread.length > 0 || asked;
-    const held = await this.#askHeld();
+    const held = await this.#askWaiting();
     return (await this.#refunds.ask()) || unread.length > 0 || asked || held;
   }
 
-  /** Asks about deposits that wait for a person: the reserve has to know which of them arrived. */
-  async #askHeld(): Promise<boolean> {
+  /** Asks about all deposits that wait: the reserve has to know which of them arrived. */
+  async #askWaiting(): Promise<boolean> {
     const { books, receipt, signal } = this.#options;
     let found = false;
     let asked = 0;
     if (receipt === undefined) return found;
-    for (const id of books.held) {
+    const waiting = [...books.ledger.waiting].map(({ deposit_id: id }) => id);
+    for (const id of [...waiting, ...books.held]) {
       if (asked >= ASKED_AT_ONCE || signal.aborted) break;
       const at = performance.now();
-      const event = this.#heldToAsk(id, at);
+      const event = this.#toAsk(id, at);
       if (event === undefined) continue;
       // one after the other: dust of strangers must not use up the provider's requests
       if (isDust(books.ledger.deposit(id))) {
@@ -251,15 +258,16 @@ export class Prover {
   }
 
   /** Unproven ones are for a person. */
-  #heldToAsk(id: string, at: number): DepositConfirmed | undefined {
+  #toAsk(id: string, at: number): DepositConfirmed | undefined {
     const deposit = this.#options.books.ledger.deposit(id);
     const confirmation = this.#options.books.confirmation(id);
     const last = this.#heldAsked.get(id) ?? Number.NEGATIVE_INFINITY;
     const isDue =
-      deposit.status === 'needs_manual' &&
-      deposit.reason !== 'unproven' &&
+      (deposit.status === 'confirmed' ||
+        (deposit.status === 'needs_manual' && deposit.reason !== 'unproven')) &&
       confirmation?.transfer !== undefined &&
       !this.#shown.has(id) &&
+      !this.#asked.has(id) &&
       at - last >= HELD_AGAIN_MS;
     return isDue ? confirmation.event : undefined;
   }

@@ -125,7 +125,10 @@ export class ReserveLogs {
     for (const { event, offset, value_hash: hash } of events) {
       const counts = this.ledger.apply(event, offset, hash) === 'applied';
       this.#heads.folded(this.ledger);
-      if (counts && event.type === 'DepositConfirmed') this.receipts.add(event, offset);
+      if (!counts || event.type !== 'DepositConfirmed') continue;
+      // a forged time would make the provider seem behind for ever
+      const block_timestamp = Math.min(event.block_timestamp, Date.now());
+      this.receipts.add({ ...event, block_timestamp }, offset);
     }
   }
 

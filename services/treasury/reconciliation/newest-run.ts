@@ -182,7 +182,7 @@ export function runNotes(run: ReserveReconciled, tolerance: bigint): readonly st
     );
   if (unproven > 0n)
     notes.push(
-      `deposits of together ${unproven} micro-USDT are not shown to have arrived (reconciliation ${id}): they wait for their proof, and are not minted before`,
+      `TRON does not show deposits of together ${unproven} micro-USDT (reconciliation ${id}): they cover nothing and are not minted until it does`,
     );
   if (refunds > 0n)
     notes.push(

@@ -10,7 +10,7 @@ import { RUN_RULES } from '../../../schemas/reserve.runs/rules.ts';
 import { brokenRule } from '../../../schemas/rules.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import { ALWAYS_HELD, type Held } from '../../runtime/kafka/lease.ts';
-import { assert, Fault } from '../../runtime/process/errors.ts';
+import { Fault } from '../../runtime/process/errors.ts';
 import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
@@ -210,7 +210,12 @@ export class Reconciler {
     const { end, head: previous } = logs.newest;
     const linked: ReserveReconciled = { ...run, sequence: Number(end), previous };
     const rule = brokenRule(RUN_RULES, linked);
-    assert(rule === undefined, `a reserve run would have no effect: ${rule}`);
+    if (rule !== undefined)
+      throw new Fault(
+        'run_out_of_range',
+        `a reserve run would have no effect: ${rule}; somebody may have written to the ledger: run \`ops audit\`; it is tried again`,
+        { retry: true },
+      );
     const signed = signer === undefined ? linked : { ...linked, signature: signer.signRun(linked) };
     const headers = {
       event_id: run.run_id,

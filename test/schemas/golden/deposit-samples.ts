@@ -325,6 +325,22 @@ const LEDGER: readonly (readonly [string, TreasuryEvent])[] = [
     },
   ],
   [
+    'signed',
+    {
+      type: 'MintIntended',
+      sequence: 6,
+      deposit_id: ID,
+      nonce: 0,
+      to: ALL,
+      amount: 1n,
+      fee: 0n,
+      policy_version: 1,
+      tx_hash: bytes(32, 8),
+      decided_at: SOME_TIME,
+      signature: bytes(65, 9),
+    },
+  ],
+  [
     'one',
     {
       type: 'MintCredited',

@@ -84,6 +84,11 @@ function carryOut(
   }
 }
 
+/** The intents as the treasury of a pinned ledger writes them. */
+function requested(made: MintLedger, intents: readonly MintIntended[]): readonly MintIntended[] {
+  return intents.map((intent) => signed(intent, authority, made.ledger.governance.ledger_id));
+}
+
 describe('the settings of the treasury', () => {
   test('begin a ledger that has none, and nothing is written again', () => {
     const made = governed();
@@ -222,7 +227,7 @@ describe('operators', () => {
     const next = Buffer.alloc(20, 2);
     const [mint] = request();
     if (mint === undefined) throw new Error('no mint is due');
-    made.writeAll([mint]);
+    made.writeAll(requested(made, [mint]));
     expect(request()).toHaveLength(1);
     expect(rotateAuthority(made.ledger, next, PERSON)).toEqual({ refused: 'mint_in_flight' });
     carryOut(made, changePolicy(made.ledger, { rolling_cap: 1_000n * USD }, PERSON));
@@ -301,10 +306,10 @@ describe('operators', () => {
     expect(setMinting(made.ledger, true, PERSON)).toEqual({ events: [] });
     carryOut(made, setMinting(made.ledger, false, PERSON));
     expect(setMinting(made.ledger, false, PERSON)).toEqual({ events: [] });
-    for (const intent of request()) expect(made.write(intent)).toBe('ignored');
+    for (const intent of requested(made, request())) expect(made.write(intent)).toBe('ignored');
     carryOut(made, setMinting(made.ledger, true, PERSON), BOTH);
     expect(setMinting(made.ledger, true, PERSON)).toEqual({ events: [] });
-    made.writeAll(request());
+    made.writeAll(requested(made, request()));
     expect(made.ledger.live.size).toBe(1);
   });
 
@@ -317,7 +322,7 @@ describe('operators', () => {
     });
     expect(voidMint(made.ledger, voiding)).toEqual({ refused: 'no_mint_to_void' });
     const intending = { now: BEGIN, final_nonce: 3, hash_of: hashOf, most: 1 };
-    made.writeAll(intend(made.ledger, intending).events);
+    made.writeAll(requested(made, intend(made.ledger, intending).events));
     carryOut(made, voidMint(made.ledger, voiding), BOTH);
     expect(made.state(deposit_id)).toMatchObject({ status: 'confirmed' });
     expect(voidMint(made.ledger, voiding)).toEqual({ events: [] });
