@@ -321,8 +321,7 @@ export class Ledger {
       case 'RefundRecorded':
         // older writers let one transaction pay several deposits back
         return (
-          this.governance.ledger_id === undefined ||
-          this.refundedBy(event.tron_tx_id) === undefined
+          this.governance.ledger_id === undefined || this.refundedBy(event.tron_tx_id) === undefined
         );
       case 'DepositApproved':
       case 'DepositRejected':

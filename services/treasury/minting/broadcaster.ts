@@ -57,7 +57,8 @@ export class Broadcaster {
     const { books, signal, catchUp } = this.#options;
     const wanted = new Set(this.#wanted().map(({ sequence }) => sequence));
     if (!wanted.has(this.#notSigned?.sequence ?? -1)) this.#notSigned = undefined;
-    for (const sequence of this.#sent.keys()) if (!wanted.has(sequence)) this.#sent.delete(sequence);
+    for (const sequence of this.#sent.keys())
+      if (!wanted.has(sequence)) this.#sent.delete(sequence);
     if (this.#due().length === 0) this.#fault = undefined;
     if (this.#minter.closed !== undefined || this.#due().length === 0) return;
     await catchUp();
