@@ -251,9 +251,10 @@ export class ChainAudit {
             `the mint of deposit ${deposit_id} was given up for ${toHex(other.tx_hash)}, which did not use its nonce in final block ${other.height}`,
         );
       if (outcome === 'void') this.#checkVoid(hash, intent);
-      // a block that became final after the chain was read
-      if (outcome !== 'credited' || block === undefined || block.height > this.#finalHeight)
-        continue;
+      if (outcome !== 'credited' || block === undefined) continue;
+      // a block that became final after the chain was read; one of the far future never does
+      const above = block.height - this.#finalHeight;
+      if (above > 0 && above <= AHEAD_MAX) continue;
       const minted = this.#minted.get(deposit_id);
       const isMinted =
         minted?.hash === hash &&
@@ -278,6 +279,9 @@ export class ChainAudit {
         );
   }
 }
+
+/** Blocks that may become final while an audit reads. */
+const AHEAD_MAX = 10_000;
 
 /** Such a Mint may be in a block that did not carry it out; a dead one in none. */
 function isGivenUp({ outcome }: Intent): boolean {
