@@ -106,8 +106,8 @@ export const TIME: Rule<number> = {
   ...whole(0, 253_402_300_799_999),
   expected: 'a time between the years 1970 and 9999',
 };
+
 /** The end of one amount: far above the supply of any token, and so low that sums of them fit. */
-/** Of one amount; far above the supply of any token, and so far below a sum that sums fit. */
 const AMOUNT_END = 2n ** 128n;
 const TOTAL_END = 2n ** 256n;
 
