@@ -219,8 +219,9 @@ export class Prover {
       );
       for (const { deposit_id, transfer_offset: at } of confirmed) {
         const event = records.get(at);
-        if (event === undefined || !books.observed({ event, partition, offset: BigInt(at) }))
-          this.#missing.add(deposit_id);
+        if (event !== undefined) books.observed({ event, partition, offset: BigInt(at) });
+        // the record may be the transfer of another deposit
+        if (books.confirmation(deposit_id)?.transfer === undefined) this.#missing.add(deposit_id);
       }
     }
     const asked = await this.#ask(ids);

@@ -1,0 +1,251 @@
+/** The treasury as its process runs it: minting, and reserve runs on their schedule. */
+import { Counter, Gauge, Histogram, Registry, type CollectFunction } from 'prom-client';
+import { NETWORK_LIMITS, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
+import type { Codec } from '../../../services/runtime/kafka/codec.ts';
+import type { Kafka } from '../../../services/runtime/kafka/port.ts';
+import { LogLost } from '../../../services/runtime/kafka/position.ts';
+import { KafkaWriter } from '../../../services/runtime/kafka/writer.ts';
+import { Fault } from '../../../services/runtime/process/errors.ts';
+import type { Metrics } from '../../../services/runtime/process/metrics.ts';
+import { READING_ENDED, ReserveLogs } from '../../../services/treasury/reconciliation/logs.ts';
+import { MintSigner } from '../../../services/treasury/minting/mint-signer.ts';
+import {
+  mintingForbidden,
+  NewestRun,
+} from '../../../services/treasury/reconciliation/newest-run.ts';
+import {
+  Reconciler,
+  type ReconcilerOptions,
+} from '../../../services/treasury/reconciliation/reconciler.ts';
+import { Treasury } from '../../../services/treasury/treasury.ts';
+import { depositKey } from '../../support/deposit-log.ts';
+import { silentLog } from '../../support/kafka.ts';
+import { CHAIN_ID, MINT_KEY, type SimulatedNode } from './clt.ts';
+import { CUSTODY, USDT_CONTRACT, type SimulatedTron } from './tron.ts';
+import { proofsOf, RESERVE_METRICS } from './version.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+const USD = 1_000_000n;
+/** From an own run to the next, and the age from which on a run opens no gate. */
+export const RUN_EVERY_MS = MINUTE_MS;
+export const RUN_AGE_MAX_MS = 60 * MINUTE_MS;
+/** A mint in no block, and a transfer that TRON does not know, for this long need a person. */
+export const LATE_MS = 10 * MINUTE_MS;
+
+/** Room for every deposit of a sequence: one that waits for the rolling cap is no finding. */
+export const LIMITS: PolicyLimits = {
+  ...NETWORK_LIMITS.testnet,
+  rolling_cap: 1_000_000n * USD,
+};
+
+/** Without the metrics of the process itself, whose timers would outlive it. */
+class QuietMetrics implements Pick<Metrics, keyof Metrics> {
+  readonly registry = new Registry();
+  readonly content_type = this.registry.contentType;
+
+  counter<Label extends string = never>(
+    name: string,
+    help: string,
+    labels: readonly Label[] = [],
+  ): Counter<Label> {
+    return new Counter({ name, help, labelNames: [...labels], registers: [this.registry] });
+  }
+
+  gauge<Label extends string = never>(
+    name: string,
+    help: string,
+    labels: readonly Label[] = [],
+    collect?: CollectFunction<Gauge<Label>>,
+  ): Gauge<Label> {
+    return new Gauge({
+      name,
+      help,
+      labelNames: [...labels],
+      registers: [this.registry],
+      ...(collect === undefined ? {} : { collect }),
+    });
+  }
+
+  histogram<Label extends string = never>(
+    name: string,
+    help: string,
+    labels: readonly Label[] = [],
+  ): Histogram<Label> {
+    return new Histogram({ name, help, labelNames: [...labels], registers: [this.registry] });
+  }
+
+  text(): Promise<string> {
+    return this.registry.metrics();
+  }
+}
+
+/** Where the processes work. */
+export interface Surroundings {
+  readonly kafka: Kafka;
+  readonly codec: Codec;
+  readonly node: SimulatedNode;
+  readonly tron: SimulatedTron;
+  readonly operators: readonly Buffer[];
+  readonly two_above: bigint;
+}
+
+/** Reserve runs as `Reconciliation` makes them, whose provider is not asked over HTTP. */
+class Reserve {
+  readonly #logs: ReserveLogs;
+  readonly #writer: KafkaWriter;
+  readonly #reconciler: Reconciler;
+  readonly #newest: NewestRun;
+  readonly #outside: AbortSignal;
+  readonly #stopping = new AbortController();
+  #halted: string | undefined;
+  #bug: { readonly error: unknown } | undefined;
+
+  constructor(
+    { kafka, codec, tron }: Surroundings,
+    options: Pick<ReconcilerOptions, 'own_addresses' | 'signer'> &
+      Partial<ReconcilerOptions> & { readonly newest: NewestRun; readonly signal: AbortSignal },
+  ) {
+    const log = silentLog();
+    this.#outside = options.signal;
+    const signal = AbortSignal.any([options.signal, this.#stopping.signal]);
+    this.#newest = options.newest;
+    this.#logs = new ReserveLogs({ ...options, kafka, codec, log, signal, onLag: () => undefined });
+    this.#writer = new KafkaWriter(kafka, { log, signal });
+    this.#reconciler = new Reconciler({
+      ...options,
+      codec,
+      log,
+      signal,
+      logs: this.#logs,
+      writer: this.#writer,
+      metrics: RESERVE_METRICS,
+      provider: tron.provider,
+      saved: () => Promise.resolve(),
+      expectedMs: () => 0,
+      refresh_requests: 10,
+      usdt_contract: USDT_CONTRACT,
+      custody_addresses: [CUSTODY],
+      tolerance: USD,
+      block_age_max_ms: RUN_AGE_MAX_MS,
+      arriving_max_ms: DAY_MS,
+      every_ms: RUN_EVERY_MS,
+      confirm_ms: 6_000,
+      source: 'treasury',
+      now: Date.now,
+    });
+  }
+
+  get problem(): string | undefined {
+    return this.#halted === undefined ? undefined : `reconciling halted: ${this.#halted}`;
+  }
+
+  allowed(): string | undefined {
+    return this.problem ?? mintingForbidden(this.#newest, RUN_AGE_MAX_MS, Date.now());
+  }
+
+  /** Throws bugs. */
+  async run(): Promise<void> {
+    const working = this.#reconciler.run().catch((error: unknown) => this.#end(error));
+    const reading = this.#logs.run().catch((error: unknown) => this.#end(error));
+    await Promise.all([reading, working]);
+    await this.#writer.close();
+    if (this.#bug !== undefined) throw this.#bug.error;
+  }
+
+  #end(error: unknown): void {
+    const isOver = this.#stopping.signal.aborted;
+    if (isOver || (error instanceof Fault && this.#outside.aborted)) return;
+    if (error instanceof Fault && error.code === READING_ENDED) return;
+    if (error instanceof LogLost || error instanceof Fault) this.#halted = error.message;
+    else this.#bug = { error };
+    this.#stopping.abort();
+  }
+}
+
+export class TreasuryProcess {
+  readonly newest: NewestRun;
+  /** Unix milliseconds */
+  readonly started_at = Date.now();
+  readonly #treasury: Treasury;
+  readonly #reserve: Reserve;
+  readonly #metrics = new QuietMetrics();
+  readonly #stop = new AbortController();
+  readonly #ended: Promise<unknown>;
+  /** the error that ended the process by itself */
+  bug: { readonly error: unknown } | undefined;
+
+  constructor(surroundings: Surroundings) {
+    const { kafka, codec, node, tron, operators, two_above } = surroundings;
+    const { signal } = this.#stop;
+    const signer = new MintSigner(MINT_KEY, CHAIN_ID);
+    this.newest = new NewestRun(signer.address);
+    const { provider } = tron;
+    const minting = {
+      signer,
+      node,
+      chain_id: CHAIN_ID,
+      receipt: provider.receipt,
+      allowed: () => this.#reserve.allowed(),
+      every_ms: 10_000,
+      again_ms: 5_000,
+      late_ms: LATE_MS,
+      clock_apart_max_ms: 0,
+    };
+    this.#treasury = new Treasury({
+      kafka,
+      codec,
+      metrics: this.#metrics,
+      log: silentLog(),
+      signal,
+      network: 'testnet',
+      limits: LIMITS,
+      usdt_contract: USDT_CONTRACT,
+      operators,
+      two_operators_above: two_above,
+      custody_addresses: [CUSTODY],
+      deposit_key: depositKey(),
+      minting,
+    });
+    this.#reserve = new Reserve(surroundings, {
+      newest: this.newest,
+      own_addresses: this.#treasury.own_addresses,
+      ...proofsOf(this.#treasury),
+      signer,
+      signal,
+    });
+    this.#ended = Promise.all([this.#treasury.run(), this.#reserve.run()]).catch(
+      (error: unknown) => {
+        this.bug = { error };
+      },
+    );
+  }
+
+  /** Why it is not ready, as operators see it. */
+  get problem(): string | undefined {
+    return this.#treasury.problem?.message ?? this.#reserve.problem;
+  }
+
+  /** Whether a person has to do something before anything is minted. */
+  get isHalted(): boolean {
+    return this.#treasury.problem?.status === 'halted' || this.bug !== undefined;
+  }
+
+  /** Why the reserve forbids minting now. */
+  get forbidden(): string | undefined {
+    return this.#reserve.allowed();
+  }
+
+  /** Whether its metrics say that nothing is minted now. */
+  async isClosed(): Promise<boolean> {
+    const metric = this.#metrics.registry.getSingleMetric('treasury_minting_closed');
+    const { values } = (await metric?.get()) ?? { values: [] };
+    return values.some(({ value }) => value === 1);
+  }
+
+  /** Resolves when it has ended. */
+  stop(): Promise<unknown> {
+    this.#stop.abort();
+    return this.#ended;
+  }
+}
