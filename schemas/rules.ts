@@ -108,24 +108,24 @@ export const TIME: Rule<number> = {
 };
 
 /** The end of one amount: far above the supply of any token, and so low that sums of them fit. */
-const AMOUNT_END = 2n ** 128n;
+const AMOUNT_END = 2n ** 224n;
 const TOTAL_END = 2n ** 256n;
 
-/** Base units: 0 or more, below 2^128. */
+/** Base units: 0 or more, below 2^224. */
 export const AMOUNT: Rule<bigint> = {
-  expected: 'an amount of 0 or more, below 2^128',
+  expected: 'an amount of 0 or more, below 2^224',
   holds: (value) => value >= 0n && value < AMOUNT_END,
 };
 
-/** Base units: above 0, below 2^128. */
+/** Base units: above 0, below 2^224. */
 export const POSITIVE: Rule<bigint> = {
-  expected: 'an amount above 0, below 2^128',
+  expected: 'an amount above 0, below 2^224',
   holds: (value) => value > 0n && value < AMOUNT_END,
 };
 
-/** Base units of either sign, of less than 2^128. */
+/** Base units of either sign, of less than 2^224. */
 export const CHANGE: Rule<bigint> = {
-  expected: 'an amount between -2^128 and 2^128',
+  expected: 'an amount between -2^224 and 2^224',
   holds: (value) => value > -AMOUNT_END && value < AMOUNT_END,
 };
 

@@ -51,7 +51,6 @@ export class PlainGovernance {
       case 'RefundRecorded':
         return this.#has(event, ['operator']);
       case 'DepositConfirmed':
-      case 'MintIntended':
       case 'MintCredited':
       // money outside of deposits
       case 'CustodyPinned':

@@ -17,7 +17,7 @@ test('no sequence of forged records mints, loses or hides money, or goes unnamed
   }
   // much was tried, some of it counted, and deposits were minted meanwhile
   expect(sums.forged).toBeGreaterThan(4 * SEQUENCES);
-  expect(sums.counted).toBeGreaterThan(SEQUENCES / 2);
+  expect(sums.counted).toBeGreaterThan(SEQUENCES / 4);
   expect(sums.mints).toBeGreaterThan(SEQUENCES / 2);
 });
 
