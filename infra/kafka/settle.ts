@@ -4,7 +4,14 @@ import kafkajs, { Kafka, logLevel, type KafkaConfig } from 'kafkajs';
 import { aclsOf, RIGHTS, type Operation } from './acls.ts';
 import { newTopics, type Layout } from './topics.ts';
 
-const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs;
+const {
+  AclOperationTypes,
+  AclPermissionTypes,
+  AclResourceTypes,
+  KafkaJSError,
+  KafkaJSNumberOfRetriesExceeded,
+  ResourcePatternTypes,
+} = kafkajs;
 
 const OPERATIONS: Readonly<Record<Operation, kafkajs.AclOperationTypes>> = {
   Read: AclOperationTypes.READ,
@@ -14,12 +21,34 @@ const OPERATIONS: Readonly<Record<Operation, kafkajs.AclOperationTypes>> = {
 };
 
 const POLL_MS = 100;
+const SETTLE_MS = 600_000;
 
-/** As an administrator, when all `brokers` live. Does nothing that is done already. */
-export async function settleKafka(
-  connection: Pick<KafkaConfig, 'ssl' | 'sasl'> & { readonly brokers: string[] },
-  layout: Layout,
-): Promise<void> {
+type Connection = Pick<KafkaConfig, 'ssl' | 'sasl' | 'socketFactory'> & {
+  readonly brokers: string[];
+};
+
+/**
+ * As an administrator, when all `brokers` live. Does nothing that is done already. Tries again for
+ * ten minutes when a broker does not answer: one is listed a moment before it accepts connections.
+ */
+export async function settleKafka(connection: Connection, layout: Layout): Promise<void> {
+  const deadline = performance.now() + SETTLE_MS;
+  for (;;) {
+    try {
+      return await settleOnce(connection, layout);
+    } catch (error) {
+      if (!isPassing(error) || performance.now() > deadline) throw error;
+    }
+    await pause(POLL_MS);
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  if (error instanceof KafkaJSNumberOfRetriesExceeded) return isPassing(error.cause);
+  return error instanceof KafkaJSError && error.retriable;
+}
+
+async function settleOnce(connection: Connection, layout: Layout): Promise<void> {
   const kafka = new Kafka({ ...connection, clientId: 'settle', logLevel: logLevel.NOTHING });
   const admin = kafka.admin();
   await admin.connect();

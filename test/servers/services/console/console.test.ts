@@ -406,11 +406,17 @@ test('a filter and a page are in the address', async () => {
     .poll(async () => new Set(await page.locator('tbody tr td:nth-child(2)').allInnerTexts()))
     .toEqual(new Set(['RidePay']));
   await show('/transactions');
+  await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThan(0);
+  const first = await page.locator('tbody tr').allInnerTexts();
   await page.getByRole('link', { name: 'Older' }).click();
   await expect.poll(() => page.url()).toContain('cursor=');
-  await expect.poll(() => page.getByText('Loading').count()).toBe(0);
-  await expect.poll(() => page.locator('tbody tr').count()).toBeGreaterThan(0);
-  const rows = await page.locator('tbody tr').allInnerTexts();
+  let rows: string[] = [];
+  await expect
+    .poll(async () => {
+      rows = await page.locator('tbody tr').allInnerTexts();
+      return rows.length > 0 && rows.join() !== first.join();
+    })
+    .toBe(true);
   await page.reload();
   await expect.poll(() => page.locator('tbody tr').count()).toBe(rows.length);
 });

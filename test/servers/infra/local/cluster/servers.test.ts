@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import type { IncomingMessage } from 'node:http';
+import { connect, type TLSSocket } from 'node:tls';
 import { text } from 'node:stream/consumers';
 import { Redis } from 'ioredis';
 import kafkajs, { Kafka, logLevel, type Admin, type KafkaConfig } from 'kafkajs';
@@ -11,6 +12,7 @@ import {
   redisEnvironment,
 } from '../../../../../infra/cluster/environment.ts';
 import { RIGHTS } from '../../../../../infra/kafka/acls.ts';
+import { settleKafka } from '../../../../../infra/kafka/settle.ts';
 import { ALL_TOPICS } from '../../../../../infra/kafka/topics.ts';
 import { clusterAddresses } from '../../../../../infra/local/cluster/layout.ts';
 import { TREASURY_LEDGER, type Topic } from '../../../../../schemas/topics.ts';
@@ -21,7 +23,7 @@ import { messageOf } from '../../../../../services/runtime/process/errors.ts';
 import { readConfig, REDIS_SETTINGS } from '../../../../../services/runtime/process/config.ts';
 import { KAFKA_SETTINGS } from '../../../../../services/runtime/process/kafka-settings.ts';
 import { openWriter } from '../../../../../services/runtime/postgres/pool.ts';
-import { connect } from '../../../../../services/runtime/redis.ts';
+import { connect as connectRedis } from '../../../../../services/runtime/redis.ts';
 import { ADMINISTRATOR } from '../../../../../infra/cluster/kafka.ts';
 import { REGISTRY_READER, REGISTRY_WRITER } from '../../../../../infra/cluster/principals.ts';
 import { postgresAccess } from '../../../../../infra/local/cluster/servers.ts';
@@ -40,6 +42,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await cluster.stop());
 
+type SocketOf = Parameters<kafkajs.ISocketFactory>[0];
 type Security = Pick<KafkaConfig, 'ssl' | 'sasl'>;
 
 function passwordOf(principal: string): string {
@@ -106,6 +109,25 @@ test('the topics have three replicas of which two must have a record', async () 
         'false',
       ]);
   });
+});
+
+test('settling tries again while a broker that is listed accepts no connection', async () => {
+  const allowed = new Set<number>();
+  let refusals = 0;
+  const connection = {
+    ...account(ADMINISTRATOR),
+    // brokers are listed as 127.0.0.1
+    brokers: [`localhost:${cluster.ports[0].kafka}`],
+    socketFactory({ host, port, ssl, onConnect }: SocketOf): TLSSocket {
+      if (host === 'localhost' || allowed.size === 0 || refusals >= 3) allowed.add(port);
+      if (allowed.has(port)) return connect({ ...ssl, host, port }, onConnect);
+      refusals += 1;
+      return connect({ ...ssl, host, port: 1 }, onConnect);
+    },
+  };
+  // any broker may be the one that is asked to change something
+  while (refusals < 3) await settleKafka(connection, { prefix: '', replicas: 3 });
+  expect(refusals).toBe(3);
 });
 
 /** The requests of kafkajs' brokers that its clients hide. */
@@ -326,7 +348,7 @@ test('Redis refuses plain text and wrong passwords, and a sentinel promotes the 
     redis.disconnect();
   }
   const settings = readConfig(redisEnvironment(cluster.secrets.passwords, at), REDIS_SETTINGS);
-  const redis = connect({ ...settings, client_name: 'test' }, silentLog(), false);
+  const redis = connectRedis({ ...settings, client_name: 'test' }, silentLog(), false);
   const info = async (): Promise<string> => await redis.info('replication');
   await expect.poll(info).toMatch(/role:master[^]*connected_slaves:1/);
   await cluster.server('redis-1').kill();
