@@ -6,7 +6,7 @@ import { sameLimits, type Network, type PolicyLimits } from '../../schemas/depos
 import type { Governed } from '../../projections/deposits/domain/governing.ts';
 import type { Ledger } from '../../projections/deposits/domain/ledger.ts';
 import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
-import { isTreasuryEvent, type DepositConfirmed } from '../../schemas/treasury.ledger/events.ts';
+import { isTreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
@@ -249,7 +249,7 @@ export class Treasury {
     await this.#readBooks();
     if (signal.aborted) return;
     this.#mint(append);
-    const queue = await this.#readTransfers();
+    const queue = await this.#readTransfers(decider);
     this.#activity.enter('deciding');
     const { deposits, policy } = this.#books.ledger;
     this.#options.log.info({ deposits: deposits.size, policy: policy?.version }, 'deciding');
@@ -345,6 +345,7 @@ export class Treasury {
         last: this.#last,
         usdt_contract: this.#options.usdt_contract,
         custody_addresses: this.#options.custody_addresses,
+        deposit_key: this.#options.deposit_key,
         transfers: this.#transfers,
         append,
         catchUp: () => this.#catchUp(minting.topic),
@@ -361,20 +362,28 @@ export class Treasury {
     this.#follower.run(minting.run());
   }
 
-  async #readTransfers(): Promise<TransferQueue> {
+  /**
+   * From offset 0, and not from the newest deposit: a stranger may have confirmed a transfer before
+   * those in front of it were decided.
+   */
+  async #readTransfers(decider: Decider): Promise<TransferQueue> {
     const { transfers } = this.#topics;
     const { partitions } = TRON_TRANSFERS;
-    const begins = await this.#activity.retrying('looking where transfers were decided', () =>
-      this.#begins(partitions),
+    const found = await this.#activity.retrying('looking where transfers were decided', () =>
+      this.#newestDecided(partitions),
     );
-    const queue = new TransferQueue(transfers, partitions, (partition) => begins[partition]);
+    if ('lost' in found) throw found.lost;
+    const queue = new TransferQueue(transfers, found.decided);
     this.#follower.follow({
       topic: transfers,
       isEvent: isTransferEvent,
       ends: () => queue.decided,
       positions: () => queue.positions,
       room: () => this.#context.changes.until(() => queue.hasRoom),
-      fold: (decoded) => queue.put(decoded),
+      fold: (decoded) => {
+        queue.put(decoded);
+        decider.skipDecided(queue);
+      },
     });
     this.#queue = queue;
     this.#follower.noteApplied();
@@ -382,14 +391,19 @@ export class Treasury {
   }
 
   /**
-   * By partition, the newest deposit that names its transfer truly: others are forged. Where no
-   * partition has one, the topic is not the one that the ledger was written from, which shows when
-   * reading begins at any.
+   * By partition, the offset of the newest transfer that a deposit names truly; -1 where there is
+   * none. Where deposits name transfers and no partition has one of them, the topic is not the one
+   * that the ledger was written from.
    */
-  async #begins(partitions: number): Promise<readonly (DepositConfirmed | undefined)[]> {
+  async #newestDecided(
+    partitions: number,
+  ): Promise<{ readonly decided: readonly number[] } | { readonly lost: LogLost }> {
     const newest = Array.from({ length: partitions }, (_, at) => this.#books.newestIn(at));
-    const begins = await Promise.all(newest.map((each) => this.#transfers.firstTrue(each)));
-    return begins.some((begin) => begin !== undefined) ? begins : newest.map(([first]) => first);
+    const [any] = newest.flat();
+    const found = await Promise.all(newest.map((each) => this.#transfers.firstTrue(each)));
+    if (any !== undefined && found.every((each) => each === undefined))
+      return { lost: await this.#transfers.lossOf(any) };
+    return { decided: found.map((each) => each?.transfer_offset ?? -1) };
   }
 
   /** Resolves once the ledger, the addresses and these logs are read to their ends. */

@@ -117,8 +117,10 @@ export class AddressBook {
   readonly #owners: Buffer[] = [];
   readonly #sources: AddressSource[] = [];
   readonly #indexes = new Map<string, number>();
-  /** of the first `#derived` indexes, as `bytesKey` gives them */
-  readonly #addresses = new Set<string>();
+  /** of the first `#derived` indexes: the first one of each address, by `bytesKey` */
+  readonly #addresses = new Map<string, number>();
+  /** the other indexes of an address that the log gives out more than once */
+  readonly #repeats = new Map<string, readonly number[]>();
   #derived = 0;
   #broken = 0;
 
@@ -196,14 +198,26 @@ export class AddressBook {
   derive(): void {
     for (; this.#derived < this.size; this.#derived++) {
       const source = this.#sources[this.#derived];
-      if (source !== undefined) this.#addresses.add(bytesKey(addressFrom(source, this.#derived)));
+      if (source === undefined) continue;
+      const address = bytesKey(addressFrom(source, this.#derived));
+      if (this.#addresses.has(address))
+        this.#repeats.set(address, [...(this.#repeats.get(address) ?? []), this.#derived]);
+      else this.#addresses.set(address, this.#derived);
     }
   }
 
-  /** Whether this is the deposit address of an account. */
-  has(address: Buffer): boolean {
+  /**
+   * Whether the log names this as the deposit address of an account. Any writer of the topic can
+   * name one; with the key, only one that the key derives counts, at 0.6 ms.
+   */
+  has(address: Buffer, key?: DepositKey): boolean {
     this.derive();
-    return this.#addresses.has(bytesKey(address));
+    const name = bytesKey(address);
+    const first = this.#addresses.get(name);
+    if (first === undefined || key === undefined) return first !== undefined;
+    return [first, ...(this.#repeats.get(name) ?? [])].some((index) =>
+      key.addressAt(index).equals(address),
+    );
   }
 
   /** The deposit address of an account, if it has one. */

@@ -2,6 +2,7 @@
  * Decides which transfer is a deposit, on which terms, and which deposit a person has to look at.
  * The functions change nothing: the events that they return are to be appended.
  */
+import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import {
   creditOf,
@@ -49,6 +50,8 @@ export interface Deciding {
   readonly usdt_contract: Buffer;
   /** 20 bytes each; those that the ledger pins go before them */
   readonly custody_addresses: readonly Buffer[];
+  /** derives the deposit addresses; without it, those of the log are believed */
+  readonly deposit_key?: DepositKey;
 }
 
 export interface Refused<Reason> {
@@ -164,7 +167,7 @@ class Batch {
       transfer_offset: Number(offset),
       decided_at: this.#deciding.now,
     });
-    const reason = isInternal(this.#ledger, transfer, this.#deciding.custody_addresses)
+    const reason = isInternal(this.#ledger, transfer, this.#deciding)
       ? 'internal_transfer'
       : holdReasonOf(policy, credit);
     if (reason === undefined) return;
@@ -189,10 +192,19 @@ class Batch {
 export function isInternal(
   { addresses, governance }: Pick<Ledger, 'addresses' | 'governance'>,
   { from }: Pick<TransferObserved, 'from'>,
-  custody_addresses: readonly Buffer[],
+  settings: Pick<Deciding, 'custody_addresses' | 'deposit_key'>,
+): boolean {
+  return isOurs({ addresses, governance }, from, settings);
+}
+
+/** Whether this is a custody address, or a deposit address that the key derives. */
+export function isOurs(
+  { addresses, governance }: Pick<Ledger, 'addresses' | 'governance'>,
+  address: Buffer,
+  { custody_addresses, deposit_key }: Pick<Deciding, 'custody_addresses' | 'deposit_key'>,
 ): boolean {
   const custody = governance.custody?.custody_addresses ?? custody_addresses;
-  return custody.some((address) => address.equals(from)) || addresses.has(from);
+  return custody.some((each) => each.equals(address)) || addresses.has(address, deposit_key);
 }
 
 /**

@@ -34,7 +34,7 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['minting closed', 'treasury_minting_closed'],
   ['decisions without effect', 'treasury_decisions_refused', 'reason'],
   ['records that break a rule', 'treasury_records_broken', 'topic'],
-  ['broken runs', 'reserve_records_broken'],
+  ['records that break a rule', 'reserve_records_broken', 'topic'],
   ['newest run', 'reserve_newest_run', 'status'],
   ['its age in seconds', 'reserve_newest_run_age_seconds'],
   ['oldest balance in seconds', 'reserve_oldest_reading_age_seconds'],

@@ -15,7 +15,7 @@ import {
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 
-/** Candidates for the place where reading `tron.transfers` begins, of each partition. */
+/** Deposits of each partition whose transfers are looked up at a start. */
 const NEWEST_MAX = 10;
 
 /** A deposit that is not credited yet. */
@@ -31,6 +31,8 @@ export class Books {
   readonly #onApplied: (event: TreasuryEvent) => void;
   /** the newest deposits of each partition of `tron.transfers`, the newest transfer first */
   readonly #newest = new Map<number, readonly DepositConfirmed[]>();
+  /** the newest of each partition whose mint was requested, which takes the key of the authority */
+  readonly #minted = new Map<number, DepositConfirmed>();
   /** deposit addresses that are children of the key, by their bytes in latin1 */
   readonly #own = new Set<string>();
   /** of the deposits that are not credited, by id */
@@ -52,6 +54,7 @@ export class Books {
     for (const { event, offset, value_hash: hash } of events) {
       if (this.ledger.apply(event, offset, hash) !== 'applied') continue;
       if (event.type === 'DepositConfirmed') this.#confirmed(event);
+      if (event.type === 'MintIntended') this.#intended(event.deposit_id);
       if (event.type === 'MintCredited') this.#credited(event.deposit_id);
       if (event.type === 'MintVoided') this.#credits.delete(event.deposit_id);
       if (isDepositEvent(event)) this.#noteHeld(event.deposit_id);
@@ -91,8 +94,10 @@ export class Books {
     return isOurs;
   }
 
+  /** The newest deposits of a partition of `tron.transfers`, of which strangers may write any. */
   newestIn(partition: number): readonly DepositConfirmed[] {
-    return this.#newest.get(partition) ?? [];
+    const minted = this.#minted.get(partition);
+    return [...(this.#newest.get(partition) ?? []), ...(minted === undefined ? [] : [minted])];
   }
 
   /** Deposits that wait for a person. */
@@ -156,6 +161,13 @@ export class Books {
     return this.ledger.deposit(id).status === 'credited';
   }
 
+  #intended(id: string): void {
+    const event = this.#confirmations.get(id)?.event;
+    if (event === undefined) return;
+    const newest = this.#minted.get(event.transfer_partition)?.transfer_offset ?? -1;
+    if (event.transfer_offset > newest) this.#minted.set(event.transfer_partition, event);
+  }
+
   #credited(id: string): void {
     const deposit = this.ledger.deposit(id);
     const mint = 'mint' in deposit ? this.ledger.requestedAt(deposit.mint.sequence) : undefined;
@@ -173,7 +185,7 @@ export class Books {
     const key = deposit_address.toString('latin1');
     if (!this.#firsts.has(key)) this.#firsts.set(key, event);
     this.#confirmations.set(deposit_id, { event, transfer: undefined });
-    const newest = this.newestIn(partition);
+    const newest = this.#newest.get(partition) ?? [];
     if (event.transfer_offset > (newest.at(NEWEST_MAX - 1)?.transfer_offset ?? -1))
       this.#newest.set(
         partition,

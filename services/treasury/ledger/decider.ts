@@ -4,6 +4,7 @@
  * counts once it is read back. A batch that lost a race has no effect, and its transfers are
  * decided again.
  */
+import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import type { DepositConfirmed } from '../../../schemas/treasury.ledger/events.ts';
@@ -27,6 +28,7 @@ export interface DeciderOptions extends TreasuryContext {
   readonly usdt_contract: Buffer;
   /** 20 bytes each */
   readonly custody_addresses: readonly Buffer[];
+  readonly deposit_key: DepositKey;
   readonly append: Append;
   /** resolves once the ledger and the addresses are read to their ends, or at the abort */
   readonly catchUp: () => Promise<void>;
@@ -56,6 +58,16 @@ export class Decider {
     if (!signal.aborted) this.#settle(queue, this.#decide(queue));
   }
 
+  /** Takes out of the front of the queue what the ledger has: nearly all that a start reads. */
+  skipDecided(queue: TransferQueue): void {
+    for (const transfer of queue.settle((each) => this.#isInLedger(each)))
+      this.#options.books.observed(transfer);
+  }
+
+  #isInLedger({ event: { tx_id, log_index } }: Recorded<TransferObserved>): boolean {
+    return this.#options.books.ledger.deposit(depositIdOf(tx_id, log_index)).status !== 'absent';
+  }
+
   async #confirm(queue: TransferQueue): Promise<boolean> {
     const decided = this.#decide(queue);
     this.#assertOwners(decided);
@@ -64,28 +76,23 @@ export class Decider {
   }
 
   #decide(queue: TransferQueue): Confirmations {
-    const { books, usdt_contract, custody_addresses } = this.#options;
+    const { books, usdt_contract, custody_addresses, deposit_key } = this.#options;
     return confirmAll(books.ledger, queue.first(TRANSFERS_OF_EACH), {
       now: Date.now(),
       usdt_contract,
       custody_addresses,
+      deposit_key,
     });
   }
 
   /** Takes out what the ledger has, and what is no deposit. False: there was nothing. */
   #settle(queue: TransferQueue, decided: Confirmations): boolean {
     const { books, changes } = this.#options;
-    const { ledger } = books;
     const refused = new Map(decided.refused.map(({ observed, reason }) => [observed, reason]));
-    const settled = queue.settle(
-      (transfer) =>
-        refused.has(transfer) ||
-        ledger.deposit(depositIdOf(transfer.event.tx_id, transfer.event.log_index)).status !==
-          'absent',
-    );
+    const settled = queue.settle((transfer) => refused.has(transfer) || this.#isInLedger(transfer));
     for (const transfer of settled) {
       books.observed(transfer);
-      this.#reportRefused(transfer, refused.get(transfer));
+      if (!queue.wasDecided(transfer)) this.#reportRefused(transfer, refused.get(transfer));
     }
     const heldUp = queue.holdUp(
       decided.waiting.map(({ observed, reason }) => ({

@@ -5,6 +5,7 @@ import type { DepositConfirmed } from '../../../schemas/treasury.ledger/events.t
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
+import { endLost, recreated, type LogLost } from '../../runtime/kafka/position.ts';
 import { readLogEvents } from '../../runtime/kafka/range.ts';
 
 /** Records between two wanted ones that are read rather than skipped. */
@@ -55,5 +56,15 @@ export class TransferLog {
       if (isTransferOf(deposit, records.get(offset))) return deposit;
     }
     return undefined;
+  }
+
+  /** How the log lacks the transfer of this deposit. Throws faults with retry. */
+  async lossOf({ transfer_partition, transfer_offset }: DepositConfirmed): Promise<LogLost> {
+    const { kafka, topic } = this.#options;
+    const { high } = await readLogEnds(kafka, topic, transfer_partition);
+    const offset = BigInt(transfer_offset);
+    return offset < high
+      ? recreated(topic, transfer_partition, offset)
+      : endLost(topic, transfer_partition, high, offset + 1n);
   }
 }

@@ -5,9 +5,8 @@
  */
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
-import type { DepositConfirmed } from '../../../schemas/treasury.ledger/events.ts';
 import { assert } from '../../runtime/process/errors.ts';
-import { partitionKey, recreated, type Positions } from '../../runtime/kafka/position.ts';
+import { partitionKey, type Positions } from '../../runtime/kafka/position.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 
 /** Transfers of one partition in the queue. */
@@ -17,12 +16,12 @@ type Transfer = Recorded<TransferObserved>;
 
 interface Lane {
   readonly partition: number;
+  /** offset */
+  readonly newest: number;
   /** offset of the next record to take */
   next: bigint;
   /** fingerprint of the record before it */
   last: Buffer | null;
-  /** the deposit whose transfer the first record must be; undefined once checked */
-  begin: DepositConfirmed | undefined;
   waiting: Transfer[];
   /** why its first transfer cannot be decided */
   held_up: string | undefined;
@@ -33,20 +32,18 @@ export class TransferQueue {
   readonly #lanes: readonly Lane[];
   readonly #waitingMax: number;
 
-  /** `furthest`: the newest deposit of a partition. Reading starts there, to check the log. */
-  constructor(
-    topic: string,
-    partitions: number,
-    furthest: (partition: number) => DepositConfirmed | undefined,
-    waitingMax: number = WAITING_MAX,
-  ) {
+  /** `decided`: of each partition, the newest offset that earlier starts have decided; -1: none. */
+  constructor(topic: string, decided: readonly number[], waitingMax: number = WAITING_MAX) {
     this.#topic = topic;
     this.#waitingMax = waitingMax;
-    this.#lanes = Array.from({ length: partitions }, (_, partition) => {
-      const begin = furthest(partition);
-      const next = BigInt(begin?.transfer_offset ?? 0);
-      return { partition, next, last: null, begin, waiting: [], held_up: undefined };
-    });
+    this.#lanes = decided.map((newest, partition) => ({
+      partition,
+      newest,
+      next: 0n,
+      last: null,
+      waiting: [],
+      held_up: undefined,
+    }));
   }
 
   /** Where reading continues. */
@@ -61,9 +58,7 @@ export class TransferQueue {
 
   /** The first undecided offset of each partition. */
   get decided(): readonly bigint[] {
-    return this.#lanes.map(
-      ({ waiting, next, begin }) => waiting[0]?.offset ?? (begin === undefined ? next : next + 1n),
-    );
+    return this.#lanes.map(({ waiting, next }) => waiting[0]?.offset ?? next);
   }
 
   get waiting(): number {
@@ -84,16 +79,12 @@ export class TransferQueue {
     return this.#lanes.every(({ waiting }) => waiting.length < this.#waitingMax);
   }
 
-  /** Adds records. Throws `LogLost` when the ledger was written from another log. */
+  /** Adds records. */
   put({ partition, events, fingerprints }: Decoded<TransferEvent>): void {
     const lane = this.#lane(partition);
     for (const [at, recorded] of events.entries()) {
       if (recorded.offset < lane.next) continue;
-      if (lane.begin !== undefined) {
-        if (!isTransferOf(lane.begin, recorded.event))
-          throw recreated(this.#topic, partition, recorded.offset);
-        lane.begin = undefined;
-      } else if (isTransfer(recorded)) lane.waiting.push(recorded);
+      if (isTransfer(recorded)) lane.waiting.push(recorded);
       lane.next = recorded.offset + 1n;
       lane.last = fingerprints[at] ?? null;
     }
@@ -102,6 +93,11 @@ export class TransferQueue {
   /** The first transfers of each partition. */
   first(ofEach: number): readonly Transfer[] {
     return this.#lanes.flatMap(({ waiting }) => waiting.slice(0, ofEach));
+  }
+
+  /** Whether an earlier start has decided it, and has reported it where it was refused. */
+  wasDecided({ partition, offset }: Transfer): boolean {
+    return offset <= this.#lane(partition).newest;
   }
 
   /** Removes decided transfers from the front of each partition and returns them. */
@@ -134,16 +130,4 @@ export class TransferQueue {
 
 function isTransfer(recorded: Recorded<TransferEvent>): recorded is Transfer {
   return recorded.event.type === 'TransferObserved';
-}
-
-function isTransferOf(
-  { tx_id, log_index, deposit_address }: DepositConfirmed,
-  event: TransferEvent,
-): boolean {
-  return (
-    event.type === 'TransferObserved' &&
-    event.tx_id.equals(tx_id) &&
-    event.log_index === log_index &&
-    event.to.equals(deposit_address)
-  );
 }

@@ -45,7 +45,7 @@ export function chainTopicOf({ chain_topic: topic }: MintingOptions): string {
 export interface MintingContext
   extends
     TreasuryContext,
-    Pick<ProverOptions, 'transfers' | 'usdt_contract' | 'custody_addresses'> {
+    Pick<ProverOptions, 'transfers' | 'usdt_contract' | 'custody_addresses' | 'deposit_key'> {
   readonly network: Network;
   readonly limits: PolicyLimits;
   /** has taken every event of the ledger that counts */

@@ -10,6 +10,7 @@ import type { Deposit } from '../../../projections/deposits/domain/deposit.ts';
 import { whyNotTransfer } from '../../../projections/deposits/domain/proof.ts';
 import { holdReasonOf, type HoldReason } from '../../../schemas/deposit-policy.ts';
 import { bytesKey } from '../../../schemas/address.ts';
+import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import type { DepositConfirmed, DepositHeld } from '../../../schemas/treasury.ledger/events.ts';
 import { transfersIn, type TronReceipt } from '../../../schemas/trongrid.ts';
 import { Fault } from '../../runtime/process/errors.ts';
@@ -33,6 +34,7 @@ export interface ProverOptions extends TreasuryContext {
   readonly usdt_contract: Buffer;
   /** 20 bytes each */
   readonly custody_addresses: readonly Buffer[];
+  readonly deposit_key: DepositKey;
   /** what TRON shows of a transaction, once it is solidified; when missing, the log is believed */
   readonly receipt?: ((txId: Buffer) => Promise<TronReceipt | undefined>) | undefined;
   /** a transfer that TRON, asked again and again, has not known for this long is held */
@@ -84,11 +86,12 @@ export class Prover {
 
   /**
    * Whether the deposit counts as arrived: TRON shows it, or was not asked yet. Each deposit that
-   * waits is asked about once, so a true one is never left out for long, and a forged one is.
+   * waits is asked about once, so a true one is never left out for long, and a forged one is. One
+   * that only the reader of the runs has seen so far counts.
    */
   isArrived(depositId: string): boolean {
     const deposit = this.#options.books.ledger.deposit(depositId);
-    if ('mint' in deposit) return true;
+    if (deposit.status === 'absent' || 'mint' in deposit) return true;
     if (deposit.status === 'needs_manual' && deposit.reason === 'unproven') return false;
     const { status } = this.#proofOf(depositId);
     if (status !== 'waiting') return status === 'proven';
@@ -358,9 +361,10 @@ export class Prover {
   }
 
   #isInternal(confirmation: Confirmation | undefined): boolean {
-    const { books, custody_addresses } = this.#options;
     const { transfer } = confirmation ?? {};
-    return transfer !== undefined && isInternal(books.ledger, transfer, custody_addresses);
+    return (
+      transfer !== undefined && isInternal(this.#options.books.ledger, transfer, this.#options)
+    );
   }
 
   /** Asked about for long, in vain. */

@@ -2,13 +2,14 @@
  * Holds the refunds of the ledger against TRON. A refund is a person's word that money left
  * custody; it explains missing money once TRON shows it.
  */
+import { isOurs } from '../../../projections/deposits/domain/confirmation.ts';
 import { whyNotPaidBack } from '../../../projections/deposits/domain/proof.ts';
 import { transfersIn } from '../../../schemas/trongrid.ts';
 import type { ProverOptions } from './prover.ts';
 
 type Options = Pick<
   ProverOptions,
-  'books' | 'receipt' | 'usdt_contract' | 'custody_addresses' | 'signal' | 'log'
+  'books' | 'receipt' | 'usdt_contract' | 'custody_addresses' | 'deposit_key' | 'signal' | 'log'
 > & { readonly again_ms: number };
 
 export class RefundProofs {
@@ -55,10 +56,6 @@ export class RefundProofs {
     return found;
   }
 
-  readonly #isOurs = (address: Buffer): boolean => {
-    const { books, custody_addresses } = this.#options;
-    const { addresses, governance } = books.ledger;
-    const custody = governance.custody?.custody_addresses ?? custody_addresses;
-    return custody.some((each) => each.equals(address)) || addresses.has(address);
-  };
+  readonly #isOurs = (address: Buffer): boolean =>
+    isOurs(this.#options.books.ledger, address, this.#options);
 }

@@ -1,6 +1,8 @@
 /** The logs behind a reconciliation, read independently of the minter's. */
 import { isChainEvent, type ChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { HEADER_RULES } from '../../../schemas/chain.blocks/rules.ts';
 import { isReserveEvent } from '../../../schemas/reserve.runs/events.ts';
+import { brokenRule } from '../../../schemas/rules.ts';
 import { CHAIN_BLOCKS, RESERVE_RUNS, TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import { isTreasuryEvent, type TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
@@ -53,6 +55,8 @@ export class ReserveLogs {
   readonly #follower: LogFollower;
   readonly #heads: PublishedHeads;
   #failure: { readonly error: unknown } | undefined;
+  /** events of the chain that break a rule of their fields */
+  #brokenOfChain = 0;
 
   constructor(options: ReserveLogsOptions) {
     this.newest = options.newest;
@@ -121,6 +125,14 @@ export class ReserveLogs {
     }
   }
 
+  /** By topic, the records that break a rule of their fields; the treasury counts the others. */
+  get broken(): readonly (readonly [topic: string, records: number])[] {
+    return [
+      [this.names.runs, this.newest.broken],
+      [this.names.chain, this.#brokenOfChain],
+    ];
+  }
+
   #foldLedger({ events }: Decoded<TreasuryEvent>): void {
     for (const { event, offset, value_hash: hash } of events) {
       const counts = this.ledger.apply(event, offset, hash) === 'applied';
@@ -135,6 +147,8 @@ export class ReserveLogs {
   #foldChain({ events }: Decoded<ChainEvent>): void {
     for (const { event, offset } of events) {
       const verdict = this.supply.apply(event, offset);
+      if (verdict === 'ignored' && brokenRule(HEADER_RULES, event) !== undefined)
+        this.#brokenOfChain++;
       if (typeof verdict !== 'object') continue;
       const remedy =
         'What to do: restore the topic, then start the treasury again; no reconciliation is made meanwhile';

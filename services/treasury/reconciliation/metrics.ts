@@ -30,8 +30,8 @@ const AMOUNTS = [
 /** Read at each scrape. */
 export interface ReserveState {
   readonly run: ReserveReconciled | undefined;
-  /** records of `reserve.runs` that break a rule of their fields */
-  readonly broken: number;
+  /** by topic, the records that break a rule of their fields */
+  readonly broken: readonly (readonly [topic: string, records: number])[];
   readonly is_closed: boolean;
   /** another process makes the runs: what this one knows of the token is old */
   readonly stands_by: boolean;
@@ -112,10 +112,10 @@ export function openReserveMetrics(metrics: Metrics, state: () => ReserveState) 
   );
   metrics.gauge(
     'reserve_records_broken',
-    'records of reserve.runs that break a rule of their fields, and have no effect',
-    [],
+    'records of reserve.runs and chain.blocks that break a rule of their fields, and have no effect',
+    ['topic'],
     function () {
-      this.set(state().broken);
+      for (const [topic, records] of state().broken) this.set({ topic }, records);
     },
   );
   let token: TokenState | undefined;

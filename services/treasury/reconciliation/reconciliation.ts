@@ -70,7 +70,7 @@ export class Reconciliation {
     const signal = AbortSignal.any([options.signal, this.#stopping.signal]);
     const reserveMetrics = openReserveMetrics(metrics, () => ({
       run: newest.run,
-      broken: newest.broken,
+      broken: this.#logs.broken,
       is_closed: this.mintingAllowed() !== undefined,
       stands_by: options.lease?.isHeld === false,
       at: Date.now(),

@@ -21,22 +21,14 @@ export interface Campaign {
   readonly only?: readonly string[] | undefined;
   /** what happened in each sequence is told */
   readonly tells?: boolean;
-  /** violations that are known count as well */
-  readonly withKnown?: boolean;
   readonly say: (line: string) => void;
 }
 
-export interface Found {
-  /** by kind */
-  readonly violations: readonly string[];
-  readonly lines: readonly string[];
-}
-
-export async function campaign(options: Campaign): Promise<Found> {
+/** The violations, by kind. */
+export async function campaign(options: Campaign): Promise<readonly string[]> {
   const { seed: first, minutes = Infinity, sequences = Infinity, say, tells = false } = options;
   const begun = performance.now();
   const found = new Map<string, number[]>();
-  const known = new Map<string, number[]>();
   const sums = { sequences: 0, forged: 0, counted: 0, mints: 0 };
   const progress = (): string => {
     const seconds = ((performance.now() - begun) / 1_000).toFixed(0);
@@ -55,19 +47,14 @@ export async function campaign(options: Campaign): Promise<Found> {
     if (tells) for (const line of [wordsOf(plan), ...played.words]) say(line);
     for (const violation of played.violations.filter((each) => isWanted(each, options))) {
       const { invariant, kind, what } = violation;
-      const isKnown = violation.known !== undefined;
-      if (isKnown) note(known, `${kind}: ${violation.known}`, seed);
-      if (isKnown && options.withKnown !== true) continue;
       const seeds = note(found, `${invariant}: ${kind}`, seed);
       if (seeds <= SHOWN) say(`VIOLATED ${invariant} (seed ${seed}): ${kind}: ${what}`);
       if (seeds === 1) await tellSmallest(seed, kind, say);
     }
     if (sums.sequences % PROGRESS_EVERY === 0) say(progress());
   }
-  return {
-    violations: [...found].map(textOf),
-    lines: [progress(), ...[...known].map((each) => `known: ${textOf(each)}`)],
-  };
+  say(progress());
+  return [...found].map(textOf);
 }
 
 function isWanted({ invariant }: Violation, { only }: Campaign): boolean {

@@ -25,8 +25,6 @@ export interface Violation {
   /** the same for the same kind of violation */
   readonly kind: string;
   readonly what: string;
-  /** why it is a known one that is not mended yet */
-  readonly known?: string | undefined;
 }
 
 /** A transfer of USDT to a deposit address that the gateway gave to an account. */
@@ -60,7 +58,7 @@ export class Oracle {
     const own = treasury?.newest.own;
     if (treasury === undefined || treasury.isHalted) return [];
     if (own === undefined || own.begun_at <= at) return [];
-    const missing = this.#missing();
+    const missing = this.#missing(own.ledger_offset);
     if (missing <= 0n || treasury.forbidden !== undefined) return [];
     return [
       {
@@ -270,8 +268,8 @@ export class Oracle {
     );
   }
 
-  /** By how much less there is than is owed at least. */
-  #missing(): bigint {
+  /** By how much less there is than is owed at least, for deposits that the run's ledger had. */
+  #missing(run_offset: number): bigint {
     const { tron, depositors, logs } = this.#world;
     const ours = [CUSTODY, ...depositors.map(({ address }) => address)];
     const there = ours.reduce((sum, address) => sum + tron.balanceOf(address), 0n);
@@ -283,9 +281,11 @@ export class Oracle {
     const waiting = this.arrivals
       .filter(({ deposit_id: id }) => {
         const deposit = logs.ledger.deposit(id);
-        // the gate knows of no deposit before the ledger does, and covers none that is refuted: a
+        const confirmed = logs.confirmed.get(id);
+        // a run knows of no deposit before its ledger does, and covers none that is refuted: a
         // forged confirmation may take the place of an arrival, which is then paid back by hand
         if (deposit.status === 'absent' || this.#isMinted(id)) return false;
+        if (confirmed === undefined || confirmed.offset >= BigInt(run_offset)) return false;
         if (deposit.status === 'needs_manual' && deposit.reason === 'unproven') return false;
         return !(deposit.status === 'needs_manual' && deposit.rejected && this.#isRejected(id));
       })

@@ -3,7 +3,6 @@ import { Random } from '../../support/random.ts';
 import { EndlessWork } from '../../support/virtual-time.ts';
 import type { Capability } from './forgery.ts';
 import { deckOf, KINDS, type Named } from './moves.ts';
-import { ENDLESS, judged } from './known.ts';
 import { naming } from './naming.ts';
 import { Oracle, type Violation } from './oracle.ts';
 import { LATE_MS, RUN_EVERY_MS } from './processes.ts';
@@ -64,8 +63,7 @@ export async function play(plan: Plan): Promise<Played> {
   const say = (line: string): void => void words.push(line);
   const { capability, isEarly, moves } = plan;
   const violations: Violation[] = [];
-  const note = (found: readonly Violation[]): void =>
-    void violations.push(...found.map((each) => judged(each, world)));
+  const note = (found: readonly Violation[]): void => void violations.push(...found);
   try {
     await world.open();
     if (!isEarly) world.start();
@@ -87,7 +85,13 @@ export async function play(plan: Plan): Promise<Played> {
     note(world.bugs.map(bugOf));
   } catch (error) {
     if (!(error instanceof EndlessWork)) throw error;
-    note([{ invariant: 'I-e', kind: ENDLESS, what: error.message }]);
+    note([
+      {
+        invariant: 'I-e',
+        kind: 'a record makes the treasury work without end',
+        what: error.message,
+      },
+    ]);
   } finally {
     await world.close();
   }
@@ -165,6 +169,6 @@ async function alarmOf({ treasury }: World): Promise<string | undefined> {
 
 function distinct(violations: readonly Violation[]): readonly Violation[] {
   const first = new Map<string, Violation>();
-  for (const each of violations) first.set(`${each.kind} ${each.known ?? ''}`, each);
+  for (const each of violations) first.set(each.kind, each);
   return [...first.values()];
 }

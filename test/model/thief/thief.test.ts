@@ -3,14 +3,15 @@ import { planOf, play, wordsOf } from './sequence.ts';
 
 /** `main.ts` plays any number of them. */
 const SEQUENCES = 15;
+/** Seeds whose sequences have found faults. */
+const FOUND = [269];
 
 test('no sequence of forged records mints, loses or hides money, or goes unnamed by the audit', async () => {
   const sums = { forged: 0, counted: 0, mints: 0 };
-  for (let seed = 1; seed <= SEQUENCES; seed++) {
+  for (const seed of [...Array.from({ length: SEQUENCES }, (_, at) => at + 1), ...FOUND]) {
     const plan = planOf(seed);
     const { violations, words, forged, counted, mints } = await play(plan);
-    const unknown = violations.filter(({ known }) => known === undefined);
-    expect(unknown, [wordsOf(plan), ...words].join('\n')).toEqual([]);
+    expect(violations, [wordsOf(plan), ...words].join('\n')).toEqual([]);
     sums.forged += forged;
     sums.counted += counted;
     sums.mints += mints;

@@ -171,6 +171,34 @@ test('an address of the log that the key does not derive shows to those who have
   ).toEqual([true, false, false]);
   expect(book.isDerived(KEY, accountAt(1), KEY.addressAt(1))).toBe(false);
   expect(book.isDerived(KEY, accountAt(9), own)).toBe(false);
+  expect([own, forged, KEY.addressAt(1)].map((address) => book.has(address))).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  expect([own, forged, KEY.addressAt(1)].map((address) => book.has(address, KEY))).toEqual([
+    true,
+    false,
+    false,
+  ]);
+});
+
+test('an address that the log gives out before its turn counts once it is at its index', () => {
+  const book = new AddressBook();
+  book.apply(EVENTS['the fingerprint'], 0n);
+  [0, 1].forEach((index) =>
+    book.apply(
+      {
+        type: 'AddressRequested',
+        clt_address: accountAt(index),
+        requested_at: 0,
+        derivation_index: index,
+        deposit_address: KEY.addressAt(1),
+      },
+      BigInt(index + 1),
+    ),
+  );
+  expect(book.has(KEY.addressAt(1), KEY)).toBe(true);
 });
 
 test('the mark of a transaction takes an offset, and is no record', () => {

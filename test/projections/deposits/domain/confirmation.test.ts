@@ -1,9 +1,14 @@
 import { expect, test } from 'vitest';
 import { approve } from '../../../../projections/deposits/domain/approval.ts';
-import { confirmAll, setPolicy } from '../../../../projections/deposits/domain/confirmation.ts';
+import {
+  confirmAll,
+  setPolicy,
+  type Deciding,
+} from '../../../../projections/deposits/domain/confirmation.ts';
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import { dueMints, intend } from '../../../../projections/deposits/domain/minting.ts';
 import type { Recorded } from '../../../../projections/contract/projection.ts';
+import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
 import { depositIdOf } from '../../../../schemas/deposit-id.ts';
 import { NETWORK_LIMITS, type PolicyLimits } from '../../../../schemas/deposit-policy.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
@@ -21,7 +26,11 @@ import { hashOf } from '../../../support/mint-ledger.ts';
 
 const { testnet } = NETWORK_LIMITS;
 const NOW = BEGIN + 1;
-const DECIDING = { now: NOW, usdt_contract: USDT_CONTRACT, custody_addresses: [CUSTODY] };
+const DECIDING: Deciding = {
+  now: NOW,
+  usdt_contract: USDT_CONTRACT,
+  custody_addresses: [CUSTODY],
+};
 const USD = 1_000_000n;
 
 /** A ledger with these accounts' addresses, by default with the testnet's policy. */
@@ -224,6 +233,32 @@ test.each([
     expect(dueMints(ledger, MINTING)).toEqual([]);
   },
 );
+
+test('a payer whom a stranger has written to the log of addresses is no address of ours', () => {
+  const ledger = new Ledger();
+  const from = Buffer.alloc(20, 0xbd);
+  const { fingerprint } = depositKey();
+  const written: DepositAddressEvent[] = [
+    { type: 'SchemePinned', scheme: 'hd', extended_public_key: '', fingerprint, pinned_at: 0 },
+    ...[depositKey().addressAt(0), from].map(
+      (deposit_address, derivation_index): DepositAddressEvent => ({
+        type: 'AddressRequested',
+        clt_address: accountAt(derivation_index),
+        requested_at: 0,
+        derivation_index,
+        deposit_address,
+      }),
+    ),
+  ];
+  for (const [offset, event] of written.entries()) {
+    expect(ledger.addresses.apply(event, BigInt(offset))).toBe('applied');
+  }
+  append(ledger, eventsOf(setPolicy(ledger, { network: 'testnet', limits: testnet }, NOW)));
+  const events = eventsOf(
+    confirm(ledger, transfer({ from }), { ...DECIDING, deposit_key: depositKey() }),
+  );
+  expect(events.map(({ type }) => type)).toEqual(['DepositConfirmed']);
+});
 
 test('an internal transfer is minted after a person has approved it, and an intent before has no effect', () => {
   const ledger = ledgerOf();

@@ -102,15 +102,15 @@ test('each service is shown with its status and its main metrics', async () => {
   ]);
 });
 
-test('reserve runs that break a rule of their fields are shown where there are some', async () => {
+test('records that break a rule of their fields are shown by topic, where there are some', async () => {
   const treasury = new Metrics('treasury');
-  const broken = treasury.gauge('reserve_records_broken', 'broken runs');
+  const broken = treasury.gauge('reserve_records_broken', 'broken records', ['topic']);
   const details = async (): Promise<string> =>
     servicesTable(await readServices([{ name: 'treasury', url: await service(READY, treasury) }]));
-  broken.set(0);
-  expect(await details()).not.toContain('broken');
-  broken.set(2);
-  expect(await details()).toContain('broken runs 2');
+  broken.set({ topic: 'chain.blocks' }, 0);
+  expect(await details()).not.toContain('break a rule');
+  broken.set({ topic: 'chain.blocks' }, 2);
+  expect(await details()).toContain('records that break a rule chain.blocks 2');
 });
 
 test('the services are those of the stack file', () => {

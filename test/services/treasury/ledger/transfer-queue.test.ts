@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import type { TransferEvent } from '../../../../schemas/tron.transfers/events.ts';
 import type { Decoded } from '../../../../services/runtime/kafka/decode.ts';
 import { TransferQueue } from '../../../../services/treasury/ledger/transfer-queue.ts';
-import { confirmedEvent } from '../../../support/deposit-events.ts';
 import { transferTo } from '../world.ts';
 
 const TOPIC = 'tron.transfers';
@@ -34,7 +33,7 @@ function some(count: number): readonly TransferEvent[] {
 }
 
 function empty(waitingMax: number): TransferQueue {
-  return new TransferQueue(TOPIC, 2, () => undefined, waitingMax);
+  return new TransferQueue(TOPIC, [-1, -1], waitingMax);
 }
 
 test('transfers queue in the order of their partition, once each, and checks are skipped', () => {
@@ -96,29 +95,17 @@ test('a full partition, held up or not, stops reading until it has room', () => 
   expect(queue.hasRoom).toBe(true);
 });
 
-test("the first record must be the newest deposit's transfer and is not decided again", () => {
-  const transfer = transferTo(0, 5n);
-  const furthest = confirmedEvent({
-    tx_id: transfer.tx_id,
-    deposit_address: transfer.to,
-    transfer_offset: 7,
-  });
-  const begun = (): TransferQueue =>
-    new TransferQueue(TOPIC, 2, (partition) => (partition === 0 ? furthest : undefined));
-  const queue = begun();
-  expect(queue.positions.get(`${TOPIC}/0`)).toEqual({ next_offset: 7n, last_record: null });
-  expect(queue.decided).toEqual([8n, 0n]);
-  queue.put(read(0, 7, [transfer, ...some(1)]));
-  expect(queue.first(9).map(({ offset }) => offset)).toEqual([8n]);
-  for (const other of [
-    CHECK,
-    transferTo(0, 5n),
-    { ...transfer, log_index: 1 },
-    { ...transfer, to: Buffer.alloc(20) },
-  ])
-    expect(() => begun().put(read(0, 7, [other]))).toThrow(
-      /offset 7 is not the one that was applied/,
-    );
+test('reading begins at offset 0, and knows what earlier starts have decided', () => {
+  const queue = new TransferQueue(TOPIC, [1, -1], 10);
+  expect([...queue.positions.values()].map(({ next_offset: next }) => next)).toEqual([0n, 0n]);
+  queue.put(read(0, 0, some(3)));
+  queue.put(read(1, 0, some(1)));
+  expect(queue.first(9).map((transfer) => queue.wasDecided(transfer))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
 });
 
 test('an offset without a record is passed over, an unknown partition is a bug', () => {

@@ -2,7 +2,13 @@ import { expect, test } from 'vitest';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 import { openReserveMetrics } from '../../../../services/treasury/reconciliation/metrics.ts';
 
-const NOTHING = { run: undefined, broken: 0, is_closed: false, stands_by: false, at: 0 };
+const NOTHING = {
+  run: undefined,
+  broken: [] as [string, number][],
+  is_closed: false,
+  stands_by: false,
+  at: 0,
+};
 
 test('the state of the token is shown by the process that makes the runs, and by no other', async () => {
   const metrics = new Metrics('treasury');
@@ -22,11 +28,12 @@ test('the state of the token is shown by the process that makes the runs, and by
   expect(await shown()).toEqual(['0', '0', '0']);
 });
 
-test('records of reserve.runs that break a rule are counted, as read so far', async () => {
+test('records that break a rule are counted by topic, as read so far', async () => {
   const metrics = new Metrics('treasury');
   const state = { ...NOTHING };
   openReserveMetrics(metrics, () => state);
-  expect(await metrics.text()).toMatch(/^reserve_records_broken\{.*\} 0$/m);
-  state.broken = 2;
-  expect(await metrics.text()).toMatch(/^reserve_records_broken\{.*\} 2$/m);
+  state.broken = [['chain.blocks', 0]];
+  expect(await metrics.text()).toMatch(/^reserve_records_broken\{.*chain.blocks.*\} 0$/m);
+  state.broken = [['chain.blocks', 2]];
+  expect(await metrics.text()).toMatch(/^reserve_records_broken\{.*chain.blocks.*\} 2$/m);
 });
