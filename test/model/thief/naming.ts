@@ -77,6 +77,19 @@ const ALLOWED: readonly Allowance[] = [
       ),
   },
   {
+    why: 'the key of an operator who decides alone named another mint authority, which signs holds: that decision is in the log, and the treasury says so',
+    allows: ({ event, offset }, world) => {
+      const named = world.logs.of_ledger.findLast(
+        (each) => each.counts && each.event.type === 'AuthoritySet' && each.offset < offset,
+      );
+      return (
+        event.type === 'DepositHeld' &&
+        named?.forged !== undefined &&
+        new Oracle(world).isEntitled(named)
+      );
+    },
+  },
+  {
     why: 'where nobody signs holds, a hold is a claim, and a person looks at the deposit',
     allows: ({ event }) => event.type === 'DepositHeld' && !HOLDS_ARE_SIGNED,
   },
