@@ -46,6 +46,8 @@ export interface Proofs {
   isPaidBack(depositId: string): boolean;
   /** whether one of our own addresses paid the deposit; undefined: the ledger is believed */
   isInternal(depositId: string): boolean | undefined;
+  /** transfers to deposit addresses of which the ledger says something else, base units */
+  displaced(): readonly { readonly to: Buffer; readonly value: bigint }[];
 }
 
 /** The ledger is believed. */
@@ -53,6 +55,7 @@ export const BELIEVED: Proofs = {
   isProven: () => true,
   isPaidBack: () => true,
   isInternal: () => undefined,
+  displaced: () => [],
 };
 
 /**

@@ -111,6 +111,7 @@ export async function serve({
       isProven: (id) => treasury.proofs.isProven(id),
       isPaidBack: (id) => treasury.proofs.isPaidBack(id),
       isInternal: (id) => treasury.proofs.isInternal(id),
+      displaced: () => treasury.proofs.displaced(),
     },
     own_addresses: {
       catchUp: () => treasury.own_addresses.catchUp(),

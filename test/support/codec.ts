@@ -13,6 +13,8 @@ import {
   SchemaRegistry,
   type RegistrySettings,
 } from '../../services/runtime/kafka/schema-registry.ts';
+import { retrying } from '../../services/runtime/process/retry.ts';
+import { never, silentLog } from './kafka.ts';
 
 export async function openCodec(
   registry_url: string,
@@ -22,7 +24,10 @@ export async function openCodec(
   const registry = new SchemaRegistry({ registry_url });
   const schemas = await readSchemas(topics, unread);
   const ids: number[] = [];
-  for (const { subject, text } of schemas) ids.push(await registry.register(subject, text));
+  // on a busy machine an answer can take longer than the registry's clients wait
+  const again = { what: 'registering schemas', log: silentLog(), signal: never };
+  for (const { subject, text } of schemas)
+    ids.push(await retrying(again, () => registry.register(subject, text)));
   return codecOf(registry, schemas, ids);
 }
 

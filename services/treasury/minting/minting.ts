@@ -138,6 +138,7 @@ export class Minting {
       isProven: (id) => prover.isArrived(id),
       isPaidBack: (id) => prover.isPaidBack(id),
       isInternal: (id) => prover.isInternal(id),
+      displaced: () => prover.displaced,
     };
   }
 

@@ -5,14 +5,14 @@
  * itself shows the transfer. A deposit that is contradicted is held for a person and never minted,
  * approved or not; one that TRON does not know waits, and is held after a while.
  */
-import { isInternal } from '../../../projections/deposits/domain/confirmation.ts';
+import { isInternal, isOurs } from '../../../projections/deposits/domain/confirmation.ts';
 import type { Deposit } from '../../../projections/deposits/domain/deposit.ts';
 import { whyNotTransfer } from '../../../projections/deposits/domain/proof.ts';
 import { holdReasonOf, type HoldReason } from '../../../schemas/deposit-policy.ts';
 import { bytesKey } from '../../../schemas/address.ts';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import type { DepositConfirmed, DepositHeld } from '../../../schemas/treasury.ledger/events.ts';
-import { transfersIn, type TronReceipt } from '../../../schemas/trongrid.ts';
+import { transfersIn, type TokenTransfer, type TronReceipt } from '../../../schemas/trongrid.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { waitingFor, type HealthProblem } from '../../runtime/process/health.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
@@ -60,8 +60,8 @@ const WAITING: Proof = { status: 'waiting' };
 
 export class Prover {
   readonly #options: ProverOptions;
-  /** the outcome at TRON, by deposit: undefined for a transfer that it shows as confirmed */
-  readonly #shown = new Map<string, string | undefined>();
+  /** by deposit, the transfer of USDT that TRON shows in its place; undefined: none */
+  readonly #shown = new Map<string, TokenTransfer | undefined>();
   /** deposits whose record was read and is not there */
   readonly #missing = new Set<string>();
   /** by deposit that waits, when TRON was asked first and last, on the monotonic clock */
@@ -69,7 +69,8 @@ export class Prover {
   /** deposits whose owner our key derives their address for; deriving takes 0.6 ms */
   readonly #owned = new Set<string>();
   readonly #reported = new Set<string>();
-  readonly #heldAsked = new Map<string, number>();
+  /** the same of those that nobody is to mint now */
+  readonly #heldAsked = new Map<string, { readonly first: number; readonly last: number }>();
   readonly #refunds: RefundProofs;
   #dustAskedAt = Number.NEGATIVE_INFINITY;
   #fault: Fault | undefined;
@@ -94,8 +95,25 @@ export class Prover {
     if (deposit.status === 'absent' || 'mint' in deposit) return true;
     if (deposit.status === 'needs_manual' && deposit.reason === 'unproven') return false;
     const { status } = this.#proofOf(depositId);
-    if (status !== 'waiting') return status === 'proven';
-    return !this.#asked.has(depositId) && !this.#heldAsked.has(depositId);
+    return status === 'proven' || !this.#isAsked(depositId);
+  }
+
+  /**
+   * Transfers to deposit addresses that TRON shows, and of which the ledger says something else:
+   * what takes their place there is never minted, and they are owed all the same.
+   */
+  get displaced(): readonly TokenTransfer[] {
+    const { books, deposit_key } = this.#options;
+    const { waiting } = books.ledger;
+    const ids = [...[...waiting].map(({ deposit_id: id }) => id), ...books.held];
+    return ids.flatMap((id) => {
+      const shown = this.#shown.get(id);
+      const confirmed = books.confirmation(id)?.event;
+      if (shown === undefined || confirmed === undefined) return [];
+      const isTrue = isSame(shown, confirmed) && this.#proofOf(id, false).status !== 'refused';
+      const isDeposit = books.ledger.addresses.has(shown.to, deposit_key);
+      return isTrue || !isDeposit || this.#isOurs(shown.from) ? [] : [shown];
+    });
   }
 
   /** Whether one of our addresses paid the deposit; undefined while its transfer is not read. */
@@ -199,8 +217,8 @@ export class Prover {
     const deposit = ledger.deposit(id);
     if (deposit.status !== 'confirmed') return undefined;
     if (!deposit.approved && this.#isInternal(books.confirmation(id))) return 'internal_transfer';
-    // whoever has approved it can only reject it then
-    if (this.#proofOf(id).status === 'refused') return 'unproven';
+    // whoever has approved it can only reject it then; what TRON shows in its place is owed
+    if (this.#proofOf(id).status === 'refused') return this.#isAsked(id) ? 'unproven' : undefined;
     if (deposit.approved) return undefined;
     const limits = ledger.policyOf(deposit.terms.policy_version);
     return limits === undefined ? undefined : holdReasonOf(limits, deposit.terms.credit);
@@ -252,28 +270,36 @@ export class Prover {
         this.#dustAskedAt = at;
       }
       asked++;
-      this.#heldAsked.set(id, at);
+      const { first } = this.#heldAsked.get(id) ?? { first: at };
       const shown = await receipt(event.tx_id);
-      if (shown === undefined) continue;
-      this.#shown.set(id, this.#whyNotShown(event, shown));
-      found = true;
+      this.#heldAsked.set(id, { first, last: at });
+      found ||= shown !== undefined || this.#proofOf(id).status === 'refused';
+      if (shown !== undefined) this.#shown.set(id, this.#transferAt(event, shown));
     }
     return found;
   }
 
-  /** Unproven ones are for a person. */
+  /** Unproven ones not for long: they are for a person. */
   #toAsk(id: string, at: number): DepositConfirmed | undefined {
     const deposit = this.#options.books.ledger.deposit(id);
     const confirmation = this.#options.books.confirmation(id);
-    const last = this.#heldAsked.get(id) ?? Number.NEGATIVE_INFINITY;
-    const isDue =
-      (deposit.status === 'confirmed' ||
-        (deposit.status === 'needs_manual' && deposit.reason !== 'unproven')) &&
-      confirmation?.transfer !== undefined &&
-      !this.#shown.has(id) &&
-      !this.#asked.has(id) &&
-      at - last >= HELD_AGAIN_MS;
-    return isDue ? confirmation.event : undefined;
+    const { first, last } = this.#heldAsked.get(id) ?? { first: at, last: -Infinity };
+    if (confirmation === undefined || this.#shown.has(id) || this.#asked.has(id)) return undefined;
+    if (confirmation.transfer === undefined && !this.#missing.has(id)) return undefined;
+    const isUnproven = deposit.status === 'needs_manual' && deposit.reason === 'unproven';
+    if (isUnproven && last - first > this.#options.late_ms) return undefined;
+    const isWaiting = deposit.status === 'confirmed' || deposit.status === 'needs_manual';
+    return isWaiting && at - last >= HELD_AGAIN_MS ? confirmation.event : undefined;
+  }
+
+  /** Whether TRON was asked about it, or never is. */
+  #isAsked(id: string): boolean {
+    return (
+      this.#options.receipt === undefined ||
+      this.#shown.has(id) ||
+      this.#asked.has(id) ||
+      this.#heldAsked.has(id)
+    );
   }
 
   /** Deposits in flight, due, queued or held, whose records were not read yet. */
@@ -309,22 +335,16 @@ export class Prover {
       const shown = await receipt(confirmation.event.tx_id);
       this.#asked.set(id, { first, last: at });
       if (shown === undefined) continue;
-      this.#shown.set(id, this.#whyNotShown(confirmation.event, shown));
+      this.#shown.set(id, this.#transferAt(confirmation.event, shown));
       found = true;
       this.#options.changes.notify();
     }
     return found;
   }
 
-  #whyNotShown(confirmed: DepositConfirmed, receipt: TronReceipt): string | undefined {
+  #transferAt({ log_index }: DepositConfirmed, receipt: TronReceipt): TokenTransfer | undefined {
     const read = transfersIn(receipt, this.#options.usdt_contract);
-    const shown =
-      'problem' in read
-        ? undefined
-        : read.value.find(({ log_index: index }) => index === confirmed.log_index);
-    return shown?.to.equals(confirmed.deposit_address) === true && shown.value === confirmed.gross
-      ? undefined
-      : 'TRON shows another transaction than the one that was confirmed';
+    return 'problem' in read ? undefined : read.value.find((each) => each.log_index === log_index);
   }
 
   /** `asNew`: with what only keeps a mint from being requested. */
@@ -347,10 +367,10 @@ export class Prover {
     if (deposit.status === 'confirmed' && !deposit.approved && this.#isInternal(confirmation))
       return WAITING;
     if (receipt === undefined) return PROVEN;
-    if (this.#shown.has(id)) {
-      const contradiction = this.#shown.get(id);
-      return contradiction === undefined ? PROVEN : this.#refused(id, contradiction);
-    }
+    if (this.#shown.has(id))
+      return isSame(this.#shown.get(id), event)
+        ? PROVEN
+        : this.#refused(id, 'TRON shows another transaction than the one that was confirmed');
     return this.#isLate(id) ? this.#refused(id, 'TRON does not know its transaction') : WAITING;
   }
 
@@ -365,6 +385,10 @@ export class Prover {
     return (
       transfer !== undefined && isInternal(this.#options.books.ledger, transfer, this.#options)
     );
+  }
+
+  #isOurs(address: Buffer): boolean {
+    return isOurs(this.#options.books.ledger, address, this.#options);
   }
 
   /** Asked about for long, in vain. */
@@ -386,8 +410,11 @@ export class Prover {
     ];
     for (const known of all)
       for (const id of known.keys()) if (books.confirmation(id) === undefined) known.delete(id);
-    for (const id of this.#asked.keys())
-      if (books.ledger.deposit(id).status === 'needs_manual') this.#asked.delete(id);
+    for (const [id, asked] of this.#asked) {
+      if (books.ledger.deposit(id).status !== 'needs_manual') continue;
+      this.#asked.delete(id);
+      this.#heldAsked.set(id, asked);
+    }
   }
 
   /** Logged and counted once. */
@@ -406,4 +433,11 @@ export class Prover {
 
 function isDust(deposit: Deposit): boolean {
   return deposit.status === 'needs_manual' && deposit.reason === 'below_minimum';
+}
+
+function isSame(
+  shown: TokenTransfer | undefined,
+  { deposit_address, gross }: DepositConfirmed,
+): boolean {
+  return shown?.to.equals(deposit_address) === true && shown.value === gross;
 }

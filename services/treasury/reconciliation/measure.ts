@@ -20,6 +20,7 @@
  */
 import { bytesKey } from '../../../schemas/address.ts';
 import {
+  BELIEVED,
   holderOf,
   isShort,
   isSupplyExplained,
@@ -129,7 +130,10 @@ async function attempt(options: MeasureOptions, isLast: boolean): Promise<Measur
   const own = options.custody_addresses.map(holderOf);
   const isOwn = new Set(own.map(({ key }) => key));
   const deposited = (from?: bigint): readonly Holder[] =>
-    receipts.holders(from).filter((each) => !isOwn.has(each.key) && ours?.has(each) !== false);
+    withDisplaced(
+      receipts.holders(from).filter((each) => !isOwn.has(each.key) && ours?.has(each) !== false),
+      options.proofs,
+    );
   const readLedger = async (): Promise<void> => {
     await logs.catchUp('ledger');
     await ours?.catchUp();
@@ -165,12 +169,14 @@ async function attempt(options: MeasureOptions, isLast: boolean): Promise<Measur
   const deposits = readings.sum(holders);
   const token = await readings.token(provider);
 
+  // like what arrives: in custody, and not what the ledger says
+  const displaced = (options.proofs?.displaced() ?? []).reduce((sum, each) => sum + each.value, 0n);
   const { ledger_offset } = held;
   const [low, high] = before.total < after.total ? [before, after] : [after, before];
-  const lower = positionOf(held, final, deposits.total + low.total);
+  const lower = positionOf(held, final, deposits.total + low.total - displaced);
   const arriving = await arrivingIn(lower, { holders, ledger_offset, timestamp }, options);
   const counted = (sum: Sum): Position => {
-    const custody = deposits.total + sum.total - arriving.total;
+    const custody = deposits.total + sum.total - arriving.total - displaced;
     const blocked = deposits.blocked + sum.blocked - arriving.blocked;
     return positionOf(held, final, custody, frozenOf(custody, blocked, token));
   };
@@ -193,6 +199,12 @@ async function attempt(options: MeasureOptions, isLast: boolean): Promise<Measur
 
 function isMismatch(position: Position): boolean {
   return statusOf(position, 0n) === 'mismatch';
+}
+
+/** With the addresses whose transfers the ledger does not name. */
+function withDisplaced(holders: readonly Holder[], proofs = BELIEVED): readonly Holder[] {
+  const all = [...holders, ...proofs.displaced().map(({ to }) => holderOf(to))];
+  return [...new Map(all.map((each) => [each.key, each])).values()];
 }
 
 /** The part of custody that cannot be moved, from 0 to all of it. */

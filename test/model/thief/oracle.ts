@@ -4,7 +4,7 @@
  */
 import { toHex } from '../../../schemas/address.ts';
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
-import { feeOf, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
+import { feeOf, sameLimits, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
 import type {
   DepositConfirmed,
   PolicySet,
@@ -208,7 +208,7 @@ export class Oracle {
     return this.#world.logs.of_ledger.flatMap((each) => {
       const { event, counts, offset } = each;
       if (offset >= end) return [];
-      return counts && event.type === 'PolicySet' && this.isEntitled(each)
+      return counts && event.type === 'PolicySet' && (isOfSettings(event) || this.isEntitled(each))
         ? [{ version: event.version, limits: event }]
         : [];
     });
@@ -273,7 +273,10 @@ export class Oracle {
     const { tron, depositors, logs } = this.#world;
     const ours = [CUSTODY, ...depositors.map(({ address }) => address)];
     const there = ours.reduce((sum, address) => sum + tron.balanceOf(address), 0n);
-    const fees = this.#policies.flatMap(({ limits }) => [limits.first_fee, limits.later_fee]);
+    // also of limits that a stranger wrote first, by which the treasury mints nothing
+    const fees = logs.of_ledger.flatMap(({ event, counts }) =>
+      counts && event.type === 'PolicySet' ? [event.first_fee, event.later_fee] : [],
+    );
     const most = fees.reduce((fee, each) => (each > fee ? each : fee), 0n);
     const minted = this.#world.node.mints
       .filter(({ height }) => height <= this.#world.node.final_height)
@@ -282,11 +285,9 @@ export class Oracle {
       .filter(({ deposit_id: id }) => {
         const deposit = logs.ledger.deposit(id);
         const confirmed = logs.confirmed.get(id);
-        // a run knows of no deposit before its ledger does, and covers none that is refuted: a
-        // forged confirmation may take the place of an arrival, which is then paid back by hand
+        // a run knows of no deposit before its ledger does
         if (deposit.status === 'absent' || this.#isMinted(id)) return false;
         if (confirmed === undefined || confirmed.offset >= BigInt(run_offset)) return false;
-        if (deposit.status === 'needs_manual' && deposit.reason === 'unproven') return false;
         return !(deposit.status === 'needs_manual' && deposit.rejected && this.#isRejected(id));
       })
       .filter(({ isInternal, deposit_id }) => !isInternal || this.#isApproved(deposit_id))
@@ -314,6 +315,11 @@ export function isWithinRules(policy: PolicySet): boolean {
     single_cap <= rolling_cap &&
     network === 'testnet'
   );
+}
+
+/** Whether the treasury would have written the same. */
+function isOfSettings(policy: PolicySet): boolean {
+  return policy.version === 1 && policy.network === 'testnet' && sameLimits(policy, LIMITS);
 }
 
 function referenceOf(id: string): string {

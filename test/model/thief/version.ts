@@ -114,6 +114,7 @@ export function proofsOf(treasury: Treasury): Partial<ReconcilerOptions> {
       isProven: (id) => treasury.proofs.isProven(id),
       isPaidBack: (id) => treasury.proofs.isPaidBack(id),
       isInternal: (id) => treasury.proofs.isInternal(id),
+      displaced: () => treasury.proofs.displaced(),
     },
   };
 }

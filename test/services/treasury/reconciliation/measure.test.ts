@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
-import { statusOf, surplusOf, type Receiver } from '../../../../projections/reserve/position.ts';
+import {
+  BELIEVED,
+  statusOf,
+  surplusOf,
+  type Receiver,
+} from '../../../../projections/reserve/position.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { PAGE_ROWS } from '../../../../services/runtime/trongrid/trongrid.ts';
 import { named } from '../../../support/chain-by-hand.ts';
@@ -460,4 +465,17 @@ test('a rejected deposit that is not proven is no money, unless it is paid back'
   simulated.pay(OUTSIDE, 1_000n * USD, { from: CAROL });
   simulated.decide(events.refunded(1_000n * USD));
   expect(surplusOf((await simulated.measure()).position)).toBe(0n);
+});
+
+test('a transfer in whose place the ledger has something else is no part of custody, also once it is gone', async () => {
+  const simulated = world();
+  const before = (await simulated.measure()).position;
+  // an address that no deposit in the ledger names
+  simulated.pay(BOB, 30n * USD, { listed: false });
+  const proofs = { ...BELIEVED, displaced: () => [{ to: BOB, value: 30n * USD }] };
+  expect((await simulated.measure({ proofs })).position).toEqual(before);
+  simulated.pay(OUTSIDE, 30n * USD, { from: BOB });
+  const { position } = await simulated.measure({ proofs });
+  expect(position).toMatchObject({ custody_reported: before.custody_reported - 30n * USD });
+  expect(position.uncovered).toBe(26n * USD);
 });

@@ -318,6 +318,41 @@ test('a transfer that TRON does not know is not minted, and held after a while; 
   await world.expectMinted();
 });
 
+test.each([
+  ['for another account', { clt_address: accountAt(1) }],
+  ['of a smaller amount', { gross: 3n * USD, credit: USD }],
+  ['of a larger amount', { gross: 900n * USD, credit: 898n * USD }],
+  ['at another address', { deposit_address: transferTo(1, USD).to, clt_address: accountAt(1) }],
+  ['at an offset without it', { transfer_offset: 7_000_000 }],
+] as const)(
+  'a transfer that a stranger confirms %s stays owed until a person rejects it',
+  async (_what, change) => {
+    const world = await ownMintWorld(stack);
+    await world.world.openAddresses(3);
+    const transfer = transferTo(0, 10n * USD);
+    const id = idOf(transfer);
+    const invented = transferTo(2, 20n * USD);
+    const receipt = (txId: Buffer): Promise<TronReceipt | undefined> =>
+      Promise.resolve(txId.equals(transfer.tx_id) ? receiptOf(transfer) : undefined);
+    const working = world.start({ receipt }, GOVERNED);
+    const { treasury } = working;
+    await expect.poll(() => working.counted('treasury_policy_version')).toBe(1);
+    await world.pinned();
+    await world.tell(confirmationOf(transfer, change));
+    await world.tell(confirmationOf(invented, { transfer_offset: 7_000_000 }));
+    await world.world.observe(transfer);
+    for (const each of [transfer, invented])
+      await expect
+        .poll(() => world.storyOf(idOf(each)))
+        .toEqual(['DepositConfirmed', 'DepositHeld']);
+    const { to, value } = transfer;
+    await expect.poll(() => treasury.proofs.displaced()).toMatchObject([{ to, value }]);
+    expect(treasury.proofs.isProven(id)).toBe(false);
+    await world.decide(depositEvents(id).rejected());
+    await expect.poll(() => treasury.proofs.displaced()).toEqual([]);
+  },
+);
+
 test('approvals and operators without the signature of one in force mint nothing', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(2);
