@@ -3,7 +3,7 @@
  * It belongs to a session: Postgres releases it when the process ends.
  */
 import type { Client } from 'pg';
-import { HostClient } from '../../runtime/postgres/hosts.ts';
+import { HostClient, WORK_CONNECT_MS } from '../../runtime/postgres/hosts.ts';
 import { lockKeyOf } from '../tables/live-tables.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 
@@ -34,7 +34,7 @@ export async function takeAdvisoryLock(
 ): Promise<AdvisoryLock | { readonly held_by: string }> {
   const client = new HostClient(postgresUrl, 'read-write', {
     application_name: Buffer.from(holder).subarray(0, NAME_BYTES_MAX).toString(),
-    connectionTimeoutMillis: 2_000,
+    connectionTimeoutMillis: WORK_CONNECT_MS,
     keepAlive: true,
     statement_timeout: SILENCE_MS,
     lock_timeout: LOCK_MS,

@@ -7,7 +7,7 @@ import { partitionKey } from '../../runtime/kafka/position.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { readTableVersion } from '../tables/live-tables.ts';
 import { prepareDatabase } from '../tables/migrations.ts';
-import { HostClient } from '../../runtime/postgres/hosts.ts';
+import { HostClient, WORK_CONNECT_MS } from '../../runtime/postgres/hosts.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 import { compareTables, TEXT_SETTINGS, type Compared } from './compare.ts';
 import {
@@ -148,7 +148,7 @@ async function withClient<Result>(
 ): Promise<Result> {
   const client = new HostClient(url, 'read-write', {
     application_name: 'verify',
-    connectionTimeoutMillis: 2_000,
+    connectionTimeoutMillis: WORK_CONNECT_MS,
     keepAlive: true,
   });
   // thrown by the query in flight too

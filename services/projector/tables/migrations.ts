@@ -8,7 +8,7 @@ import type { Projection } from '../../../projections/contract/projection.ts';
 import { ANALYTICS, settleAnalytics } from './analytics.ts';
 import { commentsOf } from './comments.ts';
 import { anotherVersion, autovacuum } from './live-tables.ts';
-import { connectionTo } from '../../runtime/postgres/hosts.ts';
+import { connectionTo, WORK_CONNECT_MS } from '../../runtime/postgres/hosts.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 
 /** Key of the advisory lock of all migrations: projectors start together. */
@@ -109,7 +109,7 @@ export async function prepareDatabase(
     connection: async () => ({
       ...(await connectionTo(postgresUrl, 'read-write')),
       application_name: 'migrations',
-      connectionTimeoutMillis: 2_000,
+      connectionTimeoutMillis: WORK_CONNECT_MS,
       options: TIMEOUTS,
     }),
     pool: { min: 0, max: 2 },

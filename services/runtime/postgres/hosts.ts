@@ -14,6 +14,8 @@ import {
 
 /** Frozen hosts do not answer. */
 const ANSWER_MS = 1_000;
+/** Long work does not end because a busy Postgres is slow to take a connection. */
+export const WORK_CONNECT_MS = 30_000;
 /** The start that a host has before the next one is asked, where each would do. */
 const PREFERENCE_MS = 200;
 
