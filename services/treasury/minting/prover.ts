@@ -93,9 +93,9 @@ export class Prover {
   isArrived(depositId: string): boolean {
     const deposit = this.#options.books.ledger.deposit(depositId);
     if (deposit.status === 'absent' || 'mint' in deposit) return true;
+    if (this.isProven(depositId)) return true;
     if (deposit.status === 'needs_manual' && deposit.reason === 'unproven') return false;
-    const { status } = this.#proofOf(depositId);
-    return status === 'proven' || !this.#isAsked(depositId);
+    return !this.#isAsked(depositId);
   }
 
   /**

@@ -353,6 +353,27 @@ test.each([
   },
 );
 
+test('a deposit that was held before its transfer was recorded counts as arrived after a restart', async () => {
+  const world = await ownMintWorld(stack);
+  await world.world.openAddresses(1);
+  const transfer = transferTo(0, 10n * USD);
+  const id = idOf(transfer);
+  const receipt = (): Promise<TronReceipt> => Promise.resolve(receiptOf(transfer));
+  const working = world.start({ receipt }, GOVERNED);
+  await expect.poll(() => working.counted('treasury_policy_version')).toBe(1);
+  await world.pinned();
+  await world.tell(confirmationOf(transfer));
+  await expect.poll(() => world.storyOf(id)).toEqual(['DepositConfirmed', 'DepositHeld']);
+  await expect.poll(() => working.treasury.proofs.displaced()).toHaveLength(1);
+  expect(working.treasury.proofs.isProven(id)).toBe(false);
+  await working.stop();
+  await world.world.observe(transfer);
+  const { treasury } = world.start({ receipt }, GOVERNED);
+  await expect
+    .poll(() => [treasury.proofs.displaced(), treasury.proofs.isProven(id)])
+    .toEqual([[], true]);
+});
+
 test('approvals and operators without the signature of one in force mint nothing', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(2);
