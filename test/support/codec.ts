@@ -24,13 +24,11 @@ export async function openCodec(
   const registry = new SchemaRegistry({ registry_url });
   const schemas = await readSchemas(topics, unread);
   const ids: number[] = [];
-  // on a busy machine an answer can take longer than the registry's clients wait
-  const again = { what: 'registering schemas', log: silentLog(), signal: never };
-  for (const { subject, text } of schemas)
-    ids.push(await retrying(again, () => registry.register(subject, text)));
+  for (const { subject, text } of schemas) ids.push(await registry.register(subject, text));
   return codecOf(registry, schemas, ids);
 }
 
+const AGAIN = { what: 'registering schemas', log: silentLog(), signal: never };
 const shared = new Map<string, Promise<Codec>>();
 
 /** As `openCodec`, once for all worlds on a registry that outlives them. */
@@ -38,7 +36,8 @@ export function sharedCodec(registry_url: string, topics: readonly Topic[]): Pro
   const names = topics.map(({ name }) => name).join(' ');
   const key = `${registry_url} ${names}`;
   return shared.getOrInsertComputed(key, () =>
-    openCodec(registry_url, topics).catch((error: unknown) => {
+    // on a busy machine an answer can take longer than the registry's clients wait
+    retrying(AGAIN, () => openCodec(registry_url, topics)).catch((error: unknown) => {
       shared.delete(key);
       throw error;
     }),
