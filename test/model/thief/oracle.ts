@@ -319,7 +319,7 @@ export function isWithinRules(policy: PolicySet): boolean {
 
 /** Whether the treasury would have written the same. */
 function isOfSettings(policy: PolicySet): boolean {
-  return policy.version === 1 && policy.network === 'testnet' && sameLimits(policy, LIMITS);
+  return policy.network === 'testnet' && sameLimits(policy, LIMITS);
 }
 
 function referenceOf(id: string): string {
