@@ -167,7 +167,7 @@ class Batch {
       transfer_offset: Number(offset),
       decided_at: this.#deciding.now,
     });
-    const reason = isInternal(this.#ledger, transfer, this.#deciding)
+    const reason = isOurs(this.#ledger, transfer.from, this.#deciding)
       ? 'internal_transfer'
       : holdReasonOf(policy, credit);
     if (reason === undefined) return;
@@ -186,15 +186,6 @@ class Batch {
     this.#counts.set(key, ordinal + 1);
     return ordinal;
   }
-}
-
-/** Whether a deposit or custody address pays: the money was among ours before. */
-export function isInternal(
-  { addresses, governance }: Pick<Ledger, 'addresses' | 'governance'>,
-  { from }: Pick<TransferObserved, 'from'>,
-  settings: Pick<Deciding, 'custody_addresses' | 'deposit_key'>,
-): boolean {
-  return isOurs({ addresses, governance }, from, settings);
 }
 
 /** Whether this is a custody address, or a deposit address that the key derives. */

@@ -13,9 +13,10 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export class Metrics {
   readonly registry = new Registry();
 
-  constructor(service: string) {
+  /** `of_process`: also those of the process itself, whose timers live as long as it. */
+  constructor(service: string, { of_process = true } = {}) {
     this.registry.setDefaultLabels({ service });
-    collectDefaultMetrics({ register: this.registry });
+    if (of_process) collectDefaultMetrics({ register: this.registry });
   }
 
   counter<Label extends string = never>(

@@ -5,7 +5,7 @@
  * itself shows the transfer. A deposit that is contradicted is held for a person and never minted,
  * approved or not; one that TRON does not know waits, and is held after a while.
  */
-import { isInternal, isOurs } from '../../../projections/deposits/domain/confirmation.ts';
+import { isOurs } from '../../../projections/deposits/domain/confirmation.ts';
 import type { Deposit } from '../../../projections/deposits/domain/deposit.ts';
 import { whyNotTransfer } from '../../../projections/deposits/domain/proof.ts';
 import { holdReasonOf, type HoldReason } from '../../../schemas/deposit-policy.ts';
@@ -382,9 +382,7 @@ export class Prover {
 
   #isInternal(confirmation: Confirmation | undefined): boolean {
     const { transfer } = confirmation ?? {};
-    return (
-      transfer !== undefined && isInternal(this.#options.books.ledger, transfer, this.#options)
-    );
+    return transfer !== undefined && this.#isOurs(transfer.from);
   }
 
   #isOurs(address: Buffer): boolean {

@@ -129,11 +129,14 @@ async function attempt(options: MeasureOptions, isLast: boolean): Promise<Measur
     readings.read(holders, { provider, now, onRead: () => progress.read() });
   const own = options.custody_addresses.map(holderOf);
   const isOwn = new Set(own.map(({ key }) => key));
-  const deposited = (from?: bigint): readonly Holder[] =>
-    withDisplaced(
-      receipts.holders(from).filter((each) => !isOwn.has(each.key) && ours?.has(each) !== false),
-      options.proofs,
-    );
+  let displaced = BELIEVED.displaced();
+  const deposited = (from?: bigint): readonly Holder[] => {
+    const known: readonly Holder[] = receipts
+      .holders(from)
+      .filter((each) => !isOwn.has(each.key) && ours?.has(each) !== false);
+    const all = [...known, ...displaced.map(({ to }) => holderOf(to))];
+    return [...new Map(all.map((each) => [each.key, each])).values()];
+  };
   const readLedger = async (): Promise<void> => {
     await logs.catchUp('ledger');
     await ours?.catchUp();
@@ -160,6 +163,8 @@ async function attempt(options: MeasureOptions, isLast: boolean): Promise<Measur
   // every mint that the ledger calls credited was in a final block of the log before
   await logs.catchUp('chain');
   const sums = sumsOf(ledger, supply, final.height, options.proofs);
+  // of the same moment as the sums, so that its addresses are read below
+  displaced = options.proofs?.displaced() ?? displaced;
   const held = ledgerPosition(ledger, supply, final, sums);
   const ledger_head = ledger.head;
   const holders = deposited();
@@ -170,13 +175,13 @@ async function attempt(options: MeasureOptions, isLast: boolean): Promise<Measur
   const token = await readings.token(provider);
 
   // like what arrives: in custody, and not what the ledger says
-  const displaced = (options.proofs?.displaced() ?? []).reduce((sum, each) => sum + each.value, 0n);
+  const owed = displaced.reduce((sum, each) => sum + each.value, 0n);
   const { ledger_offset } = held;
   const [low, high] = before.total < after.total ? [before, after] : [after, before];
-  const lower = positionOf(held, final, deposits.total + low.total - displaced);
+  const lower = positionOf(held, final, deposits.total + low.total - owed);
   const arriving = await arrivingIn(lower, { holders, ledger_offset, timestamp }, options);
   const counted = (sum: Sum): Position => {
-    const custody = deposits.total + sum.total - arriving.total - displaced;
+    const custody = deposits.total + sum.total - arriving.total - owed;
     const blocked = deposits.blocked + sum.blocked - arriving.blocked;
     return positionOf(held, final, custody, frozenOf(custody, blocked, token));
   };
@@ -199,12 +204,6 @@ async function attempt(options: MeasureOptions, isLast: boolean): Promise<Measur
 
 function isMismatch(position: Position): boolean {
   return statusOf(position, 0n) === 'mismatch';
-}
-
-/** With the addresses whose transfers the ledger does not name. */
-function withDisplaced(holders: readonly Holder[], proofs = BELIEVED): readonly Holder[] {
-  const all = [...holders, ...proofs.displaced().map(({ to }) => holderOf(to))];
-  return [...new Map(all.map((each) => [each.key, each])).values()];
 }
 
 /** The part of custody that cannot be moved, from 0 to all of it. */

@@ -1,12 +1,11 @@
 /** The treasury as its process runs it: minting, and reserve runs on their schedule. */
-import { Counter, Gauge, Histogram, Registry, type CollectFunction } from 'prom-client';
 import { NETWORK_LIMITS, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
 import type { Codec } from '../../../services/runtime/kafka/codec.ts';
 import type { Kafka } from '../../../services/runtime/kafka/port.ts';
 import { LogLost } from '../../../services/runtime/kafka/position.ts';
 import { KafkaWriter } from '../../../services/runtime/kafka/writer.ts';
 import { Fault } from '../../../services/runtime/process/errors.ts';
-import type { Metrics } from '../../../services/runtime/process/metrics.ts';
+import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { READING_ENDED, ReserveLogs } from '../../../services/treasury/reconciliation/logs.ts';
 import { MintSigner } from '../../../services/treasury/minting/mint-signer.ts';
 import {
@@ -38,47 +37,6 @@ export const LIMITS: PolicyLimits = {
   ...NETWORK_LIMITS.testnet,
   rolling_cap: 1_000_000n * USD,
 };
-
-/** Without the metrics of the process itself, whose timers would outlive it. */
-class QuietMetrics implements Pick<Metrics, keyof Metrics> {
-  readonly registry = new Registry();
-  readonly content_type = this.registry.contentType;
-
-  counter<Label extends string = never>(
-    name: string,
-    help: string,
-    labels: readonly Label[] = [],
-  ): Counter<Label> {
-    return new Counter({ name, help, labelNames: [...labels], registers: [this.registry] });
-  }
-
-  gauge<Label extends string = never>(
-    name: string,
-    help: string,
-    labels: readonly Label[] = [],
-    collect?: CollectFunction<Gauge<Label>>,
-  ): Gauge<Label> {
-    return new Gauge({
-      name,
-      help,
-      labelNames: [...labels],
-      registers: [this.registry],
-      ...(collect === undefined ? {} : { collect }),
-    });
-  }
-
-  histogram<Label extends string = never>(
-    name: string,
-    help: string,
-    labels: readonly Label[] = [],
-  ): Histogram<Label> {
-    return new Histogram({ name, help, labelNames: [...labels], registers: [this.registry] });
-  }
-
-  text(): Promise<string> {
-    return this.registry.metrics();
-  }
-}
 
 /** Where the processes work. */
 export interface Surroundings {
@@ -169,7 +127,7 @@ export class TreasuryProcess {
   readonly started_at = Date.now();
   readonly #treasury: Treasury;
   readonly #reserve: Reserve;
-  readonly #metrics = new QuietMetrics();
+  readonly #metrics = new Metrics('treasury', { of_process: false });
   readonly #stop = new AbortController();
   readonly #ended: Promise<unknown>;
   /** the error that ended the process by itself */
