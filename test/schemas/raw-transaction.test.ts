@@ -22,6 +22,7 @@ import {
   transactionHash,
   unsignedDigest,
 } from '../../schemas/raw-transaction.ts';
+import { fixedCases } from '../support/fixed-cases.ts';
 
 const KEY = new SigningKey(`0x${'00'.repeat(31)}01`);
 const ADDRESS = `0x${'ab'.repeat(20)}`;
@@ -111,7 +112,7 @@ test('every call round-trips, and its JSON names every argument', () => {
         Object.keys(transaction.call.arguments),
       );
     }),
-    { numRuns: 500 },
+    { numRuns: 500, examples: fixedCases(100, signed) },
   );
   expect([...seen].toSorted()).toEqual(FUNCTION_CALL_TYPES.toSorted());
 });

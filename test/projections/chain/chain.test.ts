@@ -9,6 +9,7 @@ import type {
 } from '../../../schemas/chain.blocks/events.ts';
 import { chainEvents } from '../../support/chain.ts';
 import { raceOfWriters } from './writers.ts';
+import { fixedCases } from '../../support/fixed-cases.ts';
 
 const hashOf = (name: string): Buffer => Buffer.from(name.padEnd(32, '.'));
 const NOBODY = Buffer.alloc(20);
@@ -218,7 +219,7 @@ test('writers that race, with batches landing late, twice and in any order, neve
       ignored += verdicts.filter((verdict) => verdict === 'ignored').length;
       applied += verdicts.filter((verdict) => verdict === 'applied').length;
     }),
-    { numRuns: 400 },
+    { numRuns: 400, examples: fixedCases(100, raceOfWriters()) },
   );
   expect(ignored).toBeGreaterThan(1_000);
   expect(applied).toBeGreaterThan(1_000);

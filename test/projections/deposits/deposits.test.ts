@@ -11,6 +11,7 @@ import { plainDeposits } from '../../support/plain-deposits.ts';
 import { differences, digestOf } from '../../support/plain-fold.ts';
 import { DEPOSITS_ANSWERS } from './answers.ts';
 import { interleaved } from './interleaved.ts';
+import { fixedCases } from '../../support/fixed-cases.ts';
 import { MemoryTables } from './memory-tables.ts';
 import { plainRows, rowsIn } from '../../support/plain-rows.ts';
 
@@ -62,8 +63,7 @@ test('any batching, redelivery and interleaving gives the rows of a plain fold o
         expect(folded.apply({ partition, events, from: 0 })).toBe(0);
       expect(differences(folded.texts(), plainDeposits(addresses, ledger))).toEqual([]);
     }),
-    // a random log has seldom a credit
-    { numRuns: 10, examples: [[{ seed: 10, cut: 1, size_max: 7, back: 2 }]] },
+    { numRuns: 10, examples: fixedCases(5, CUTS) },
   );
   expect(deposited).toBeGreaterThan(0);
   expect(statuses).toEqual(new Set(['confirmed', 'needs_manual', 'mint_requested', 'credited']));

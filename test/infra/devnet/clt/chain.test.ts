@@ -15,6 +15,7 @@ import {
   testGenesis,
   transactionOf,
 } from '../../../support/clt-world.ts';
+import { fixedCases } from '../../../support/fixed-cases.ts';
 
 const genesis = testGenesis();
 const { faucet, mint_authority } = genesis.cast;
@@ -142,7 +143,7 @@ test('after random calls only mints and burns change the supply, as the served b
       );
       expect(chain.account(genesis.parameters.escrow).balance).toBe(owed);
     }),
-    { numRuns: 20 },
+    { numRuns: 20, examples: fixedCases(5, steps, fc.nat(1_000_000)) },
   );
   expect(seen.reorganised).toBeGreaterThan(0);
   expect([...seen.transactions].toSorted()).toEqual([

@@ -164,12 +164,14 @@ async function readingStands(readerUrl: string): Promise<void> {
   await client.connect();
   let last: string | undefined;
   const stands = async (): Promise<boolean> => {
-    const { rows } = await client.query<{ last: string }>(
+    const { rows } = await client.query<{ last: string | null }>(
       `SELECT max(query_start)::text AS last FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = 'explorer-gateway'`,
     );
-    const stood = last !== undefined && last === rows[0]?.last;
-    last = rows[0]?.last;
+    // null before its first question
+    const newest = rows[0]?.last ?? undefined;
+    const stood = newest !== undefined && last === newest;
+    last = newest;
     return stood;
   };
   await expect.poll(stands, { interval: 500 }).toBe(true);

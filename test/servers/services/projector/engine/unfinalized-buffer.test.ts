@@ -20,6 +20,7 @@ import {
   openTables,
   ownExplorer,
 } from '../../../../services/projector/engine/projected.ts';
+import { fixedCases } from '../../../../support/fixed-cases.ts';
 
 let writerUrl: string;
 
@@ -105,6 +106,7 @@ const CHAINS = fc.record({
   reorg_probability: fc.constantFrom(0.1, 0.4),
 });
 const SIZES = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 4 });
+const BUFFERS = fc.constantFrom(0, 300, 1_500);
 
 test('random chains in random chunks give the rows of a plain fold without cutting stored rows', async () => {
   let batches = 0;
@@ -113,26 +115,21 @@ test('random chains in random chunks give the rows of a plain fold without cutti
     expect(loaded).toMatchObject({ wrong: [], cuts: 0 });
     batches += loaded.batches;
   });
-  await fc.assert(property, { numRuns: 12 });
+  await fc.assert(property, { numRuns: 12, examples: fixedCases(6, CHAINS, SIZES) });
   expect(batches).toBeGreaterThan(24);
 });
 
 test('with a small unfinalized buffer stored rows are cut, and the rows are the same', async () => {
   let cuts = 0;
-  const property = fc.asyncProperty(
-    CHAINS,
-    SIZES,
-    fc.constantFrom(0, 300, 1_500),
-    async (options, sizes, bytes) => {
-      const loaded = await load(
-        [...chainEvents({ ...options, accounts: 12, reorg_probability: 0.4 })],
-        sizes,
-        bytes,
-      );
-      expect(loaded.wrong).toEqual([]);
-      cuts += loaded.cuts;
-    },
-  );
-  await fc.assert(property, { numRuns: 12 });
+  const property = fc.asyncProperty(CHAINS, SIZES, BUFFERS, async (options, sizes, bytes) => {
+    const loaded = await load(
+      [...chainEvents({ ...options, accounts: 12, reorg_probability: 0.4 })],
+      sizes,
+      bytes,
+    );
+    expect(loaded.wrong).toEqual([]);
+    cuts += loaded.cuts;
+  });
+  await fc.assert(property, { numRuns: 12, examples: fixedCases(6, CHAINS, SIZES, BUFFERS) });
   expect(cuts).toBeGreaterThan(0);
 });
