@@ -55,7 +55,8 @@ test('when two keys are pinned at once the first counts, and the gateway with th
   };
   const pinning = new Map([XPUB, OTHER_XPUB].map((xpub) => [xpub, pin(xpub)]));
   const settled = Promise.allSettled(pinning.values());
-  await expect.poll(async () => (await world.events()).length).toBe(2);
+  // the other one may see this event in time, and then appends none
+  await expect.poll(async () => (await world.events()).length).toBeGreaterThan(0);
   const [first] = await world.events();
   if (first?.type !== 'SchemePinned') throw new Error('the first event pins no key');
   world.startProjector();
