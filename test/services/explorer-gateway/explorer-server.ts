@@ -130,7 +130,11 @@ export async function openExplorer({
   let http = await serve(0);
   const { url } = http;
   const ask: ExplorerServer['ask'] = async (method, path, headers = {}) => {
-    const response = await fetch(url + path, { method, headers });
+    // a connection that is kept may be closed, unseen, while a test makes its values
+    const response = await fetch(url + path, {
+      method,
+      headers: { connection: 'close', ...headers },
+    });
     const answer = {
       status: response.status,
       text: await response.text(),
