@@ -105,6 +105,8 @@ test('every value of a field survives encoding and decoding', () => {
   const hash = uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes));
   const address = uint8Array({ minLength: 20, maxLength: 20 }).map((bytes) => Buffer.from(bytes));
   const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER - 1 });
+  // no block has it: chain-ingester refuses it, and so does the decoder
+  const name = string({ unit: anyCharacter }).filter((each) => each !== '__proto__');
   const transaction = record({
     hash,
     index: nat(),
@@ -113,7 +115,7 @@ test('every value of a field survives encoding and decoding', () => {
     nonce: count,
     amount: bigInt(),
     function_call_type: string({ unit: anyCharacter }),
-    arguments: dictionary(string({ unit: anyCharacter }), option(string({ unit: anyCharacter }))),
+    arguments: dictionary(name, option(string({ unit: anyCharacter }))),
     referrer: option(address),
     request_referrer: option(address),
     offer_referrer: option(address),
