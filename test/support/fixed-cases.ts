@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 
 /**
- * `count` cases of a property over `arbitraries`, the same in each run. As `examples` of a property
- * they are what its counts of seen states may rest on: of random cases no number is certain.
+ * `count` cases of a property over `arbitraries`, the same in each run. A test that counts the
+ * states which its property reaches gives them as `examples`: random cases may miss any state.
  */
 export function fixedCases<T extends unknown[]>(
   count: number,

@@ -69,7 +69,7 @@ export class Prover {
   /** deposits whose owner our key derives their address for; deriving takes 0.6 ms */
   readonly #owned = new Set<string>();
   readonly #reported = new Set<string>();
-  /** the same of those that nobody is to mint now */
+  /** by deposit that nobody is to mint now, when TRON was asked first and last, on that clock */
   readonly #heldAsked = new Map<string, { readonly first: number; readonly last: number }>();
   readonly #refunds: RefundProofs;
   #dustAskedAt = Number.NEGATIVE_INFINITY;
@@ -87,8 +87,8 @@ export class Prover {
 
   /**
    * Whether the deposit counts as arrived: TRON shows it, or was not asked yet. Each deposit that
-   * waits is asked about once, so a true one is never left out for long, and a forged one is. One
-   * that only the reader of the runs has seen so far counts.
+   * waits is asked about once, so a true one is never left out for long, and a forged one is. A
+   * deposit that the reserve runs have read before the treasury counts.
    */
   isArrived(depositId: string): boolean {
     const deposit = this.#options.books.ledger.deposit(depositId);
