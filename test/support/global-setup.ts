@@ -14,6 +14,9 @@ declare module 'vitest' {
   }
 }
 
+/** Nobody kills it: a broker that is slow to report is alive, and may create topics. */
+const KAFKA_SETTINGS = { 'broker.session.timeout.ms': '3600000' };
+
 /**
  * One stack of servers for the whole run; it goes when the run ends, also by Ctrl-C. Tests that
  * need no servers run while it starts.
@@ -22,7 +25,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await stopAbandoned();
   settleLogs(false);
   removeKeptLogs();
-  const { addresses, folder, started } = await beginStack();
+  const { addresses, folder, started } = await beginStack({ kafka_settings: KAFKA_SETTINGS });
   const outcome = join(folder.logs, 'started');
   const settled = started.then(
     (stack) => {

@@ -233,13 +233,14 @@ export async function programsFor(folder: Folder, ports: Ports): Promise<Program
 async function stackServers(
   folder: Folder,
   ports: Ports,
-  postgres_settings: Readonly<Record<string, string>>,
+  { kafka_settings = {}, postgres_settings }: StackOptions,
 ): Promise<Stack['servers']> {
   if ((await engineSocket()) !== undefined)
     return (await import('./containers.ts')).containerServers(ports);
   const programs = await programsFor(folder, ports);
   const servers = createServers(folder, programs, ports, {
     ...SERVER_OPTIONS,
+    kafka_settings,
     postgres_settings: { ...SERVER_OPTIONS.postgres_settings, ...postgres_settings },
   });
   return {
@@ -254,7 +255,8 @@ interface StackOptions {
   /** Services to start as well; true: all of them. */
   readonly services?: boolean | readonly string[];
   readonly others?: Partial<Addresses>;
-  /** of a server on this machine */
+  /** of servers on this machine */
+  readonly kafka_settings?: Readonly<Record<string, string>>;
   readonly postgres_settings?: Readonly<Record<string, string>>;
 }
 
@@ -309,12 +311,10 @@ async function startServers(
 ): Promise<Stack> {
   const { folder, ports, addresses, nextPort } = place;
   const spawned: Child[] = [];
-  const servers = await stackServers(folder, ports, options.postgres_settings ?? {}).catch(
-    (error: unknown) => {
-      leave();
-      throw error;
-    },
-  );
+  const servers = await stackServers(folder, ports, options).catch((error: unknown) => {
+    leave();
+    throw error;
+  });
 
   const stop = async (): Promise<void> => {
     await Promise.all(spawned.map((child) => child.kill()));

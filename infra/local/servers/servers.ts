@@ -16,6 +16,8 @@ export type Servers = Readonly<Record<ServerName, Server>>;
 export interface ServerOptions {
   /** further options of Kafka's Java */
   readonly kafka_java?: readonly string[];
+  /** settings of Kafka, by name */
+  readonly kafka_settings?: Readonly<Record<string, string>>;
   /** settings of Postgres, by name */
   readonly postgres_settings?: Readonly<Record<string, string>>;
 }
@@ -25,13 +27,13 @@ export function createServers(
   folder: Folder,
   programs: Programs,
   ports: Ports,
-  { kafka_java = [], postgres_settings = {} }: ServerOptions = {},
+  { kafka_java = [], kafka_settings = {}, postgres_settings = {} }: ServerOptions = {},
 ): Servers {
   const { kafka, kafka_controller, postgres, registry, redis } = ports;
   const node: KafkaNode = {
     name: 'kafka',
     ports: [kafka, kafka_controller],
-    settings: (data) => kafkaProperties(kafka, kafka_controller, data),
+    settings: (data) => ({ ...kafkaProperties(kafka, kafka_controller, data), ...kafka_settings }),
     users: {},
     java_options: kafka_java,
     isReady: () => kafkaAnswers(kafka),

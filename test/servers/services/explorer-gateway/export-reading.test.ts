@@ -147,7 +147,7 @@ test('memory does not grow with unread exports, nor with exports that are read t
 });
 
 test('a shutdown breaks off unread exports in time and exits with 0', async () => {
-  const { child, url, text } = await start({ APP_DRAIN_MS: '2000' });
+  const { child, url, text } = await start({ APP_DRAIN_MS: '20000' });
   const ended = once(child, 'close');
   const socket = unread(url);
   await readingStands(urls.reader_url);
