@@ -177,7 +177,6 @@ export async function openTronWorld(
     postgres_reader_url: urls.reader_url,
     application_name: 'test',
     statement_timeout_ms: HANG_MS,
-    connect_ms: HANG_MS,
     connections_max: 2,
   };
   const reader = openReader(settings, log);

@@ -317,12 +317,7 @@ async function nextAddressShows(
 ): Promise<void> {
   const log = silentLog();
   const { addresses } = stack;
-  const pool = {
-    application_name: 'test',
-    statement_timeout_ms: HANG_MS,
-    connect_ms: HANG_MS,
-    connections_max: 1,
-  };
+  const pool = { application_name: 'test', statement_timeout_ms: HANG_MS, connections_max: 1 };
   const reader = openReader({ ...pool, postgres_reader_url: database.reader_url }, log);
   const addressLog = new AddressLog({
     ...addresses,

@@ -57,7 +57,6 @@ export async function openDeposits(options: DepositServerOptions): Promise<Depos
       ...options,
       application_name: 'deposit-gateway',
       statement_timeout_ms: HANG_MS,
-      connect_ms: HANG_MS,
       connections_max: 4,
     },
     log,

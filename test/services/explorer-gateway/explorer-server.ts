@@ -82,7 +82,6 @@ export async function openExplorer({
     {
       application_name: 'explorer-gateway',
       statement_timeout_ms: HANG_MS,
-      connect_ms: HANG_MS,
       connections_max: 4,
       ...options,
     },

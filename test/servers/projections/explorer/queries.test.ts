@@ -29,7 +29,6 @@ function open(url: string): ReaderPool {
       postgres_reader_url: url,
       application_name: 'test',
       statement_timeout_ms: HANG_MS,
-      connect_ms: HANG_MS,
       connections_max: 2,
     },
     log,

@@ -20,7 +20,6 @@ test('a page and its count are of one snapshot while blocks are added and revert
       postgres_reader_url: urls.reader_url,
       application_name: 'test',
       statement_timeout_ms: HANG_MS,
-      connect_ms: HANG_MS,
       connections_max: 2,
     },
     log,

@@ -45,7 +45,6 @@ beforeAll(async () => {
     postgres_reader_url: urls.reader_url,
     application_name: 'test',
     statement_timeout_ms: HANG_MS,
-    connect_ms: HANG_MS,
     connections_max: 1,
   };
   reader = openReader(settings, silentLog());

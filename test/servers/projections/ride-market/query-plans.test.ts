@@ -204,7 +204,6 @@ test('both plans return the newest requests of a viewport', async () => {
     postgres_reader_url: readerUrl,
     application_name: 'test',
     statement_timeout_ms: HANG_MS,
-    connect_ms: HANG_MS,
     connections_max: 1,
   };
   const reader = openReader(settings, silentLog());

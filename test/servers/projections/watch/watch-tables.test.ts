@@ -30,7 +30,6 @@ async function open(): Promise<{
     postgres_reader_url: urls.reader_url,
     application_name: 'test',
     statement_timeout_ms: HANG_MS,
-    connect_ms: HANG_MS,
     connections_max: 2,
   };
   const reader = openReader(settings, silentLog());
@@ -144,7 +143,6 @@ beforeAll(async () => {
     postgres_reader_url: urls.reader_url,
     application_name: 'test',
     statement_timeout_ms: HANG_MS,
-    connect_ms: HANG_MS,
     connections_max: 2,
   };
   opened = { reader: openReader(settings, silentLog()), reader_url: urls.reader_url };

@@ -18,7 +18,6 @@ test('when two keys are pinned at once the first counts, and the gateway with th
       postgres_reader_url: world.reader_url,
       application_name: 'test',
       statement_timeout_ms: HANG_MS,
-      connect_ms: HANG_MS,
       connections_max: 2,
     },
     common.log,

@@ -32,7 +32,7 @@ beforeAll(async () => {
   const urls = await freshDatabase(inject('stack'));
   pool = await openTables(urls.writer_url, deposits);
   server = await openDeposits({ postgres_reader_url: urls.reader_url, now: () => now });
-  const limits = { statement_timeout_ms: HANG_MS, connect_ms: HANG_MS, connections_max: 2 };
+  const limits = { statement_timeout_ms: HANG_MS, connections_max: 2 };
   reader = openReader(
     { postgres_reader_url: urls.reader_url, application_name: 'test', ...limits },
     silentLog(),

@@ -48,13 +48,7 @@ export async function openExports({
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
   const pool = openReader(
-    {
-      application_name: 'exports',
-      statement_timeout_ms: HANG_MS,
-      connect_ms: HANG_MS,
-      connections_max: 4,
-      ...settings,
-    },
+    { application_name: 'exports', statement_timeout_ms: HANG_MS, connections_max: 4, ...settings },
     log,
   );
   const asked: string[] = [];

@@ -51,7 +51,6 @@ function readOn({ projection: { name } }: World): { stop(): Promise<number> } {
       postgres_reader_url: urls.reader_url,
       application_name: 'test',
       statement_timeout_ms: HANG_MS,
-      connect_ms: HANG_MS,
       connections_max: 3,
     },
     silentLog(),

@@ -127,7 +127,6 @@ test('a pooler that drops the settings of sessions is refused in words', async (
       postgres_reader_url: `postgres://clt_reader:clt_reader@${pooler}${pathname}`,
       application_name: 'test',
       statement_timeout_ms: HANG_MS,
-      connect_ms: HANG_MS,
       connections_max: 1,
     },
     silentLog(),

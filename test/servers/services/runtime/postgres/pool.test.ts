@@ -40,7 +40,6 @@ function reader(settings: Partial<ReaderSettings> = {}): ReaderPool {
       postgres_reader_url: urls.reader_url,
       application_name: 'test-reader',
       statement_timeout_ms: HANG_MS,
-      connect_ms: HANG_MS,
       connections_max: 2,
       ...settings,
     },

@@ -24,7 +24,6 @@ test.for([
       postgres_reader_url: pooler.url(postgres_reader_url),
       application_name: 'test',
       statement_timeout_ms: HANG_MS,
-      connect_ms: HANG_MS,
       connections_max: 1,
     },
     silentLog(),
