@@ -8,27 +8,16 @@ import { int8, type Query } from '../contract/page.ts';
 /** Rows of an account's list at most. */
 export const LISTED_MAX = 20;
 
-/** At most one row. Columns: deposit_address, derivation_index, requested_at. */
+/**
+ * One row once anything of `deposit.addresses` is folded. Columns: log_end, head, addresses (how
+ * many there are), deposit_address, derivation_index (null: the account has none).
+ */
 export function addressOf(owner: Buffer): Query {
   return {
     name: 'deposits_address',
-    text: `SELECT deposit_address, derivation_index, requested_at FROM deposits.addresses
-            WHERE clt_address = $1::bytea`,
+    text: `SELECT b.log_end, b.head, b.addresses, a.deposit_address, a.derivation_index
+             FROM deposits.book b LEFT JOIN deposits.addresses a ON a.clt_address = $1::bytea`,
     values: [owner],
-  };
-}
-
-/**
- * Rows when anything of `deposit.addresses` is folded: one for each of the accounts that has an
- * address, at least one. Columns: log_end, head, key_fingerprint (null: none is pinned),
- * addresses, clt_address (null: none of them has one).
- */
-export function addressBook(accounts: readonly Buffer[]): Query {
-  return {
-    name: 'deposits_book',
-    text: `SELECT b.log_end, b.head, b.key_fingerprint, b.addresses, a.clt_address FROM deposits.book b
-             LEFT JOIN deposits.addresses a ON a.clt_address = ANY($1::bytea[])`,
-    values: [`{${accounts.map((account) => `"\\\\x${account.toString('hex')}"`).join(',')}}`],
   };
 }
 

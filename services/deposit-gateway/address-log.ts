@@ -1,34 +1,38 @@
 /**
  * Appends to `deposit.addresses`. Requests that come during an append share the next one.
  *
- * An event names the offset that it is written for, and a request the next derivation index and its
- * address; both count only where they are right. The gateway learns them from the read model, once
- * that has folded the whole log. Where another gateway still wrote first, the events have no effect
- * and are written again.
+ * The gateway folds the whole topic in memory, and learns from nothing else whose address is which:
+ * the password of the database must not be enough to change that. At the start it reads the topic
+ * from offset 0, later only what other gateways have appended.
+ *
+ * An event names the offset that it is written for, and a request the next derivation index and
+ * its address; both count only where they are right. Where another gateway wrote first, the events
+ * have no effect and are written again.
  */
 import { randomBytes, randomInt } from 'node:crypto';
-import { addressBook } from '../../projections/deposits/queries.ts';
+import { LRUCache } from 'lru-cache';
+import { AddressBook } from '../../projections/deposits/domain/address-book.ts';
 import { bytesKey } from '../../schemas/address.ts';
 import type { DepositKey } from '../../schemas/deposit-address.ts';
 import {
   depositAddressEventId,
   depositAddressEventKey,
+  isDepositAddressEvent,
   type DepositAddressEvent,
 } from '../../schemas/deposit.addresses/events.ts';
-import { hashOfValue, headAfter, NO_RECORDS } from '../../schemas/hash-chain.ts';
+import { hashOfValue, headAfter } from '../../schemas/hash-chain.ts';
 import type { Topic } from '../../schemas/topics.ts';
 import type { KafkaOptions } from '../runtime/process/kafka-settings.ts';
 import { disconnect, openKafka } from '../runtime/kafka/client.ts';
-import { openCodec, type Codec } from '../runtime/kafka/codec.ts';
-import { readTopicEnds } from '../runtime/kafka/ends.ts';
+import { openCodec, undecodable, type Codec } from '../runtime/kafka/codec.ts';
 import type { RegistrySettings } from '../runtime/kafka/schema-registry.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
-import type { Admin } from '../runtime/kafka/port.ts';
+import { kafkaFault, type Admin } from '../runtime/kafka/port.ts';
+import { LogLost } from '../runtime/kafka/position.ts';
+import { readLogEvents } from '../runtime/kafka/range.ts';
 import type { LogEntry } from '../runtime/kafka/record.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
-import { byteaBytes } from '../runtime/postgres/cells.ts';
-import type { Reader } from '../runtime/postgres/pool.ts';
-import { Fault } from '../runtime/process/errors.ts';
+import { Fault, messageOf } from '../runtime/process/errors.ts';
 import { waitingFor, type HealthProblem } from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { retrying, untilAborted } from '../runtime/process/retry.ts';
@@ -43,53 +47,29 @@ import {
 const PARTITION = 0;
 /** Requests in one append: each new address takes 0.6 ms, in which nothing else is served. */
 const APPEND_MAX = 50;
+/** Accounts of which is remembered when they opened their panel. */
+const PANELS_MAX = 100_000;
 /** Requests that wait for an append; more are refused. */
 const PENDING_MAX = 10_000;
 /** A longer append is a health problem. */
 const SLOW_MS = 5_000;
-/** The read model is read this often while it is behind. */
-const POLL_MS = 20;
+/** Records are folded so many bytes at a time: a millisecond for each 100 records. */
+const FETCH_BYTES = 256 * 1024;
 /** The loser of a race pauses, so that two gateways do not fill the log with void records. */
 const YIELD_MS_MIN = 20;
 const YIELD_MS_MAX = 200;
 
-/** `deposit.addresses` as far as the read model has folded it. */
-export interface FoldedBook {
-  /** the offset behind the last record folded */
-  readonly end: bigint;
-  /** the hash of the last record of the chain (LOG-8) */
-  readonly head: Buffer;
-  /** SHA-256 of the key that addresses are derived from; undefined: none is pinned */
-  readonly fingerprint: Buffer | undefined;
-  /** their number, which is the next derivation index */
-  readonly addresses: number;
-  /** those of the accounts asked for that have an address, as `bytesKey` gives them */
-  readonly known: ReadonlySet<string>;
+/** An account's address, and its derivation index. */
+export interface Owned {
+  readonly deposit_address: Buffer;
+  readonly derivation_index: number;
 }
 
-export async function readBook(
-  reader: Reader,
-  accounts: readonly Buffer[] = [],
-): Promise<FoldedBook> {
-  const rows = await reader.rows(addressBook(accounts));
-  const [[end, head, fingerprint, addresses] = []] = rows;
-  return {
-    end: BigInt(end ?? '0'),
-    head: typeof head === 'string' ? byteaBytes(head) : NO_RECORDS,
-    fingerprint: typeof fingerprint === 'string' ? byteaBytes(fingerprint) : undefined,
-    addresses: Number(addresses ?? '0'),
-    known: new Set(
-      rows.flatMap(([, , , , account]) =>
-        typeof account === 'string' ? [bytesKey(byteaBytes(account))] : [],
-      ),
-    ),
-  };
-}
-
-/** The events that are new to the book, each for its place behind it. */
+/** The events that are new to the book, each for its place from offset `end` on. */
 export function written(
   events: readonly DepositAddressEvent[],
-  { end, fingerprint, addresses, known }: FoldedBook,
+  book: Pick<AddressBook, 'scheme' | 'size' | 'indexOf'>,
+  end: bigint,
   key: DepositKey,
 ): readonly DepositAddressEvent[] {
   const placed: DepositAddressEvent[] = [];
@@ -98,12 +78,12 @@ export function written(
     const sequence = Number(end) + placed.length;
     switch (event.type) {
       case 'SchemePinned':
-        if (fingerprint === undefined) placed.push({ ...event, sequence });
+        if (book.scheme === undefined) placed.push({ ...event, sequence });
         break;
       case 'AddressRequested': {
         const account = bytesKey(event.clt_address);
-        if (known.has(account) || requested.has(account)) break;
-        const derivation_index = addresses + requested.size;
+        if (book.indexOf(event.clt_address) !== undefined || requested.has(account)) break;
+        const derivation_index = book.size + requested.size;
         const deposit_address = key.addressAt(derivation_index);
         requested.add(account);
         placed.push({ ...event, sequence, derivation_index, deposit_address });
@@ -119,7 +99,6 @@ export function written(
 export interface AddressLogOptions extends RegistrySettings, KafkaOptions {
   readonly kafka_brokers: readonly string[];
   readonly topic: Topic;
-  readonly reader: Reader;
   /** derives the addresses */
   readonly key: DepositKey;
   readonly log: Logger;
@@ -145,12 +124,17 @@ export class AddressLog {
   #pending: Pending[] = [];
   /** since when the oldest request of the append in flight waits; undefined: none is in flight */
   #inFlightSince: number | undefined;
+  readonly #book = new AddressBook();
+  readonly #openedAt = new LRUCache<string, number>({ max: PANELS_MAX });
+  /** the first offset that is not read yet; marks of transactions take offsets, too */
+  #next = 0n;
   /** the offset behind the last record that this gateway knows of */
   #end = 0n;
-  /** why the codec is not open yet */
+  /** whether the log was read to its end, or to its first damaged record */
+  #isOpen = false;
+  #reading: Promise<void> | undefined;
+  /** why the log is not read or cannot be written to at the moment */
   #fault: Fault | undefined;
-  /** how far the read model is, while an append waits for it */
-  #folded: bigint | undefined;
 
   /** Starts to open; appends wait until it has. */
   constructor(options: AddressLogOptions) {
@@ -163,31 +147,68 @@ export class AddressLog {
     this.#codec.catch(() => undefined);
   }
 
-  /** Resolves once events can be appended; rejects if they never can. */
+  /**
+   * Resolves once the log is read to its end, or to a damaged record, and the schemas are
+   * registered; rejects if never.
+   */
   async opened(): Promise<void> {
     await this.#codec;
   }
 
-  /** An append that takes too long, or a registry that no append can use. */
+  /** A log that is not read yet or cannot be read, or an append that takes too long. */
   get problem(): HealthProblem | undefined {
-    if (this.#fault?.code === 'another_registry') return waitingFor(this.#fault);
+    const { name } = this.#options.topic;
+    if (this.#fault !== undefined && (!this.#isOpen || isDamaged(this.#fault)))
+      return waitingFor(this.#fault);
+    if (!this.#isOpen)
+      return {
+        status: 'working',
+        phase: 'opening',
+        message: `${name} is read up to ${this.#next} of ${this.#end} records`,
+      };
     if (this.#inFlightSince === undefined) return undefined;
     const waited = performance.now() - this.#inFlightSince;
     if (waited < SLOW_MS) return undefined;
-    const { name } = this.#options.topic;
-    const message = `${name} has not been written to for ${Math.round(waited / 1_000)} s`;
-    return this.#folded === undefined
-      ? { status: 'waiting', waits_for: 'kafka', message: `${message}: is Kafka up?` }
-      : {
-          status: 'waiting',
-          waits_for: 'projection:deposits',
-          message: `${message}: ${name} is folded up to ${this.#folded} of ${this.#end} records: see /ready of projector deposits`,
-        };
+    const message = `${name} has not been written to for ${Math.round(waited / 1_000)} s: is Kafka up?`;
+    return { status: 'waiting', waits_for: 'kafka', message };
   }
 
-  /** The offset behind the last record that this gateway knows of; 0 before it is opened. */
+  /** SHA-256 of the key that addresses are derived from; undefined: none is pinned. */
+  get fingerprint(): Buffer | undefined {
+    return this.#book.scheme?.fingerprint;
+  }
+
+  /** The first offset that is not read yet. */
   get end(): bigint {
-    return this.#end;
+    return this.#next;
+  }
+
+  /** The hash of the last record read (LOG-8). */
+  get head(): Buffer {
+    return this.#book.head;
+  }
+
+  /** When the account last opened its panel, if that is among the newest openings; Unix ms. */
+  openedAt(account: Buffer): number | undefined {
+    return this.#openedAt.get(bytesKey(account));
+  }
+
+  /** The address that the log gives this account, as far as it is read: it never changes. */
+  ownedBy(account: Buffer): Owned | undefined {
+    const derivation_index = this.#book.indexOf(account);
+    const deposit_address = this.#book.addressOf(account);
+    return derivation_index === undefined || deposit_address === undefined
+      ? undefined
+      : { deposit_address, derivation_index };
+  }
+
+  /** Reads the log to its present end; concurrent calls share a read. Throws faults. */
+  async catchUp(): Promise<void> {
+    const codec = await this.#codec;
+    // the end that it read to may be older than this call
+    await this.#reading;
+    this.#reading ??= this.#read(codec).finally(() => (this.#reading = undefined));
+    await this.#reading;
   }
 
   /** Resolves once these events, without their places, count. Throws faults. */
@@ -210,16 +231,60 @@ export class AddressLog {
   }
 
   async #open(): Promise<Codec> {
-    const { topic, log, signal } = this.#options;
-    this.#end = await retrying({ what: 'looking for the topic', log, signal }, async () => {
-      await ensureTopics(this.#kafka, [topic]);
-      const ends = await readTopicEnds(this.#kafka, [topic.name]);
-      return ends.find(({ partition }) => partition === PARTITION)?.high ?? 0n;
-    });
-    const onFault = (fault: Fault | undefined): void => void (this.#fault = fault);
-    return retrying({ what: 'registering the schemas', log, signal, onFault }, () =>
+    const { topic } = this.#options;
+    await this.#retrying('looking for the topic', () => ensureTopics(this.#kafka, [topic]));
+    const codec = await this.#retrying('registering the schemas', () =>
       openCodec({ ...this.#options, kafka: this.#kafka }, [topic]),
     );
+    await this.#retrying(`reading ${topic.name}`, () =>
+      this.#read(codec).catch((error: unknown) => {
+        if (!isDamaged(error)) throw error;
+        // addresses of earlier records are shown, and the log is looked at again until it is mended
+        this.append([]).catch(() => undefined);
+      }),
+    );
+    this.#isOpen = true;
+    return codec;
+  }
+
+  #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
+    const onFault = (fault: Fault | undefined): void => void (this.#fault = fault);
+    return retrying({ ...this.#options, what, onFault }, attempt);
+  }
+
+  /** Folds what the log has more than the book. Throws faults; what is folded stays. */
+  async #read(codec: Codec): Promise<void> {
+    const { name } = this.#options.topic;
+    try {
+      const ends = await this.#admin.ends(name);
+      const high = ends.find(({ partition }) => partition === PARTITION)?.high ?? 0n;
+      if (high > this.#end) this.#end = high;
+      const range = { topic: name, partition: PARTITION, from: this.#next, to: this.#end };
+      await readLogEvents(
+        { kafka: this.#kafka, codec },
+        { ...range, bytes_max: FETCH_BYTES },
+        (event, { offset, value }) => this.#fold(event, offset, value),
+      );
+      if (range.to > this.#next) this.#next = range.to;
+    } catch (error) {
+      if (!(error instanceof LogLost) && (!(error instanceof Fault) || error.retry))
+        throw kafkaFault(`${name} was not read`, error);
+      throw new Fault(
+        'log_damaged',
+        `${name} cannot be read on from offset ${this.#next}: ${messageOf(error)}. What to do: look at that record (ops tail ${name} --from ${this.#next} --limit 1) and at who wrote it, and restore the topic; addresses of earlier records are shown, and the gateway goes on by itself once it can read the record`,
+        // it looks again
+        { retry: true, cause: error },
+      );
+    }
+  }
+
+  #fold(event: { readonly type: string }, offset: bigint, value: Buffer | null): void {
+    if (!isDepositAddressEvent(event))
+      throw undecodable(`${event.type} is no event of ${this.#options.topic.name}`);
+    const outcome = this.#book.apply(event, offset, hashOfValue(value));
+    if (offset >= this.#next) this.#next = offset + 1n;
+    if (event.type === 'PanelOpened' && outcome === 'applied')
+      this.#openedAt.set(bytesKey(event.clt_address), event.opened_at);
   }
 
   async #flush(): Promise<void> {
@@ -246,65 +311,36 @@ export class AddressLog {
     const { topic, key, log } = this.#options;
     const codec = await this.#codec;
     const trace = randomBytes(16).toString('hex');
-    const accounts = events.flatMap((event) =>
-      event.type === 'AddressRequested' ? [event.clt_address] : [],
-    );
     for (;;) {
-      const book = await this.#book(accounts);
-      if (await this.#isBehind(book)) {
-        await this.#yield();
-        continue;
-      }
-      const placed = written(events, book, key);
+      await this.#retrying(`reading ${topic.name}`, () => this.#read(codec));
+      const end = this.#next;
+      const placed = written(events, this.#book, end, key);
       if (placed.length === 0) return;
-      const entries = linkedEntries(codec, placed, book.head, trace, span);
+      const entries = linkedEntries(codec, placed, this.#book.head, trace, span);
       const offset = await this.#writer.append(topic.name, PARTITION, entries);
-      this.#end = offset + BigInt(placed.length);
-      if (offset === book.end) return;
-      if (offset < book.end)
+      if (offset < end)
         throw new Fault(
           'log_lost',
-          `${topic.name} ended at ${offset}, before the ${book.end} records that the read model has folded: see /status of projector deposits`,
+          `${topic.name} ended at ${offset}, before the ${end} records that this gateway has read: see /status of projector deposits`,
           { retry: false },
         );
+      if (offset === end) {
+        for (const [at, { value }] of entries.entries())
+          this.#fold(codec.decode(value), offset + BigInt(at), value);
+        return;
+      }
+      this.#end = offset + BigInt(placed.length);
       log.info(
-        { expected: book.end, got: offset, events: placed.length },
+        { expected: end, got: offset, events: placed.length },
         'another gateway wrote first: writing again',
       );
-      await this.#yield();
+      await untilAborted(randomInt(YIELD_MS_MIN, YIELD_MS_MAX), this.#options.signal);
     }
   }
+}
 
-  #yield(): Promise<void> {
-    return untilAborted(randomInt(YIELD_MS_MIN, YIELD_MS_MAX), this.#options.signal);
-  }
-
-  /** Whether another gateway has written what is not folded yet: an append would have no effect. */
-  async #isBehind({ end }: FoldedBook): Promise<boolean> {
-    // without an answer the append finds out
-    const ends = await this.#admin.ends(this.#options.topic.name).catch(() => []);
-    this.#end = ends.reduce((most, { high }) => (high > most ? high : most), this.#end);
-    return this.#end > end;
-  }
-
-  /** The book once the read model has folded what this gateway knows of the log. */
-  async #book(accounts: readonly Buffer[]): Promise<FoldedBook> {
-    const { reader, signal } = this.#options;
-    try {
-      for (;;) {
-        const book = await readBook(reader, accounts);
-        if (book.end >= this.#end) return book;
-        this.#folded = book.end;
-        await untilAborted(POLL_MS, signal);
-        if (signal.aborted)
-          throw new Fault('append_unknown', 'stopped before the read model was up to date', {
-            retry: true,
-          });
-      }
-    } finally {
-      this.#folded = undefined;
-    }
-  }
+function isDamaged(error: unknown): boolean {
+  return error instanceof Fault && error.code === 'log_damaged';
 }
 
 /** Each names the hash of the record before it; the first one `head`. */

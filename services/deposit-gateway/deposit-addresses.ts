@@ -1,8 +1,8 @@
 /**
  * The deposit address of each account. The log assigns addresses in the order of first requests:
- * the gateway appends a request, and waits until the read model shows the address. An address that
- * the key does not derive is shown to nobody. Opening the panel is appended as well, so that the
- * address is watched closely for a while.
+ * the gateway appends a request, and waits until the read model shows the address. An address is
+ * shown only where the log, the read model and the key agree on it. Opening the panel is appended
+ * as well, so that the address is watched closely for a while.
  */
 import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
@@ -12,14 +12,14 @@ import type { DepositKey } from '../../schemas/deposit-address.ts';
 import type { AddressRequested, PanelOpened } from '../../schemas/deposit.addresses/events.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import { openRateLimit, type RateLimit } from '../runtime/http/rate-limit.ts';
-import { byteaBytes, unixMilliseconds } from '../runtime/postgres/cells.ts';
-import type { Reader } from '../runtime/postgres/pool.ts';
+import type { Cells, Reader } from '../runtime/postgres/pool.ts';
 import { Fault } from '../runtime/process/errors.ts';
+import type { Remarks } from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
 import type { SharedCounts } from '../runtime/shared-counts.ts';
 import { changedKeys } from '../runtime/read-version.ts';
-import type { AddressLog } from './address-log.ts';
+import type { AddressLog, Owned } from './address-log.ts';
 
 /** The read model is read this often while a caller waits, since notifications may be lost. */
 const POLL_MS = 250;
@@ -32,7 +32,10 @@ const WAITING_MAX = 2_000;
 
 export interface DepositAddressesOptions {
   readonly reader: Reader;
-  readonly address_log: Pick<AddressLog, 'append'>;
+  readonly address_log: Pick<
+    AddressLog,
+    'append' | 'catchUp' | 'end' | 'head' | 'openedAt' | 'ownedBy'
+  >;
   /** derives every address */
   readonly key: DepositKey;
   /** New addresses of one client; 0: any number. Each takes from the watcher's budget for a day. */
@@ -55,13 +58,9 @@ export interface TooMany {
   readonly wait_ms: number;
 }
 
-interface Known {
-  readonly deposit_address: Buffer;
-  /** Unix milliseconds */
-  readonly requested_at: number;
-}
-
 type Opened = Buffer | TooMany | undefined;
+
+const NO_BYTES = Buffer.alloc(0);
 
 /** Its maps are by account, 0x + hex. */
 export class DepositAddresses {
@@ -77,6 +76,7 @@ export class DepositAddresses {
   /** when a panel was last appended, Unix milliseconds */
   readonly #panelOpenedAt = new LRUCache<string, number>({ max: PANELS_MAX });
   #waiting = 0;
+  #forged = 0;
 
   constructor(options: DepositAddressesOptions) {
     const { addresses_per_minute: perMinute, addresses_burst: burst, metrics, signal } = options;
@@ -85,15 +85,23 @@ export class DepositAddresses {
     this.#limit = openRateLimit('addresses', rate, options.counts);
     this.#outcomes = metrics.counter(
       'deposit_addresses_total',
-      'Requests for an address, by outcome: known, new, late, refused',
+      'Requests for an address, by outcome: known, new, late, refused, forged',
       ['outcome'],
     );
+    // the alert compares with an earlier value
+    this.#outcomes.inc({ outcome: 'forged' }, 0);
     this.#panels = metrics.counter(
       'deposit_panels_total',
       'Panels opened, by outcome: said (appended), coalesced (appended recently), failed',
       ['outcome'],
     );
     signal.addEventListener('abort', () => this.#notifications.notify(undefined), { once: true });
+  }
+
+  /** An alarm where addresses were refused. */
+  get remarks(): Remarks {
+    const alarm = `${this.#forged} requests for an address were refused: the tables and deposit.addresses differ, see the log`;
+    return { alarms: this.#forged === 0 ? [] : [alarm], notes: [] };
   }
 
   /** A change notification of the read model; undefined: some may have been missed. */
@@ -119,9 +127,9 @@ export class DepositAddresses {
     const known = await this.#read(account);
     if (known !== undefined) {
       this.#requested.delete(key);
-      this.#openPanel(account, key, known.requested_at);
+      this.#openPanel(account, key);
       this.#outcomes.inc({ outcome: 'known' });
-      return known.deposit_address;
+      return known;
     }
     const wait_ms = this.#requested.has(key) ? 0 : ((await this.#limit?.takeExactly(client)) ?? 0);
     if (wait_ms > 0) {
@@ -135,7 +143,7 @@ export class DepositAddresses {
       const assigned = await this.#wait(account, key, this.#request(account, key));
       if (assigned !== undefined) this.#requested.delete(key);
       this.#outcomes.inc({ outcome: assigned === undefined ? 'late' : 'new' });
-      return assigned?.deposit_address;
+      return assigned;
     } finally {
       this.#waiting--;
       this.#notifications.forget(key);
@@ -143,7 +151,7 @@ export class DepositAddresses {
   }
 
   /** Until the read model has the address or the time is up. Throws when the append fails. */
-  async #wait(account: Buffer, key: string, append: Promise<void>): Promise<Known | undefined> {
+  async #wait(account: Buffer, key: string, append: Promise<void>): Promise<Buffer | undefined> {
     const { address_wait_ms: timeout, signal } = this.#options;
     const end = performance.now() + timeout;
     const failed = append.then(() => Promise.withResolvers<never>().promise);
@@ -183,11 +191,11 @@ export class DepositAddresses {
   }
 
   /** Appends that the panel is opened. Nobody waits for it: deposits would only show later. */
-  #openPanel(account: Buffer, key: string, requestedAt: number): void {
+  #openPanel(account: Buffer, key: string): void {
     const { now, address_log: addressLog, log } = this.#options;
     const at = now();
-    // the first request opens the panel as well, also through another gateway
-    const last = Math.max(this.#panelOpenedAt.get(key) ?? 0, requestedAt);
+    // another gateway may have appended it
+    const last = Math.max(this.#panelOpenedAt.get(key) ?? 0, addressLog.openedAt(account) ?? 0);
     if (at - last < PANEL_MS) {
       this.#panels.inc({ outcome: 'coalesced' });
       return;
@@ -206,22 +214,60 @@ export class DepositAddresses {
     );
   }
 
-  async #read(account: Buffer): Promise<Known | undefined> {
-    const { reader, key } = this.#options;
-    const [row] = await reader.rows(addressOf(account));
-    if (row === undefined) return undefined;
-    const known = {
-      deposit_address: byteaBytes(row[0]),
-      requested_at: unixMilliseconds(row[2]),
-    };
-    const index = Number(row[1]);
-    if (key.addressAt(index).equals(known.deposit_address)) return known;
-    throw new Fault(
-      'address_forged',
-      `deposit.addresses gives account ${toHex(account)} the address ${toTronAddress(known.deposit_address)} at index ${index}, which the key with fingerprint ${toHex(key.fingerprint)} does not derive: no gateway with this key wrote that. What to do: find out who did, and restore the topic; the address is shown to nobody`,
-      { retry: false },
-    );
+  /** Undefined until the read model has the address. Throws `address_forged`. */
+  async #read(account: Buffer): Promise<Buffer | undefined> {
+    const { reader, key, address_log: addressLog } = this.#options;
+    const rows = await reader.rows(addressOf(account));
+    let owned = addressLog.ownedBy(account);
+    // another gateway may have appended the request
+    if (owned === undefined && rows.some(([logEnd]) => Number(logEnd) > addressLog.end)) {
+      await addressLog.catchUp();
+      owned = addressLog.ownedBy(account);
+    }
+    const why = rows.map((row) => whyForged(row, owned, addressLog, key)).find(Boolean);
+    if (why === undefined) return rows.some(hasAddress) ? owned?.deposit_address : undefined;
+    this.#forged++;
+    this.#outcomes.inc({ outcome: 'forged' });
+    const message = `the address of account ${toHex(account)} is shown to nobody: ${why}`;
+    throw new Fault('address_forged', message, { retry: false });
   }
+}
+
+function hasAddress([, , , address]: Cells): boolean {
+  return address !== null;
+}
+
+/**
+ * Why a row of `addressOf` is not what the log and the key say. Its cells may be anything. Without
+ * an address the read model may be behind, unless it has counted the address.
+ */
+function whyForged(
+  row: Cells,
+  owned: Owned | undefined,
+  { end, head }: Pick<AddressLog, 'end' | 'head'>,
+  key: DepositKey,
+): string | undefined {
+  const [logEnd, itsHead, addresses, address, at] = row;
+  const { deposit_address: own = NO_BYTES, derivation_index: index = -1 } = owned ?? {};
+  if (owned !== undefined && !key.addressAt(index).equals(own))
+    return `deposit.addresses gives it ${toTronAddress(own)} at index ${index}, which the key with fingerprint ${toHex(key.fingerprint)} does not derive: no gateway with this key wrote that. What to do: find out who did, and restore the topic`;
+  const ofLog = owned && `${byteaText(own)} at index ${index}`;
+  const ofRow = hasAddress(row) ? `${address} at index ${at}` : undefined;
+  const isBehind = ofRow === undefined && !(Number(addresses) > index);
+  const isOther = ofRow !== ofLog && !isBehind;
+  const isOtherLog =
+    logEnd === `${end}` ? itsHead !== byteaText(head) : owned === undefined && Number(logEnd) > end;
+  if (!isOther && !isOtherLog) return undefined;
+  return (
+    `deposit.addresses gives it ${ofLog ?? 'no address'}, its ${end} records have the hash ${byteaText(head)}; ` +
+    `deposits.addresses gives it ${ofRow ?? 'no address'}, its ${logEnd} records have the hash ${itsHead}. ` +
+    'What to do: find out who writes to Postgres or has changed the topic; change the password of clt_writer and rebuild the tables (ops rebuild deposits), or restore the topic'
+  );
+}
+
+/** As Postgres writes it. */
+function byteaText(bytes: Buffer): string {
+  return `\\x${bytes.toString('hex')}`;
 }
 
 /** Waits for change notifications by key. */

@@ -16,10 +16,18 @@ const UNWRITABLE: Failure = {
     'the request could not be recorded: send it again shortly, it gives one address however often it is sent',
 };
 
+const FORGED: Failure = {
+  status: 503,
+  code: 'address_error',
+  message:
+    'the address cannot be shown at the moment, and a person has to look at it: no deposit is lost, so try again later',
+};
+
 export const DEPOSIT_ERRORS: ErrorShape = {
   statuses: { not_found: 404 },
   undecodable: { status: 404, code: NOT_FOUND.refused, message: NOT_FOUND.message },
-  fault: ({ code }: Fault) => (code.startsWith('storage_') ? UNREADABLE : UNWRITABLE),
+  fault: ({ code }: Fault) =>
+    code === 'address_forged' ? FORGED : code.startsWith('storage_') ? UNREADABLE : UNWRITABLE,
   body: ({ code, message }) => errorBody(code === 'not_found' ? NOT_FOUND.message : message),
 };
 

@@ -1,12 +1,17 @@
 /** Opens what the gateway needs, confirms its key, and serves. */
 import { performance } from 'node:perf_hooks';
-import { addressBook } from '../../projections/deposits/queries.ts';
+import { addressOf } from '../../projections/deposits/queries.ts';
 import { DEPOSIT_ADDRESSES, type Topic } from '../../schemas/topics.ts';
 import { corsHeaders, preflight, type Guard, type HttpRequest } from '../runtime/http/handler.ts';
 import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
-import { STARTING, type HealthProblem } from '../runtime/process/health.ts';
+import {
+  NO_REMARKS,
+  STARTING,
+  type HealthProblem,
+  type Remarks,
+} from '../runtime/process/health.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { aborted } from '../runtime/process/retry.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
@@ -31,7 +36,7 @@ export async function serve(
   const reader = openReader({ ...config, application_name: NAME }, log);
   closing.add('Postgres', () => reader.close());
   const key = config.deposit_key;
-  const addressLog = new AddressLog({ ...config, topic, reader, key, log, tracing, signal });
+  const addressLog = new AddressLog({ ...config, topic, key, log, tracing, signal });
   closing.add('Kafka', () => addressLog.close());
   const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
   closing.add('shared counts', () => counts.close());
@@ -52,20 +57,16 @@ export async function serve(
     addresses,
     counts,
     now,
-    starting: () => starting,
+    starting: () => starting && (addressLog.problem ?? starting),
     writing: () => addressLog.problem,
+    remarks: () => addresses.remarks,
   });
   const http = await openHttp({ ...config, log, metrics, tracing, ...app });
   closing.add('HTTP', () => http.drain());
 
   const start = async (): Promise<void> => {
-    await pinScheme({
-      ...sources,
-      onWait: (problem) => void (starting = problem),
-    });
-    if (!signal.aborted) starting = undefined;
-    // known addresses are served without it; a log that can never be written to ends the process
-    await addressLog.opened();
+    await pinScheme(sources);
+    starting = undefined;
   };
   // a shutdown does not wait for the attempt in flight
   await Promise.race([start(), aborted(signal)]);
@@ -86,28 +87,40 @@ export interface DepositAppOptions {
   readonly counts?: SharedCounts;
   /** Unix milliseconds */
   readonly now: () => number;
-  /** undefined once the API is served */
+  /** undefined once addresses are shown */
   readonly starting: () => HealthProblem | undefined;
   /** why nothing can be appended to the log */
   readonly writing: () => HealthProblem | undefined;
+  readonly remarks?: () => Remarks;
 }
 
 /** The token is checked first, then the pilot's list; only a browser's preflight needs neither. */
 export function depositApp(
   config: Settings,
-  { reader, addresses, counts, now, starting, writing }: DepositAppOptions,
+  {
+    reader,
+    addresses,
+    counts,
+    now,
+    starting,
+    writing,
+    remarks = () => NO_REMARKS,
+  }: DepositAppOptions,
 ) {
   const callers = new Callers({ ...config, now });
   const rate = openRateLimit(NAME, config, counts);
-  const started: Guard = ({ path }) =>
-    path.startsWith('/api/') && starting() !== undefined ? NOT_STARTED : undefined;
-  const readable = async (): Promise<undefined> => void (await reader.rows(addressBook([])));
+  // lists need no key
+  const started: Guard = ({ method }) =>
+    method === 'POST' && starting() !== undefined ? NOT_STARTED : undefined;
+  const readable = async (): Promise<undefined> =>
+    void (await reader.rows(addressOf(Buffer.alloc(0))));
   return {
     routes: depositRoutes({ reader, callers, addresses, now, console_url: config.console_url }),
     checks: [
-      { name: 'deposits', projection: 'deposits', check: () => starting() ?? readable() },
-      { name: 'log', check: writing },
+      { name: 'deposits', projection: 'deposits', check: readable },
+      { name: 'log', check: () => starting() ?? writing() },
     ],
+    remarks,
     errors: DEPOSIT_ERRORS,
     guards: [
       preflight('GET, HEAD, POST'),

@@ -69,3 +69,12 @@ test('docs/configuration.md has every setting with its services, default and sec
   expect(rows).toHaveLength(documented.size);
   expect(rows.filter(([, , , meaning]) => meaning === '')).toEqual([]);
 });
+
+test('docs/operations/secrets.md says of every secret setting what it is worth', () => {
+  const page = readFileSync(new URL('../../docs/operations/secrets.md', import.meta.url), 'utf8');
+  const secrets = [...declared()].flatMap(([name, [, , secrecy]]) =>
+    secrecy === 'secret' ? [name] : [],
+  );
+  expect(secrets.length).toBeGreaterThan(5);
+  expect(secrets.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+});

@@ -66,7 +66,7 @@ const DEPENDENCIES: readonly (readonly [code: RegExp, dependency: string])[] = [
 ];
 
 /** A fault that a person has to end: the process looks again and goes on by itself afterwards. */
-const NEEDS_PERSON = /^another_registry/;
+const NEEDS_PERSON = /^(another_registry|log_damaged)/;
 
 /** A fault as a process' problem; `message` when it is to say more than the code. */
 export function waitingFor(

@@ -3,7 +3,6 @@
  * and those who write honestly: gateway, watcher, ingester and operators.
  */
 import { Wallet } from 'ethers';
-import { bytesKey } from '../../../schemas/address.ts';
 import {
   depositAddressEventKey,
   type DepositAddressEvent,
@@ -251,19 +250,7 @@ export class World {
   #tellAddresses(events: readonly DepositAddressEvent[]): void {
     this.logs.read();
     const { book } = this.logs;
-    const known = new Set(
-      Array.from({ length: book.size }, (_, index) => book.ownerAt(index) ?? Buffer.alloc(0)).map(
-        bytesKey,
-      ),
-    );
-    const folded = {
-      end: book.end,
-      head: book.head,
-      fingerprint: book.scheme?.fingerprint,
-      addresses: book.size,
-      known,
-    };
-    const entries = written(events, folded, depositKey()).map((event, at) => ({
+    const entries = written(events, book, book.end, depositKey()).map((event, at) => ({
       key: depositAddressEventKey(event),
       value: this.codec.encode(at === 0 ? { ...event, previous: book.head } : event),
       headers: { event_type: event.type },

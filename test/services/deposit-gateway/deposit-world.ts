@@ -26,6 +26,7 @@ import { openNotificationPublisher } from '../../../services/runtime/redis.ts';
 import { Runner } from '../../../services/projector/engine/runner.ts';
 import { copiedDatabase, freshDatabase, type DatabaseUrls } from '../../support/database.ts';
 import { XPUB } from '../../support/deposit-log.ts';
+import type { FaultProxy } from '../../support/fault-proxy.ts';
 import { appendAll, readAll, silentLog, testKafka } from '../../support/kafka.ts';
 import { goodToken, SECRET } from '../../support/tokens.ts';
 import { until } from '../../support/until.ts';
@@ -47,11 +48,18 @@ export interface World {
   startProjector(settings?: { readonly redis_url?: string }): {
     readonly stop: () => Promise<void>;
   };
-  startGateway(settings?: Readonly<Record<string, string>>, now?: () => number): Promise<Gateway>;
+  /** `proxy`: all connections to Kafka go through it */
+  startGateway(
+    settings?: Readonly<Record<string, string>>,
+    now?: () => number,
+    proxy?: FaultProxy,
+  ): Promise<Gateway>;
 }
 
 export interface Gateway {
   readonly url: string;
+  /** of `/status` and `/metrics` */
+  readonly ops_url: string;
   /** resolves when it serves; rejects with what keeps it from that */
   readonly serving: Promise<void>;
   readonly metrics: Metrics;
@@ -134,8 +142,8 @@ export async function openWorld(stack: Addresses): Promise<World> {
     reader_url,
     writer_url,
     startProjector,
-    startGateway: (settings = {}, now = Date.now) =>
-      startGateway({ stack, topic, reader_url, settings, now, client }),
+    startGateway: (settings = {}, now = Date.now, proxy) =>
+      startGateway({ stack, topic, reader_url, settings, now, client, proxy }),
     append: (...events) =>
       appendAll(
         kafka,
@@ -162,6 +170,7 @@ interface GatewayOptions extends Pick<World, 'stack' | 'topic' | 'reader_url'> {
   readonly now: () => number;
   /** the address of all requests */
   readonly client: string;
+  readonly proxy: FaultProxy | undefined;
 }
 
 async function startGateway({
@@ -171,6 +180,7 @@ async function startGateway({
   settings,
   now,
   client,
+  proxy,
 }: GatewayOptions): Promise<Gateway> {
   const lines: string[] = [];
   const log = openLog({
@@ -178,7 +188,8 @@ async function startGateway({
     level: 'trace',
     destination: { write: (line) => void lines.push(line) },
   });
-  const config = readDepositGatewayConfig({
+  const through = proxy === undefined ? {} : { socket_factory: proxy.socketFactory };
+  const settled = readDepositGatewayConfig({
     APP_NETWORK: 'testnet',
     APP_HTTP_PORT: '0',
     APP_OPS_PORT: '0',
@@ -194,6 +205,7 @@ async function startGateway({
     APP_TRUST_PROXY: '1',
     ...settings,
   });
+  const config = { ...settled, ...through };
   const [stop, closing, metrics] = [new AbortController(), new Closing(), new Metrics('test')];
   const serving = serve({ config, log, metrics, signal: stop.signal, closing }, topic, now);
   serving.catch(() => undefined);
@@ -205,6 +217,7 @@ async function startGateway({
   onTestFinished(end);
   await expect.poll(() => lines.join('')).toContain('"msg":"listening"');
   const url = /"url":"([^"]+)"/.exec(lines.join(''))?.[1] ?? '';
+  const ops_url = /"ops_url":"([^"]+)"/.exec(lines.join(''))?.[1] ?? '';
   const ask: Gateway['ask'] = async (method, path, account) => {
     const token = goodToken({ pk: toHex(account), exp: Math.floor(now() / 1_000) + 60 }, SECRET);
     const response = await fetch(url + path, {
@@ -221,6 +234,7 @@ async function startGateway({
   };
   return {
     url,
+    ops_url,
     serving,
     metrics,
     lines,

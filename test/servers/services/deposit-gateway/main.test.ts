@@ -1,22 +1,18 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { Client } from 'pg';
 import { afterEach, expect, inject, test } from 'vitest';
 import { deposits } from '../../../../projections/deposits/deposits.ts';
 import { toHex } from '../../../../schemas/address.ts';
-import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
 import { accountAt, depositKey, OTHER_XPUB, XPUB } from '../../../support/deposit-log.ts';
 import { freshDatabase } from '../../../support/database.ts';
 import { goodToken, SECRET } from '../../../support/tokens.ts';
-import { applyStretch, openTables } from '../../../projections/deposits/applied.ts';
+import { openTables } from '../../../projections/deposits/applied.ts';
 import { PATIENT } from '../../../support/stack.ts';
 import { prints } from '../../../support/command-line.ts';
 
 const MAIN = new URL('../../../../services/deposit-gateway/main.ts', import.meta.url).pathname;
-const LOG: readonly DepositAddressEvent[] = [
-  { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: 0 },
-  { type: 'AddressRequested', clt_address: accountAt(1), requested_at: Date.now() },
-];
 
 const running = new Set<ChildProcess>();
 afterEach(() => {
@@ -44,19 +40,13 @@ function start(env: Readonly<Record<string, string>>): Started {
   return { child, text: () => text, ended: once(child, 'close') };
 }
 
-/** Its read model knows one address; Kafka and Redis are away, so that no write succeeds. */
+/** Its tables are there; Kafka and Redis are away. */
 async function settings(): Promise<{
   readonly env: Readonly<Record<string, string>>;
   readonly writer_url: string;
 }> {
   const urls = await freshDatabase(inject('stack'));
   const pool = await openTables(urls.writer_url, deposits);
-  await applyStretch(pool, deposits, {
-    topic: 'deposit.addresses',
-    partition: 0,
-    from: 0,
-    events: LOG,
-  });
   await pool.end();
   const env = {
     APP_NETWORK: 'testnet',
@@ -76,21 +66,16 @@ async function settings(): Promise<{
   return { env, writer_url: urls.writer_url };
 }
 
-test('known addresses are served without Kafka; a shutdown finishes requests and exits with 0; the log holds no token', async () => {
+test('without Kafka lists are served; a shutdown finishes requests and exits with 0; the log holds no token', async () => {
   const { env, writer_url } = await settings();
   const { child, text, ended } = start(env);
   await prints(child, text, '"msg":"listening"');
   const url = /"url":"([^"]+)"/.exec(text())?.[1] ?? '';
-  await expect.poll(async () => (await fetch(`${url}/ready`)).status).toBe(200);
   const authorization = `Bearer ${goodToken({ pk: toHex(accountAt(1)), exp: Math.floor(Date.now() / 1_000) + 600 }, SECRET)}`;
-  const post = await fetch(`${url}/api/v1/deposits`, {
-    method: 'POST',
-    headers: { authorization },
-  });
-  expect([post.status, await post.text()]).toEqual([
-    200,
-    '{"address":"TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6"}',
-  ]);
+  for (const [method, status] of Object.entries({ GET: 200, POST: 503 })) {
+    const answer = await fetch(`${url}/api/v1/deposits`, { method, headers: { authorization } });
+    expect([method, answer.status]).toEqual([method, status]);
+  }
   expect(
     (await fetch(`${url}/api/v1/deposits`, { headers: { authorization: `${authorization}x` } }))
       .status,
@@ -128,7 +113,17 @@ test('known addresses are served without Kafka; a shutdown finishes requests and
 });
 
 test('another key than the pinned one exits with 1 and shows both fingerprints', async () => {
-  const { env } = await settings();
+  const stack = inject('stack');
+  const env = {
+    ...(await settings()).env,
+    APP_KAFKA_BROKERS: stack.kafka_brokers,
+    APP_KAFKA_PREFIX: `${randomUUID()}.`,
+    APP_REGISTRY_URL: stack.registry_url,
+  };
+  const first = start(env);
+  await prints(first.child, first.text, '"msg":"listening"');
+  const url = /"url":"([^"]+)"/.exec(first.text())?.[1] ?? '';
+  await expect.poll(async () => (await fetch(`${url}/ready`)).status).toBe(200);
   const { child, text, ended } = start({ ...env, APP_DEPOSIT_XPUB: OTHER_XPUB });
   await ended;
   expect(child.exitCode).toBe(1);

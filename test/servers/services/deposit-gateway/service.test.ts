@@ -1,13 +1,14 @@
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
-import { expect, inject, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { deposits } from '../../../../projections/deposits/deposits.ts';
 import { toHex } from '../../../../schemas/address.ts';
 import { toTronAddress } from '../../../../schemas/tron-address.ts';
 import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
 import { accountAt, depositKey, OTHER_XPUB, XPUB } from '../../../support/deposit-log.ts';
 import { freshDatabase } from '../../../support/database.ts';
-import { applyStretch, openTables } from '../../../projections/deposits/applied.ts';
+import { FaultProxy } from '../../../support/fault-proxy.ts';
+import { openTables } from '../../../projections/deposits/applied.ts';
 import { badTokens, SECRET } from '../../../support/tokens.ts';
 import {
   openWorld,
@@ -115,6 +116,27 @@ test('the log has no key, and an address that the key does not derive is shown t
   expect([answer.status, answer.text]).toEqual([503, expect.not.stringContaining('address":')]);
   expect(gateway.lines.join('')).toContain('address_forged');
   expect(await gateway.open(accountAt(3))).toBe(toTronAddress(depositKey().addressAt(2)));
+});
+
+test('behind a record that breaks the chain known addresses are shown, also after a restart, and no new one', async () => {
+  const world = await openWorld(inject('stack'));
+  const [gateway] = await ready(world);
+  if (gateway === undefined) throw new Error('there is no gateway');
+  const known = await gateway.open(accountAt(1));
+  const sequence = (await world.events()).length;
+  const previous = Buffer.alloc(32, 1);
+  const damaged = { type: 'PanelOpened', clt_address: accountAt(1), opened_at: 0 } as const;
+  await world.append({ ...damaged, sequence, previous });
+  const settings = { APP_ADDRESS_WAIT_MS: '100' };
+  const restarted = await world.startGateway(settings);
+  await restarted.serving;
+  for (const each of [gateway, restarted]) expect(await each.open(accountAt(1))).toBe(known);
+  const { status, text } = await restarted.ask('POST', '/api/v1/deposits', accountAt(2));
+  expect([status, text]).toEqual([503, expect.not.stringContaining('address":')]);
+  const matter = await (await fetch(`${restarted.url}/ready`)).text();
+  expect(matter).toContain(`cannot be read on from offset ${sequence}`);
+  expect((await world.events()).length).toBe(sequence + 1);
+  await restarted.stop();
 });
 
 test('in the log of an older writer addresses go on', async () => {
@@ -305,52 +327,53 @@ test('a gateway with another key refuses to start, shows the fingerprint of the 
   expect(await world.events()).toHaveLength(1);
 });
 
-test('the gateway serves no requests before the key is pinned, and /ready names what it waits for', async () => {
+test('a gateway needs no projector to pin the key', async () => {
   const world = await openWorld(inject('stack'));
   const gateway = await world.startGateway();
-  const matter = async (): Promise<string> => (await fetch(`${gateway.url}/ready`)).text();
-  await expect.poll(matter).toContain('deposit.addresses is folded up to 0 of');
-  for (const method of ['POST', 'GET']) {
-    const answer = await gateway.ask(method, '/api/v1/deposits', accountAt(1));
-    expect([answer.status, answer.text]).toEqual([
-      503,
-      '{"error":"the service is starting: try again shortly"}',
-    ]);
-  }
-  await expect.poll(async () => countOf(await world.events(), 'SchemePinned')).toBe(1);
-  world.startProjector();
   await gateway.serving;
-  await expect.poll(matter).toBe('{"status":"ready"}');
+  expect(countOf(await world.events(), 'SchemePinned')).toBe(1);
+  await expect
+    .poll(async () => (await fetch(`${gateway.url}/ready`)).text())
+    .toBe('{"status":"ready"}');
 });
 
 test('a gateway that starts before the projector has made its tables waits for them', async () => {
   const world = await openWorld(inject('stack'));
   const { reader_url, writer_url } = await freshDatabase(world.stack);
   const gateway = await world.startGateway({ APP_POSTGRES_READER_URL: reader_url });
-  await expect
-    .poll(async () => (await fetch(`${gateway.url}/ready`)).text())
-    .toContain('waiting: storage_missing');
+  const readiness = async (): Promise<string> => (await fetch(`${gateway.url}/ready`)).text();
+  await expect.poll(readiness).toContain('deposits: storage_missing');
+  expect((await gateway.ask('POST', '/api/v1/deposits', accountAt(1))).status).toBe(503);
   const pool = await openTables(writer_url, deposits);
-  await expect.poll(async () => (await world.events()).length).toBe(1);
-  await applyStretch(pool, deposits, {
-    topic: 'deposit.addresses',
-    partition: 0,
-    from: 0,
-    events: await world.events(),
-  });
   await pool.end();
-  await gateway.serving;
+  await expect.poll(readiness).toBe('{"status":"ready"}');
+});
+
+test('a gateway that starts while Kafka is away serves lists and no address, and /ready says so', async () => {
+  const world = await openWorld(inject('stack'));
+  const [healthy] = await ready(world);
+  await healthy?.open(accountAt(1));
+  const gateway = await world.startGateway({ APP_KAFKA_BROKERS: '127.0.0.1:1' });
+  await expect.poll(async () => (await fetch(`${gateway.url}/ready`)).text()).toContain('log: ');
+  expect((await gateway.ask('GET', '/api/v1/deposits', accountAt(1))).status).toBe(200);
+  const post = await gateway.ask('POST', '/api/v1/deposits', accountAt(1));
+  expect([post.status, post.text]).toEqual([
+    503,
+    '{"error":"the service is starting: try again shortly"}',
+  ]);
+  await gateway.stop();
 });
 
 test('while Kafka is away known addresses are served, new ones are 503, and /ready says so', async () => {
   const world = await openWorld(inject('stack'));
-  const [healthy] = await ready(world);
-  const known = await healthy?.open(accountAt(1));
-  const gateway = await world.startGateway({
-    APP_KAFKA_BROKERS: '127.0.0.1:1',
-    APP_ADDRESS_WAIT_MS: '300',
-  });
-  await expect.poll(async () => (await fetch(`${gateway.url}/ready`)).status).toBe(200);
+  world.startProjector();
+  const port = Number(world.stack.kafka_brokers.split(':')[1]);
+  const proxy = await FaultProxy.open({ port });
+  onTestFinished(() => proxy.close());
+  const gateway = await world.startGateway({ APP_ADDRESS_WAIT_MS: '300' }, Date.now, proxy);
+  await gateway.serving;
+  const known = await gateway.open(accountAt(1));
+  proxy.mode = 'black_hole';
   expect(await gateway.open(accountAt(1))).toBe(known);
   expect((await gateway.ask('POST', '/api/v1/deposits', accountAt(2))).status).toBe(503);
   await expect.poll(async () => (await fetch(`${gateway.url}/ready`)).text()).toContain('log: ');
