@@ -29,7 +29,8 @@ const GENESIS = testGenesis('thief', FINALITY_DEPTH);
 const FIRST = nodeBlock(GENESIS.block);
 
 export const CHAIN_ID = GENESIS.parameters.chain_id;
-export const MINT_KEY = GENESIS.cast.mint_authority.signing_key.privateKey;
+export const MINT_AUTHORITY = GENESIS.cast.mint_authority;
+export const MINT_KEY = MINT_AUTHORITY.signing_key.privateKey;
 
 /** A Mint in a block of the chain, final or not. */
 export interface Minted {
@@ -44,6 +45,10 @@ export interface Minted {
 }
 
 export class SimulatedNode extends ChainNode {
+  /** how it shows a block that is not what it says; its hash and its height stay */
+  told = (block: NodeBlock): NodeBlock => block;
+  /** gets a signed transaction in place of the chain; undefined: the chain gets it */
+  taken: ((raw: string) => void) | undefined;
   readonly #state: Chain = newChain(GENESIS);
   readonly #blocks: NodeBlock[] = [FIRST];
   readonly #onRequest: (what: 'read' | 'submit') => void;
@@ -71,11 +76,15 @@ export class SimulatedNode extends ChainNode {
 
   override async block(height: number): Promise<NodeBlock | undefined> {
     this.#onRequest('read');
-    return this.#blocks[height];
+    return this.all[height];
   }
 
   override async submit(raw: string): Promise<Submission> {
     this.#onRequest('submit');
+    if (this.taken !== undefined) {
+      this.taken(raw);
+      return { code: 'accepted', json: {} };
+    }
     const verified = verify(Buffer.from(raw.slice(2), 'hex'), CHAIN_ID);
     const refused = 'refused' in verified ? verified : this.#state.mempool.add(verified);
     return { code: refused === undefined ? 'accepted' : refused.refused, json: {} };
@@ -89,9 +98,14 @@ export class SimulatedNode extends ChainNode {
     return this.#state.finalizedHeight;
   }
 
-  /** From the first one on. */
+  /** From the first one on, as it shows them. */
   get all(): readonly NodeBlock[] {
-    return this.#blocks;
+    return this.#blocks.map((block) => this.told(block));
+  }
+
+  /** Another node of the same chain, which tells the truth. */
+  get honest(): ChainNode {
+    return new HonestNode(this, this.#blocks);
   }
 
   mine(now: number): void {
@@ -132,6 +146,25 @@ export class SimulatedNode extends ChainNode {
           : [],
       ),
     );
+  }
+}
+
+class HonestNode extends ChainNode {
+  readonly #node: SimulatedNode;
+  readonly #blocks: readonly NodeBlock[];
+
+  constructor(node: SimulatedNode, blocks: readonly NodeBlock[]) {
+    super('http://127.0.0.1:1', never);
+    this.#node = node;
+    this.#blocks = blocks;
+  }
+
+  override chain(): Promise<NodeChain> {
+    return this.#node.chain();
+  }
+
+  override async block(height: number): Promise<NodeBlock | undefined> {
+    return this.#blocks[height];
   }
 }
 

@@ -7,6 +7,7 @@ import { KafkaWriter } from '../../../services/runtime/kafka/writer.ts';
 import { Fault } from '../../../services/runtime/process/errors.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { READING_ENDED, ReserveLogs } from '../../../services/treasury/reconciliation/logs.ts';
+import type { MintingOptions } from '../../../services/treasury/minting/minting.ts';
 import { MintSigner } from '../../../services/treasury/minting/mint-signer.ts';
 import {
   mintingForbidden,
@@ -43,6 +44,7 @@ export interface Surroundings {
   readonly kafka: Kafka;
   readonly codec: Codec;
   readonly node: SimulatedNode;
+  readonly second_node: MintingOptions['second_node'];
   readonly tron: SimulatedTron;
   readonly operators: readonly Buffer[];
   readonly two_above: bigint;
@@ -134,7 +136,7 @@ export class TreasuryProcess {
   bug: { readonly error: unknown } | undefined;
 
   constructor(surroundings: Surroundings) {
-    const { kafka, codec, node, tron, operators, two_above } = surroundings;
+    const { kafka, codec, node, second_node, tron, operators, two_above } = surroundings;
     const { signal } = this.#stop;
     const signer = new MintSigner(MINT_KEY, CHAIN_ID);
     this.newest = new NewestRun(signer.address);
@@ -142,6 +144,7 @@ export class TreasuryProcess {
     const minting = {
       signer,
       node,
+      second_node,
       chain_id: CHAIN_ID,
       receipt: provider.receipt,
       allowed: () => this.#reserve.allowed(),

@@ -76,6 +76,8 @@ export class World {
   readonly tron: SimulatedTron;
   readonly logs: Logs;
   readonly two_above: bigint;
+  /** whether the treasury asks a second node, which tells the truth */
+  hasSecondNode = false;
   /** in the order in which they asked */
   readonly depositors: Depositor[] = [];
   treasury: TreasuryProcess | undefined;
@@ -134,6 +136,7 @@ export class World {
       kafka,
       codec,
       node,
+      second_node: this.hasSecondNode ? node.honest : undefined,
       tron,
       operators: OPERATORS,
       two_above,
