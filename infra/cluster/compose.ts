@@ -14,7 +14,7 @@ import { redis_image } from '../local/servers/redis.ts';
 import { database, initdbArguments, postgres_image } from '../postgres/settings.ts';
 import { defaultPorts } from '../services/ports.ts';
 import { brokerName, nodeIds } from './kafka.ts';
-import { POSTGRES, REDIS, SENTINELS } from './prepare.ts';
+import { addresses, POSTGRES, REDIS, SENTINELS } from './prepare.ts';
 
 interface Container {
   readonly command?: readonly string[];
@@ -167,17 +167,20 @@ export function composeCluster({ services: plain, networks, secrets: files }: Pl
         volumes: [
           `${name}-data:/var/lib/postgresql`,
           ...(index === 0
-            ? [
-                './infra/postgres/roles.sql:/docker-entrypoint-initdb.d/1-roles.sql:ro',
-                './infra/postgres/grants.sql:/docker-entrypoint-initdb.d/2-grants.sql:ro',
-                './infra/cluster/postgres-init.sh:/docker-entrypoint-initdb.d/3-cluster.sh:ro',
-              ]
+            ? ['./infra/cluster/postgres-init.sh:/docker-entrypoint-initdb.d/cluster.sh:ro']
             : []),
         ],
         healthcheck: plain['postgres']?.['healthcheck'],
         depends_on: index === 0 ? {} : healthyAll([POSTGRES[0]]),
       }),
     ),
+    server('settle-postgres', {
+      ...program,
+      restart: 'on-failure',
+      networks: ['tables'],
+      command: ['infra/postgres/settle.ts', '/secrets', ...addresses.postgres],
+      depends_on: healthyAll(POSTGRES),
+    }),
     ['registry', { ...unchecked(plain['registry']), networks: ['registry'] }] as const,
     ['registry-volume', unchecked(plain['registry-volume'])] as const,
     server('registry-proxy', {
@@ -214,7 +217,10 @@ export function composeCluster({ services: plain, networks, secrets: files }: Pl
       ...rest
     } = unchecked(plain[spec.name]);
     const others = Object.entries(environment).filter(([variable]) => !SECRET.has(variable));
-    const needed = Object.keys(depends_on).flatMap((other) => SERVERS[other] ?? [other]);
+    const needed = Object.entries(depends_on).map(([other, condition]) => {
+      const each = SERVERS[other];
+      return each === undefined ? { [other]: condition } : healthyAll(each);
+    });
     return [
       name,
       {
@@ -223,7 +229,7 @@ export function composeCluster({ services: plain, networks, secrets: files }: Pl
         environment: Object.fromEntries(others),
         secrets: named.filter((file) => KEYS.has(file)),
         volumes: [secrets(spec.name), ...volumes],
-        depends_on: { prepare: DONE, settle: DONE, ...healthyAll(needed) },
+        depends_on: Object.assign({ prepare: DONE, settle: DONE }, ...needed),
         // the plain file publishes the first ones of a service
         ports: spec.ports
           .slice(0, published.length)

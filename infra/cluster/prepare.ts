@@ -115,6 +115,13 @@ export async function prepare(folder: string, now: Date): Promise<void> {
   write(OPERATOR, NODE_UID, { environment: environmentText(operator) });
   const administrator = logEnvironment(ADMINISTRATOR, passwords, addresses);
   write('settle', NODE_UID, { environment: environmentText(administrator) });
+  const { superuser, writer, reader, analyst } = passwords.postgres;
+  write('settle-postgres', NODE_UID, {
+    postgres_superuser: superuser.password,
+    postgres_writer: writer.password,
+    postgres_reader: reader.password,
+    postgres_analyst: analyst.password,
+  });
 }
 
 /** The file of `node --env-file`. */
@@ -153,7 +160,7 @@ function kafkaFiles(id: number, { kafka }: Passwords): Files {
 
 function postgresFiles(name: (typeof POSTGRES)[number], passwords: Passwords): Files {
   const peer = name === POSTGRES[0] ? POSTGRES[1] : POSTGRES[0];
-  const { superuser, writer, reader } = passwords.postgres;
+  const { superuser } = passwords.postgres;
   const follow = followSettings(name, { host: peer, port: 5432 }, passwords.replicator, AUTHORITY);
   const settings = {
     ...postgresSettings,
@@ -172,9 +179,7 @@ function postgresFiles(name: (typeof POSTGRES)[number], passwords: Passwords): F
     'postgresql.conf': Object.entries(settings)
       .map(([setting, value]) => `${setting} = '${value}'\n`)
       .join(''),
-    'passwords.sql': [
-      `ALTER ROLE ${writer.name} PASSWORD '${writer.password}';`,
-      `ALTER ROLE ${reader.name} PASSWORD '${reader.password}';`,
+    'replicator.sql': [
       `CREATE ROLE ${REPLICATOR} LOGIN REPLICATION PASSWORD '${passwords.replicator}';`,
       `SELECT pg_create_physical_replication_slot('${slotOf(peer)}', true);`,
       '',

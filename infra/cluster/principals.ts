@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { RIGHTS } from '../kafka/acls.ts';
 import type { Access } from '../postgres/databases.ts';
-import { reader, superuser, writer } from '../postgres/settings.ts';
+import { analyst, reader, superuser, writer } from '../postgres/settings.ts';
 import { ADMINISTRATOR } from './kafka.ts';
 import { passwordIn } from './passwords.ts';
 
@@ -37,7 +37,12 @@ export function passwordsIn(folder: string): Passwords {
     kafka: Object.fromEntries(kafkaPrincipals.map((name) => [name, of(`kafka-${name}`)])),
     registry_reader: of(REGISTRY_READER),
     registry_writer: of(REGISTRY_WRITER),
-    postgres: { superuser: role(superuser), writer: role(writer), reader: role(reader) },
+    postgres: {
+      superuser: role(superuser),
+      writer: role(writer),
+      reader: role(reader),
+      analyst: role(analyst),
+    },
     replicator: of(`postgres-${REPLICATOR}`),
     redis: of('redis'),
   };

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { DEVELOPMENT_JWT_SECRET, DEVELOPMENT_XPUB } from '../../schemas/development.ts';
 import { postgresUrl } from '../postgres/databases.ts';
-import { database, reader, superuser, writer } from '../postgres/settings.ts';
+import { analyst, database, reader, superuser, writer } from '../postgres/settings.ts';
 import { defaultSettings } from '../services/settings.ts';
 
 /** Passwords: of Postgres's roles and of Redis. */
@@ -17,6 +17,7 @@ interface Passwords {
   readonly superuser: string;
   readonly writer: string;
   readonly reader: string;
+  readonly analyst: string;
   readonly redis: string;
 }
 
@@ -24,6 +25,7 @@ const DEVELOPMENT: Passwords = {
   superuser: superuser.password,
   writer: writer.password,
   reader: reader.password,
+  analyst: analyst.password,
   redis: 'clt_redis',
 };
 
@@ -41,6 +43,7 @@ function passwordFiles(of: Passwords): Readonly<Record<string, string>> {
     postgres_superuser: of.superuser,
     postgres_writer: of.writer,
     postgres_reader: of.reader,
+    postgres_analyst: of.analyst,
     postgres_url: urlOf(writer.name, of.writer),
     postgres_reader_url: urlOf(reader.name, of.reader),
     redis_conf: `requirepass ${of.redis}`,
@@ -77,13 +80,20 @@ export function secretProblems(network: string, read: (name: string) => string):
 /** Returns the names of the secrets that only a person can supply and that are not there yet. */
 export function makeSecrets(folder: string): readonly string[] {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const passwords = { superuser: random(), writer: random(), reader: random(), redis: random() };
-  const made = passwordFiles(passwords);
+  const { postgres_analyst, ...made } = passwordFiles({
+    superuser: random(),
+    writer: random(),
+    reader: random(),
+    analyst: random(),
+    redis: random(),
+  });
   const isThere = (name: string): boolean => existsSync(join(folder, name));
   // passwords and the addresses with them belong together
   const isNew = !Object.keys(made).some(isThere);
   const files = {
     ...(isNew ? made : {}),
+    // no address has it, so a folder of an earlier version gets one
+    ...(isThere('postgres_analyst') ? {} : { postgres_analyst }),
     ...(isThere('jwt_secret') ? {} : { jwt_secret: random() }),
   };
   // accounts of containers read them; the folder keeps others on this machine out

@@ -10,28 +10,21 @@ import { stringify } from 'yaml';
 import { aclsOf, RIGHTS } from '../kafka/acls.ts';
 import { kafkaSettings, kafka_version } from '../kafka/settings.ts';
 import { newTopics } from '../kafka/topics.ts';
-import { database, postgres_version, reader, writer } from '../postgres/settings.ts';
+import { database, reader, writer } from '../postgres/settings.ts';
 import { defaultPorts } from '../services/ports.ts';
 import { services, type ServiceSpec } from '../services/services.ts';
 import { defaultSettings } from '../services/settings.ts';
-
-type Manifest = Readonly<Record<string, unknown>>;
+import { CONFINED, CONFINED_POD, PART, value, type Manifest } from './manifest.ts';
+import { postgres, POSTGRES } from './postgres.ts';
 
 const KAFKA = 'clt-kafka';
-const POSTGRES = 'clt-postgres';
-const PART = 'app.kubernetes.io/name';
 /** A label of the pods that may read `/metrics`. */
 const SCRAPER = 'clt/scrapes-metrics';
-/** The user of the image. */
-const USER = 1_000;
 const SECRETS = new Set<string>(['APP_JWT_SECRET', 'APP_MINT_KEY']);
 const COMMON = ['APP_NETWORK', 'APP_CHAIN_ID', 'APP_LOG_LEVEL', 'APP_DRAIN_MS'];
 const OPTIONAL = ['APP_ALLOWED_ACCOUNTS'];
 
-/** A value that Helm puts in, as text; `number` without quotes. */
-function value(path: string): string {
-  return `{{ .Values.${path} | quote }}`;
-}
+/** A value that Helm puts in, without quotes. */
 function number(path: string): string {
   return `{{ .Values.${path} | int }}`;
 }
@@ -121,62 +114,6 @@ function kafka(): Manifest[] {
   ];
 }
 
-function postgres(): Manifest {
-  return {
-    apiVersion: 'postgresql.cnpg.io/v1',
-    kind: 'Cluster',
-    metadata: { name: POSTGRES },
-    spec: {
-      imageName: `ghcr.io/cloudnative-pg/postgresql:${postgres_version}`,
-      instances: 2,
-      bootstrap: {
-        initdb: {
-          database,
-          owner: writer.name,
-          secret: { name: value('secrets.postgresWriter') },
-          encoding: 'UTF8',
-          localeCollate: 'C',
-          localeCType: 'C',
-          postInitApplicationSQL: [
-            `GRANT pg_read_all_stats TO ${writer.name}`,
-            `ALTER DEFAULT PRIVILEGES FOR ROLE ${writer.name} GRANT USAGE ON SCHEMAS TO ${reader.name}`,
-            `ALTER DEFAULT PRIVILEGES FOR ROLE ${writer.name} GRANT SELECT ON TABLES TO ${reader.name}`,
-            `ALTER DEFAULT PRIVILEGES FOR ROLE ${writer.name} GRANT SELECT ON SEQUENCES TO ${reader.name}`,
-          ],
-          // before the privileges that name it
-          postInitSQL: [
-            `CREATE ROLE ${reader.name} LOGIN`,
-            `ALTER ROLE ${reader.name} SET default_transaction_read_only = on`,
-            `ALTER ROLE ${reader.name} SET idle_in_transaction_session_timeout = '5min'`,
-          ],
-        },
-      },
-      managed: {
-        roles: [
-          {
-            name: reader.name,
-            ensure: 'present',
-            login: true,
-            passwordSecret: { name: value('secrets.postgresReader') },
-          },
-        ],
-      },
-      postgresql: {
-        parameters: {
-          shared_buffers: value('postgres.sharedBuffers'),
-          max_connections: '200',
-          max_wal_size: '16GB',
-          hot_standby_feedback: 'on',
-          jit: 'off',
-          timezone: 'UTC',
-        },
-      },
-      storage: { size: value('postgres.storage') },
-      resources: { limits: { memory: value('postgres.memory') } },
-    },
-  };
-}
-
 /** A variable from a key of a secret. */
 function fromSecret(name: string, secret: string, key: string, optional = false): Manifest {
   const ref = { name: secret, key, ...(optional ? { optional } : {}) };
@@ -220,7 +157,7 @@ function environment(spec: ServiceSpec): Manifest[] {
       case 'APP_POSTGRES_URL':
         return [
           fromSecret('POSTGRES_PASSWORD', value('secrets.postgresWriter'), 'password'),
-          { name, value: postgresOf(writer, 'rw') },
+          { name, value: postgresOf(writer, 'rw', 'ro') },
         ];
       case 'APP_POSTGRES_READER_URL':
         return [
@@ -315,11 +252,7 @@ function manifestsOf(spec: ServiceSpec): Manifest[] {
       requests: { cpu: value('services.cpu'), memory: value('services.memory') },
       limits: { memory: value('services.memory') },
     },
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    },
+    securityContext: CONFINED,
     volumeMounts: [...authorities.map(([of]) => of), 'more'].map((of) => ({
       name: of,
       mountPath: `/certificates/${of}`,
@@ -338,11 +271,7 @@ function manifestsOf(spec: ServiceSpec): Manifest[] {
         spec: {
           automountServiceAccountToken: false,
           terminationGracePeriodSeconds: 30,
-          securityContext: {
-            runAsNonRoot: true,
-            runAsUser: USER,
-            seccompProfile: { type: 'RuntimeDefault' },
-          },
+          securityContext: CONFINED_POD,
           topologySpreadConstraints: [
             {
               maxSkew: 1,
@@ -426,7 +355,7 @@ export function chartTemplates(): Readonly<Record<string, readonly Manifest[]>> 
   const ours = services.filter(({ name }) => name !== 'devnet');
   return {
     'kafka.yaml': kafka(),
-    'postgres.yaml': [postgres()],
+    'postgres.yaml': postgres(),
     ...Object.fromEntries(ours.map((spec) => [`${spec.name}.yaml`, manifestsOf(spec)])),
   };
 }

@@ -1,11 +1,12 @@
 /** Roles and databases of a Postgres server, wherever it runs. */
 import { readFileSync } from 'node:fs';
 import { Client, DatabaseError } from 'pg';
-import { database, reader, superuser, writer } from './settings.ts';
+import { analyst, database, reader, superuser, writer } from './settings.ts';
 
 const DUPLICATE_DATABASE = '42P04';
 
 const roles = readFileSync(new URL('roles.sql', import.meta.url), 'utf8');
+const functions = readFileSync(new URL('functions.sql', import.meta.url), 'utf8');
 const grants = readFileSync(new URL('grants.sql', import.meta.url), 'utf8');
 
 type Role = { readonly name: string; readonly password: string };
@@ -15,10 +16,11 @@ export interface Access {
   readonly superuser: Role;
   readonly writer: Role;
   readonly reader: Role;
+  readonly analyst: Role;
   readonly parameters: string;
 }
 
-const development: Access = { superuser, writer, reader, parameters: '' };
+const development: Access = { superuser, writer, reader, analyst, parameters: '' };
 
 /** A connection string of a role to a database. */
 export function postgresUrl(role: Role, host: string, name: string, parameters = ''): string {
@@ -54,22 +56,23 @@ async function createIfMissing(client: Client, name: string): Promise<void> {
   }
 }
 
-/** Creates a database, unless it exists, that the writer may fill and the reader may only read. */
+/** Creates a database, unless it exists, that the writer may fill and the others may only read. */
 export async function createDatabase(
   host: string,
   name: string,
   access = development,
-): Promise<{ writer_url: string; reader_url: string }> {
+): Promise<{ writer_url: string; reader_url: string; analyst_url: string }> {
   const { parameters } = access;
   await withClient(postgresUrl(access.superuser, host, 'postgres', parameters), (client) =>
     createIfMissing(client, name),
   );
   await withClient(postgresUrl(access.superuser, host, name, parameters), (client) =>
-    client.query(grants),
+    client.query(`${grants};${functions}`),
   );
   return {
     writer_url: postgresUrl(access.writer, host, name, parameters),
     reader_url: postgresUrl(access.reader, host, name, parameters),
+    analyst_url: postgresUrl(access.analyst, host, name, parameters),
   };
 }
 
@@ -84,18 +87,24 @@ export async function postgresAnswers(host: string, access = development): Promi
 }
 
 /**
- * Creates the roles and the database of the services unless they exist, on a server that may be
- * written to: a replica gets them from there.
+ * Gives the roles their passwords, rights and limits, and creates them and the database of the
+ * services unless they exist, on a server that may be written to: a replica gets all from there.
+ * Runs at each start, so that the rules of this version hold on the data of an earlier one.
  */
 export async function settlePostgres(host: string, access = development): Promise<void> {
-  const url = postgresUrl(access.superuser, host, 'postgres', access.parameters);
-  const isPrimary = await withClient(url, async (client) => {
+  const urlOf = (name: string): string =>
+    postgresUrl(access.superuser, host, name, access.parameters);
+  const isPrimary = await withClient(urlOf('postgres'), async (client) => {
     const { rows } = await client.query<{ replica: boolean }>('SELECT pg_is_in_recovery() replica');
     if (rows[0]?.replica === true) return false;
     await client.query(roles);
-    for (const { name, password } of [access.writer, access.reader])
-      await client.query(`ALTER ROLE ${name} PASSWORD '${password}'`);
+    for (const { name, password } of [access.writer, access.reader, access.analyst])
+      await client.query(`ALTER ROLE ${name} PASSWORD ${client.escapeLiteral(password)}`);
     return true;
   });
-  if (isPrimary) await createDatabase(host, database, access);
+  if (!isPrimary) return;
+  // a reader may connect to the first, and new databases are copies of the second
+  for (const name of ['postgres', 'template1'])
+    await withClient(urlOf(name), (client) => client.query(functions));
+  await createDatabase(host, database, access);
 }

@@ -3,12 +3,12 @@ DO $$
 BEGIN
   EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
   EXECUTE format('GRANT CONNECT, CREATE, TEMPORARY ON DATABASE %I TO clt_writer', current_database());
-  EXECUTE format('GRANT CONNECT ON DATABASE %I TO clt_reader', current_database());
+  EXECUTE format('GRANT CONNECT ON DATABASE %I TO clt_reader, clt_analyst', current_database());
 END
 $$;
 GRANT CREATE, USAGE ON SCHEMA public TO clt_writer;
 
--- The reader may read everything that the writer creates later.
+-- The reader, and with it the analyst, may read everything that the writer creates later.
 ALTER DEFAULT PRIVILEGES FOR ROLE clt_writer GRANT USAGE ON SCHEMAS TO clt_reader;
 ALTER DEFAULT PRIVILEGES FOR ROLE clt_writer GRANT SELECT ON TABLES TO clt_reader;
 ALTER DEFAULT PRIVILEGES FOR ROLE clt_writer GRANT SELECT ON SEQUENCES TO clt_reader;

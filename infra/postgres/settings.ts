@@ -7,7 +7,10 @@ export const database = 'clt';
 /** Development only: every server listens on 127.0.0.1. */
 export const superuser = { name: 'postgres', password: 'postgres' } as const;
 export const writer = { name: 'clt_writer', password: 'clt_writer' } as const;
+/** The role of gateways and the tron-watcher. */
 export const reader = { name: 'clt_reader', password: 'clt_reader' } as const;
+/** The role of people. */
+export const analyst = { name: 'clt_analyst', password: 'clt_analyst' } as const;
 
 /** Text sorts by bytes: the order of rows must not depend on the locale of a machine. */
 export const initdbArguments: readonly string[] = [
@@ -38,7 +41,11 @@ export const postgresSettings: Readonly<Record<string, string>> = {
   wal_writer_delay: '20ms',
   checkpoint_timeout: '15min',
   random_page_cost: '1.1',
-  max_connections: '200',
+  max_connections: '300',
+  // else forty readers that lock all tables leave no memory for the locks of others
+  max_locks_per_transaction: '512',
+  // 512 KB: nothing here listens, and a reader could fill the 8 GB that are the default
+  max_notify_queue_pages: '64',
   jit: 'off',
   timezone: 'UTC',
   log_timezone: 'UTC',

@@ -11,6 +11,8 @@ export interface Addresses {
   readonly postgres_url: string;
   /** for the role that may only SELECT */
   readonly postgres_reader_url: string;
+  /** for the role of people, who may only SELECT too */
+  readonly postgres_analyst_url: string;
   readonly redis_url: string;
   readonly node_url: string;
   /** TronGrid's API, without a path */

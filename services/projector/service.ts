@@ -8,6 +8,7 @@ import { ensureTopics } from '../runtime/kafka/topics.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { prepareDatabase, type Tables } from './tables/migrations.ts';
+import { guardWriters, SELDOM_MS } from './tables/readers.ts';
 import { openWriter } from '../runtime/postgres/pool.ts';
 import { Activity, STARTING, waitingFor, type HealthProblem } from '../runtime/process/health.ts';
 import { rebuild, type RebuildOptions, type RebuildStep } from './rebuild/rebuild.ts';
@@ -50,10 +51,12 @@ async function open<Event extends { readonly type: string }>(
   });
   closing.add('http', () => http.drain());
 
+  closing.add('guard', guardWriters({ ...config, log, every_ms: SELDOM_MS }));
+
   const topics = topicsOf(projection);
   const prepare = (): Promise<Tables> =>
     opening.retrying('preparing the tables', () =>
-      prepareDatabase(config.postgres_url, projection, config),
+      prepareDatabase(config.postgres_url, projection, { ...config, log }),
     );
   let tables = await prepare();
   const pool = openWriter({ ...config, application_name: name, schema: projection.name }, log);

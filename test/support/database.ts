@@ -9,6 +9,7 @@ type Where = Pick<Addresses, 'postgres_url'>;
 export interface DatabaseUrls {
   readonly writer_url: string;
   readonly reader_url: string;
+  readonly analyst_url: string;
 }
 
 /** An empty database for one test, with the grants of the roles. */

@@ -4,10 +4,13 @@ import {
   logEnvironment,
   postgresEnvironment,
   redisEnvironment,
+  tlsParameters,
   type ClusterAddresses,
 } from '../../cluster/environment.ts';
 import type { Passwords } from '../../cluster/principals.ts';
 import { OPERATOR } from '../../kafka/acls.ts';
+import { postgresUrl } from '../../postgres/databases.ts';
+import { database } from '../../postgres/settings.ts';
 import type { Ports } from '../../services/ports.ts';
 import { services, type Addresses, type ServiceSpec } from '../../services/services.ts';
 import { Refusal } from '../process/run-program.ts';
@@ -59,6 +62,12 @@ export function serviceAddresses(
     registry_url: cluster.registry_url,
     postgres_url: APP_POSTGRES_URL,
     postgres_reader_url: APP_POSTGRES_READER_URL,
+    postgres_analyst_url: postgresUrl(
+      passwords.postgres.analyst,
+      cluster.postgres.toReversed().join(','),
+      database,
+      tlsParameters(cluster.authority),
+    ),
   };
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { postgresUrl } from '../../postgres/databases.ts';
-import { database, reader, writer } from '../../postgres/settings.ts';
+import { analyst, database, reader, writer } from '../../postgres/settings.ts';
 import { portNames, type Ports } from '../../services/ports.ts';
 import {
   serviceEnvironment,
@@ -29,6 +29,7 @@ export function localAddresses(ports: Ports): Addresses {
     registry_url: `http://127.0.0.1:${ports.registry}${registry_path}`,
     postgres_url: postgresUrl(writer, postgres, database),
     postgres_reader_url: postgresUrl(reader, postgres, database),
+    postgres_analyst_url: postgresUrl(analyst, postgres, database),
     redis_url: `redis://127.0.0.1:${ports.redis}`,
     node_url: http(ports.node),
     tron_url: http(ports.tron),

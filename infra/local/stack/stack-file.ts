@@ -34,6 +34,7 @@ export function describeStack(
     registry_url: at.registry_url,
     postgres_url: at.postgres_url,
     postgres_reader_url: at.postgres_reader_url,
+    postgres_analyst_url: at.postgres_analyst_url,
     redis_url: at.redis_url,
     jwt_secret: settings.APP_JWT_SECRET,
     operator_key: settings.APP_OPERATOR_KEY,
@@ -76,7 +77,7 @@ const SUMMARY: readonly (readonly [label: string, key: string, path: string])[] 
   ['devnet admin', 'devnet_url', ''],
   ['kafka', 'kafka_brokers', ''],
   ['schema registry', 'registry_url', ''],
-  ['postgres', 'postgres_reader_url', ''],
+  ['postgres', 'postgres_analyst_url', ''],
   ['redis', 'redis_url', ''],
 ];
 

@@ -15,6 +15,7 @@ import { readTableVersion, type TableVersion } from '../tables/live-tables.ts';
 import { CONFIRMATIONS } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { prepareDatabase } from '../tables/migrations.ts';
+import { guardWriters } from '../tables/readers.ts';
 import { faultOf, openWriter, withFaults } from '../../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
 import { Replay } from './replay.ts';
@@ -179,6 +180,7 @@ export async function alone<Event extends { readonly type: string }, Result>(
       message: `there is a ${task} of ${projection.name} already: ${session.held_by}`,
     };
   const progress = new RebuildProgress(options.onStep);
+  const letGo = guardWriters({ postgres_url, log });
   try {
     return await use({
       options,
@@ -192,6 +194,7 @@ export async function alone<Event extends { readonly type: string }, Result>(
     throw new Fault('session_lost', message, { retry: true, cause: error });
   } finally {
     progress.end();
+    letGo();
     await session.client.end().catch(() => undefined);
   }
 }

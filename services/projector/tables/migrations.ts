@@ -8,7 +8,9 @@ import type { Projection } from '../../../projections/contract/projection.ts';
 import { ANALYTICS, settleAnalytics } from './analytics.ts';
 import { commentsOf } from './comments.ts';
 import { anotherVersion, autovacuum } from './live-tables.ts';
+import { guardWriters } from './readers.ts';
 import { connectionTo, WORK_CONNECT_MS } from '../../runtime/postgres/hosts.ts';
+import type { Logger } from '../../runtime/process/log.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 
 /** Key of the advisory lock of all migrations: projectors start together. */
@@ -87,6 +89,7 @@ export interface PrepareOptions {
   readonly beside?: string;
   /** the role that may read all tables */
   readonly postgres_reader_role?: string;
+  readonly log?: Pick<Logger, 'warn'>;
 }
 
 /**
@@ -117,6 +120,8 @@ export async function prepareDatabase(
     log: { warn: silent, error: silent, deprecate: silent, debug: silent },
     migrations: { migrationSource: SOURCE, tableName: 'knex_migrations', schemaName: 'projector' },
   });
+  const { log = { warn: silent } } = options;
+  const letGo = guardWriters({ postgres_url: postgresUrl, log });
   try {
     return await db.transaction(async (transaction) => {
       await transaction.raw('SELECT pg_advisory_xact_lock(?)', [LOCK]);
@@ -134,6 +139,7 @@ export async function prepareDatabase(
   } catch (error) {
     throw faultOf(error);
   } finally {
+    letGo();
     await db.destroy();
   }
 }

@@ -36,6 +36,8 @@ export interface WriterSettings {
   /** 10 s when not given */
   readonly lock_timeout_ms?: number;
   readonly connections_max?: number;
+  /** read-write when not given */
+  readonly use?: Use;
   /** further settings of each session */
   readonly session?: Readonly<Record<string, string>>;
 }
@@ -108,12 +110,12 @@ function isStalePlan(error: unknown): boolean {
  * The writer's pool; int8 and numeric come as text. The server ends a transaction that its process
  * leaves idle for `lock_timeout_ms`, so a frozen process does not block the next one.
  */
-export function openWriter(settings: WriterSettings, log: Logger): Pool {
+export function openWriter(settings: WriterSettings, log: Pick<Logger, 'warn'>): Pool {
   const { statement_timeout_ms: statementTimeout = 60_000, lock_timeout_ms: lockTimeout = 10_000 } =
     settings;
   return guarded(
     new Pool({
-      Client: clientFor(settings.postgres_url, 'read-write'),
+      Client: clientFor(settings.postgres_url, settings.use ?? 'read-write'),
       application_name: settings.application_name,
       max: settings.connections_max ?? 6,
       idleTimeoutMillis: 60_000,
@@ -136,7 +138,7 @@ export function openWriter(settings: WriterSettings, log: Logger): Pool {
 }
 
 /** Logs errors of idle connections: without a listener they would end the process. */
-function guarded(pool: Pool, log: Logger): Pool {
+function guarded(pool: Pool, log: Pick<Logger, 'warn'>): Pool {
   pool.on('connect', (client) =>
     client.on('error', (error) => log.warn({ err: error }, 'a Postgres connection broke')),
   );

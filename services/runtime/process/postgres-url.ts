@@ -20,15 +20,14 @@ export interface PostgresHost {
   readonly port: number;
 }
 
+const FORM =
+  /^postgres(?:ql)?:\/\/(?:(?<user>[^:@/?]*)(?::(?<password>[^/?]*))?@)?(?<hosts>[^@/?]+)(?:\/(?<database>[^?]*))?(?:\?(?<query>.*))?$/d;
 const PARAMETERS = new Set(['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'target_session_attrs']);
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
 
 /** Undefined for what is no such string; throws what is wrong in one, without its secrets. */
 export function parsePostgresUrl(url: string): PostgresAddress | undefined {
-  const parts =
-    /^postgres(?:ql)?:\/\/(?:(?<user>[^:@/?]*)(?::(?<password>[^/?]*))?@)?(?<hosts>[^@/?]+)(?:\/(?<database>[^?]*))?(?:\?(?<query>.*))?$/.exec(
-      url,
-    )?.groups;
+  const parts = FORM.exec(url)?.groups;
   const [first, ...others] = (parts?.['hosts'] ?? '').split(',').map(hostOf);
   const rest = others.filter((host) => host !== undefined);
   if (parts === undefined || first === undefined || rest.length < others.length) return undefined;
@@ -48,6 +47,13 @@ export function parsePostgresUrl(url: string): PostgresAddress | undefined {
     ssl: sslOf(parameters),
     target_session_attrs: attributes,
   };
+}
+
+/** The string with each of its hosts alone. */
+export function urlsOfHosts(url: string): readonly string[] {
+  const [from, to] = FORM.exec(url)?.indices?.groups?.['hosts'] ?? [0, 0];
+  const hosts = url.slice(from, to).split(',');
+  return hosts.map((host) => url.slice(0, from) + host + url.slice(to));
 }
 
 function hostOf(text: string): PostgresHost | undefined {

@@ -73,6 +73,7 @@ test.each(instances(readClusterPorts({})))(
       registry_url: '',
       postgres_url: '',
       postgres_reader_url: '',
+      postgres_analyst_url: '',
       redis_url: '',
       node_url: `http://devnet:${defaultPorts.node}`,
       tron_url: `http://devnet:${defaultPorts.tron}`,

@@ -12,6 +12,7 @@ const passwords: Passwords = {
     superuser: { name: 'postgres', password: 'S' },
     writer: { name: 'clt_writer', password: 'W' },
     reader: { name: 'clt_reader', password: 'R' },
+    analyst: { name: 'clt_analyst', password: 'A' },
   },
   replicator: 'P',
   redis: 'D',

@@ -75,10 +75,10 @@ describe.each(['docker-compose.yml', 'docker-compose.cluster.yml'])('%s', (path)
     // that of the superuser is the name of the server too
     const { postgres_superuser: _, ...secrets } = developmentSecrets;
     const text = textOf(path);
-    const logins = /^(?:clt_writer|clt_reader)$/;
+    const logins = /^clt_(?:writer|reader|analyst)$/;
     for (const [name, secret] of Object.entries(secrets))
       if (secret !== '' && !logins.test(secret)) expect(text.includes(secret), name).toBe(false);
-    expect(text).not.toMatch(/(?:clt_writer|clt_reader):/);
+    expect(text).not.toMatch(/clt_(?:writer|reader|analyst):/);
   });
 
   test('has a folder for the secrets of an operator', () => {

@@ -68,3 +68,13 @@ test('made secrets belong together, are kept, and leave out what only a person h
   const all = (name: string): string => (OF_A_PERSON.includes(name) ? 'of a person' : read(name));
   expect(secretProblems('mainnet', all)).toEqual([]);
 });
+
+test('a folder of an earlier version gets the password of analysts, and keeps the others', () => {
+  const folder = ownFolder();
+  makeSecrets(folder);
+  const before = reader(folder)('postgres_reader');
+  rmSync(join(folder, 'postgres_analyst'));
+  makeSecrets(folder);
+  expect(reader(folder)('postgres_analyst')).toMatch(/^[0-9a-f]{32,}/);
+  expect(reader(folder)('postgres_reader')).toBe(before);
+});

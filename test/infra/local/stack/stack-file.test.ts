@@ -71,12 +71,12 @@ test('servers, secrets and the settings of a reconciliation on demand are listed
 });
 
 test.each([
-  ['a cluster', 'postgres://clt_reader@127.0.0.1:1/clt', { certificate_authority: '/a.crt' }],
-  ['a plain stack', 'postgres://clt_reader:secret@127.0.0.1:1/clt?sslmode=verify-full', {}],
+  ['a cluster', 'postgres://clt_analyst@127.0.0.1:1/clt', { certificate_authority: '/a.crt' }],
+  ['a plain stack', 'postgres://clt_analyst:secret@127.0.0.1:1/clt?sslmode=verify-full', {}],
 ])('the summary of %s for a person lists %s', (_, shown, more) => {
   const folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-test-summary-')));
   onTestFinished(() => rmSync(folder.root, { recursive: true }));
-  const url = 'postgres://clt_reader:secret@127.0.0.1:1/clt?sslmode=verify-full';
-  writeStackFile(folder, { postgres_reader_url: url, ...more });
+  const url = 'postgres://clt_analyst:secret@127.0.0.1:1/clt?sslmode=verify-full';
+  writeStackFile(folder, { postgres_analyst_url: url, ...more });
   expect(stackSummary(folder)[0]?.trim().split(/ +/)).toEqual(['postgres', shown]);
 });

@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parsePostgresUrl } from '../../../../services/runtime/process/postgres-url.ts';
+import {
+  parsePostgresUrl,
+  urlsOfHosts,
+} from '../../../../services/runtime/process/postgres-url.ts';
 
 let folder: string;
 let file: string;
@@ -28,6 +31,13 @@ test('several hosts, each with its port, and what the session is for', () => {
     ssl: false,
     target_session_attrs: 'read-write',
   });
+});
+
+test('a string for each host, which may be called as the user', () => {
+  expect(urlsOfHosts('postgres://h1:h1@h1:1,[::1]:2/h1?sslmode=require')).toEqual([
+    'postgres://h1:h1@h1:1/h1?sslmode=require',
+    'postgres://h1:h1@[::1]:2/h1?sslmode=require',
+  ]);
 });
 
 test.each(['postgres:', 'mysql://h/db', 'postgres://h1:1,:2/db', 'postgres://h:x/db', 'h:5432'])(

@@ -5,7 +5,8 @@ import { connect, type TLSSocket } from 'node:tls';
 import { text } from 'node:stream/consumers';
 import { Redis } from 'ioredis';
 import kafkajs, { Kafka, logLevel, type Admin, type KafkaConfig } from 'kafkajs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Client } from 'pg';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
   logEnvironment,
   postgresEnvironment,
@@ -22,6 +23,7 @@ import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
 import { messageOf } from '../../../../../services/runtime/process/errors.ts';
 import { readConfig, REDIS_SETTINGS } from '../../../../../services/runtime/process/config.ts';
 import { KAFKA_SETTINGS } from '../../../../../services/runtime/process/kafka-settings.ts';
+import { guardWriters } from '../../../../../services/projector/tables/readers.ts';
 import { openWriter } from '../../../../../services/runtime/postgres/pool.ts';
 import { connect as connectRedis } from '../../../../../services/runtime/redis.ts';
 import { ADMINISTRATOR } from '../../../../../infra/cluster/kafka.ts';
@@ -284,7 +286,7 @@ test('the registry lets the reader only read, and nobody else in', async () => {
 async function query(
   index: 0 | 1,
   sql: string,
-  role: 'superuser' | 'writer' | 'reader' = 'writer',
+  role: 'superuser' | 'writer' | 'reader' | 'analyst' = 'writer',
 ) {
   const access = postgresAccess(cluster.secrets);
   const host = `127.0.0.1:${cluster.ports[index].postgres}`;
@@ -302,6 +304,23 @@ test('Postgres refuses plain text and wrong passwords', async () => {
   await expect(rowsOf(postgresUrl(wrong, host, 'clt', parameters), 'SELECT 1')).rejects.toThrow(
     'password authentication failed',
   );
+});
+
+test('an analyst takes no lock of a writer, and the guard ends an old transaction on the replica too', async () => {
+  for (const index of [0, 1] as const)
+    await expect(query(index, 'SELECT pg_advisory_lock(1)', 'analyst')).rejects.toThrow(
+      'permission denied for function pg_advisory_lock',
+    );
+  const { analyst, parameters } = postgresAccess(cluster.secrets);
+  const replica = `127.0.0.1:${cluster.ports[1].postgres}`;
+  const client = new Client({ connectionString: postgresUrl(analyst, replica, 'clt', parameters) });
+  const ended = new Promise((resolve) => client.once('error', resolve));
+  await client.connect();
+  await client.query('SET transaction_timeout = 0; BEGIN; SELECT FROM pg_class');
+  const at = clusterAddresses(cluster.ports, cluster.secrets);
+  const { APP_POSTGRES_URL: postgres_url } = postgresEnvironment(cluster.secrets.passwords, at);
+  onTestFinished(guardWriters({ postgres_url, log: silentLog(), transaction_max: '0s' }));
+  expect(await ended).toMatchObject({ code: '57P01' });
 });
 
 test('the replica follows, is promoted, and the earlier primary follows it then', async () => {

@@ -201,22 +201,37 @@ test('a rebuild killed in its load, index build or switch continues when restart
   ]);
 });
 
-test('a rebuild that a forgotten transaction blocks names its session, and goes on after it', async () => {
+test('a rebuild that a transaction of a reader blocks ends its session', async () => {
+  const world = await open();
+  const events = [...chainEvents({ seed: 304, blocks: 20, transactions_per_block: 1 })];
+  await world.log.append(events);
+  expect(await rebuild(optionsOf(world))).toMatchObject({ version: VERSION });
+  const reader = new Client({ connectionString: urls.reader_url });
+  const ended = new Promise((resolve) => reader.once('error', resolve));
+  await reader.connect();
+  onTestFinished(() => reader.end());
+  await reader.query(`BEGIN; SELECT FROM ${previousName(world.projection.name)}.blocks`);
+  expect(await rebuild(optionsOf(world))).toMatchObject({ kept_version: VERSION });
+  expect(await ended).toMatchObject({ code: '57P01' });
+});
+
+test('a rebuild that a transaction of a superuser blocks names its session, and goes on after it', async () => {
   const world = await open();
   const events = [...chainEvents({ seed: 305, blocks: 20, transactions_per_block: 1 })];
   await world.log.append(events);
   expect(await rebuild(optionsOf(world))).toMatchObject({ version: VERSION });
-  const reader = new Client({ connectionString: urls.reader_url, application_name: 'forgotten' });
-  await reader.connect();
-  onTestFinished(() => reader.end());
-  await reader.query(`BEGIN; SELECT FROM ${previousName(world.projection.name)}.blocks`);
+  const connectionString = urls.writer_url.replace('clt_writer:clt_writer', 'postgres:postgres');
+  const forgotten = new Client({ connectionString, application_name: 'forgotten' });
+  await forgotten.connect();
+  onTestFinished(() => forgotten.end());
+  await forgotten.query(`BEGIN; SELECT FROM ${previousName(world.projection.name)}.blocks`);
   await expect(rebuild(optionsOf(world))).rejects.toMatchObject({
     code: 'storage_conflict',
     message: expect.stringMatching(
-      /_previous cannot be dropped .*: session \d+ of clt_reader \(application forgotten\), transaction since [-\d]+ [:\d]+ UTC, query since [-\d]+ [:\d]+ UTC: BEGIN; SELECT FROM/,
+      /_previous cannot be dropped .*: session \d+ of postgres \(application forgotten\), transaction since [-\d]+ [:\d]+ UTC, query since [-\d]+ [:\d]+ UTC: BEGIN; SELECT FROM/,
     ) as unknown,
   });
-  await reader.query('COMMIT');
+  await forgotten.query('COMMIT');
   expect(await rebuild(optionsOf(world))).toMatchObject({ records: 0 });
 });
 

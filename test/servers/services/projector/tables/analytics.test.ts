@@ -34,7 +34,7 @@ beforeEach(async () => {
 
 /** As analysts read. */
 function read(sql: string): Promise<readonly Record<string, unknown>[]> {
-  return rowsOf(urls.reader_url, sql);
+  return rowsOf(urls.analyst_url, sql);
 }
 
 const VIEWS = `SELECT oid::regclass::text AS view, oid FROM pg_class
