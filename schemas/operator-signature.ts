@@ -11,6 +11,7 @@ import type {
   DepositApproved,
   DepositHeld,
   DepositRejected,
+  DepositsDecided,
   GovernanceEvent,
   LedgerPinned,
   MintDead,
@@ -26,6 +27,7 @@ export type HumanDecision =
   | PolicySet
   | DepositApproved
   | DepositRejected
+  | DepositsDecided
   | MintVoided
   | RefundRecorded;
 
@@ -58,6 +60,7 @@ const SIGNED: Readonly<Record<Signed['type'], readonly string[]>> = {
   SurplusBooked: [...COMMON, 'amount'],
   DepositApproved: [...COMMON, 'deposit_id'],
   DepositRejected: [...COMMON, 'deposit_id'],
+  DepositsDecided: [...COMMON, 'decision', 'deposit_ids', 'gross', 'credit'],
   RefundRecorded: [...COMMON, 'deposit_id', 'tron_tx_id', 'amount'],
   LedgerPinned: [
     'sequence',
@@ -129,7 +132,17 @@ export function contentOf(decision: HumanDecision): Buffer {
 }
 
 function lineOf(name: string, values: ReadonlyMap<string, unknown>): string {
-  return `${name}: ${textOf(values.get(name))}`;
+  const value = values.get(name);
+  const isMany = name === 'deposit_ids' && Array.isArray(value);
+  return `${name}: ${isMany ? idsText(value) : textOf(value)}`;
+}
+
+/**
+ * How many ids, and SHA-256 of them in their order, a line each: short enough for the display of a
+ * device that signs.
+ */
+function idsText(ids: readonly unknown[]): string {
+  return `${ids.length}, SHA-256 ${sha256(Buffer.from(ids.map((id) => `${String(id)}\n`).join('')))}`;
 }
 
 /** r, s and v over the text. */

@@ -100,7 +100,7 @@ export const TRON_TRANSFERS: Topic = {
 export const TREASURY_LEDGER: Topic = {
   name: 'treasury.ledger',
   about: 'The decisions of the treasury, and of persons through it.',
-  key: 'id of the deposit; `policy` for limits, `governance` for what is about no deposit',
+  key: 'id of the deposit; `deposits` for several, `policy` for limits, `governance` for what is about no deposit',
   partitions: 1,
   config: ON_DISK,
   events: [
@@ -117,6 +117,7 @@ export const TREASURY_LEDGER: Topic = {
     'DepositHeld',
     'DepositApproved',
     'DepositRejected',
+    'DepositsDecided',
     'MintIntended',
     'MintCredited',
     'MintDead',

@@ -1,12 +1,14 @@
 /** Folds `treasury.ledger` into the rows of deposits, on the rows that the batch names. */
 import { bytesKey, toHex } from '../../schemas/address.ts';
 import {
+  depositEventsIn,
   isDepositEvent,
   type DepositEvent,
+  type DepositsDecided,
   type TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
 import { brokenLink, headAfter, NO_RECORDS } from '../../schemas/hash-chain.ts';
-import { brokenRule } from '../../schemas/rules.ts';
+import { brokenRule, DEPOSIT_ID } from '../../schemas/rules.ts';
 import { LEDGER_RULES } from '../../schemas/treasury.ledger/rules.ts';
 import { bytesIn, countIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type { Folded, Load, Loaded, Recorded, Row } from '../contract/projection.ts';
@@ -19,7 +21,7 @@ import {
   transferRow,
   type StoredDeposit,
 } from './deposit-rows.ts';
-import { ABSENT, evolve, type Deposit } from './domain/deposit.ts';
+import { ABSENT, evolve, isDecidable, type Approvals, type Deposit } from './domain/deposit.ts';
 import { isRotation, type DecidedOn, type Governance } from './domain/governance.ts';
 import { isWrittenFor } from './domain/ledger.ts';
 import { positionAfter } from './domain/mint-queue.ts';
@@ -58,7 +60,8 @@ export function ledgerLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly
   const owners = new Map<string, Buffer>();
   const refunds = new Map<string, Buffer>();
   for (const { event } of batch) {
-    if (isDepositEvent(event)) ids.add(event.deposit_id);
+    // Postgres takes no text with U+0000, which no id has
+    for (const { deposit_id: id } of depositEventsIn(event)) if (DEPOSIT_ID.holds(id)) ids.add(id);
     if (event.type === 'DepositConfirmed')
       owners.set(bytesKey(event.clt_address), event.clt_address);
     if (event.type === 'RefundRecorded') refunds.set(bytesKey(event.tron_tx_id), event.tron_tx_id);
@@ -182,7 +185,9 @@ class LedgerRows {
 
   #counts(recorded: Recorded<TreasuryEvent>): boolean {
     const { event } = recorded;
-    if (isDepositEvent(event)) return this.#evolve({ ...recorded, event });
+    if (isDepositEvent(event))
+      return this.#evolve({ ...recorded, event }, this.#governance.approvingBy(event));
+    if (event.type === 'DepositsDecided') return this.#decide({ ...recorded, event });
     if (event.type === 'PolicySet') return this.#mints.setPolicy(event);
     if (!concernsDeposits(event)) return false;
     const isMinting = this.#inFlight.size > 0;
@@ -196,11 +201,21 @@ class LedgerRows {
     return counts;
   }
 
-  #evolve({ event, partition, offset }: Recorded<DepositEvent>): boolean {
+  #decide(recorded: Recorded<DepositsDecided>): boolean {
+    const { event } = recorded;
+    const approvals = this.#governance.approvingBy(event);
+    const depositOf = (id: string): Deposit => this.#deposits.get(id)?.after.deposit ?? ABSENT;
+    if (!isDecidable(event, depositOf, approvals)) return false;
+    for (const each of depositEventsIn(event))
+      this.#evolve({ ...recorded, event: each }, approvals);
+    return true;
+  }
+
+  #evolve({ event, partition, offset }: Recorded<DepositEvent>, approvals: Approvals): boolean {
     const known = this.#deposits.get(event.deposit_id);
     const before = known?.after.deposit ?? ABSENT;
     if (!this.#isDue(event, before)) return false;
-    const deposit = evolve(before, event, this.#governance.approving(before, event));
+    const deposit = evolve(before, event, approvals(before));
     if (deposit === before) return false;
     if (deposit.status === 'mint_requested')
       this.#inFlight.set(event.deposit_id, deposit.mint.nonce);

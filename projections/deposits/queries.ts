@@ -149,24 +149,44 @@ export function eventsById(id: string): Query {
 /**
  * The deposits of a status, those of `needs_manual` that wait for a person, or `rejected` ones.
  * Columns: id, clt_address, gross, fee, credit, status, reason, approved, rejected, created_at,
- * approvals (so far, where one is not enough), cursor. At most `limit` rows, newest first;
- * `below`: a cursor.
+ * approvals (so far, where one is not enough), cursor. At most `limit` rows of at least
+ * so many micro-USDT, newest first; `below`: a cursor.
  */
 export function byStatus(
   status: string,
-  { limit, below }: { readonly limit: number; readonly below: bigint | undefined },
+  {
+    limit,
+    below,
+    least = 0n,
+  }: { readonly limit: number; readonly below: bigint | undefined; readonly least?: bigint },
 ): Query {
   return {
     name: 'deposits_by_status',
     text: `SELECT d.id, d.clt_address, d.gross, d.fee, d.credit, s.status, s.reason,
                   s.approved, s.rejected, d.created_at,
-                  coalesce(octet_length(s.approved_by), 0) / 20 AS approvals, b.seq FROM
-             (SELECT status, seq, id FROM deposits.by_status
-               WHERE status = $1::text AND seq < $3::bigint ORDER BY seq DESC LIMIT $2::bigint) b
-             CROSS JOIN LATERAL (SELECT * FROM deposits.deposits d WHERE d.id = b.id OFFSET 0) d
+                  coalesce(octet_length(s.approved_by), 0) / 20 AS approvals, b.seq
+             FROM deposits.by_status b
+             CROSS JOIN LATERAL (SELECT * FROM deposits.deposits d
+                                  WHERE d.id = b.id AND d.gross >= $4::numeric OFFSET 0) d
              CROSS JOIN LATERAL (SELECT * FROM deposits.standings s WHERE s.id = b.id OFFSET 0) s
-            ORDER BY b.seq DESC`,
-    values: [status, limit, int8(below ?? 1n << 63n)],
+            WHERE b.status = $1::text AND b.seq < $3::bigint
+            ORDER BY b.seq DESC LIMIT $2::bigint`,
+    values: [status, limit, int8(below ?? 1n << 63n), String(least)],
+  };
+}
+
+/**
+ * One row about the deposits that wait for a person and are of less than so many micro-USDT.
+ * Columns: deposits, amount (micro-USDT that arrived for them).
+ */
+export function heldBelow(amount: bigint): Query {
+  return {
+    name: 'deposits_held_below',
+    text: `SELECT count(*), coalesce(sum(d.gross), 0) FROM deposits.by_status b
+             CROSS JOIN LATERAL (SELECT gross FROM deposits.deposits d
+                                  WHERE d.id = b.id AND d.gross < $1::numeric OFFSET 0) d
+            WHERE b.status = 'needs_manual'`,
+    values: [String(amount)],
   };
 }
 

@@ -151,6 +151,24 @@ export interface DepositRejected extends Signed {
   readonly deposit_id: string;
 }
 
+/** Deposits that one record decides, at most. */
+export const DECIDED_MAX = 1_000;
+
+/**
+ * One decision of several held deposits. It counts for all of them or for none: each waits for it,
+ * and together they are of these amounts.
+ */
+export interface DepositsDecided extends Signed {
+  readonly type: 'DepositsDecided';
+  /** `approve` or `reject`; text, as the reason of a hold is */
+  readonly decision: string;
+  /** different ones, at most `DECIDED_MAX` */
+  readonly deposit_ids: readonly string[];
+  /** the sums of what arrived and of the credits */
+  readonly gross: bigint;
+  readonly credit: bigint;
+}
+
 export interface MintIntended extends Decided {
   readonly type: 'MintIntended';
   readonly deposit_id: string;
@@ -230,7 +248,7 @@ export type GovernanceEvent =
   | SurplusBooked
   | MintingSet;
 
-export type TreasuryEvent = PolicySet | GovernanceEvent | DepositEvent;
+export type TreasuryEvent = PolicySet | GovernanceEvent | DepositEvent | DepositsDecided;
 
 const TYPES: Readonly<Record<TreasuryEvent['type'], true>> = {
   LedgerPinned: true,
@@ -246,6 +264,7 @@ const TYPES: Readonly<Record<TreasuryEvent['type'], true>> = {
   DepositHeld: true,
   DepositApproved: true,
   DepositRejected: true,
+  DepositsDecided: true,
   MintIntended: true,
   MintCredited: true,
   MintDead: true,
@@ -263,9 +282,29 @@ export function isDepositEvent(event: TreasuryEvent): event is DepositEvent {
   return 'deposit_id' in event;
 }
 
-/** The record's key: the deposit's id, `policy`, or `governance`. */
+/**
+ * The event as those of single deposits: itself, or the decisions of a batch, in its order; empty
+ * for one that is about no deposit.
+ */
+export function depositEventsIn(event: TreasuryEvent): readonly DepositEvent[] {
+  if (isDepositEvent(event)) return [event];
+  if (event.type !== 'DepositsDecided') return [];
+  const { sequence, decided_at, actor, reason } = event;
+  const type = event.decision === 'approve' ? 'DepositApproved' : 'DepositRejected';
+  return event.deposit_ids.map((deposit_id) => ({
+    type,
+    sequence,
+    decided_at,
+    actor,
+    reason,
+    deposit_id,
+  }));
+}
+
+/** The record's key: the deposit's id, `deposits` for several, `policy`, or `governance`. */
 export function treasuryEventKey(event: TreasuryEvent): string {
   if (isDepositEvent(event)) return event.deposit_id;
+  if (event.type === 'DepositsDecided') return 'deposits';
   return event.type === 'PolicySet' ? 'policy' : 'governance';
 }
 

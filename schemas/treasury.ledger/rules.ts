@@ -16,11 +16,12 @@ import {
   SIGNATURE,
   text,
   TIME,
+  TOTAL,
   VERSION,
   type Relation,
   type TopicRules,
 } from '../rules.ts';
-import type { OperatorsSet, PolicySet, TreasuryEvent } from './events.ts';
+import { DECIDED_MAX, type OperatorsSet, type PolicySet, type TreasuryEvent } from './events.ts';
 
 const OPERATORS_MAX = 100;
 const CUSTODY_MAX = 1_000;
@@ -142,6 +143,21 @@ export const LEDGER_RULES: TopicRules<TreasuryEvent> = {
   DepositHeld: { fields: { ...DECIDED, ...OF_DEPOSIT, reason: NAME, signature: SIGNATURE } },
   DepositApproved: { fields: { ...SIGNED, ...OF_DEPOSIT } },
   DepositRejected: { fields: { ...SIGNED, ...OF_DEPOSIT } },
+  DepositsDecided: {
+    fields: {
+      ...SIGNED,
+      decision: oneOf(['approve', 'reject']),
+      deposit_ids: list(DEPOSIT_ID, { least: 1, most: DECIDED_MAX }),
+      gross: TOTAL,
+      credit: TOTAL,
+    },
+    relations: [
+      {
+        rule: 'a deposit is named twice',
+        holds: ({ deposit_ids: ids }) => new Set(ids).size === ids.length,
+      },
+    ],
+  },
   MintIntended: {
     fields: {
       ...DECIDED,

@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import yargs from 'yargs';
 import { asyncApi } from '../../schemas/asyncapi.ts';
+import { DECIDED_MAX } from '../../schemas/treasury.ledger/events.ts';
 import { INVARIANTS } from './audit/findings.ts';
 import { addGovernance } from './governance/commands.ts';
 import { writeOut } from './tail/output.ts';
-import { DECISION, MISSING, SIGNED, TEXT, type Commands, type Run } from './usage.ts';
+import { DECISION, Misuse, MISSING, SIGNED, TEXT, type Commands, type Run } from './usage.ts';
 
 /** The names of `PROJECTIONS`, whose modules are loaded only by the commands that work on them. */
 export const PROJECTION_NAMES = [
@@ -32,6 +33,14 @@ const DEPOSIT_ID = {
   type: 'string',
   demandOption: true,
   describe: 'the id of the deposit',
+} as const;
+/** Which deposits of a status are meant. */
+const FILTERS = {
+  account: { ...TEXT, describe: 'only those of this account: 0x...' },
+  above: { ...TEXT, describe: 'only those of more than so many USDT' },
+  below: { ...TEXT, describe: 'only those of less than so many USDT' },
+  'hold-reason': { ...TEXT, describe: 'only those held with this reason, like below_minimum' },
+  'older-than': { ...TEXT, describe: 'only those of transfers before that: 90m, 12h or 7d' },
 } as const;
 const PROJECTION = {
   choices: PROJECTION_NAMES,
@@ -192,6 +201,26 @@ FILE is replaced once all is written, in a folder beside it meanwhile, which nee
 
 Exits 0 when all is written, 1 when called wrongly, 2 when interrupted, when something does not answer or the log was deleted meanwhile.`;
 
+/** Deposits by id or by filter, and one decision of all of them. */
+function manyDeposits(command: Commands) {
+  return command
+    .positional('ids', {
+      type: 'string',
+      array: true,
+      default: [] as string[],
+      describe: 'the ids of the deposits',
+    })
+    .options({ ...FILTERS, ...SIGNED })
+    .check((args) => {
+      const isFiltered = Object.keys(FILTERS).some((name) => args[name] !== undefined);
+      if (args.ids.length > 0 || isFiltered) return true;
+      throw new Misuse('no deposit is meant: give ids, or a filter such as --below 0.01');
+    })
+    .epilogue(
+      `Ids and filters are not given together. All deposits are decided by one record with one signature, up to ${DECIDED_MAX}. One that changed meanwhile is left out, and named. On a terminal they are shown first.\n\n${DONE_BEFORE}`,
+    );
+}
+
 function addDeposit(commands: Commands, run: Run): void {
   commands.command('deposit', 'list, show and decide deposits', (deposit) =>
     deposit
@@ -210,8 +239,7 @@ function addDeposit(commands: Commands, run: Run): void {
               type: 'boolean',
               describe: 'those that a person has rejected, in place of a status',
             })
-            .option('account', { ...TEXT, describe: 'only those of this account: 0x...' })
-            .option('above', { ...TEXT, describe: 'only those of more than so many USDT' })
+            .options(FILTERS)
             .option('limit', { ...TEXT, default: '20', describe: 'deposits at most, up to 10000' })
             .option('cursor', { ...TEXT, describe: 'those after this cursor of --json' }),
         run(async (args) => (await import('./deposit/deposits.ts')).listDeposits(args)),
@@ -227,22 +255,26 @@ function addDeposit(commands: Commands, run: Run): void {
         run(async (args) => (await import('./deposit/deposits.ts')).showDeposit(args)),
       )
       .command(
-        'approve <id>',
-        'have a held deposit minted; it still waits for the rolling cap',
-        (command) => command.positional('id', DEPOSIT_ID).options(SIGNED),
-        run(async (args) => (await import('./deposit/deposits.ts')).decideDeposit('approve', args)),
+        'approve [ids..]',
+        'have held deposits minted; they still wait for the rolling cap',
+        manyDeposits,
+        run(async (args) =>
+          (await import('./deposit/decisions.ts')).decideDeposits('approve', args),
+        ),
       )
       .command(
-        'reject <id>',
-        'leave a held deposit unminted for good; the USDT stays in the reserve',
-        (command) => command.positional('id', DEPOSIT_ID).options(SIGNED),
-        run(async (args) => (await import('./deposit/deposits.ts')).decideDeposit('reject', args)),
+        'reject [ids..]',
+        'leave held deposits unminted for good; the USDT stays in the reserve',
+        manyDeposits,
+        run(async (args) =>
+          (await import('./deposit/decisions.ts')).decideDeposits('reject', args),
+        ),
       )
       .command(
         'release <id>',
         'give up a mint in flight that no block takes; its deposit is rejected for good',
         (command) => command.positional('id', DEPOSIT_ID).options(SIGNED),
-        run(async (args) => (await import('./deposit/deposits.ts')).decideDeposit('release', args)),
+        run(async (args) => (await import('./deposit/decisions.ts')).releaseDeposit(args)),
       )
       .command(
         'refund <id>',
@@ -255,7 +287,7 @@ function addDeposit(commands: Commands, run: Run): void {
               amount: { ...TEXT, demandOption: true, describe: 'paid back, in USDT, like 12.5' },
             })
             .options(SIGNED),
-        run(async (args) => (await import('./deposit/deposits.ts')).refundDeposit(args)),
+        run(async (args) => (await import('./deposit/decisions.ts')).refundDeposit(args)),
       )
       .demandCommand(1, 1, MISSING)
       .epilogue(DONE_BEFORE),

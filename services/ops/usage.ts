@@ -64,6 +64,18 @@ export function usd(option: string, text: string): bigint {
   return BigInt(`${sign}${whole}${part.padEnd(6, '0')}`);
 }
 
+const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** A time span like 90m, 12h or 7d, given for this option, in ms. */
+export function span(option: string, text: string): number {
+  const [, digits, unit] = /^([1-9][0-9]{0,5})([mhd])$/.exec(text) ?? [];
+  if (digits === undefined || (unit !== 'm' && unit !== 'h' && unit !== 'd'))
+    throw new Misuse(
+      `${option} is a time in minutes, hours or days, like 90m, 12h or 7d, not "${text}"`,
+    );
+  return Number(digits) * UNITS_MS[unit];
+}
+
 const TEXT_MAX = 1_000;
 
 export interface Decision {

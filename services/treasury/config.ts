@@ -29,6 +29,7 @@ import { depositKeyProblems, DEPOSIT_KEY } from '../runtime/process/deposit-key.
 import { mainnetProblems } from '../runtime/trongrid/settings.ts';
 import { authorityOf, parseMintKey } from './minting/mint-signer.ts';
 import {
+  DUST,
   microUsd,
   RECONCILIATION_SETTINGS,
   reconciliationProblems,
@@ -73,6 +74,7 @@ export const SETTINGS = {
   operators: OPERATORS,
   /** micro-USD: a credit above it, and what loosens, needs two operators; 0: nothing does */
   two_operators_above: microUsd('APP_TWO_OPERATORS_ABOVE', 0n),
+  ...DUST,
   node_url: httpUrl('APP_NODE_URL'),
   /** empty: one node is believed */
   second_node_url: { ...httpUrl('APP_SECOND_NODE_URL'), fallback: '' },

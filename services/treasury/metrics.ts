@@ -1,7 +1,7 @@
 /** The treasury's metrics. */
 import type { TransferRefusal } from '../../projections/deposits/domain/confirmation.ts';
 import type { Ledger } from '../../projections/deposits/domain/ledger.ts';
-import type { TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import { depositEventsIn, type TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
 import type { AppliedOffset } from './log-follower.ts';
 
@@ -31,8 +31,9 @@ export function openTreasuryMetrics(
   metrics: Metrics,
   state: () => TreasuryState,
   ledger: () => QueuedDeposits & Pick<Ledger, 'governance'>,
+  dust_below: bigint,
 ) {
-  const queue = new QueueMetrics(metrics, ledger);
+  const queue = new QueueMetrics(metrics, ledger, dust_below);
   const confirmed = metrics.counter(
     'treasury_deposits_confirmed_total',
     'deposits confirmed in the ledger, from its beginning',
@@ -187,28 +188,78 @@ export function openTreasuryMetrics(
 type QueuedDeposits = Pick<Ledger, 'policy' | 'waiting' | 'waitingCount' | 'live' | 'deposit'>;
 
 interface Queue {
-  readonly status: 'confirmed' | 'mint_requested' | 'needs_manual';
+  /** `dust`: waits for a person as `needs_manual` does, and is of less than an amount */
+  readonly status: 'confirmed' | 'mint_requested' | 'needs_manual' | 'dust';
   readonly deposits: number;
   /** Unix milliseconds */
   readonly oldest: number | undefined;
+  /** micro-USDT; of those that wait for a person */
+  readonly amount?: bigint;
+}
+
+/** Deposits that wait for a person, since when, and how much arrived for them. */
+class Held {
+  readonly #deposits = new Map<string, { readonly gross: bigint; readonly since: number }>();
+  #amount = 0n;
+
+  set(id: string, deposit: { readonly gross: bigint; readonly since: number }): void {
+    this.delete(id);
+    this.#deposits.set(id, deposit);
+    this.#amount += deposit.gross;
+  }
+
+  delete(id: string): void {
+    this.#amount -= this.#deposits.get(id)?.gross ?? 0n;
+    this.#deposits.delete(id);
+  }
+
+  get queue(): Omit<Queue, 'status'> {
+    const [first] = this.#deposits.values();
+    return { deposits: this.#deposits.size, oldest: first?.since, amount: this.#amount };
+  }
 }
 
 /** How many deposits wait, for what, and since when. */
 export class QueueMetrics {
-  /** the times at which held deposits began to wait for a person, in order */
-  readonly #held = new Map<string, number>();
+  /** deposits that wait for a person, in order, and those of them that are dust */
+  readonly #held = new Held();
+  readonly #dust = new Held();
   readonly #ledger: () => QueuedDeposits;
+  readonly #dustBelow: bigint;
 
-  /** `now` in Unix milliseconds. */
-  constructor(metrics: Metrics, ledger: () => QueuedDeposits, now: () => number = Date.now) {
+  /** `dust_below`: micro-USDT that arrived; `now`: Unix milliseconds. */
+  constructor(
+    metrics: Metrics,
+    ledger: () => QueuedDeposits,
+    dust_below: bigint,
+    now: () => number = Date.now,
+  ) {
     this.#ledger = ledger;
+    this.#dustBelow = dust_below;
     const queues = (): readonly Queue[] => this.#queues();
     metrics.gauge(
       'treasury_queue_deposits',
-      'deposits to be minted, requested, or waiting for a person',
+      'deposits to be minted, requested, or waiting for a person, who looks at dust together',
       ['status'],
       function () {
         for (const { status, deposits } of queues()) this.set({ status }, deposits);
+      },
+    );
+    metrics.gauge(
+      'treasury_held_amount',
+      'micro-USDT that arrived for those of them that wait for a person',
+      ['status'],
+      function () {
+        for (const { status, amount } of queues())
+          if (amount !== undefined) this.set({ status }, Number(amount));
+      },
+    );
+    metrics.gauge(
+      'treasury_dust_below',
+      'micro-USDT: a deposit of less that waits for a person is dust',
+      [],
+      function () {
+        this.set(Number(dust_below));
       },
     );
     metrics.gauge(
@@ -226,25 +277,27 @@ export class QueueMetrics {
 
   /** An event that counts. */
   applied(event: TreasuryEvent): void {
-    if (event.type === 'DepositHeld') this.#held.set(event.deposit_id, event.decided_at);
-    if (event.type === 'DepositRejected') this.#held.delete(event.deposit_id);
-    // a large credit may wait for a second approval
-    if (
-      event.type === 'DepositApproved' &&
-      this.#ledger().deposit(event.deposit_id).status !== 'needs_manual'
-    )
-      this.#held.delete(event.deposit_id);
+    for (const { type, deposit_id: id, decided_at } of depositEventsIn(event)) {
+      const deposit = this.#ledger().deposit(id);
+      if (deposit.status !== 'needs_manual' || deposit.rejected) {
+        this.#held.delete(id);
+        this.#dust.delete(id);
+      } else if (type === 'DepositHeld') {
+        const { gross } = deposit.terms;
+        (gross < this.#dustBelow ? this.#dust : this.#held).set(id, { gross, since: decided_at });
+      }
+    }
   }
 
   #queues(): readonly Queue[] {
     const { waiting, waitingCount, live } = this.#ledger();
     const [queued] = waiting;
     const [mint] = live.values();
-    const [held] = this.#held.values();
     return [
       { status: 'confirmed', deposits: waitingCount, oldest: queued?.since },
       { status: 'mint_requested', deposits: live.size, oldest: mint?.at },
-      { status: 'needs_manual', deposits: this.#held.size, oldest: held },
+      { status: 'needs_manual', ...this.#held.queue },
+      { status: 'dust', ...this.#dust.queue },
     ];
   }
 }

@@ -73,6 +73,8 @@ export interface TreasuryOptions {
   readonly operators?: readonly Buffer[];
   /** micro-USDT: a credit above it, and what loosens, needs two operators; 0: nothing does */
   readonly two_operators_above?: bigint;
+  /** micro-USDT: deposits of less are counted apart; 0: none is */
+  readonly dust_below?: bigint;
   /** 20 bytes each */
   readonly custody_addresses: readonly Buffer[];
   /** derives every deposit address */
@@ -133,6 +135,7 @@ export class Treasury {
       options.metrics,
       () => this.#state(),
       () => this.#books.ledger,
+      options.dust_below ?? 0n,
     );
     this.#books = new Books(options.deposit_key, (event) => {
       this.#last.apply(event);

@@ -6,7 +6,7 @@ import { depositIdOf } from '../../schemas/deposit-id.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import { transferKey, type TransferObserved } from '../../schemas/tron.transfers/events.ts';
 import {
-  isDepositEvent,
+  depositEventsIn,
   type DepositConfirmed,
   type DepositEvent,
   type TreasuryEvent,
@@ -80,7 +80,9 @@ class LedgerAudit {
   tell(event: TreasuryEvent, next: TreasuryEvent | undefined): void {
     if (event.type === 'PolicySet') this.#policies.add(event.version);
     else if (event.type === 'DepositConfirmed') this.#confirmed(event, next);
-    else if (isDepositEvent(event)) this.#moved(event);
+    else
+      for (const each of depositEventsIn(event))
+        if (each.type !== 'DepositConfirmed') this.#moved(each);
     const { observed, minted, retained, held } = this.#sums;
     if (observed !== minted + retained + held)
       this.#complain(

@@ -159,6 +159,14 @@ export const LEDGER: Forgeries<TreasuryEvent> = {
     ...by(facts),
     deposit_id: facts.deposit_id,
   })),
+  DepositsDecided: foreign((facts) => ({
+    type: 'DepositsDecided',
+    ...by(facts),
+    decision: 'reject',
+    deposit_ids: [facts.deposit_id],
+    gross: facts.credited.terms.gross,
+    credit: facts.credited.terms.credit,
+  })),
   MintIntended: {
     event: ({ random, sequence, now, deposit_id, credited: { terms, mint } }) => ({
       type: 'MintIntended',

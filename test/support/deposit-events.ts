@@ -1,10 +1,12 @@
 /** Events of deposits for tests: single ones by hand. `deposit-log.ts` makes whole seeded logs. */
+import type { Ledger } from '../../projections/deposits/domain/ledger.ts';
 import { depositIdOf } from '../../schemas/deposit-id.ts';
 import type {
   DepositApproved,
   DepositConfirmed,
   DepositHeld,
   DepositRejected,
+  DepositsDecided,
   MintCredited,
   MintDead,
   MintIntended,
@@ -107,6 +109,29 @@ export function depositEvents(id: string): DepositEvents {
       actor: 'alice',
       reason: 'not ours',
     }),
+  };
+}
+
+/** A decision of these deposits together, with the sums of a ledger that has them. */
+export function decidedEvent(
+  decision: 'approve' | 'reject',
+  ledger: Ledger,
+  deposit_ids: readonly string[],
+): DepositsDecided {
+  const terms = deposit_ids.flatMap((id) => {
+    const deposit = ledger.deposit(id);
+    return 'terms' in deposit ? [deposit.terms] : [];
+  });
+  return {
+    type: 'DepositsDecided',
+    sequence: 0,
+    decided_at: NOW,
+    actor: 'alice',
+    reason: 'dust',
+    decision,
+    deposit_ids,
+    gross: terms.reduce((sum, { gross }) => sum + gross, 0n),
+    credit: terms.reduce((sum, { credit }) => sum + credit, 0n),
   };
 }
 

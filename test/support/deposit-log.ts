@@ -17,6 +17,7 @@ import {
 } from '../../schemas/tron.transfers/events.ts';
 import type {
   DepositConfirmed,
+  DepositsDecided,
   PolicySet,
   TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
@@ -257,7 +258,8 @@ export function ledgerLog({ seed, accounts, events }: LogOptions): readonly Trea
       const next = isAgain ? known : aDeposit(random, { ledger, accounts, at });
       confirmed.push(next);
       append(next);
-    } else append(anEvent(random, known, random.chance(0.8) ? nonce++ : random.below(nonce + 1)));
+    } else if (random.chance(1 / 50)) append(aBatch(random, ledger, confirmed));
+    else append(anEvent(random, known, random.chance(0.8) ? nonce++ : random.below(nonce + 1)));
     // once more, as a producer that lost the answer would: for the place where it stood before
     if (random.chance(0.05)) for (const event of log.slice(-1 - random.below(3))) write(event);
   }
@@ -365,6 +367,33 @@ function aDeposit(
     address_ordinal,
     policy_version: policy.version + Number(random.chance(0.02)),
   });
+}
+
+/** A decision of deposits that wait, or of others; now and then one twice, or other sums. */
+function aBatch(
+  random: Random,
+  ledger: Ledger,
+  confirmed: readonly DepositConfirmed[],
+): DepositsDecided {
+  const isHeld = ({ deposit_id: id }: DepositConfirmed): boolean => {
+    const deposit = ledger.deposit(id);
+    return deposit.status === 'needs_manual' && (!deposit.rejected || random.chance(0.02));
+  };
+  const held = [...new Set(confirmed)].filter(isHeld);
+  const some = random.chance(0.8) && held.length > 0 ? held : [random.pick(confirmed)];
+  const named = [
+    ...some.slice(-1 - random.below(5)),
+    ...(random.chance(0.1) ? some.slice(0, 1) : []),
+  ];
+  return {
+    type: 'DepositsDecided',
+    ...BY,
+    actor: random.pick(['alice', 'b\0b']),
+    decision: random.chance(0.05) ? 'none' : random.pick(['approve', 'reject']),
+    deposit_ids: named.map(({ deposit_id: id }) => id),
+    gross: named.reduce((sum, { gross }) => sum + gross, BigInt(random.chance(0.05))),
+    credit: named.reduce((sum, { credit }) => sum + credit, 0n),
+  };
 }
 
 /** A random event about one of two transactions that may mint a deposit. */

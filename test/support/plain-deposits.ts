@@ -10,9 +10,10 @@ import {
   isDepositEvent,
   type DepositConfirmed,
   type DepositEvent,
+  type DepositsDecided,
   type TreasuryEvent,
 } from '../../schemas/treasury.ledger/events.ts';
-import { depositKey, XPUB } from './deposit-log.ts';
+import { bookRows, isPlaced, millis, requestsOf } from './plain-book.ts';
 import { plainHead } from './plain-chain.ts';
 import { isTheirs, PlainGovernance } from './plain-governance.ts';
 import { PlainMints } from './plain-mints.ts';
@@ -21,62 +22,6 @@ import { texts, type TableTexts } from './plain-fold.ts';
 import type { Row } from './plain-fold-rows.ts';
 
 const DAY_MS = 86_400_000;
-
-interface Requested {
-  readonly account: Buffer;
-  readonly address: Buffer;
-  readonly requested_at: number;
-  readonly at: number;
-}
-
-function isPin(event: DepositAddressEvent): boolean {
-  if (event.type !== 'SchemePinned' || event.scheme !== 'hd') return false;
-  return (
-    event.extended_public_key === XPUB ||
-    event.fingerprint?.equals(depositKey().fingerprint) === true
-  );
-}
-
-/** An event is in its place where it names none, or its own. */
-function isPlaced({ sequence = -1 }: DepositAddressEvent, at: number): boolean {
-  return sequence === -1 || sequence === at;
-}
-
-/**
- * Accounts ordered by address, each with the event that requested it. Only the scheme of the test
- * world counts.
- */
-function requestsOf(log: readonly DepositAddressEvent[]): readonly Requested[] {
-  const pinned = log.findIndex((event, at) => isPin(event) && isPlaced(event, at));
-  const pin = log[pinned];
-  const hasKey = pin?.type === 'SchemePinned' && pin.extended_public_key !== '';
-  const given: Requested[] = [];
-  log.forEach((event, at) => {
-    if (event.type !== 'AddressRequested' || pinned === -1 || at < pinned) return;
-    const { clt_address: account, requested_at, derivation_index: index } = event;
-    if (!isPlaced(event, at) || given.some((other) => other.account.equals(account))) return;
-    const address = hasKey ? depositKey().addressAt(given.length) : event.deposit_address;
-    if (address === undefined || (!hasKey && index !== given.length)) return;
-    given.push({ account, address, requested_at, at });
-  });
-  return given;
-}
-
-function bookRows(log: readonly DepositAddressEvent[]): Row[] {
-  if (log.length === 0) return [];
-  const pin = log.find((event, at) => isPin(event) && isPlaced(event, at));
-  const scheme = {
-    extended_public_key:
-      pin?.type === 'SchemePinned' && pin.extended_public_key !== '' ? XPUB : null,
-    key_fingerprint: pin === undefined ? null : depositKey().fingerprint,
-  };
-  const head = plainHead(log.filter(isPlaced));
-  return [{ one: true, log_end: log.length, head, ...scheme, addresses: requestsOf(log).length }];
-}
-
-function millis(time: number): string {
-  return String(time);
-}
 
 interface Told {
   readonly stories: Map<string, Story>;
@@ -116,6 +61,7 @@ export function plainDeposits(
     if (event.type === 'PolicySet') mints.set(event);
     if (isTheirs(event)) governance.take(event, mints.policies.at(-1)?.network);
     if (isDepositEvent(event)) tell(told, event, event.sequence);
+    if (event.type === 'DepositsDecided') tellAll(told, event);
   }
   const sequence = chained.at(-1)?.sequence;
   const all = [...stories.values()];
@@ -234,6 +180,23 @@ const BLANK: Row = {
   tx_hash: null,
   block_height: null,
 };
+
+/** All of them wait for a person, once each, and the sums are theirs: or nothing happens. */
+function tellAll(told: Told, { deposit_ids: ids, decision, ...event }: DepositsDecided): void {
+  const theirs = ids.flatMap((id) => told.stories.get(id) ?? []);
+  const [gross, credit] = [
+    theirs.reduce((sum, { first }) => sum + first.gross, 0n),
+    theirs.reduce((sum, { first }) => sum + first.credit, 0n),
+  ];
+  const approves = decision === 'approve';
+  if (!approves && decision !== 'reject') return;
+  if (theirs.length === 0 || theirs.length > 1_000 || new Set(theirs).size < ids.length) return;
+  if (gross !== event.gross || credit !== event.credit) return;
+  if (theirs.some(({ status, rejected }) => status !== 'needs_manual' || rejected)) return;
+  if (approves && theirs.some(({ first }) => first.credit === 0n)) return;
+  const type = approves ? 'DepositApproved' : 'DepositRejected';
+  for (const deposit_id of ids) tell(told, { ...event, type, deposit_id }, event.sequence);
+}
 
 /** The rules of a deposit's life, one after the other. */
 function tell(told: Told, event: DepositEvent, offset: number): void {

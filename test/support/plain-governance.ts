@@ -45,6 +45,7 @@ export class PlainGovernance {
       case 'MintingSet':
       case 'DepositApproved':
       case 'DepositRejected':
+      case 'DepositsDecided':
         return this.#has(event, asked);
       case 'MintVoided':
         return this.#has(event, ['authority', 'operator']);

@@ -3,6 +3,7 @@ import { bytesKey } from '../../../schemas/address.ts';
 import type {
   DepositApproved,
   DepositRejected,
+  DepositsDecided,
   MintVoided,
   RefundRecorded,
 } from '../../../schemas/treasury.ledger/events.ts';
@@ -71,6 +72,58 @@ export function reject(
   if (deposit.status !== 'needs_manual') return { refused: 'not_waiting_for_a_person' };
   if (deposit.rejected) return { events: [] };
   return { events: [{ type: 'DepositRejected', ...decided(ledger, decision) }] };
+}
+
+export type Verb = 'approve' | 'reject';
+type OfDeposit = DepositApproved | DepositRejected;
+
+/** Why a deposit has no part in a decision of several. */
+export type LeftOut = HumanRefusal | 'decided_before';
+
+export type DecidedTogether = Decision<HumanRefusal, OfDeposit | DepositsDecided> & {
+  /** by id */
+  readonly left_out: ReadonlyMap<string, LeftOut>;
+};
+
+/**
+ * One decision of these deposits, which one signature covers; of a single one, the event of one.
+ * Those that it would not change are left out. No events when all are decided already; refused when
+ * it would change none for another reason.
+ */
+export function decideTogether(
+  verb: Verb,
+  ledger: Ledger,
+  { deposit_ids: ids, ...person }: Person & { readonly deposit_ids: readonly string[] },
+): DecidedTogether {
+  const left_out = new Map<string, LeftOut>();
+  const events: OfDeposit[] = [];
+  let refused: HumanRefusal | undefined;
+  const sums = { gross: 0n, credit: 0n };
+  for (const deposit_id of new Set(ids)) {
+    const made = (verb === 'approve' ? approve : reject)(ledger, { deposit_id, ...person });
+    if ('refused' in made) refused ??= made.refused;
+    const [event] = 'events' in made ? made.events : [];
+    const deposit = ledger.deposit(deposit_id);
+    if (event === undefined || deposit.status === 'absent') {
+      left_out.set(deposit_id, 'refused' in made ? made.refused : 'decided_before');
+      continue;
+    }
+    events.push(event);
+    sums.gross += deposit.terms.gross;
+    sums.credit += deposit.terms.credit;
+  }
+  if (events.length === 0 && refused !== undefined) return { refused, left_out };
+  if (events.length < 2) return { events, left_out };
+  const deposit_ids = events.map(({ deposit_id }) => deposit_id);
+  const by = decidedBy(ledger, person);
+  const together = {
+    type: 'DepositsDecided',
+    ...by,
+    decision: verb,
+    deposit_ids,
+    ...sums,
+  } as const;
+  return { events: [together], left_out };
 }
 
 /**

@@ -7,17 +7,20 @@
  * mint in flight that a person releases is given up with its deposit, which is rejected: the
  * transaction may still be carried out, so nobody mints that deposit again. A mint that turns out
  * not to be on the chain is voided, and its deposit waits again, credited or not. A rejected
- * deposit may be paid back, once. A large credit may need the approval of two operators.
+ * deposit may be paid back, once. A large credit may need the approval of two operators. A person
+ * may decide several held deposits at once: all of them, or none.
  *
  * Events that do not fit a state have no effect.
  */
 import { holdReasonOf, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
-import type {
-  DepositConfirmed,
-  DepositEvent,
-  DepositHeld,
-  MintIntended,
-  RefundRecorded,
+import {
+  depositEventsIn,
+  type DepositConfirmed,
+  type DepositEvent,
+  type DepositHeld,
+  type DepositsDecided,
+  type MintIntended,
+  type RefundRecorded,
 } from '../../../schemas/treasury.ledger/events.ts';
 
 export type Deposit = Absent | Confirmed | NeedsManual | MintRequested | Credited;
@@ -87,6 +90,9 @@ export interface Approving {
   readonly needed: number;
 }
 
+/** The approval that an event gives to a deposit. */
+export type Approvals = (deposit: Deposit) => Approving;
+
 const ONE_PERSON: Approving = { operator: '', in_force: [], needed: 1 };
 
 /** The state after an event; the same object where the event does not fit. Never throws. */
@@ -122,6 +128,27 @@ export function evolve(deposit: Deposit, event: DepositEvent, approving = ONE_PE
     case 'RefundRecorded':
       return refundedState(deposit, event);
   }
+}
+
+/**
+ * Whether a decision of several deposits counts: each of them waits for it, and together they are
+ * of the amounts that were signed. Otherwise it has no effect on any of them.
+ */
+export function isDecidable(
+  event: DepositsDecided,
+  depositOf: (id: string) => Deposit,
+  approvals: Approvals,
+): boolean {
+  const sums = { gross: 0n, credit: 0n };
+  for (const each of depositEventsIn(event)) {
+    const deposit = depositOf(each.deposit_id);
+    // a mint in flight is released alone
+    if (deposit.status !== 'needs_manual') return false;
+    if (evolve(deposit, each, approvals(deposit)) === deposit) return false;
+    sums.gross += deposit.terms.gross;
+    sums.credit += deposit.terms.credit;
+  }
+  return sums.gross === event.gross && sums.credit === event.credit;
 }
 
 export interface Circumstances {

@@ -27,7 +27,6 @@ import type {
   AuthoritySet,
   BaselinePinned,
   CustodyPinned,
-  DepositEvent,
   DepositHeld,
   GovernanceEvent,
   LedgerPinned,
@@ -36,7 +35,7 @@ import type {
   PolicySet,
   TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
-import type { Approving, Deposit } from './deposit.ts';
+import type { Approvals, Deposit } from './deposit.ts';
 
 /** Why a record has no effect. */
 export type SignatureRefusal = 'unsigned' | 'foreign_signature';
@@ -197,16 +196,16 @@ export class Governance {
     return this.#refused;
   }
 
-  /** The operator of an approval that was admitted, those in force, and how many it needs. */
-  approving(deposit: Deposit, event: DepositEvent): Approving | undefined {
-    if (event.type !== 'DepositApproved' || deposit.status !== 'needs_manual') return undefined;
-    const signer = signerOf(event, this.#ledgerId);
+  /** Who approves with this event, which was admitted, and how many operators a deposit needs. */
+  approvingBy(event: TreasuryEvent): Approvals {
+    const isApproval = event.type === 'DepositApproved' || event.type === 'DepositsDecided';
+    const signer = isApproval ? signerOf(event, this.#ledgerId) : undefined;
+    const operator = signer === undefined ? '' : bytesKey(signer);
+    const in_force = (this.#operators?.operators ?? []).map(bytesKey);
     const above = this.#operators?.two_above ?? 0n;
-    const needed = above > 0n && deposit.terms.credit > above ? 2 : 1;
-    return {
-      operator: signer === undefined ? '' : bytesKey(signer),
-      in_force: (this.#operators?.operators ?? []).map(bytesKey),
-      needed,
+    return (deposit) => {
+      const isLarge = 'terms' in deposit && above > 0n && deposit.terms.credit > above;
+      return { operator, in_force, needed: isLarge ? 2 : 1 };
     };
   }
 
@@ -342,6 +341,7 @@ export class Governance {
         if (!hasOperators) return 'nobody';
         return event.open ? loosening : 'operator';
       case 'DepositApproved':
+      case 'DepositsDecided':
         return hasOperators ? 'operator' : 'nobody';
       case 'DepositRejected':
         if (!hasOperators) return 'nobody';

@@ -15,9 +15,11 @@ import { shortfallOf } from '../../../schemas/deposit-policy.ts';
 import { brokenRule } from '../../../schemas/rules.ts';
 import { LEDGER_RULES } from '../../../schemas/treasury.ledger/rules.ts';
 import {
+  depositEventsIn,
   isDepositEvent,
   type DepositConfirmed,
   type DepositEvent,
+  type DepositsDecided,
   type GovernanceEvent,
   type MintIntended,
   type PolicySet,
@@ -25,7 +27,15 @@ import {
   type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
 import { AddressBook } from './address-book.ts';
-import { ABSENT, evolve, type Credited, type Deposit, type MintRequested } from './deposit.ts';
+import {
+  ABSENT,
+  evolve,
+  isDecidable,
+  type Approvals,
+  type Credited,
+  type Deposit,
+  type MintRequested,
+} from './deposit.ts';
 import {
   Governance,
   isRotation,
@@ -258,7 +268,8 @@ export class Ledger {
   }
 
   #fits(event: TreasuryEvent): boolean {
-    if (isDepositEvent(event)) return this.#evolve(event);
+    if (isDepositEvent(event)) return this.#evolve(event, this.governance.approvingBy(event));
+    if (event.type === 'DepositsDecided') return this.#decide(event);
     if (event.type === 'PolicySet') return this.#setPolicy(event);
     const applied = this.governance.apply(event, this.#facts);
     if (applied && isRotation(event)) this.#book.beginNonces();
@@ -290,10 +301,17 @@ export class Ledger {
     return 'mint' in deposit && deposit.mint.tx_hash.equals(txHash);
   }
 
-  #evolve(event: DepositEvent): boolean {
+  #decide(event: DepositsDecided): boolean {
+    const approvals = this.governance.approvingBy(event);
+    if (!isDecidable(event, (id) => this.deposit(id), approvals)) return false;
+    for (const each of depositEventsIn(event)) this.#evolve(each, approvals);
+    return true;
+  }
+
+  #evolve(event: DepositEvent, approvals: Approvals): boolean {
     const before = this.deposit(event.deposit_id);
     if (!this.#isDue(event, before)) return false;
-    const after = evolve(before, event, this.governance.approving(before, event));
+    const after = evolve(before, event, approvals(before));
     if (after === before) return false;
     this.#deposits.set(event.deposit_id, after);
     this.#queue.apply(event, after);

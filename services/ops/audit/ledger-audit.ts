@@ -11,6 +11,7 @@ import { isHuman } from '../../../projections/deposits/domain/governance.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import { LEDGER_RULES } from '../../../schemas/treasury.ledger/rules.ts';
 import {
+  depositEventsIn,
   isDepositEvent,
   NOT_OF_OUR_KEY,
   treasuryEventKey,
@@ -110,7 +111,9 @@ export class LedgerAudit {
 
   apply(event: TreasuryEvent, offset: bigint, valueHash?: Buffer): void {
     const position = { topic: TREASURY_LEDGER.name, partition: 0, offset };
-    const before = isDepositEvent(event) ? this.ledger.deposit(event.deposit_id) : undefined;
+    const moved = depositEventsIn(event).map(
+      (each) => [each, this.ledger.deposit(each.deposit_id).status] as const,
+    );
     const refusals = this.#refusals;
     const counts = this.ledger.apply(event, offset, valueHash) === 'applied';
     const isRefused = this.#refusals > refusals;
@@ -129,7 +132,8 @@ export class LedgerAudit {
     else if (event.type === 'PolicySet') {
       this.#policy = event;
       this.#policies.set(event.version, event);
-    } else if (isDepositEvent(event)) this.#deposit(event, position, before?.status ?? 'absent');
+    } else if (isDepositEvent(event) || event.type === 'DepositsDecided')
+      for (const [each, before] of moved) this.#deposit(each, position, before);
     else this.#governance(event, offset);
     this.#balance(position);
   }

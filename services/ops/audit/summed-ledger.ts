@@ -9,7 +9,7 @@ import {
   type LedgerPosition,
 } from '../../../projections/reserve/position.ts';
 import type { ChainSupply, FinalSupply } from '../../../projections/reserve/supply.ts';
-import { isDepositEvent, type TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
+import { depositEventsIn, type TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 
 export interface Told {
   /** of the whole chain, the same in each call */
@@ -36,14 +36,17 @@ export class SummedLedger {
 
   /** Returns whether the event counts. */
   apply(event: TreasuryEvent, offset: bigint, { supply, value_hash: hash }: Told): boolean {
-    const id = isDepositEvent(event) ? event.deposit_id : '';
-    const before = this.#ledger.deposit(id);
+    const befores = depositEventsIn(event).map(
+      ({ deposit_id: id }) => [id, this.#ledger.deposit(id)] as const,
+    );
     const counts = this.#ledger.apply(event, offset, hash) === 'applied';
-    const after = this.#ledger.deposit(id);
-    if (after === before) return counts;
-    this.#sums.add(id, before, supply, this.#height, -1n);
-    this.#sums.add(id, after, supply, this.#height);
-    if (event.type === 'MintIntended') this.#note(id, supply);
+    for (const [id, before] of befores) {
+      const after = this.#ledger.deposit(id);
+      if (after === before) continue;
+      this.#sums.add(id, before, supply, this.#height, -1n);
+      this.#sums.add(id, after, supply, this.#height);
+      if (event.type === 'MintIntended') this.#note(id, supply);
+    }
     return counts;
   }
 

@@ -14,6 +14,7 @@ import { Metrics } from '../../runtime/process/metrics.ts';
 import { aborted } from '../../runtime/process/retry.ts';
 import { KAFKA, NODE, POSTGRES_READER, readSettings, REGISTRY } from '../config.ts';
 import { jsonOf, kafkaOf, LOG, print, stopAtSignals } from '../connections.ts';
+import { DUST } from '../../treasury/reconciliation/settings.ts';
 import { openLedgerLogAt } from '../governance/decide.ts';
 import { localServices } from '../status/services.ts';
 import { Misuse, type SharedArguments } from '../usage.ts';
@@ -30,6 +31,8 @@ export const OPERATIONS_PAGE = new URL(
 );
 const DRAIN_MS = 2_000;
 const STATEMENT_MS = 5_000;
+/** A decision names up to 1,000 deposits. */
+const BODY_BYTES_MAX = 65_536;
 /** The limits of one client; a page asks twice a second. */
 const REQUESTS = { rate_per_second: 50, rate_burst: 200 } as const;
 const SIGN_INS = { rate_per_second: 0.5, rate_burst: 20 } as const;
@@ -39,6 +42,7 @@ export const CONSOLE_SETTINGS = {
   ...REGISTRY,
   ...POSTGRES_READER,
   ...NODE,
+  ...DUST,
   prometheus_url: optional(httpUrl('APP_PROMETHEUS_URL')),
 } as const;
 
@@ -131,6 +135,7 @@ export async function serveOperations(
     log,
     metrics: new Metrics(NAME),
     drain_ms: DRAIN_MS,
+    body_bytes_max: BODY_BYTES_MAX,
     routes: [...page, ...api],
     errors: OPERATIONS_ERRORS,
     guards: [

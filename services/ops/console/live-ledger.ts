@@ -3,13 +3,19 @@
  * signs. A decision is made twice: once to say which text to sign, and again with the signature.
  * Both have the same fields, or it is refused.
  */
+import {
+  decideTogether,
+  type DecidedTogether,
+  type Verb,
+} from '../../../projections/deposits/domain/approval.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { toHex } from '../../../schemas/address.ts';
 import { decisionText } from '../../../schemas/operator-signature.ts';
+import { depositEventsIn, type DepositEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { Fault, type Refusal } from '../../runtime/process/errors.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 import type { LogPosition } from '../audit/findings.ts';
-import { DECISIONS } from '../deposit/deposits.ts';
+import { EFFECTS, whyLeftOut } from '../deposit/decisions.ts';
 import type { LedgerLog } from '../deposit/ledger-log.ts';
 import { REFUSALS, signed, type DecisionRefusal } from '../governance/decide.ts';
 import type { Admission } from './sign-in.ts';
@@ -20,12 +26,11 @@ const FOLLOW_MS = 1_000;
 const PROPOSAL_MS = 10 * 60_000;
 
 export const VERBS = ['approve', 'reject'] as const;
-export type Verb = (typeof VERBS)[number];
 
 /** The fields that a person gives. */
 export interface Wanted {
   readonly verb: Verb;
-  readonly deposit_id: string;
+  readonly deposit_ids: readonly string[];
   readonly actor: string;
   readonly reason: string;
   /** the address of the key that signs */
@@ -46,6 +51,10 @@ export interface Proposal extends Place {
   readonly ledger_id: string | null;
   /** to be signed as EIP-191 says; null: it was decided before */
   readonly text: string | null;
+  /** those that the text is about, in its order */
+  readonly deposit_ids: readonly string[];
+  /** why the others have no part in it */
+  readonly left_out: readonly { readonly deposit_id: string; readonly why: string }[];
 }
 
 type Log = Pick<LedgerLog, 'ledger' | 'catchUp' | 'decide'>;
@@ -116,7 +125,11 @@ export class LiveLedger {
       const { ledger_id: id } = log.ledger.governance;
       const ledger_id = id === undefined ? null : toHex(id);
       const text = event === undefined ? null : decisionText(event, id);
-      return { sequence, decided_at, ledger_id, text };
+      const deposit_ids = event === undefined ? [] : depositEventsIn(event).map(idOf);
+      const left_out = [...decided.left_out].map(([deposit_id, reason]) => {
+        return { deposit_id, why: whyLeftOut(reason) };
+      });
+      return { sequence, decided_at, ledger_id, text, deposit_ids, left_out };
     });
   }
 
@@ -147,8 +160,12 @@ export class LiveLedger {
   }
 }
 
-function decisionOf(ledger: Ledger, { verb, ...wanted }: Wanted, now: number) {
-  return DECISIONS[verb].decider(ledger, { ...wanted, now });
+function decisionOf(ledger: Ledger, { verb, ...wanted }: Wanted, now: number): DecidedTogether {
+  return decideTogether(verb, ledger, { ...wanted, now });
+}
+
+function idOf({ deposit_id: id }: DepositEvent): string {
+  return id;
 }
 
 function worded(refused: DecisionRefusal | 'ledger_moved'): Refused {
@@ -165,8 +182,8 @@ export function effectsOf(ledger: Ledger, deposit_id: string) {
   if (deposit.status !== 'needs_manual' || deposit.rejected) return undefined;
   const { terms, approved_by } = deposit;
   return {
-    approve: DECISIONS.approve.effect(terms),
-    reject: DECISIONS.reject.effect(terms),
+    approve: EFFECTS.approve(terms, toHex(terms.clt_address)),
+    reject: EFFECTS.reject(terms),
     approved_by: approved_by.map((key) => toHex(Buffer.from(key, 'latin1'))),
   };
 }

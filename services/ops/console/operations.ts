@@ -3,7 +3,7 @@ import type { Kafka } from '../../runtime/kafka/port.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
-import { readDeposits } from '../deposit/deposits.ts';
+import { readDeposits, readDust } from '../deposit/deposits.ts';
 import { readQuarantine } from '../quarantine/quarantine.ts';
 import { readStaged } from '../rebuild/staged.ts';
 import { localDisk, localServices } from '../status/services.ts';
@@ -24,6 +24,8 @@ export interface Sources {
   /** the stack file, which may list the services */
   readonly stack: string;
   readonly prometheus_url: string | undefined;
+  /** micro-USDT: of deposits of less that wait, only the number is told */
+  readonly dust_below: bigint;
 }
 
 /** A part that does not answer says why, and the others are shown. */
@@ -46,13 +48,21 @@ export async function readOperations({
   ledger,
   stack,
   prometheus_url: prometheus,
+  dust_below: below,
 }: Sources) {
   const status = part(() =>
     readStatus(node, kafka, reader, localServices(stack), localDisk(stack)),
   );
   const [quarantine, waiting, alerts, known] = await Promise.all([
     part(async () => (await readQuarantine(reader)).filter(({ state }) => state !== 'mended')),
-    part(() => readDeposits(reader, { status: 'needs_manual', limit: WAITING_MAX })),
+    part(async () => ({
+      ...(await readDeposits(reader, {
+        status: 'needs_manual',
+        limit: WAITING_MAX,
+        least: below,
+      })),
+      dust: { below, ...(await readDust(reader, below)) },
+    })),
     prometheus === undefined ? null : part(() => readAlerts(prometheus)),
     status,
   ]);

@@ -2,6 +2,7 @@
 import { text as textOf } from 'node:stream/consumers';
 import { parseDepositId } from '../../../schemas/deposit-id.ts';
 import { TOPICS } from '../../../schemas/topics.ts';
+import { DECIDED_MAX } from '../../../schemas/treasury.ledger/events.ts';
 import type {
   ErrorShape,
   Guard,
@@ -14,10 +15,10 @@ import { bearerToken } from '../../runtime/http/token.ts';
 import { assert, type Fault, type Refusal } from '../../runtime/process/errors.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { jsonOf } from '../connections.ts';
-import { readDeposit } from '../deposit/deposits.ts';
+import { readDeposit, readDeposits } from '../deposit/deposits.ts';
 import { readFilters, type TopicFilters } from '../tail/read-topic.ts';
 import { recordJson } from '../tail/records.ts';
-import { decision, Misuse } from '../usage.ts';
+import { decision, Misuse, usd } from '../usage.ts';
 import { effectsOf, VERBS, type LiveLedger, type Wanted } from './live-ledger.ts';
 import { recordStream } from './record-stream.ts';
 import type { Session, SignIns } from './sign-in.ts';
@@ -161,18 +162,29 @@ export function operationsRoutes(operations: Operations): readonly Route[] {
       }
     }),
     get('/api/v1/deposits/:id', async (request) => {
-      const id = idIn(request);
+      const id = idOf(request.params['id']);
       const deposit = await readDeposit(reader, id);
       if (deposit === undefined) return NO_DEPOSIT;
       const effects = ledger.ledger && effectsOf(ledger.ledger, id);
       return ok({ ...deposit, effects: effects ?? null });
     }),
-    post('/api/v1/deposits/:id/proposals', async (request, body) => {
-      const proposal = await ledger.propose(wantedIn(request, body, session(request)));
+    // all that wait, of less than an amount where one is given
+    get('/api/v1/waiting', async ({ query: { below } }) => {
+      const less = typeof below === 'string' ? usd('below', below) : undefined;
+      return ok(
+        await readDeposits(reader, {
+          status: 'needs_manual',
+          limit: DECIDED_MAX,
+          isWanted: ({ amount_usdt: arrived }) => less === undefined || BigInt(arrived) < less,
+        }),
+      );
+    }),
+    post('/api/v1/proposals', async (request, body) => {
+      const proposal = await ledger.propose(wantedIn(body, session(request)));
       return 'refused' in proposal ? proposal : ok(proposal);
     }),
-    post('/api/v1/deposits/:id/decisions', async (request, body) => {
-      const wanted = wantedIn(request, body, session(request));
+    post('/api/v1/decisions', async (request, body) => {
+      const wanted = wantedIn(body, session(request));
       const [sequence, decided_at] = [wholeIn(body, 'sequence'), wholeIn(body, 'decided_at')];
       const made = await ledger.decide(wanted, { sequence, decided_at }, signatureIn(body));
       return 'refused' in made ? made : ok({ appended: made.appended ?? null });
@@ -247,21 +259,27 @@ function signatureIn(body: object): Buffer {
   throw new Misuse('signature is r, s and v: 0x and 130 hex digits', 'invalid_request');
 }
 
-function idIn({ params }: HttpRequest): string {
-  const id = parseDepositId(String(params['id']));
+function idOf(text: unknown): string {
+  const id = typeof text === 'string' ? parseDepositId(text) : undefined;
   if (id === undefined) throw new Misuse('that is no id of a deposit', 'not_found');
   return id;
 }
 
+function idsIn(body: object): readonly string[] {
+  const ids: unknown = Reflect.get(body, 'deposit_ids');
+  if (Array.isArray(ids) && ids.length > 0 && ids.length <= DECIDED_MAX) return ids.map(idOf);
+  throw new Misuse(`deposit_ids is a list of 1 to ${DECIDED_MAX} ids`, 'invalid_request');
+}
+
 /** The operator is the session's: nobody decides for another one. */
-function wantedIn(request: HttpRequest, body: object, { operator }: Session): Wanted {
+function wantedIn(body: object, { operator }: Session): Wanted {
   const verb = VERBS.find((each) => each === given(body, 'verb'));
   if (verb === undefined) throw new Misuse(`verb is one of ${VERBS.join(', ')}`, 'invalid_request');
   const { actor, reason } = decision({
     actor: given(body, 'actor'),
     reason: given(body, 'reason'),
   });
-  return { verb, deposit_id: idIn(request), actor, reason, operator };
+  return { verb, deposit_ids: idsIn(body), actor, reason, operator };
 }
 
 /** The options of `ops tail`, but those that end it. */

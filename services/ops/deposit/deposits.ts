@@ -1,47 +1,42 @@
-/** `ops deposit ...`. A decision is an event, hence part of the audit. */
+/** `ops deposit list` and `show`. */
 import {
   byStatus,
   depositById,
   eventsById,
+  heldBelow,
   idsFrom,
   TWO_OPERATORS_ABOVE,
 } from '../../../projections/deposits/queries.ts';
-import {
-  approve,
-  recordRefund,
-  reject,
-  release,
-} from '../../../projections/deposits/domain/approval.ts';
-import type { Terms } from '../../../projections/deposits/domain/deposit.ts';
-import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
-import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
+import { parseAddress, toHex } from '../../../schemas/address.ts';
 import { parseDepositId } from '../../../schemas/deposit-id.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
-import { transfersIn } from '../../../schemas/trongrid.ts';
-import type { RefundRecorded } from '../../../schemas/treasury.ledger/events.ts';
-import { Fault } from '../../runtime/process/errors.ts';
-import { TRONGRID_SETTINGS } from '../../runtime/trongrid/settings.ts';
-import { openTronGrid } from '../../runtime/trongrid/trongrid.ts';
 import { byteaBytes, byteaDigits, byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { POSTGRES_READER, readSettings } from '../config.ts';
 import { jsonOf, note, print, withReader } from '../connections.ts';
 import { coloured, minute, money, printPaged, table } from '../text.ts';
-import { decide, type DecisionArguments } from '../governance/decide.ts';
-import { count, Misuse, usd, type SharedArguments } from '../usage.ts';
+import { DUST } from '../../treasury/reconciliation/settings.ts';
+import { count, Misuse, span, usd, type SharedArguments } from '../usage.ts';
 
 const LIST_MAX = 10_000;
 const PAGE_MAX = 100;
-/** Timeout of the question to TRON about a refund, with its repetitions. */
-const ASKING_MS = 20_000;
 /** Details of an event that are micro-USDT. */
 const AMOUNTS = new Set(['gross', 'fee', 'credit']);
 
-interface ListArguments extends SharedArguments {
-  readonly status: string;
-  readonly rejected?: boolean | undefined;
+/** Which deposits are meant. */
+export interface FilterArguments {
   readonly account?: string | undefined;
   readonly above?: string | undefined;
+  readonly below?: string | undefined;
+  readonly 'hold-reason'?: string | undefined;
+  readonly 'older-than'?: string | undefined;
+}
+
+const FILTERS = ['account', 'above', 'below', 'hold-reason', 'older-than'] as const;
+
+interface ListArguments extends SharedArguments, FilterArguments {
+  readonly status: string;
+  readonly rejected?: boolean | undefined;
   readonly cursor?: string | undefined;
   readonly limit: string;
 }
@@ -52,15 +47,36 @@ export async function listDeposits(args: ListArguments): Promise<number> {
   const status = args.rejected === true ? 'rejected' : args.status;
   const limit = count('--limit', args.limit, LIST_MAX);
   const isWanted = filterOf(args);
-  const settings = readSettings(POSTGRES_READER, args.stack);
+  const { dust_below, ...settings } = readSettings({ ...POSTGRES_READER, ...DUST }, args.stack);
   const below = args.cursor === undefined ? undefined : BigInt(count('--cursor', args.cursor));
-  const { deposits, has_more } = await withReader(settings, (reader) =>
-    readDeposits(reader, { status, limit, below, isWanted }),
-  );
+  // a person is shown the others first; a script gets what it asks for
+  const isGrouped = status === 'needs_manual' && args.json !== true && !isFiltered(args);
+  const least = isGrouped ? dust_below : 0n;
+  const [{ deposits, has_more }, dust] = await withReader(settings, async (reader) => [
+    await readDeposits(reader, { status, limit, below, isWanted, least }),
+    await readDust(reader, least),
+  ]);
   if (args.json === true) print(jsonOf(deposits));
   else printPaged(listText(deposits, status));
   if (has_more) note(`there are more: --cursor ${deposits.at(-1)?.cursor}`, args);
+  if (dust.deposits > 0)
+    note(
+      `and ${dust.deposits} of less than ${money(least)} USDT, together ${money(dust.amount)} USDT: --below ${money(least)}`,
+    );
   return 0;
+}
+
+/** Deposits of less than this many micro-USDT that wait for a person. */
+export async function readDust(
+  reader: Reader,
+  below: bigint,
+): Promise<{ readonly deposits: number; readonly amount: bigint }> {
+  const [row] = below === 0n ? [] : await reader.rows(heldBelow(below));
+  return { deposits: Number(row?.[0] ?? 0), amount: BigInt(row?.[1] ?? 0) };
+}
+
+export function isFiltered(args: FilterArguments): boolean {
+  return FILTERS.some((name) => args[name] !== undefined);
 }
 
 interface ListOptions {
@@ -70,18 +86,20 @@ interface ListOptions {
   /** those before this cursor */
   readonly below?: bigint | undefined;
   readonly isWanted?: (deposit: Listed) => boolean;
+  /** those of at least so many micro-USDT */
+  readonly least?: bigint;
 }
 
 /** The newest first. */
 export async function readDeposits(
   reader: Reader,
-  { status, limit, below: from, isWanted = () => true }: ListOptions,
+  { status, limit, below: from, isWanted = () => true, least = 0n }: ListOptions,
 ): Promise<{ readonly deposits: readonly Listed[]; readonly has_more: boolean }> {
   const ledger = await reader.rows(TWO_OPERATORS_ABOVE);
   const two_above = BigInt(ledger[0]?.[0] ?? 0);
   const found: Listed[] = [];
   for (let below = from; ;) {
-    const rows = await reader.rows(byStatus(status, { limit: PAGE_MAX, below }));
+    const rows = await reader.rows(byStatus(status, { limit: PAGE_MAX, below, least }));
     for (const cells of rows) {
       const deposit = withApprovals(cells, two_above);
       if (!isWanted(deposit)) continue;
@@ -93,18 +111,32 @@ export async function readDeposits(
   }
 }
 
-function filterOf({ account, above }: ListArguments): (deposit: Listed) => boolean {
+/** The part of a deposit that the filters look at. */
+export type Filtered = Pick<Listed, 'clt_address' | 'amount_usdt' | 'reason' | 'created_at'>;
+
+export function filterOf({
+  account,
+  above,
+  below,
+  'hold-reason': held,
+  'older-than': older,
+}: FilterArguments): (deposit: Filtered) => boolean {
   const owner = account === undefined ? undefined : parseAddress(account);
   if (account !== undefined && owner === undefined)
     throw new Misuse(`--account is an address of CLT: 0x and 40 hex digits, not "${account}"`);
   const address = owner === undefined ? undefined : toHex(owner);
-  const least = above === undefined ? undefined : usd('--above', above);
-  return ({ clt_address, amount_usdt }) =>
+  const more = above === undefined ? undefined : usd('--above', above);
+  const less = below === undefined ? undefined : usd('--below', below);
+  const until = older === undefined ? undefined : Date.now() - span('--older-than', older);
+  return ({ clt_address, amount_usdt, reason, created_at }) =>
     (address === undefined || clt_address === address) &&
-    (least === undefined || BigInt(amount_usdt) > least);
+    (more === undefined || BigInt(amount_usdt) > more) &&
+    (less === undefined || BigInt(amount_usdt) < less) &&
+    (held === undefined || reason === held) &&
+    (until === undefined || Date.parse(created_at) < until);
 }
 
-interface IdArguments extends SharedArguments {
+export interface IdArguments extends SharedArguments {
   readonly id: string;
 }
 
@@ -128,126 +160,8 @@ export async function readDeposit(
   return cells === undefined ? undefined : shown(cells, await reader.rows(eventsById(id)));
 }
 
-export const DECISIONS = {
-  approve: {
-    decider: approve,
-    done: 'approved',
-    effect: ({ credit, clt_address: to }: Terms) => `mint ${money(credit)} CLT to ${toHex(to)}`,
-  },
-  reject: {
-    decider: reject,
-    done: 'rejected',
-    effect: ({ gross }: Terms) => `mint nothing for good; ${money(gross)} USDT stay in the reserve`,
-  },
-  release: {
-    decider: release,
-    done: 'released',
-    effect: ({ credit }: Terms) => `give up the mint of ${money(credit)} CLT for good`,
-  },
-} as const;
-
-export function decideDeposit(
-  verb: keyof typeof DECISIONS,
-  args: IdArguments & DecisionArguments,
-): Promise<number> {
-  const deposit_id = readId(args);
-  const { decider, done, effect } = DECISIONS[verb];
-  return decide(args, (ledger, person) => decider(ledger, { deposit_id, ...person }), {
-    subject: deposit_id,
-    done,
-    preview: (ledger) => previewOf(ledger, deposit_id, effect),
-    state: (ledger) => stateOf(ledger, deposit_id),
-  });
-}
-
-export async function refundDeposit(
-  args: IdArguments & DecisionArguments & { readonly 'tron-tx': string; readonly amount: string },
-): Promise<number> {
-  const deposit_id = readId(args);
-  const tron_tx_id = parseHash(args['tron-tx']);
-  if (tron_tx_id === undefined)
-    throw new Misuse('--tron-tx is the id of a transaction on TRON: 64 hex digits');
-  const amount = usd('--amount', args.amount);
-  const isShown = await isRefundShown(args, { tron_tx_id, amount });
-  return decide(
-    args,
-    (ledger, person) => recordRefund(ledger, { deposit_id, tron_tx_id, amount, ...person }),
-    {
-      subject: `a refund of ${money(amount)} USDT for ${deposit_id}`,
-      done: isShown ? 'recorded' : 'recorded as unproven, since TRON does not show it yet,',
-      preview: (ledger) =>
-        previewOf(
-          ledger,
-          deposit_id,
-          () => `record ${money(amount)} USDT as paid back, in ${tron_tx_id.toString('hex')}`,
-        ),
-      state: (ledger) => stateOf(ledger, deposit_id),
-    },
-  );
-}
-
-/**
- * Whether TRON shows a transaction that pays as much; false while TRON does not know it, or does
- * not answer. Throws `Misuse` for one that pays less.
- */
-async function isRefundShown(
-  { stack }: SharedArguments,
-  { tron_tx_id, amount }: Pick<RefundRecorded, 'tron_tx_id' | 'amount'>,
-): Promise<boolean> {
-  const settings = readSettings(TRONGRID_SETTINGS, stack);
-  const { provider } = openTronGrid({
-    ...settings,
-    requests_per_second: 1,
-    requests_per_day: 0,
-    signal: AbortSignal.timeout(ASKING_MS),
-    onRequest() {},
-  });
-  const receipt = await provider.receipt(tron_tx_id).catch((error: unknown) => {
-    if (error instanceof Fault) return undefined;
-    throw error;
-  });
-  if (receipt === undefined) return false;
-  const read = transfersIn(receipt, settings.usdt_contract);
-  const paid = 'problem' in read ? 0n : read.value.reduce((sum, { value }) => sum + value, 0n);
-  if (paid >= amount) return true;
-  throw new Misuse(
-    `TRON shows that this transaction moved ${money(paid)} USDT, not ${money(amount)}: look at its id`,
-    'refund_contradicted',
-  );
-}
-
-/** Empty where there is no such deposit, which is refused. */
-function previewOf(
-  ledger: Ledger,
-  deposit_id: string,
-  effect: (terms: Terms) => string,
-): readonly string[] {
-  const deposit = ledger.deposit(deposit_id);
-  if (deposit.status === 'absent') return [];
-  const { gross, fee, credit, clt_address } = deposit.terms;
-  return [
-    `deposit  ${deposit_id}, ${deposit.status}`,
-    `amounts  arrived ${money(gross)} USDT, fee ${money(fee)} USDT, credit ${money(credit)} CLT`,
-    `owner    ${toHex(clt_address)}`,
-    `effect   ${effect(deposit.terms)}`,
-  ];
-}
-
-function stateOf(
-  ledger: Ledger,
-  deposit_id: string,
-): { readonly json: object; readonly text: string } {
-  const deposit = ledger.deposit(deposit_id);
-  const { status } = deposit;
-  const waits = status === 'needs_manual' && !deposit.rejected && deposit.approved_by.length > 0;
-  const isRejected = status === 'needs_manual' && deposit.rejected;
-  const text = isRejected ? `it stays ${status} for good` : `it is ${status}`;
-  const more = waits ? ", since its credit needs another operator's approval too" : '';
-  return { json: { deposit_id, status }, text: `${text}${more}` };
-}
-
 /** A decision needs the whole id: a beginning may name another deposit tomorrow. */
-function readId({ id }: Pick<IdArguments, 'id'>): string {
+export function readId(id: string): string {
   const parsed = parseDepositId(id);
   if (parsed === undefined)
     throw new Misuse(
@@ -260,7 +174,7 @@ const SHORT_ID = 8;
 
 function readBeginning({ id }: IdArguments): string {
   const begin = id.toLowerCase();
-  return begin.length >= SHORT_ID && /^[-0-9a-f]+$/.test(begin) ? begin : readId({ id });
+  return begin.length >= SHORT_ID && /^[-0-9a-f]+$/.test(begin) ? begin : readId(id);
 }
 
 /** The id that begins so: `deposit list` shows 8 digits. Throws `Misuse` unless it is one. */
@@ -384,7 +298,7 @@ function detailText(name: string, value: string): string {
   return name === 'tx_hash' ? shortened(value) : value;
 }
 
-function shortened(hex: string): string {
+export function shortened(hex: string): string {
   return `${hex.slice(0, 8)}…${hex.slice(-6)}`;
 }
 

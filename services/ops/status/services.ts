@@ -30,6 +30,8 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['records behind', 'projection_lag_records'],
   ['records behind', 'treasury_lag_records'],
   ['deposits', 'treasury_queue_deposits', 'status'],
+  ['held amount', 'treasury_held_amount', 'status'],
+  ['dust below', 'treasury_dust_below'],
   ['oldest in seconds', 'treasury_queue_oldest_seconds', 'status'],
   ['minting closed', 'treasury_minting_closed'],
   ['decisions without effect', 'treasury_decisions_refused', 'reason'],
@@ -129,7 +131,7 @@ export function servicesTable(services: readonly ServiceHealth[]): string {
 }
 
 const HIDDEN =
-  /^(?:log records|lease held|reserve|newest run|its age|oldest|deposits|minting closed) ?/;
+  /^(?:log records|lease held|reserve|newest run|its age|oldest|deposits|held amount|dust below|minting closed) ?/;
 
 function stateCell({ status, phase, waits_for, eta_s }: ServiceHealth): string {
   if (status === 'ready')
@@ -139,9 +141,37 @@ function stateCell({ status, phase, waits_for, eta_s }: ServiceHealth): string {
   return coloured(status === 'working' ? 'yellow' : 'red', `${status}${wait}${eta}`);
 }
 
-/** The deposits that wait for a person's decision, by the treasury. */
-export function waitingDeposits(services: readonly ServiceHealth[]): number {
-  return Math.max(0, ...services.map(({ metrics }) => metrics['deposits needs_manual'] ?? 0));
+/** Deposits that wait for a person's decision. */
+export interface Waiting {
+  readonly deposits: number;
+  /** those of less than `dust_below` */
+  readonly dust: number;
+  /** micro-USDT that arrived for the deposits, and from which on none is dust */
+  readonly amount: bigint;
+  readonly dust_below: bigint;
+}
+
+/** By the treasury; a standby knows as many. */
+export function waitingDeposits(services: readonly ServiceHealth[]): Waiting {
+  const figure = (label: string): number =>
+    Math.max(0, ...services.map(({ metrics }) => metrics[label] ?? 0));
+  const amount = (label: string): bigint => BigInt(Math.round(figure(label)));
+  return {
+    deposits: figure('deposits needs_manual'),
+    dust: figure('deposits dust'),
+    amount: amount('held amount needs_manual'),
+    dust_below: amount('dust below'),
+  };
+}
+
+/** As a sentence: `1 deposit of 30.00 USDT waits for a person, and 47 of less than 0.01 USDT`. */
+export function waitText({ deposits, dust, amount, dust_below: below }: Waiting): string {
+  const of = amount === 0n ? '' : ` of ${money(amount)} USDT`;
+  const many =
+    deposits === 1
+      ? `1 deposit${of} waits for a person`
+      : `${deposits} deposits${of} wait for a person`;
+  return dust === 0 ? many : `${many}, and ${dust} of less than ${money(below)} USDT`;
 }
 
 /** Figures of the newest reserve run: label, figure and unit. */

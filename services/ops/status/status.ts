@@ -19,6 +19,7 @@ import {
   servicesTable,
   stateText,
   waitingDeposits,
+  waitText,
   type Disk,
   type LocalService,
   type ServiceHealth,
@@ -127,7 +128,8 @@ function notesOf(services: readonly ServiceHealth[]): readonly string[] {
   const waiting = waitingDeposits(services);
   return [
     ...services.flatMap(({ name, notes }) => notes.map((note) => `${name}: ${note}`)),
-    ...(waiting === 0 ? [] : [`${waitText(waiting)}: ops deposit list`]),
+    // dust alone asks for nobody: strangers send it at will
+    ...(waiting.deposits === 0 ? [] : [`${waitText(waiting)}: ops deposit list`]),
   ];
 }
 
@@ -238,11 +240,6 @@ function summary({
           `${attention} NEED${attention === 1 ? 'S' : ''} ATTENTION`,
         );
   return `${state}  ${parts.join(', ')}`;
-}
-
-/** As a sentence. */
-export function waitText(deposits: number): string {
-  return deposits === 1 ? '1 deposit waits for a person' : `${deposits} deposits wait for a person`;
 }
 
 function behindText(projections: readonly Position[]): string {

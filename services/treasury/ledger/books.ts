@@ -8,7 +8,7 @@ import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/eve
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
 import {
-  isDepositEvent,
+  depositEventsIn,
   type DepositConfirmed,
   type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
@@ -57,7 +57,7 @@ export class Books {
       if (event.type === 'MintIntended') this.#intended(event.deposit_id);
       if (event.type === 'MintCredited') this.#credited(event.deposit_id);
       if (event.type === 'MintVoided') this.#credits.delete(event.deposit_id);
-      if (isDepositEvent(event)) this.#noteHeld(event.deposit_id);
+      for (const { deposit_id: id } of depositEventsIn(event)) this.#noteHeld(id);
       this.#onApplied(event);
     }
   }

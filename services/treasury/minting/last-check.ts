@@ -27,6 +27,7 @@ export class LastCheck {
 
   /** Takes every event of the ledger that counts, in order. */
   apply(event: TreasuryEvent): void {
+    // several deposits are decided together only where none has a mint
     if (!('deposit_id' in event)) return;
     const { deposit_id: id } = event;
     switch (event.type) {

@@ -27,6 +27,12 @@ export function microUsd<Fallback>(name: string, fallback: Fallback): Setting<bi
   };
 }
 
+/**
+ * Deposits of less, in micro-USDT, are shown apart: strangers send them for nothing. It is a matter
+ * of display, and decides nothing.
+ */
+export const DUST = { dust_below: microUsd('APP_DUST_BELOW', 10_000n) } as const;
+
 export const RECONCILIATION_SETTINGS = {
   ...TRONGRID_SETTINGS,
   /** addresses of the swept USDT */

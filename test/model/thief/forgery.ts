@@ -219,6 +219,7 @@ export class Forger {
     if (hasField(shape, 'version')) draft['version'] = nextVersion(shape.type, logs);
     if (hasField(shape, 'reason') && !hasField(shape, 'actor'))
       draft['reason'] = knowledge.holdReason();
+    if (hasField(shape, 'deposit_ids')) Object.assign(draft, knowledge.together());
     if (hasField(shape, 'checked'))
       draft['checked'] = [{ address: knowledge.address(), until: knowledge.time() }];
     return draft;

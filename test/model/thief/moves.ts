@@ -1,6 +1,6 @@
 /** The moves of a sequence: honest ones, robberies on TRON, and the thief's records. */
 import { changePolicy } from '../../../projections/deposits/domain/governing.ts';
-import { approve, recordRefund, reject } from '../../../projections/deposits/domain/approval.ts';
+import { decideTogether, recordRefund } from '../../../projections/deposits/domain/approval.ts';
 import type { Random } from '../../support/random.ts';
 import { RUN_EVERY_MS } from './processes.ts';
 import { Forger, type Capability } from './forgery.ts';
@@ -190,8 +190,8 @@ function decide({ world, say }: Scene, random: Random): void {
     ([, each]) => each.status === 'needs_manual' && !each.rejected,
   );
   if (held.length === 0) return say('no deposit waits for a person');
-  const [deposit_id] = random.pick(held);
-  const person = { deposit_id, actor: 'alice', reason: 'looked at it', now: world.time.now };
+  const deposit_ids = (random.chance(0.3) ? held : [random.pick(held)]).map(([id]) => id);
+  const person = { deposit_ids, actor: 'alice', reason: 'looked at it', now: world.time.now };
   const isFor = random.chance(0.5);
   const both = [0, 1] as const;
   const done = both
@@ -199,14 +199,14 @@ function decide({ world, say }: Scene, random: Random): void {
     .map((by) =>
       world.decide(
         (all, operator) =>
-          isFor ? approve(all, { ...person, operator }) : reject(all, { ...person, operator }),
+          decideTogether(isFor ? 'approve' : 'reject', all, { ...person, operator }),
         by,
       ),
     );
   say(
     done.some((each) => each)
-      ? `operators ${isFor ? 'approve' : 'reject'} deposit ${deposit_id}`
-      : `operators cannot ${isFor ? 'approve' : 'reject'} deposit ${deposit_id}`,
+      ? `operators ${isFor ? 'approve' : 'reject'} ${deposit_ids.join(' and ')}`
+      : `operators cannot ${isFor ? 'approve' : 'reject'} ${deposit_ids.join(' and ')}`,
   );
 }
 

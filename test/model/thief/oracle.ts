@@ -5,10 +5,11 @@
 import { toHex } from '../../../schemas/address.ts';
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import { feeOf, sameLimits, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
-import type {
-  DepositConfirmed,
-  PolicySet,
-  TreasuryEvent,
+import {
+  depositEventsIn,
+  type DepositConfirmed,
+  type PolicySet,
+  type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
 import type { Minted } from './clt.ts';
 import { addressOf, mallory } from '../../support/operators.ts';
@@ -83,6 +84,7 @@ export class Oracle {
     // the first of two approvals changes nothing but that it is noted
     if (type === 'DepositRejected' || type === 'RefundRecorded' || type === 'DepositApproved')
       return false;
+    if (type === 'DepositsDecided') return false;
     if (type === 'SurplusBooked') return event.amount > 0n;
     if (type !== 'PolicySet') return !isStopping(event);
     const before = this.#policiesBefore(offset).at(-1)?.limits ?? LIMITS;
@@ -169,8 +171,7 @@ export class Oracle {
     return logs.of_ledger.some(
       (each) =>
         each.counts &&
-        each.event.type === 'DepositApproved' &&
-        each.event.deposit_id === id &&
+        decides(each.event, 'DepositApproved', id) &&
         (each.forged === undefined || (!needsTwo && this.isEntitled(each))),
     );
   }
@@ -297,13 +298,14 @@ export class Oracle {
 
   #isRejected(id: string): boolean {
     return this.#world.logs.of_ledger.some(
-      (each) =>
-        each.counts &&
-        each.event.type === 'DepositRejected' &&
-        each.event.deposit_id === id &&
-        this.isEntitled(each),
+      (each) => each.counts && decides(each.event, 'DepositRejected', id) && this.isEntitled(each),
     );
   }
+}
+
+/** Alone, or with others. */
+function decides(event: TreasuryEvent, type: TreasuryEvent['type'], id: string): boolean {
+  return depositEventsIn(event).some((each) => each.type === type && each.deposit_id === id);
 }
 
 /** The specification's rules of limits, reckoned apart from its code. */

@@ -63,6 +63,20 @@ export class Knowledge {
     return subject;
   }
 
+  /** A decision of some deposits that wait, with their sums. */
+  together(): object {
+    const random = this.#random;
+    const ids: string[] = [];
+    const sums = { gross: 0n, credit: 0n };
+    for (const [id, deposit] of this.#world.logs.ledger.deposits) {
+      if (deposit.status !== 'needs_manual' || deposit.rejected || random.chance(0.3)) continue;
+      ids.push(id);
+      sums.gross += deposit.terms.gross;
+      sums.credit += deposit.terms.credit;
+    }
+    return { decision: random.pick(['approve', 'reject']), deposit_ids: ids, ...sums };
+  }
+
   amount(): bigint {
     const { tron, logs } = this.#world;
     const true_ones = [

@@ -3,12 +3,14 @@ import { planOf, play, wordsOf } from './sequence.ts';
 
 /** `main.ts` plays any number of them. */
 const SEQUENCES = 15;
+/** From here on the forged records of some sequences count. */
+const FIRST = 16;
 /** Seeds whose sequences have found faults. */
 const FOUND = [269];
 
 test('no sequence of forged records mints, loses or hides money, or goes unnamed by the audit', async () => {
   const sums = { forged: 0, counted: 0, mints: 0 };
-  for (const seed of [...Array.from({ length: SEQUENCES }, (_, at) => at + 1), ...FOUND]) {
+  for (const seed of [...Array.from({ length: SEQUENCES }, (_, at) => FIRST + at), ...FOUND]) {
     const plan = planOf(seed);
     const { violations, words, forged, counted, mints } = await play(plan);
     expect(violations, [wordsOf(plan), ...words].join('\n')).toEqual([]);

@@ -182,6 +182,18 @@ const GOVERNANCE: readonly (readonly [string, TreasuryEvent])[] = [
   ],
   ['signed', { type: 'DepositApproved', ...DECISION, sequence: 8, deposit_id: ID }],
   [
+    'many',
+    {
+      type: 'DepositsDecided',
+      ...DECISION,
+      sequence: 12,
+      decision: 'reject',
+      deposit_ids: [ID, '00000000-0000-8000-8000-000000000000', ID.toUpperCase()],
+      gross: AMOUNT_MAX,
+      credit: 0n,
+    },
+  ],
+  [
     'testnet',
     {
       type: 'LedgerPinned',

@@ -84,8 +84,9 @@ test.each(NAMES)('%s --help shows its arguments and the shared options', async (
 });
 
 test.each(NAMES)('%s refuses an unknown option and an argument too many', async (command) => {
-  // a list of addresses takes every word
-  const words = command.endsWith('s set') || command === 'custody set' ? [] : ['too_many'];
+  // a list of addresses or of deposits takes every word
+  const isList = command.endsWith(' set') || /^deposit (?:approve|reject)$/.test(command);
+  const words = isList && command !== 'policy set' ? [] : ['too_many'];
   for (const word of ['--jsn', ...words]) {
     const { code, stdout, stderr } = await opsHere(`${command} ${COMMANDS[command]} ${word}`);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -110,6 +111,12 @@ test.each([
   ['deposit list --account alice', '--account is an address of CLT'],
   ['deposit show this_one', 'that is no id of a deposit'],
   ['deposit approve 6db65fd5 --actor a --reason b', 'that is no id of a deposit'],
+  ['deposit reject --actor a --reason b', 'no deposit is meant: give ids, or a filter'],
+  [`deposit approve ${ID} too_many --actor a --reason b`, 'that is no id of a deposit'],
+  [`deposit reject ${ID} --below 1 --actor a --reason b`, 'ids and filters are given'],
+  ['deposit reject --below 1e-2 --actor a --reason b', '--below is an amount in USDT'],
+  ['deposit reject --older-than 1w --actor a --reason b', '--older-than is a time in minutes'],
+  ['deposit reject --account alice --actor a --reason b', '--account is an address of CLT'],
   ['deposit approve id --actor alice', 'Missing required argument: reason'],
   ['deposit approve id --actor a --reason b --key-file', 'Not enough arguments'],
   [`deposit refund ${ID} --tron-tx 12 --amount 1 --actor a --reason b`, '--tron-tx is the id of'],

@@ -1,6 +1,7 @@
 /** The operator's command line, as a person or a script starts it, and in this process. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { vi } from 'vitest';
 import { runOps } from '../../../services/ops/cli.ts';
 
@@ -74,6 +75,25 @@ export async function opsHere(
   } finally {
     vi.unstubAllEnvs();
     for (const spy of spies) spy.mockRestore();
+  }
+}
+
+/** Runs it with a person on a terminal, who answers its question so. */
+export async function answering<Result>(
+  answer: string,
+  run: () => Promise<Result>,
+): Promise<Result> {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true });
+  const { isTTY } = process.stderr;
+  const own = Object.getOwnPropertyDescriptor(process, 'stdin') ?? {};
+  Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
+  process.stderr.isTTY = true;
+  stdin.write(`${answer}\n`);
+  try {
+    return await run();
+  } finally {
+    process.stderr.isTTY = isTTY;
+    Object.defineProperty(process, 'stdin', own);
   }
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { QueueMetrics } from '../../../services/treasury/metrics.ts';
-import { depositEvents } from '../../support/deposit-events.ts';
+import { decidedEvent, depositEvents } from '../../support/deposit-events.ts';
 import { BEGIN, HOUR_MS, MintLedger, USD } from '../../support/mint-ledger.ts';
 import { addressOf, alice, bob, signed } from '../../support/operators.ts';
 
@@ -14,13 +14,14 @@ async function samples(metrics: Metrics): Promise<Record<string, string>> {
   );
 }
 
-test('the number of deposits in each status and the age of the oldest are exposed', async () => {
+test('deposits are counted by status, dust apart, with the age of the oldest', async () => {
   const made = new MintLedger();
   const metrics = new Metrics('treasury');
   let now = BEGIN;
   const queue = new QueueMetrics(
     metrics,
     () => made.ledger,
+    10_000n,
     () => now,
   );
   expect(await samples(metrics)).toMatchObject({
@@ -28,24 +29,41 @@ test('the number of deposits in each status and the age of the oldest are expose
     'oldest_seconds confirmed': '0',
     'oldest_seconds needs_manual': '0',
   });
-  made.setPolicy();
+  made.setPolicy({ first_fee: 0n, later_fee: 0n });
   made.deposit(8n * USD);
   made.deposit(9n * USD, BEGIN + HOUR_MS);
   const small = made.deposit(USD / 2n, BEGIN + HOUR_MS);
+  const dust = [1n, 9_999n].map((gross) => made.deposit(gross, BEGIN + HOUR_MS + 1_000));
+  made.deposit(10_000n, BEGIN + HOUR_MS);
   for (const event of made.log) queue.applied(event);
   now = BEGIN + 2 * HOUR_MS;
   expect(await samples(metrics)).toEqual({
     'deposits confirmed': '2',
     'deposits mint_requested': '0',
-    'deposits needs_manual': '1',
+    'deposits needs_manual': '2',
+    'deposits dust': '2',
     'oldest_seconds confirmed': '7200',
     'oldest_seconds mint_requested': '0',
     'oldest_seconds needs_manual': '3600',
+    'oldest_seconds dust': '3599',
   });
-  queue.applied(depositEvents(small).rejected('alice'));
+  const text = await metrics.text();
+  expect(text).toMatch(/^treasury_held_amount\{status="needs_manual".*\} 510000$/m);
+  expect(text).toMatch(/^treasury_held_amount\{status="dust".*\} 10000$/m);
+  const rejection = { ...depositEvents(small).rejected('alice'), sequence: made.log.length };
+  expect(made.write(rejection)).toBe('applied');
+  queue.applied(rejection);
+  expect(await samples(metrics)).toMatchObject({ 'deposits needs_manual': '1' });
+  const decided = {
+    ...decidedEvent('reject', made.ledger, dust),
+    sequence: made.log.length,
+  };
+  expect(made.write(decided)).toBe('applied');
+  queue.applied(decided);
   expect(await samples(metrics)).toMatchObject({
-    'deposits needs_manual': '0',
-    'oldest_seconds needs_manual': '0',
+    'deposits needs_manual': '1',
+    'deposits dust': '0',
+    'oldest_seconds dust': '0',
   });
 });
 
@@ -55,6 +73,7 @@ test('a deposit waits for a person until its second approval, where it needs two
   const queue = new QueueMetrics(
     metrics,
     () => made.ledger,
+    10_000n,
     () => BEGIN,
   );
   made.setPolicy();

@@ -36,6 +36,7 @@ export interface Position {
   readonly loading: boolean;
 }
 
+/** A deposit that waits for a person's decision. Amounts are micro-USDT. */
 export interface Waiting {
   readonly id: string;
   readonly clt_address: string;
@@ -45,6 +46,19 @@ export interface Waiting {
   /** of the two that it needs; null: it needs one */
   readonly approvals: number | null;
   readonly created_at: string;
+}
+
+export interface WaitingList {
+  readonly deposits: readonly Waiting[];
+  readonly has_more: boolean;
+}
+
+/** The deposits that wait and are of less than `below`; micro-USDT. */
+export interface Dust {
+  readonly below: string;
+  readonly deposits: number;
+  /** what arrived for them, together */
+  readonly amount: string;
 }
 
 export interface Quarantined {
@@ -94,7 +108,8 @@ export interface Operations {
   readonly status: Part<Status>;
   readonly quarantine: Part<readonly Quarantined[]>;
   readonly rebuilds: Part<readonly Staged[]>;
-  readonly waiting: Part<{ readonly deposits: readonly Waiting[]; readonly has_more: boolean }>;
+  /** without the dust, which is only counted */
+  readonly waiting: Part<WaitingList & { readonly dust: Dust }>;
   readonly alerts: Part<readonly Alert[]> | null;
 }
 
@@ -131,6 +146,10 @@ export interface Proposal {
   readonly ledger_id: string | null;
   /** null: it was decided before */
   readonly text: string | null;
+  /** those that the text is about, in its order */
+  readonly deposit_ids: readonly string[];
+  /** why the others have no part in it */
+  readonly left_out: readonly { readonly deposit_id: string; readonly why: string }[];
 }
 
 export interface Decided {

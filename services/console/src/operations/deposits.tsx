@@ -1,7 +1,5 @@
-import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
-import { useRef, useState, type FormEvent, type ReactElement } from 'react';
-import { ServiceError } from '../api/service.ts';
-import { messageOf } from '../browser-wallet.ts';
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { useState, type FormEvent, type ReactElement } from 'react';
 import { entered } from '../design/form.ts';
 import {
   Age,
@@ -18,15 +16,15 @@ import { amountText, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
 import {
   ask,
-  type Decided,
   type Deposit,
   type Operations,
-  type Proposal,
-  type Waiting,
+  type Dust,
+  type Waiting as WaitingDeposit,
+  type WaitingList,
 } from './api.ts';
+import { Decide } from './decide.tsx';
 import { Known, recordQuery } from './known.tsx';
 import { useSession } from './session.ts';
-import { decisionText, type Decision } from './signed-texts.ts';
 import { OPS } from './text.ts';
 
 const USDT = TEXT.units.usdt;
@@ -38,25 +36,112 @@ export function DepositsPage(props: { readonly of: UseQueryResult<Operations> })
         <h1>{OPS.deposits.title}</h1>
       </header>
       <Answer of={props.of} words={OPS.away}>
-        {({ waiting }) => (
-          <Known of={waiting}>
-            {({ deposits, has_more: hasMore }) => (
-              <>
-                <section className="panel" aria-label={OPS.deposits.title}>
-                  <WaitingTable deposits={deposits} />
-                </section>
-                {hasMore && <p className="note">{OPS.deposits.more}</p>}
-              </>
-            )}
-          </Known>
-        )}
+        {({ waiting }) => <Known of={waiting}>{(list) => <Waiting {...list} />}</Known>}
       </Answer>
     </>
   );
 }
 
-export function WaitingTable(props: { readonly deposits: readonly Waiting[] }): ReactElement {
+const NO_IDS: ReadonlySet<string> = new Set();
+
+/** The deposits that wait, or all of less than an amount; those that are chosen are decided. */
+function Waiting(props: WaitingList & { readonly dust: Dust }): ReactElement {
+  const { token } = useSession();
+  const [below, setBelow] = useState<string>();
+  const [chosen, setChosen] = useState(NO_IDS);
+  const small = useQuery({
+    queryKey: ['waiting', token, below],
+    enabled: below !== undefined,
+    queryFn: ({ signal }) => ask<WaitingList>(`waiting?below=${below}`, token, { signal }),
+  });
   const words = OPS.deposits;
+  const show = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    setChosen(NO_IDS);
+    setBelow(encodeURIComponent(entered(event.currentTarget, 'below')));
+  };
+  const listed = ({ deposits, has_more: hasMore }: WaitingList): ReactElement => {
+    const those = deposits.filter(({ id }) => chosen.has(id));
+    const toggle = (id: string): void => {
+      const [others, isIn] = [[...chosen].filter((each) => each !== id), chosen.has(id)];
+      setChosen(new Set(isIn ? others : [...others, id]));
+    };
+    const isAll = deposits.length > 0 && those.length === deposits.length;
+    return (
+      <>
+        <section className="panel" aria-label={words.title}>
+          <WaitingTable deposits={deposits} chosen={chosen} toggle={toggle} />
+          {deposits.length > 0 && (
+            <p className="foot">
+              <button
+                type="button"
+                className="plain"
+                onClick={() => setChosen(isAll ? NO_IDS : new Set(deposits.map(({ id }) => id)))}
+              >
+                {isAll ? words.noneOfThem : words.all}
+              </button>
+            </p>
+          )}
+        </section>
+        {hasMore && <p className="note">{below === undefined ? words.more : words.moreBelow}</p>}
+        <Decide of={those} />
+      </>
+    );
+  };
+  return (
+    <>
+      <DustNote of={props.dust} />
+      <form className="row" onSubmit={show}>
+        <label className="row">
+          {words.below}
+          <input
+            name="below"
+            inputMode="decimal"
+            autoComplete="off"
+            required
+            pattern="[0-9]{1,20}([.][0-9]{1,6})?"
+            defaultValue={amountText(BigInt(props.dust.below)).replaceAll(',', '')}
+          />
+        </label>
+        <button className="button">{words.showBelow}</button>
+        {below !== undefined && (
+          <button
+            type="button"
+            className="button"
+            onClick={() => {
+              setChosen(NO_IDS);
+              setBelow(undefined);
+            }}
+          >
+            {words.showAll}
+          </button>
+        )}
+      </form>
+      {below === undefined ? (
+        listed(props)
+      ) : (
+        <Answer of={small} words={OPS.away}>
+          {listed}
+        </Answer>
+      )}
+    </>
+  );
+}
+
+/** Deposits that nobody sends in earnest: counted, so that the others are seen. */
+export function DustNote({ of }: { readonly of: Dust }): ReactElement | null {
+  if (of.deposits === 0) return null;
+  const [below, amount] = [amountText(BigInt(of.below)), amountText(BigInt(of.amount))];
+  return <p className="quiet">{OPS.deposits.dust(of.deposits, below, amount)}</p>;
+}
+
+export function WaitingTable(props: {
+  readonly deposits: readonly WaitingDeposit[];
+  readonly chosen?: ReadonlySet<string>;
+  readonly toggle?: (id: string) => void;
+}): ReactElement {
+  const words = OPS.deposits;
+  const { chosen, toggle } = props;
   return (
     <Table
       label={words.title}
@@ -64,6 +149,21 @@ export function WaitingTable(props: { readonly deposits: readonly Waiting[] }): 
       keyOf={({ id }) => id}
       empty={words.none}
       columns={[
+        ...(toggle === undefined
+          ? []
+          : [
+              {
+                name: words.choose,
+                cell: ({ id }: WaitingDeposit) => (
+                  <input
+                    type="checkbox"
+                    aria-label={words.chooseOne(id.slice(0, 8))}
+                    checked={chosen?.has(id) === true}
+                    onChange={() => toggle(id)}
+                  />
+                ),
+              },
+            ]),
         {
           name: words.id,
           cell: ({ id }) => (
@@ -149,7 +249,14 @@ function Shown({ deposit }: { readonly deposit: Deposit }): ReactElement {
             ]}
           />
         </Panel>
-        <Decide deposit={deposit} />
+        <Decide
+          of={deposit.effects === null ? [] : [deposit]}
+          effects={deposit.effects ?? OPS.decide.effects}
+          facts={[
+            [words.fee, <Amount of={deposit.fee_usdt} unit={USDT} />],
+            [words.owner, <PlainHash of={deposit.clt_address} what="address" isWhole />],
+          ]}
+        />
       </div>
       <Panel title={words.events}>
         <Events of={deposit.events} />
@@ -207,158 +314,4 @@ function Events({ of }: { readonly of: Deposit['events'] }): ReactElement {
 
 function detailText(name: string, value: string): string {
   return AMOUNTS.has(name) ? amountText(BigInt(value)) : shortened(value);
-}
-
-type Verb = Decision['verb'];
-/** A key in this page signs once more when another record came first. */
-const TRIES_MAX = 5;
-
-/** The decision, its effect and its text, and then its signature. */
-function Decide({ deposit }: { readonly deposit: Deposit }): ReactElement | null {
-  const { token, signer } = useSession();
-  const queries = useQueryClient();
-  const dialog = useRef<HTMLDialogElement>(null);
-  const [asked, setAsked] = useState<Decision>();
-  const [problem, setProblem] = useState<string>();
-  const [done, setDone] = useState<string>();
-  const [isSigning, setSigning] = useState(false);
-  const words = OPS.decide;
-  const path = `deposits/${deposit.id}`;
-
-  const propose = async (
-    given: Pick<Decision, 'verb' | 'deposit_id' | 'actor' | 'reason'>,
-  ): Promise<Decision> => {
-    const body = { verb: given.verb, actor: given.actor, reason: given.reason };
-    const { text, ...place } = await ask<Proposal>(`${path}/proposals`, token, { body });
-    if (text === null) throw new Error(words.before);
-    const decision = { ...given, ...place };
-    if (text !== decisionText(decision)) throw new Error(words.strange);
-    return decision;
-  };
-  const trying = async (work: () => Promise<void>): Promise<void> => {
-    setProblem(undefined);
-    try {
-      await work();
-    } catch (error) {
-      setProblem(messageOf(error));
-    }
-  };
-  const question = (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault();
-    const form = event.currentTarget;
-    const { nativeEvent: native } = event;
-    const pressed = native instanceof SubmitEvent ? native.submitter?.getAttribute('value') : null;
-    const verb: Verb = pressed === 'reject' ? 'reject' : 'approve';
-    const given = {
-      deposit_id: deposit.id,
-      actor: entered(form, 'actor'),
-      reason: entered(form, 'reason'),
-    };
-    void trying(async () => {
-      setAsked(await propose({ ...given, verb }));
-      dialog.current?.showModal();
-    });
-  };
-  const sign = (decision: Decision): Promise<void> =>
-    trying(async () => {
-      setSigning(true);
-      try {
-        for (let [tries, made] = [1, decision]; ; tries++) {
-          const body = { ...made, signature: await signer.sign(decisionText(made)) };
-          try {
-            const { appended } = await ask<Decided>(`${path}/decisions`, token, { body });
-            setDone(
-              appended === null
-                ? words.before
-                : words.appended(`${appended.topic}/${appended.partition}@${appended.offset}`),
-            );
-            break;
-          } catch (error) {
-            const isLate = error instanceof ServiceError && error.code === 'ledger_moved';
-            if (!isLate) throw error;
-            made = await propose(made);
-            setAsked(made);
-            // a wallet asks the person, who is told why
-            if (!signer.isHere || tries === TRIES_MAX) throw error;
-          }
-        }
-        dialog.current?.close();
-        await queries.invalidateQueries();
-      } finally {
-        setSigning(false);
-      }
-    });
-  const note = (problem ?? done) !== undefined && (
-    <p className="note" data-tone={problem === undefined ? 'good' : undefined} role="status">
-      {problem ?? done}
-    </p>
-  );
-  if (deposit.effects === null) return done === undefined ? null : <>{note}</>;
-  return (
-    <Panel title={words.title}>
-      <form className="inside stack" onSubmit={question}>
-        <label>
-          {words.actor}
-          <input name="actor" required maxLength={1_000} autoComplete="name" />
-        </label>
-        <label>
-          {words.why}
-          <textarea name="reason" required maxLength={1_000} />
-        </label>
-        <p className="quiet">{words.kept}</p>
-        <div className="row">
-          <button className="button" data-main value="approve">
-            {words.approve}
-          </button>
-          <button className="button" value="reject">
-            {words.reject}
-          </button>
-        </div>
-        {asked === undefined && note}
-        {asked !== undefined && !isOpen(dialog.current) && note}
-      </form>
-      <dialog ref={dialog} aria-label={words.title} onClose={() => setProblem(undefined)}>
-        {asked !== undefined && (
-          <div className="inside stack">
-            <h2>{words.question[asked.verb]}</h2>
-            <Facts
-              of={[
-                [words.effect, deposit.effects[asked.verb]],
-                [OPS.deposit.arrived, <Amount of={deposit.amount_usdt} unit={USDT} />],
-                [OPS.deposit.fee, <Amount of={deposit.fee_usdt} unit={USDT} />],
-                [OPS.deposit.credit, <Amount of={deposit.credit_usdt} />],
-                [OPS.deposit.owner, <PlainHash of={deposit.clt_address} what="address" isWhole />],
-              ]}
-            />
-            <p className="quiet">{words.text}</p>
-            <pre className="text">{decisionText(asked)}</pre>
-            {problem !== undefined && (
-              <p className="note" role="alert">
-                {problem}
-              </p>
-            )}
-            {isSigning && !signer.isHere && <p className="quiet">{words.asking}</p>}
-            <div className="row">
-              <button
-                type="button"
-                className="button"
-                data-main
-                disabled={isSigning}
-                onClick={() => void sign(asked)}
-              >
-                {words.sign[asked.verb]}
-              </button>
-              <button type="button" className="button" onClick={() => dialog.current?.close()}>
-                {words.cancel}
-              </button>
-            </div>
-          </div>
-        )}
-      </dialog>
-    </Panel>
-  );
-}
-
-function isOpen(dialog: HTMLDialogElement | null): boolean {
-  return dialog?.open === true;
 }

@@ -3,7 +3,7 @@ import type { ReactElement } from 'react';
 import { Age, Answer, Figures, Panel, Table, Tag, type Tone } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
 import type { Operations, Position, ServiceHealth, Staged } from './api.ts';
-import { WaitingTable } from './deposits.tsx';
+import { DustNote, WaitingTable } from './deposits.tsx';
 import { Known, recordQuery } from './known.tsx';
 import { OPS } from './text.ts';
 
@@ -69,7 +69,16 @@ function Overview(operations: Operations): ReactElement {
         </Panel>
       )}
       <Panel title={OPS.deposits.title}>
-        <Known of={waiting}>{({ deposits }) => <WaitingTable deposits={deposits} />}</Known>
+        <Known of={waiting}>
+          {({ deposits, dust }) => (
+            <>
+              <WaitingTable deposits={deposits} />
+              <div className="foot">
+                <DustNote of={dust} />
+              </div>
+            </>
+          )}
+        </Known>
       </Panel>
       <Panel title={OPS.projections.title}>
         {projections === null ? (

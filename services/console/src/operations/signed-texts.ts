@@ -2,7 +2,11 @@
 
 export interface Decision {
   readonly verb: 'approve' | 'reject';
-  readonly deposit_id: string;
+  /** one, or several in the order of the text */
+  readonly deposit_ids: readonly string[];
+  /** what arrived for them, and their credits, together; micro-USDT */
+  readonly gross: bigint;
+  readonly credit: bigint;
   readonly actor: string;
   readonly reason: string;
   readonly sequence: number;
@@ -17,17 +21,32 @@ const EVENTS = { approve: 'DepositApproved', reject: 'DepositRejected' } as cons
  * The text of a decision, as `schemas/operator-signature.ts` writes it. The page makes it by itself
  * and signs no other, so that no server can have another decision signed.
  */
-export function decisionText(decision: Decision): string {
+export async function decisionText(decision: Decision): Promise<string> {
+  const { verb, deposit_ids: ids } = decision;
+  const isOne = ids.length === 1;
   return [
     'CLT treasury',
-    EVENTS[decision.verb],
+    isOne ? EVENTS[verb] : 'DepositsDecided',
     `sequence: ${decision.sequence}`,
     `decided_at: ${decision.decided_at}`,
     `actor: ${JSON.stringify(decision.actor)}`,
     `reason: ${JSON.stringify(decision.reason)}`,
-    `deposit_id: ${JSON.stringify(decision.deposit_id)}`,
+    ...(isOne
+      ? [`deposit_id: ${JSON.stringify(ids[0])}`]
+      : [
+          `decision: ${JSON.stringify(verb)}`,
+          `deposit_ids: ${ids.length}, SHA-256 ${await sha256(ids.map((id) => `${id}\n`).join(''))}`,
+          `gross: ${decision.gross}`,
+          `credit: ${decision.credit}`,
+        ]),
     ...(decision.ledger_id === null ? [] : [`ledger: ${decision.ledger_id}`]),
   ].join('\n');
+}
+
+/** 0x + hex. Browsers have it on https and on this machine, which is where the page is served. */
+async function sha256(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+  return `0x${Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
 /** Whether a text is a sign-in at the page of this host, and no decision. */

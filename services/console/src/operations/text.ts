@@ -131,6 +131,18 @@ export const OPS = {
     reason: 'Reason',
     approvals: 'Approvals',
     of: (count: number): string => `${count} of 2`,
+    choose: 'Choose',
+    chooseOne: (id: string): string => `Choose ${id}`,
+    all: 'Choose all of them',
+    noneOfThem: 'Choose none',
+    dust: (count: number, below: string, amount: string): string =>
+      count === 1
+        ? `1 more waits, of less than ${below} USDT: ${amount} USDT.`
+        : `${count} more wait, of less than ${below} USDT each, together ${amount} USDT.`,
+    below: 'Less than, in USDT',
+    showBelow: 'Show these',
+    showAll: 'Show the others',
+    moreBelow: 'There are more: these are the newest 1,000.',
   },
   deposit: {
     title: 'Deposit',
@@ -157,7 +169,19 @@ export const OPS = {
     kept: 'Name and reason stay in the log for ever.',
     approve: 'Approve …',
     reject: 'Reject …',
-    question: { approve: 'Approve this deposit?', reject: 'Reject this deposit for good?' },
+    question: {
+      approve: (count: number): string =>
+        count === 1 ? 'Approve this deposit?' : `Approve these ${count} deposits?`,
+      reject: (count: number): string =>
+        count === 1 ? 'Reject this deposit for good?' : `Reject these ${count} deposits for good?`,
+    },
+    chosen: 'Deposits',
+    effects: {
+      approve: 'mint the credit to their owners',
+      reject: 'mint nothing for good; the USDT stay in the reserve',
+    },
+    leftOut: 'Left out',
+    leftOutOne: (id: string, why: string): string => `${id}: ${why}`,
     effect: 'Effect',
     text: 'This text is signed',
     sign: { approve: 'Sign and approve', reject: 'Sign and reject' },

@@ -9,6 +9,7 @@ import {
   depositsOf,
   eventsById,
   eventsOf,
+  heldBelow,
   LISTED_MAX,
   waitsForCap,
 } from '../../../../projections/deposits/queries.ts';
@@ -87,6 +88,19 @@ test('each query is an index range no longer than its answer, without filtered r
       expect(read, what).toBeLessThanOrEqual(most);
       if (most > 0) expect(read, what).toBeGreaterThan(0);
     }
+  }
+});
+
+test('dust that waits is counted without reading deposits that do not wait', async () => {
+  for (const planCache of PLAN_CACHES) {
+    const { scans } = await explained(readerUrl, heldBelow(20n), planCache);
+    expect({ planCache, whole: scans.filter(({ how }) => how === 'Seq Scan') }).toEqual({
+      planCache,
+      whole: [],
+    });
+    // 400 wait: their places, found by the index, and their amounts
+    const read = scans.reduce((sum, { rows }) => sum + rows, 0);
+    expect(read).toBeLessThanOrEqual(1_200);
   }
 });
 

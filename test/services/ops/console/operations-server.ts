@@ -1,5 +1,5 @@
 /**
- * `ops console` on a ledger of its own: operators alice and bob, two deposits that wait, a record
+ * `ops console` on a ledger of its own: operators alice and bob, deposits that wait, dust, a record
  * in quarantine, a rebuild under way, one service, and a Prometheus with an alert.
  */
 import { randomUUID } from 'node:crypto';
@@ -34,6 +34,8 @@ export interface OperationsServer {
   readonly url: string;
   /** ids of deposits that wait */
   readonly held: readonly [string, string, string];
+  /** ids of deposits of 1, 2 and 3 micro-USDT, which wait too */
+  readonly dust: readonly string[];
   /** the records of the ledger at its beginning */
   readonly records: number;
   /** the ledger as it is in the log */
@@ -54,13 +56,14 @@ const ALERT = {
 /** `page`: the document of the page; without it the interface alone is served. */
 export async function openOperations(stack: Addresses, page?: URL): Promise<OperationsServer> {
   const made = new MintLedger();
-  made.setPolicy();
+  made.setPolicy({ first_fee: 0n, later_fee: 0n });
   made.write(operatorsSet(alice, bob));
   const held = [
     made.deposit(USD / 2n),
     made.deposit(USD / 4n),
     made.deposit(1_500n * USD),
   ] as const;
+  const dust = [1n, 2n, 3n].map((amount) => made.deposit(amount));
   const kafka_prefix = `${randomUUID()}.`;
   const kafka = testKafka(stack, undefined, { kafka_prefix });
   const codec = await openCodec(stack.registry_url, [TREASURY_LEDGER]);
@@ -137,6 +140,7 @@ export async function openOperations(stack: Addresses, page?: URL): Promise<Oper
   return {
     url,
     held,
+    dust,
     records: made.log.length,
     async ledger() {
       const log = new LedgerLog({ kafka, codec, log: silentLog() });

@@ -10,6 +10,8 @@ import {
   moneyLines,
   readServices,
   servicesTable,
+  waitingDeposits,
+  waitText,
 } from '../../../../services/ops/status/services.ts';
 import type { ServiceStatus } from '../../../../services/runtime/process/health.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
@@ -111,6 +113,29 @@ test('records that break a rule of their fields are shown by topic, where there 
   expect(await details()).not.toContain('break a rule');
   broken.set({ topic: 'chain.blocks' }, 2);
   expect(await details()).toContain('records that break a rule chain.blocks 2');
+});
+
+test.each([
+  [[0, 0], [0, 0], '0 deposits wait for a person'],
+  [
+    [1, 30_000_000],
+    [47, 94],
+    '1 deposit of 30.00 USDT waits for a person, and 47 of less than 0.01 USDT',
+  ],
+  [[2, 3_500_000], [0, 0], '2 deposits of 3.50 USDT wait for a person'],
+  [[0, 0], [45, 90], '0 deposits wait for a person, and 45 of less than 0.01 USDT'],
+] as const)('deposits that wait %j and dust %j are told as: %s', async (held, dust, text) => {
+  const treasury = new Metrics('treasury');
+  const deposits = treasury.gauge('treasury_queue_deposits', 'deposits', ['status']);
+  const amount = treasury.gauge('treasury_held_amount', 'amounts', ['status']);
+  treasury.gauge('treasury_dust_below', 'dust').set(10_000);
+  for (const [status, [count, sum]] of Object.entries({ needs_manual: held, dust })) {
+    deposits.set({ status }, count);
+    amount.set({ status }, sum);
+  }
+  const services = await readServices([{ name: 'treasury', url: await service(READY, treasury) }]);
+  expect(waitText(waitingDeposits(services))).toBe(text);
+  expect(servicesTable(services)).not.toContain('dust');
 });
 
 test('the services are those of the stack file', () => {

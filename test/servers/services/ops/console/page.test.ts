@@ -138,7 +138,7 @@ test('quarantine, rebuilds, leases, alerts and deposits that wait are shown', as
 
 test('records arrive as they are written, and a filter is in the address', async () => {
   await go('/records?topic=treasury.ledger&type=DepositHeld', 'Records');
-  await expect.poll(() => page.locator('tbody tr').count()).toBe(3);
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(6);
   await page.getByLabel('Where').fill('reason = over_single_cap');
   await page.getByRole('button', { name: 'Show', exact: true }).click();
   await expect.poll(() => page.locator('tbody tr').count()).toBe(1);
@@ -234,6 +234,39 @@ test('a key file opens with its password alone, and approves a deposit', async (
   expect(problems).toEqual([]);
 });
 
+test('dust is counted beside the others, and all of it is rejected with one signature', async () => {
+  const { dust, held } = server;
+  await go('/deposits', 'Deposits that wait for a decision');
+  await expect
+    .poll(() => page.getByText('3 more wait, of less than 0.01 USDT each').count())
+    .toBe(1);
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(held.length);
+  await page.getByRole('button', { name: 'Show these' }).click();
+  await expect
+    .poll(() => panel('Deposits that wait for a decision'))
+    .toContain(dust[0]?.slice(0, 8) ?? '');
+  expect(await page.locator('tbody tr').count()).toBe(dust.length);
+  await page.getByRole('button', { name: 'Choose all of them' }).click();
+  await page.getByLabel('Your name').fill('alice');
+  await page.getByLabel('Reason', { exact: true }).fill('dust of strangers');
+  expect(await violationsOfBothSchemes(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Reject …' }).click();
+  const dialog = page.getByRole('dialog');
+  await expect.poll(() => dialog.innerText()).toContain('Reject these 3 deposits for good?');
+  expect(await dialog.innerText()).toContain('deposit_ids: 3, SHA-256 0x');
+  const before = (await server.ledger()).end;
+  await page.getByRole('button', { name: 'Sign and reject' }).click();
+  await expect
+    .poll(() => page.getByRole('status').innerText())
+    .toContain(`treasury.ledger/0@${before}`);
+  const after = await server.ledger();
+  expect(after.end).toBe(before + 1n);
+  for (const id of dust) expect(after.deposit(id)).toMatchObject({ rejected: true });
+  await page.getByRole('button', { name: 'Show the others' }).click();
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(held.length);
+  expect(problems).toEqual([]);
+});
+
 test('after a reload and a sign-in the page shows what its address names', async () => {
   await go('/records?topic=treasury.ledger&type=DepositHeld', 'Records');
   await page.reload();
@@ -241,7 +274,7 @@ test('after a reload and a sign-in the page shows what its address names', async
   await enterKey(page);
   await expect.poll(() => page.locator('h1').first().innerText()).toBe('Records');
   expect(await page.getByLabel('Type').inputValue()).toBe('DepositHeld');
-  await expect.poll(() => page.locator('tbody tr').count()).toBe(3);
+  await expect.poll(() => page.locator('tbody tr').count()).toBe(6);
 });
 
 test('a stop of a service and of the server itself shows as such', async () => {

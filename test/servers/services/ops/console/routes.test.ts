@@ -27,8 +27,9 @@ test.each([
   ['topics', undefined],
   ['records?topic=treasury.ledger', undefined],
   ['deposits/6db65fd5-9fd3-86f6-b291-40571b5bcd6b', undefined],
-  ['deposits/6db65fd5-9fd3-86f6-b291-40571b5bcd6b/proposals', {}],
-  ['deposits/6db65fd5-9fd3-86f6-b291-40571b5bcd6b/decisions', {}],
+  ['waiting?below=0.01', undefined],
+  ['proposals', {}],
+  ['decisions', {}],
   ['sign-out', {}],
 ])('%s without a session is refused, and so with a token of nobody', async (path, body) => {
   for (const given of [undefined, 'x'.repeat(43)])
@@ -126,7 +127,12 @@ test('the state has projections, services, deposits, quarantine, rebuilds and al
           },
         ],
       },
-      waiting: { is: { deposits: [{ id: server.held[2] }, { id: server.held[1] }, {}] } },
+      waiting: {
+        is: {
+          deposits: [{ id: server.held[2] }, { id: server.held[1] }, { id: server.held[0] }],
+          dust: { below: '10000', deposits: 3, amount: '6' },
+        },
+      },
       alerts: { is: [{ name: 'ReserveMismatch', state: 'firing', severity: 'page' }] },
     },
   });
@@ -182,27 +188,27 @@ test.each([
 const PERSON = { actor: 'alice', reason: 'known to us' };
 
 interface Proposed {
-  readonly sequence: number;
-  readonly decided_at: number;
+  readonly place: { readonly sequence: number; readonly decided_at: number };
   readonly text: string;
+  readonly body: Readonly<Record<string, unknown>>;
 }
 
-async function proposed(id: string, verb: string): Promise<Proposed> {
-  const { body } = await ask(url, `deposits/${id}/proposals`, token, { verb, ...PERSON });
+async function proposed(ids: readonly string[], verb: string): Promise<Proposed> {
+  const { body } = await ask(url, 'proposals', token, { verb, deposit_ids: ids, ...PERSON });
   return {
-    sequence: Number(body['sequence']),
-    decided_at: Number(body['decided_at']),
+    body,
+    place: { sequence: Number(body['sequence']), decided_at: Number(body['decided_at']) },
     text: String(body['text']),
   };
 }
 
 test('a decision counts with the signature of the operator who is signed in, and no other', async () => {
   const [id] = server.held;
-  const { text, ...place } = await proposed(id, 'approve');
+  const { text, place } = await proposed([id], 'approve');
   expect(text).toBe(decisionText({ type: 'DepositApproved', deposit_id: id, ...PERSON, ...place }));
   const decide = async (given: object): Promise<unknown> => {
-    const body = { verb: 'approve', ...PERSON, ...place, ...given };
-    return ask(url, `deposits/${id}/decisions`, token, body);
+    const body = { verb: 'approve', deposit_ids: [id], ...PERSON, ...place, ...given };
+    return ask(url, 'decisions', token, body);
   };
   const signature = await alice.signMessage(text);
   const wrong = [
@@ -235,20 +241,70 @@ test('a decision counts with the signature of the operator who is signed in, and
 
 test('a decision whose place another record took is refused, and counts when signed again', async () => {
   const [, id] = server.held;
-  const first = await proposed(id, 'reject');
-  const sequence = first.sequence;
+  const first = await proposed([id], 'reject');
+  const { sequence } = first.place;
   const other = { ...depositEvents(server.held[2]).approved(), sequence };
   await server.append(signed(other, bob));
-  const decide = async ({ text, ...place }: Proposed): Promise<unknown> =>
-    ask(url, `deposits/${id}/decisions`, token, {
+  const decide = async ({ text, place }: Proposed): Promise<unknown> =>
+    ask(url, 'decisions', token, {
       verb: 'reject',
+      deposit_ids: [id],
       ...PERSON,
       ...place,
       signature: await alice.signMessage(text),
     });
   expect(await decide(first)).toMatchObject({ status: 409, body: { code: 'ledger_moved' } });
-  expect(await decide(await proposed(id, 'reject'))).toMatchObject({ status: 200 });
+  expect(await decide(await proposed([id], 'reject'))).toMatchObject({ status: 200 });
   expect((await server.ledger()).deposit(id)).toMatchObject({ rejected: true });
+});
+
+test('all that wait below an amount are decided with one signature, which is for just these', async () => {
+  const waiting = await ask(url, 'waiting?below=0.01', token);
+  const { dust, held } = server;
+  expect(waiting).toMatchObject({
+    body: { deposits: dust.toReversed().map((id) => ({ id })), has_more: false },
+  });
+  expect(await ask(url, 'waiting?below=little', token)).toMatchObject({ status: 400 });
+  const before = (await server.ledger()).end;
+  const { text, body, place } = await proposed([held[1], ...dust], 'reject');
+  expect(body).toMatchObject({
+    deposit_ids: dust,
+    left_out: [{ deposit_id: held[1], why: 'it was decided so before' }],
+  });
+  expect(text).toBe(
+    decisionText({
+      type: 'DepositsDecided',
+      decision: 'reject',
+      deposit_ids: dust,
+      gross: 6n,
+      credit: 6n,
+      ...PERSON,
+      ...place,
+    }),
+  );
+  const signature = await alice.signMessage(text);
+  const decide = async (given: object): Promise<unknown> => {
+    const asked = { verb: 'reject', deposit_ids: dust, ...PERSON, ...place, signature };
+    return ask(url, 'decisions', token, { ...asked, ...given });
+  };
+  for (const given of [
+    { deposit_ids: dust.slice(1) },
+    { deposit_ids: dust.toReversed() },
+    { deposit_ids: dust.slice(0, 1) },
+    { verb: 'approve' },
+  ])
+    expect(await decide(given)).toMatchObject({ status: 400, body: { code: 'not_an_operator' } });
+  for (const deposit_ids of [[], undefined, Array.from({ length: 1_001 }, () => dust[0])])
+    expect(await decide({ deposit_ids })).toMatchObject({ body: { code: 'invalid_request' } });
+  expect((await server.ledger()).end).toBe(before);
+  // those that were decided before take no part
+  expect(await decide({ deposit_ids: [held[1], ...dust, ...dust] })).toMatchObject({
+    status: 200,
+    body: { appended: { offset: String(place.sequence) } },
+  });
+  const after = await server.ledger();
+  expect(after.end).toBe(before + 1n);
+  for (const id of dust) expect(after.deposit(id)).toMatchObject({ rejected: true });
 });
 
 test('a deposit is shown with the effect of each decision, and one that is decided without', async () => {

@@ -1,10 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { deposits } from '../../../../../projections/deposits/deposits.ts';
 import { approve, reject } from '../../../../../projections/deposits/domain/approval.ts';
-import { TREASURY_LEDGER } from '../../../../../schemas/topics.ts';
+import { SCHEMA_IDS, TREASURY_LEDGER } from '../../../../../schemas/topics.ts';
+import type { Ledger } from '../../../../../projections/deposits/domain/ledger.ts';
 import type { TreasuryEvent } from '../../../../../schemas/treasury.ledger/events.ts';
 import { LedgerLog } from '../../../../../services/ops/deposit/ledger-log.ts';
 import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
@@ -13,10 +15,10 @@ import { toEntries } from '../../../../../services/treasury/ledger/ledger-writer
 import { applyStretch, openTables } from '../../../../projections/deposits/applied.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { depositEvents } from '../../../../support/deposit-events.ts';
-import { alice, bob, operatorsSet, signed } from '../../../../support/operators.ts';
+import { addressOf, alice, bob, BY, operatorsSet, signed } from '../../../../support/operators.ts';
 import { appendAll, freshTopic, silentLog, testKafka } from '../../../../support/kafka.ts';
-import { opsHere, type Ended } from '../../../../services/ops/operator.ts';
-import { MintLedger, USD } from '../../../../support/mint-ledger.ts';
+import { answering, opsHere, type Ended } from '../../../../services/ops/operator.ts';
+import { BEGIN, MintLedger, NOBODY, USD } from '../../../../support/mint-ledger.ts';
 import { openCodec } from '../../../../support/codec.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'clt-ops-deposit-'));
@@ -240,4 +242,174 @@ test('a decision that loses the race for its offset is made again on the new sta
   });
   expect(log.ledger.deposit(small)).toMatchObject({ status: 'needs_manual', rejected: true });
   expect(log.ledger.end).toBe(BigInt(made.log.length) + 2n);
+});
+
+interface OwnStack {
+  readonly run: (...words: string[]) => Promise<Ended>;
+  readonly append: (...events: TreasuryEvent[]) => Promise<void>;
+  /** as it is in the log */
+  readonly folded: () => Promise<Ledger>;
+}
+
+/** A ledger in a log of its own, and a read model of what `shown` has, with alice's key. */
+async function ownStack(ledger: MintLedger, shown = ledger): Promise<OwnStack> {
+  const kafka_prefix = `${randomUUID()}.`;
+  const kafka = testKafka(stack, undefined, { kafka_prefix });
+  await ensureTopics(kafka, [TREASURY_LEDGER, SCHEMA_IDS]);
+  const codec = await openCodec(stack.registry_url, [TREASURY_LEDGER]);
+  const append = async (...events: readonly TreasuryEvent[]): Promise<void> =>
+    appendAll(kafka, TREASURY_LEDGER.name, toEntries(codec, events));
+  await append(...ledger.log);
+  const file = join(folder, `${randomUUID()}.json`);
+  await writeStack(file, shown);
+  return {
+    append,
+    run: (...words) =>
+      opsHere([...words, '--stack', file], {
+        APP_KAFKA_PREFIX: kafka_prefix,
+        APP_OPERATOR_KEY: alice.privateKey,
+      }),
+    async folded() {
+      const log = new LedgerLog({ kafka, codec, log: silentLog() });
+      await log.catchUp();
+      return log.ledger;
+    },
+  };
+}
+
+/** Deposits of strangers: 45 of 1 to 3 micro-USDT; the account's own of 0.60 USDT; one of 3,000. */
+function dustLedger(): { readonly ledger: MintLedger; readonly ids: readonly string[] } {
+  const ledger = new MintLedger();
+  ledger.setPolicy({ first_fee: 0n, later_fee: 0n });
+  const operators = [alice, bob].map(addressOf);
+  ledger.write({ ...BY, type: 'OperatorsSet', version: 1, operators, two_above: 2_000n * USD });
+  const amounts = [USD / 2n + 100_000n, 3_000n * USD];
+  const dust = Array.from({ length: 45 }, (_, at) => BigInt(1 + (at % 3)));
+  return { ledger, ids: [...amounts, ...dust].map((amount) => ledger.deposit(amount)) };
+}
+
+const BY_ALICE = ['--actor', 'alice', '--reason', 'dust of strangers'];
+
+test('all deposits below an amount are rejected by one command, with one record', async () => {
+  const { ledger, ids } = dustLedger();
+  const [real = '', large = '', ...dust] = ids;
+  const { run, folded } = await ownStack(ledger);
+  const shown = await run('deposit', 'list');
+  expect(
+    shown.stdout
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.split(' ')[0]),
+  ).toEqual([large.slice(0, 8), real.slice(0, 8)]);
+  expect(shown.stderr).toBe('and 45 of less than 0.01 USDT, together 0.00009 USDT: --below 0.01\n');
+  const all: unknown = JSON.parse(
+    (await run('deposit', 'list', '--limit', '100', '--json')).stdout,
+  );
+  expect(all).toHaveLength(47);
+  const below: unknown = JSON.parse(
+    (await run('deposit', 'list', '--below', '0.01', '--limit', '100', '--json')).stdout,
+  );
+  expect(below).toHaveLength(45);
+
+  const done = await run('deposit', 'reject', '--below', '0.01', ...BY_ALICE);
+  expect(done).toEqual({
+    code: 0,
+    stdout: `the decision of 45 deposits is recorded: treasury.ledger/0@${ledger.log.length}; of 45: it stays needs_manual for good\n`,
+    stderr: '',
+  });
+  const after = await folded();
+  expect(after.end).toBe(BigInt(ledger.log.length) + 1n);
+  for (const id of dust) expect(after.deposit(id)).toMatchObject({ rejected: true });
+  for (const id of [real, large])
+    expect(after.deposit(id)).toMatchObject({ status: 'needs_manual', rejected: false });
+
+  // the read model is of before, and shows them still
+  const again = await run('deposit', 'reject', '--below', '0.01', ...BY_ALICE, '--json');
+  expect(JSON.parse(again.stdout)).toMatchObject({
+    deposits: [],
+    left_out: dust.map((deposit_id) => ({ deposit_id, reason: 'decided_before' })),
+    appended: null,
+  });
+  const none = await run('deposit', 'reject', '--below', '0.000001', ...BY_ALICE);
+  expect(none).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing to do') });
+});
+
+test('several ids are decided together; what changed meanwhile is left out and named', async () => {
+  const { ledger, ids } = dustLedger();
+  const [real = '', large = '', one = '', two = ''] = ids;
+  const { run, append, folded } = await ownStack(ledger);
+  const sequence = ledger.log.length;
+  await append(signed({ ...depositEvents(one).rejected('bob'), sequence }, bob));
+  const approved = await run('deposit', 'approve', real, large, one, two, ...BY_ALICE);
+  expect(approved.stdout.split('\n')).toEqual([
+    expect.stringMatching(
+      new RegExp(
+        `^the decision of 4 deposits is recorded: treasury.ledger/0@${sequence + 1}; of 2: it is confirmed; of 1: it is needs_manual, since its credit needs another operator's approval too$`,
+      ),
+    ),
+    `left out ${one}: it was rejected, which is for good`,
+    '',
+  ]);
+  const after = await folded();
+  expect(after.deposit(real)).toMatchObject({ status: 'confirmed', approved: true });
+  expect(after.deposit(large)).toMatchObject({ status: 'needs_manual', rejected: false });
+  const unknown = await run('deposit', 'reject', two, NOBODY, ...BY_ALICE, '--json');
+  expect([unknown.code, JSON.parse(unknown.stderr)]).toMatchObject([
+    1,
+    { error: 'no_such_deposit' },
+  ]);
+  expect((await folded()).end).toBe(after.end);
+});
+
+test('a person on a terminal sees the deposits of most money and the sums, and is asked once', async () => {
+  const { ledger } = dustLedger();
+  const { run, folded } = await ownStack(ledger);
+  const rejectAll = (): Promise<Ended> => run('deposit', 'reject', '--below', '1', ...BY_ALICE);
+  const no = await answering('no', rejectAll);
+  expect(no).toMatchObject({ code: 1, stdout: '' });
+  expect(no.stderr).toMatch(
+    /^[0-9a-f-]{36} +0\.60 +0\.60 +0xc1c1c1…c1c1c1 +below_minimum\n(?:[0-9a-f-]{36} .*\n){19}and 26 of no more/m,
+  );
+  expect(no.stderr).toContain(
+    'amounts  46 deposits: arrived 0.60009 USDT, credit 0.60009 CLT\n' +
+      'effect   mint nothing for good; 0.60009 USDT stay in the reserve\n',
+  );
+  expect((await folded()).end).toBe(BigInt(ledger.log.length));
+  const yes = await answering('yes', rejectAll);
+  expect(yes).toMatchObject({ code: 0 });
+  expect(yes.stderr.match(/do it\?/g)).toHaveLength(1);
+  expect((await folded()).end).toBe(BigInt(ledger.log.length) + 1n);
+});
+
+test('deposits are found by reason, age, account and both bounds', async () => {
+  const { ledger, ids } = dustLedger();
+  const [real = '', large = ''] = ids;
+  const { run } = await ownStack(ledger);
+  const found = async (...filters: string[]): Promise<readonly string[]> => {
+    const { stdout } = await run('deposit', 'list', '--limit', '100', '--json', ...filters);
+    const rows: readonly Row[] = JSON.parse(stdout);
+    return rows.map(({ id }) => id);
+  };
+  expect(await found('--hold-reason', 'over_single_cap')).toEqual([large]);
+  expect(await found('--above', '0.01', '--below', '1')).toEqual([real]);
+  const minutes = Math.ceil((Date.now() - BEGIN) / 60_000);
+  expect(await found('--older-than', `${Math.floor(minutes / 2)}m`)).toHaveLength(47);
+  expect(await found('--older-than', `${minutes + 60 * 24 * 365}m`)).toEqual([]);
+});
+
+test('a read model that tells other amounts than the ledger has nothing decided', async () => {
+  const { ledger } = dustLedger();
+  const other = dustLedger();
+  const shown = new MintLedger();
+  for (const event of other.ledger.log) {
+    const isLarge = event.type === 'DepositConfirmed' && event.gross === 3_000n * USD;
+    const dust = isLarge ? { gross: 3n, credit: 3n } : {};
+    const held = event.type === 'DepositHeld' ? { reason: 'below_minimum' } : {};
+    shown.writeAll([{ ...event, ...dust, ...held }]);
+  }
+  const { run, folded } = await ownStack(ledger, shown);
+  const refused = await run('deposit', 'approve', '--below', '0.01', ...BY_ALICE, '--json');
+  expect([refused.code, JSON.parse(refused.stderr)]).toMatchObject([1, { error: 'contradicted' }]);
+  expect((await folded()).end).toBe(BigInt(ledger.log.length));
 });

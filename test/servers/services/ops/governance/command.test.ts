@@ -4,7 +4,6 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import type { Wallet } from 'ethers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { opsSettings } from '../../../../faults/ops-run.ts';
@@ -18,7 +17,7 @@ import type { TreasuryEvent } from '../../../../../schemas/treasury.ledger/event
 import { LedgerLog } from '../../../../../services/ops/deposit/ledger-log.ts';
 import { openWorld, transferTo, type World } from '../../../../services/treasury/world.ts';
 import { silentLog } from '../../../../support/kafka.ts';
-import { opsHere, type Ended } from '../../../../services/ops/operator.ts';
+import { answering, opsHere, type Ended } from '../../../../services/ops/operator.ts';
 import { addressOf, alice, bob, mallory, signed } from '../../../../support/operators.ts';
 import { startOwnKafka } from '../../../../support/own-kafka.ts';
 import type { ServiceHandle, Stack } from '../../../../support/stack.ts';
@@ -183,20 +182,8 @@ test('an operator approves alone up to the amount, and two above it', async () =
 
 test('a person on a terminal sees the effect of an approval, and is asked', async () => {
   const id = await heldDeposit(5, 1_234_000_001n);
-  const answered = async (answer: string): Promise<Ended> => {
-    const stdin = Object.assign(new PassThrough(), { isTTY: true });
-    const { isTTY } = process.stderr;
-    const own = Object.getOwnPropertyDescriptor(process, 'stdin') ?? {};
-    Object.defineProperty(process, 'stdin', { value: stdin, configurable: true });
-    process.stderr.isTTY = true;
-    stdin.write(`${answer}\n`);
-    try {
-      return await ops(['deposit', 'approve', id, ...BECAUSE], alice);
-    } finally {
-      process.stderr.isTTY = isTTY;
-      Object.defineProperty(process, 'stdin', own);
-    }
-  };
+  const answered = (answer: string): Promise<Ended> =>
+    answering(answer, () => ops(['deposit', 'approve', id, ...BECAUSE], alice));
   const no = await answered('no');
   expect(no).toMatchObject({ code: 1, stdout: '' });
   expect(no.stderr).toContain('arrived 1,234.000001 USDT, fee 2.00 USDT, credit 1,232.000001 CLT');

@@ -11,16 +11,24 @@ test.each([
   ['approve', 'DepositApproved', 'a person', LEDGER_ID],
   ['approve', 'DepositApproved', 'before the ledger is pinned', undefined],
   ['reject', 'DepositRejected', 'quotes " and \\, a line\nend, é and \u2028', LEDGER_ID],
-] as const)('the page signs the text of the ledger to %s', (verb, type, reason, id) => {
+] as const)('the page signs the text of the ledger to %s', async (verb, type, reason, id) => {
+  const deposit_id = '6db65fd5-9fd3-86f6-b291-40571b5bcd6b';
   const fields = {
-    deposit_id: '6db65fd5-9fd3-86f6-b291-40571b5bcd6b',
     actor: 'alice',
     reason,
     sequence: 12,
     decided_at: 1_790_000_000_000,
   };
   const ledger_id = id === undefined ? null : `0x${id.toString('hex')}`;
-  expect(decisionText({ verb, ...fields, ledger_id })).toBe(ledgerText({ type, ...fields }, id));
+  const sums = { gross: 2n, credit: 1n };
+  const one = { deposit_ids: [deposit_id], ...sums };
+  expect(await decisionText({ verb, ...one, ...fields, ledger_id })).toBe(
+    ledgerText({ type, deposit_id, ...fields }, id),
+  );
+  const many = { deposit_ids: [deposit_id, deposit_id.replace('6', '7')], ...sums };
+  expect(await decisionText({ verb, ...many, ...fields, ledger_id })).toBe(
+    ledgerText({ type: 'DepositsDecided', decision: verb, ...many, ...fields }, id),
+  );
 });
 
 const ADDRESS = '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf';
