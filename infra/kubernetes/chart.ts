@@ -178,6 +178,8 @@ function environment(spec: ServiceSpec): Manifest[] {
         ];
       case 'APP_TREASURY_PUBLIC_RECONCILIATION_URL':
         return [{ name, value: `http://treasury:${defaultPorts.treasury}/public/reconciliation` }];
+      case 'APP_TREASURY_ARRIVALS_URL':
+        return [{ name, value: `http://treasury:${defaultPorts.treasury}/arrivals` }];
       case 'APP_CONSOLE_URL':
       case 'APP_CONSOLE_HUB_URL':
       case 'APP_CONSOLE_DEPOSITS_URL':
@@ -311,13 +313,16 @@ function manifestsOf(spec: ServiceSpec): Manifest[] {
       ],
     },
   };
-  // A gateway is for everybody; the treasury's newest run is for the explorer's gateway.
+  // A gateway is for everybody; the treasury's newest run is for the explorer's gateway, and its
+  // arrivals are for the watcher.
   const reached = isGateway(spec)
     ? [{ ports: [{ port: 'http' }] }]
     : name === 'treasury'
       ? [
           {
-            from: [{ podSelector: { matchLabels: { [PART]: 'explorer-gateway' } } }],
+            from: ['explorer-gateway', 'tron-watcher'].map((each) => ({
+              podSelector: { matchLabels: { [PART]: each } },
+            })),
             ports: [{ port: 'http' }],
           },
         ]

@@ -40,6 +40,7 @@ function addressVariables(at: Addresses) {
     APP_NODE_URL: at.node_url,
     APP_TRON_URL: at.tron_url,
     APP_TREASURY_PUBLIC_RECONCILIATION_URL: `${at.treasury_url}/public/reconciliation`,
+    APP_TREASURY_ARRIVALS_URL: `${at.treasury_url}/arrivals`,
   };
 }
 
@@ -187,7 +188,7 @@ export const services: readonly ServiceSpec[] = [
   service(
     'tron-watcher',
     'tron_watcher',
-    [...KAFKA, ...TRON, 'APP_POSTGRES_READER_URL'],
+    [...KAFKA, ...TRON, 'APP_POSTGRES_READER_URL', 'APP_TREASURY_ARRIVALS_URL'],
     SHORT_SESSION,
     // The devnet has no quota, so deposits show soon.
     {

@@ -57,6 +57,39 @@ function next(rows: string, order: string): string {
            ORDER BY ${order}`;
 }
 
+/**
+ * Columns of `nextHot`, then: the sum of the folded transfers to the address, in micro-USDT. The
+ * requested addresses of these partitions after this one, in the order of their bytes.
+ */
+export function receivedAfter(
+  partitions: readonly number[],
+  address: Buffer,
+  limit: number,
+): Query {
+  const rows = `(SELECT * FROM watch.queue q
+      WHERE q.requested AND q.partition = ANY($1::integer[]) AND q.deposit_address > $3::bytea
+      ORDER BY q.deposit_address LIMIT $2::bigint) q`;
+  return {
+    name: 'watch_received_after',
+    text: `SELECT n.*, (SELECT coalesce(sum(value), 0) FROM watch.transfers t
+                         WHERE t.deposit_address = n.deposit_address)
+             FROM (${next(rows, 'q.deposit_address')}) n ORDER BY n.deposit_address`,
+    values: [arrayText(partitions), limit, address],
+  };
+}
+
+/** Columns of `nextHot`. Those of these addresses that were requested. */
+export function queued(addresses: readonly Buffer[]): Query {
+  return {
+    name: 'watch_queued',
+    text: next(
+      `(SELECT * FROM watch.queue q WHERE q.requested AND q.deposit_address = ANY($1::bytea[])) q`,
+      'q.deposit_address',
+    ),
+    values: [arrayOf(addresses), addresses.length],
+  };
+}
+
 /** Columns: paid, due_at. When the hot address that waits longest became due, if there is any. */
 export function longestDue(partitions: readonly number[]): Query {
   return {

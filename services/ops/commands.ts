@@ -255,6 +255,21 @@ function addDeposit(commands: Commands, run: Run): void {
         run(async (args) => (await import('./deposit/deposits.ts')).showDeposit(args)),
       )
       .command(
+        'watch',
+        "list addresses about which TRON's provider fails, undecided transfers, unexplained balances",
+        (command) =>
+          command
+            .option('watcher', {
+              ...TEXTS,
+              describe: 'the address of a watcher, like http://host:17012; may be repeated',
+              defaultDescription: 'those of the stack file',
+            })
+            .epilogue(
+              'Exits 0 when every watcher has answered, 1 when called wrongly, 2 when one has not.',
+            ),
+        run(async (args) => (await import('./deposit/watch.ts')).watchDeposits(args)),
+      )
+      .command(
         'approve [ids..]',
         'have held deposits minted; they still wait for the rolling cap',
         manyDeposits,

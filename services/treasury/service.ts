@@ -24,6 +24,7 @@ import type { Service } from '../runtime/process/main.ts';
 import { showProvider } from '../runtime/trongrid/settings.ts';
 import type { TreasuryConfig } from './config.ts';
 import { MintSigner } from './minting/mint-signer.ts';
+import { Arrivals, arrivalsRoute } from './reconciliation/arrivals.ts';
 import { LOG_TOPICS } from './reconciliation/logs.ts';
 import { NewestRun, reconciliationRoute } from './reconciliation/newest-run.ts';
 import { Reconciliation } from './reconciliation/reconciliation.ts';
@@ -62,13 +63,14 @@ export async function serve({
   showProvider(metrics, config);
   const signer = new MintSigner(config.mint_key, config.chain_id);
   const newest = new NewestRun(signer.address);
+  const arrivals = new Arrivals();
   let phase = (): string => opening.phase;
   let remarks = noRemarks;
   const http = await openHttp({
     ...config,
     log,
     metrics,
-    routes: [LANDING, reconciliationRoute(newest)],
+    routes: [LANDING, reconciliationRoute(newest), arrivalsRoute(arrivals)],
     checks: [{ name: 'treasury', check: () => problem() }],
     phase: () => phase(),
     remarks: () => remarks(),
@@ -107,6 +109,7 @@ export async function serve({
     signal,
     signer,
     newest,
+    arrivals,
     proofs: {
       isProven: (id) => treasury.proofs.isProven(id),
       isPaidBack: (id) => treasury.proofs.isPaidBack(id),

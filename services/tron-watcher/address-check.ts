@@ -2,7 +2,8 @@
  * Checks what one address received. Rows of the provider's list only name transactions; the receipt
  * of each transaction that the log does not have yet decides. All transfers of a receipt to deposit
  * addresses are appended before the next page is requested. A transaction that cannot be decided is
- * asked for again: the cursor of the address stays before it.
+ * asked about again apart from its address (`retries.ts`): the cursor of the address stays before
+ * it, and other transactions of the address do not wait for it.
  */
 import {
   transfersIn,
@@ -10,13 +11,17 @@ import {
   type TokenTransfer,
   type TronReceipt,
 } from '../../schemas/trongrid.ts';
+import { toTronAddress } from '../../schemas/tron-address.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { TransferObserved } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/process/errors.ts';
+import type { Logger } from '../runtime/process/log.ts';
+import { nameOf, type Retries, type Subject } from './retries.ts';
 import type { Entry, ReadModel, SeenLogs } from './read-model.ts';
 import type { TransferLog } from './transfer-log.ts';
 import {
   BAD_ANSWER,
+  isProviderFault,
   nextPage,
   type ListRequest,
   type TronGrid,
@@ -26,9 +31,15 @@ import {
 const BATCH_EVENTS = 1_000;
 /** Tolerated lead of a block's time over this clock. */
 const CLOCKS_APART_MS = 60_000;
-/** Bad receipts in a row that end the check: the rest of the address waits for its next turn. */
-const BAD_RECEIPTS_MAX = 3;
+/** Time of receipts that fail in one check: the rest of the address waits for its next turn. */
+const LOST_MS = 2_000;
+/** In one check: a longer list goes on in the next, so that one without end holds up no other. */
+const PAGES_MAX = 20;
+/** Lists that go on. */
+const LONG_MAX = 1_000;
 const DECIDED_MAX = 20_000;
+/** A receipt without a transfer to the address is asked for again after this time. */
+const SILENT_MS = 600_000;
 
 export interface AddressCheckOptions {
   readonly provider: Pick<TronGrid, 'list' | 'receipt'>;
@@ -40,6 +51,10 @@ export interface AddressCheckOptions {
   readonly now: () => number;
   /** receipts of one check; the rest is left for the next, so that no address starves others */
   readonly receipts_max: number;
+  readonly retries: Retries;
+  readonly log: Logger;
+  /** before each question, what it is about */
+  readonly onAsking: (about: string) => void;
 }
 
 export interface Range {
@@ -70,16 +85,23 @@ interface Progress {
   undecided_from: number | undefined;
   observed: number;
   receipts: number;
-  bad: number;
+  /** milliseconds of receipts that failed */
+  lost_ms: number;
+  pages: number;
+  /** transactions of the list, in hex */
+  readonly met: Set<string>;
 }
 
 export class AddressCheck {
   readonly #options: AddressCheckOptions;
   /**
    * Transactions recently decided for an address: their receipts are not requested again at every
-   * overlap of lists. By address, since a transaction may pay a later deposit address, too.
+   * overlap of lists. By address, since a transaction may pay a later deposit address, too. With
+   * the time until which this holds, Unix milliseconds.
    */
-  readonly #decided = new Set<string>();
+  readonly #decided = new Map<string, number>();
+  /** by address: where a list that was too long for one check goes on */
+  readonly #long = new Map<string, { readonly next: ListRequest; readonly progress: Progress }>();
 
   constructor(options: AddressCheckOptions) {
     this.#options = options;
@@ -87,21 +109,28 @@ export class AddressCheck {
 
   /** Throws faults of the provider, of Postgres and of the brokers; earlier appends stay. */
   async run(entry: Entry, range: Range): Promise<Checked> {
-    const { provider } = this.#options;
+    const { provider, retries, onAsking } = this.#options;
     const prefix = entry.address.toString('latin1');
     if (range.again !== undefined)
-      for (const key of this.#decided) if (key.startsWith(prefix)) this.#decided.delete(key);
+      for (const key of this.#decided.keys()) if (key.startsWith(prefix)) this.#decided.delete(key);
     const pages = new Set<string>();
-    const progress: Progress = { undecided_from: undefined, observed: 0, receipts: 0, bad: 0 };
     const { address } = entry;
-    let next: ListRequest | undefined = { address, min_timestamp: range.from, after: undefined };
+    const begun = this.#long.get(prefix) ?? {
+      next: { address, min_timestamp: range.from, after: undefined },
+      progress: { undecided_from: undefined, observed: 0, met: new Set<string>() },
+    };
+    this.#long.delete(prefix);
+    const progress: Progress = { ...begun.progress, receipts: 0, lost_ms: 0, pages: 0 };
+    onAsking(nameOf({ entry }));
+    let next: ListRequest | undefined = begun.next;
     while (next !== undefined) {
+      if (++progress.pages > PAGES_MAX) throw this.#goesOn(prefix, { next, progress });
       const page = await provider.list(next);
       const { rows, fingerprint } = page;
       if (fingerprint !== undefined && pages.has(fingerprint))
         throw new Fault(
           BAD_ANSWER,
-          "TRON's provider repeats the pages of a list without end; the request is repeated",
+          "TRON's provider lists a page of an address a second time; it is asked again later",
           { retry: true },
         );
       if (fingerprint !== undefined) pages.add(fingerprint);
@@ -112,6 +141,7 @@ export class AddressCheck {
       leaveUndecided(progress, rows.at(-1)?.block_timestamp ?? next.min_timestamp);
       next = undefined;
     }
+    if (!this.#isFull(progress)) retries.keepTransfers(entry, progress.met);
     const { undecided_from: from, observed } = progress;
     return {
       until: from === undefined ? range.until : Math.min(range.until, from - 1),
@@ -120,12 +150,28 @@ export class AddressCheck {
     };
   }
 
+  /**
+   * Asks for the receipt of one transaction again, and appends what it pays. The number of
+   * transfers appended. Throws what `run` throws.
+   */
+  async again(entry: Entry, txId: Buffer): Promise<number> {
+    const decision = await this.#decide(entry, txId);
+    if (decision === undefined) return 0;
+    const appended = await this.#append(
+      entry,
+      [decision],
+      await this.#options.model.seen(entry.address, [txId]),
+    );
+    this.#rememberDecided(entry.address, decision);
+    return appended;
+  }
+
   async #page(
     entry: Entry,
     rows: readonly ListedRow[],
     { progress, again }: { readonly progress: Progress; readonly again: Range['again'] },
   ): Promise<void> {
-    const { model, usdt_contract: contract } = this.#options;
+    const { model, usdt_contract: contract, retries, now } = this.#options;
     const notifications = new Map<string, ListedRow>();
     for (const row of rows) {
       const ofAnother = row.contract?.equals(contract) === false;
@@ -133,7 +179,7 @@ export class AddressCheck {
       if (
         !ofAnother &&
         !notifications.has(id) &&
-        !this.#decided.has(decidedKey(entry.address, row.tx_id))
+        (this.#decided.get(decidedKey(entry.address, row.tx_id)) ?? 0) <= now()
       )
         notifications.set(id, row);
     }
@@ -143,37 +189,74 @@ export class AddressCheck {
     );
     const decisions: Decision[] = [];
     for (const [id, row] of notifications) {
+      progress.met.add(id);
       if (seen.has(id) && again !== 'all') continue;
-      const decision = this.#isFull(progress) ? undefined : await this.#decide(row.tx_id, progress);
+      const waits = retries.has({ entry, tx_id: row.tx_id });
+      const isAsked = !waits && !this.#isFull(progress);
+      const decision = isAsked ? await this.#decide(entry, row.tx_id, progress) : undefined;
       if (decision === undefined) leaveUndecided(progress, row.block_timestamp);
       else decisions.push(decision);
     }
     progress.observed += await this.#append(entry, decisions, seen);
-    for (const { tx_id: txId } of decisions) this.#rememberDecided(entry.address, txId);
+    for (const decision of decisions) this.#rememberDecided(entry.address, decision);
   }
 
-  #isFull({ receipts, bad }: Progress): boolean {
-    return receipts >= this.#options.receipts_max || bad >= BAD_RECEIPTS_MAX;
+  #isFull({ receipts, lost_ms: lost }: Progress): boolean {
+    return receipts >= this.#options.receipts_max || lost >= LOST_MS;
   }
 
-  async #decide(txId: Buffer, progress: Progress): Promise<Decision | undefined> {
-    const { provider, usdt_contract: contract, now } = this.#options;
-    progress.receipts++;
-    let receipt: TronReceipt | undefined;
-    try {
-      receipt = await provider.receipt(txId);
-    } catch (error) {
-      // one bad receipt does not hold up other transactions
-      if (!(error instanceof Fault) || error.code !== BAD_ANSWER) throw error;
-      progress.bad++;
-      return undefined;
+  #goesOn(key: string, long: { readonly next: ListRequest; readonly progress: Progress }): Fault {
+    const [oldest = ''] = this.#long.keys();
+    if (this.#long.size >= LONG_MAX) this.#long.delete(oldest);
+    this.#long.set(key, long);
+    return new Fault(
+      BAD_ANSWER,
+      `TRON's provider lists more than ${PAGES_MAX} pages of an address; the list goes on later`,
+      { retry: true },
+    );
+  }
+
+  /** Undefined: it cannot be decided now, and is asked about again. */
+  async #decide(entry: Entry, txId: Buffer, progress?: Progress): Promise<Decision | undefined> {
+    const { retries, log, now, onAsking } = this.#options;
+    const subject = { entry, tx_id: txId };
+    const begun = now();
+    onAsking(nameOf(subject));
+    if (progress !== undefined) progress.receipts++;
+    const decision = await this.#read(subject);
+    if (typeof decision === 'object') {
+      retries.ended(subject);
+      return decision;
     }
-    // no block is of the future, and the brokers refuse such a time
-    const isOfFuture = receipt !== undefined && receipt.block_timestamp > now() + CLOCKS_APART_MS;
-    progress.bad = isOfFuture ? progress.bad + 1 : 0;
-    if (receipt === undefined || isOfFuture) return undefined;
-    const read = transfersIn(receipt, contract);
-    return 'problem' in read ? undefined : { tx_id: txId, receipt, transfers: read.value };
+    if (progress !== undefined) progress.lost_ms += now() - begun;
+    const isKnown = retries.has(subject);
+    retries.failed(subject, decision);
+    const about = { address: toTronAddress(entry.address), tron_tx_id: txId.toString('hex') };
+    if (!isKnown) log.warn({ ...about, why: decision }, 'a transfer is undecided');
+    return undefined;
+  }
+
+  /** A text: why the transaction cannot be decided. */
+  async #read(subject: Subject & { readonly tx_id: Buffer }): Promise<Decision | string> {
+    const { provider, retries, usdt_contract: contract, now } = this.#options;
+    const { tx_id: txId } = subject;
+    try {
+      const receipt = await provider.receipt(txId);
+      if (receipt === undefined) return 'the provider has no receipt of it';
+      // no block is of the future, and the brokers refuse such a time
+      if (receipt.block_timestamp > now() + CLOCKS_APART_MS)
+        return 'the time of its receipt is in the future';
+      const read = transfersIn(receipt, contract);
+      return 'problem' in read
+        ? `its receipt: ${read.problem}`
+        : { tx_id: txId, receipt, transfers: read.value };
+    } catch (error) {
+      if (!isProviderFault(error)) throw error;
+      // one bad receipt does not hold up other transactions
+      if (error.code === BAD_ANSWER) return error.message;
+      retries.failed(subject, error.message);
+      throw error;
+    }
   }
 
   /**
@@ -231,9 +314,11 @@ export class AddressCheck {
     });
   }
 
-  #rememberDecided(address: Buffer, txId: Buffer): void {
-    this.#decided.add(decidedKey(address, txId));
-    const [oldest = ''] = this.#decided;
+  #rememberDecided(address: Buffer, { tx_id: txId, transfers }: Decision): void {
+    const isSilent = !transfers.some(({ to }) => to.equals(address));
+    const until = isSilent ? this.#options.now() + SILENT_MS : Number.POSITIVE_INFINITY;
+    this.#decided.set(decidedKey(address, txId), until);
+    const [oldest = ''] = this.#decided.keys();
     if (this.#decided.size > DECIDED_MAX) this.#decided.delete(oldest);
   }
 }

@@ -26,6 +26,7 @@ export class Condition {
   readonly #now: () => number;
   readonly #silenceMs: number;
   #step: Step = 'opening';
+  #about: string | undefined;
   #fault: Fault | undefined;
   #wellAt: number | undefined;
   #halted: string | undefined;
@@ -36,8 +37,10 @@ export class Condition {
     this.#silenceMs = silenceMs;
   }
 
-  doing(step: Step): void {
+  /** `about`: the address and transaction that the provider is asked about. */
+  doing(step: Step, about?: string): void {
     this.#step = step;
+    this.#about = about;
   }
 
   /** A request, an append or a pass has succeeded. */
@@ -67,7 +70,8 @@ export class Condition {
     if (silent !== undefined && silent <= this.#silenceMs) return undefined;
     const why = this.#why;
     if (silent === undefined) return why;
-    const message = `no address was watched for ${Math.round(silent / 1_000)} s: ${why.message}`;
+    const about = this.#about === undefined ? '' : ` (it was asked about ${this.#about})`;
+    const message = `no address was watched for ${Math.round(silent / 1_000)} s: ${why.message}${about}`;
     return { ...why, status: 'waiting', message };
   }
 

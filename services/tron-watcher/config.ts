@@ -2,7 +2,9 @@ import { NETWORKS } from '../../schemas/deposit-policy.ts';
 import {
   choice,
   ConfigError,
+  httpUrl,
   integer,
+  optional,
   postgresUrl,
   readConfig,
   SERVICE_SETTINGS,
@@ -44,6 +46,9 @@ export const SETTINGS = {
     min: 0,
     max: 3_650 * DAY_MS,
   }),
+  /** in one pass; 0: balances are read in cross-checks only */
+  balance_requests_max: integer('APP_PASS_BALANCES', { default: 20, min: 0, max: 10_000 }),
+  treasury_arrivals_url: optional(httpUrl('APP_TREASURY_ARRIVALS_URL')),
   receipts_max: integer('APP_RECEIPTS_MAX', { default: 100, min: 1, max: 100_000 }),
   /** time without any success before the watcher is not ready */
   silence_ms: integer('APP_READY_SILENCE_MS', { default: 60_000, min: 100, max: 3_600_000 }),

@@ -4,6 +4,8 @@ import {
   nextHot,
   nextInTurn,
   observedValue,
+  queued,
+  receivedAfter,
   seenTransfersTo,
   watchedAmong,
 } from '../../projections/watch/queries.ts';
@@ -26,6 +28,12 @@ export interface Entry {
   readonly checked_until: number;
   /** its place in the rotation: the last check, or the opening of its panel if that is later */
   readonly turn_at: number;
+}
+
+/** An address with what the log says it received, micro-USDT. */
+export interface Received {
+  readonly entry: Entry;
+  readonly observed: bigint;
 }
 
 /** When the hot address that waits longest became due, among the ever paid ones and the others. */
@@ -52,6 +60,22 @@ export class ReadModel {
   /** All addresses of these partitions in turn, longest unchecked first. */
   async inTurn(partitions: readonly number[], limit: number): Promise<readonly Entry[]> {
     return (await this.#reader.rows(nextInTurn(partitions, limit))).map(entryOf);
+  }
+
+  /** The addresses of these partitions after this one, in the order of their bytes. */
+  async receivedAfter(
+    partitions: readonly number[],
+    address: Buffer,
+    limit: number,
+  ): Promise<readonly Received[]> {
+    const rows = await this.#reader.rows(receivedAfter(partitions, address, limit));
+    return rows.map((cells) => ({ entry: entryOf(cells), observed: BigInt(textAt(cells, 7)) }));
+  }
+
+  /** Those of these addresses that are deposit addresses. */
+  async entries(addresses: readonly Buffer[]): Promise<readonly Entry[]> {
+    if (addresses.length === 0) return [];
+    return (await this.#reader.rows(queued(addresses))).map(entryOf);
   }
 
   async longestDue(partitions: readonly number[]): Promise<LongestDue> {

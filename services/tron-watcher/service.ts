@@ -8,21 +8,30 @@ import { Membership } from '../runtime/kafka/membership.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
+import type { Metrics } from '../runtime/process/metrics.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../runtime/process/retry.ts';
 import { showProvider } from '../runtime/trongrid/settings.ts';
 import { openTronGrid } from '../runtime/trongrid/trongrid.ts';
+import { readArrivals } from './arrivals.ts';
 import { Condition } from './condition.ts';
 import type { readWatcherConfig } from './config.ts';
 import { ReadModel } from './read-model.ts';
+import type { ShownRetry } from './retries.ts';
 import { TransferLog } from './transfer-log.ts';
-import { CROSS_CHECK_OUTCOMES, Watcher } from './watcher.ts';
+import { CROSS_CHECK_OUTCOMES, Watcher, type Ages } from './watcher.ts';
 
 const clock = (): number => performance.now();
 const IDLE_MS = 1_000;
 const PASS_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 /** Part of the group's session for which a heartbeat keeps this watcher's share of requests. */
 const LEASE = 2 / 3;
+/** The treasury is asked this often what it has found. */
+const ARRIVALS_EVERY_MS = 60_000;
+/** A transfer that is undecided, or a balance that is unexplained, for this long needs a person. */
+const PATIENCE_MS = 600_000;
+/** Longest pause of what fails alone, in longest pauses of the provider: five minutes. */
+const RETRY_PAUSES = 5;
 /** Every query is an index range: only a broken database takes longer. */
 const STATEMENT_MS = 10_000;
 
@@ -35,12 +44,22 @@ export async function watchTron({
   closing,
 }: Service<ReturnType<typeof readWatcherConfig>>): Promise<void> {
   const condition = new Condition(clock, config.silence_ms);
+  let shown = nothing;
+  const alarms = (): readonly string[] => alarmsOf(shown(), Date.now());
   const http = await openHttp({
     ...config,
     log,
     metrics,
+    routes: [
+      {
+        method: 'get',
+        path: '/retries',
+        handle: () => ({ status: 200, body: JSON.stringify({ retries: shown() }) }),
+      },
+    ],
     checks: [{ name: 'tron-watcher', check: () => condition.problem }],
     phase: () => 'watching',
+    remarks: () => ({ alarms: alarms(), notes: [] }),
   });
   closing.add('http', () => http.drain());
 
@@ -93,22 +112,9 @@ export async function watchTron({
     PASS_SECONDS,
   );
   const passAddresses = metrics.counter('tron_pass_addresses_total', 'addresses checked by passes');
-  const coldAge = metrics.gauge(
-    'tron_cold_check_age_seconds',
-    'age of the last check of the address at the front of the rotation; 0: there is none',
-  );
-  const hotLate = metrics.gauge(
-    'tron_hot_late_seconds',
-    'time for which the hot address that waits longest has been due; 0: there is none',
-    ['paid'],
-  );
   const headAge = metrics.gauge(
     'tron_head_age_seconds',
     "age of TRON's solidified head by this clock, usually a minute; negative: this clock is slow",
-  );
-  const failing = metrics.gauge(
-    'tron_addresses_failing',
-    'addresses about which the provider gave bad answers three times in a row',
   );
   const partitionsAssigned = metrics.gauge(
     'tron_partitions_assigned',
@@ -118,6 +124,8 @@ export async function watchTron({
   showProvider(metrics, config);
   const { provider, bucket } = openTronGrid({
     ...config,
+    // one that fails alone is asked about again apart from the others
+    single_attempts_max: 1,
     signal,
     onRequest(route, outcome) {
       requests.inc({ route, outcome });
@@ -144,16 +152,14 @@ export async function watchTron({
     log,
     signal,
     now: Date.now,
-    onStep: (step) => condition.doing(step),
-    onAges({ turn, paid, unpaid }) {
-      coldAge.set(turn / 1_000);
-      hotLate.set({ paid: 'true' }, paid / 1_000);
-      hotLate.set({ paid: 'false' }, unpaid / 1_000);
-    },
+    retry_ms_min: config.backoff_ms_min,
+    retry_ms_max: config.backoff_ms_max * RETRY_PAUSES,
+    unexplained_ms: PATIENCE_MS,
+    onStep: (step, about) => condition.doing(step, about),
     onHeadAge: (ms) => headAge.set(ms / 1_000),
-    onFailing: (addresses) => failing.set(addresses),
     onCrossCheck: (outcome) => crossChecks.inc({ outcome }),
   });
+  shown = () => watcher.retries.shown();
 
   /** `known`: the ends of the partitions at the assignment are known */
   let assigned: { readonly partitions: readonly number[]; known: boolean } | undefined;
@@ -182,6 +188,22 @@ export async function watchTron({
   condition.doing('joining_group');
   await attempt('joining the group of watchers', () => share.start());
 
+  openLateness(metrics, watcher, () => assigned?.partitions ?? []);
+
+  let foundAt = Number.NEGATIVE_INFINITY;
+  const find = async (partitions: readonly number[]): Promise<void> => {
+    const { treasury_arrivals_url: url } = config;
+    if (url === undefined || clock() < foundAt + ARRIVALS_EVERY_MS) return;
+    foundAt = clock();
+    try {
+      await watcher.find(await readArrivals(url, signal), partitions);
+    } catch (error) {
+      // the treasury is no condition for watching
+      if (!(error instanceof Fault)) throw error;
+      log.warn({ err: error }, 'what the treasury has found is not known');
+    }
+  };
+
   const pass = async (): Promise<void> => {
     const begun = clock();
     const mine = assigned;
@@ -193,6 +215,7 @@ export async function watchTron({
       transfers.endsAt(ends.map(({ partition, high }) => [partition, high]));
     }
     mine.known = true;
+    await find(mine.partitions);
     passAddresses.inc(await waitable(watcher.pass(mine.partitions)));
     passSeconds.observe((clock() - begun) / 1_000);
     condition.passed();
@@ -216,6 +239,90 @@ export async function watchTron({
       signal,
     );
   }
+}
+
+function nothing(): readonly ShownRetry[] {
+  return [];
+}
+
+/** Reasons to look although the watcher works, at this time (Unix milliseconds). */
+export function alarmsOf(retries: readonly ShownRetry[], at: number): readonly string[] {
+  const late = retries.filter(({ since }) => at - Date.parse(since) > PATIENCE_MS);
+  const [first] = late;
+  if (first === undefined) return [];
+  const transfer = first.tron_tx_id === null ? '' : `transaction ${first.tron_tx_id} to `;
+  const others = late.length === 1 ? '' : ` (and ${late.length - 1} more)`;
+  return [
+    `${transfer}${first.address} is undecided since ${first.since}: ${first.why}${others}; ops deposit watch lists all`,
+  ];
+}
+
+/** Metrics that are computed at each scrape, so that they move while no pass is made. */
+export function openLateness(
+  metrics: Metrics,
+  watcher: Pick<Watcher, 'ages' | 'retries'>,
+  partitions: () => readonly number[],
+): void {
+  let last: { readonly ages: Ages; readonly at: number } | undefined;
+  let reading: Promise<Ages> | undefined;
+  const ages = async (): Promise<Ages> => {
+    try {
+      // one reading for the gauges of a scrape
+      reading ??= watcher.ages(partitions()).finally(() => (reading = undefined));
+      last = { ages: await reading, at: clock() };
+      return last.ages;
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      // without the read model they grow from what it said last
+      const { turn = 0, paid = 0, unpaid = 0 } = last?.ages ?? {};
+      const more = last === undefined ? 0 : clock() - last.at;
+      const grown = (ms: number): number => (ms === 0 ? 0 : ms + more);
+      return { turn: grown(turn), paid: grown(paid), unpaid: grown(unpaid) };
+    }
+  };
+  metrics.gauge(
+    'tron_cold_check_age_seconds',
+    'age of the last check of the address at the front of the rotation; 0: there is none',
+    [],
+    async function () {
+      this.set((await ages()).turn / 1_000);
+    },
+  );
+  metrics.gauge(
+    'tron_hot_late_seconds',
+    'time for which the hot address that waits longest has been due; 0: there is none',
+    ['paid'],
+    async function () {
+      const { paid, unpaid } = await ages();
+      this.set({ paid: 'true' }, paid / 1_000);
+      this.set({ paid: 'false' }, unpaid / 1_000);
+    },
+  );
+  const { retries } = watcher;
+  metrics.gauge(
+    'tron_addresses_failing',
+    'addresses about which, or about a transfer to which, several answers in a row were bad',
+    [],
+    function () {
+      this.set(retries.failing);
+    },
+  );
+  metrics.gauge(
+    'tron_transfers_undecided',
+    'listed transfers without a usable receipt',
+    [],
+    function () {
+      this.set(retries.transfers.length);
+    },
+  );
+  metrics.gauge(
+    'tron_transfers_undecided_seconds',
+    'time for which the oldest of these has been undecided; 0: there is none',
+    [],
+    function () {
+      this.set(retries.undecided_ms / 1_000);
+    },
+  );
 }
 
 /** Awaits tables that the projector has not created yet, like a server that is away. */

@@ -2,6 +2,10 @@
  * The watcher's passes. The read model says which addresses are due and what the log holds, so the
  * log is the only memory that matters. A pass ends with a record of the addresses checked and their
  * new cursors; a killed pass is repeated, which doubles nothing.
+ *
+ * An address or a transaction about which the provider fails alone is asked about again apart from
+ * the others (`retries.ts`). The balances of all addresses are compared with the log, many in a
+ * request (`balances.ts`): a balance that the log does not explain has the address listed again.
  */
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import type { TronHead } from '../../schemas/trongrid.ts';
@@ -9,8 +13,8 @@ import { toTronAddress } from '../../schemas/tron-address.ts';
 import { crc32 } from '../../schemas/tron-partition.ts';
 import type { AddressesChecked, CheckedAddress } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/process/errors.ts';
-import type { Logger } from '../runtime/process/log.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
+import { Balances, type BalancesOptions } from './balances.ts';
 import {
   AddressCheck,
   type AddressCheckOptions,
@@ -19,8 +23,9 @@ import {
 } from './address-check.ts';
 import type { Step } from './condition.ts';
 import type { Entry, ReadModel } from './read-model.ts';
+import { kindOf, nameOf, Retries, type Retry } from './retries.ts';
 import type { TransferLog } from './transfer-log.ts';
-import { BAD_ANSWER, type TronGrid } from '../runtime/trongrid/trongrid.ts';
+import { BAD_ANSWER, isProviderFault, type TronGrid } from '../runtime/trongrid/trongrid.ts';
 
 /**
  * Most that this clock and the head may be apart: no address is checked later after the head, "in
@@ -31,10 +36,15 @@ const CLOCKS_APART_MAX_MS = 3_600_000;
 const HEAD_AGE_MAX_MS = 300_000;
 /** Without due addresses, the clock is compared with the head this often. */
 const HEAD_EVERY_MS = 60_000;
-/** Bad answers in a row after which the provider is at fault, not the addresses. */
-const BAD_ADDRESSES_MAX = 3;
-/** Bad answers in a row about one address from which on a person has to look. */
-const FAILING = 3;
+/** Addresses that fail in a row, and end the pass where no other was served in it. */
+const BAD_ADDRESSES_MAX = 10;
+/** Retries of one pass, and the time after which it begins no more of them. */
+const AGAIN_MAX = 5;
+const AGAIN_MS = 5_000;
+/** Undecided transfers from which on no more are taken from somebody else. */
+const FOUND_MAX = 1_000;
+/** One in so many attempts to explain a balance asks for receipts with transfers, too. */
+const ALL_RECEIPTS_EVERY = 3;
 const FOLDED_MS_MIN = 10;
 const FOLDED_MS_MAX = 500;
 
@@ -61,7 +71,17 @@ export interface Ages {
   readonly unpaid: number;
 }
 
-export interface WatcherOptions extends AddressCheckOptions {
+/** A transfer that somebody else has found; it is believed only once TRON shows it here. */
+export interface Found {
+  /** 20 bytes */
+  readonly address: Buffer;
+  readonly tx_id: Buffer;
+}
+
+export interface WatcherOptions
+  extends
+    Omit<AddressCheckOptions, 'retries' | 'onAsking'>,
+    Pick<BalancesOptions, 'balance_requests_max'> {
   /** over all partitions */
   readonly pass_addresses_max: number;
   /** reserved for the rotation of all addresses, however many are hot */
@@ -70,23 +90,26 @@ export interface WatcherOptions extends AddressCheckOptions {
   readonly cold_every_ms: number;
   /** block time before its cursor that is listed again */
   readonly overlap_ms: number;
-  /** about one in this many cold checks is a cross-check; 0: none */
+  /** about one in this many checks is a cross-check; 0: none */
   readonly cross_check_every: number;
   /** block time before its cursor that a cross-check lists again */
   readonly cross_check_ms: number;
-  readonly provider: Pick<TronGrid, 'head' | 'list' | 'receipt' | 'balance'>;
+  /** first and longest pause of what fails alone */
+  readonly retry_ms_min: number;
+  readonly retry_ms_max: number;
+  /** time for which a balance is unexplained before a person has to look */
+  readonly unexplained_ms: number;
+  readonly provider: Pick<
+    TronGrid,
+    'head' | 'list' | 'receipt' | 'balance' | 'balances' | 'failing'
+  >;
   readonly model: Pick<ReadModel, keyof ReadModel>;
   readonly transfers: TransferLog;
-  readonly log: Logger;
   readonly signal: AbortSignal;
-  /** called before each step */
-  readonly onStep: (step: Step) => void;
-  /** at each pass */
-  readonly onAges: (ages: Ages) => void;
+  /** called before each step; `about`: the address and transaction that is asked about */
+  readonly onStep: (step: Step, about?: string) => void;
   /** milliseconds of this clock since the head; negative: the clock is slow */
   readonly onHeadAge: (ms: number) => void;
-  /** addresses whose last checks ended in bad answers */
-  readonly onFailing: (addresses: number) => void;
   readonly onCrossCheck: (outcome: CrossCheckOutcome) => void;
 }
 
@@ -101,10 +124,13 @@ interface Pass {
 }
 
 export class Watcher {
+  /** what is asked about again apart from the turns of addresses */
+  readonly retries: Retries;
   readonly #options: WatcherOptions;
   readonly #check: AddressCheck;
-  /** bad answers in a row, by address */
-  readonly #failures = new Map<string, { readonly partition: number; readonly inRow: number }>();
+  readonly #balances: Balances;
+  /** addresses that failed since one was served */
+  #failedInRow = 0;
   /** block time of the earliest undecided transaction, by address */
   readonly #undecided = new Map<string, number>();
   /** by how much the newest head was ahead of this clock, which is slow by at least that */
@@ -115,7 +141,17 @@ export class Watcher {
 
   constructor(options: WatcherOptions) {
     this.#options = options;
-    this.#check = new AddressCheck({ ...options, now: () => this.#time() });
+    const now = (): number => this.#time();
+    this.retries = new Retries({ ...options, now });
+    const { retries } = this;
+    const onAsking = (about: string): void => options.onStep('asking_provider', about);
+    this.#check = new AddressCheck({ ...options, now, retries, onAsking });
+    this.#balances = new Balances({
+      ...options,
+      now,
+      onBalance: (entry, balance, observed) => this.#compared(entry, balance, observed),
+      onRefused: () => options.onCrossCheck('no_balance'),
+    });
   }
 
   /**
@@ -124,14 +160,14 @@ export class Watcher {
    */
   async pass(partitions: readonly number[]): Promise<number> {
     const { now, onStep } = this.#options;
-    for (const [key, { partition }] of this.#failures)
-      if (!partitions.includes(partition)) this.#failures.delete(key);
+    this.retries.keepPartitions(partitions);
     await this.#folded();
     // to a slow clock nothing would be due
     let head = Math.abs(now() - this.#headReadAt) > HEAD_EVERY_MS ? await this.#head() : undefined;
     onStep('reading_queue');
     const entries = await this.#next(partitions);
-    if (entries.length === 0) return 0;
+    const isIdle = entries.length === 0 && this.retries.due(1).length === 0;
+    if (isIdle && !this.#balances.isDue) return 0;
     // before any list is read: transfers solidified later may be missing in it
     head ??= await this.#head();
     const { timestamp } = head;
@@ -145,13 +181,46 @@ export class Watcher {
     onStep('asking_provider');
     try {
       await this.#ask(entries, pass);
+      await this.#askAgain(pass);
     } finally {
-      this.#options.onFailing(
-        [...this.#failures.values()].filter(({ inRow }) => inRow >= FAILING).length,
-      );
       await this.#conclude(pass);
     }
+    if (this.#balances.isDue) {
+      // what this pass has appended explains balances
+      await this.#folded();
+      onStep('asking_provider', 'the balances of many addresses');
+      await this.#balances.compare(partitions);
+    }
     return pass.done.length;
+  }
+
+  /** How late the addresses of these partitions are at this moment, by the read model. */
+  async ages(partitions: readonly number[]): Promise<Ages> {
+    const { model } = this.#options;
+    const [inTurn, due] = await Promise.all([
+      model.inTurn(partitions, 1),
+      model.longestDue(partitions),
+    ]);
+    const at = this.#time();
+    const since = (time = at): number => Math.max(0, at - time);
+    return { turn: since(inTurn[0]?.turn_at), paid: since(due.paid), unpaid: since(due.unpaid) };
+  }
+
+  /** Has transfers that somebody else found asked about, unless the log has them. */
+  async find(found: readonly Found[], partitions: readonly number[]): Promise<void> {
+    const { model } = this.#options;
+    if (this.retries.transfers.length >= FOUND_MAX) return;
+    const entries = await model.entries(found.map(({ address }) => address));
+    for (const entry of entries) {
+      if (!partitions.includes(entry.partition)) continue;
+      const ids = found
+        .filter(({ address }) => address.equals(entry.address))
+        .map(({ tx_id: txId }) => txId);
+      const seen = await model.seen(entry.address, ids);
+      for (const tx_id of ids)
+        if (!seen.has(tx_id.toString('hex')) && !this.retries.has({ entry, tx_id }))
+          this.retries.name({ entry, tx_id }, 'the treasury has found it at the address');
+    }
   }
 
   /** This clock, put forward to the newest head where it is slow. */
@@ -184,57 +253,124 @@ export class Watcher {
     return head;
   }
 
-  /** Hot addresses first, those with bad answers last. */
+  /** Hot addresses first, without those that fail alone. */
   async #next(partitions: readonly number[]): Promise<readonly Entry[]> {
-    const { model, cold_every_ms: coldEvery, onAges } = this.#options;
+    const { model, cold_every_ms: coldEvery } = this.#options;
     // each of several watchers makes its part of a pass
     const part = partitions.length / TRON_TRANSFERS.partitions;
     const max = Math.ceil(this.#options.pass_addresses_max * part);
     const coldMin = Math.ceil(this.#options.pass_cold_min * part);
     const at = this.#time();
-    const [hot, inTurn, longestDue] = await Promise.all([
-      model.hot(partitions, max, at),
-      model.inTurn(partitions, max),
-      model.longestDue(partitions),
+    const failing = this.retries.addresses.length;
+    const [hot, inTurn] = await Promise.all([
+      model.hot(partitions, max + failing, at),
+      model.inTurn(partitions, max + failing),
     ]);
-    const since = (time = at): number => Math.max(0, at - time);
-    onAges({
-      turn: since(inTurn[0]?.turn_at),
-      paid: since(longestDue.paid),
-      unpaid: since(longestDue.unpaid),
-    });
-    const turns = inTurn.filter(({ turn_at: turn }) => turn <= at - coldEvery);
-    const first = hot.slice(0, max - Math.min(coldMin, turns.length));
+    const isServed = (entry: Entry): boolean => !this.retries.has({ entry });
+    const turns = inTurn.filter((entry) => entry.turn_at <= at - coldEvery && isServed(entry));
+    const first = hot.filter(isServed).slice(0, max - Math.min(coldMin, turns.length));
     const entries = new Map([...first, ...turns].map((entry) => [keyOf(entry), entry]));
-    return [...entries.values()]
-      .slice(0, max)
-      .toSorted((one, other) => this.#failuresOf(one) - this.#failuresOf(other));
+    return [...entries.values()].slice(0, max);
   }
 
   async #ask(entries: readonly Entry[], pass: Pass): Promise<void> {
-    let inRow = 0;
+    const { signal, provider } = this.#options;
     for (const entry of entries) {
-      if (this.#options.signal.aborted) return;
+      if (signal.aborted) return;
       try {
-        const { until } = await this.#one(entry, pass.until);
-        pass.done.push({ address: entry.address, partition: entry.partition, until });
-        pass.fruitful = true;
-        this.#failures.delete(keyOf(entry));
-        inRow = 0;
+        await this.#attempt(entry, pass);
+        this.#failedInRow = 0;
       } catch (error) {
-        if (!(error instanceof Fault) || error.code !== BAD_ANSWER) throw error;
-        const { partition } = entry;
-        this.#failures.set(keyOf(entry), { partition, inRow: this.#failuresOf(entry) + 1 });
-        pass.failed.push(entry);
-        const isProvider =
-          ++inRow >= BAD_ADDRESSES_MAX || (!pass.fruitful && pass.failed.length === entries.length);
-        if (isProvider) throw error;
+        if (!isProviderFault(error)) throw error;
         this.#options.log.warn(
-          { err: error, address: entry.address.toString('hex') },
+          { err: error, address: toTronAddress(entry.address) },
           'the provider gave a bad answer about an address',
+        );
+        if (error.code !== BAD_ANSWER) throw error;
+        const isLast = pass.failed.length === entries.length;
+        if (++this.#failedInRow < BAD_ADDRESSES_MAX || !isLast || pass.fruitful) continue;
+        provider.failing();
+        throw error;
+      }
+    }
+  }
+
+  async #attempt(entry: Entry, pass: Pass): Promise<void> {
+    try {
+      const { until } = await this.#one(entry, pass.until);
+      pass.done.push({ address: entry.address, partition: entry.partition, until });
+      pass.fruitful = true;
+      this.retries.ended({ entry });
+    } catch (error) {
+      if (!isProviderFault(error)) throw error;
+      this.retries.failed({ entry }, error.message);
+      pass.failed.push(entry);
+      throw error;
+    }
+  }
+
+  /** A few of those that failed before: their number delays no other address. */
+  async #askAgain(pass: Pass): Promise<void> {
+    const end = this.#time() + AGAIN_MS;
+    for (const retry of this.retries.due(AGAIN_MAX)) {
+      if (this.#options.signal.aborted || this.#time() > end) return;
+      try {
+        await this.#again(retry, pass);
+      } catch (error) {
+        if (!isProviderFault(error) || error.code !== BAD_ANSWER) throw error;
+        this.#options.log.warn(
+          { err: error, about: nameOf(retry), failures: retry.failures + 1 },
+          'the provider gave a bad answer again',
         );
       }
     }
+  }
+
+  async #again(retry: Retry, pass: Pass): Promise<void> {
+    const { entry, tx_id: txId } = retry;
+    if (kindOf(retry) === 'balance') await this.#explain(retry, pass.until);
+    else if (txId === undefined) await this.#attempt(entry, pass);
+    else await this.#check.again(entry, txId);
+  }
+
+  /**
+   * Lists an address whose balance the log does not explain. A transfer that was only listed late
+   * is found at once; later attempts begin at the first transfer.
+   */
+  async #explain(retry: Retry, until: number): Promise<void> {
+    const { unexplained_ms: patience, overlap_ms: overlap, log, onCrossCheck } = this.#options;
+    const { entry, balance = 0n, failures, since } = retry;
+    const from = failures === 0 ? Math.max(0, entry.checked_until - overlap) : 0;
+    const again = failures % ALL_RECEIPTS_EVERY === 2 ? 'all' : 'silent';
+    try {
+      // what is undecided may explain it, and is asked about anyway
+      if (!this.retries.hasTransfersTo(entry)) await this.#listed(entry, { from, until, again });
+    } catch (error) {
+      if (isProviderFault(error)) this.retries.failed(retry, error.message);
+      throw error;
+    }
+    const observed = await this.#observed(entry);
+    if (balance <= observed) return this.retries.ended(retry);
+    this.retries.failed(retry, `it has ${balance} micro-USDT, of which the log has ${observed}`);
+    if (this.#time() - since < patience) return;
+    onCrossCheck('missing');
+    log.warn(
+      { address: toTronAddress(entry.address), balance, observed },
+      'neither lists nor receipts of the provider explain the balance: check the address with another provider; it is checked again',
+    );
+  }
+
+  /** A balance as the provider says it, and the sum of the transfers in the log. */
+  #compared(entry: Entry, balance: bigint, observed: bigint): void {
+    const subject = { entry, balance };
+    if (balance <= observed) return this.retries.ended(subject);
+    if (this.retries.get(subject)?.balance === balance) return;
+    this.#options.onCrossCheck('more_on_chain');
+    this.#options.log.info(
+      { address: toTronAddress(entry.address), balance, observed },
+      'an address has more than the log explains: listing it again',
+    );
+    this.retries.name(subject, `it has ${balance} micro-USDT, of which the log has ${observed}`);
   }
 
   async #one(entry: Entry, until: number): Promise<Checked> {
@@ -244,9 +380,14 @@ export class Watcher {
       0,
       Math.min(entry.checked_until - overlap, this.#undecided.get(key) ?? Infinity),
     );
-    const checked = isCrossChecked(entry, every)
-      ? await this.#crossCheck(entry, { from, until })
-      : await this.#check.run(entry, { from, until });
+    return isCrossChecked(entry, every)
+      ? this.#crossCheck(entry, { from, until })
+      : this.#listed(entry, { from, until });
+  }
+
+  async #listed(entry: Entry, range: Range): Promise<Checked> {
+    const checked = await this.#check.run(entry, range);
+    const key = keyOf(entry);
     if (checked.undecided_from === undefined) this.#undecided.delete(key);
     else this.#undecided.set(key, checked.undecided_from);
     return checked;
@@ -254,47 +395,28 @@ export class Watcher {
 
   /**
    * Re-examines an address: a row that the provider listed late shows when an old range is listed
-   * again, and one that it never lists shows in the balance. The balance is read first, so that
-   * later arrivals make no difference. Money may have left the address: only a balance above the
-   * log's sum proves a missing transfer.
+   * again, and one that it never lists shows in the balance, whatever is undecided. The balance is
+   * read first, so that later arrivals make no difference. Money may have left the address: only a
+   * balance above the log's sum proves a missing transfer.
    */
   async #crossCheck(entry: Entry, { from, until }: Range): Promise<Checked> {
-    const { cross_check_ms: range, log, onCrossCheck } = this.#options;
+    const { cross_check_ms: range, onCrossCheck } = this.#options;
     const balance = await this.#balance(entry);
-    const first = await this.#check.run(entry, {
+    const checked = await this.#listed(entry, {
       from: Math.max(0, Math.min(from, entry.checked_until - range)),
       until,
       again: 'silent',
     });
-    if (first.undecided_from !== undefined) {
-      onCrossCheck('undecided');
-      return first;
-    }
+    if (checked.undecided_from !== undefined) onCrossCheck('undecided');
     if (balance === undefined) {
       onCrossCheck('no_balance');
-      return first;
+      return checked;
     }
     const observed = await this.#observed(entry);
-    if (balance <= observed) {
-      onCrossCheck(balance === observed ? 'equal' : 'less_on_chain');
-      return first;
-    }
-    onCrossCheck('more_on_chain');
-    const about = { address: toTronAddress(entry.address), balance: balance.toString() };
-    log.warn(
-      { ...about, observed: observed.toString() },
-      'an address has more than the log explains: listing it from the beginning',
-    );
-    const again = await this.#check.run(entry, { from: 0, until, again: 'all' });
-    const found = await this.#observed(entry);
-    if (balance > found && again.undecided_from === undefined) {
-      onCrossCheck('missing');
-      log.warn(
-        { ...about, observed: found.toString() },
-        'neither lists nor receipts of the provider explain the balance: check the address with another provider; it is checked again',
-      );
-    }
-    return again;
+    if (balance === observed) onCrossCheck('equal');
+    if (balance < observed) onCrossCheck('less_on_chain');
+    this.#compared(entry, balance, observed);
+    return checked;
   }
 
   /** Undefined: the provider does not say it, and lists may be read all the same. */
@@ -351,15 +473,11 @@ export class Watcher {
         });
     }
   }
-
-  #failuresOf(entry: Entry): number {
-    return this.#failures.get(keyOf(entry))?.inRow ?? 0;
-  }
 }
 
-/** About one in `every` cold checks, derived from the address and its last check; 0: never. */
-function isCrossChecked({ hot, address, checked_at: at }: Entry, every: number): boolean {
-  if (hot || every === 0) return false;
+/** About one in `every` checks, derived from the address and its last check; 0: never. */
+function isCrossChecked({ address, checked_at: at }: Entry, every: number): boolean {
+  if (every === 0) return false;
   const seed = Buffer.alloc(28);
   address.copy(seed);
   seed.writeBigUInt64BE(BigInt(at), 20);

@@ -22,6 +22,7 @@ import { tail } from './tail.ts';
 import { sockets } from './sockets.ts';
 import { subscriptionLatency } from './subscription-latency.ts';
 import { tracing } from './tracing.ts';
+import { watching } from './watching.ts';
 import { wire } from './wire.ts';
 import { writer } from './writer.ts';
 
@@ -45,6 +46,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   tracing,
   abuse,
   pass,
+  watching,
   rebuild,
   tail,
   peers,

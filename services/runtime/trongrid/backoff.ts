@@ -10,27 +10,34 @@ export interface BackoffOptions {
   readonly now: () => number;
   /** from 0 up to 1 */
   readonly random: () => number;
+  /** by default in real time */
+  readonly pause?: typeof untilAborted;
 }
 
-/** Exponential back-off with jitter after failures of the provider. */
+/**
+ * Exponential back-off with jitter after failures of the provider. The pause is one for all
+ * requests. It grows with the failures in a row of one route, so that another route, which answers,
+ * does not shorten it.
+ */
 export class Backoff {
   readonly #options: BackoffOptions;
-  #failures = 0;
+  readonly #failures = new Map<string, number>();
   #until = Number.NEGATIVE_INFINITY;
 
   constructor(options: BackoffOptions) {
     this.#options = options;
   }
 
-  succeeded(): void {
-    this.#failures = 0;
+  succeeded(route: string): void {
+    this.#failures.delete(route);
   }
 
   /** `suspendedMs`: the pause that the provider asks for, if any. */
-  failed(suspendedMs: number | undefined): void {
+  failed(route: string, suspendedMs?: number): void {
     const { backoff_ms_min: min, backoff_ms_max: max, now, random } = this.#options;
-    const grown = min * 2 ** Math.min(this.#failures, DOUBLINGS_MAX);
-    this.#failures++;
+    const failures = this.#failures.get(route) ?? 0;
+    this.#failures.set(route, failures + 1);
+    const grown = min * 2 ** Math.min(failures, DOUBLINGS_MAX);
     const pause = Math.min(max, Math.max(grown, suspendedMs ?? 0));
     // jitter never shortens the provider's own pause
     this.#until =
@@ -40,8 +47,9 @@ export class Backoff {
 
   /** Waits out the pause, or until the signal is aborted. */
   async wait(signal: AbortSignal): Promise<void> {
+    const { pause = untilAborted } = this.#options;
     for (let rest = this.rest_ms; rest > 0 && !signal.aborted; rest = this.rest_ms)
-      await untilAborted(Math.ceil(rest), signal);
+      await pause(Math.ceil(rest), signal);
   }
 
   /** Milliseconds until the next request is allowed. */

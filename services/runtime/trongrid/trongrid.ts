@@ -1,7 +1,12 @@
 /**
  * TRON's provider over HTTP. Only this file knows its routes. Every request takes a token from the
- * bucket; each failure starts a back-off with jitter, or the pause that the provider asks for.
- * Responses are parsed strictly: a malformed one is a fault, never "nothing found".
+ * bucket. Responses are parsed strictly: a malformed one is a fault, never "nothing found".
+ *
+ * A failure is the provider's, or that of one address or transaction. After a failed request about
+ * one of these, the request of the same route that was answered last is made again, or that for the
+ * head. An answer shows that the provider serves others: then nothing pauses, and the fault is
+ * `BAD_ANSWER`. Every other failure starts a back-off with jitter, or the pause that the provider
+ * asks for.
  */
 import {
   parseBalance,
@@ -30,8 +35,14 @@ const TIMEOUT_MS = 10_000;
 /** A list of 200 rows has about 100 KiB, a receipt with hundreds of logs as much. */
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Concerns one request: the same request for another address may succeed. */
+/** Concerns one address or transaction: the provider serves others. */
 export const BAD_ANSWER = 'tron_answer';
+/** Faults of the provider, and of one address or transaction. */
+const PROVIDER_FAULT = /^tron_/;
+
+export function isProviderFault(error: unknown): error is Fault {
+  return error instanceof Fault && error.retry && PROVIDER_FAULT.test(error.code);
+}
 
 export type Outcome = 'ok' | 'throttled' | 'refused' | 'unreachable' | 'bad_answer';
 
@@ -45,6 +56,8 @@ export interface TronGridOptions {
   readonly backoff: Backoff;
   /** attempts in a row before a request counts as failed */
   readonly attempts_max: number;
+  /** the same of a request about one address or transaction; default: as many */
+  readonly single_attempts_max?: number;
   readonly signal: AbortSignal;
   readonly onRequest: (route: string, outcome: Outcome) => void;
 }
@@ -54,6 +67,8 @@ interface ProviderRequest<T> {
   readonly path: string;
   /** given: a POST */
   readonly body?: object;
+  /** about one address or transaction, or several: it may fail alone */
+  readonly single?: boolean;
   /** a bad answer is final */
   readonly once?: boolean;
   readonly parse: (json: unknown) => Parsed<T>;
@@ -104,6 +119,8 @@ export function openTronGrid(
 
 export class TronGrid {
   readonly #options: TronGridOptions;
+  /** by route, the request about one address or transaction that was answered last */
+  readonly #answered = new Map<string, ProviderRequest<unknown>>();
 
   constructor(options: TronGridOptions) {
     this.#options = options;
@@ -111,12 +128,12 @@ export class TronGrid {
 
   /** The newest solidified block. */
   head(): Promise<TronHead> {
-    return this.#request({
-      route: 'getnowblock',
-      path: '/walletsolidity/getnowblock',
-      body: {},
-      parse: parseHead,
-    });
+    return this.#request(HEAD);
+  }
+
+  /** Lists of so many addresses failed, and none was answered: the next request waits. */
+  failing(): void {
+    this.#options.backoff.failed(LIST_ROUTE);
   }
 
   /** One page of the transfers to an address, oldest first. */
@@ -131,7 +148,8 @@ export class TronGrid {
       ...(after === undefined ? {} : { fingerprint: after.fingerprint }),
     });
     return this.#request({
-      route: 'trc20',
+      route: LIST_ROUTE,
+      single: true,
       path: `/v1/accounts/${toTronAddress(address)}/transactions/trc20?${query.toString()}`,
       parse: (json) => continued(parseList(json), after),
     });
@@ -141,6 +159,7 @@ export class TronGrid {
   receipt(txId: Buffer): Promise<TronReceipt | undefined> {
     return this.#request({
       route: 'gettransactioninfobyid',
+      single: true,
       path: '/walletsolidity/gettransactioninfobyid',
       body: { value: txId.toString('hex') },
       parse(json) {
@@ -202,25 +221,52 @@ export class TronGrid {
   #constantCall<T>(call: object, how: Pick<ProviderRequest<T>, 'parse' | 'once'>): Promise<T> {
     const route = 'triggerconstantcontract';
     const body = { ...call, visible: true };
-    return this.#request({ route, path: `/walletsolidity/${route}`, body, ...how });
+    return this.#request({
+      route,
+      single: true,
+      path: `/walletsolidity/${route}`,
+      body,
+      ...how,
+    });
   }
 
   async #request<T>(request: ProviderRequest<T>): Promise<T> {
-    const { bucket, backoff, attempts_max: attempts, signal, onRequest } = this.#options;
+    const { route, single = false, once = false } = request;
+    const { backoff, attempts_max: all, single_attempts_max: ofOne = all, signal } = this.#options;
     for (let attempt = 1; ; attempt++) {
-      await backoff.wait(signal);
-      const result = await bucket.run(() => this.#attempt(request));
-      onRequest(request.route, result.outcome);
+      const result = await this.#paced(request);
       if (result.outcome === 'ok') {
-        backoff.succeeded();
+        if (single && !once) this.#answered.set(route, request);
         return result.value;
       }
-      backoff.failed(result.suspended_ms);
-      const isFinal =
-        result.outcome === 'refused' || (result.outcome === 'bad_answer' && request.once === true);
-      const isLast = attempt >= attempts || isFinal || result.suspended_ms !== undefined;
-      if (isLast || signal.aborted) throw faultOf(request.route, result);
+      const isFinal = result.outcome === 'refused' || (result.outcome === 'bad_answer' && once);
+      const isAlone = single && !result.is_of_all && (isFinal || (await this.#servesOthers(route)));
+      if (!isAlone) backoff.failed(route, result.suspended_ms);
+      const isLast =
+        attempt >= (single ? ofOne : all) || isFinal || result.suspended_ms !== undefined;
+      if (isLast || signal.aborted) throw faultOf(request, result, isAlone);
     }
+  }
+
+  /**
+   * Whether another request of the route is answered, or, where none was before, that for the head.
+   * A request that is not answered any more is no measure for the next one.
+   */
+  async #servesOthers(route: string): Promise<boolean> {
+    const answered = this.#answered.get(route);
+    this.#answered.delete(route);
+    const { outcome } = await this.#paced(answered ?? HEAD);
+    if (outcome === 'ok' && answered !== undefined) this.#answered.set(route, answered);
+    return outcome === 'ok';
+  }
+
+  async #paced<T>(request: ProviderRequest<T>): Promise<Result<T>> {
+    const { bucket, backoff, signal, onRequest } = this.#options;
+    await backoff.wait(signal);
+    const result = await bucket.run(() => this.#attempt(request));
+    onRequest(request.route, result.outcome);
+    if (result.outcome === 'ok') backoff.succeeded(request.route);
+    return result;
   }
 
   async #attempt<T>({ path, body: sent, parse }: ProviderRequest<T>): Promise<Result<T>> {
@@ -270,6 +316,15 @@ function continued(read: Parsed<ListPage>, after: ListRequest['after']): Parsed<
     : read;
 }
 
+const LIST_ROUTE = 'trc20';
+
+const HEAD: ProviderRequest<TronHead> = {
+  route: 'getnowblock',
+  path: '/walletsolidity/getnowblock',
+  body: {},
+  parse: parseHead,
+};
+
 type Result<T> = { readonly outcome: 'ok'; readonly value: T } | Failure;
 
 interface Failure {
@@ -277,15 +332,17 @@ interface Failure {
   readonly reason: string;
   /** the pause that the provider asks for; undefined: none */
   readonly suspended_ms: number | undefined;
+  /** the provider refuses every request, or wants fewer of them */
+  readonly is_of_all: boolean;
   readonly cause?: unknown;
 }
 
 function failure(
   outcome: Failure['outcome'],
   reason: string,
-  more: { readonly suspended_ms?: number | undefined; readonly cause?: unknown } = {},
+  more: Partial<Failure> = {},
 ): Failure {
-  return { outcome, reason, suspended_ms: undefined, ...more };
+  return { outcome, reason, suspended_ms: undefined, is_of_all: false, ...more };
 }
 
 /** The body as text; undefined when it is longer than any valid response: the rest is not read. */
@@ -308,9 +365,12 @@ function judged<T>(
   parse: (json: unknown) => Parsed<T>,
 ): Result<T> {
   const said = `it answered ${status}: ${body.slice(0, EXCERPT)}`;
-  if (status === 403 || status === 429 || status === 503)
-    return failure('throttled', said, { suspended_ms: suspension(headers, body) });
-  if (status === 401) return failure('refused', said);
+  if (status === 403 || status === 429 || status === 503) {
+    const suspended_ms = suspension(headers, body);
+    const is_of_all = status === 429 || suspended_ms !== undefined;
+    return failure('throttled', said, { suspended_ms, is_of_all });
+  }
+  if (status === 401) return failure('refused', said, { is_of_all: true });
   if (status > 500) return failure('unreachable', said);
   if (status !== 200) return failure('bad_answer', said);
   let json: unknown;
@@ -347,14 +407,23 @@ const MEANINGS: Readonly<
     remedy: 'check that APP_TRON_URL can be reached from here; the request is repeated',
   },
   bad_answer: {
-    code: BAD_ANSWER,
+    code: 'tron_answers',
     remedy:
       "check that APP_TRON_URL is a provider with TronGrid's interface; the request is repeated",
   },
 };
 
-function faultOf(route: string, { outcome, reason, cause }: Failure): Fault {
-  const { code, remedy } = MEANINGS[outcome];
+const ALONE = {
+  code: BAD_ANSWER,
+  remedy: 'it serves others, so this address or transaction is asked about again later',
+};
+
+function faultOf(
+  { route }: Pick<ProviderRequest<unknown>, 'route'>,
+  { outcome, reason, cause }: Failure,
+  isAlone: boolean,
+): Fault {
+  const { code, remedy } = isAlone ? ALONE : MEANINGS[outcome];
   const message = `TRON's provider did not serve ${route}: ${reason}; ${remedy}`;
   return new Fault(code, message, { retry: true, ...(cause === undefined ? {} : { cause }) });
 }

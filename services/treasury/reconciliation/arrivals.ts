@@ -4,8 +4,10 @@
  * further requests.
  */
 import { bytesKey } from '../../../schemas/address.ts';
+import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { transfersIn } from '../../../schemas/trongrid.ts';
 import type { Holder, Receipts } from '../../../projections/reserve/position.ts';
+import type { GetRoute } from '../../runtime/http/handler.ts';
 import { nextPage, type ListRequest } from '../../runtime/trongrid/trongrid.ts';
 import type { BalanceProvider, Readings, Sum } from './readings.ts';
 
@@ -23,6 +25,14 @@ interface Arrival {
   readonly value: bigint;
   /** Unix milliseconds, of TRON */
   readonly block_timestamp: number;
+}
+
+/** As the watcher reads it, to ask its own provider about each. */
+interface FoundTransfer {
+  /** base58 */
+  readonly address: string;
+  /** hex */
+  readonly tron_tx_id: string;
 }
 
 export interface ArrivalOptions {
@@ -45,6 +55,14 @@ export interface ArrivalOptions {
 
 export class Arrivals {
   readonly #found = new Map<string, Arrival>();
+
+  /** Transfers that the newest run has found, by address and transaction. */
+  get found(): readonly FoundTransfer[] {
+    return [...this.#found.values()].map(({ holder, tx_id }) => ({
+      address: toTronAddress(holder.address),
+      tron_tx_id: tx_id.toString('hex'),
+    }));
+  }
 
   /**
    * Sum of the solidified transfers to these addresses that are not in the ledger, read from their
@@ -128,4 +146,13 @@ export class Arrivals {
 
 function smaller(one: bigint, other: bigint): bigint {
   return one < other ? one : other;
+}
+
+/** `GET /arrivals`. */
+export function arrivalsRoute(arrivals: Pick<Arrivals, 'found'>): GetRoute {
+  return {
+    method: 'get',
+    path: '/arrivals',
+    handle: () => ({ status: 200, body: JSON.stringify({ arrivals: arrivals.found }) }),
+  };
 }

@@ -32,6 +32,8 @@ export interface ReconcilerOptions extends Omit<
   MeasureOptions,
   'logs' | 'progress' | 'readings' | 'arrivals'
 > {
+  /** where the transfers are kept that are not in the ledger; by default here alone */
+  readonly arrivals?: Arrivals;
   readonly logs: MeasureOptions['logs'] & Pick<ReserveLogs, 'newest' | 'names'>;
   readonly codec: Pick<Codec, 'encode' | 'fingerprintOf'>;
   readonly writer: Pick<KafkaWriter, 'append'>;
@@ -70,7 +72,7 @@ export class Reconciler {
     this.#measuring = {
       ...options,
       readings: new Readings(),
-      arrivals: new Arrivals(),
+      arrivals: options.arrivals ?? new Arrivals(),
       progress: {
         planned: (balances, requests) => this.#planned(balances, requests),
         read: () => options.progress?.read(),

@@ -13,6 +13,7 @@ import type { Metrics } from '../../runtime/process/metrics.ts';
 import { openTronGrid, type TronGrid } from '../../runtime/trongrid/trongrid.ts';
 import { aborted } from '../../runtime/process/retry.ts';
 import type { MintSigner } from '../minting/mint-signer.ts';
+import type { Arrivals } from './arrivals.ts';
 import { openReserveMetrics } from './metrics.ts';
 import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';
 import type { OwnAddresses, Progress } from './measure.ts';
@@ -37,6 +38,7 @@ export interface ReconciliationOptions {
   /** the mint authority's key, which signs the runs */
   readonly signer?: MintSigner;
   readonly newest?: NewestRun;
+  readonly arrivals?: Arrivals;
   readonly own_addresses?: OwnAddresses;
   readonly proofs?: Proofs;
   readonly lease?: Held;

@@ -13,6 +13,7 @@ import {
   mintingForbidden,
   NewestRun,
 } from '../../../services/treasury/reconciliation/newest-run.ts';
+import { Arrivals } from '../../../services/treasury/reconciliation/arrivals.ts';
 import {
   Reconciler,
   type ReconcilerOptions,
@@ -52,6 +53,7 @@ export interface Surroundings {
 
 /** Reserve runs as `Reconciliation` makes them, whose provider is not asked over HTTP. */
 class Reserve {
+  readonly arrivals = new Arrivals();
   readonly #logs: ReserveLogs;
   readonly #writer: KafkaWriter;
   readonly #reconciler: Reconciler;
@@ -81,6 +83,7 @@ class Reserve {
       writer: this.#writer,
       metrics: RESERVE_METRICS,
       provider: tron.provider,
+      arrivals: this.arrivals,
       saved: () => Promise.resolve(),
       expectedMs: () => 0,
       refresh_requests: 10,
@@ -180,6 +183,11 @@ export class TreasuryProcess {
         this.bug = { error };
       },
     );
+  }
+
+  /** The transfers that it tells the watcher of. */
+  get found(): Arrivals['found'] {
+    return this.#reserve.arrivals.found;
   }
 
   /** Why it is not ready, as operators see it. */

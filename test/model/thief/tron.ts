@@ -29,6 +29,8 @@ export interface Paid {
 export class SimulatedTron {
   /** every transfer, in order */
   readonly paid: Paid[] = [];
+  /** no transaction has a receipt */
+  hidden_receipts = false;
   readonly #balances = new Map<string, bigint>();
   readonly #now: () => number;
   readonly #onRequest: () => void;
@@ -57,6 +59,12 @@ export class SimulatedTron {
 
   balanceOf(address: Buffer): bigint {
     return this.#balances.get(bytesKey(address)) ?? (isRich(address) ? RICH : 0n);
+  }
+
+  /** As if nobody had ever paid to this address. */
+  forget(address: Buffer): void {
+    this.paid.splice(0, Infinity, ...this.paid.filter(({ to }) => !to.equals(address)));
+    this.#balances.delete(bytesKey(address));
   }
 
   find(txId: Buffer): Paid | undefined {
@@ -89,7 +97,7 @@ export class SimulatedTron {
 
   #receipt(txId: Buffer): TronReceipt | undefined {
     const paid = this.find(txId);
-    if (paid === undefined) return undefined;
+    if (paid === undefined || this.hidden_receipts) return undefined;
     const { tx_id, from, to, value, block_number, block_timestamp } = paid;
     const log = {
       contract: USDT_CONTRACT,

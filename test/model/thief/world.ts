@@ -23,9 +23,11 @@ import { readSchemas } from '../../../services/runtime/kafka/avro-schemas.ts';
 import { codecOf, type Codec } from '../../../services/runtime/kafka/codec.ts';
 import { SchemaRegistry } from '../../../services/runtime/kafka/schema-registry.ts';
 import { AddressCheck } from '../../../services/tron-watcher/address-check.ts';
+import { Retries } from '../../../services/tron-watcher/retries.ts';
 import { toEntries } from '../../../services/treasury/ledger/ledger-writer.ts';
 import { authorityOf } from '../../../services/treasury/minting/mint-signer.ts';
 import { accountAt, BEGIN, depositKey } from '../../support/deposit-log.ts';
+import { silentLog } from '../../support/kafka.ts';
 import { MemoryKafka } from '../../support/memory-kafka.ts';
 import { addressOf, alice, bob } from '../../support/operators.ts';
 import type { Random } from '../../support/random.ts';
@@ -74,6 +76,9 @@ export class World {
   readonly kafka: MemoryKafka;
   readonly node: SimulatedNode;
   readonly tron: SimulatedTron;
+  /** TRON as the watcher's provider shows it, and as the treasury's does: the truth by default */
+  shown_to_watcher: SimulatedTron;
+  shown_to_treasury: SimulatedTron;
   readonly logs: Logs;
   readonly two_above: bigint;
   /** whether the treasury asks a second node, which tells the truth */
@@ -105,6 +110,8 @@ export class World {
       if (what === 'submit') this.#spring('before_submit');
     });
     this.tron = new SimulatedTron(() => this.time.now, sign);
+    this.shown_to_watcher = this.tron;
+    this.shown_to_treasury = this.tron;
     this.logs = new Logs(this.kafka, this.codec, authorityOf(MINT_KEY));
     this.#ingester = new Ingester(this.kafka, this.codec, this.node);
     this.#check = this.#openCheck();
@@ -131,13 +138,13 @@ export class World {
   }
 
   start(): void {
-    const { kafka, codec, node, tron, two_above } = this;
+    const { kafka, codec, node, two_above } = this;
     const surroundings: Surroundings = {
       kafka,
       codec,
       node,
       second_node: this.hasSecondNode ? node.honest : undefined,
-      tron,
+      tron: this.shown_to_treasury,
       operators: OPERATORS,
       two_above,
     };
@@ -265,7 +272,10 @@ export class World {
 
   #openCheck(): AddressCheck {
     return new AddressCheck({
-      provider: this.tron.provider,
+      provider: {
+        list: (request) => this.shown_to_watcher.provider.list(request),
+        receipt: (txId) => this.shown_to_watcher.provider.receipt(txId),
+      },
       model: {
         seen: (address, txIds) => Promise.resolve(this.logs.seenTo(address, txIds)),
         watched: (addresses) => Promise.resolve(this.logs.watchedAmong(addresses)),
@@ -285,6 +295,9 @@ export class World {
       usdt_contract: USDT_CONTRACT,
       now: () => this.time.now,
       receipts_max: RECEIPTS_MAX,
+      log: silentLog(),
+      onAsking: () => undefined,
+      retries: new Retries({ retry_ms_min: 0, retry_ms_max: 0, now: () => this.time.now }),
     });
   }
 }

@@ -20,6 +20,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   export: 'chain.blocks --format csv',
   'deposit list': '',
   'deposit show': 'id',
+  'deposit watch': '',
   'deposit approve': 'id --actor alice --reason why',
   'deposit reject': 'id --actor alice --reason why',
   'deposit release': 'id --actor alice --reason why',

@@ -45,6 +45,19 @@ test('an endless step without a fault is reported by its name', () => {
   );
 });
 
+test('an endless question names the address and the transaction', () => {
+  let now = 0;
+  const condition = new Condition(() => now, 1_000);
+  condition.passed();
+  condition.doing('asking_provider', 'transaction ab to TKm');
+  now = 147_000;
+  expect(condition.problem?.message).toBe(
+    "no address was watched for 147 s: asking TRON's provider (it was asked about transaction ab to TKm)",
+  );
+  condition.doing('appending');
+  expect(condition.problem?.message).not.toContain('TKm');
+});
+
 test('halted stays halted', () => {
   const condition = new Condition(() => 0, 1_000);
   condition.halted('the topic is another');

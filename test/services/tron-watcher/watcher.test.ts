@@ -23,9 +23,7 @@ interface Paid {
 }
 
 interface Sight {
-  readonly ages: Parameters<WatcherOptions['onAges']>[0][];
   readonly head_ages: number[];
-  readonly failing: number[];
   readonly cross_checks: string[];
 }
 
@@ -33,7 +31,7 @@ interface Sight {
 class World {
   readonly paid: Paid[] = [];
   readonly events: TransferEvent[] = [];
-  readonly seen: Sight = { ages: [], head_ages: [], failing: [], cross_checks: [] };
+  readonly seen: Sight = { head_ages: [], cross_checks: [] };
   readonly lists: ListRequest[] = [];
   heads = 0;
   entries: Entry[] = [];
@@ -61,6 +59,8 @@ class World {
         hot: () => Promise.resolve([]),
         inTurn: () => Promise.resolve(this.entries),
         longestDue: () => Promise.resolve({ paid: undefined, unpaid: NOW - MINUTE_MS }),
+        receivedAfter: () => Promise.resolve([]),
+        entries: () => Promise.resolve([]),
         seen: () => Promise.resolve(new Map()),
         watched: () => Promise.resolve(new Map()),
         observed: () => Promise.resolve(0n),
@@ -79,13 +79,15 @@ class World {
       overlap_ms: 0,
       cross_check_every: 0,
       cross_check_ms: 0,
+      balance_requests_max: 0,
+      retry_ms_min: 0,
+      retry_ms_max: 0,
+      unexplained_ms: 0,
       log: silentLog(),
       signal: never,
       now: () => NOW,
       onStep() {},
-      onAges: (ages) => void this.seen.ages.push(ages),
       onHeadAge: (age) => void this.seen.head_ages.push(age),
-      onFailing: (addresses) => void this.seen.failing.push(addresses),
       onCrossCheck: (outcome) => void this.seen.cross_checks.push(outcome),
       ...change,
     });
@@ -98,6 +100,8 @@ class World {
       list: (request) => Promise.resolve(this.#list(request)),
       receipt: (txId) => Promise.resolve(this.#receipt(txId)),
       balance: () => Promise.resolve(0n),
+      balances: () => Promise.reject(new Error('balances are not read')),
+      failing() {},
     };
   }
 
@@ -213,10 +217,14 @@ test('without due addresses the head is asked for once a minute', async () => {
   expect(world.heads).toBe(2);
 });
 
-test('the ages of the rotation and of hot addresses are shown at each pass', async () => {
+test('the ages of the rotation and of hot addresses grow while no pass is made', async () => {
   const world = new World(2);
-  await world.watcher().pass(ALL);
-  expect(world.seen.ages).toEqual([{ turn: 60 * MINUTE_MS, paid: 0, unpaid: MINUTE_MS }]);
+  let now = NOW;
+  const watcher = world.watcher({ now: () => now });
+  const first = { turn: 60 * MINUTE_MS, paid: 0, unpaid: MINUTE_MS };
+  expect(await watcher.ages(ALL)).toEqual(first);
+  now += 5 * MINUTE_MS;
+  expect(await watcher.ages(ALL)).toEqual({ turn: 65 * MINUTE_MS, paid: 0, unpaid: 6 * MINUTE_MS });
 });
 
 test('a provider that refuses balances alone ends no pass', async () => {
@@ -242,14 +250,20 @@ test('an address whose list is always a bad answer is counted from the third tim
         : honest.list(request),
   };
   const watcher = world.watcher({ provider });
-  for (let pass = 0; pass < 4; pass++) await watcher.pass(ALL);
+  const failing: number[] = [];
+  const pass = async (partitions = ALL): Promise<void> => {
+    await watcher.pass(partitions);
+    failing.push(watcher.retries.failing);
+  };
+  for (let time = 0; time < 4; time++) await pass();
   isBad = false;
-  await watcher.pass(ALL);
-  expect(world.seen.failing).toEqual([0, 0, 1, 1, 0]);
+  await pass();
+  // the first pass asks twice: there is no pause here
+  expect(failing).toEqual([0, 1, 1, 1, 0]);
   // the partition of the address goes to another watcher
   isBad = true;
-  for (let pass = 0; pass < 3; pass++) await watcher.pass(ALL);
+  for (let time = 0; time < 3; time++) await pass();
   world.entries = world.entries.slice(1);
-  await watcher.pass(ALL.filter((partition) => partition !== transferPartition(bad)));
-  expect(world.seen.failing.slice(-2)).toEqual([1, 0]);
+  await pass(ALL.filter((partition) => partition !== transferPartition(bad)));
+  expect(failing.slice(-2)).toEqual([1, 0]);
 });

@@ -10,11 +10,11 @@ test('there is no pause before a failure, and a success resets the back-off', ()
     random: () => 1,
   });
   expect(backoff.rest_ms).toBe(0);
-  for (let failure = 0; failure < 5; failure++) backoff.failed(undefined);
+  for (let failure = 0; failure < 5; failure++) backoff.failed('list');
   expect(backoff.rest_ms).toBe(16);
   now = 16;
-  backoff.succeeded();
-  backoff.failed(undefined);
+  backoff.succeeded('list');
+  backoff.failed('list');
   expect(backoff.rest_ms).toBe(1);
 });
 
@@ -25,7 +25,7 @@ test('a waiter returns once the pause is over', async () => {
     now: () => performance.now(),
     random: () => 1,
   });
-  backoff.failed(undefined);
+  backoff.failed('list');
   await backoff.wait(new AbortController().signal);
   expect(backoff.rest_ms).toBe(0);
 });
@@ -42,7 +42,7 @@ test.each([
     random: () => chance,
   });
   for (const pause of pauses) {
-    backoff.failed(undefined);
+    backoff.failed('list');
     expect(backoff.rest_ms).toBe(pause);
     now += pause;
     expect(backoff.rest_ms).toBe(0);
@@ -56,9 +56,9 @@ test("the provider's own pause is honoured up to the limit, and jitter never sho
     now: () => 0,
     random: () => 0,
   });
-  backoff.failed(30_000);
+  backoff.failed('list', 30_000);
   expect(backoff.rest_ms).toBe(30_000);
-  backoff.failed(3_600_000);
+  backoff.failed('list', 3_600_000);
   expect(backoff.rest_ms).toBe(40_000);
 });
 
@@ -69,6 +69,6 @@ test('an abort ends the pause', async () => {
     now: () => 0,
     random: () => 1,
   });
-  backoff.failed(3_600_000);
+  backoff.failed('list', 3_600_000);
   await backoff.wait(AbortSignal.abort());
 });

@@ -6,6 +6,7 @@ import {
   surplusOf,
   type Receiver,
 } from '../../../../projections/reserve/position.ts';
+import { toTronAddress } from '../../../../schemas/tron-address.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { PAGE_ROWS } from '../../../../services/runtime/trongrid/trongrid.ts';
 import { named } from '../../../support/chain-by-hand.ts';
@@ -104,6 +105,19 @@ test('money that arrived, was swept and arrived again before the ledger knew is 
   simulated.pay(BOB, 3n * USD);
   const { position } = await simulated.measure();
   expect([statusOf(position, 0n), position.custody_reported]).toEqual(['ok', 20n * USD]);
+});
+
+test('transfers that the ledger lacks are told to the watcher until the ledger has them', async () => {
+  const simulated = world();
+  await simulated.measure();
+  expect(simulated.arrivals.found).toEqual([]);
+  const tx_id = simulated.pay(BOB, 3n * USD).toString('hex');
+  await simulated.measure();
+  expect(simulated.arrivals.found).toEqual([{ address: toTronAddress(BOB), tron_tx_id: tx_id }]);
+  simulated.confirm(Buffer.from(tx_id, 'hex'));
+  const next = simulated.pay(ALICE, 3n * USD).toString('hex');
+  await simulated.measure();
+  expect(simulated.arrivals.found.map(({ tron_tx_id: id }) => id)).toEqual([next]);
 });
 
 test('money that arrived after more transfers than a page lists is no surplus', async () => {
