@@ -276,12 +276,17 @@ export class AddressCheck {
     const own: TransferObserved[] = [];
     const others = new Map<number, TransferObserved[]>();
     for (const event of decisions.flatMap((decision) => this.#events(decision, indexes))) {
+      // it was found by way of another address
+      if (this.#decided.get(decidedKey(event.to, event.tx_id)) === Infinity) continue;
       const partition = transferPartition(event.to);
       if (event.to.equals(entry.address)) {
         if (seen.get(event.tx_id.toString('hex'))?.has(event.log_index) !== true) own.push(event);
       } else others.set(partition, [...(others.get(partition) ?? []), event]);
     }
-    for (const [partition, events] of others) await this.#appendAll(partition, events);
+    for (const [partition, events] of others) {
+      await this.#appendAll(partition, events);
+      for (const { to, tx_id } of events) this.#remember(to, tx_id, Infinity);
+    }
     await this.#appendAll(entry.partition, own);
     return own.length + [...others.values()].reduce((sum, { length }) => sum + length, 0);
   }
@@ -316,7 +321,10 @@ export class AddressCheck {
 
   #rememberDecided(address: Buffer, { tx_id: txId, transfers }: Decision): void {
     const isSilent = !transfers.some(({ to }) => to.equals(address));
-    const until = isSilent ? this.#options.now() + SILENT_MS : Number.POSITIVE_INFINITY;
+    this.#remember(address, txId, isSilent ? this.#options.now() + SILENT_MS : Infinity);
+  }
+
+  #remember(address: Buffer, txId: Buffer, until: number): void {
     this.#decided.set(decidedKey(address, txId), until);
     const [oldest = ''] = this.#decided.keys();
     if (this.#decided.size > DECIDED_MAX) this.#decided.delete(oldest);

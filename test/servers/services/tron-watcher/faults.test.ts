@@ -6,7 +6,7 @@ import { Fault } from '../../../../services/runtime/process/errors.ts';
 import type { TronGrid } from '../../../../services/runtime/trongrid/trongrid.ts';
 import type { WatcherOptions } from '../../../../services/tron-watcher/watcher.ts';
 import { openTronWorld } from '../../../support/tron-world.ts';
-import { Watching } from '../../../services/tron-watcher/watching.ts';
+import { ALL, Watching } from '../../../services/tron-watcher/watching.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -167,6 +167,29 @@ test("a balance above the log's sum lists the address from the beginning, and a 
   const later = new Watching(world, shortsighted);
   await later.pass();
   expect(later.cross_checks).toEqual(['less_on_chain']);
+});
+
+test('a balance that no list explains shows in a batch, and a transfer that is named is credited', async () => {
+  const world = await openTronWorld(stack);
+  const [address, other] = await world.request(2);
+  if (address === undefined || other === undefined) throw new Error('there are two');
+  const to = toTronAddress(address);
+  const id = await world.tron.transfer({ to, value: '3', listed: false, solidified: true });
+  const watching = new Watching(world, { balance_requests_max: 2, unexplained_ms: HOUR_MS });
+  await watching.pass();
+  expect(watching.observed).toEqual([]);
+  expect(watching.cross_checks).toEqual(['more_on_chain']);
+  const { watcher } = watching;
+  expect(watcher.retries.shown()).toMatchObject([{ kind: 'balance', address: to }]);
+  const tx_id = Buffer.from(id, 'hex');
+  await watcher.find(
+    [address, other].map((each) => ({ address: each, tx_id })),
+    ALL,
+  );
+  await watching.pass();
+  expect(watching.observed.map(({ value }) => value)).toEqual([3n]);
+  await watching.pass();
+  expect(watcher.retries.shown()).toEqual([]);
 });
 
 /** So many times, the receipt of a transaction is changed on its way. */
