@@ -26,6 +26,16 @@ export type Commands = Argv<SharedArguments>;
 
 /** An option that takes one text. */
 export const TEXT = { type: 'string', requiresArg: true } as const;
+/** May be given several times. */
+export const TEXTS = {
+  type: 'array',
+  string: true,
+  requiresArg: true,
+  default: [] as string[],
+  defaultDescription: 'all',
+} as const;
+export const DONE_BEFORE =
+  'Exits 0 when it is done or was done before, 1 when refused, 2 when something did not answer.';
 /** Options of a decision. */
 export const DECISION = {
   actor: { ...TEXT, demandOption: true, describe: 'who decides' },

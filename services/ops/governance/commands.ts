@@ -1,9 +1,7 @@
 /** The commands about who decides, and about money outside of deposits: arguments and help. */
-import { MISSING, SIGNED, TEXT, type Commands, type Run } from '../usage.ts';
+import { DONE_BEFORE, MISSING, SIGNED, TEXT, type Commands, type Run } from '../usage.ts';
 
 const ADDRESSES = { type: 'string', array: true, demandOption: true } as const;
-const ONCE_DECIDED =
-  'Exits 0 when it is done or was done before, 1 when refused, 2 when something did not answer.';
 
 export function addGovernance(commands: Commands, run: Run): void {
   addOperators(commands, run);
@@ -23,7 +21,7 @@ export function addGovernance(commands: Commands, run: Run): void {
         run(async (args) => (await import('./decisions.ts')).custodySet(args)),
       )
       .demandCommand(1, 1, MISSING)
-      .epilogue(ONCE_DECIDED),
+      .epilogue(DONE_BEFORE),
   );
   commands.command('authority', 'rotate the mint authority', (authority) =>
     authority
@@ -44,7 +42,7 @@ export function addGovernance(commands: Commands, run: Run): void {
         run(async (args) => (await import('./decisions.ts')).authorityRotate(args)),
       )
       .demandCommand(1, 1, MISSING)
-      .epilogue(ONCE_DECIDED),
+      .epilogue(DONE_BEFORE),
   );
   commands.command('baseline', 'begin on a chain that has minted before', (baseline) =>
     baseline
@@ -71,7 +69,7 @@ export function addGovernance(commands: Commands, run: Run): void {
         run(async (args) => (await import('./decisions.ts')).baselinePin(args)),
       )
       .demandCommand(1, 1, MISSING)
-      .epilogue(ONCE_DECIDED),
+      .epilogue(DONE_BEFORE),
   );
   commands.command('mint', 'stop and start all minting, and put single mints right', (mint) =>
     mint
@@ -117,7 +115,7 @@ export function addGovernance(commands: Commands, run: Run): void {
         run(async (args) => (await import('./decisions.ts')).mintAcknowledge(args)),
       )
       .demandCommand(1, 1, MISSING)
-      .epilogue(ONCE_DECIDED),
+      .epilogue(DONE_BEFORE),
   );
   commands.command('surplus', 'book money in custody that no deposit explains', (surplus) =>
     surplus
@@ -185,7 +183,7 @@ function addOperators(commands: Commands, run: Run): void {
           run(async (args) => (await import('./decisions.ts')).operatorsSet(args)),
         )
         .demandCommand(1, 1, MISSING)
-        .epilogue(ONCE_DECIDED),
+        .epilogue(DONE_BEFORE),
   );
 }
 
@@ -216,6 +214,6 @@ function addPolicy(commands: Commands, run: Run): void {
         run(async (args) => (await import('./decisions.ts')).policySet(args)),
       )
       .demandCommand(1, 1, MISSING)
-      .epilogue(ONCE_DECIDED),
+      .epilogue(DONE_BEFORE),
   );
 }
