@@ -12,9 +12,13 @@ export const NO_RECORDS: Buffer = Buffer.alloc(0);
 
 /** An event does not follow the records before it: one of them was changed, removed or moved. */
 export class BrokenChain extends Error {
+  /** of the record with the event */
+  readonly offset: bigint;
+
   constructor(offset: bigint, reason: string) {
     super(`the record at offset ${offset} ${reason}`);
     this.name = 'BrokenChain';
+    this.offset = offset;
   }
 }
 

@@ -128,7 +128,8 @@ export const TREASURY_LEDGER: Topic = {
 
 export const PROJECTOR_SKIPS: Topic = {
   name: 'projector.skips',
-  about: 'Records that a person lets a projection skip. Only projections without money allow it.',
+  about:
+    'Records that no reader can apply and a person has skipped. A decision is for all readers.',
   key: 'projection, topic, partition and offset of the skipped record',
   partitions: 1,
   config: {

@@ -43,21 +43,29 @@ function rights(
   };
 }
 
-function projector(name: string, group: string, reads: readonly Topic[]): Rights {
+function projector(name: string, group: string, topics: readonly Topic[]): Rights {
+  const reads = [...topics, PROJECTOR_SKIPS];
   return rights(`projector-${name}`, { reads, groups: [`projector-${group}`] });
 }
 
 export const RIGHTS: readonly Rights[] = [
   rights('chain-ingester', {
-    reads: [CHAIN_BLOCKS],
+    reads: [CHAIN_BLOCKS, PROJECTOR_SKIPS],
     appends: [CHAIN_BLOCKS],
     groups: ['chain-ingester'],
   }),
-  projector('explorer', 'explorer', [CHAIN_BLOCKS, PROJECTOR_SKIPS]),
+  projector('explorer', 'explorer', [CHAIN_BLOCKS]),
   // shows how far every projection lags
   rights('explorer-gateway', { describes: TOPICS }),
   rights('treasury', {
-    reads: [CHAIN_BLOCKS, DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, RESERVE_RUNS],
+    reads: [
+      CHAIN_BLOCKS,
+      DEPOSIT_ADDRESSES,
+      TRON_TRANSFERS,
+      TREASURY_LEDGER,
+      RESERVE_RUNS,
+      PROJECTOR_SKIPS,
+    ],
     appends: [TREASURY_LEDGER, RESERVE_RUNS],
     groups: ['treasury'],
   }),
@@ -74,8 +82,8 @@ export const RIGHTS: readonly Rights[] = [
     appends: [TRON_TRANSFERS],
     groups: ['tron-watcher'],
   }),
-  projector('ride-market', 'ride_market', [CHAIN_BLOCKS, PROJECTOR_SKIPS]),
-  projector('series', 'series', [CHAIN_BLOCKS, PROJECTOR_SKIPS]),
+  projector('ride-market', 'ride_market', [CHAIN_BLOCKS]),
+  projector('series', 'series', [CHAIN_BLOCKS]),
   rights(OPERATOR, {
     reads: TOPICS,
     // decisions of persons, runs on demand, records to skip

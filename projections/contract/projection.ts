@@ -114,8 +114,6 @@ export interface Projection<Event extends { readonly type: string } = never> {
   readonly version: number;
   /** names of the topics it folds */
   readonly topics: readonly string[];
-  /** Name to have a poison record skipped; undefined for money: the projection halts for good. */
-  readonly skips?: string;
   /** whether a decoded record is an event of this projection; any other halts the projector */
   readonly isEvent: (event: { readonly type: string }) => event is Event;
   /** fields that the fold does not need: not decoded */

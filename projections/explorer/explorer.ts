@@ -24,7 +24,6 @@ export const explorer: Projection<ExplorerEvent> = {
   name: 'explorer',
   version: 3,
   topics: ['chain.blocks'],
-  skips: 'explorer',
   isEvent: isChainEvent,
   unread: { Transaction: UNREAD },
   tables: TABLES,

@@ -37,6 +37,7 @@ interface BlockChange {
 export type SupplyVerdict = 'applied' | 'replayed' | 'ignored' | { readonly broken: string };
 
 export class ChainSupply {
+  readonly #onFinal: (final: FinalSupply) => void;
   #chain: Chain = EMPTY_CHAIN;
   #end = 0n;
   #final: FinalSupply | undefined;
@@ -46,6 +47,11 @@ export class ChainSupply {
   readonly #burned: { readonly height: number; readonly burned: bigint }[] = [];
   /** by transaction, its hash in latin1 */
   readonly #mints = new Map<string, readonly ChainMint[]>();
+
+  /** `onFinal` gets every final block, in order. */
+  constructor(onFinal: (final: FinalSupply) => void = () => undefined) {
+    this.#onFinal = onFinal;
+  }
 
   /** The offset after the last record folded. */
   get end(): bigint {
@@ -106,6 +112,7 @@ export class ChainSupply {
     if (burned !== 0n) this.#burned.push({ height, burned: this.#final.burned });
     for (const { tx_hash, ...mint } of mints)
       this.#mints.set(tx_hash.toString('latin1'), [...this.mintsOf(tx_hash), mint]);
+    this.#onFinal(this.#final);
   }
 }
 

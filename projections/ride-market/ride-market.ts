@@ -12,7 +12,6 @@ export const rideMarket: Projection<ChainEvent> = {
   name: 'ride_market',
   version: 2,
   topics: ['chain.blocks'],
-  skips: 'ride_market',
   isEvent: isChainEvent,
   tables: [HEAD, JOURNAL, ...Object.values(RECORD_TABLES)],
   table_sql: new URL('./table.sql', import.meta.url),

@@ -16,7 +16,6 @@ export const series: Projection<SeriesEvent> = {
   name: 'series',
   version: 1,
   topics: ['chain.blocks'],
-  skips: 'series',
   isEvent: isChainEvent,
   unread: { Transaction: UNREAD },
   tables: TABLES,

@@ -2,6 +2,7 @@
 
 export interface RecordSkipped {
   readonly type: 'RecordSkipped';
+  /** that the record halted, for people; the decision counts for every reader. May be empty */
   readonly projection: string;
   readonly topic: string;
   readonly partition: number;
@@ -20,7 +21,7 @@ type RecordPosition = Pick<RecordSkipped, 'projection' | 'topic' | 'partition'> 
   readonly record_offset: bigint | number;
 };
 
-/** The record's key: the projection and the position of the skipped record. */
+/** The record's key: the projection, if one was named, and the position of the skipped record. */
 export function skipKey({
   projection,
   topic,
@@ -28,11 +29,6 @@ export function skipKey({
   record_offset: offset,
 }: RecordPosition): string {
   return `${projection} ${topic}/${partition}@${offset}`;
-}
-
-/** The common prefix of the keys of a projection's skips in a topic. */
-export function skipKeysOf(projection: string, topic: string): string {
-  return `${projection} ${topic}/`;
 }
 
 /** Stable across retries. */

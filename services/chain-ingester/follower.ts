@@ -9,13 +9,14 @@ import { chainEventId, isChainEvent, type ChainEvent } from '../../schemas/chain
 import type { NodeBlock, NodeChain } from '../../schemas/chain-node.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import type { ChainNode } from '../runtime/clt-node.ts';
-import type { Codec } from '../runtime/kafka/codec.ts';
+import { undecodable, type Codec } from '../runtime/kafka/codec.ts';
 import { readLogEnds } from '../runtime/kafka/ends.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
 import type { Held } from '../runtime/kafka/lease.ts';
 import { readLogEvents } from '../runtime/kafka/range.ts';
 import { Fault } from '../runtime/process/errors.ts';
-import type { LogEntry } from '../runtime/kafka/record.ts';
+import { fingerprint, type LogEntry } from '../runtime/kafka/record.ts';
+import { Skips } from '../runtime/kafka/skips.ts';
 import type { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { NO_SPAN, NO_TRACING, type Span, type Tracing } from '../runtime/process/tracing.ts';
@@ -312,9 +313,11 @@ async function recoverTail(kafka: Kafka, codec: Codec): Promise<Tail> {
       `chain.blocks begins at offset ${low}, records 0 to ${low - 1n} were deleted: restore them from a backup or a replica and look for who deleted them (retention.ms must be -1), then start again; nothing is written`,
       { retry: false },
     );
+  const skips = new Skips({ kafka, codec });
+  await skips.refresh();
   for (let window = FIRST_WINDOW; ; window *= 4n) {
     const from = high - low > window ? high - window : low;
-    const tail = await foldRange(kafka, codec, from, high, from === 0n);
+    const tail = await foldRange(kafka, codec, from, high, skips);
     if (from === low || reachesFinality(tail)) return { ...tail, next_offset: high };
   }
 }
@@ -325,18 +328,17 @@ async function foldRange(
   codec: Codec,
   from: bigint,
   to: bigint,
-  isWhole: boolean,
+  skips: Skips,
 ): Promise<Tail> {
-  let tail: Tail | undefined = isWhole ? EMPTY_TAIL : undefined;
+  let tail: Tail | undefined = from === 0n ? EMPTY_TAIL : undefined;
   const range = { topic: CHAIN_BLOCKS.name, partition: PARTITION, from, to };
-  await readLogEvents({ kafka, codec }, range, (event, { offset }) => {
-    if (!isChainEvent(event))
-      throw new Fault(
-        'log_damaged',
-        `chain.blocks has a record of type ${event.type}, which is no chain event: find out who wrote it`,
-        { retry: false },
-      );
-    tail = tail === undefined ? beginningAt(event, offset) : continued(tail, event);
+  await readLogEvents({ kafka, codec }, range, (event, record) => {
+    const { offset } = record;
+    if (!isChainEvent(event)) throw undecodable(`${event.type} is no event of the chain`);
+    if (tail !== undefined) tail = continued({ ...tail, next_offset: offset }, event);
+    // in the middle of the log nothing shows that a skipped block is a wrong one
+    else if (!skips.has({ ...range, offset, fingerprint: fingerprint(record) }))
+      tail = beginningAt(event, offset);
   });
   return tail ?? EMPTY_TAIL;
 }

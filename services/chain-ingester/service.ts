@@ -3,7 +3,7 @@ import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
 import { Fault } from '../runtime/process/errors.ts';
-import { Activity, type HealthProblem } from '../runtime/process/health.ts';
+import { Activity, needsPerson, type HealthProblem } from '../runtime/process/health.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { Lease } from '../runtime/kafka/lease.ts';
@@ -101,7 +101,13 @@ export async function ingest({
       activity.heard();
     }
     try {
-      await activity.retrying('following the node', () => follower.round());
+      await activity.retrying('following the node', () =>
+        follower.round().catch((error: unknown) => {
+          // the halt may be this instance's own
+          if (error instanceof Fault && needsPerson(error)) lease.yield();
+          throw error;
+        }),
+      );
       activity.heard();
       activity.enter('following');
       height.set(follower.height);

@@ -10,7 +10,7 @@ import type {
 } from '../../schemas/chain.blocks/events.ts';
 import type { NodeBlock } from '../../schemas/chain-node.ts';
 import { EMPTY_CHAIN, evolve, isInPlace, type Chain } from '../../projections/chain/chain.ts';
-import { Fault } from '../runtime/process/errors.ts';
+import { BrokenChain } from '../../schemas/hash-chain.ts';
 
 export interface BlockLink {
   readonly height: number;
@@ -31,17 +31,11 @@ export const EMPTY_TAIL: Tail = { next_offset: 0n, chain: EMPTY_CHAIN, links: []
 /** Final blocks in the tail: none is needed, a few make messages clearer. */
 const FINAL_LINKS_KEPT = 16;
 
-/** The tail after the next record. Throws a fault without retry for an impossible log. */
+/** The tail after the next record. Throws `BrokenChain` for an impossible one. */
 export function continued(tail: Tail, event: ChainEvent): Tail {
   const { next_offset: offset, chain, links } = tail;
   const judged = evolve(chain, event, offset);
-  if (judged.verdict === 'broken') {
-    throw new Fault(
-      'log_damaged',
-      `chain.blocks is damaged: ${judged.reason}; restore the topic, nothing is written to it`,
-      { retry: false },
-    );
-  }
+  if (judged.verdict === 'broken') throw new BrokenChain(offset, judged.reason);
   if (judged.verdict !== 'applied') return { ...tail, next_offset: offset + 1n };
   return { next_offset: offset + 1n, chain: judged.chain, links: linksAfter(links, event) };
 }

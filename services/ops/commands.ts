@@ -285,15 +285,15 @@ function addQuarantine(commands: Commands, run: Run): void {
           run(async (args) => (await import('./quarantine/quarantine.ts')).listQuarantine(args)),
         )
         .command(
-          'skip <projection>',
-          'skip the record that halts a projection, for good and in every replay',
+          'skip <record>',
+          'skip a record that no reader can apply, for good: in every service and every replay',
           (command) =>
             command
-              .positional('projection', {
+              .positional('record', {
                 type: 'string',
                 demandOption: true,
                 describe:
-                  'explorer, ride_market or series: projections of money halt until the log is right',
+                  'TOPIC/PARTITION@OFFSET, as services name it, or the projection that it halts',
               })
               .options(DECISION),
           run(async (args) => (await import('./quarantine/quarantine.ts')).skipRecord(args)),

@@ -10,11 +10,17 @@ import { LogLost } from '../runtime/kafka/position.ts';
 import { prepareDatabase, type Tables } from './tables/migrations.ts';
 import { guardWriters, SELDOM_MS } from './tables/readers.ts';
 import { openWriter } from '../runtime/postgres/pool.ts';
-import { Activity, STARTING, waitingFor, type HealthProblem } from '../runtime/process/health.ts';
+import {
+  Activity,
+  STARTING,
+  waitingFor,
+  waitingText as shownText,
+  type HealthProblem,
+} from '../runtime/process/health.ts';
 import { rebuild, type RebuildOptions, type RebuildStep } from './rebuild/rebuild.ts';
 import { openNotificationPublisher } from '../runtime/redis.ts';
+import { topicsOf } from './engine/quarantine.ts';
 import { Runner, type RunnerStatus } from './engine/runner.ts';
-import { topicsOf } from './engine/skips.ts';
 import { aborted, untilAborted } from '../runtime/process/retry.ts';
 import type { readProjectorConfig } from './config.ts';
 
@@ -155,8 +161,9 @@ function problemOf(now: RunnerStatus): HealthProblem | undefined {
   }
 }
 
-function waitingText({ code, message }: Fault): string {
-  return `waiting: ${code === 'projection_version' ? message : code}`;
+function waitingText(fault: Fault): string {
+  const { code, message } = fault;
+  return code === 'projection_version' ? `waiting: ${message}` : shownText(fault);
 }
 
 function haltedText(reason: string, remedy: string): string {

@@ -1,10 +1,12 @@
 /** Reading of topics in the background, from the positions of their folds. */
+import { BrokenChain } from '../../schemas/hash-chain.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
-import { decode, type Decoded } from '../runtime/kafka/decode.ts';
+import { decode, poisonAt, type Decoded, type Poison } from '../runtime/kafka/decode.ts';
 import { readLogEnds, watchLog, type Retrying } from '../runtime/kafka/ends.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
-import { lossBy, partitionKey, type Positions } from '../runtime/kafka/position.ts';
+import { partitionKey, type Positions } from '../runtime/kafka/position.ts';
 import { LogReader } from '../runtime/kafka/reader.ts';
+import { Skips } from '../runtime/kafka/skips.ts';
 import type { LogRecord } from '../runtime/kafka/record.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
@@ -126,12 +128,15 @@ export class LogFollower {
     const { topic: name, ends } = topic;
     const options = { ...this.#options, signal: this.signal };
     let last: Buffer | null = null;
-    const fold = (decoded: Decoded<Event>): void => {
-      topic.fold(decoded);
-      if (topic.positions === undefined) this.#folded.set(name, decoded.next);
-      last = decoded.fingerprints.at(-1) ?? last;
+    const fold = (decoded: Decoded<Event>): Poison | undefined => {
+      const broken = brokenIn(topic, decoded);
+      const next = broken?.offset ?? decoded.next;
+      if (topic.positions === undefined) this.#folded.set(name, next);
+      const folded = decoded.events.filter(({ offset }) => offset < next).length;
+      last = decoded.fingerprints[folded - 1] ?? last;
       this.noteApplied();
       this.changes.notify();
+      return broken ?? decoded.poison;
     };
     const atEnd = (): Positions =>
       new Map([
@@ -203,47 +208,73 @@ export class LogFollower {
   }
 }
 
-/** Reads until the abort. Throws `LogLost` or `log_damaged`, and what the fold throws. */
+/** Folds the events, up to the first one that does not follow from those before it. */
+function brokenIn<Event extends { readonly type: string }>(
+  { fold }: FollowedTopic<Event>,
+  decoded: Decoded<Event>,
+): Poison | undefined {
+  try {
+    fold(decoded);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof BrokenChain)) throw error;
+    return poisonAt(decoded, error.offset, error.message);
+  }
+}
+
+interface ReadTopic<Event extends { readonly type: string }> extends Pick<
+  FollowedTopic<Event>,
+  'topic' | 'isEvent' | 'room'
+> {
+  /** folds up to the first record that cannot be applied, and returns that */
+  readonly fold: (decoded: Decoded<Event>) => Poison | undefined;
+}
+
+/** Reads until the abort. Throws `LogLost`, and what the fold throws. */
 async function readTopic<Event extends { readonly type: string }>(
   reader: LogReader,
-  topic: FollowedTopic<Event>,
+  topic: ReadTopic<Event>,
   options: LogFollowerOptions,
 ): Promise<void> {
   const { signal } = options;
+  const skips = new Skips(options);
   // closing the reader ends a pending `take`
   const closed = aborted(signal).then(() => reader.close());
   await Promise.race([reader.start(), closed]);
   while (!signal.aborted) {
     await topic.room?.();
-    await takeChunk(reader, topic, options);
+    await takeChunk(reader, topic, skips, options);
   }
   await closed;
 }
 
+/** Stays at a record that cannot be applied until a person has it skipped. */
 async function takeChunk<Event extends { readonly type: string }>(
   reader: LogReader,
-  { topic, isEvent, fold }: FollowedTopic<Event>,
+  { topic, isEvent, fold }: ReadTopic<Event>,
+  skips: Skips,
   { codec, retrying, onRecord }: LogFollowerOptions,
 ): Promise<void> {
   const chunk = await reader.take(RECORDS_MAX, BYTES_MAX);
   if (chunk === undefined) return;
-  const decoded = await retrying(`decoding ${topic}`, () =>
-    decode({ name: 'the treasury', isEvent }, codec, chunk),
-  );
-  if (reader.isStale(chunk)) return;
-  if (onRecord !== undefined)
-    for (const [at, { event }] of decoded.events.entries())
-      onRecord(event, chunk.records[at]?.headers ?? {});
-  try {
-    fold(decoded);
-  } catch (error) {
-    throw lossBy(error, topic, chunk.partition);
+  const { partition } = chunk;
+  for (let { from, records } = chunk; ;) {
+    const rest = { ...chunk, from, records };
+    const decoded = await retrying(`decoding ${topic}`, () =>
+      decode({ name: 'the treasury', isEvent }, codec, rest),
+    );
+    if (reader.isStale(chunk)) return;
+    if (onRecord !== undefined)
+      for (const [at, { event }] of decoded.events.entries())
+        onRecord(event, records[at]?.headers ?? {});
+    const poison = fold(decoded);
+    if (poison === undefined) return;
+    const { offset, reason, fingerprint } = poison;
+    await retrying(`reading ${topic}/${partition}@${offset}`, () =>
+      skips.demand({ topic, partition, offset, fingerprint }, reason),
+    );
+    if (reader.isStale(chunk)) return;
+    from = offset + 1n;
+    records = records.filter((record) => record.offset > offset);
   }
-  if (decoded.poison === undefined) return;
-  const { offset, reason } = decoded.poison;
-  throw new Fault(
-    'log_damaged',
-    `${topic}/${chunk.partition}: the record at offset ${offset} cannot be read: ${reason}. What to do: look at that record with a console consumer and at who wrote it; once this software can read it, or the topic is restored, start the treasury again`,
-    { retry: false },
-  );
 }

@@ -149,7 +149,7 @@ export class Treasury {
   /** A standby follows the logs, so that it can take over at once, and does nothing else. */
   get #works(): boolean {
     const { lease } = this.#context;
-    return lease.isHeld && lease.term === this.#term;
+    return lease.isHeld && lease.term === this.#term && !this.#activity.isHalted;
   }
 
   /** Why the treasury is not ready, and what to do. */
@@ -257,6 +257,13 @@ export class Treasury {
     const { deposits, policy } = this.#books.ledger;
     this.#options.log.info({ deposits: deposits.size, policy: policy?.version }, 'deciding');
     while (!signal.aborted) {
+      const { next: change } = changes;
+      if (this.#activity.isHalted) {
+        // at a record that a person has to skip: the records after it are not known
+        this.#context.lease.yield();
+        await change;
+        continue;
+      }
       if (!this.#works) {
         await this.#standBy(decider, queue);
         const { term } = this.#context.lease;

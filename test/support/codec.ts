@@ -1,7 +1,7 @@
 /** A codec that registers its schemas and pins none, for tests that write records by hand. */
 import type { Unread } from '../../projections/contract/projection.ts';
 import type { Pin } from '../../schemas/schema.ids/pin.ts';
-import type { Topic } from '../../schemas/topics.ts';
+import { PROJECTOR_SKIPS, type Topic } from '../../schemas/topics.ts';
 import { readSchemas } from '../../services/runtime/kafka/avro-schemas.ts';
 import {
   codecOf,
@@ -25,7 +25,7 @@ export async function openCodec(
   const schemas = await readSchemas(topics, unread);
   const ids: number[] = [];
   for (const { subject, text } of schemas) ids.push(await registry.register(subject, text));
-  return codecOf(registry, schemas, ids);
+  return codecOf(registry, schemas, ids, await readSchemas([PROJECTOR_SKIPS]));
 }
 
 const AGAIN = { what: 'registering schemas', log: silentLog(), signal: never };
@@ -50,6 +50,6 @@ export async function openDecoder(
   topics: readonly Topic[],
   pins: readonly Pin[] = [],
 ): Promise<Decoder> {
-  const schemas = await readSchemas(topics);
+  const schemas = await readSchemas([...topics, PROJECTOR_SKIPS]);
   return new EventDecoder(new SchemaRegistry(settings), schemas, () => Promise.resolve(pins));
 }

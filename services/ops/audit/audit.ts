@@ -23,7 +23,8 @@ import { isTransferEvent } from '../../../schemas/tron.transfers/events.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { Fault } from '../../runtime/process/errors.ts';
-import type { LogRecord } from '../../runtime/kafka/record.ts';
+import { fingerprint, type LogRecord } from '../../runtime/kafka/record.ts';
+import { Skips } from '../../runtime/kafka/skips.ts';
 import { RunAudit } from './run-audit.ts';
 import type { FinalSupply } from '../../../projections/reserve/supply.ts';
 import { openDecoder, undecodable, type Decoder } from '../../runtime/kafka/codec.ts';
@@ -133,6 +134,10 @@ function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResu
     ),
     `deposits  ${deposits}, ${rest.waiting} transfers wait to be decided; ${rest.without_effect} records of the ledger without effect; ${mints} final Mints`,
     `sums      in USDT: arrived ${money(sums.arrived)}, minted ${money(sums.minted)}, fees ${money(sums.fees)}, held ${money(sums.held)}, paid back ${money(sums.refunded)}`,
+    ...rest.skipped.map(
+      ({ topic, partition, offset }) =>
+        `skipped   ${topic}/${partition}@${offset}: no reader can apply it, and a person has skipped it`,
+    ),
     ...supplyLines(rest.supply),
     ...names.map((name) => {
       const state = findings.violated[name] > 0 ? 'BROKEN' : 'holds ';
@@ -208,10 +213,22 @@ export async function auditLogs(sources: AuditSources) {
   const records_all = [runEnds, chainEnds, ledgerEnds, ledgerEnds, transferEnds, addressEnds]
     .flat()
     .reduce((sum, { end }) => sum + end, 0n);
+  const transfers = new TransferAudit(usdt_contract, findings, deposit_key);
+  const ledger = new LedgerAudit(findings, (event, position, inForce) =>
+    transfers.confirmed(event, position, inForce),
+  );
+  const compare = (offset: bigint): void => {
+    if (stored?.next_offset === offset) auditDeposits(ledger.ledger, stored, findings);
+  };
+  /** records that a person has skipped */
+  const skipped: LogPosition[] = [];
+  const skips = new Skips({ kafka, codec });
+  await skips.refresh();
   const scan = async <Event extends { readonly type: string }>(
     ends: readonly PartitionEnd[],
     isEvent: (event: { readonly type: string }) => event is Event,
     take: (event: Event, record: LogRecord, place: PartitionEnd) => void,
+    onSkipped?: (record: LogRecord, place: PartitionEnd) => void,
   ): Promise<void> => {
     for (const place of ends) {
       const { topic, partition, end } = place;
@@ -238,6 +255,7 @@ export async function auditLogs(sources: AuditSources) {
           }
           take(event, record, place);
         },
+        (record) => onSkipped?.(record, place),
       );
     }
   };
@@ -246,27 +264,29 @@ export async function auditLogs(sources: AuditSources) {
     isEvent: (event: { readonly type: string }) => event is Event,
     take: (event: Event, offset: bigint, partition: number, record: LogRecord) => void,
   ): Promise<void> => {
-    await scan(ends, isEvent, (event, record, { topic, partition }) => {
-      checkpoints.record(topic, partition, record);
-      chains.record(topic, partition, event, record);
-      take(event, record.offset, partition, record);
-    });
+    await scan(
+      ends,
+      isEvent,
+      (event, record, { topic, partition }) => {
+        chains.record(topic, partition, event, record);
+        take(event, record.offset, partition, record);
+        checkpoints.record(topic, partition, record);
+      },
+      (record, { topic, partition }) => {
+        skipped.push({ topic, partition, offset: record.offset });
+        checkpoints.record(topic, partition, record);
+        if (topic === TREASURY_LEDGER.name) compare(record.offset + 1n);
+      },
+    );
     for (const { topic, partition, end } of ends) checkpoints.finish(topic, partition, end);
   };
 
-  const transfers = new TransferAudit(usdt_contract, findings, deposit_key);
   await read(addressEnds, isDepositAddressEvent, (event, offset, _partition, { value }) =>
     transfers.address(event, offset, hashOfValue(value)),
   );
   await read(transferEnds, isTransferEvent, (event, offset, partition) =>
     transfers.transfer(event, partition, offset),
   );
-  const ledger = new LedgerAudit(findings, (event, position, inForce) =>
-    transfers.confirmed(event, position, inForce),
-  );
-  const compare = (offset: bigint): void => {
-    if (stored?.next_offset === offset) auditDeposits(ledger.ledger, stored, findings);
-  };
   compare(0n);
   await read(ledgerEnds, isTreasuryEvent, (event, offset, _partition, { value }) => {
     ledger.apply(event, offset, hashOfValue(value));
@@ -282,7 +302,15 @@ export async function auditLogs(sources: AuditSources) {
     ),
   );
   const chain = new ChainAudit(ledger, findings, (final) => runs.final(final));
-  await read(chainEnds, isChainEvent, (event, offset) => chain.apply(event, offset));
+  await read(chainEnds, isChainEvent, (event, offset, partition, record) =>
+    chain.apply(event, offset, () => {
+      const { name: topic } = CHAIN_BLOCKS;
+      const at = { topic, partition, offset, fingerprint: fingerprint(record) };
+      const isSkipped = skips.has(at);
+      if (isSkipped) skipped.push(at);
+      return isSkipped;
+    }),
+  );
   chain.finish();
   // again: the runs need the Mints of the chain, whose audit needs the intents of the ledger
   const { ledgerEnd } = runs;
@@ -302,6 +330,7 @@ export async function auditLogs(sources: AuditSources) {
     mints: chain.mints,
     /** transfers that the treasury has not decided */
     waiting,
+    skipped: skipped.map(({ topic, partition, offset }) => ({ topic, partition, offset })),
     /** records of the ledger without effect: lost races and repetitions */
     without_effect: ledger.withoutEffect,
     sums: ledger.sums,

@@ -38,8 +38,7 @@ export type ChainClaims = Pick<
 export class ChainAudit {
   readonly #findings: Findings;
   readonly #ledger: ChainClaims;
-  readonly #onFinal: (final: FinalSupply) => void;
-  readonly supply = new ChainSupply();
+  readonly supply: ChainSupply;
   #isBroken = false;
   /** blocks that are not final, by height */
   readonly #pending = new Map<number, PendingBlock>();
@@ -59,12 +58,12 @@ export class ChainAudit {
 
   /**
    * `ledger`: the whole, whose end was taken after the end of the chain. `onFinal` gets the supply
-   * whenever blocks have become final.
+   * at every final block.
    */
   constructor(ledger: ChainClaims, findings: Findings, onFinal: (final: FinalSupply) => void) {
     this.#ledger = ledger;
     this.#findings = findings;
-    this.#onFinal = onFinal;
+    this.supply = new ChainSupply(onFinal);
     const givenUp = [...ledger.intents.values()].flatMap(
       ({ nonce, given_up_for: other }): [string, Replacement][] =>
         other === undefined ? [] : [[other.tx_hash.toString('hex'), { nonce, height: undefined }]],
@@ -76,14 +75,18 @@ export class ChainAudit {
     return this.supply.final?.height ?? -1;
   }
 
-  /** Every record, in order; nothing is judged behind an impossible one. */
-  apply(event: ChainEvent, offset: bigint): void {
+  /**
+   * Every record, in order; nothing is judged behind an impossible one. `isSkipped`: whether a
+   * person has skipped this one.
+   */
+  apply(event: ChainEvent, offset: bigint, isSkipped: () => boolean = () => false): void {
     if (this.#isBroken) return;
     const position = { topic: CHAIN_BLOCKS.name, partition: 0, offset };
     this.#findings.rules(CHAIN_RULES, event, position);
     const before = this.#finalHeight;
     const verdict = this.supply.apply(event, offset);
     if (typeof verdict === 'object') {
+      if (isSkipped()) return;
       this.#isBroken = true;
       const check = this.#findings.at(position);
       check('I2', false, () => `the chain cannot be right: ${verdict.broken}`);
@@ -108,7 +111,6 @@ export class ChainAudit {
           if (pending !== undefined) this.#finalBlock(pending);
           this.#pending.delete(height);
         }
-        if (this.supply.final !== undefined) this.#onFinal(this.supply.final);
     }
   }
 

@@ -1,5 +1,6 @@
 /**
- * I12: each reserve run again, at its ledger offset and its final block; custody, and the parts of
+ * I12: each reserve run again, at its ledger offset and its final block, whether or not that was
+ * the newest one of a record: a chain that is written again has other records; custody, and the parts of
  * it and of the deposits that are frozen or not proven, are the run's own readings. I13: no mint is
  * requested while the newest run in the log forbids it.
  */
@@ -110,7 +111,7 @@ export class RunAudit {
     else if (isForbidden) this.#closings.push({ run, to_offset: Infinity, later: [] });
   }
 
-  /** Second: the supply, whenever blocks have become final. */
+  /** Second: the supply at every final block. */
   final(final: FinalSupply): void {
     if (this.#finals.has(final.height)) this.#finals.set(final.height, final);
   }
@@ -160,7 +161,7 @@ export class RunAudit {
     const { ledger_head: head = NO_RECORDS } = run;
     const final = this.#finals.get(height);
     if (final?.hash.equals(hash) !== true)
-      return `is of block ${height} ${hash.toString('hex')}, which was never the newest final one`;
+      return `is of block ${height} ${hash.toString('hex')}, which was never final`;
     if (head.length > 0 && !head.equals(this.#ledger.head))
       return `is of a ledger with the head ${head.toString('hex')}, it was ${this.#ledger.head.toString('hex')}`;
     const { unproven = 0n, unproven_refunds = 0n, frozen = 0n, unminted = 0n } = run;

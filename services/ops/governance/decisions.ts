@@ -14,6 +14,7 @@ import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { ChainSupply, type FinalSupply } from '../../../projections/reserve/supply.ts';
 import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import { isChainEvent } from '../../../schemas/chain.blocks/events.ts';
+import { BrokenChain } from '../../../schemas/hash-chain.ts';
 import { parseDepositId } from '../../../schemas/deposit-id.ts';
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import { parseTronAddress } from '../../../schemas/tron-address.ts';
@@ -196,7 +197,7 @@ function inForce(
   };
 }
 
-/** `onFinal` gets each block that is the newest final one for a time. */
+/** `onFinal` gets every final block. */
 async function readFinalChain(
   args: SharedArguments,
   onFinal: (final: FinalSupply) => void = () => {},
@@ -204,7 +205,7 @@ async function readFinalChain(
   const config = readSettings({ ...KAFKA, ...REGISTRY }, args.stack);
   const kafka = kafkaOf(config);
   const codec = await openDecoder({ ...config, kafka }, [CHAIN_BLOCKS]);
-  const chain = new ChainSupply();
+  const chain = new ChainSupply(onFinal);
   const { high: to } = await readLogEnds(kafka, CHAIN_BLOCKS.name, 0);
   note(`reading the ${to} records of ${CHAIN_BLOCKS.name}`, args);
   const range = { topic: CHAIN_BLOCKS.name, partition: 0, from: 0n, to };
@@ -212,9 +213,7 @@ async function readFinalChain(
     if (!isChainEvent(event))
       throw undecodable(`${event.type} at offset ${offset} is no event of the chain`);
     const verdict = chain.apply(event, offset);
-    if (typeof verdict === 'object')
-      throw undecodable(`${CHAIN_BLOCKS.name} is damaged: ${verdict.broken}`);
-    if (event.type === 'BlocksFinalized' && chain.final !== undefined) onFinal(chain.final);
+    if (typeof verdict === 'object') throw new BrokenChain(offset, verdict.broken);
   });
   return chain;
 }

@@ -1,15 +1,16 @@
 /** `ops quarantine list|skip`. A skip is an event: every replay skips the same record. */
 import { randomBytes } from 'node:crypto';
 import {
-  isSkipEvent,
   skipEventId,
   skipKey,
   type RecordSkipped,
 } from '../../../schemas/projector.skips/events.ts';
 import { PROJECTOR_SKIPS } from '../../../schemas/topics.ts';
 import { openCodec } from '../../runtime/kafka/codec.ts';
-import { readLogEvents } from '../../runtime/kafka/range.ts';
-import { readLogEnds } from '../../runtime/kafka/ends.ts';
+import { readLogRange } from '../../runtime/kafka/range.ts';
+import { fingerprint as fingerprintOf } from '../../runtime/kafka/record.ts';
+import { Skips, type RecordAt } from '../../runtime/kafka/skips.ts';
+import { readTopicEnds } from '../../runtime/kafka/ends.ts';
 import { ensureTopics } from '../../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
@@ -86,26 +87,37 @@ function listText(records: readonly Quarantined[]): string {
   return table(['PROJECTION', 'RECORD', 'STATE', 'SINCE (UTC)', 'ERROR'], rows);
 }
 
+/** A record of the log, as services name it. */
+const PLACE = /^(?<topic>[\w.-]+)\/(?<partition>\d{1,4})@(?<offset>\d{1,15})$/;
+
+interface Skipped extends RecordAt {
+  /** the projection that it halts; empty where the record was named itself */
+  readonly projection: string;
+  readonly error: string;
+}
+
 export async function skipRecord(
-  args: SharedArguments & Decision & { readonly projection: string },
+  args: SharedArguments & Decision & { readonly record: string },
 ): Promise<number> {
-  const { projection, json, stack } = args;
+  const { record: name, json, stack } = args;
   const { actor, reason } = decision(args);
-  const record = (await quarantineOf(stack)).find(
-    (each) => each.projection === projection && each.state === 'halts',
-  );
-  if (record === undefined)
-    throw new Misuse(
-      `no record that may be skipped halts ${projection}: quarantine list shows those that halt`,
-    );
-  const { topic, partition, offset, error } = record;
+  const place = PLACE.exec(name)?.groups;
+  const { projection, topic, partition, offset, fingerprint, error } =
+    place === undefined
+      ? await haltingRecord(name, stack)
+      : await recordAt(
+          place['topic'] ?? '',
+          Number(place['partition']),
+          BigInt(place['offset'] ?? 0),
+          stack,
+        );
   const event: RecordSkipped = {
     type: 'RecordSkipped',
     projection,
     topic,
     partition,
     record_offset: Number(offset),
-    fingerprint: Buffer.from(record.fingerprint.slice(2), 'hex'),
+    fingerprint,
     error,
     actor,
     reason,
@@ -115,10 +127,53 @@ export async function skipRecord(
   const done = appended === undefined ? 'before' : `now: ${PROJECTOR_SKIPS.name}/0@${appended}`;
   print(
     json === true
-      ? jsonOf({ projection, topic, partition, offset, appended: appended ?? null })
-      : `the skip of ${topic}/${partition}@${offset} by ${projection} was decided ${done}; its projector goes on by itself`,
+      ? jsonOf({ topic, partition, offset: offset.toString(), appended: appended ?? null })
+      : `the skip of ${topic}/${partition}@${offset} was decided ${done}; every reader that cannot apply the record goes on by itself`,
   );
   return 0;
+}
+
+async function haltingRecord(projection: string, stack: string): Promise<Skipped> {
+  const record = (await quarantineOf(stack)).find(
+    (each) => each.projection === projection && each.state === 'halts',
+  );
+  if (record === undefined)
+    throw new Misuse(
+      `no record halts ${projection}: quarantine list shows those that halt a projection`,
+    );
+  const { offset, fingerprint } = record;
+  return {
+    ...record,
+    offset: BigInt(offset),
+    fingerprint: Buffer.from(fingerprint.slice(2), 'hex'),
+  };
+}
+
+async function recordAt(
+  topic: string,
+  partition: number,
+  offset: bigint,
+  stack: string,
+): Promise<Skipped> {
+  const kafka = kafkaOf(readSettings(KAFKA, stack));
+  const [end] = (await readTopicEnds(kafka, [topic])).filter(
+    (each) => each.partition === partition,
+  );
+  if (end === undefined || offset < end.low || offset >= end.high)
+    throw new Misuse(
+      `there is no record ${topic}/${partition}@${offset}: ops tail ${topic} shows them`,
+    );
+  const found: Skipped[] = [];
+  await readLogRange(kafka, topic, partition, offset, offset + 1n, (record) => {
+    const at = { topic, partition, offset, fingerprint: fingerprintOf(record) };
+    found.push({ ...at, projection: '', error: '' });
+  });
+  const [record] = found;
+  if (record === undefined)
+    throw new Misuse(
+      `${topic}/${partition}@${offset} is no record: it is the mark of a transaction`,
+    );
+  return record;
 }
 
 /** The offset of the event; undefined when the same skip was decided before. */
@@ -128,15 +183,9 @@ async function appendOnce(event: RecordSkipped, stack: string): Promise<bigint |
   const { name: topic } = PROJECTOR_SKIPS;
   await ensureTopics(kafka, [PROJECTOR_SKIPS]);
   const codec = await openCodec({ ...config, kafka, log: LOG }, [PROJECTOR_SKIPS]);
-  const key = skipKey(event);
-  let isDecided = false;
-  const { low: from, high: to } = await readLogEnds(kafka, topic, 0);
-  const range = { topic, partition: 0, from, to };
-  await readLogEvents({ kafka, codec }, range, (known) => {
-    if (isSkipEvent(known) && skipKey(known) === key)
-      isDecided ||= known.fingerprint.equals(event.fingerprint);
-  });
-  if (isDecided) return undefined;
+  const skips = new Skips({ kafka, codec });
+  await skips.refresh();
+  if (skips.has({ ...event, offset: BigInt(event.record_offset) })) return undefined;
   const headers = {
     event_id: skipEventId(event),
     event_type: event.type,
@@ -144,7 +193,12 @@ async function appendOnce(event: RecordSkipped, stack: string): Promise<bigint |
     source: 'ops',
     trace_id: randomBytes(16).toString('hex'),
   };
-  const entry = { key, value: codec.encode(event), headers, timestamp: event.decided_at };
+  const entry = {
+    key: skipKey(event),
+    value: codec.encode(event),
+    headers,
+    timestamp: event.decided_at,
+  };
   const writer = new KafkaWriter(kafka, { log: LOG, signal: AbortSignal.timeout(APPEND_MS) });
   try {
     return await writer.append(topic, 0, [entry]);

@@ -1,6 +1,6 @@
 /** `ops rebuild` and `ops verify`: a projection's tables against its log. */
 import { PROJECTIONS } from '../../projector/registry.ts';
-import { topicsOf } from '../../projector/engine/skips.ts';
+import { topicsOf } from '../../projector/engine/quarantine.ts';
 import type { Difference } from '../../projector/rebuild/compare.ts';
 import {
   rebuild as rebuildTables,

@@ -10,7 +10,7 @@ import { Queue } from '../../../projections/watch/queue.ts';
 import { Transfers } from '../../../projections/watch/watch.ts';
 import { isChainEvent, type ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { isDepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
-import { hashOfValue } from '../../../schemas/hash-chain.ts';
+import { BrokenChain, hashOfValue } from '../../../schemas/hash-chain.ts';
 import { HEADER_RULES } from '../../../schemas/chain.blocks/rules.ts';
 import { isReserveEvent } from '../../../schemas/reserve.runs/events.ts';
 import { RUN_RULES } from '../../../schemas/reserve.runs/rules.ts';
@@ -55,9 +55,19 @@ class PartitionEffects {
     const { offset } = record;
     if (offset >= this.#end) {
       this.#end = offset + 1n;
-      if (!this.#judge(record, isFollowed)) this.#without.add(offset);
+      if (!this.#hasEffect(record, isFollowed)) this.#without.add(offset);
     }
     return !this.#without.has(offset);
+  }
+
+  /** None has a record that does not follow from those before it: a fold halts there. */
+  #hasEffect(record: LogRecord, isFollowed: boolean): boolean {
+    try {
+      return this.#judge(record, isFollowed);
+    } catch (error) {
+      if (error instanceof BrokenChain) return false;
+      throw error;
+    }
   }
 
   #judge(record: LogRecord, isFollowed: boolean): boolean {

@@ -221,7 +221,7 @@ function faultNotes(): (fault: Fault | undefined, what: string) => void {
     }
     failing.set(what, failure);
     if (failure.noted || now - failure.since <= SILENT_MS) return;
-    note(`waiting: ${fault.message}`);
+    note(`waiting, ${what}: ${fault.message}`);
     failure.noted = true;
   };
 }

@@ -113,7 +113,8 @@ class Tail {
     const range = this.#ranges.get(partition);
     if (range === undefined || !this.next.has(partition)) return true;
     const { from, to = Infinity, before = Infinity } = range;
-    const { render, schemas, limit } = this.#options;
+    const { render, schemas, limit, topic } = this.#options;
+    const place = partitionKey(topic, partition);
     for (const record of records) {
       // the reader may have gone back while this chunk is shown
       if (record.offset < (this.next.get(partition) ?? 0n)) continue;
@@ -125,7 +126,9 @@ class Tail {
       if (record.offset < from) continue;
       this.read++;
       if (!schemas.knows(record.value))
-        await this.retrying('asking for a schema', () => schemas.learn(record.value));
+        await this.retrying(`asking for the schema of ${place}@${record.offset}`, () =>
+          schemas.learn(record.value),
+        );
       const text = render(partition, record);
       if (text === undefined) continue;
       this.#text += text;

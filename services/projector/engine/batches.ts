@@ -3,11 +3,10 @@ import type { Load, Projection } from '../../../projections/contract/projection.
 import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
 import type { Decoder } from '../../runtime/kafka/codec.ts';
 import type { Retrying } from '../../runtime/kafka/ends.ts';
-import { decode, type Decoded, type Poison } from '../../runtime/kafka/decode.ts';
+import { decode, type Decoded } from '../../runtime/kafka/decode.ts';
 import { partitionKey } from '../../runtime/kafka/position.ts';
 import { assert } from '../../runtime/process/errors.ts';
 import { NO_SPAN, NO_TRACING, type Span, type Tracing } from '../../runtime/process/tracing.ts';
-import type { Skips } from './skips.ts';
 
 /** Limits of a live batch, which has one record at least. */
 const RECORDS_MAX = 5_000;
@@ -40,7 +39,6 @@ export interface BatchesOptions<Event extends { readonly type: string }> {
   /** the next records of one partition within the limits; undefined when there will be none */
   readonly take: (recordsMax: number, bytesMax: number) => Promise<Chunk | undefined>;
   readonly retrying: Retrying;
-  readonly skips?: Skips | undefined;
   /** off when not given */
   readonly tracing?: Tracing | undefined;
   readonly load: LoadExtent;
@@ -84,7 +82,7 @@ export class BatchLookahead<Event extends { readonly type: string }> {
   }
 
   async #read(): Promise<Batch<Event> | undefined> {
-    const { projection, codec, take, retrying, load, skips, tracing } = this.#options;
+    const { projection, codec, take, retrying, load, tracing } = this.#options;
     const { load_bytes_max: loadBytesMax = BYTES_MAX } = this.#options;
     const { records_max: recordsMax = Number.POSITIVE_INFINITY } = projection;
     for (;;) {
@@ -94,9 +92,7 @@ export class BatchLookahead<Event extends { readonly type: string }> {
       if (chunk === undefined) return undefined;
       // a load reads records whose traces ended long ago
       const span = load.isLoading ? NO_SPAN : fetchedIn(tracing, chunk);
-      const decoded = await retrying('decoding a batch', () =>
-        decode(projection, codec, chunk, skips),
-      );
+      const decoded = await retrying('decoding a batch', () => decode(projection, codec, chunk));
       span.end();
       const { generation } = chunk;
       const due = this.#unfinalized.add(generation, decoded, this.#isWithinLoad(chunk));
@@ -118,17 +114,6 @@ function fetchedIn(tracing: Tracing = NO_TRACING, { fetched_at, ...chunk }: Chun
   span.set('messaging.destination.name', chunk.topic);
   span.set('messaging.batch.message_count', chunk.records.length);
   return span;
-}
-
-/** The record of a batch that its fold cannot apply. */
-export function poisonAt<Event>(
-  { events, fingerprints }: Decoded<Event>,
-  offset: bigint,
-  reason: string,
-): Poison {
-  const fingerprint = fingerprints[events.findIndex((event) => event.offset === offset)];
-  assert(fingerprint !== undefined, 'the record that breaks a batch is not one of its records');
-  return { offset, reason, fingerprint };
 }
 
 /** Decoded records that later records may still undo, held back while loading. Bounded by bytes. */

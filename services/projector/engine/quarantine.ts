@@ -3,23 +3,29 @@
  * table meanwhile; skipping it is one transaction with the checkpoint.
  */
 import type { Pool } from 'pg';
+import type { Projection } from '../../../projections/contract/projection.ts';
+import { PROJECTOR_SKIPS, TOPICS, type Topic } from '../../../schemas/topics.ts';
 import { advanceCheckpoint, advanced, lockCheckpoint, type ProjectionId } from './checkpoint.ts';
 import { anotherVersion, beginWriting, readTableVersion } from '../tables/live-tables.ts';
 import type { Retrying } from '../../runtime/kafka/ends.ts';
 import { unreadable, type LogLost } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { faultOf, withFaults } from '../../runtime/postgres/pool.ts';
-import type { RecordAt, Skips } from './skips.ts';
+import type { RecordAt, Skips } from '../../runtime/kafka/skips.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 
 const POLL_MS = 1_000;
+
+/** The topics to read for this projection: its own, and the decisions to skip records. */
+export function topicsOf({ topics }: Pick<Projection, 'topics'>): readonly Topic[] {
+  return TOPICS.filter(({ name }) => topics.includes(name) || name === PROJECTOR_SKIPS.name);
+}
 
 export interface SkipOptions {
   readonly projection: ProjectionId;
   readonly pool: Pool;
   readonly cluster_id: string;
-  /** undefined: nobody may skip a record */
-  readonly skips: Skips | undefined;
+  readonly skips: Skips;
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly retrying: Retrying;
@@ -29,7 +35,7 @@ export interface SkipOptions {
 
 /**
  * Waits until a person skips the record, then moves the checkpoint over it; false when the
- * checkpoint was moved elsewhere. Throws `LogLost` where nobody may skip.
+ * checkpoint was moved elsewhere.
  */
 export async function skipPoison(
   options: SkipOptions,
@@ -37,27 +43,22 @@ export async function skipPoison(
   reason: string,
 ): Promise<boolean> {
   const { projection, pool, skips, signal, retrying } = options;
-  if (skips === undefined) throw unreadable(record.topic, record.partition, record.offset, reason);
-  if (!skips.has(record)) await awaitSkip(options, skips, record, reason);
+  if (!skips.has(record)) await retrying('reading the skips', () => skips.refresh());
+  if (!skips.has(record)) await awaitSkip(options, record, reason);
   if (signal.aborted) return false;
   return await retrying('skipping a record', () =>
     skipRecord(pool, projection, options.cluster_id, record),
   );
 }
 
-async function awaitSkip(
-  options: SkipOptions,
-  skips: Skips,
-  record: RecordAt,
-  why: string,
-): Promise<void> {
-  const { projection, pool, log, signal, retrying, onHalted } = options;
+async function awaitSkip(options: SkipOptions, record: RecordAt, why: string): Promise<void> {
+  const { projection, pool, skips, log, signal, retrying, onHalted } = options;
   const { topic, partition, offset, fingerprint } = record;
   const text = `INSERT INTO projector.quarantine (projection, topic, partition, record_offset, fingerprint, error) VALUES ($1, $2, $3, $4, $5, $6)
                 ON CONFLICT (projection, topic, partition, record_offset) DO UPDATE SET fingerprint = excluded.fingerprint, error = excluded.error`;
   const values = [projection.name, topic, partition, offset, fingerprint, why];
   await retrying('quarantining a record', () => withFaults(pool.query(text, values)));
-  const lost = unreadable(topic, partition, offset, why, projection.name);
+  const lost = unreadable(record, why);
   const { message: reason, remedy } = lost;
   onHalted(lost);
   log.error({ projection: projection.name, reason, remedy }, 'projection halted');

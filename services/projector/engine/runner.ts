@@ -6,11 +6,12 @@
 import type { Pool } from 'pg';
 import type { Outcomes, Projection } from '../../../projections/contract/projection.ts';
 import type { Decoder } from '../../runtime/kafka/codec.ts';
-import type { Poison } from '../../runtime/kafka/decode.ts';
+import { poisonAt, type Poison } from '../../runtime/kafka/decode.ts';
 import { watchLog, type Retrying } from '../../runtime/kafka/ends.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import { LogLost, partitionKey, type Positions } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
+import { Skips } from '../../runtime/kafka/skips.ts';
 import { withFaults } from '../../runtime/postgres/pool.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
@@ -21,11 +22,10 @@ import type { NotificationPublisher } from '../../runtime/redis.ts';
 import { BatchWriter, type LoadStatus } from '../load/batch-writer.ts';
 import { terminateStalledWriters } from '../tables/live-tables.ts';
 import type { Applied } from './apply-batch.ts';
-import { BatchLookahead, poisonAt, type Batch } from './batches.ts';
+import { BatchLookahead, type Batch } from './batches.ts';
 import { readCheckpoints, readPositions } from './checkpoint.ts';
 import { Progress, recordsIn } from './progress.ts';
 import { skipPoison } from './quarantine.ts';
-import { skipsOf, type Skips } from './skips.ts';
 
 const READ_AHEAD_BYTES = 32 * 1024 * 1024;
 const SILENCE_MS = 10_000;
@@ -65,7 +65,7 @@ export class Runner<Event extends { readonly type: string }> {
   /** the caller's signal, or our own when the projection has halted */
   readonly #signal: AbortSignal;
   readonly #metrics;
-  readonly #skips: Skips | undefined;
+  readonly #skips: Skips;
   readonly #reader: LogReader;
   readonly #writer: BatchWriter<Event>;
   readonly #batches: BatchLookahead<Event>;
@@ -96,7 +96,7 @@ export class Runner<Event extends { readonly type: string }> {
       ...(session === undefined ? {} : { session_ms: session }),
       positions: () => this.#positions(),
     });
-    this.#skips = skipsOf(projection, options);
+    this.#skips = new Skips(options);
     this.#writer = new BatchWriter({
       ...options,
       signal: this.#signal,
@@ -109,7 +109,6 @@ export class Runner<Event extends { readonly type: string }> {
       take: (records, bytes) => this.#reader.take(records, bytes),
       retrying: this.#retrying,
       load: this.#writer,
-      skips: this.#skips,
       load_bytes_max: this.#writer.load_bytes_max,
     });
   }
@@ -133,7 +132,6 @@ export class Runner<Event extends { readonly type: string }> {
     this.#signal.addEventListener('abort', () => void this.#close(), { once: true });
     const watching = this.#watch();
     try {
-      await this.#retrying('reading the skips', async () => this.#skips?.refresh());
       if (!this.#signal.aborted) await Promise.race([reader.start(), aborted(this.#signal)]);
       if (!this.#signal.aborted) await this.#writer.begin();
       for (;;) {
@@ -194,7 +192,7 @@ export class Runner<Event extends { readonly type: string }> {
     if (batch.poison !== undefined) await this.#skip(batch, batch.poison);
   }
 
-  /** Waits for a person to skip the record. Throws `LogLost` where nobody may. */
+  /** Waits for a person to skip the record. */
   async #skip({ topic, partition }: Batch<Event>, { reason, ...record }: Poison): Promise<void> {
     const isMoved = await skipPoison(
       {

@@ -12,14 +12,15 @@ import type { Offsets } from '../engine/progress.ts';
 import { readPositions } from '../engine/checkpoint.ts';
 import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
 import type { Decoder } from '../../runtime/kafka/codec.ts';
+import { poisonAt } from '../../runtime/kafka/decode.ts';
 import type { Retrying } from '../../runtime/kafka/ends.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import { partitionKey, unreadable, type Positions } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
+import { Skips, type RecordAt } from '../../runtime/kafka/skips.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { skipRecord } from '../engine/quarantine.ts';
-import { skipsOf, type RecordAt, type Skips } from '../engine/skips.ts';
 import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
 
 /** Fetches once, and not again before that is taken. */
@@ -49,7 +50,7 @@ export class Replay<Event extends { readonly type: string }> implements LoadExte
   readonly #options: ReplayOptions<Event>;
   readonly #reader: LogReader;
   readonly #batches: BatchLookahead<Event>;
-  readonly #skips: Skips | undefined;
+  readonly #skips: Skips;
   readonly #applied = new Map<string, bigint>();
   #clusterId = '';
   #ends: Offsets = new Map();
@@ -60,7 +61,7 @@ export class Replay<Event extends { readonly type: string }> implements LoadExte
   constructor(options: ReplayOptions<Event>) {
     this.#options = options;
     const { projection, codec } = options;
-    this.#skips = skipsOf(projection, options);
+    this.#skips = new Skips(options);
     this.#reader = new LogReader({
       ...options,
       topics: projection.topics,
@@ -71,7 +72,6 @@ export class Replay<Event extends { readonly type: string }> implements LoadExte
     this.#batches = new BatchLookahead({
       projection,
       codec,
-      skips: this.#skips,
       take: (records, bytes) => this.#take(records, bytes),
       retrying: this.#retrying,
       load: this,
@@ -94,7 +94,6 @@ export class Replay<Event extends { readonly type: string }> implements LoadExte
   /** Starts to read. Throws a fault when the signal is aborted. */
   async start(): Promise<void> {
     const { signal } = this.#options;
-    await this.#retrying('reading the skips', async () => this.#skips?.refresh());
     if (signal.aborted) throw stopped();
     await this.#reader.start();
   }
@@ -162,8 +161,10 @@ export class Replay<Event extends { readonly type: string }> implements LoadExte
       if (applied.outcome !== 'applied') return this.#rewind();
       this.#applied.set(partitionKey(topic, partition), applied.next_offset);
       this.#options.onApplied?.(batch.events.length);
-      if (applied.broken !== undefined)
-        throw unreadable(topic, partition, applied.broken.offset, applied.broken.reason);
+      if (applied.broken !== undefined) {
+        const { offset, reason } = applied.broken;
+        return await this.#skip({ topic, partition, ...poisonAt(batch, offset, reason) }, reason);
+      }
     }
     if (batch.poison !== undefined)
       await this.#skip({ topic, partition, ...batch.poison }, batch.poison.reason);
@@ -173,7 +174,8 @@ export class Replay<Event extends { readonly type: string }> implements LoadExte
   async #skip(record: RecordAt, reason: string): Promise<void> {
     const { topic, partition, offset } = record;
     const { pool, projection } = this.#options;
-    if (this.#skips?.has(record) !== true) throw unreadable(topic, partition, offset, reason);
+    await this.#retrying('reading the skips', () => this.#skips.refresh());
+    if (!this.#skips.has(record)) throw unreadable(record, reason);
     const isMoved = await this.#retrying('skipping a record', () =>
       skipRecord(pool, projection, this.#clusterId, record),
     );

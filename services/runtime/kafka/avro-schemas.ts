@@ -7,6 +7,8 @@ import { AVRO_OPTIONS, UNREAD } from './avro-types.ts';
 
 /** A zero byte and the schema's id in four. */
 export const HEADER_BYTES = 5;
+/** Ids are positive, and have a sign. */
+const ID_MIN = 1;
 const FINGERPRINT_BYTES = 8;
 
 /** An event's schema as this software knows it. */
@@ -97,7 +99,9 @@ export function isSchemaOf(subject: string, schema: string): boolean {
   }
 }
 
-/** The schema id of a value, undefined when it does not have one. */
+/** The schema id of a value; undefined when it has none, or one that no registry can have. */
 export function schemaIdOf(value: Buffer): number | undefined {
-  return value.length >= HEADER_BYTES && value[0] === 0 ? value.readUInt32BE(1) : undefined;
+  if (value.length < HEADER_BYTES || value[0] !== 0) return undefined;
+  const id = value.readInt32BE(1);
+  return id < ID_MIN ? undefined : id;
 }

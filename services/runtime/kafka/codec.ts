@@ -8,8 +8,9 @@
  */
 import avro from 'avsc';
 import type { Unread } from '../../../projections/contract/projection.ts';
+import { BrokenChain } from '../../../schemas/hash-chain.ts';
 import type { Pin } from '../../../schemas/schema.ids/pin.ts';
-import type { Topic } from '../../../schemas/topics.ts';
+import { PROJECTOR_SKIPS, type Topic } from '../../../schemas/topics.ts';
 import {
   HEADER_BYTES,
   readSchemas,
@@ -50,17 +51,32 @@ export interface Codec extends Decoder {
   fingerprintOf(type: string): string;
 }
 
+/** A reason may quote the record: what no table or terminal takes is left out, and the end. */
 export function undecodable(reason: string): Fault {
-  return new Fault('undecodable', reason, { retry: false });
+  const text = reason.slice(0, REASON_MAX).replaceAll(/\p{Cc}/gu, '\uFFFD');
+  return new Fault('undecodable', text, { retry: false });
 }
 
-/** For processes that only read these topics. Unread fields are undefined in decoded events. */
+const REASON_MAX = 2_000;
+
+/** Why a record cannot be applied. Throws an error that says nothing about a record. */
+export function poisonReason(error: unknown): string {
+  const isPoison =
+    error instanceof BrokenChain || (error instanceof Fault && error.code === 'undecodable');
+  if (!isPoison) throw error;
+  return error.message;
+}
+
+/**
+ * For processes that only read these topics, and the decisions to skip records. Unread fields are
+ * undefined in decoded events.
+ */
 export async function openDecoder(
   settings: RegistrySettings & Pick<PinnedIds, 'kafka' | 'pins'>,
   topics: readonly Topic[],
   unread: Unread = {},
 ): Promise<Decoder> {
-  const schemas = await readSchemas(topics, unread);
+  const schemas = await readSchemas([...topics, PROJECTOR_SKIPS], unread);
   return new EventDecoder(new SchemaRegistry(settings), schemas, () => readPins(settings));
 }
 
@@ -77,7 +93,8 @@ export async function openCodec(
   const registry = new SchemaRegistry(settings);
   const written = await readSchemas(topics);
   const ids = await pinIds(settings, registry, written);
-  return codecOf(registry, written, ids, await readSchemas(read), () => readPins(settings));
+  const others = await readSchemas([...read, PROJECTOR_SKIPS]);
+  return codecOf(registry, written, ids, others, () => readPins(settings));
 }
 
 /** `ids`: of the written schemas. */
@@ -142,7 +159,7 @@ export class EventDecoder implements Decoder {
     const name = writer.name ?? 'nameless';
     if (schema === undefined)
       throw undecodable(
-        `schema ${id} is ${name}, an event that this version of the software does not know: upgrade this reader first, it goes on at this record; do not skip it (docs/operations/upgrade.md)`,
+        `schema ${id} is ${name}, an event that this version of the software does not know: where newer software wrote it, upgrade this reader first, it goes on at this record; do not skip it then (docs/operations/upgrade.md)`,
       );
     this.#known.set(id, {
       event_type: schema.event_type,

@@ -4,16 +4,11 @@ import type { Projection, Recorded } from '../../../projections/contract/project
 import { hashOfValue } from '../../../schemas/hash-chain.ts';
 import type { Chunk } from './chunk-queue.ts';
 import { undecodable, type Decoder } from './codec.ts';
-import { Fault } from '../process/errors.ts';
+import { assert, Fault } from '../process/errors.ts';
 import { bytesOf, fingerprint, type LogRecord } from './record.ts';
 
 /** Decoding yields to the event loop after this many bytes, a millisecond or two. */
 const STRETCH_BYTES = 64 * 1024;
-
-/** The records that a person has skipped. */
-export interface RecordFilter {
-  hasRecord(topic: string, partition: number, record: LogRecord): boolean;
-}
 
 /** A record that is not applied. */
 export interface Poison {
@@ -35,8 +30,42 @@ export interface Decoded<Event> {
   readonly fingerprints: readonly Buffer[];
   /** one a record: its approximate bytes in memory before decoding */
   readonly sizes: readonly number[];
-  /** the record after these: it cannot be decoded, or a person has it skipped */
+  /** the record after these: it cannot be decoded */
   readonly poison?: Poison;
+}
+
+/** The record of a batch that its fold cannot apply. */
+export function poisonAt<Event>(
+  { events, fingerprints }: Decoded<Event>,
+  offset: bigint,
+  reason: string,
+): Poison {
+  const fingerprint = fingerprints[events.findIndex((event) => event.offset === offset)];
+  assert(fingerprint !== undefined, 'the record that breaks a batch is not one of its records');
+  return { offset, reason, fingerprint };
+}
+
+/** Learns the schemas of these records. A fault names the first record that it is about. */
+export async function learnSchemas(
+  codec: Decoder,
+  { topic, partition, records }: Pick<Chunk, 'topic' | 'partition' | 'records'>,
+): Promise<void> {
+  try {
+    await codec.learn(records.map(({ value }) => value));
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    for (const { offset, value } of records)
+      await codec.learn([value]).catch((cause: unknown) => {
+        if (!(cause instanceof Fault)) throw cause;
+        const { code, message, retry } = cause;
+        const shown = `the schema of the record ${topic}/${partition}@${offset} is not known yet: start the schema registry or correct APP_REGISTRY_URL`;
+        throw new Fault(code, `${topic}/${partition}@${offset}: ${message}`, {
+          retry,
+          cause,
+          shown,
+        });
+      });
+  }
 }
 
 /** Decodes up to the first poison record. Throws a fault while a schema cannot be read. */
@@ -44,9 +73,8 @@ export async function decode<Event extends { readonly type: string }>(
   projection: Pick<Projection<Event>, 'name' | 'isEvent'>,
   codec: Decoder,
   chunk: Pick<Chunk, 'topic' | 'partition' | 'from' | 'next' | 'records'>,
-  skips?: RecordFilter,
 ): Promise<Decoded<Event>> {
-  await codec.learn(chunk.records.map(({ value }) => value));
+  await learnSchemas(codec, chunk);
   const events: Recorded<Event>[] = [];
   const fingerprints: Buffer[] = [];
   const sizes: number[] = [];
@@ -60,8 +88,6 @@ export async function decode<Event extends { readonly type: string }>(
       await immediate();
     }
     try {
-      if (skips?.hasRecord(topic, partition, record) === true)
-        throw undecodable('a person decided to skip it');
       const event = codec.decode(record.value, record.headers);
       if (!projection.isEvent(event))
         throw undecodable(`${event.type} is no event that ${projection.name} folds`);

@@ -1,5 +1,5 @@
 /** The position of a reader, and the ways in which a log can differ from the one that was read. */
-import { BrokenChain } from '../../../schemas/hash-chain.ts';
+import type { RecordAt } from './skips.ts';
 
 export interface Position {
   /** offset of the first record not applied yet */
@@ -80,15 +80,6 @@ export function offsetLost(topic: string, partition: number, next: bigint): LogL
   );
 }
 
-/** The error; where it shows that records were changed, the loss of this log. */
-export function lossBy(error: unknown, topic: string, partition: number): unknown {
-  if (!(error instanceof BrokenChain)) return error;
-  return new LogLost(
-    `${topic}/${partition}: ${error.message}`,
-    'restore the topic from a replica or a backup, look for who wrote to it, then start again',
-  );
-}
-
 export function hole(topic: string, partition: number, expected: bigint, got: bigint): LogLost {
   return new LogLost(
     `${topic}/${partition}: the log has no record at offset ${expected}, after the one before it comes ${got}: it was compacted, or a part of it is lost`,
@@ -96,16 +87,11 @@ export function hole(topic: string, partition: number, expected: bigint, got: bi
   );
 }
 
-/** The record at `offset` cannot be decoded or folded. */
-export function unreadable(
-  topic: string,
-  partition: number,
-  offset: bigint,
-  reason: string,
-  skips?: string,
-): LogLost {
+/** A record cannot be decoded or folded. */
+export function unreadable({ topic, partition, offset }: RecordAt, reason: string): LogLost {
+  const place = `${topic}/${partition}`;
   return new LogLost(
-    `${topic}/${partition}: the record at offset ${offset} cannot be applied: ${reason}`,
-    `look at that record (ops tail ${topic} --partition ${partition} --from ${offset} --limit 1) and at who wrote it; once this software can read it, or the log is restored, start the projector again: it continues at this record${skips === undefined ? '' : `; or skip it for good: ops quarantine skip ${skips}`}`,
+    `${place}: the record at offset ${offset} cannot be applied: ${reason}`,
+    `look at that record (ops tail ${topic} --partition ${partition} --from ${offset} --limit 1) and at who wrote it. Newer software: upgrade this one. A record before it was changed, or the registry has other schemas: restore that. Otherwise skip it for good and for every reader, which then go on by themselves: ops quarantine skip ${place}@${offset} --actor NAME --reason TEXT`,
   );
 }

@@ -53,10 +53,18 @@ export class SchemaRegistry {
     return `${this.#prefix}${subject}`;
   }
 
-  /** The Avro schema of an id; undefined where the registry has none. */
+  /**
+   * The Avro schema of an id; undefined where the registry has none. An answer that stays the same
+   * however long one waits is that of a registry that has none, whatever its words are.
+   */
   async schema(id: number): Promise<string | undefined> {
-    const body = await this.#find(`/schemas/ids/${id}`, `schema ${id}`);
-    return body === undefined ? undefined : textOf(body, 'schema');
+    const answer = await this.ask(`/schemas/ids/${id}`);
+    const schema: unknown = Reflect.get(answer.body, 'schema');
+    if (answer.status === 200 && typeof schema === 'string') return schema;
+    if (mayPass(answer.status)) throw refusal(`schema ${id} was not read from ${this.url}`, answer);
+    // another server says no to everything
+    await this.subjects();
+    return undefined;
   }
 
   /** All versions of a subject, oldest first. */
@@ -75,8 +83,10 @@ export class SchemaRegistry {
 
   /** Those with the prefix. */
   async subjects(): Promise<readonly string[]> {
-    const subjects = await this.#find('/subjects', 'the subjects');
-    return (Array.isArray(subjects) ? subjects : [])
+    const answer = await this.ask('/subjects');
+    if (answer.status !== 200) throw refusal(`the subjects were not read from ${this.url}`, answer);
+    if (!Array.isArray(answer.body)) throw noRegistry('subjects');
+    return answer.body
       .map(String)
       .filter((name) => name.startsWith(this.#prefix))
       .map((name) => name.slice(this.#prefix.length));
@@ -163,6 +173,12 @@ export class SchemaRegistry {
     if (answer.status === 404 && String(code).startsWith('404')) return undefined;
     throw refusal(`${what} was not read from ${this.url}`, answer);
   }
+}
+
+/** Whether a later answer to the same question may be another one: 1xx to 3xx, 5xx, and these. */
+function mayPass(status: number): boolean {
+  const isOfServer = (status > 200 && status < 400) || status >= 500;
+  return isOfServer || [401, 403, 407, 408, 421, 425, 429].includes(status);
 }
 
 /** OpenSSL's and Node's codes for a certificate that is not believed. */

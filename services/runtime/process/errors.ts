@@ -16,11 +16,18 @@ export class Fault extends Error {
   readonly code: string;
   /** whether the same attempt can succeed later without a person */
   readonly retry: boolean;
+  /** the part of the message that anyone may see: it names no host */
+  readonly shown: string | undefined;
 
-  constructor(code: string, message: string, options: ErrorOptions & { readonly retry: boolean }) {
+  constructor(
+    code: string,
+    message: string,
+    options: ErrorOptions & { readonly retry: boolean; readonly shown?: string },
+  ) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;
     this.retry = options.retry;
+    this.shown = options.shown;
   }
 }
 

@@ -66,7 +66,17 @@ const DEPENDENCIES: readonly (readonly [code: RegExp, dependency: string])[] = [
 ];
 
 /** A fault that a person has to end: the process looks again and goes on by itself afterwards. */
-const NEEDS_PERSON = /^(another_registry|log_damaged)/;
+const NEEDS_PERSON = /^(?:another_registry|log_damaged|unreadable_record)$/;
+
+/** Whether a fault that is retried ends only once a person has acted. */
+export function needsPerson({ code }: Fault): boolean {
+  return NEEDS_PERSON.test(code);
+}
+
+/** A fault in words that name no host. */
+export function waitingText({ code, shown }: Fault): string {
+  return `waiting: ${code}${shown === undefined ? '' : `: ${shown}`}`;
+}
 
 /** A fault as a process' problem; `message` when it is to say more than the code. */
 export function waitingFor(
@@ -77,12 +87,12 @@ export function waitingFor(
     readonly projection?: string | undefined;
   } = {},
 ): HealthProblem {
-  const { message = `waiting: ${fault.code}`, phase, projection } = options;
+  const { message = waitingText(fault), phase, projection } = options;
   const waits_for =
     fault.code === 'storage_missing' && projection !== undefined
       ? `projection:${projection}`
       : DEPENDENCIES.find(([code]) => code.test(fault.code))?.[1];
-  if (NEEDS_PERSON.test(fault.code))
+  if (needsPerson(fault))
     return { status: 'halted', phase: 'halted', waits_for, message: `halted: ${fault.message}` };
   return { status: 'waiting', phase, waits_for, message };
 }
@@ -141,8 +151,15 @@ export class Activity {
     return retrying({ what, log, signal, onFault }, attempt);
   }
 
+  /** Whether nothing goes on before a person has acted. */
   get isHalted(): boolean {
-    return this.#halted !== undefined;
+    return this.#halted !== undefined || (this.#fault !== undefined && needsPerson(this.#fault));
+  }
+
+  /** The gravest. */
+  get #fault(): Fault | undefined {
+    const faults = [...this.#faults.values()];
+    return faults.find(needsPerson) ?? faults[0];
   }
 
   get phase(): string {
@@ -151,8 +168,8 @@ export class Activity {
 
   get problem(): HealthProblem | undefined {
     if (this.#halted !== undefined) return this.#halted;
-    const { describe = ({ code }) => `waiting: ${code}`, silence_ms: silence } = this.#options;
-    const [fault] = this.#faults.values();
+    const { describe = waitingText, silence_ms: silence } = this.#options;
+    const fault = this.#fault;
     if (fault !== undefined)
       return waitingFor(fault, { message: describe(fault), phase: this.phase });
     // silence counts once the process works: opening may take longer

@@ -3,6 +3,7 @@
  * that the ledger does not explain.
  */
 import { bytesKey } from '../../../schemas/address.ts';
+import { BrokenChain } from '../../../schemas/hash-chain.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import {
   Sender,
@@ -11,10 +12,8 @@ import {
 } from '../../../projections/chain/sender.ts';
 import type { Ledger, RequestedMint } from '../../../projections/deposits/domain/ledger.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
-import { Fault } from '../../runtime/process/errors.ts';
 
 export interface ChainBookOptions {
-  readonly topic: string;
   readonly chain_id: number;
   readonly ledger: Ledger;
   /** the account of our own key, 20 bytes: the first authority, if the ledger names none */
@@ -74,17 +73,12 @@ export class ChainBook {
     return authorities.every((each) => this.#of(each) !== undefined);
   }
 
-  /** Throws `log_damaged` for an impossible log. */
+  /** Throws `BrokenChain` for an impossible record. */
   fold({ events }: Pick<Decoded<ChainEvent>, 'events'>): void {
     for (const { event, offset } of events)
       for (const sender of this.#senders.values()) {
         const verdict = sender.apply(event, offset);
-        if (verdict === undefined) continue;
-        throw new Fault(
-          'log_damaged',
-          `${this.#options.topic} cannot be right: ${verdict.broken}. What to do: restore the topic from a replica or a backup, then start the treasury again; nothing is minted meanwhile`,
-          { retry: false },
-        );
+        if (verdict !== undefined) throw new BrokenChain(offset, verdict.broken);
       }
   }
 

@@ -80,7 +80,7 @@ export class Minting {
     const { books, log } = context;
     const { ledger } = books;
     this.topic = chainTopicOf(options);
-    const chain = new ChainBook({ topic: this.topic, chain_id, ledger, own: signer.address });
+    const chain = new ChainBook({ chain_id, ledger, own: signer.address });
     this.chain = chain;
     // a mint in flight is concluded by its nonce, and one that is void or dead requested again
     const nonces = (): Iterable<number> => [

@@ -1,6 +1,7 @@
 /** The logs behind a reconciliation, read independently of the minter's. */
 import { isChainEvent, type ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { HEADER_RULES } from '../../../schemas/chain.blocks/rules.ts';
+import { BrokenChain } from '../../../schemas/hash-chain.ts';
 import { isReserveEvent } from '../../../schemas/reserve.runs/events.ts';
 import { brokenRule } from '../../../schemas/rules.ts';
 import { CHAIN_BLOCKS, RESERVE_RUNS, TREASURY_LEDGER } from '../../../schemas/topics.ts';
@@ -12,9 +13,10 @@ import type { Codec } from '../../runtime/kafka/codec.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import { Fault } from '../../runtime/process/errors.ts';
+import { Activity, needsPerson } from '../../runtime/process/health.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { CONFIRMATIONS, endLost } from '../../runtime/kafka/position.ts';
-import { retrying, untilAborted } from '../../runtime/process/retry.ts';
+import { untilAborted } from '../../runtime/process/retry.ts';
 import { LogFollower, PARTITION } from '../log-follower.ts';
 import type { NewestRun } from './newest-run.ts';
 import { PublishedHeads } from './published-heads.ts';
@@ -54,6 +56,8 @@ export class ReserveLogs {
   readonly names: LogNames;
   readonly #follower: LogFollower;
   readonly #heads: PublishedHeads;
+  readonly #activity: Activity;
+  #isOnce = false;
   #failure: { readonly error: unknown } | undefined;
   /** events of the chain that break a rule of their fields */
   #brokenOfChain = 0;
@@ -62,18 +66,37 @@ export class ReserveLogs {
     this.newest = options.newest;
     this.names = options.names ?? LOG_NAMES;
     this.#heads = new PublishedHeads(this.names.ledger);
-    const { log } = options;
+    this.#activity = new Activity(options);
+    this.#activity.enter('reading');
     this.#follower = new LogFollower({
       ...options,
-      retrying: (what, attempt) => retrying({ what, log, signal: this.#follower.signal }, attempt),
+      retrying: (what, attempt) =>
+        this.#activity.retrying(what, () =>
+          attempt().catch((error: unknown) => this.#thrown(error)),
+        ),
       onFailure: (error) => {
         this.#failure ??= { error };
       },
     });
   }
 
-  /** Reads until the abort. Throws `LogLost` or a fault without retry for an impossible log. */
-  async run(): Promise<void> {
+  /** Why reading does not go on before a person has acted. */
+  get halted(): string | undefined {
+    return this.#activity.isHalted ? this.#activity.problem?.message : undefined;
+  }
+
+  /** One run on demand waits for no person. */
+  #thrown(error: unknown): never {
+    if (!this.#isOnce || !(error instanceof Fault) || !needsPerson(error)) throw error;
+    throw new Fault(error.code, error.message, { retry: false, cause: error });
+  }
+
+  /**
+   * Reads until the abort. Throws `LogLost` or a fault without retry for an impossible log; with
+   * `isOnce` also where a person has to act first.
+   */
+  async run(isOnce = false): Promise<void> {
+    this.#isOnce = isOnce;
     const { chain, ledger, runs } = this.names;
     const { newest } = this;
     const follower = this.#follower;
@@ -149,14 +172,7 @@ export class ReserveLogs {
       const verdict = this.supply.apply(event, offset);
       if (verdict === 'ignored' && brokenRule(HEADER_RULES, event) !== undefined)
         this.#brokenOfChain++;
-      if (typeof verdict !== 'object') continue;
-      const remedy =
-        'What to do: restore the topic, then start the treasury again; no reconciliation is made meanwhile';
-      throw new Fault(
-        'log_damaged',
-        `${this.names.chain} is damaged: ${verdict.broken}. ${remedy}`,
-        { retry: false },
-      );
+      if (typeof verdict === 'object') throw new BrokenChain(offset, verdict.broken);
     }
   }
 }

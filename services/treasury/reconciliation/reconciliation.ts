@@ -116,8 +116,9 @@ export class Reconciliation {
 
   /** That there is no run, or that it does not match, is no problem of this process. */
   get problem(): HealthProblem | undefined {
-    if (this.#halted === undefined) return undefined;
-    const message = `reconciling halted: ${this.#halted}`;
+    const halted = this.#halted ?? this.#logs.halted;
+    if (halted === undefined) return undefined;
+    const message = `reconciling halted: ${halted}`;
     return { status: 'halted', phase: 'reconciling', message };
   }
 
@@ -129,7 +130,8 @@ export class Reconciliation {
 
   /** Why nothing may be minted now, and what to do. Checked before each intent and broadcast. */
   mintingAllowed(): string | undefined {
-    if (this.#halted !== undefined) return this.problem?.message;
+    const { problem } = this;
+    if (problem !== undefined) return problem.message;
     const ageMax = this.#options.config.reconcile_age_max_ms;
     return mintingForbidden(this.#logs.newest, ageMax, Date.now());
   }
@@ -137,7 +139,7 @@ export class Reconciliation {
   /** Reconciles on the schedule until the signal is aborted, halted or not. Throws bugs. */
   async run(): Promise<void> {
     const working = this.#reconciler.run().catch((error: unknown) => this.#end(error));
-    await this.#whileReading(working);
+    await this.#whileReading(working, false);
     if (this.#bug !== undefined) throw this.#bug.error;
     await aborted(this.#options.signal);
   }
@@ -153,7 +155,7 @@ export class Reconciliation {
         this.#end(error);
       }
     };
-    await this.#whileReading(make());
+    await this.#whileReading(make(), true);
     if (this.#bug !== undefined) throw this.#bug.error;
     if (run !== undefined) return run;
     throw new Fault(
@@ -163,8 +165,8 @@ export class Reconciliation {
     );
   }
 
-  async #whileReading(working: Promise<void>): Promise<void> {
-    const reading = this.#logs.run().catch((error: unknown) => this.#end(error));
+  async #whileReading(working: Promise<void>, isOnce: boolean): Promise<void> {
+    const reading = this.#logs.run(isOnce).catch((error: unknown) => this.#end(error));
     await Promise.all([reading, working]);
     await this.#writer.close();
   }

@@ -10,7 +10,7 @@ import { explorer } from '../../../projections/explorer/explorer.ts';
 import { reserve } from '../../../projections/reserve/reserve.ts';
 import { rideMarket } from '../../../projections/ride-market/ride-market.ts';
 import { watch } from '../../../projections/watch/watch.ts';
-import { topicsOf } from '../../../services/projector/engine/skips.ts';
+import { topicsOf } from '../../../services/projector/engine/quarantine.ts';
 
 test('every service that opens Kafka has a principal, and so has the operator', () => {
   const opening = services.filter(({ variables }) => variables.includes('APP_KAFKA_BROKERS'));

@@ -47,7 +47,6 @@ class Minted {
   get book(): ChainBook {
     const { ledger } = this.made;
     const book = new ChainBook({
-      topic: 'chain.blocks',
       chain_id: CHAIN_ID,
       ledger,
       own: accountOf(NEW),
