@@ -1,8 +1,8 @@
 /**
- * I12: each reserve run again, at its ledger offset and its final block, whether or not that was
- * the newest one of a record: a chain that is written again has other records; custody, and the parts of
- * it and of the deposits that are frozen or not proven, are the run's own readings. I13: no mint is
- * requested while the newest run in the log forbids it.
+ * I12: each reserve run again, at its ledger offset and its final block; custody, and the parts of
+ * it and of the deposits that are frozen or not proven, are the run's own readings. The block need
+ * not be the newest one of a record: a chain that is written again has other records. I13: no mint
+ * is requested while the newest run in the log forbids it.
  */
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import {

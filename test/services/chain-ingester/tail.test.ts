@@ -127,6 +127,6 @@ test('a record written for another offset only moves the end of the log, and a m
   const lost = { type: 'BlockAppended' as const, sequence: 1, ...block(1, 'b', 'a') };
   expect(continued(tail, lost)).toEqual({ ...tail, next_offset: tail.next_offset + 1n });
   expect(() => continued(tail, { ...lost, sequence: Number(tail.next_offset) })).toThrow(
-    /the record at offset 8 .* does not link/,
+    /the record at offset 4 .* does not link/,
   );
 });

@@ -75,11 +75,16 @@ test.each<[string, () => { type: string }]>([
   });
 });
 
-test('a registry that is away is a fault to be tried again, a bug of the decoder is thrown as it is', async () => {
+test('a registry that is away is a fault to be tried again, and names the record, a bug of the decoder is thrown as it is', async () => {
   const away = new Fault('schema_registry', 'away', { retry: true });
   await expect(
     decode(explorer, codec({ learn: () => Promise.reject(away) }), chunk(2)),
-  ).rejects.toBe(away);
+  ).rejects.toMatchObject({
+    code: 'schema_registry',
+    retry: true,
+    message: 'log/0@0: away',
+    shown: expect.stringContaining('log/0@0') as unknown,
+  });
   const bug = codec({
     decode: () => {
       throw new RangeError('out of its mind');
