@@ -13,7 +13,7 @@ import { undecodable, type Codec } from '../runtime/kafka/codec.ts';
 import { readLogEnds } from '../runtime/kafka/ends.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
 import type { Held } from '../runtime/kafka/lease.ts';
-import { readLogEvents } from '../runtime/kafka/range.ts';
+import { readLogEvents } from '../runtime/kafka/log-events.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import { fingerprint, type LogEntry } from '../runtime/kafka/record.ts';
 import { Skips } from '../runtime/kafka/skips.ts';

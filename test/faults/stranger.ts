@@ -9,7 +9,7 @@ import { LedgerLog } from '../../services/ops/deposit/ledger-log.ts';
 import type { Kafka } from '../../services/runtime/kafka/port.ts';
 import type { Codec } from '../../services/runtime/kafka/codec.ts';
 import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
-import { readLogEvents } from '../../services/runtime/kafka/range.ts';
+import { readLogEvents } from '../../services/runtime/kafka/log-events.ts';
 import type { LogEntry } from '../../services/runtime/kafka/record.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
 import { never, silentLog } from '../support/kafka.ts';

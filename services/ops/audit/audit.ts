@@ -29,7 +29,7 @@ import { RunAudit } from './run-audit.ts';
 import type { FinalSupply } from '../../../projections/reserve/supply.ts';
 import { openDecoder, undecodable, type Decoder } from '../../runtime/kafka/codec.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
-import { readLogEvents } from '../../runtime/kafka/range.ts';
+import { readLogEvents } from '../../runtime/kafka/log-events.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';

@@ -11,7 +11,7 @@ import { isTreasuryEvent, type TreasuryEvent } from '../../../schemas/treasury.l
 import { undecodable, type Codec } from '../../runtime/kafka/codec.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { KafkaWriter } from '../../runtime/kafka/writer.ts';
-import { readLogEvents } from '../../runtime/kafka/range.ts';
+import { readLogEvents } from '../../runtime/kafka/log-events.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import type { Logger } from '../../runtime/process/log.ts';

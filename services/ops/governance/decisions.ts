@@ -20,7 +20,7 @@ import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import { parseTronAddress } from '../../../schemas/tron-address.ts';
 import { openDecoder, undecodable } from '../../runtime/kafka/codec.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
-import { readLogEvents } from '../../runtime/kafka/range.ts';
+import { readLogEvents } from '../../runtime/kafka/log-events.ts';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
 import { kafkaOf, note } from '../connections.ts';
 import { money } from '../text.ts';

@@ -20,6 +20,7 @@ import { isTransferEvent } from '../../../schemas/tron.transfers/events.ts';
 import type { Decoder } from '../../runtime/kafka/codec.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
+import { learnSchemas } from '../../runtime/kafka/decode.ts';
 import { readLogBatches } from '../../runtime/kafka/range.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import { Fault } from '../../runtime/process/errors.ts';
@@ -142,7 +143,7 @@ export class Effects {
     let read = 0;
     for (const { partition, low: from, high: to } of chosen)
       await readLogBatches(kafka, { topic, partition, from, to }, async (records) => {
-        await this.#codec.learn(records.map(({ value }) => value));
+        await learnSchemas(this.#codec, { topic, partition, records });
         for (const record of records) this.has(partition, record);
         onRecords((read += records.length), all);
       });

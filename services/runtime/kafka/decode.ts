@@ -40,9 +40,9 @@ export function poisonAt<Event>(
   offset: bigint,
   reason: string,
 ): Poison {
-  const fingerprint = fingerprints[events.findIndex((event) => event.offset === offset)];
-  assert(fingerprint !== undefined, 'the record that breaks a batch is not one of its records');
-  return { offset, reason, fingerprint };
+  const found = fingerprints[events.findIndex((event) => event.offset === offset)];
+  assert(found !== undefined, 'the record that breaks a batch is not one of its records');
+  return { offset, reason, fingerprint: found };
 }
 
 /** Learns the schemas of these records. A fault names the first record that it is about. */

@@ -1,15 +1,11 @@
 /** Reads a range of one partition, for processes that must know the log before they write. */
 import { disconnect } from './client.ts';
-import { poisonReason, type Decoder } from './codec.ts';
-import { learnSchemas } from './decode.ts';
 import { readLogEnds } from './ends.ts';
 import { PartitionLog } from './partition-log.ts';
 import { kafkaFault, type Kafka } from './port.ts';
-import { fingerprint, type LogRecord } from './record.ts';
-import { Skips } from './skips.ts';
+import type { LogRecord } from './record.ts';
 
 const FETCH_BYTES = 8 * 1024 * 1024;
-const EVENTS_FETCH_BYTES = 4 * 1024 * 1024;
 const WAIT_MS = 500;
 
 export interface LogRange {
@@ -21,34 +17,6 @@ export interface LogRange {
   readonly to: bigint;
   /** how much is fetched at once; a batch of one writer is never cut */
   readonly bytes_max?: number;
-}
-
-/**
- * Calls `take` with each record, decoded; it may throw `undecodable` or `BrokenChain`, before it
- * has changed anything. A record that cannot be decoded or taken goes to `onSkipped` where a person
- * has it skipped. Throws as `readLogBatches`, and `unreadable_record` for any other.
- */
-export function readLogEvents(
-  { kafka, codec }: { readonly kafka: Kafka; readonly codec: Decoder },
-  range: LogRange,
-  take: (event: { readonly type: string }, record: LogRecord) => void,
-  onSkipped: (record: LogRecord) => void = () => undefined,
-): Promise<void> {
-  const { topic, partition } = range;
-  const skips = new Skips({ kafka, codec });
-  return readLogBatches(kafka, { bytes_max: EVENTS_FETCH_BYTES, ...range }, async (records) => {
-    await learnSchemas(codec, { topic, partition, records });
-    for (const record of records) {
-      try {
-        take(codec.decode(record.value, record.headers), record);
-      } catch (error) {
-        const { offset } = record;
-        const at = { topic, partition, offset, fingerprint: fingerprint(record) };
-        await skips.demand(at, poisonReason(error));
-        onSkipped(record);
-      }
-    }
-  });
 }
 
 /** Calls `take` with each record of offsets `from` to `to` - 1. Throws as `readLogBatches`. */

@@ -6,7 +6,7 @@ import type { Codec } from '../../runtime/kafka/codec.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import { endLost, recreated, type LogLost } from '../../runtime/kafka/position.ts';
-import { readLogEvents } from '../../runtime/kafka/range.ts';
+import { readLogEvents } from '../../runtime/kafka/log-events.ts';
 
 /** Records between two wanted ones that are read rather than skipped. */
 const SPAN_MAX = 2_000n;
