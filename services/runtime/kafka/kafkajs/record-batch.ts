@@ -1,9 +1,12 @@
 /**
- * Decodes record batches of version 2, the only one since Kafka 0.11.
+ * Decodes record batches of version 2, the only one since Kafka 0.11. Brokers take batches that
+ * nothing here can read: of another codec, or with too many bytes. Each record of such a batch
+ * gets a text as its value, which is no event, so a person can have it skipped like any other.
  * Source: https://kafka.apache.org/documentation/#recordbatch
  */
+import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
-import { gunzip, zstdDecompress } from 'node:zlib';
+import { gunzip, zstdDecompress, type ZlibOptions, type ZstdOptions } from 'node:zlib';
 import { Fault, messageOf } from '../../process/errors.ts';
 import type { LogBatch } from '../port.ts';
 import type { Header, LogRecord } from '../record.ts';
@@ -20,11 +23,24 @@ const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
 const ABORTED = 0;
 
+/** Eight times the largest batch of any topic: what is longer was written to fill the memory. */
+const LIMIT = { maxOutputLength: 256 * 1024 * 1024 };
+const gunzipped = promisify<Buffer, ZlibOptions, Buffer>(gunzip);
+const unzstd = promisify<Buffer, ZstdOptions, Buffer>(zstdDecompress);
+
 const DECOMPRESS: Readonly<Record<number, (bytes: Buffer) => Promise<Buffer>>> = {
   0: (bytes) => Promise.resolve(bytes),
-  1: promisify(gunzip),
-  4: promisify<Buffer, Buffer>(zstdDecompress),
+  1: (bytes) => gunzipped(bytes, LIMIT),
+  4: (bytes) => unzstd(bytes, LIMIT),
 };
+
+/** Remainders by the polynomial of Castagnoli, by byte. */
+const CHECKSUMS = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let checksum = byte;
+  for (let bit = 0; bit < 8; bit++)
+    checksum = (checksum >>> 1) ^ ((checksum & 1) === 0 ? 0 : 0x82f63b78);
+  return checksum;
+});
 
 export interface AbortedTransaction {
   readonly producer_id: bigint;
@@ -52,7 +68,8 @@ export async function readBatches(
     const magic = cursor.int8();
     if (magic !== MAGIC)
       throw unreadable(base, `version ${magic} of its format is older than Kafka 0.11`);
-    cursor.skip(4); // checksum: brokers compare it at each append
+    const checksum = cursor.int32();
+    const checked = bytes.subarray(cursor.at, end);
     const attributes = cursor.int16();
     const last = base + BigInt(cursor.int32());
     const times = { first: Number(cursor.int64()), last: Number(cursor.int64()), attributes };
@@ -64,21 +81,23 @@ export async function readBatches(
       if (open[0] !== undefined) aborting.add(open[0].producer_id);
     const isControl = (attributes & CONTROL) !== 0;
     const isVoid = isControl || ((attributes & TRANSACTIONAL) !== 0 && aborting.has(producer));
-    const decompress = DECOMPRESS[attributes & COMPRESSION];
-    if (decompress === undefined)
-      throw unreadable(base, 'it is compressed by snappy or lz4, which nothing here writes');
+    let records: readonly LogRecord[] = [];
     try {
       if (isControl && controlType(body) === ABORTED) aborting.delete(producer);
-      batches.push({
-        base_offset: base,
-        last_offset: last,
-        leader_epoch: epoch,
-        is_void: isVoid,
-        records: isVoid ? [] : recordsIn(await decompress(body), count, base, times),
-      });
+      if (!isVoid) records = recordsIn(await decompressed(body, attributes), count, base, times);
     } catch (cause) {
-      throw unreadable(base, `its bytes are damaged: ${messageOf(cause)}`);
+      // brokers compare it at each append: where it holds, these bytes are what was written
+      if (checksumOf(checked) !== checksum)
+        throw unreadable(base, `its bytes are damaged: ${messageOf(cause)}`);
+      records = unread(base, last, times.last, body);
     }
+    batches.push({
+      base_offset: base,
+      last_offset: last,
+      leader_epoch: epoch,
+      is_void: isVoid,
+      records,
+    });
   }
   return batches;
 }
@@ -87,6 +106,38 @@ function unreadable(offset: bigint, why: string): Fault {
   return new Fault('log_format', `the batch at offset ${offset} cannot be read: ${why}`, {
     retry: false,
   });
+}
+
+function decompressed(body: Buffer, attributes: number): Promise<Buffer> {
+  const decompress = DECOMPRESS[attributes & COMPRESSION];
+  if (decompress === undefined)
+    throw new Error('it is compressed by snappy or lz4, which nothing here writes');
+  return decompress(body);
+}
+
+/** CRC-32C, as an integer with a sign. Computed for what cannot be read only: it takes its time. */
+function checksumOf(bytes: Buffer): number {
+  let checksum = -1;
+  for (const byte of bytes) checksum = (CHECKSUMS[(checksum ^ byte) & 255] ?? 0) ^ (checksum >>> 8);
+  return ~checksum;
+}
+
+/**
+ * The records of a batch that cannot be read. Their value depends on its bytes, and not on the
+ * words of a library: a decision to skip one is for every reader.
+ */
+function unread(base: bigint, last: bigint, timestamp: number, body: Buffer): readonly LogRecord[] {
+  const hash = createHash('sha256').update(body).digest('hex');
+  const value = Buffer.from(
+    `The batch of this record, with SHA-256 ${hash}, cannot be read: it is compressed by snappy or lz4, or not as it says, or has more than ${LIMIT.maxOutputLength} bytes. Nothing of this software writes such a batch.`,
+  );
+  return Array.from({ length: Number(last - base) + 1 }, (_, at) => ({
+    offset: base + BigInt(at),
+    timestamp,
+    key: null,
+    value,
+    headers: {},
+  }));
 }
 
 /** The key of a control record is its version and type. */

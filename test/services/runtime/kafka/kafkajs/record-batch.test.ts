@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import {
   array,
   assert,
@@ -40,6 +41,8 @@ const Decoder: new (bytes: Buffer) => object = require('kafkajs/src/protocol/dec
 const decodeBatch: (
   decoder: object,
 ) => Promise<KafkajsBatch> = require('kafkajs/src/protocol/recordBatch/v0/decoder');
+
+const crc32C: (bytes: Buffer) => number = require('kafkajs/src/protocol/recordBatch/crc32C');
 
 const NONE = 0;
 const GZIP = 1;
@@ -150,10 +153,44 @@ test('marks of transactions and aborted batches have no records, committed ones 
   ]);
 });
 
-test('a batch of a codec that nothing here writes is a fault without retry', async () => {
+/** With the checksum that a broker asks for. */
+function sealed(batch: Buffer): Buffer {
+  batch.writeUInt32BE(crc32C(batch.subarray(21)), 17);
+  return batch;
+}
+
+test.each([
+  ['snappy', 2],
+  ['lz4', 3],
+])('a batch that is compressed by %s has records that are no events', async (_, codec) => {
+  const batch = await encoded([ONE, ONE, ONE], { base: 7n });
+  batch.writeInt16BE(codec, 21);
+  const [read] = await readBatches(sealed(batch), []);
+  expect(read).toMatchObject({ base_offset: 7n, last_offset: 9n, is_void: false });
+  expect(read?.records.map(({ offset }) => offset)).toEqual([7n, 8n, 9n]);
+  expect(String(read?.records[0]?.value)).toContain('cannot be read');
+  // a person's decision is for these bytes
+  batch.writeInt8(1, batch.length - 1);
+  const [other] = await readBatches(sealed(batch), []);
+  expect(other?.records[0]?.value).not.toEqual(read?.records[0]?.value);
+});
+
+test('a batch that would fill the memory, or is of another codec than it says, has records that are no events', async () => {
   const batch = await encoded([ONE]);
-  batch.writeInt16BE(2, 21);
-  await expect(readBatches(batch, [])).rejects.toMatchObject({ code: 'log_format', retry: false });
+  const bomb = zstdCompressSync(Buffer.alloc(300 * 1024 * 1024));
+  for (const [codec, body] of [
+    [4, bomb],
+    [1, bomb],
+    [4, gzipSync(Buffer.alloc(10))],
+  ] as const) {
+    const changed = Buffer.concat([batch.subarray(0, 61), body]);
+    changed.writeInt32BE(changed.length - 12, 8);
+    changed.writeInt16BE(codec, 21);
+    const [read] = await readBatches(sealed(changed), []);
+    expect(read?.records.map(({ value }) => String(value))).toEqual([
+      expect.stringContaining('cannot be read'),
+    ]);
+  }
 });
 
 test.each([-12, 0, 48])(
