@@ -78,10 +78,12 @@ export class ChainSupply {
     if (offset < this.#end) return 'replayed';
     const judged = evolve(this.#chain, event, offset);
     if (judged.verdict === 'broken') return { broken: judged.reason };
+    const isApplied = judged.verdict === 'applied';
+    const isFirst = isApplied && event.type === 'BlockAppended' && this.#chain.status === 'empty';
+    if (isFirst && event.height !== 0)
+      return { broken: `the first block is ${event.height}, not 0: blocks before it are missing` };
     this.#end = offset + 1n;
     if (judged.verdict !== 'applied') return judged.verdict;
-    if (event.type === 'BlockAppended' && this.#chain.status === 'empty' && event.height !== 0)
-      return { broken: `the first block is ${event.height}, not 0: blocks before it are missing` };
     this.#chain = judged.chain;
     switch (event.type) {
       case 'BlockAppended':

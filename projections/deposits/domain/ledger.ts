@@ -246,9 +246,11 @@ export class Ledger {
     valueHash?: Buffer,
   ): 'applied' | 'replayed' | 'ignored' {
     if (offset < this.#end) return 'replayed';
+    const counts = isWrittenFor(event, offset);
+    // before the end moves: a record that breaks the chain is read again
+    if (counts) this.#head = linked(this.#head, event, offset, valueHash);
     this.#end = offset + 1n;
-    if (!isWrittenFor(event, offset)) return 'ignored';
-    this.#head = linked(this.#head, event, offset, valueHash);
+    if (!counts) return 'ignored';
     return this.#takes(event, offset) ? 'applied' : 'ignored';
   }
 

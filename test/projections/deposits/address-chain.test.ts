@@ -114,3 +114,15 @@ test('a record that was changed, moved or removed is found by every reader', () 
   );
   expectBroken(placed(LINKED.toSpliced(2, 1)));
 });
+
+test('a record that breaks the chain changes nothing, and is refused again', () => {
+  const book = new AddressBook();
+  const [first, second] = LINKED;
+  if (first === undefined || second === undefined) throw new Error('the log has two records');
+  book.apply(first, 0n, plainHash(first));
+  const broken = { ...second, previous: Buffer.alloc(32, 1) };
+  for (let times = 0; times < 2; times++)
+    expect(() => book.apply(broken, 1n, plainHash(broken))).toThrow(BrokenChain);
+  expect([book.end, book.size]).toEqual([1n, 0]);
+  expect(book.apply(second, 1n, plainHash(second))).toBe('applied');
+});

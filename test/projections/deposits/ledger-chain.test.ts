@@ -73,6 +73,20 @@ test('records without links go on, and the next link covers them', () => {
   }
 });
 
+test('a record that breaks the chain changes nothing, and is refused again', () => {
+  const log = linkedFrom(ledgerLog({ seed: 1, accounts: 5, events: 60 }), 0);
+  const at = log.findIndex(({ sequence }, offset) => offset > 20 && sequence === offset);
+  const ledger = folded(log.slice(0, at));
+  const { end, head } = ledger;
+  const [event] = log.slice(at);
+  if (event === undefined) throw new Error('the log has no record that counts');
+  const broken = { ...event, previous: Buffer.alloc(32, 1) };
+  for (let times = 0; times < 2; times++)
+    expect(() => ledger.apply(broken, BigInt(at), plainHash(broken))).toThrow(BrokenChain);
+  expect([ledger.end, ledger.head]).toEqual([end, head]);
+  expect(ledger.apply(event, BigInt(at), plainHash(event))).not.toBe('replayed');
+});
+
 function changedAt(log: readonly TreasuryEvent[], at: number): readonly TreasuryEvent[] {
   const event = log[at];
   return event === undefined ? log : log.with(at, { ...event, decided_at: 7 });
