@@ -22,6 +22,8 @@ interface Lane {
   next: bigint;
   /** fingerprint of the record before it */
   last: Buffer | null;
+  /** offset behind what is read, also behind marks of transactions and skipped records */
+  end: bigint;
   waiting: Transfer[];
   /** why its first transfer cannot be decided */
   held_up: string | undefined;
@@ -41,6 +43,7 @@ export class TransferQueue {
       newest,
       next: 0n,
       last: null,
+      end: 0n,
       waiting: [],
       held_up: undefined,
     }));
@@ -58,7 +61,9 @@ export class TransferQueue {
 
   /** The first undecided offset of each partition. */
   get decided(): readonly bigint[] {
-    return this.#lanes.map(({ waiting, next }) => waiting[0]?.offset ?? next);
+    return this.#lanes.map(
+      ({ waiting, next, end }) => waiting[0]?.offset ?? (end > next ? end : next),
+    );
   }
 
   get waiting(): number {
@@ -80,8 +85,9 @@ export class TransferQueue {
   }
 
   /** Adds records. */
-  put({ partition, events, fingerprints }: Decoded<TransferEvent>): void {
+  put({ partition, events, fingerprints, next }: Decoded<TransferEvent>): void {
     const lane = this.#lane(partition);
+    if (next > lane.end) lane.end = next;
     for (const [at, recorded] of events.entries()) {
       if (recorded.offset < lane.next) continue;
       if (isTransfer(recorded)) lane.waiting.push(recorded);

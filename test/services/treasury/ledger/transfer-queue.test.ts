@@ -114,3 +114,14 @@ test('an offset without a record is passed over, an unknown partition is a bug',
   expect(queue.first(1).map(({ offset }) => offset)).toEqual([1n]);
   expect(() => empty(4).put(read(2, 0, some(1)))).toThrow('has no partition 2');
 });
+
+test('skipped records at the end are behind what is decided, and reading goes on at the last transfer', () => {
+  const queue = empty(4);
+  queue.put(read(0, 0, [CHECK]));
+  queue.put({ ...read(0, 1, []), next: 4n });
+  expect(queue.decided).toEqual([4n, 0n]);
+  expect(queue.positions.get(`${TOPIC}/0`)).toEqual({
+    next_offset: 1n,
+    last_record: Buffer.from([0]),
+  });
+});
