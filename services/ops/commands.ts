@@ -293,7 +293,7 @@ function addQuarantine(commands: Commands, run: Run): void {
                 type: 'string',
                 demandOption: true,
                 describe:
-                  'TOPIC/PARTITION@OFFSET, as services name it, or the projection that it halts',
+                  'TOPIC/PARTITION@OFFSET, as services name it; with -LAST all up to that one which cannot be read; or the projection that it halts',
               })
               .options(DECISION),
           run(async (args) => (await import('./quarantine/quarantine.ts')).skipRecord(args)),

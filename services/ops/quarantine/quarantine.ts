@@ -5,10 +5,11 @@ import {
   skipKey,
   type RecordSkipped,
 } from '../../../schemas/projector.skips/events.ts';
-import { PROJECTOR_SKIPS } from '../../../schemas/topics.ts';
-import { openCodec } from '../../runtime/kafka/codec.ts';
-import { readLogRange } from '../../runtime/kafka/range.ts';
-import { fingerprint as fingerprintOf } from '../../runtime/kafka/record.ts';
+import { PROJECTOR_SKIPS, TOPICS } from '../../../schemas/topics.ts';
+import { openCodec, openDecoder, poisonReason, type Decoder } from '../../runtime/kafka/codec.ts';
+import { learnSchemas } from '../../runtime/kafka/decode.ts';
+import { readLogBatches } from '../../runtime/kafka/range.ts';
+import { fingerprint as fingerprintOf, type LogRecord } from '../../runtime/kafka/record.ts';
 import { Skips, type RecordAt } from '../../runtime/kafka/skips.ts';
 import { readTopicEnds } from '../../runtime/kafka/ends.ts';
 import { ensureTopics } from '../../runtime/kafka/topics.ts';
@@ -87,8 +88,10 @@ function listText(records: readonly Quarantined[]): string {
   return table(['PROJECTION', 'RECORD', 'STATE', 'SINCE (UTC)', 'ERROR'], rows);
 }
 
-/** A record of the log, as services name it. */
-const PLACE = /^(?<topic>[\w.-]+)\/(?<partition>\d{1,4})@(?<offset>\d{1,15})$/;
+/** A record of the log, as services name it, or those up to a last one. */
+const PLACE =
+  /^(?<topic>[\w.-]+)\/(?<partition>\d{1,4})@(?<offset>\d{1,15})(?:-(?<last>\d{1,15}))?$/;
+const APPENDED_AT_ONCE = 1_000;
 
 interface Skipped extends RecordAt {
   /** the projection that it halts; empty where the record was named itself */
@@ -102,34 +105,41 @@ export async function skipRecord(
   const { record: name, json, stack } = args;
   const { actor, reason } = decision(args);
   const place = PLACE.exec(name)?.groups;
-  const { projection, topic, partition, offset, fingerprint, error } =
+  const records =
     place === undefined
-      ? await haltingRecord(name, stack)
-      : await recordAt(
+      ? [await haltingRecord(name, stack)]
+      : await recordsAt(
           place['topic'] ?? '',
           Number(place['partition']),
           BigInt(place['offset'] ?? 0),
+          place['last'] === undefined ? undefined : BigInt(place['last']),
           stack,
         );
-  const event: RecordSkipped = {
-    type: 'RecordSkipped',
-    projection,
-    topic,
-    partition,
-    record_offset: Number(offset),
-    fingerprint,
-    error,
-    actor,
-    reason,
-    decided_at: Date.now(),
-  };
-  const appended = await appendOnce(event, stack);
-  const done = appended === undefined ? 'before' : `now: ${PROJECTOR_SKIPS.name}/0@${appended}`;
-  print(
-    json === true
-      ? jsonOf({ topic, partition, offset: offset.toString(), appended: appended ?? null })
-      : `the skip of ${topic}/${partition}@${offset} was decided ${done}; every reader that cannot apply the record goes on by itself`,
+  const decided_at = Date.now();
+  const events = records.map(
+    ({ projection, topic, partition, offset, fingerprint, error }): RecordSkipped => ({
+      type: 'RecordSkipped',
+      projection,
+      topic,
+      partition,
+      record_offset: Number(offset),
+      fingerprint,
+      error,
+      actor,
+      reason,
+      decided_at,
+    }),
   );
+  const appended = await appendOnce(events, stack);
+  for (const { topic, partition, offset } of records) {
+    const at = appended.get(Number(offset));
+    const done = at === undefined ? 'before' : `now: ${PROJECTOR_SKIPS.name}/0@${at}`;
+    print(
+      json === true
+        ? jsonOf({ topic, partition, offset: offset.toString(), appended: at ?? null })
+        : `the skip of ${topic}/${partition}@${offset} was decided ${done}; every reader that cannot apply the record goes on by itself`,
+    );
+  }
   return 0;
 }
 
@@ -149,35 +159,63 @@ async function haltingRecord(projection: string, stack: string): Promise<Skipped
   };
 }
 
-async function recordAt(
+/** The record; with `last` those up to it that this software cannot read. */
+async function recordsAt(
   topic: string,
   partition: number,
-  offset: bigint,
+  from: bigint,
+  last: bigint | undefined,
   stack: string,
-): Promise<Skipped> {
-  const kafka = kafkaOf(readSettings(KAFKA, stack));
-  const [end] = (await readTopicEnds(kafka, [topic])).filter(
-    (each) => each.partition === partition,
-  );
-  if (end === undefined || offset < end.low || offset >= end.high)
-    throw new Misuse(
-      `there is no record ${topic}/${partition}@${offset}: ops tail ${topic} shows them`,
-    );
+): Promise<readonly Skipped[]> {
+  const config = readSettings({ ...KAFKA, ...REGISTRY }, stack);
+  const kafka = kafkaOf(config);
+  const end = (await readTopicEnds(kafka, [topic])).find((each) => each.partition === partition);
+  const to = (last ?? from) + 1n;
+  const name = `${topic}/${partition}@${from}${last === undefined ? '' : `-${last}`}`;
+  if (end === undefined || from < end.low || to > end.high || to <= from)
+    throw new Misuse(`there is no record ${name}: ops tail ${topic} shows them`);
+  const declared = TOPICS.filter((each) => each.name === topic);
+  if (last !== undefined && declared.length === 0)
+    throw new Misuse(`${topic} is no topic of events: name each record by its own offset`);
+  const types = declared.flatMap(({ events }) => events.map(({ type }) => type));
+  const codec = await openDecoder({ ...config, kafka }, declared);
   const found: Skipped[] = [];
-  await readLogRange(kafka, topic, partition, offset, offset + 1n, (record) => {
-    const at = { topic, partition, offset, fingerprint: fingerprintOf(record) };
-    found.push({ ...at, projection: '', error: '' });
+  await readLogBatches(kafka, { topic, partition, from, to }, async (records) => {
+    if (last !== undefined) await learnSchemas(codec, { topic, partition, records });
+    for (const record of records) {
+      const { offset } = record;
+      const at = { topic, partition, offset, fingerprint: fingerprintOf(record) };
+      if (last === undefined || !isReadable(codec, types, record))
+        found.push({ ...at, projection: '', error: '' });
+    }
   });
-  const [record] = found;
-  if (record === undefined)
+  if (found.length === 0)
     throw new Misuse(
-      `${topic}/${partition}@${offset} is no record: it is the mark of a transaction`,
+      last === undefined
+        ? `${name} is no record: it is the mark of a transaction`
+        : `each record of ${name} can be read: one that does not follow from those before it is skipped by its own offset`,
     );
-  return record;
+  return found;
 }
 
-/** The offset of the event; undefined when the same skip was decided before. */
-async function appendOnce(event: RecordSkipped, stack: string): Promise<bigint | undefined> {
+function isReadable(
+  codec: Decoder,
+  types: readonly string[],
+  { value, headers }: LogRecord,
+): boolean {
+  try {
+    return types.includes(codec.decode(value, headers).type);
+  } catch (error) {
+    poisonReason(error);
+    return false;
+  }
+}
+
+/** The offsets of the new decisions, by those of the records; some were made before. */
+async function appendOnce(
+  events: readonly RecordSkipped[],
+  stack: string,
+): Promise<ReadonlyMap<number, bigint>> {
   const config = readSettings({ ...KAFKA, ...REGISTRY }, stack);
   const kafka = kafkaOf(config);
   const { name: topic } = PROJECTOR_SKIPS;
@@ -185,24 +223,32 @@ async function appendOnce(event: RecordSkipped, stack: string): Promise<bigint |
   const codec = await openCodec({ ...config, kafka, log: LOG }, [PROJECTOR_SKIPS]);
   const skips = new Skips({ kafka, codec });
   await skips.refresh();
-  if (skips.has({ ...event, offset: BigInt(event.record_offset) })) return undefined;
-  const headers = {
-    event_id: skipEventId(event),
-    event_type: event.type,
-    schema_fingerprint: codec.fingerprintOf(event.type),
-    source: 'ops',
-    trace_id: randomBytes(16).toString('hex'),
-  };
-  const entry = {
+  const trace_id = randomBytes(16).toString('hex');
+  const isNew = (event: RecordSkipped): boolean =>
+    !skips.has({ ...event, offset: BigInt(event.record_offset) });
+  const entries = events.filter(isNew).map((event) => ({
     key: skipKey(event),
     value: codec.encode(event),
-    headers,
+    headers: {
+      event_id: skipEventId(event),
+      event_type: event.type,
+      schema_fingerprint: codec.fingerprintOf(event.type),
+      source: 'ops',
+      trace_id,
+    },
     timestamp: event.decided_at,
-  };
+    of: event.record_offset,
+  }));
+  const appended = new Map<number, bigint>();
   const writer = new KafkaWriter(kafka, { log: LOG, signal: AbortSignal.timeout(APPEND_MS) });
   try {
-    return await writer.append(topic, 0, [entry]);
+    for (let at = 0; at < entries.length; at += APPENDED_AT_ONCE) {
+      const part = entries.slice(at, at + APPENDED_AT_ONCE);
+      const first = await writer.append(topic, 0, part);
+      for (const [place, { of }] of part.entries()) appended.set(of, first + BigInt(place));
+    }
   } finally {
     await writer.close();
   }
+  return appended;
 }
