@@ -3,19 +3,22 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Refusal } from '../process/run-program.ts';
+import { Refusal, StackFault } from '../process/run-program.ts';
 import {
   acquirePidFile,
   endProcesses,
+  isAlive,
   livingProcesses,
   readPidFile,
   signalProcess,
+  type ProcessIdentity,
 } from '../process/pid-files.ts';
-import { boot, stopOrphans, type BootOptions } from '../stack/boot.ts';
+import { boot, stopOrphans, type Booted, type BootOptions } from '../stack/boot.ts';
 import type { Folder } from '../stack/folder.ts';
 import { readSettings } from '../stack/settings.ts';
-import { stackSummary } from '../stack/stack-file.ts';
+import { readStartedAgain, stackSummary } from '../stack/stack-file.ts';
 import { seconds, type Report } from './report.ts';
 
 export const DONE = 0;
@@ -30,6 +33,8 @@ const SAME_SIGNAL_MS = 1_000;
 /** How often `up` shows what its detached half has printed. */
 const COPY_MS = 100;
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+/** Asks a supervisor to start what has ended or halted. */
+const START_AGAIN: NodeJS.Signals = 'SIGUSR2';
 
 function printSummary({ folder, report }: BootOptions): void {
   report.line('');
@@ -43,6 +48,10 @@ export async function start(options: BootOptions): Promise<number> {
   const isDetached = process.connected;
   const stop = new AbortController();
   report.line(`\n  CLT stack · ${APP_NETWORK} · chain ${APP_CHAIN_ID}\n`);
+  const booted = Promise.withResolvers<Booted>();
+  booted.promise.catch(() => undefined);
+  const onStartAgain = (): void => void booted.promise.then((stack) => stack.startAgain());
+  process.on(START_AGAIN, onStartAgain);
   const holder = await acquirePidFile(folder.supervisor_file);
   if (holder !== undefined)
     throw new Refusal(
@@ -65,7 +74,9 @@ export async function start(options: BootOptions): Promise<number> {
   if (isDetached) process.on('disconnect', onDisconnect);
   try {
     const begun = performance.now();
-    const { stop: stopStack, halted } = await boot(options, stop.signal);
+    const stack = await boot(options, stop.signal);
+    booted.resolve(stack);
+    const { stop: stopStack, halted } = stack;
     printSummary(options);
     const after = seconds(performance.now() - begun);
     const outcome =
@@ -94,7 +105,28 @@ export async function start(options: BootOptions): Promise<number> {
   return DONE;
 }
 
-/** Starts the stack detached, and returns when it is ready; otherwise nothing is left running. */
+/** Has a running stack start what has ended or halted, and says what came of it. */
+async function startAgain({ folder, report }: BootOptions, holder: ProcessIdentity): Promise<void> {
+  const before = readStartedAgain(folder);
+  if (before === undefined) return;
+  signalProcess(holder, START_AGAIN);
+  for (;;) {
+    if (!isAlive(holder)) throw new StackFault('the stack has stopped: npm run up starts it');
+    const now = existsSync(folder.stack_file) ? readStartedAgain(folder) : undefined;
+    if (now !== undefined && now.times > before.times) {
+      for (const [name, outcome] of Object.entries(now.outcomes))
+        report.line(`  ${name} was started again: ${outcome}`);
+      return;
+    }
+    report.now('starting what has stopped or halted');
+    await pause(COPY_MS);
+  }
+}
+
+/**
+ * Starts the stack detached, and returns when it is ready; otherwise nothing is left running. Of a
+ * stack that runs, it starts what has ended or halted.
+ */
 export async function up(options: BootOptions): Promise<number> {
   const { folder, report, servers_only, cluster } = options;
   const holder = readPidFile(folder.supervisor_file);
@@ -104,6 +136,7 @@ export async function up(options: BootOptions): Promise<number> {
         `the stack is starting or stopping (process ${holder.pid}): try again soon`,
       );
     report.line(`  already running (process ${holder.pid}); npm run down stops it`);
+    await startAgain(options, holder);
     printSummary(options);
     return DONE;
   }

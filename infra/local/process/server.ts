@@ -27,6 +27,8 @@ export interface ServerSpec {
    * a `Halted`.
    */
   isReady(): Promise<boolean>;
+  /** Whether it runs, and waits for a person. */
+  isHalted?(): Promise<boolean>;
   /** In its log when it ended for a reason that passes: it is started again until `ready_ms`. */
   readonly passing_exit?: RegExp;
   /** Runs after each start, once it is ready. */
@@ -108,6 +110,11 @@ export class Server {
   /** The pid of the running process, or undefined. */
   get pid(): number | undefined {
     return this.child?.exited === undefined ? this.child?.pid : undefined;
+  }
+
+  /** Whether it runs now, and waits for a person. */
+  async isHaltedNow(): Promise<boolean> {
+    return this.pid !== undefined && (await this.#spec.isHalted?.()) === true;
   }
 
   /** Resolves when ready or halted. Otherwise stops it and rejects with the end of its log. */

@@ -62,7 +62,9 @@ export function supervise(
       if (signal.aborted || exit === undefined) return undefined;
       if (!isFinal()) return `${server.name} ${describeExit(exit)}`;
       const reason = exit.code === 0 ? 'ended by itself' : 'refused its configuration';
-      events.line(`${server.name} ${reason}: not restarted; see ${server.child?.log_file}`);
+      events.line(
+        `${server.name} ${reason}: not restarted; see ${server.child?.log_file}; npm run up starts it again`,
+      );
       return undefined;
     } catch (error) {
       if (!signal.aborted && isOutOfRoom(error))
@@ -96,7 +98,7 @@ export function supervise(
     ready.reject(error);
     if (signal.aborted || !wasReady) return;
     if (!(error instanceof StackFault)) throw error;
-    events.line(`${error.message}\n  ${server.name} is not restarted`);
+    events.line(`${error.message}\n  ${server.name} is not restarted; npm run up starts it again`);
   });
   const answering = Promise.race([ready.promise, working.promise]);
   // The caller may be awaiting another server when this one fails.

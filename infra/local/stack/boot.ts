@@ -15,7 +15,7 @@ import { openFolder, type Folder } from './folder.ts';
 import { plainLayout } from './layout.ts';
 import { folderSettings } from './settings.ts';
 import { watchRoom } from './room.ts';
-import { writeStackFile } from './stack-file.ts';
+import { writeStackFile, type StartedAgain } from './stack-file.ts';
 
 /** Postgres may have much memory to write to disk. */
 const ORPHANS_STOP_MS = 120_000;
@@ -45,15 +45,26 @@ export async function stopOrphans(folder: Folder, timeout_ms = ORPHANS_STOP_MS):
   return orphans;
 }
 
+export interface Booted {
+  /** Drains and stops it. */
+  readonly stop: () => Promise<void>;
+  /** names of the parts that were halted */
+  readonly halted: readonly string[];
+  /**
+   * Starts what has ended for good, and services that wait for a person, and says in the stack file
+   * what came of it. Resolves when each of them is ready or halted, or was not started.
+   */
+  readonly startAgain: () => Promise<void>;
+}
+
 /**
- * Boots the stack. Resolves when each of its parts is ready or halted, to the names of those halted
- * and the function that drains and stops it. Rejects when the boot fails or `signal` aborts; then
- * nothing runs.
+ * Boots the stack. Resolves when each of its parts is ready or halted. Rejects when the boot fails
+ * or `signal` aborts; then nothing runs.
  */
 export async function boot(
   { folder, env, report, servers_only, cluster, watched }: BootOptions,
   signal: AbortSignal,
-): Promise<{ readonly stop: () => Promise<void>; readonly halted: readonly string[] }> {
+): Promise<Booted> {
   const layout = cluster ? clusterLayout(env) : plainLayout(env, watched);
   const orphans = await stopOrphans(folder);
   if (orphans.length > 0)
@@ -72,17 +83,23 @@ export async function boot(
   const ours = servers_only ? [] : parts.services;
   const all = [...servers, ...ours];
   const stopping = { services: new AbortController(), servers: new AbortController() };
-  const supervised: Supervised[] = [];
+  const supervised = new Map<Server, Supervised>();
+  /** those that nobody restarts any more */
+  const ended = new Set<Server>();
+  let again: StartedAgain = { times: 0, outcomes: {} };
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => undefined);
   signal.addEventListener('abort', () => failure.reject(signal.reason), { once: true });
   signal.throwIfAborted();
   let areServersReady = false;
   const write = (): void => {
-    const pids = all.flatMap(({ name, pid }) => (pid === undefined ? [] : [[name, pid] as const]));
-    const running = Object.fromEntries(pids);
+    // also of one that has ended, so that it is missed
+    const pids = all.flatMap(({ name, child }) =>
+      child === undefined ? [] : [[name, child.pid] as const],
+    );
+    const stack = parts.describe(Object.fromEntries(pids));
     try {
-      writeStackFile(folder, parts.describe(running));
+      writeStackFile(folder, { ...stack, started_again: again });
     } catch (error) {
       if (!isOutOfRoom(error)) throw error;
     }
@@ -115,8 +132,35 @@ export async function boot(
       },
     });
     started.ready.catch(failure.reject);
-    supervised.push(started);
+    supervised.set(server, started);
+    ended.delete(server);
+    void started.ended.then(() => ended.add(server));
     return started;
+  };
+  /** How it is after a new start; undefined: it needs none. */
+  const restart = async (server: Server): Promise<string | undefined> => {
+    if (ours.includes(server) && (await server.isHaltedNow())) {
+      await server.stop();
+      // one that had to be killed is restarted anyway
+      if (server.child?.exited?.code === 0) await supervised.get(server)?.ended;
+    }
+    if (!ended.has(server)) return undefined;
+    try {
+      await start(server).ready;
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+    return server.halted === undefined ? 'ready' : `halted: ${server.halted}`;
+  };
+  const startAgain = async (): Promise<void> => {
+    const restarted = await Promise.all(
+      all.map(async (server) => ({ name: server.name, outcome: await restart(server) })),
+    );
+    const outcomes = restarted.flatMap(({ name, outcome }) =>
+      outcome === undefined ? [] : [[name, outcome] as const],
+    );
+    again = { times: again.times + 1, outcomes: Object.fromEntries(outcomes) };
+    if (!stopping.services.signal.aborted) write();
   };
   const stop = async (): Promise<void> => {
     stopping.services.abort();
@@ -131,7 +175,7 @@ export async function boot(
       report.now(`stopping ${group.map(({ name }) => name).join(', ')}`);
       await Promise.all(group.map((server) => server.stop()));
     }
-    await Promise.all(supervised.map(({ ended }) => ended));
+    await Promise.all([...supervised.values()].map((each) => each.ended));
   };
 
   try {
@@ -145,10 +189,12 @@ export async function boot(
       report.now(`starting ${server.name}`);
       await Promise.race([start(server).answering, failure.promise]);
     }
-    await Promise.race([Promise.all(supervised.map((each) => each.ready)), failure.promise]);
+    const each = [...supervised.values()];
+    await Promise.race([Promise.all(each.map(({ ready: isReady }) => isReady)), failure.promise]);
   } catch (error) {
     await stop();
     throw error;
   }
-  return { stop, halted: all.flatMap(({ name, halted }) => (halted === undefined ? [] : [name])) };
+  const halted = all.flatMap((server) => (server.halted === undefined ? [] : [server.name]));
+  return { stop, halted, startAgain };
 }

@@ -95,6 +95,12 @@ export async function serviceIsReady(url: string, ports: Ports): Promise<boolean
   throw new Error(message ?? text);
 }
 
+async function serviceIsHalted(url: string): Promise<boolean> {
+  // one that does not answer is not known to be halted
+  const { status } = await readStatus(url).catch(() => ({ status: undefined }));
+  return status === 'halted';
+}
+
 /** A service of the table as a server that can be started, stopped and started again. */
 export function serviceServer(
   spec: ServiceSpec,
@@ -125,6 +131,7 @@ export function serviceServer(
       stop_ms: Number(settings.APP_DRAIN_MS) + GRACE_MS,
       prepare: () => Promise.resolve(command),
       isReady: () => serviceIsReady(http(ports[spec.ops_port]), ports),
+      isHalted: () => serviceIsHalted(http(ports[spec.ops_port])),
     },
     folder,
   );
