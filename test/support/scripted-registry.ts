@@ -8,6 +8,8 @@ interface Version {
   readonly schema: string;
 }
 
+type Answer = readonly [status: number, body: unknown];
+
 interface Asked {
   readonly schema?: string;
   readonly id?: number;
@@ -18,6 +20,8 @@ interface Asked {
 export class ScriptedRegistry {
   readonly subjects = new Map<string, Version[]>();
   readonly compatibility = new Map<string, string>();
+  /** what is answered instead of a schema, by its id */
+  readonly odd = new Map<number, Answer>();
   /** method and path of each request */
   readonly asked: string[] = [];
   /** how many settings lose a race, as at Apicurio when two services set the same */
@@ -56,10 +60,10 @@ export class ScriptedRegistry {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [status, body] = await this.#answer(request);
     response.writeHead(status, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(body));
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
   }
 
-  async #answer(request: IncomingMessage): Promise<readonly [number, unknown]> {
+  async #answer(request: IncomingMessage): Promise<Answer> {
     const [path = ''] = (request.url ?? '').split('?');
     this.asked.push(`${request.method} ${path}`);
     const body = await text(request);
@@ -67,8 +71,7 @@ export class ScriptedRegistry {
       return [401, { error_code: 401, message: 'who are you?' }];
     const asked: Asked = body === '' ? {} : JSON.parse(body);
     const [kind, name = '', part, number] = path.slice(1).split('/').map(decodeURIComponent);
-    if (kind === 'schemas')
-      return found([...this.subjects.values()].flat().find(({ id }) => id === Number(part)));
+    if (kind === 'schemas') return this.#schema(Number(part));
     if (kind === 'mode') {
       this.#modes.set(name, asked.mode ?? '');
       return [200, asked];
@@ -88,6 +91,14 @@ export class ScriptedRegistry {
     return found(versions.length === 0 ? undefined : versions.map((_, at) => at + 1));
   }
 
+  #schema(id: number): Answer {
+    // as Apicurio answers to what is no number of 32 bits with a sign
+    if (id !== (id | 0))
+      return [404, { error_code: 0, message: 'RESTEASY003870: Unable to extract parameter' }];
+    const stored = [...this.subjects.values()].flat().find((version) => version.id === id);
+    return this.odd.get(id) ?? found(stored);
+  }
+
   #register(subject: string, versions: Version[], { schema = '', id }: Asked): number {
     const known = [...this.subjects.values()].flat().find((each) => each.schema === schema);
     const imported = this.#modes.get(subject) === 'IMPORT' ? id : undefined;
@@ -99,6 +110,6 @@ export class ScriptedRegistry {
   }
 }
 
-function found(body: unknown): readonly [number, unknown] {
+function found(body: unknown): Answer {
   return body === undefined ? [404, { error_code: 40403, message: 'not found' }] : [200, body];
 }

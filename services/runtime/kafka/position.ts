@@ -92,6 +92,6 @@ export function unreadable({ topic, partition, offset }: RecordAt, reason: strin
   const place = `${topic}/${partition}`;
   return new LogLost(
     `${place}: the record at offset ${offset} cannot be applied: ${reason}`,
-    `look at that record (ops tail ${topic} --partition ${partition} --from ${offset} --limit 1) and at who wrote it. Newer software: upgrade this one. A record before it was changed, or the registry has other schemas: restore that. Otherwise skip it for good and for every reader, which then go on by themselves: ops quarantine skip ${place}@${offset} --actor NAME --reason TEXT`,
+    `look at that record (ops tail ${topic} --partition ${partition} --from ${offset} --limit 1) and at who wrote it. Newer software: upgrade this one. A record before it was changed, or the registry has other schemas: restore that, and start this again. Otherwise skip it for good and for every reader, which then go on by themselves: ops quarantine skip ${place}@${offset} --actor NAME --reason TEXT`,
   );
 }

@@ -144,7 +144,10 @@ test.each(['addresses', 'transfers', 'ledger'] as const)(
       { key: '?', value: Buffer.from('no avro'), headers: {}, timestamp: 0 },
     ]);
     const working = startTreasury(world);
-    await expectHalted(working, /the record at offset \d+ cannot be read: .*look at that record/);
+    await expectHalted(
+      working,
+      /the record at offset \d+ cannot be applied: .*look at that record/,
+    );
   },
 );
 

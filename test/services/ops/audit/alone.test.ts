@@ -293,6 +293,17 @@ test('I12 alone fails by a run with any figure, block, offset or status that doe
   }
 });
 
+test('runs hold after the chain was written again with other records of what is final', () => {
+  const { logs } = healthy();
+  const blocks = logs.chain.filter(({ type }) => type === 'BlockAppended');
+  const last = logs.chain.findLast(({ type }) => type === 'BlocksFinalized');
+  const chain = [...blocks, ...(last === undefined ? [] : [last])].map((event, sequence) =>
+    Object.assign({}, event, { sequence }),
+  );
+  expect(chain.length).toBeLessThan(logs.chain.length);
+  expect(violatedBy({ ...logs, chain })).toEqual([]);
+});
+
 test('runs that name the hash of the run before them are read', () => {
   const treasury = healthy();
   const head = treasury.logs.runs.reduce(

@@ -1,0 +1,210 @@
+/**
+ * A person repairs a whole system by what its messages and pages name, and nothing else. After each
+ * repair every service is ready, every table equals its log, and the audit holds.
+ */
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { folderAt } from '../../infra/local/stack/folder.ts';
+import { portNames, portVariable, type PortName } from '../../infra/services/ports.ts';
+import { privateKeySigner, signIn } from '../../packages/wallet/src/index.ts';
+import {
+  CHAIN_BLOCKS,
+  DEPOSIT_ADDRESSES,
+  RESERVE_RUNS,
+  SCHEMA_IDS,
+  PROJECTOR_SKIPS,
+  TREASURY_LEDGER,
+  TRON_TRANSFERS,
+} from '../../schemas/topics.ts';
+import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
+import { ops, type Ended } from '../services/ops/operator.ts';
+import { runMain } from '../support/command-line.ts';
+import { takePort } from '../support/free-ports.ts';
+import { readAll, testKafka, withRawAdmin, type TestKafka } from '../support/kafka.ts';
+import { removeSystem } from '../support/kept-logs.ts';
+import { until } from '../support/until.ts';
+
+const folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-test-repairs-')));
+const settings: Record<string, string> = { APP_LOCAL_DIR: folder.root };
+const ports = new Map<PortName, number>();
+const releases: (() => void)[] = [];
+let kafka: TestKafka;
+
+beforeAll(async () => {
+  for (const name of portNames) {
+    const { port, release } = await takePort();
+    releases.push(release);
+    ports.set(name, port);
+    settings[portVariable(name)] = String(port);
+  }
+  await npmRun('up');
+  kafka = testKafka({ kafka_brokers: `127.0.0.1:${ports.get('kafka')}` });
+});
+afterAll(async () => {
+  await runMain(['down'], settings).ended();
+  for (const release of releases) release();
+  removeSystem(folder);
+});
+
+/** Resolves to what it has printed. */
+async function npmRun(...args: readonly string[]): Promise<string> {
+  const run = runMain(args, settings);
+  const code = await run.ended();
+  expect([code, run.printed()]).toEqual([0, expect.anything()]);
+  return run.printed();
+}
+
+function op(...words: readonly string[]): Promise<Ended> {
+  return ops('--stack', folder.stack_file, ...words);
+}
+
+function url(name: PortName): string {
+  return `http://127.0.0.1:${ports.get(name)}`;
+}
+
+async function ask<Answer>(at: string, body?: object, token = ''): Promise<Answer> {
+  const response = await fetch(at, {
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+  });
+  const answer: Answer = await response.json();
+  return answer;
+}
+
+/** A new user pays, and gets CLT: this takes every service. */
+async function credit(user: number): Promise<void> {
+  const signer = privateKeySigner(`0x${String(user).padStart(64, '0')}`);
+  const { token } = await signIn({ url: `${url('hub')}/graphql`, chainId: 7777 }, signer);
+  const deposits = `${url('deposit')}/api/v1/deposits`;
+  const { address } = await ask<{ address: string }>(deposits, {}, token);
+  await ask(`${url('devnet')}/admin/tron/transfers`, { to: address, value: '12345678' });
+  await until(
+    async () => {
+      const listed = await ask<{ deposits: readonly { status: string }[] }>(
+        deposits,
+        undefined,
+        token,
+      );
+      return listed.deposits.map(({ status }) => status);
+    },
+    'the deposit to be credited',
+    ([status]) => status === 'credited',
+  );
+}
+
+interface Status {
+  readonly faults: readonly string[];
+  readonly services: readonly { readonly status: string }[];
+}
+
+async function faults(): Promise<readonly string[]> {
+  const status: Status = JSON.parse((await op('status', '--json')).stdout);
+  return status.faults;
+}
+
+/** Types what `ops status` says, as long as it says something. */
+async function followStatus(): Promise<ReadonlySet<string>> {
+  const typed = new Set<string>();
+  await until(
+    async () => {
+      const said = await faults();
+      for (const fault of said) {
+        const command = /ops (quarantine skip \S+) --actor NAME --reason TEXT/.exec(fault)?.[1];
+        if (command === undefined || typed.has(command)) continue;
+        const words = [...command.split(' '), '--actor', 'anna', '--reason', 'of a stranger'];
+        expect(await op(...words)).toMatchObject({ code: 0 });
+        typed.add(command);
+      }
+      return said;
+    },
+    'every service to go on',
+    (said) => said.length === 0,
+  );
+  return typed;
+}
+
+async function expectWhole(): Promise<void> {
+  await until(faults, 'nothing to be wrong', (said) => said.length === 0);
+  expect(await op('quarantine', 'list')).toMatchObject({
+    stdout: expect.not.stringContaining('halts') as unknown,
+  });
+  expect(await op('verify', 'all')).toMatchObject({ code: 0 });
+  expect(await op('audit')).toMatchObject({ code: 0 });
+}
+
+function pidOf(name: string): number {
+  const { pids }: { readonly pids: Readonly<Record<string, number>> } = JSON.parse(
+    readFileSync(folder.stack_file, 'utf8'),
+  );
+  return pids[name] ?? 0;
+}
+
+async function endOf(topic: string): Promise<bigint> {
+  return (await readLogEnds(kafka, topic, 0)).high;
+}
+
+/** Appends as a stranger does. */
+async function append(topic: string, values: readonly (Buffer | null)[]): Promise<void> {
+  const producer = kafka.raw.producer();
+  await producer.connect();
+  const messages = values.map((value) => ({ key: '999999', value, partition: 0 }));
+  await producer.send({ topic, messages });
+  await producer.disconnect();
+}
+
+/** Ids that no registry has, and no bytes. */
+const GARBAGE = ['00deadbeef', '00ffffffff00', '000000270f00', ''].map((hex) =>
+  Buffer.from(hex, 'hex'),
+);
+
+test('garbage in any topic stops only what has to wait for a person, and the commands that are named get everything going', async () => {
+  await credit(1);
+  const [ofLedger] = await readAll(kafka, TREASURY_LEDGER.name);
+  await append(CHAIN_BLOCKS.name, [...GARBAGE, null, ofLedger?.value ?? null]);
+  expect((await followStatus()).size).toBe(GARBAGE.length + 2);
+
+  // too many for one command each, among blocks
+  const from = await endOf(CHAIN_BLOCKS.name);
+  for (let times = 0; times < 3; times++) await append(CHAIN_BLOCKS.name, GARBAGE);
+  const range = `${CHAIN_BLOCKS.name}/0@${from}-${(await endOf(CHAIN_BLOCKS.name)) - 1n}`;
+  const many = await op('quarantine', 'skip', range, '--actor', 'anna', '--reason', 'garbage');
+  expect(many).toMatchObject({ code: 0 });
+  expect(many.stdout.match(/was decided now/g)).toHaveLength(3 * GARBAGE.length);
+
+  for (const { name } of [DEPOSIT_ADDRESSES, TRON_TRANSFERS, TREASURY_LEDGER, RESERVE_RUNS])
+    await append(name, [GARBAGE[0] ?? null, null]);
+  for (const { name } of [SCHEMA_IDS, PROJECTOR_SKIPS]) await append(name, [...GARBAGE, null]);
+  expect((await followStatus()).size).toBe(8);
+  await credit(2);
+  await expectWhole();
+});
+
+test('a service that was stopped is started by npm run up, and a running one is left alone', async () => {
+  const [ingester, treasury, hub] = ['chain-ingester', 'treasury', 'hub-gateway'].map(pidOf);
+  process.kill(ingester ?? 0, 'SIGTERM');
+  process.kill(treasury ?? 0, 'SIGTERM');
+  await until(faults, 'both to be missed', (said) =>
+    ['chain-ingester', 'treasury'].every((name) => said.some((fault) => fault.startsWith(name))),
+  );
+  const printed = await npmRun('up');
+  expect(printed).toMatch(/chain-ingester was started again: ready/);
+  expect(printed).toMatch(/treasury was started again: ready/);
+  expect(printed.match(/started again/g)).toHaveLength(2);
+  expect(pidOf('hub-gateway')).toBe(hub);
+  await expectWhole();
+});
+
+test('after chain.blocks was written again everything works, and earlier reserve runs hold', async () => {
+  await npmRun('down');
+  await npmRun('up', '--servers-only');
+  await withRawAdmin(kafka, (admin) => admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] }));
+  await npmRun('down');
+  await npmRun('up');
+  for (const projection of ['explorer', 'ride_market', 'series'])
+    expect(await op('rebuild', projection)).toMatchObject({ code: 0 });
+  await npmRun('up');
+  await credit(3);
+  await expectWhole();
+});
