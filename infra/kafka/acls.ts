@@ -72,7 +72,7 @@ export const RIGHTS: readonly Rights[] = [
   projector('reserve', 'reserve', [RESERVE_RUNS]),
   projector('deposits', 'deposits', [DEPOSIT_ADDRESSES, TREASURY_LEDGER]),
   rights('deposit-gateway', {
-    reads: [DEPOSIT_ADDRESSES],
+    reads: [DEPOSIT_ADDRESSES, PROJECTOR_SKIPS],
     appends: [DEPOSIT_ADDRESSES],
   }),
   projector('watch', 'watch', [DEPOSIT_ADDRESSES, TRON_TRANSFERS]),

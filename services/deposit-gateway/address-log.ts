@@ -29,7 +29,7 @@ import type { RegistrySettings } from '../runtime/kafka/schema-registry.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
 import { kafkaFault, type Admin } from '../runtime/kafka/port.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
-import { readLogEvents } from '../runtime/kafka/range.ts';
+import { readLogEvents } from '../runtime/kafka/log-events.ts';
 import type { LogEntry } from '../runtime/kafka/record.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import { Fault, messageOf } from '../runtime/process/errors.ts';
@@ -55,6 +55,8 @@ const PENDING_MAX = 10_000;
 const SLOW_MS = 5_000;
 /** Records are folded so many bytes at a time: a millisecond for each 100 records. */
 const FETCH_BYTES = 256 * 1024;
+/** A record or the log that a person has to mend. */
+const DAMAGED: ReadonlySet<string> = new Set(['log_damaged', 'unreadable_record']);
 /** The loser of a race pauses, so that two gateways do not fill the log with void records. */
 const YIELD_MS_MIN = 20;
 const YIELD_MS_MAX = 200;
@@ -264,9 +266,11 @@ export class AddressLog {
         { kafka: this.#kafka, codec },
         { ...range, bytes_max: FETCH_BYTES },
         (event, { offset, value }) => this.#fold(event, offset, value),
+        ({ offset }) => (this.#next = offset + 1n),
       );
       if (range.to > this.#next) this.#next = range.to;
     } catch (error) {
+      if (isDamaged(error)) throw error;
       if (!(error instanceof LogLost) && (!(error instanceof Fault) || error.retry))
         throw kafkaFault(`${name} was not read`, error);
       throw new Fault(
@@ -340,7 +344,7 @@ export class AddressLog {
 }
 
 function isDamaged(error: unknown): boolean {
-  return error instanceof Fault && error.code === 'log_damaged';
+  return error instanceof Fault && DAMAGED.has(error.code);
 }
 
 /** Each names the hash of the record before it; the first one `head`. */

@@ -10,7 +10,7 @@ export const about =
   'records of the log: only `undecodable` is thrown, and a read event is the same after it was written';
 
 const schemas = await readSchemas(TOPICS);
-const ids = schemas.map((_, at) => at);
+const ids = schemas.map((_, at) => at + 1);
 /** It is never asked: every id is known. */
 const registry = new SchemaRegistry({ registry_url: 'http://127.0.0.1:1' });
 const codec = codecOf(registry, schemas, ids);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { NETWORK_LIMITS } from '../../../schemas/deposit-policy.ts';
-import { BrokenChain } from '../../../schemas/hash-chain.ts';
+import { BrokenChain, NO_RECORDS } from '../../../schemas/hash-chain.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { readSchemas } from '../../../services/runtime/kafka/avro-schemas.ts';
@@ -21,7 +21,7 @@ const registry = new SchemaRegistry({ registry_url: 'http://127.0.0.1:1' });
 const codec = codecOf(
   registry,
   schemas,
-  schemas.map((_, at) => at),
+  schemas.map((_, at) => at + 1),
 );
 
 /** Two bytes of length before each record. */
@@ -72,8 +72,9 @@ function eventsIn(bytes: Buffer): TreasuryEvent[] {
     const end = at + 2 + bytes.readUInt16BE(at);
     try {
       const event: object = codec.decode(bytes.subarray(at + 2, end));
+      const placed = { ...event, sequence: events.length, previous: NO_RECORDS };
       // eslint-disable-next-line typescript/no-unsafe-type-assertion -- of this topic's schemas
-      events.push(Object.assign(event, { sequence: events.length }) as TreasuryEvent);
+      events.push(placed as TreasuryEvent);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
     }

@@ -57,7 +57,7 @@ function openCodec(): Codec {
   return codecOf(
     registry,
     SCHEMAS,
-    SCHEMAS.map((_, at) => at),
+    SCHEMAS.map((_, at) => at + 1),
   );
 }
 
