@@ -134,7 +134,7 @@ test('behind a record that breaks the chain known addresses are shown, also afte
   const { status, text } = await restarted.ask('POST', '/api/v1/deposits', accountAt(2));
   expect([status, text]).toEqual([503, expect.not.stringContaining('address":')]);
   const matter = await (await fetch(`${restarted.url}/ready`)).text();
-  expect(matter).toContain(`cannot be read on from offset ${sequence}`);
+  expect(matter).toContain(`the record at offset ${sequence} cannot be applied`);
   expect((await world.events()).length).toBe(sequence + 1);
   await restarted.stop();
 });
