@@ -13,7 +13,7 @@ const MINUTE_MS = 60_000;
 
 let url = '';
 beforeAll(async () => {
-  url = (await freshDatabase(inject('stack'))).reader_url;
+  url = (await freshDatabase(inject('stack'))).writer_url;
 });
 
 const opened: (() => Promise<unknown>)[] = [];
