@@ -174,7 +174,7 @@ const CASES: Readonly<
     const ledger = {
       topic: 'treasury.ledger',
       partition: 0,
-      events: withRefund(ledgerLog({ seed: 54, accounts: 8, events: 150 })),
+      events: withRefund(ledgerLog({ seed: 54, accounts: 8, events: 300 })),
     };
     return tables(url, deposits, [addresses, ledger], reading);
   },

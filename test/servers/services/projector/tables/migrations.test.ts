@@ -268,6 +268,15 @@ test('a database that cannot be reached or takes no writes is a fault with retry
     retry: false,
   });
   await expect(prepareDatabase(urls.reader_url, explorer)).rejects.toMatchObject({
+    code: 'storage_denied',
+    retry: false,
+  });
+  const owner = await connect(urls.writer_url);
+  const name = new URL(urls.writer_url).pathname.slice(1);
+  await owner.query(
+    `ALTER ROLE CURRENT_USER IN DATABASE ${name} SET default_transaction_read_only = on`,
+  );
+  await expect(prepareDatabase(urls.writer_url, explorer)).rejects.toMatchObject({
     code: 'storage_read_only',
     retry: true,
   });
