@@ -293,7 +293,7 @@ test('missing custody is a mismatch; a failing provider delays the run', async (
   await withReserve(async (reserve) => {
     const { signal } = new AbortController();
     await reserve.credit();
-    await reserve.tron.fault('status_503', 2);
+    await reserve.tron.fault('status_503');
     await expect(reserve.open(signal).once()).rejects.toMatchObject({
       message: expect.stringContaining("TRON's provider did not serve"),
     });
