@@ -14,11 +14,14 @@ export const NO_RECORDS: Buffer = Buffer.alloc(0);
 export class BrokenChain extends Error {
   /** of the record with the event */
   readonly offset: bigint;
+  /** a clause of its own, without the offset */
+  readonly reason: string;
 
   constructor(offset: bigint, reason: string) {
-    super(`the record at offset ${offset} ${reason}`);
+    super(`the record at offset ${offset} cannot be applied: ${reason}`);
     this.name = 'BrokenChain';
     this.offset = offset;
+    this.reason = reason;
   }
 }
 
@@ -49,7 +52,7 @@ export function brokenLink(
   if (previous.length === 0 || previous.equals(head) || sequence !== Number(offset))
     return undefined;
   const hash = head.length === 0 ? 'there is none' : `it is ${head.toString('hex')}`;
-  return `names ${previous.toString('hex')} as the hash of the record before it that counted, and ${hash}: a record before it was changed, removed or moved`;
+  return `it names ${previous.toString('hex')} as the hash of the record before it that counted, and ${hash}: a record before it was changed, removed or moved`;
 }
 
 /** The head after an event at this offset. Throws `BrokenChain`. */

@@ -218,7 +218,7 @@ function brokenIn<Event extends { readonly type: string }>(
     return undefined;
   } catch (error) {
     if (!(error instanceof BrokenChain)) throw error;
-    return poisonAt(decoded, error.offset, error.message);
+    return poisonAt(decoded, error.offset, error.reason);
   }
 }
 

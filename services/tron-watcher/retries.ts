@@ -71,7 +71,7 @@ export class Retries {
     this.#set(subject, { known, failures, why, at: now() + pause, named: known?.named ?? false });
   }
 
-  /** To be asked about soon: it is found elsewhere than in a list, or found to be another. */
+  /** Queues a subject at once: the treasury has named the transfer, or the balance has changed. */
   name(subject: Subject, why: string): void {
     const known = this.#retries.get(keyOf(subject));
     const at = this.#options.now();
@@ -126,12 +126,9 @@ export class Retries {
     return [...this.#retries.values()].filter((retry) => kindOf(retry) === 'transfer');
   }
 
-  /** Addresses about which several answers in a row were bad, or about a transfer to which. */
+  /** The number of addresses of which several lists in a row were bad answers. */
   get failing(): number {
-    const found = [...this.addresses, ...this.transfers].filter(
-      ({ failures }) => failures >= FAILING,
-    );
-    return new Set(found.map(({ entry }) => entry.address.toString('latin1'))).size;
+    return this.addresses.filter(({ failures }) => failures >= FAILING).length;
   }
 
   /** For how long the oldest transfer has been undecided, milliseconds; 0: there is none. */

@@ -301,7 +301,7 @@ export function openLateness(
   const { retries } = watcher;
   metrics.gauge(
     'tron_addresses_failing',
-    'addresses about which, or about a transfer to which, several answers in a row were bad',
+    'addresses of which several lists in a row were bad answers',
     [],
     function () {
       this.set(retries.failing);

@@ -61,10 +61,9 @@ const REASON_MAX = 2_000;
 
 /** Why a record cannot be applied. Throws an error that says nothing about a record. */
 export function poisonReason(error: unknown): string {
-  const isPoison =
-    error instanceof BrokenChain || (error instanceof Fault && error.code === 'undecodable');
-  if (!isPoison) throw error;
-  return error.message;
+  if (error instanceof BrokenChain) return error.reason;
+  if (error instanceof Fault && error.code === 'undecodable') return error.message;
+  throw error;
 }
 
 /**

@@ -368,7 +368,7 @@ function eachTopic<Of extends Way>(ways: readonly Of[]): readonly (Of & Case)[] 
 
 const brokenAt = (offset: number): RegExp =>
   new RegExp(
-    `the record at offset ${offset} (?:cannot be applied: )?names [0-9a-f]{64} as the hash of the record before .* it is [0-9a-f]{64}: a record before it was changed, removed or moved`,
+    `the record at offset ${offset} cannot be applied: it names [0-9a-f]{64} as the hash of the record before .* it is [0-9a-f]{64}: a record before it was changed, removed or moved`,
   );
 
 // it waits for the logs

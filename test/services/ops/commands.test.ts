@@ -164,6 +164,18 @@ test.each([
   expect(stderr).toContain(problem);
 });
 
+test.each(NAMES)('%s takes each list of its help, and each list twice', async (command) => {
+  const { stdout } = await opsHere(`${command} --help`);
+  const lists = [...stdout.matchAll(/--([a-z-]+)\b[^[\]]*\[array\]/g)].map(([, name = '']) => name);
+  for (const name of lists) {
+    const given = `--${name} 1`;
+    for (const args of [given, `${given} ${given}`]) {
+      const { stderr } = await opsHere(`${command} ${COMMANDS[command]} ${args}`);
+      expect(stderr).not.toContain('is given twice');
+    }
+  }
+});
+
 test('a call without a command shows the commands', async () => {
   const { code, stderr } = await opsHere('');
   expect(code).toBe(1);

@@ -364,7 +364,7 @@ test('an impossible log halts reconciling, with the reason, and closes the gate'
     ]);
     await expect
       .poll(() => working.problem?.message, { interval: 20 })
-      .toMatch(/^reconciling halted: .*cannot be read.*What to do: /);
+      .toMatch(/^reconciling halted: .*cannot be applied.*What to do: /);
     expect(working.mintingAllowed()).toBe(working.problem?.message);
   });
 });
