@@ -77,16 +77,23 @@ export function schemaFingerprint(type: avro.Type): string {
 
 /** Whether the bytes of one mean the same by the other: documentation and defaults do not count. */
 export function sameSchema(one: string, other: string): boolean {
-  return (
-    one === other ||
-    schemaFingerprint(typeOf(JSON.parse(one))) === schemaFingerprint(typeOf(JSON.parse(other)))
-  );
+  if (one === other) return true;
+  try {
+    const [first, second] = [one, other].map((text) => schemaFingerprint(typeOf(JSON.parse(text))));
+    return first === second;
+  } catch {
+    return false;
+  }
 }
 
 /** The name of a schema's record, without its namespace. */
 export function recordName(schema: string): string {
-  const { name = 'no record' } = typeOf(JSON.parse(schema));
-  return name.slice(name.lastIndexOf('.') + 1);
+  try {
+    const { name = 'no record' } = typeOf(JSON.parse(schema));
+    return name.slice(name.lastIndexOf('.') + 1);
+  } catch {
+    return 'what is not Avro';
+  }
 }
 
 /** Whether this text is the schema of the record that a subject is named after. */

@@ -14,6 +14,7 @@ import { PROJECTOR_SKIPS, type Topic } from '../../../schemas/topics.ts';
 import {
   HEADER_BYTES,
   readSchemas,
+  sameSchema,
   schemaFingerprint,
   schemaIdOf,
   type Declared,
@@ -37,7 +38,7 @@ interface Known {
 export interface Decoder {
   /**
    * Reads the unknown schemas of these values; to be awaited before `decode`. Throws a fault with
-   * retry while the registry is away, or lacks a pinned schema.
+   * retry while the registry is away, or says of a pinned id something else than the log.
    */
   learn(values: readonly (Buffer | null)[]): Promise<void>;
   /** The event, with its `type`. Throws `undecodable`. */
@@ -176,9 +177,12 @@ export class EventDecoder implements Decoder {
       const id = value === null ? undefined : schemaIdOf(value);
       if (id !== undefined && !this.#known.has(id)) missing.add(id);
     }
+    if (missing.size === 0) return;
+    const pins = await this.#pins();
     for (const id of missing) {
       try {
-        this.add(id, await this.#read(id));
+        const pin = pins.find((each) => each.id === id);
+        this.add(id, await this.#read(id, pin));
       } catch (error) {
         if (!(error instanceof Fault) || error.retry) throw error;
         // `decode` throws at the record itself, so that the records before it are applied
@@ -216,14 +220,15 @@ export class EventDecoder implements Decoder {
   }
 
   /**
-   * Where the registry does not have a pinned id, it has lost it, and will have it again; one that
-   * is not pinned was written by other software.
+   * Where the registry says of a pinned id something else than the log, or nothing, it is the wrong
+   * one or has lost its data: no record is judged by it. An id that is not pinned was written by
+   * other software.
    */
-  async #read(id: number): Promise<avro.Type> {
-    const writer = await readType(this.#registry, id, AVRO_OPTIONS);
-    if (writer !== undefined) return writer;
-    const pin = (await this.#pins()).find((each) => each.id === id);
-    if (pin !== undefined) throw anotherRegistry(differenceText({ pin, found: undefined }));
+  async #read(id: number, pin: Pin | undefined): Promise<avro.Type> {
+    const text = await this.#registry.schema(id);
+    if (pin !== undefined && !sameSchema(pin.schema, text ?? ''))
+      throw anotherRegistry(differenceText({ pin, found: text }));
+    if (text !== undefined) return typeOfId(id, text, AVRO_OPTIONS);
     throw undecodable(
       `no schema ${id} at the registry, and none is pinned: the record was not written by this software, or the registry has lost the schema of a log without pins`,
     );
@@ -237,8 +242,17 @@ export async function readType(
   options: typeof AVRO_OPTIONS | Partial<avro.ForSchemaOptions>,
 ): Promise<avro.Type | undefined> {
   const text = await registry.schema(id);
+  return text === undefined ? undefined : typeOfId(id, text, options);
+}
+
+/** Throws `undecodable` where the text is not Avro. */
+function typeOfId(
+  id: number,
+  text: string,
+  options: typeof AVRO_OPTIONS | Partial<avro.ForSchemaOptions>,
+): avro.Type {
   try {
-    return text === undefined ? undefined : avro.Type.forSchema(JSON.parse(text), { ...options });
+    return avro.Type.forSchema(JSON.parse(text), { ...options });
   } catch (cause) {
     throw undecodable(`schema ${id} is not Avro: ${messageOf(cause)}`);
   }

@@ -110,6 +110,36 @@ test('a reader waits for a registry that lost a pinned schema, and goes on by it
   expect(() => reader.decode(forged)).toThrow(/no schema 1000 at the registry/);
 });
 
+test.each([
+  ['the schema of another event', (other: string) => other],
+  [
+    'a schema without a field',
+    (_: string, own: string) => JSON.stringify({ ...JSON.parse(own), fields: [] }),
+  ],
+  ['text that is not Avro', () => '"nonsense"'],
+])('a registry that answers a pinned id with %s makes no record poison', async (_, answer) => {
+  const codec = await openCodec(registry.url, [TREASURY_LEDGER]);
+  const value = codec.encode(APPROVED);
+  const kept = structuredClone([...registry.subjects]);
+  const pins = kept.flatMap(([subject, versions]) =>
+    versions.map((version) => ({ ...version, subject })),
+  );
+  const id = value.readUInt32BE(1);
+  const other = pins.find((pin) => pin.id !== id)?.schema ?? '';
+  for (const versions of registry.subjects.values())
+    for (const version of versions)
+      if (version.id === id) Object.assign(version, { schema: answer(other, version.schema) });
+  const reader = await openDecoder({ registry_url: registry.url }, [TREASURY_LEDGER], pins);
+  await expect(reader.learn([value])).rejects.toMatchObject({
+    code: 'another_registry',
+    retry: true,
+    message: expect.stringContaining('ops registry seed') as unknown,
+  });
+  for (const [subject, versions] of kept) registry.subjects.set(subject, versions);
+  await reader.learn([value]);
+  expect(reader.decode(value)).toMatchObject(APPROVED);
+});
+
 test('credentials are sent with every request, and asked for where they are wrong', async () => {
   registry.authorization = `Basic ${Buffer.from('ann:secret').toString('base64')}`;
   const value = Buffer.from([0, 0, 0, 0, 1, 2]);
