@@ -48,6 +48,8 @@ export class Skips {
     // none while the topic does not exist
     const [end] = await readTopicEnds(kafka, [topic]);
     const to = end?.high ?? 0n;
+    // restored with fewer records
+    if (to < this.#end) this.#end = 0n;
     const records: LogRecord[] = [];
     await readLogRange(kafka, topic, 0, this.#end, to, (record) => records.push(record));
     await codec.learn(records.map(({ value }) => value));

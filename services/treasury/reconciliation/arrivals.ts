@@ -1,14 +1,15 @@
 /**
  * Money that arrived and is not in the ledger yet, which is no surplus. It is searched where a
- * balance changed since the money in custody was explained last: a surplus that stays costs no
- * further requests.
+ * balance changed since the money in custody was explained last, again after growing pauses while a
+ * surplus stays: a provider may list a transfer late, or fail for one address or transaction.
  */
 import { bytesKey } from '../../../schemas/address.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { transfersIn } from '../../../schemas/trongrid.ts';
 import type { Holder, Receipts } from '../../../projections/reserve/position.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
-import { nextPage, type ListRequest } from '../../runtime/trongrid/trongrid.ts';
+import { Fault } from '../../runtime/process/errors.ts';
+import { BAD_ANSWER, nextPage, type ListRequest } from '../../runtime/trongrid/trongrid.ts';
 import type { BalanceProvider, Readings, Sum } from './readings.ts';
 
 /** Block time before the newest known transfer that is listed again, for rows listed late. */
@@ -51,6 +52,8 @@ export interface ArrivalOptions {
   readonly read_at: number;
   /** the surplus to explain */
   readonly wanted: bigint;
+  /** the provider fails for this address, or for a transfer to it */
+  readonly onBadAnswer: (address: Buffer, error: Fault) => void;
 }
 
 export class Arrivals {
@@ -67,16 +70,16 @@ export class Arrivals {
   /**
    * Sum of the solidified transfers to these addresses that are not in the ledger, read from their
    * receipts. The newest may have arrived after the balance was read: they explain at most what is
-   * left of `wanted`. `blocked`: the part at addresses that the token blocks. Throws the provider's
-   * faults.
+   * left of `wanted`. `blocked`: the part at addresses that the token blocks. A bad answer about one
+   * address or transaction leaves that out. Throws the provider's other faults.
    */
   async at(holders: readonly Holder[], options: ArrivalOptions): Promise<Sum> {
-    const { readings, wanted, read_at } = options;
+    const { readings, wanted, read_at, since } = options;
     const left = { receipts: RECEIPTS_MAX };
-    for (const holder of readings.changed(holders).slice(0, LISTS_MAX)) {
+    for (const holder of readings.changed(holders, read_at).slice(0, LISTS_MAX)) {
       if (left.receipts === 0) break;
-      await this.#search(holder, options, left);
-      if (left.receipts > 0) readings.settle(holder);
+      await tolerant(options, holder, () => this.#search(holder, options, left));
+      if (left.receipts > 0) readings.searched(holder, read_at, read_at - since);
     }
     this.#forget(options);
     const settled = { free: 0n, blocked: 0n };
@@ -86,6 +89,7 @@ export class Arrivals {
       sums[readings.isBlocked(holder) ? 'blocked' : 'free'] += value;
     }
     const sure = settled.free + settled.blocked;
+    if (sure + newest.free + newest.blocked >= wanted) readings.settle();
     const counted = smaller(wanted > sure ? wanted - sure : 0n, newest.free + newest.blocked);
     // which of the newest were there is not known: no more is called free than surely is
     const blocked = settled.blocked + counted - smaller(counted, newest.free);
@@ -120,7 +124,7 @@ export class Arrivals {
           continue;
         seen.add(key);
         left.receipts--;
-        await this.#read(tx_id, holder, options);
+        await tolerant(options, holder, () => this.#read(tx_id, holder, options));
       }
       next = nextPage(next, page);
     }
@@ -141,6 +145,20 @@ export class Arrivals {
       .reduce((sum, transfer) => sum + transfer.value, 0n);
     const key = `${bytesKey(tx_id)}${holder.key}`;
     if (value > 0n) this.#found.set(key, { holder, tx_id, value, block_timestamp });
+  }
+}
+
+/** A bad answer about one address or transaction is told, and is no fault of the others. */
+async function tolerant(
+  { onBadAnswer }: Pick<ArrivalOptions, 'onBadAnswer'>,
+  { address }: Holder,
+  ask: () => Promise<void>,
+): Promise<void> {
+  try {
+    await ask();
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== BAD_ANSWER) throw error;
+    onBadAnswer(address, error);
   }
 }
 

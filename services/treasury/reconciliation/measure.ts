@@ -37,7 +37,7 @@ import {
 import type { FinalSupply } from '../../../projections/reserve/supply.ts';
 import type { TokenState } from '../../../schemas/trongrid.ts';
 import { Fault } from '../../runtime/process/errors.ts';
-import type { Arrivals } from './arrivals.ts';
+import type { ArrivalOptions, Arrivals } from './arrivals.ts';
 import type { ReserveLogs } from './logs.ts';
 import type { BalanceProvider, Readings, Sum } from './readings.ts';
 
@@ -89,6 +89,7 @@ export interface MeasureOptions {
   /** maximum age of a transfer that explains a surplus */
   readonly arriving_max_ms: number;
   readonly progress: Progress;
+  readonly onBadAnswer: ArrivalOptions['onBadAnswer'];
   /** Unix milliseconds */
   readonly now: () => number;
 }
@@ -267,6 +268,7 @@ async function arrivingIn(
     since: at.timestamp - options.arriving_max_ms,
     read_at: at.timestamp,
     wanted,
+    onBadAnswer: options.onBadAnswer,
   });
 }
 

@@ -21,11 +21,22 @@ export const BATCH_MAX = 200;
 /** A machine of the provider that lags does not know the newest deposits: they are read again. */
 const SETTLED_MS = 3_600_000;
 
+/** After a search that left a surplus unexplained; doubled each time. */
+const PAUSE_MS = 60_000;
+const PAUSE_MS_MAX = 1_800_000;
+
 /** Balances of several addresses, micro-USDT. */
 export interface Sum {
   readonly total: bigint;
   /** the part of `total` at addresses that the token blocks */
   readonly blocked: bigint;
+}
+
+/** Of a balance that changed, the search for what changed it. Unix milliseconds, of TRON. */
+interface Change {
+  searches: number;
+  first: number;
+  next: number;
 }
 
 interface Reading extends TokenBalance {
@@ -47,8 +58,8 @@ export interface ReadOptions {
 export class Readings {
   /** by the holder's key, the oldest reading first */
   readonly #readings = new Map<string, Reading>();
-  /** keys of the balances that changed and are not settled, the newest last */
-  readonly #changed = new Set<string>();
+  /** by key, the balances that changed and are not settled, the newest last */
+  readonly #changed = new Map<string, Change>();
   #batch = BATCH_MAX;
   /** undefined: this run has no answer yet */
   #token: TokenState | undefined;
@@ -157,21 +168,33 @@ export class Readings {
     );
   }
 
-  /** Those of these balances above zero that changed and are not settled, the newest first. */
-  changed(holders: readonly Holder[]): readonly Holder[] {
+  /**
+   * Those of these balances above zero that changed, are not settled, and are to be searched now:
+   * those searched least first, then the newest.
+   */
+  changed(holders: readonly Holder[], now: number): readonly Holder[] {
     const among = new Set(holders.map(({ key }) => key));
     return [...this.#changed]
       .toReversed()
-      .filter((key) => among.has(key))
-      .flatMap((key) => this.#readings.get(key) ?? [])
+      .filter(([key, { next }]) => among.has(key) && next <= now)
+      .toSorted(([, one], [, other]) => one.searches - other.searches)
+      .flatMap(([key]) => this.#readings.get(key) ?? [])
       .filter(({ balance }) => balance > 0n)
       .map(({ holder }) => holder);
   }
 
-  /** The change of this balance is explained; without a holder, every change is. */
-  settle(holder?: Holder): void {
-    if (holder === undefined) this.#changed.clear();
-    else this.#changed.delete(holder.key);
+  /** Every change is explained. */
+  settle(): void {
+    this.#changed.clear();
+  }
+
+  /** What was found explains not everything: it is searched again after a pause, for a while. */
+  searched({ key }: Holder, now: number, whileMs: number): void {
+    const change = this.#changed.get(key);
+    if (change === undefined) return;
+    if (change.searches === 0) change.first = now;
+    if (now - change.first >= whileMs) this.#changed.delete(key);
+    change.next = now + Math.min(PAUSE_MS_MAX, PAUSE_MS * 2 ** change.searches++);
   }
 
   async #ask(
@@ -209,7 +232,7 @@ export class Readings {
     this.#readings.set(key, { holder, balance, is_blocked, before, at });
     if (known?.balance === balance) return;
     this.#changed.delete(key);
-    this.#changed.add(key);
+    this.#changed.set(key, { searches: 0, first: 0, next: 0 });
   }
 }
 

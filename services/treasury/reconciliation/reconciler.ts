@@ -12,6 +12,7 @@ import type { Codec } from '../../runtime/kafka/codec.ts';
 import { ALWAYS_HELD, type Held } from '../../runtime/kafka/lease.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
+import { toTronAddress } from '../../../schemas/tron-address.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 import type { MintSigner } from '../minting/mint-signer.ts';
@@ -30,7 +31,7 @@ const FAILED_MS_MAX = 60_000;
 
 export interface ReconcilerOptions extends Omit<
   MeasureOptions,
-  'logs' | 'progress' | 'readings' | 'arrivals'
+  'logs' | 'progress' | 'readings' | 'arrivals' | 'onBadAnswer'
 > {
   /** where the transfers are kept that are not in the ledger; by default here alone */
   readonly arrivals?: Arrivals;
@@ -77,6 +78,11 @@ export class Reconciler {
         planned: (balances, requests) => this.#planned(balances, requests),
         read: () => options.progress?.read(),
       },
+      onBadAnswer: (address, err) =>
+        options.log.warn(
+          { err, address: toTronAddress(address) },
+          'a transfer that arrived may be missing in this run: the next ones search again',
+        ),
     };
   }
 

@@ -8,11 +8,14 @@ import {
 } from '../../../../projections/reserve/position.ts';
 import { toTronAddress } from '../../../../schemas/tron-address.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
-import { PAGE_ROWS } from '../../../../services/runtime/trongrid/trongrid.ts';
+import { BAD_ANSWER, PAGE_ROWS } from '../../../../services/runtime/trongrid/trongrid.ts';
 import { named } from '../../../support/chain-by-hand.ts';
 import { depositEvents } from '../../../support/deposit-events.ts';
 import { BEGIN } from '../../../support/deposit-log.ts';
 import { ALICE, BOB, CUSTODY, DAY_MS, QUIET_REQUESTS, Simulated, USD, world } from './simulated.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MINUTES = 1_440;
 
 const CAROL = named('carol');
 const OUTSIDE = named('outside');
@@ -197,6 +200,65 @@ test('money that no listed transfer explains is a surplus, without what arrives 
       surplus: 5n * USD,
     });
   }
+});
+
+test.each(['list', 'receipt'])(
+  'a %s that is for ever a bad answer hides no other transfer, and is no end of the run',
+  async (which) => {
+    const simulated = world();
+    const lame = simulated.pay(BOB, 5n * USD);
+    simulated.pay(ALICE, 7n * USD);
+    const bad = which === 'list' ? BOB : lame;
+    simulated.beforeSearch = (asked) => {
+      if (asked.equals(bad)) throw new Fault(BAD_ANSWER, 'malformed', { retry: true });
+    };
+    for (let run = 0; run < 3; run++) {
+      const { position } = await simulated.measure();
+      expect([statusOf(position, USD), surplusOf(position)]).toEqual([
+        'over_backed_drift',
+        5n * USD,
+      ]);
+      simulated.head += 60 * MINUTE_MS;
+    }
+    expect(simulated.bad_answers).toEqual([BOB, BOB, BOB]);
+    simulated.beforeSearch = () => {};
+    expect(statusOf((await simulated.measure()).position, USD)).toBe('ok');
+  },
+);
+
+/** Minutes after `from` in which transfers are listed, of a run in each minute up to `to`. */
+async function searchedIn(simulated: Simulated, from: number, to: number): Promise<number[]> {
+  const minutes: number[] = [];
+  for (let minute = from; minute < to; minute++) {
+    const before = simulated.listed;
+    await simulated.measure();
+    if (simulated.listed > before) minutes.push(minute);
+    simulated.head += MINUTE_MS;
+  }
+  return minutes;
+}
+
+test('an unexplained change is searched ever more seldom, for a day', async () => {
+  const simulated = world();
+  simulated.pay(BOB, 5n * USD, { listed: false });
+  const minutes = await searchedIn(simulated, 0, 2 * DAY_MINUTES);
+  expect(minutes.slice(0, 6)).toEqual([0, 1, 3, 7, 15, 31]);
+  expect(minutes.length).toBeLessThan(60);
+  expect(minutes.at(-1)).toBeLessThan(DAY_MINUTES + 31);
+  simulated.pay(BOB, 5n * USD, { listed: false });
+  expect(await searchedIn(simulated, 0, 2)).toEqual([0, 1]);
+});
+
+test('a transfer that is listed late is found within 30 minutes', async () => {
+  const simulated = world();
+  const late = simulated.pay(BOB, 5n * USD, { listed: false });
+  await searchedIn(simulated, 0, 100);
+  expect(simulated.arrivals.found).toEqual([]);
+  simulated.list(late);
+  await searchedIn(simulated, 100, 130);
+  expect(simulated.arrivals.found).toEqual([
+    { address: toTronAddress(BOB), tron_tx_id: late.toString('hex') },
+  ]);
 });
 
 test('an old transfer that never came into the ledger does not explain a surplus', async () => {

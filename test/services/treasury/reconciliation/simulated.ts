@@ -57,7 +57,7 @@ interface Paid {
   readonly to: Buffer;
   readonly value: bigint;
   readonly at: number;
-  readonly listed: boolean;
+  listed: boolean;
 }
 
 interface Account {
@@ -85,6 +85,10 @@ export class Simulated {
   listed = 0;
   readonly readings = new Readings();
   readonly arrivals = new Arrivals();
+  /** addresses of bad answers */
+  readonly bad_answers: Buffer[] = [];
+  /** throws to make the list of an address, or the receipt of a transaction, fail */
+  beforeSearch: (asked: Buffer) => void = () => {};
   /** progress of the newest measurement */
   planned = 0;
   read = 0;
@@ -127,6 +131,12 @@ export class Simulated {
     this.#account(from).balance -= value;
     this.#account(to).balance += value;
     return tx_id;
+  }
+
+  /** The provider lists a payment that it had left out. */
+  list(tx_id: Buffer): void {
+    const paid = this.#paid.get(bytesKey(tx_id));
+    if (paid !== undefined) paid.listed = true;
   }
 
   /** The token lets nothing leave the address, or lets it again. */
@@ -256,16 +266,20 @@ export class Simulated {
         this.asked_token += TOKEN_FUNCTIONS.length;
         return Promise.resolve(this.token);
       },
-      list: ({ address, min_timestamp: from }) => {
+      list: async ({ address, min_timestamp: from }) => {
         this.listed++;
+        this.beforeSearch(address);
         const rows = (this.#received.get(bytesKey(address)) ?? []).filter(
           ({ at, listed }) => listed && at >= from,
         );
         // a full page does not say that there are more
         const page = rows.slice(0, PAGE_ROWS).map(rowOf);
-        return Promise.resolve({ rows: page, fingerprint: undefined });
+        return { rows: page, fingerprint: undefined };
       },
-      receipt: (tx_id) => Promise.resolve(this.#receipt(tx_id)),
+      receipt: async (tx_id) => {
+        this.beforeSearch(tx_id);
+        return this.#receipt(tx_id);
+      },
     };
   }
 
@@ -290,6 +304,7 @@ export class Simulated {
         planned: (_balances, requests) => void (this.planned = requests),
         read: () => void this.read++,
       },
+      onBadAnswer: (address) => void this.bad_answers.push(address),
       now: () => BEGIN,
     };
   }
