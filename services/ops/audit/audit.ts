@@ -13,6 +13,7 @@ import { isReserveEvent } from '../../../schemas/reserve.runs/events.ts';
 import {
   CHAIN_BLOCKS,
   DEPOSIT_ADDRESSES,
+  PROJECTOR_SKIPS,
   RESERVE_RUNS,
   TREASURY_LEDGER,
   TRON_TRANSFERS,
@@ -135,8 +136,12 @@ function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResu
     `deposits  ${deposits}, ${rest.waiting} transfers wait to be decided; ${rest.without_effect} records of the ledger without effect; ${mints} final Mints`,
     `sums      in USDT: arrived ${money(sums.arrived)}, minted ${money(sums.minted)}, fees ${money(sums.fees)}, held ${money(sums.held)}, paid back ${money(sums.refunded)}`,
     ...rest.skipped.map(
-      ({ topic, partition, offset }) =>
-        `skipped   ${topic}/${partition}@${offset}: no reader can apply it, and a person has skipped it`,
+      (place) =>
+        `skipped   ${placeText(place)}: no reader can apply it, and a person has skipped it`,
+    ),
+    ...rest.unneeded.map(
+      (place) =>
+        `unneeded  ${placeText(place)}: somebody had it skipped, and it can be applied, so it counts; look for who: ops tail ${PROJECTOR_SKIPS.name}`,
     ),
     ...supplyLines(rest.supply),
     ...names.map((name) => {
@@ -189,6 +194,14 @@ function supplyOf(final: FinalSupply | undefined) {
 function auditJson({ findings, ...rest }: AuditResult): string {
   const { checked, violated, violations, violationCount } = findings;
   return jsonOf({ ...rest, checked, violated, violations, violation_count: violationCount });
+}
+
+function placeOf({ topic, partition, offset }: LogPosition): LogPosition {
+  return { topic, partition, offset };
+}
+
+function placeText({ topic, partition, offset }: LogPosition): string {
+  return `${topic}/${partition}@${offset}`;
 }
 
 /** Throws faults, also for records that cannot be decoded. */
@@ -322,6 +335,7 @@ export async function auditLogs(sources: AuditSources) {
     runs.ledger(event, offset, { supply: chain.supply, value_hash: hashOfValue(value) }),
   );
   runs.finish(ledger.intents.values(), chain.supply);
+  const skippedPlaces = new Set(skipped.map(placeText));
   return {
     findings,
     /** by partition, the offset after the last record */
@@ -330,7 +344,12 @@ export async function auditLogs(sources: AuditSources) {
     mints: chain.mints,
     /** transfers that the treasury has not decided */
     waiting,
-    skipped: skipped.map(({ topic, partition, offset }) => ({ topic, partition, offset })),
+    skipped: skipped.map(placeOf),
+    /** decisions to skip records that can be applied, or are not there */
+    unneeded: skips.decided
+      .filter(({ topic }) => AUDITED_TOPICS.some(({ name }) => name === topic))
+      .map(placeOf)
+      .filter((place) => !skippedPlaces.has(placeText(place))),
     /** records of the ledger without effect: lost races and repetitions */
     without_effect: ledger.withoutEffect,
     sums: ledger.sums,

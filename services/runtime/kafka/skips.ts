@@ -3,7 +3,7 @@
  * its position and its content, and for every reader. It counts where that reader cannot apply the
  * record: whoever forges one cannot take a true record away.
  */
-import { isSkipEvent } from '../../../schemas/projector.skips/events.ts';
+import { isSkipEvent, type RecordSkipped } from '../../../schemas/projector.skips/events.ts';
 import { SKIP_RULES } from '../../../schemas/projector.skips/rules.ts';
 import { brokenRule } from '../../../schemas/rules.ts';
 import { PROJECTOR_SKIPS } from '../../../schemas/topics.ts';
@@ -31,7 +31,7 @@ export interface SkipsOptions {
 export class Skips {
   readonly #options: SkipsOptions;
   /** as `keyOf` gives them */
-  readonly #known = new Set<string>();
+  readonly #known = new Map<string, RecordAt>();
   #end = 0n;
 
   constructor(options: SkipsOptions) {
@@ -56,13 +56,22 @@ export class Skips {
     for (const { value, headers } of records) {
       try {
         const event = codec.decode(value, headers);
-        if (isSkipEvent(event) && brokenRule(SKIP_RULES, event) === undefined)
-          this.#known.add(keyOf({ ...event, offset: event.record_offset }));
+        if (isSkipEvent(event) && brokenRule(SKIP_RULES, event) === undefined) this.#note(event);
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
       }
     }
     this.#end = to;
+  }
+
+  /** The records that persons have skipped, as far as the decisions are read. */
+  get decided(): readonly RecordAt[] {
+    return [...this.#known.values()];
+  }
+
+  #note({ topic, partition, record_offset, fingerprint }: RecordSkipped): void {
+    const record = { topic, partition, offset: BigInt(record_offset), fingerprint };
+    this.#known.set(keyOf(record), record);
   }
 
   /** Whether exactly this record is skipped, as far as the decisions are read. */
@@ -83,11 +92,6 @@ export class Skips {
   }
 }
 
-function keyOf({
-  topic,
-  partition,
-  offset,
-  fingerprint,
-}: Omit<RecordAt, 'offset'> & { readonly offset: bigint | number }): string {
+function keyOf({ topic, partition, offset, fingerprint }: RecordAt): string {
   return `${topic}/${partition}@${offset} ${fingerprint.toString('hex')}`;
 }

@@ -115,4 +115,22 @@ test('a record of projector.skips that is no decision stops nobody', async () =>
   expect(skips.has(recordAt(at))).toBe(false);
   await skips.refresh();
   expect(skips.has(recordAt(at))).toBe(true);
+  expect(skips.decided).toEqual([expect.objectContaining({ topic, partition: 0, offset: at })]);
+});
+
+test('decisions are read from the beginning again where their topic was restored with fewer', async () => {
+  append(topic, Buffer.from('garbage'));
+  const [first, second] = [recordAt(0n), { ...recordAt(0n), partition: 1 }];
+  for (let time = 0; time < 3; time++) skip(first);
+  const skips = new Skips({
+    get kafka() {
+      return kafka;
+    },
+    codec,
+  });
+  await skips.refresh();
+  kafka = new MemoryKafka([CHAIN_BLOCKS, PROJECTOR_SKIPS]);
+  skip(second);
+  await skips.refresh();
+  expect(skips.has(second)).toBe(true);
 });
