@@ -11,7 +11,7 @@ import {
   type Person,
   type Verb,
 } from '../../../projections/deposits/domain/approval.ts';
-import type { Terms } from '../../../projections/deposits/domain/deposit.ts';
+import type { Deposit, Terms } from '../../../projections/deposits/domain/deposit.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { parseHash, toHex } from '../../../schemas/address.ts';
 import { transfersIn } from '../../../schemas/trongrid.ts';
@@ -98,7 +98,11 @@ export async function decideDeposits(verb: Verb, args: ManyArguments): Promise<n
     return decided;
   };
   return decide(args, decideAll, {
-    subject: `the decision of ${ids.length} deposits`,
+    subject: () => {
+      // none where all were decided before
+      const decided = ids.length - left_out.size || ids.length;
+      return `the decision of ${decided} deposit${decided === 1 ? '' : 's'}`;
+    },
     done: 'recorded',
     preview: (ledger) => {
       // nobody signs it
@@ -134,11 +138,17 @@ async function foundDeposits(
     (reader) => readDeposits(reader, { status: 'needs_manual', limit: DECIDED_MAX, isWanted }),
   );
   if (has_more)
-    note(`one decision is of ${DECIDED_MAX} deposits at most, here the newest: repeat it`, args);
+    note(
+      `more than ${DECIDED_MAX} deposits pass the filters: this decides the newest ${DECIDED_MAX}; give the same command again for the rest`,
+      args,
+    );
   return deposits.toReversed();
 }
 
-/** The time of the transfer is not in the ledger. One that waits no more keeps its reason. */
+/**
+ * The time of the transfer is not in the ledger. A deposit that no longer waits keeps the reason of
+ * its row.
+ */
 function asInLedger(row: Listed, ledger: Ledger): Filtered {
   const deposit = ledger.deposit(row.id);
   if (deposit.status === 'absent') throw contradicted(row.id);
@@ -149,7 +159,7 @@ function asInLedger(row: Listed, ledger: Ledger): Filtered {
 
 function contradicted(id: string): Misuse {
   return new Misuse(
-    `the ledger does not know ${id} as the list shows it: nothing was done; repeat it, and run \`ops audit\` if it stays so`,
+    `the ledger does not know ${id} as the list shows it: nothing was done. Give the command again in a minute; if it is refused again, run \`ops audit\` and \`ops verify deposits\``,
     'contradicted',
   );
 }
@@ -213,7 +223,7 @@ async function isRefundShown(
 /** Deposits that a preview shows, those of most money first. */
 const SHOWN_MAX = 20;
 
-/** Empty where none is decided, which is refused or was done before. */
+/** No lines where no deposit changes: then nothing is asked. */
 function manyText(
   verb: Verb,
   ledger: Ledger,
@@ -259,16 +269,21 @@ function statesOf(
   ids: readonly string[],
   left_out: DecidedTogether['left_out'],
 ): { readonly json: object; readonly text: string } {
-  const deposits = ids.filter((id) => !left_out.has(id)).map((id) => stateOf(ledger, id));
-  const states = Map.groupBy(deposits, ({ text }) => text)
-    .entries()
-    .map(([text, { length }]) => `of ${length}: ${text}`);
+  const decided = ids.filter((id) => !left_out.has(id));
+  const deposits = decided.map((id) => ledger.deposit(id));
+  const groups = Map.groupBy(deposits, (deposit) => predicate(deposit, true));
+  const states = [...groups].map(([ofMany, group], index) => {
+    const [first, ...others] = group;
+    const isOne = first !== undefined && others.length === 0;
+    const noun = index > 0 ? '' : isOne ? ' deposit' : ' deposits';
+    return `${group.length}${noun} ${isOne ? predicate(first, false) : ofMany}`;
+  });
   return {
     json: {
-      deposits: deposits.map(({ json }) => json),
+      deposits: decided.map((id) => stateOf(ledger, id).json),
       left_out: [...left_out].map(([deposit_id, reason]) => ({ deposit_id, reason })),
     },
-    text: [[...states].join('; ') || 'it changes none', ...leftOutLines(left_out)].join('\n'),
+    text: [states.join('; ') || 'it changes none', ...leftOutLines(left_out)].join('\n'),
   };
 }
 
@@ -295,9 +310,16 @@ function stateOf(
 ): { readonly json: object; readonly text: string } {
   const deposit = ledger.deposit(deposit_id);
   const { status } = deposit;
-  const waits = status === 'needs_manual' && !deposit.rejected && deposit.approved_by.length > 0;
-  const isRejected = status === 'needs_manual' && deposit.rejected;
-  const text = isRejected ? `it stays ${status} for good` : `it is ${status}`;
-  const more = waits ? ", since its credit needs another operator's approval too" : '';
-  return { json: { deposit_id, status }, text: `${text}${more}` };
+  return { json: { deposit_id, status }, text: `it ${predicate(deposit, false)}` };
+}
+
+/** The rest of a sentence that begins with one deposit, or with many in this state. */
+function predicate(deposit: Deposit, isMany: boolean): string {
+  const { status } = deposit;
+  if (status === 'needs_manual' && deposit.rejected)
+    return `${isMany ? 'stay' : 'stays'} ${status} for good`;
+  const is = `${isMany ? 'are' : 'is'} ${status}`;
+  if (status !== 'needs_manual' || deposit.approved_by.length === 0) return is;
+  const credits = isMany ? 'their credits need' : 'its credit needs';
+  return `${is}, since ${credits} another operator's approval too`;
 }

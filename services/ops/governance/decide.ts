@@ -82,9 +82,12 @@ export interface DecisionArguments extends SharedArguments, KeyArguments, Given 
 
 export type Decide = (ledger: Ledger, person: Person) => Decision<DecisionRefusal, HumanDecision>;
 
-/** The result in words: `subject` is, or was before, `done`; and the state after it. */
+/**
+ * The result in words: `subject` is, or was before, `done`; and the state after it. A function is
+ * asked for the subject once all is decided.
+ */
 export interface Words {
-  readonly subject: string;
+  readonly subject: string | (() => string);
   readonly done: string;
   readonly state: (ledger: Ledger) => { readonly json: object; readonly text: string };
   /** lines about the effect, for a person on a terminal, who is asked; none: nothing is asked */
@@ -99,7 +102,7 @@ export interface Words {
 export async function decide(
   args: DecisionArguments,
   decider: Decide,
-  { subject, done, state, next, preview, repeated }: Words,
+  { subject: subjectOf, done, state, next, preview, repeated }: Words,
 ): Promise<number> {
   const person = decision(args);
   const key = await readOperatorKey(args);
@@ -117,6 +120,7 @@ export async function decide(
   if ('refused' in decided)
     throw new Misuse(`refused: ${REFUSALS[decided.refused]}`, decided.refused);
   const { appended } = decided;
+  const subject = typeof subjectOf === 'string' ? subjectOf : subjectOf();
   const { json, text } = state(log.ledger);
   const isProposed = proposal !== undefined && isPending(log.ledger, proposal, key);
   if (args.json === true)

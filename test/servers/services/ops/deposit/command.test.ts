@@ -315,7 +315,7 @@ test('all deposits below an amount are rejected by one command, with one record'
   const done = await run('deposit', 'reject', '--below', '0.01', ...BY_ALICE);
   expect(done).toEqual({
     code: 0,
-    stdout: `the decision of 45 deposits is recorded: treasury.ledger/0@${ledger.log.length}; of 45: it stays needs_manual for good\n`,
+    stdout: `the decision of 45 deposits is recorded: treasury.ledger/0@${ledger.log.length}; 45 deposits stay needs_manual for good\n`,
     stderr: '',
   });
   const after = await folded();
@@ -345,7 +345,7 @@ test('several ids are decided together; what changed meanwhile is left out and n
   expect(approved.stdout.split('\n')).toEqual([
     expect.stringMatching(
       new RegExp(
-        `^the decision of 4 deposits is recorded: treasury.ledger/0@${sequence + 1}; of 2: it is confirmed; of 1: it is needs_manual, since its credit needs another operator's approval too$`,
+        `^the decision of 3 deposits is recorded: treasury.ledger/0@${sequence + 1}; 2 deposits are confirmed; 1 is needs_manual, since its credit needs another operator's approval too$`,
       ),
     ),
     `left out ${one}: it was rejected, which is for good`,
