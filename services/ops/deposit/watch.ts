@@ -36,7 +36,9 @@ export async function watchDeposits(args: WatchArguments): Promise<number> {
 function watchersOf(stackFile: string): readonly string[] {
   const watchers = (localServices(stackFile) ?? []).filter(({ name }) => name.startsWith(WATCHER));
   if (watchers.length === 0)
-    throw new Misuse(`${stackFile} lists no ${WATCHER}: give its address, --watcher URL`);
+    throw new Misuse(
+      `no watcher is known: ${stackFile} lists none. Name each: ops deposit watch --watcher http://${WATCHER}:17012`,
+    );
   return watchers.map(({ url }) => url);
 }
 
@@ -49,7 +51,7 @@ async function readRetries(url: string): Promise<readonly Retry[]> {
   } catch (cause) {
     throw new Fault(
       'watcher_unreachable',
-      `the watcher at ${url} does not say what it asks about again: ${messageOf(cause)}`,
+      `the watcher at ${url} did not answer /retries: ${messageOf(cause)}; look at its /status, or leave it out with --watcher`,
       { retry: true, cause },
     );
   }
