@@ -250,11 +250,21 @@ export function alarmsOf(retries: readonly ShownRetry[], at: number): readonly s
   const late = retries.filter(({ since }) => at - Date.parse(since) > PATIENCE_MS);
   const [first] = late;
   if (first === undefined) return [];
-  const transfer = first.tron_tx_id === null ? '' : `transaction ${first.tron_tx_id} to `;
   const others = late.length === 1 ? '' : ` (and ${late.length - 1} more)`;
   return [
-    `${transfer}${first.address} is undecided since ${first.since}: ${first.why}${others}; ops deposit watch lists all`,
+    `${alarmOf(first)} since ${first.since}: ${first.why}${others}; ops deposit watch lists all`,
   ];
+}
+
+function alarmOf({ kind, address, tron_tx_id: id }: ShownRetry): string {
+  switch (kind) {
+    case 'address':
+      return `${address} gets bad answers`;
+    case 'transfer':
+      return `transaction ${id} to ${address} is undecided`;
+    case 'balance':
+      return `the balance of ${address} is unexplained`;
+  }
 }
 
 /** Metrics that are computed at each scrape, so that they move while no pass is made. */
@@ -309,7 +319,7 @@ export function openLateness(
   );
   metrics.gauge(
     'tron_transfers_undecided',
-    'listed transfers without a usable receipt',
+    'transfers without a usable receipt, listed by the provider or found by the treasury',
     [],
     function () {
       this.set(retries.transfers.length);

@@ -80,3 +80,15 @@ test('failing addresses and undecided transfers are counted while they are', asy
   ])
     expect(after[name], name).toBe(0);
 });
+
+test.each([
+  { kind: 'address', tron_tx_id: null, said: 'bad answers' },
+  { kind: 'transfer', tron_tx_id: 'ab'.repeat(32), said: 'undecided' },
+  { kind: 'balance', tron_tx_id: null, said: 'unexplained' },
+] as const)('an alarm of kind $kind calls it $said, and names it', ({ said, ...about }) => {
+  const since = '2026-11-26T05:00:00.000Z';
+  const retry = { ...about, address: 'T', since, why: 'why', failures: 9, next_attempt: since };
+  const [alarm = ''] = alarmsOf([retry], Date.parse(since) + HOUR_MS);
+  for (const part of [said, since, about.tron_tx_id ?? retry.address])
+    expect(alarm).toContain(part);
+});
