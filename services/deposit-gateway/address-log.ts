@@ -275,7 +275,7 @@ export class AddressLog {
         throw kafkaFault(`${name} was not read`, error);
       throw new Fault(
         'log_damaged',
-        `${name} cannot be read on from offset ${this.#next}: ${messageOf(error)}. What to do: look at that record (ops tail ${name} --from ${this.#next} --limit 1) and at who wrote it, and restore the topic; addresses of earlier records are shown, and the gateway goes on by itself once it can read the record`,
+        `${name} cannot be read on from offset ${this.#next}: ${messageOf(error)}. What to do: restore the topic from that offset on (docs/operations/backup.md); addresses of earlier records are shown, and the gateway goes on by itself once it can read on`,
         // it looks again
         { retry: true, cause: error },
       );
@@ -325,7 +325,7 @@ export class AddressLog {
       if (offset < end)
         throw new Fault(
           'log_lost',
-          `${topic.name} ended at ${offset}, before the ${end} records that this gateway has read: see /status of projector deposits`,
+          `${topic.name} ended at ${offset}, before the ${end} records that this gateway has read. What to do: correct APP_KAFKA_BROKERS, or restore the topic, then start this gateway again`,
           { retry: false },
         );
       if (offset === end) {

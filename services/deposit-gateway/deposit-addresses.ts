@@ -100,7 +100,7 @@ export class DepositAddresses {
 
   /** An alarm where addresses were refused. */
   get remarks(): Remarks {
-    const alarm = `${this.#forged} requests for an address were refused: the tables and deposit.addresses differ, see the log`;
+    const alarm = `${this.#forged} requests for an address were refused: tables, deposit.addresses and key do not agree. What to do: AddressesForged in docs/operations/runbook.md; lines with address_forged in this service's output name the accounts`;
     return { alarms: this.#forged === 0 ? [] : [alarm], notes: [] };
   }
 
