@@ -271,7 +271,7 @@ function addRebuild(commands: Commands, run: Run): void {
 function addQuarantine(commands: Commands, run: Run): void {
   commands.command(
     'quarantine',
-    'list the records that halt a projection, and skip one',
+    'list the records that halt a projection, and have records skipped by every reader',
     (quarantine) =>
       quarantine
         .command(
@@ -293,14 +293,14 @@ function addQuarantine(commands: Commands, run: Run): void {
                 type: 'string',
                 demandOption: true,
                 describe:
-                  'TOPIC/PARTITION@OFFSET, as services name it; with -LAST all up to that one which cannot be read; or the projection that it halts',
+                  'TOPIC/PARTITION@OFFSET as services name it, or TOPIC/PARTITION@FIRST-LAST: each record of that range that this software cannot read; or the projection that it halts',
               })
               .options(DECISION),
           run(async (args) => (await import('./quarantine/quarantine.ts')).skipRecord(args)),
         )
         .demandCommand(1, 1, MISSING)
         .epilogue(
-          'A skipped record counts for nothing. After a skipped block of the chain the next block does not link to the one before, and halts the projection again.\n\n' +
+          'A skipped record counts for nothing. After a skipped block of the chain the next block does not link to the one before, and halts its readers again.\n\n' +
             DONE_BEFORE,
         ),
   );

@@ -77,7 +77,8 @@ export async function listQuarantine({
 }
 
 function listText(records: readonly Quarantined[]): string {
-  if (records.length === 0) return 'no record halts a projection, and none was ever skipped';
+  if (records.length === 0)
+    return 'no record halts a projection; `ops audit` lists every skipped record';
   const rows = records.map((record) => [
     record.projection,
     `${record.topic}/${record.partition}@${record.offset}`,
