@@ -243,6 +243,7 @@ export function composeCluster({ services: plain, networks, secrets: files }: Pl
       ...program,
       profiles: [OPERATOR],
       entrypoint: ['node', ...withSecrets, 'services/ops/main.ts'],
+      environment: { APP_DUST_BELOW: plain[OPERATOR]?.environment?.['APP_DUST_BELOW'] },
       volumes: [secrets(OPERATOR)],
       networks: ['log', 'tables'],
       depends_on: { settle: DONE },

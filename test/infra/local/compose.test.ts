@@ -219,8 +219,9 @@ test.each(services)(
 );
 
 test('the optional settings of the treasury and the hub can be set in docker compose', () => {
-  for (const name of ['APP_SECOND_NODE_URL', 'APP_KAFKA_REPLICATION_MIN'])
+  for (const name of ['APP_SECOND_NODE_URL', 'APP_KAFKA_REPLICATION_MIN', 'APP_DUST_BELOW'])
     expect(serviceOf('treasury').environment?.[name]).toBe(`\${${name}:-}`);
+  expect(serviceOf('ops').environment?.['APP_DUST_BELOW']).toBe('${APP_DUST_BELOW:-}');
   const settings = serviceOf('hub-gateway').environment ?? {};
   for (const name of [
     'APP_REQUEST_REFERRER',
@@ -277,6 +278,9 @@ test('a projector may take a day to load its tables', () => {
   expect(patient).toEqual(Object.keys(compose).filter((name) => name.startsWith('projector-')));
 });
 
+/** Asked for, and done without while it is away. */
+const OPTIONAL = new Set(['APP_TREASURY_ARRIVALS_URL']);
+
 test('every container has a health check, or ends, and waits for what it needs', () => {
   for (const [name, service] of Object.entries(compose)) {
     const ends = COMMANDS.includes(name);
@@ -289,12 +293,17 @@ test('every container has a health check, or ends, and waits for what it needs',
         other in compose ? other : 'a container',
         COMMANDS.includes(other) ? 'service_completed_successfully' : 'service_healthy',
       ]);
-    const others = hostsOf(environmentOf(name)).filter((host) => host !== name);
+    const settings = Object.entries(environmentOf(name)).filter(([key]) => !OPTIONAL.has(key));
+    const others = hostsOf(Object.fromEntries(settings)).filter((host) => host !== name);
     expect(
       others.filter((host) => needed[host] === undefined),
       name,
     ).toEqual([]);
   }
+});
+
+test('the watcher starts while the treasury is not healthy', () => {
+  expect(Object.keys(serviceOf('tron-watcher').depends_on ?? {})).not.toContain('treasury');
 });
 
 test('nothing starts before the secrets were checked', () => {
