@@ -42,9 +42,9 @@ export const postgresSettings: Readonly<Record<string, string>> = {
   checkpoint_timeout: '15min',
   random_page_cost: '1.1',
   max_connections: '300',
-  // else forty readers that lock all tables leave no memory for the locks of others
+  // else forty sessions that lock all tables leave no memory for the locks of others
   max_locks_per_transaction: '512',
-  // 512 KB: nothing here listens, and a reader could fill the 8 GB that are the default
+  // 512 KB: nothing here listens, and a reading role could fill the 8 GB that are the default
   max_notify_queue_pages: '64',
   jit: 'off',
   timezone: 'UTC',

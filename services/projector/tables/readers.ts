@@ -1,8 +1,8 @@
 /**
- * Ends sessions of readers that hold up the owner of the tables. Two things a role that may only
- * SELECT can still do to it: a lock of its transaction keeps tables from being dropped or altered,
- * behind which all other writers queue, and an old transaction keeps every dead row. The time-outs
- * of a role end what is forgotten, but each session may change its own.
+ * Ends sessions of reading roles that hold up the owner of the tables. Two things a role that may
+ * only SELECT can still do to it: a lock of its transaction keeps tables from being dropped or
+ * altered, behind which all other writers queue, and an old transaction keeps every dead row. The
+ * time-outs of a role end what is forgotten, but each session may change its own.
  */
 import type { Pool } from 'pg';
 import type { Logger } from '../../runtime/process/log.ts';
@@ -16,7 +16,7 @@ const PATIENCE = '250ms';
 const TRANSACTION_MAX = '15min';
 /** While tables are dropped or altered. */
 const LOOK_MS = 250;
-/** While rows are written: no lock of a reader can hold that up. */
+/** While rows are written: no lock of a reading role can hold that up. */
 export const SELDOM_MS = 10_000;
 
 type Log = Pick<Logger, 'warn'>;
@@ -62,7 +62,7 @@ export function guardWriters({
         await endReaders(pool, log, transaction_max);
         works = true;
       } catch (error) {
-        if (works) log.warn({ err: error }, 'the sessions of readers cannot be looked at');
+        if (works) log.warn({ err: error }, 'the sessions of reading roles cannot be looked at');
         works = false;
       }
     }
@@ -96,5 +96,5 @@ export async function endReaders(
     [PATIENCE, transaction_max],
   );
   for (const { pid, role, query } of rows)
-    log.warn({ pid, role, query }, 'ended the session of a reader that held up writers');
+    log.warn({ pid, role, query }, 'ended a session of a reading role that held up writers');
 }
