@@ -124,8 +124,8 @@ async function startAgain({ folder, report }: BootOptions, holder: ProcessIdenti
 }
 
 /**
- * Starts the stack detached, and returns when it is ready; otherwise nothing is left running. Of a
- * stack that runs, it starts what has ended or halted.
+ * Starts the stack detached, and returns when it is ready; otherwise nothing is left running. A
+ * stack that runs starts what has ended or halted.
  */
 export async function up(options: BootOptions): Promise<number> {
   const { folder, report, servers_only, cluster } = options;

@@ -137,7 +137,7 @@ export async function boot(
     void started.ended.then(() => ended.add(server));
     return started;
   };
-  /** How it is after a new start; undefined: it needs none. */
+  /** The state of the server after a new start; undefined where it needed none. */
   const restart = async (server: Server): Promise<string | undefined> => {
     if (ours.includes(server) && (await server.isHaltedNow())) {
       await server.stop();

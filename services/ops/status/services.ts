@@ -151,7 +151,7 @@ export interface Waiting {
   readonly dust_below: bigint;
 }
 
-/** By the treasury; a standby knows as many. */
+/** From the treasury's metrics; instances show the same figures, so the largest is taken. */
 export function waitingDeposits(services: readonly ServiceHealth[]): Waiting {
   const figure = (label: string): number =>
     Math.max(0, ...services.map(({ metrics }) => metrics[label] ?? 0));

@@ -156,7 +156,7 @@ export class Activity {
     return this.#halted !== undefined || (this.#fault !== undefined && needsPerson(this.#fault));
   }
 
-  /** The gravest. */
+  /** The fault that needs a person, else the oldest. */
   get #fault(): Fault | undefined {
     const faults = [...this.#faults.values()];
     return faults.find(needsPerson) ?? faults[0];

@@ -131,7 +131,7 @@ export class TronGrid {
     return this.#request(HEAD);
   }
 
-  /** Lists of so many addresses failed, and none was answered: the next request waits. */
+  /** Backs off: the lists of many addresses failed in a row, and none was answered. */
   failing(): void {
     this.#options.backoff.failed(LIST_ROUTE);
   }
