@@ -14,19 +14,27 @@ export async function checkRegistry(args: SharedArguments): Promise<number> {
   const where = whereOf(args);
   const pins = await comparePins(new SchemaRegistry(where), await readPins(where));
   show(pins, args);
-  return isWhole(pins) ? 0 : 2;
+  return concluded(pins, args);
 }
 
 export async function seedRegistry(args: SharedArguments): Promise<number> {
   const { pins, seeded } = await seed(whereOf(args));
   show(pins, args);
-  if (pins.some(({ state }) => state === 'other'))
+  note(`${seeded} schemas were registered`, args);
+  return concluded(pins, args);
+}
+
+/** Says what to do where the registry is not that of the log. The exit code. */
+function concluded(pins: readonly ComparedPin[], args: SharedArguments): number {
+  const states = new Set(pins.map(({ state }) => state));
+  if (states.has('other'))
     note(
-      'an id cannot be given to another schema: nothing was registered. Start the registry with empty data, or point APP_REGISTRY_URL to another one, and seed that',
+      'an id cannot be given to another schema, so none is registered: start the registry with empty data, or point APP_REGISTRY_URL to another one, then ops registry seed',
       args,
     );
-  else note(`${seeded} schemas were registered`, args);
-  return isWhole(pins) ? 0 : 2;
+  else if (states.has('missing'))
+    note('a registry that lost these schemas gets them from the log: ops registry seed', args);
+  return states.has('other') || states.has('missing') ? 2 : 0;
 }
 
 /** The pins as they are afterwards. */
@@ -46,10 +54,6 @@ export async function seed(
 function whereOf({ stack }: SharedArguments): Where {
   const config = readSettings({ ...KAFKA, ...REGISTRY }, stack);
   return { ...config, kafka: kafkaOf(config), log: LOG };
-}
-
-function isWhole(pins: readonly ComparedPin[]): boolean {
-  return pins.every(({ state }) => state === 'present');
 }
 
 function show(pins: readonly ComparedPin[], { json }: SharedArguments): void {
