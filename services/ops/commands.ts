@@ -293,7 +293,7 @@ function addQuarantine(commands: Commands, run: Run): void {
                 type: 'string',
                 demandOption: true,
                 describe:
-                  'TOPIC/PARTITION@OFFSET as services name it, or TOPIC/PARTITION@FIRST-LAST: each record of that range that this software cannot read; or the projection that it halts',
+                  'TOPIC/PARTITION@OFFSET as services name it, or TOPIC/PARTITION@FIRST-LAST: each record of that range that this software cannot read',
               })
               .options(DECISION),
           run(async (args) => (await import('./quarantine/quarantine.ts')).skipRecord(args)),

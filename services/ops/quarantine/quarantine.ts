@@ -94,43 +94,36 @@ const PLACE =
   /^(?<topic>[\w.-]+)\/(?<partition>\d{1,4})@(?<offset>\d{1,15})(?:-(?<last>\d{1,15}))?$/;
 const APPENDED_AT_ONCE = 1_000;
 
-interface Skipped extends RecordAt {
-  /** the projection that it halts; empty where the record was named itself */
-  readonly projection: string;
-  readonly error: string;
-}
-
 export async function skipRecord(
   args: SharedArguments & Decision & { readonly record: string },
 ): Promise<number> {
   const { record: name, json, stack } = args;
   const { actor, reason } = decision(args);
   const place = PLACE.exec(name)?.groups;
-  const records =
-    place === undefined
-      ? [await haltingRecord(name, stack)]
-      : await recordsAt(
-          place['topic'] ?? '',
-          Number(place['partition']),
-          BigInt(place['offset'] ?? 0),
-          place['last'] === undefined ? undefined : BigInt(place['last']),
-          stack,
-        );
-  const decided_at = Date.now();
-  const events = records.map(
-    ({ projection, topic, partition, offset, fingerprint, error }): RecordSkipped => ({
-      type: 'RecordSkipped',
-      projection,
-      topic,
-      partition,
-      record_offset: Number(offset),
-      fingerprint,
-      error,
-      actor,
-      reason,
-      decided_at,
-    }),
+  if (place === undefined)
+    throw new Misuse(
+      `${name} names no record: give TOPIC/PARTITION@OFFSET, as /status of the service that halts and ops quarantine list have it`,
+    );
+  const records = await recordsAt(
+    place['topic'] ?? '',
+    Number(place['partition']),
+    BigInt(place['offset'] ?? 0),
+    place['last'] === undefined ? undefined : BigInt(place['last']),
+    stack,
   );
+  const decided_at = Date.now();
+  const events = records.map(({ topic, partition, offset, fingerprint }): RecordSkipped => ({
+    type: 'RecordSkipped',
+    projection: '',
+    topic,
+    partition,
+    record_offset: Number(offset),
+    fingerprint,
+    error: '',
+    actor,
+    reason,
+    decided_at,
+  }));
   const appended = await appendOnce(events, stack);
   for (const { topic, partition, offset } of records) {
     const at = appended.get(Number(offset));
@@ -144,22 +137,6 @@ export async function skipRecord(
   return 0;
 }
 
-async function haltingRecord(projection: string, stack: string): Promise<Skipped> {
-  const record = (await quarantineOf(stack)).find(
-    (each) => each.projection === projection && each.state === 'halts',
-  );
-  if (record === undefined)
-    throw new Misuse(
-      `no record halts ${projection}: quarantine list shows those that halt a projection`,
-    );
-  const { offset, fingerprint } = record;
-  return {
-    ...record,
-    offset: BigInt(offset),
-    fingerprint: Buffer.from(fingerprint.slice(2), 'hex'),
-  };
-}
-
 /** The record; with `last` those up to it that this software cannot read. */
 async function recordsAt(
   topic: string,
@@ -167,7 +144,7 @@ async function recordsAt(
   from: bigint,
   last: bigint | undefined,
   stack: string,
-): Promise<readonly Skipped[]> {
+): Promise<readonly RecordAt[]> {
   const config = readSettings({ ...KAFKA, ...REGISTRY }, stack);
   const kafka = kafkaOf(config);
   const end = (await readTopicEnds(kafka, [topic])).find((each) => each.partition === partition);
@@ -180,14 +157,13 @@ async function recordsAt(
     throw new Misuse(`${topic} is no topic of events: name each record by its own offset`);
   const types = declared.flatMap(({ events }) => events.map(({ type }) => type));
   const codec = await openDecoder({ ...config, kafka }, declared);
-  const found: Skipped[] = [];
+  const found: RecordAt[] = [];
   await readLogBatches(kafka, { topic, partition, from, to }, async (records) => {
     if (last !== undefined) await learnSchemas(codec, { topic, partition, records });
     for (const record of records) {
       const { offset } = record;
-      const at = { topic, partition, offset, fingerprint: fingerprintOf(record) };
       if (last === undefined || !isReadable(codec, types, record))
-        found.push({ ...at, projection: '', error: '' });
+        found.push({ topic, partition, offset, fingerprint: fingerprintOf(record) });
     }
   });
   if (found.length === 0)

@@ -41,7 +41,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   'reserve run': '',
   'reserve runs': '',
   'quarantine list': '',
-  'quarantine skip': 'explorer --actor alice --reason why',
+  'quarantine skip': 'chain.blocks/0@7 --actor alice --reason why',
   audit: '',
   'registry check': '',
   'registry seed': '',
