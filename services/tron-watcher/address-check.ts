@@ -103,6 +103,9 @@ export class AddressCheck {
   /** by address: where a list that was too long for one check goes on */
   readonly #long = new Map<string, { readonly next: ListRequest; readonly progress: Progress }>();
 
+  /** the newest append */
+  #recorded: Promise<unknown> = Promise.resolve();
+
   constructor(options: AddressCheckOptions) {
     this.#options = options;
   }
@@ -157,13 +160,8 @@ export class AddressCheck {
   async again(entry: Entry, txId: Buffer): Promise<number> {
     const decision = await this.#decide(entry, txId);
     if (decision === undefined) return 0;
-    const appended = await this.#append(
-      entry,
-      [decision],
-      await this.#options.model.seen(entry.address, [txId]),
-    );
-    this.#rememberDecided(entry.address, decision);
-    return appended;
+    const seen = await this.#options.model.seen(entry.address, [txId]);
+    return this.#record(entry, [decision], seen);
   }
 
   async #page(
@@ -197,8 +195,8 @@ export class AddressCheck {
       if (decision === undefined) leaveUndecided(progress, row.block_timestamp);
       else decisions.push(decision);
     }
-    progress.observed += await this.#append(entry, decisions, seen);
-    for (const decision of decisions) this.#rememberDecided(entry.address, decision);
+    const observed = await this.#record(entry, decisions, seen);
+    progress.observed += observed;
   }
 
   #isFull({ receipts, lost_ms: lost }: Progress): boolean {
@@ -257,6 +255,17 @@ export class AddressCheck {
       retries.failed(subject, error.message);
       throw error;
     }
+  }
+
+  /** One after the other: a transaction may pay several addresses that are checked at once. */
+  #record(entry: Entry, decisions: readonly Decision[], seen: SeenLogs): Promise<number> {
+    const recorded = this.#recorded.then(async () => {
+      const appended = await this.#append(entry, decisions, seen);
+      for (const decision of decisions) this.#rememberDecided(entry.address, decision);
+      return appended;
+    });
+    this.#recorded = recorded.catch(() => undefined);
+    return recorded;
   }
 
   /**

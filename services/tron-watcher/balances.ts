@@ -13,6 +13,8 @@ import type { Entry, ReadModel, Received } from './read-model.ts';
 const BATCH_MAX = 200;
 /** Addresses in a row whose balance is refused, after which the provider is at fault. */
 const REFUSED_MAX = 10;
+/** Time of requests that fail in one pass: the rest of it waits for the next. */
+const LOST_MS = 2_000;
 const PAUSE_MS_MIN = 60_000;
 const PAUSE_MS_MAX = 3_600_000;
 /** Before every address. */
@@ -55,11 +57,16 @@ export class Balances {
   /** Goes on with the round for the requests of one pass, at most to its end. */
   async compare(partitions: readonly number[]): Promise<void> {
     const { model, balance_requests_max: max, now } = this.#options;
-    for (let requests = 0; requests < max && this.isDue; requests++) {
+    let lost = 0;
+    for (let requests = 0; requests < max && lost < LOST_MS && this.isDue; requests++) {
+      const begun = now();
       if (this.#after.length === 0) this.#begunAt = now();
       const received = await model.receivedAfter(partitions, this.#after, this.#batch);
       const isLast = received.length < this.#batch;
-      if (received.length > 0 && !(await this.#read(received))) continue;
+      if (received.length > 0 && !(await this.#read(received))) {
+        lost += now() - begun;
+        continue;
+      }
       this.#after = isLast ? BEGIN : (received.at(-1)?.entry.address ?? BEGIN);
       if (isLast) return;
     }

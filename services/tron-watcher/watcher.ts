@@ -3,8 +3,9 @@
  * log is the only memory that matters. A pass ends with a record of the addresses checked and their
  * new cursors; a killed pass is repeated, which doubles nothing.
  *
- * An address or a transaction about which the provider fails alone is asked about again apart from
- * the others (`retries.ts`). The balances of all addresses are compared with the log, many in a
+ * A pass asks about many addresses at once, each in its turn: one that hangs holds up no other. An
+ * address or a transaction about which the provider fails alone is asked about again apart from the
+ * others (`retries.ts`). The balances of all addresses are compared with the log, many in a
  * request (`balances.ts`): a balance that the log does not explain has the address listed again.
  */
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
@@ -23,7 +24,7 @@ import {
 } from './address-check.ts';
 import type { Step } from './condition.ts';
 import type { Entry, ReadModel } from './read-model.ts';
-import { kindOf, nameOf, Retries, type Retry } from './retries.ts';
+import { kindOf, Retries, type Retry } from './retries.ts';
 import type { TransferLog } from './transfer-log.ts';
 import { BAD_ANSWER, isProviderFault, type TronGrid } from '../runtime/trongrid/trongrid.ts';
 
@@ -38,9 +39,10 @@ const HEAD_AGE_MAX_MS = 300_000;
 const HEAD_EVERY_MS = 60_000;
 /** Addresses that fail in a row, and end the pass where no other was served in it. */
 const BAD_ADDRESSES_MAX = 10;
-/** Retries of one pass, and the time after which it begins no more of them. */
+/** Retries of one pass. */
 const AGAIN_MAX = 5;
-const AGAIN_MS = 5_000;
+/** Addresses about which the provider is asked at once: others wait while so many hang. */
+const AT_ONCE_MAX = 50;
 /** Undecided transfers from which on no more are taken from somebody else. */
 const FOUND_MAX = 1_000;
 /** One in so many attempts to explain a balance asks for receipts with transfers, too. */
@@ -101,7 +103,7 @@ export interface WatcherOptions
   readonly unexplained_ms: number;
   readonly provider: Pick<
     TronGrid,
-    'head' | 'list' | 'receipt' | 'balance' | 'balances' | 'failing'
+    'head' | 'list' | 'receipt' | 'balance' | 'balances' | 'failing' | 'idle'
   >;
   readonly model: Pick<ReadModel, keyof ReadModel>;
   readonly transfers: TransferLog;
@@ -118,9 +120,17 @@ interface Pass {
   /** upper bound of the current time, from the provider */
   readonly latest: number;
   readonly done: (CheckedAddress & { readonly partition: number })[];
-  failed: Entry[];
+  readonly failed: Entry[];
   /** at least one check succeeded */
   fruitful: boolean;
+  /** of the provider as a whole, of Postgres or the brokers: it ends the pass */
+  fault: { readonly error: unknown } | undefined;
+}
+
+/** A question of a pass about an address. */
+interface Question {
+  readonly entry: Entry;
+  readonly ask: () => Promise<void>;
 }
 
 export class Watcher {
@@ -177,11 +187,11 @@ export class Watcher {
       done: [],
       failed: [],
       fruitful: false,
+      fault: undefined,
     };
     onStep('asking_provider');
     try {
       await this.#ask(entries, pass);
-      await this.#askAgain(pass);
     } finally {
       await this.#conclude(pass);
     }
@@ -273,26 +283,55 @@ export class Watcher {
     return [...entries.values()].slice(0, max);
   }
 
+  /** About these addresses, then a few of those that failed before: their number delays nobody. */
   async #ask(entries: readonly Entry[], pass: Pass): Promise<void> {
-    const { signal, provider } = this.#options;
-    for (const entry of entries) {
-      if (signal.aborted) return;
+    const { provider } = this.#options;
+    const questions: readonly Question[] = [
+      ...entries.map((entry) => ({ entry, ask: () => this.#attempt(entry, pass) })),
+      ...this.retries
+        .due(AGAIN_MAX)
+        .map((retry) => ({ entry: retry.entry, ask: () => this.#again(retry, pass) })),
+    ];
+    const asking = new Set<Promise<void>>();
+    // those about one address are asked one after the other
+    for (const each of Map.groupBy(questions, ({ entry }) => keyOf(entry)).values()) {
+      if (asking.size >= AT_ONCE_MAX) await Promise.race(asking);
+      // what is under way goes on first
+      await provider.idle();
+      if (this.#isEnding(pass)) break;
+      const asked = this.#askAll(each, pass).finally(() => asking.delete(asked));
+      asking.add(asked);
+    }
+    await Promise.all(asking);
+    if (pass.fault !== undefined) throw pass.fault.error;
+    const isInVain = entries.length > 0 && pass.failed.length >= entries.length && !pass.fruitful;
+    if (!isInVain || this.#failedInRow < BAD_ADDRESSES_MAX) return;
+    provider.failing();
+    throw new Fault(
+      'tron_answers',
+      `TRON's provider answered badly about ${this.#failedInRow} addresses in a row, and about no other; check that APP_TRON_URL is a provider with TronGrid's interface; they are asked about again`,
+      { retry: true },
+    );
+  }
+
+  async #askAll(questions: readonly Question[], pass: Pass): Promise<void> {
+    for (const { entry, ask } of questions) {
+      if (this.#isEnding(pass)) return;
       try {
-        await this.#attempt(entry, pass);
-        this.#failedInRow = 0;
+        await ask();
       } catch (error) {
-        if (!isProviderFault(error)) throw error;
-        this.#options.log.warn(
-          { err: error, address: toTronAddress(entry.address) },
-          'the provider gave a bad answer about an address',
-        );
-        if (error.code !== BAD_ANSWER) throw error;
-        const isLast = pass.failed.length === entries.length;
-        if (++this.#failedInRow < BAD_ADDRESSES_MAX || !isLast || pass.fruitful) continue;
-        provider.failing();
-        throw error;
+        if (isProviderFault(error))
+          this.#options.log.warn(
+            { err: error, address: toTronAddress(entry.address) },
+            'the provider gave a bad answer about an address',
+          );
+        if (!isAlone(error)) pass.fault ??= { error };
       }
     }
+  }
+
+  #isEnding({ fault }: Pass): boolean {
+    return fault !== undefined || this.#options.signal.aborted;
   }
 
   async #attempt(entry: Entry, pass: Pass): Promise<void> {
@@ -300,29 +339,15 @@ export class Watcher {
       const { until } = await this.#one(entry, pass.until);
       pass.done.push({ address: entry.address, partition: entry.partition, until });
       pass.fruitful = true;
+      this.#failedInRow = 0;
       this.retries.ended({ entry });
     } catch (error) {
-      if (!isProviderFault(error)) throw error;
+      // what failed with another request says nothing about this address
+      if (!isProviderFault(error) || pass.fault !== undefined) throw error;
       this.retries.failed({ entry }, error.message);
       pass.failed.push(entry);
+      this.#failedInRow++;
       throw error;
-    }
-  }
-
-  /** A few of those that failed before: their number delays no other address. */
-  async #askAgain(pass: Pass): Promise<void> {
-    const end = this.#time() + AGAIN_MS;
-    for (const retry of this.retries.due(AGAIN_MAX)) {
-      if (this.#options.signal.aborted || this.#time() > end) return;
-      try {
-        await this.#again(retry, pass);
-      } catch (error) {
-        if (!isProviderFault(error) || error.code !== BAD_ANSWER) throw error;
-        this.#options.log.warn(
-          { err: error, about: nameOf(retry), failures: retry.failures + 1 },
-          'the provider gave a bad answer again',
-        );
-      }
     }
   }
 
@@ -473,6 +498,10 @@ export class Watcher {
         });
     }
   }
+}
+
+function isAlone(error: unknown): boolean {
+  return isProviderFault(error) && error.code === BAD_ANSWER;
 }
 
 /** About one in `every` checks, derived from the address and its last check; 0: never. */

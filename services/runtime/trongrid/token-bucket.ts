@@ -22,17 +22,17 @@ export interface BucketOptions {
 }
 
 /**
- * Serializes the requests to the provider and holds them to its rates. Tokens of a second are
- * spaced from the end of the request before, so that also late responses never let the provider see
- * more in a second. Tokens of a day fill a bucket, which allows bursts after quiet times.
+ * Holds the requests to the provider's rates, in their order. Tokens of a second are spaced evenly
+ * from one request to the next, whether it is answered or not: one that hangs holds up no other.
+ * Tokens of a day fill a bucket, which allows bursts after quiet times.
  */
 export class TokenBucket {
   readonly #options: BucketOptions;
   #queue: Promise<unknown> = Promise.resolve();
   #share = 1;
   #shareUntil = Number.POSITIVE_INFINITY;
-  /** when the last request ended */
-  #ended = Number.NEGATIVE_INFINITY;
+  /** when the last request was made */
+  #madeAt = Number.NEGATIVE_INFINITY;
   #saved: number;
   #counted: number;
 
@@ -76,18 +76,24 @@ export class TokenBucket {
       await pause(Math.ceil((wanted - this.#saved) / perMs), signal);
   }
 
-  /** Waits for its turn and a token, then runs the request; after an abort at once. */
-  run<Value>(request: () => Promise<Value>): Promise<Value> {
-    const result = this.#queue.then(async () => {
-      await this.#token();
-      try {
-        return await request();
-      } finally {
-        this.#ended = this.#options.now();
-      }
-    });
-    this.#queue = result.catch(() => undefined);
-    return result;
+  /**
+   * Waits for its turn, then for `ready` and a token, and runs the request; after an abort at once.
+   */
+  run<Value>(request: () => Promise<Value>, ready?: () => Promise<void>): Promise<Value> {
+    const turn = this.#turn(this.#queue, ready);
+    this.#queue = turn.catch(() => undefined);
+    return turn.then(request);
+  }
+
+  async #turn(before: Promise<unknown>, ready?: () => Promise<void>): Promise<void> {
+    await before;
+    await ready?.();
+    await this.#token();
+  }
+
+  /** Resolves once no request waits for its turn. */
+  async idle(): Promise<void> {
+    for (let last; last !== this.#queue; await last) last = this.#queue;
   }
 
   async #token(): Promise<void> {
@@ -95,6 +101,7 @@ export class TokenBucket {
     for (let wait = this.#wait(); wait > 0 && !signal.aborted; wait = this.#wait())
       await pause(Math.ceil(wait), signal);
     this.#saved -= 1;
+    this.#madeAt = this.#options.now();
   }
 
   /** Milliseconds until the next token; 0 or less: there is one. */
@@ -105,7 +112,7 @@ export class TokenBucket {
       this.#counted = at;
       return SHARELESS_MS;
     }
-    const second = this.#ended + SECOND_MS / (perSecond * this.#share) - at;
+    const second = this.#madeAt + SECOND_MS / (perSecond * this.#share) - at;
     if (perDay === 0) return second;
     const perMs = (perDay * this.#share) / DAY_MS;
     this.#saved = Math.min(

@@ -2,11 +2,11 @@
  * TRON's provider over HTTP. Only this file knows its routes. Every request takes a token from the
  * bucket. Responses are parsed strictly: a malformed one is a fault, never "nothing found".
  *
- * A failure is the provider's, or that of one address or transaction. After a failed request about
- * one of these, the request of the same route that was answered last is made again, or that for the
- * head. An answer shows that the provider serves others: then nothing pauses, and the fault is
- * `BAD_ANSWER`. Every other failure starts a back-off with jitter, or the pause that the provider
- * asks for.
+ * A failure is the provider's, or that of one address or transaction. Where no other request of the
+ * route was answered since a failed one about these was made, the one that was answered last is
+ * made again, or that for the head. An answer shows that the provider serves others: then nothing
+ * pauses, and the fault is `BAD_ANSWER`. Every other failure starts a back-off with jitter, or the
+ * pause that the provider asks for; requests that were made before it fail with it, as one failure.
  */
 import {
   parseBalance,
@@ -32,6 +32,10 @@ import { TokenBucket, type BucketOptions } from './token-bucket.ts';
 /** Rows of a page, as many as the provider allows. */
 export const PAGE_ROWS = 200;
 const TIMEOUT_MS = 10_000;
+/** The same about one address or transaction, unless its route takes long for others, too. */
+const SINGLE_TIMEOUT_MS = 3_000;
+/** In the time that the request took which was answered last. */
+const SINGLE_TIMEOUTS = 10;
 /** A list of 200 rows has about 100 KiB, a receipt with hundreds of logs as much. */
 const BODY_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -60,6 +64,9 @@ export interface TronGridOptions {
   readonly single_attempts_max?: number;
   readonly signal: AbortSignal;
   readonly onRequest: (route: string, outcome: Outcome) => void;
+  /** milliseconds of a monotonic clock; by default in real time, like the next */
+  readonly now?: () => number;
+  readonly timeout?: (ms: number) => AbortSignal;
 }
 
 interface ProviderRequest<T> {
@@ -119,8 +126,17 @@ export function openTronGrid(
 
 export class TronGrid {
   readonly #options: TronGridOptions;
-  /** by route, the request about one address or transaction that was answered last */
-  readonly #answered = new Map<string, ProviderRequest<unknown>>();
+  /** by route, the request about one address or transaction that was answered last, and when */
+  readonly #answered = new Map<
+    string,
+    { readonly request: ProviderRequest<unknown>; readonly at: number }
+  >();
+  /** by route, for how long a request was under way that was answered, milliseconds */
+  readonly #took = new Map<string, number>();
+  /** by route, whether it serves others */
+  readonly #probes = new Map<string, Promise<boolean>>();
+  /** the provider's newest failure as a whole */
+  #failure: { readonly at: number; readonly result: Failure } | undefined;
 
   constructor(options: TronGridOptions) {
     this.#options = options;
@@ -129,6 +145,11 @@ export class TronGrid {
   /** The newest solidified block. */
   head(): Promise<TronHead> {
     return this.#request(HEAD);
+  }
+
+  /** Resolves once no request waits for its turn: a request made then delays no earlier one. */
+  idle(): Promise<void> {
+    return this.#options.bucket.idle();
   }
 
   /** Backs off: the lists of many addresses failed in a row, and none was answered. */
@@ -232,45 +253,101 @@ export class TronGrid {
 
   async #request<T>(request: ProviderRequest<T>): Promise<T> {
     const { route, single = false, once = false } = request;
-    const { backoff, attempts_max: all, single_attempts_max: ofOne = all, signal } = this.#options;
+    const { attempts_max: all, single_attempts_max: ofOne = all, signal } = this.#options;
     for (let attempt = 1; ; attempt++) {
-      const result = await this.#paced(request);
+      const since = this.#now();
+      const result = await this.#paced(request, single ? this.#singleTimeout(route) : TIMEOUT_MS);
       if (result.outcome === 'ok') {
-        if (single && !once) this.#answered.set(route, request);
+        if (single && !once) this.#answered.set(route, { request, at: this.#now() });
         return result.value;
       }
       const isFinal = result.outcome === 'refused' || (result.outcome === 'bad_answer' && once);
-      const isAlone = single && !result.is_of_all && (isFinal || (await this.#servesOthers(route)));
-      if (!isAlone) backoff.failed(route, result.suspended_ms);
+      const isAlone =
+        single && !result.is_of_all && (isFinal || (await this.#servesOthers(route, since)));
+      if (!isAlone) this.#failed(route, result, since);
       const isLast =
         attempt >= (single ? ofOne : all) || isFinal || result.suspended_ms !== undefined;
       if (isLast || signal.aborted) throw faultOf(request, result, isAlone);
     }
   }
 
+  /** The provider has failed as a whole, with a request that was made at this time. */
+  #failed(route: string, result: Failure, since: number): void {
+    const { backoff } = this.#options;
+    const { suspended_ms: suspended = 0 } = result;
+    if (this.#failureSince(since) !== undefined && suspended <= backoff.rest_ms) return;
+    backoff.failed(route, result.suspended_ms);
+    this.#failure = { at: this.#now(), result: { ...result, is_of_all: true } };
+  }
+
+  #failureSince(time: number): Failure | undefined {
+    return this.#failure !== undefined && this.#failure.at > time
+      ? this.#failure.result
+      : undefined;
+  }
+
+  /** Whether another request of the route is answered that ended after this time. */
+  #servesOthers(route: string, since: number): Promise<boolean> {
+    if ((this.#answered.get(route)?.at ?? Number.NEGATIVE_INFINITY) > since)
+      return Promise.resolve(true);
+    let probe = this.#probes.get(route);
+    if (probe === undefined) {
+      probe = this.#probe(route).finally(() => this.#probes.delete(route));
+      this.#probes.set(route, probe);
+    }
+    return probe;
+  }
+
   /**
-   * Whether another request of the route is answered, or, where none was before, that for the head.
-   * A request that is not answered any more is no measure for the next one.
+   * Makes the request of the route that was answered last, or, where none was before, that for the
+   * head. A request that is not answered any more is no measure for the next one.
    */
-  async #servesOthers(route: string): Promise<boolean> {
-    const answered = this.#answered.get(route);
+  async #probe(route: string): Promise<boolean> {
+    const answered = this.#answered.get(route)?.request;
     this.#answered.delete(route);
-    const { outcome } = await this.#paced(answered ?? HEAD);
-    if (outcome === 'ok' && answered !== undefined) this.#answered.set(route, answered);
-    return outcome === 'ok';
+    const { outcome } = await this.#paced(answered ?? HEAD, TIMEOUT_MS);
+    if (outcome !== 'ok') return false;
+    if (answered !== undefined) this.#answered.set(route, { request: answered, at: this.#now() });
+    return true;
   }
 
-  async #paced<T>(request: ProviderRequest<T>): Promise<Result<T>> {
+  #singleTimeout(route: string): number {
+    const took = this.#took.get(route) ?? this.#took.get(HEAD.route) ?? TIMEOUT_MS;
+    return Math.min(TIMEOUT_MS, Math.max(SINGLE_TIMEOUT_MS, took * SINGLE_TIMEOUTS));
+  }
+
+  async #paced<T>(request: ProviderRequest<T>, timeoutMs: number): Promise<Result<T>> {
     const { bucket, backoff, signal, onRequest } = this.#options;
-    await backoff.wait(signal);
-    const result = await bucket.run(() => this.#attempt(request));
-    onRequest(request.route, result.outcome);
-    if (result.outcome === 'ok') backoff.succeeded(request.route);
-    return result;
+    const since = this.#now();
+    return bucket.run(
+      async () => {
+        const failed = this.#failureSince(since);
+        if (failed !== undefined) return failed;
+        const begun = this.#now();
+        const result = await this.#attempt(request, timeoutMs);
+        onRequest(request.route, result.outcome);
+        if (result.outcome !== 'ok') return result;
+        this.#took.set(request.route, this.#now() - begun);
+        backoff.succeeded(request.route);
+        return result;
+      },
+      async () => {
+        if (this.#failureSince(since) === undefined) await backoff.wait(signal);
+      },
+    );
   }
 
-  async #attempt<T>({ path, body: sent, parse }: ProviderRequest<T>): Promise<Result<T>> {
+  #now(): number {
+    const { now = performance.now.bind(performance) } = this.#options;
+    return now();
+  }
+
+  async #attempt<T>(
+    { path, body: sent, parse }: ProviderRequest<T>,
+    timeoutMs: number,
+  ): Promise<Result<T>> {
     const { tron_url: url, tron_api_key: key, signal } = this.#options;
+    const { timeout = AbortSignal.timeout.bind(AbortSignal) } = this.#options;
     const headers = {
       accept: 'application/json',
       ...(key === '' ? {} : { 'TRON-PRO-API-KEY': key }),
@@ -278,7 +355,7 @@ export class TronGrid {
     try {
       const response = await fetch(`${url}${path}`, {
         redirect: 'error',
-        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+        signal: AbortSignal.any([signal, timeout(timeoutMs)]),
         ...(sent === undefined
           ? { headers }
           : {

@@ -1,7 +1,8 @@
 /** One address or transaction about which the provider fails never stops the others. */
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
+import { detections } from './beside.ts';
 import { BAD, HOUR_MS, MINUTE_MS, SECOND_MS, Simulated, type Answer } from './simulated.ts';
 
 /** Without any bad answer a deposit to a hot address takes one pass. */
@@ -28,9 +29,7 @@ describe.each(BAD_RECEIPTS)('a receipt that is for ever %s', (answer) => {
       const begun = world.now;
       const paid = world.pay(to);
       await world.run(10 * MINUTE_MS, [paid]);
-      // a request that hangs takes ten seconds of each attempt
-      const hang = answer === 'hang' ? MINUTE_MS : 0;
-      expect((world.observed.get(paid) ?? Infinity) - begun).toBeLessThan(SOON_MS + hang);
+      expect((world.observed.get(paid) ?? Infinity) - begun).toBeLessThan(SOON_MS);
     }
     await world.run(12 * MINUTE_MS);
     // the alert, and the page of the operator
@@ -63,14 +62,52 @@ test.each(BAD_LISTS)('an address whose list is for ever %s delays no other', asy
     const begun = world.now;
     const paid = world.pay(other);
     await world.run(10 * MINUTE_MS, [paid]);
-    const hang = answer === 'hang' ? MINUTE_MS : 0;
-    expect((world.observed.get(paid) ?? Infinity) - begun).toBeLessThan(SOON_MS + hang);
+    // which the provider asks for
+    const pause = answer === 'suspended' ? 5 * SECOND_MS : 0;
+    expect((world.observed.get(paid) ?? Infinity) - begun).toBeLessThan(SOON_MS + pause);
     await world.run(MINUTE_MS);
   }
   expect(world.watcher.retries.failing).toBe(1);
   world.rule = () => undefined;
   await world.run(6 * MINUTE_MS, [late]);
   expect(world.observed.has(late)).toBe(true);
+});
+
+describe.each(['paid', 'unpaid'] as const)(
+  'deposits to addresses that were %s before',
+  (payees) => {
+    const common = { payees, deposits: 20, seed: 1 } as const;
+    let slowestWell = 0;
+    beforeAll(async () => {
+      const well = await detections({ ...common, bad: 0, answer: 'hang', of: 'list' });
+      slowestWell = Math.max(...well);
+    });
+
+    test.each(
+      (['list', 'receipt'] as const).flatMap((of) => [1, 10, 100].map((bad) => [of, bad] as const)),
+    )('take at most twice as long while the %s of each of %d others hangs', async (of, bad) => {
+      const took = await detections({ ...common, bad, answer: 'hang', of });
+      expect(Math.max(...took)).toBeLessThanOrEqual(2 * slowestWell);
+    });
+  },
+);
+
+test('a transaction that pays addresses that are checked at once is appended once for each', async () => {
+  const world = new Simulated();
+  const payees = world.request(10);
+  world.append_ms = SECOND_MS;
+  const paid = world.pay(payees);
+  await world.run(MINUTE_MS, [paid]);
+  expect(world.observed.has(paid)).toBe(true);
+});
+
+test('a provider that takes long about everything is believed, though it takes too long for one', async () => {
+  const world = new Simulated();
+  world.request(20);
+  world.answer_ms = 5 * SECOND_MS;
+  const paid = world.addresses.map((to) => world.pay(to));
+  await world.run(5 * MINUTE_MS, paid);
+  expect(paid.filter((id) => !world.observed.has(id))).toEqual([]);
 });
 
 test.each(BAD)(

@@ -1,7 +1,7 @@
 /**
- * A watcher over a provider and a read model in memory. Time passes only with requests and pauses,
- * so hours take milliseconds, and every wait is exact. The provider answers over `fetch`, badly
- * where a rule says so.
+ * A watcher over a provider and a read model in memory. Time passes once everything waits, up to
+ * the end of the next wait, so hours take milliseconds, and every wait is exact. The provider
+ * answers over `fetch`, badly where a rule says so.
  */
 import { Queue } from '../../../projections/watch/queue.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
@@ -24,9 +24,6 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 /** Age of the solidified head. */
 const HEAD_AGE_MS = 57 * SECOND_MS;
-const ANSWER_MS = 50;
-/** The client's own limit. */
-const GIVEN_UP_MS = 10 * SECOND_MS;
 const ALL = [0, 1, 2, 3, 4, 5];
 const TRANSFER = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 
@@ -76,9 +73,15 @@ interface QueueRow {
 
 interface Paid {
   readonly tx_id: Buffer;
-  readonly to: Buffer;
+  /** the same amount to each */
+  readonly to: readonly Buffer[];
   readonly value: bigint;
   readonly at: number;
+}
+
+interface Wait {
+  readonly at: number;
+  readonly end: () => void;
 }
 
 export class Simulated {
@@ -95,6 +98,10 @@ export class Simulated {
   readonly watcher: Watcher;
   /** passes, from the beginning of one to the beginning of the next */
   pass_every_ms = 5 * SECOND_MS;
+  /** which every answer takes */
+  answer_ms = 50;
+  /** which the brokers take for a batch */
+  append_ms = 0;
   readonly #transfers: TransferObserved[] = [];
   readonly #queue = new Queue([]);
   /** derivation indexes, by address in hex */
@@ -103,11 +110,15 @@ export class Simulated {
   #rows: readonly QueueRow[] | undefined;
   /** money that has left an address, by address in hex */
   readonly #left = new Map<string, bigint>();
+  /** the first to end is the first */
+  readonly #waits: Wait[] = [];
+  /** of the request that is made, by its client */
+  #timeoutMs = 0;
 
   constructor(change: Partial<WatcherOptions> & { readonly requests_per_second?: number } = {}) {
     const clock = {
       now: () => this.now,
-      pause: async (ms: number) => void (this.now += Math.max(1, ms)),
+      pause: (ms: number) => this.#wait(Math.max(1, ms)),
     };
     const provider = new TronGrid({
       tron_url: 'http://tron.test',
@@ -129,12 +140,22 @@ export class Simulated {
       single_attempts_max: 1,
       signal: never,
       onRequest: (_route, outcome) => void this.outcomes.push(outcome),
+      now: clock.now,
+      timeout: (ms) => {
+        this.#timeoutMs = ms;
+        return never;
+      },
     });
     this.watcher = new Watcher({
       provider,
       model: this.#model(),
       transfers: new TransferLog({
-        writer: { append: () => Promise.resolve(0n) },
+        writer: {
+          append: async () => {
+            if (this.append_ms > 0) await this.#wait(this.append_ms);
+            return 0n;
+          },
+        },
         codec: { encode: () => Buffer.alloc(0), fingerprintOf: () => 'none' },
         onAppended: (events) => {
           for (const event of events) {
@@ -187,11 +208,22 @@ export class Simulated {
   }
 
   /** A transfer that is solid now. */
-  pay(to: Buffer, value = 10_000_000n): string {
+  pay(to: Buffer | readonly Buffer[], value = 10_000_000n): string {
     const tx_id = Buffer.alloc(32, 0xcc);
     tx_id.writeUInt32BE(this.paid.length);
-    this.paid.push({ tx_id, to, value, at: this.now - HEAD_AGE_MS });
+    this.paid.push({
+      tx_id,
+      to: Buffer.isBuffer(to) ? [to] : to,
+      value,
+      at: this.now - HEAD_AGE_MS,
+    });
     return tx_id.toString('hex');
+  }
+
+  /** Does this at that time, also during a pass. */
+  at(time: number, act: () => void): void {
+    const later = this.#waits.findIndex(({ at }) => at > time);
+    this.#waits.splice(later < 0 ? this.#waits.length : later, 0, { at: time, end: act });
   }
 
   /** All money leaves the address. */
@@ -203,14 +235,14 @@ export class Simulated {
   async run(ms: number, until: readonly string[] = ['']): Promise<void> {
     const end = this.now + ms;
     const { fetch } = globalThis;
-    const answer = (url: string, init: { readonly body?: string }): Promise<Response> =>
+    const answer = (url: string, init: { readonly body?: string }): Promise<Answered> =>
       this.#answer(new URL(url), init.body ?? '');
     Object.assign(globalThis, { fetch: answer });
     try {
       while (this.now < end && until.some((id) => !this.observed.has(id))) {
         const begun = this.now;
-        await this.#pass(end);
-        this.now = Math.max(this.now, begun + this.pass_every_ms);
+        await this.#passing(this.#pass(end));
+        await this.#passing(this.#wait(begun + this.pass_every_ms - this.now));
       }
     } finally {
       Object.assign(globalThis, { fetch });
@@ -231,13 +263,34 @@ export class Simulated {
         fault instanceof Error && 'code' in fault ? String(fault.code) : messageOf(fault),
       );
       if (this.faults.at(-1)?.startsWith('tron_') !== true) throw fault;
-      this.now += pause;
+      await this.#wait(pause);
+    }
+  }
+
+  #wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.at(this.now + ms, resolve);
+    });
+  }
+
+  /** Has time pass while this goes on. */
+  async #passing<Result>(work: Promise<Result>): Promise<Result> {
+    let isDone = false;
+    void Promise.allSettled([work]).then(() => (isDone = true));
+    for (;;) {
+      // everything that does not wait is of promises, and done by then
+      await new Promise((resolve) => void setImmediate(resolve));
+      if (isDone) return work;
+      const next = this.#waits.shift();
+      if (next === undefined) throw new Error('something waits, and not for the time');
+      this.now = Math.max(this.now, next.at);
+      next.end();
     }
   }
 
   #observe(event: TransferObserved): void {
     const id = event.tx_id.toString('hex');
-    if (this.#transfers.some(({ tx_id }) => tx_id.equals(event.tx_id)))
+    if (this.#transfers.some(({ tx_id, to }) => tx_id.equals(event.tx_id) && to.equals(event.to)))
       throw new Error(`${id} was appended twice`);
     this.#transfers.push(event);
     this.observed.set(id, this.now);
@@ -317,11 +370,12 @@ export class Simulated {
   }
 
   #paidTo(address: Buffer): readonly Paid[] {
-    return this.paid.filter(({ to }) => to.equals(address));
+    return this.paid.filter(({ to }) => to.some((each) => each.equals(address)));
   }
 
-  async #answer(url: URL, body: string): Promise<Response> {
-    this.now += ANSWER_MS;
+  async #answer(url: URL, body: string): Promise<Answered> {
+    const timeoutMs = this.#timeoutMs;
+    await this.#wait(Math.min(this.answer_ms, timeoutMs));
     const asked = { ...this.#read(url, body), at: this.now };
     const answer = this.rule(asked);
     this.asked.push({ ...asked, answer });
@@ -329,14 +383,13 @@ export class Simulated {
       throw new TypeError('fetch failed', {
         cause: Object.assign(new Error(), { code: 'ECONNRESET' }),
       });
-    if (answer === 'hang') {
-      this.now += GIVEN_UP_MS;
+    if (answer === 'hang' || this.answer_ms >= timeoutMs) {
+      await this.#wait(timeoutMs - this.answer_ms);
       throw new DOMException('The operation was aborted due to timeout', 'TimeoutError');
     }
     const text = TEXTS[answer ?? ''];
-    return text === undefined
-      ? Response.json(this.#said(asked, url, body, answer))
-      : new Response(text[1], { status: text[0] });
+    const [status, said] = text ?? [200, JSON.stringify(this.#said(asked, url, body, answer))];
+    return { status, headers: NO_HEADERS, body: [Buffer.from(said)] };
   }
 
   #read(url: URL, body: string): Omit<Asked, 'at'> {
@@ -347,7 +400,7 @@ export class Simulated {
     if (url.pathname.endsWith('getnowblock')) return { ...nobody, route: 'head' };
     if (url.pathname.endsWith('gettransactioninfobyid')) {
       const tx_id = sent['value'] ?? '';
-      const to = this.paid.find((each) => each.tx_id.toString('hex') === tx_id)?.to ?? ZERO;
+      const to = this.paid.find((each) => each.tx_id.toString('hex') === tx_id)?.to[0] ?? ZERO;
       return { route: 'receipt', tx_id, address: toTronAddress(to) };
     }
     const addresses = balancesAsked(sent);
@@ -379,7 +432,7 @@ export class Simulated {
     if (answer === 'malformed') return { data: [{}], success: true, meta: {} };
     const from = Number(url.searchParams.get('min_timestamp'));
     const data = this.paid
-      .filter(({ to, at }) => toTronAddress(to) === address && at >= from)
+      .filter(({ to, at }) => to.some((each) => toTronAddress(each) === address) && at >= from)
       .filter(() => answer !== 'left_out')
       .map(({ tx_id, at }) => rowOf(tx_id, at));
     if (answer !== 'endless') return { data, success: true, meta: { at: this.now } };
@@ -395,12 +448,11 @@ export class Simulated {
     const paid = this.paid.find(({ tx_id }) => tx_id.toString('hex') === id);
     if (paid === undefined) return {};
     const { to, value, at } = paid;
-    const topics = [TRANSFER, wordOf(Buffer.alloc(20, 0xee)), wordOf(to)];
-    const log = {
+    const log = to.map((each) => ({
       address: USDT_CONTRACT.toString('hex'),
-      topics,
+      topics: [TRANSFER, wordOf(Buffer.alloc(20, 0xee)), wordOf(each)],
       data: value.toString(16).padStart(64, '0'),
-    };
+    }));
     return {
       id,
       blockNumber: 1,
@@ -408,11 +460,17 @@ export class Simulated {
         ? {}
         : { blockTimeStamp: answer === 'future' ? this.now + HOUR_MS : at }),
       receipt: { result: 'SUCCESS' },
-      ...(answer === 'silent' ? {} : { log: [log] }),
+      ...(answer === 'silent' ? {} : { log }),
     };
   }
 }
 
+/** What the client reads of a response. */
+interface Answered extends Pick<Response, 'status' | 'headers'> {
+  readonly body: readonly Buffer[];
+}
+
+const NO_HEADERS = new Headers();
 const ZERO = Buffer.alloc(20);
 
 function noWords(count: number): bigint[] {

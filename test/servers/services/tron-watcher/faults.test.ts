@@ -306,6 +306,7 @@ function lyingFor(provider: TronGrid, address: Buffer, txId: Buffer): WatcherOpt
     balance: (of) => provider.balance(of),
     balances: (of) => provider.balances(of),
     failing: () => provider.failing(),
+    idle: () => provider.idle(),
     list: (question) => (question.address.equals(address) ? failure() : provider.list(question)),
     receipt: (id) => (id.equals(txId) ? failure() : provider.receipt(id)),
   };

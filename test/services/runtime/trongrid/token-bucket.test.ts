@@ -14,7 +14,7 @@ function mostInOneSecond(moments: readonly number[]): number {
   );
 }
 
-test('concurrent requests run one at a time within the rate, also with late responses', async () => {
+test('requests run in their order within the rate, and one that hangs holds up no other', async () => {
   const bucket = new TokenBucket({
     requests_per_second: 40,
     requests_per_day: 0,
@@ -22,20 +22,42 @@ test('concurrent requests run one at a time within the rate, also with late resp
     signal: never,
   });
   const starts: number[] = [];
-  let open = 0;
-  let most = 0;
-  await Promise.all(
-    Array.from({ length: 55 }, (_, index) =>
-      bucket.run(async () => {
-        starts.push(clock());
-        most = Math.max(most, ++open);
-        if (index % 10 === 0) await after(60);
-        open--;
-      }),
-    ),
+  const order: number[] = [];
+  const hanging: (() => void)[] = [];
+  const all = Array.from({ length: 55 }, (_, index) =>
+    bucket.run(async () => {
+      starts.push(clock());
+      order.push(index);
+      if (index % 10 === 0) await new Promise<void>((resolve) => void hanging.push(resolve));
+    }),
   );
-  expect([starts.length, most]).toEqual([55, 1]);
+  await bucket.idle();
+  await all.at(-1);
+  expect(order).toEqual(Array.from({ length: 55 }, (_, index) => index));
   expect(mostInOneSecond(starts)).toBeLessThanOrEqual(40);
+  for (const resolve of hanging) resolve();
+  await Promise.all(all);
+});
+
+test('a request waits until it is ready, and those behind it with it', async () => {
+  const bucket = new TokenBucket({
+    requests_per_second: Infinity,
+    requests_per_day: 0,
+    now: clock,
+    signal: never,
+  });
+  const done: string[] = [];
+  const { promise, resolve: ready } = Promise.withResolvers<void>();
+  const first = bucket.run(
+    async () => void done.push('first'),
+    () => promise,
+  );
+  const second = bucket.run(async () => void done.push('second'));
+  await after(20);
+  expect(done).toEqual([]);
+  ready();
+  await Promise.all([first, second]);
+  expect(done).toEqual(['first', 'second']);
 });
 
 test('a process with a third of the share has a third of the tokens', async () => {
