@@ -81,6 +81,8 @@ interface Decision {
   readonly transfers: readonly TokenTransfer[];
 }
 
+type Transfer = Subject & { readonly tx_id: Buffer };
+
 interface Progress {
   undecided_from: number | undefined;
   observed: number;
@@ -144,7 +146,9 @@ export class AddressCheck {
       leaveUndecided(progress, rows.at(-1)?.block_timestamp ?? next.min_timestamp);
       next = undefined;
     }
-    if (!this.#isFull(progress)) retries.keepTransfers(entry, progress.met);
+    if (!this.#isFull(progress)) retries.listed(entry, progress.met);
+    // a list may leave out what one before has named
+    leaveUndecided(progress, retries.undecidedFrom(entry));
     const { undecided_from: from, observed } = progress;
     return {
       until: from === undefined ? range.until : Math.min(range.until, from - 1),
@@ -158,7 +162,7 @@ export class AddressCheck {
    * transfers appended. Throws what `run` throws.
    */
   async again(entry: Entry, txId: Buffer): Promise<number> {
-    const decision = await this.#decide(entry, txId);
+    const decision = await this.#decide({ entry, tx_id: txId });
     if (decision === undefined) return 0;
     const seen = await this.#options.model.seen(entry.address, [txId]);
     return this.#record(entry, [decision], seen);
@@ -189,9 +193,9 @@ export class AddressCheck {
     for (const [id, row] of notifications) {
       progress.met.add(id);
       if (seen.has(id) && again !== 'all') continue;
-      const waits = retries.has({ entry, tx_id: row.tx_id });
-      const isAsked = !waits && !this.#isFull(progress);
-      const decision = isAsked ? await this.#decide(entry, row.tx_id, progress) : undefined;
+      const subject = { entry, tx_id: row.tx_id, listed_at: row.block_timestamp };
+      const isAsked = !retries.has(subject) && !this.#isFull(progress);
+      const decision = isAsked ? await this.#decide(subject, progress) : undefined;
       if (decision === undefined) leaveUndecided(progress, row.block_timestamp);
       else decisions.push(decision);
     }
@@ -215,9 +219,9 @@ export class AddressCheck {
   }
 
   /** Undefined: it cannot be decided now, and is asked about again. */
-  async #decide(entry: Entry, txId: Buffer, progress?: Progress): Promise<Decision | undefined> {
+  async #decide(subject: Transfer, progress?: Progress): Promise<Decision | undefined> {
     const { retries, log, now, onAsking } = this.#options;
-    const subject = { entry, tx_id: txId };
+    const { entry, tx_id: txId } = subject;
     const begun = now();
     onAsking(nameOf(subject));
     if (progress !== undefined) progress.receipts++;
@@ -235,7 +239,7 @@ export class AddressCheck {
   }
 
   /** A text: why the transaction cannot be decided. */
-  async #read(subject: Subject & { readonly tx_id: Buffer }): Promise<Decision | string> {
+  async #read(subject: Transfer): Promise<Decision | string> {
     const { provider, retries, usdt_contract: contract, now } = this.#options;
     const { tx_id: txId } = subject;
     try {
@@ -340,7 +344,8 @@ export class AddressCheck {
   }
 }
 
-function leaveUndecided(progress: Progress, block_timestamp: number): void {
+function leaveUndecided(progress: Progress, block_timestamp: number | undefined): void {
+  if (block_timestamp === undefined) return;
   progress.undecided_from = Math.min(progress.undecided_from ?? Infinity, block_timestamp);
 }
 

@@ -17,6 +17,33 @@ const REFUSED_MAX = 10;
 const LOST_MS = 2_000;
 const PAUSE_MS_MIN = 60_000;
 const PAUSE_MS_MAX = 3_600_000;
+/**
+ * What has left each address at least, micro-USDT: what it received by the log, less its balance. It
+ * never falls, so where it seems to, something has arrived that the log lacks. A node that lags
+ * says an old balance, so a rise counts once two comparisons in a row have it. An address that
+ * nothing has left takes no memory, each other one about 50 bytes. A watcher that starts knows
+ * nothing: what arrived before its first comparisons is left to cross-checks and the treasury.
+ */
+export class Left {
+  /** by derivation index */
+  readonly #sure = new Map<number, number>();
+  /** of the last comparison, where it had more */
+  readonly #last = new Map<number, number>();
+
+  of({ derivation_index: index }: Entry): bigint {
+    return BigInt(this.#sure.get(index) ?? 0);
+  }
+
+  compared({ derivation_index: index }: Entry, balance: bigint, observed: bigint): void {
+    const left = Number(observed - balance);
+    const sure = this.#sure.get(index) ?? 0;
+    const risen = Math.min(left, this.#last.get(index) ?? sure);
+    if (risen > sure) this.#sure.set(index, risen);
+    if (left > Math.max(risen, sure)) this.#last.set(index, left);
+    else this.#last.delete(index);
+  }
+}
+
 /** Before every address. */
 const BEGIN = Buffer.alloc(0);
 

@@ -12,6 +12,9 @@ import type { Entry } from './read-model.ts';
 
 /** Failures in a row about one address from which on a person has to look. */
 const FAILING = 3;
+/** So many lists in a row, for so long, have to leave a transfer out that one has named. */
+const LEFT_OUT_LISTS = 5;
+const LEFT_OUT_MS = 1_800_000;
 const DOUBLINGS_MAX = 16;
 /** More are left to the turns of their addresses. */
 const RETRIES_MAX = 20_000;
@@ -20,8 +23,10 @@ export interface Subject {
   readonly entry: Entry;
   /** a transfer, by its transaction */
   readonly tx_id?: Buffer;
-  /** micro-USDT at the address, more than the log explains */
-  readonly balance?: bigint;
+  /** its block time in the list that names it */
+  readonly listed_at?: number;
+  /** micro-USDT that came to the address at least, more than the log explains */
+  readonly received?: bigint;
 }
 
 export interface Retry extends Subject {
@@ -33,6 +38,8 @@ export interface Retry extends Subject {
   readonly why: string;
   /** somebody else names the transaction: the provider may never list it */
   readonly named: boolean;
+  /** the lists since the last one that named it, and when the first of them was read */
+  readonly left_out?: { readonly lists: number; readonly since: number };
 }
 
 /** A retry as the watcher's interface shows it. */
@@ -82,11 +89,30 @@ export class Retries {
     this.#retries.delete(keyOf(subject));
   }
 
-  /** Forgets the listed transfers of this address, except these: the provider lists no other. */
-  keepTransfers(entry: Entry, met: ReadonlySet<string>): void {
-    for (const [key, retry] of this.#retries)
-      if (retry.tx_id !== undefined && !retry.named && retry.entry.address.equals(entry.address))
-        if (!met.has(retry.tx_id.toString('hex'))) this.#retries.delete(key);
+  /**
+   * A list of this address names these transactions. A transfer that no list names for long is
+   * forgotten; a provider that leaves it out now and then is still asked about it.
+   */
+  listed(entry: Entry, met: ReadonlySet<string>): void {
+    const now = this.#options.now();
+    for (const [key, retry] of this.#retries) {
+      const { tx_id: txId, named, left_out, ...rest } = retry;
+      if (txId === undefined || named || !rest.entry.address.equals(entry.address)) continue;
+      const isMet = met.has(txId.toString('hex'));
+      const { lists = 0, since = now } = left_out ?? {};
+      const isForgotten = lists + 1 >= LEFT_OUT_LISTS && now - since >= LEFT_OUT_MS;
+      if (isMet) this.#retries.set(key, { ...rest, tx_id: txId, named });
+      else if (isForgotten) this.#retries.delete(key);
+      else this.#retries.set(key, { ...retry, left_out: { lists: lists + 1, since } });
+    }
+  }
+
+  /** Block time of the earliest listed transfer to this address that is asked about again. */
+  undecidedFrom({ address }: Entry): number | undefined {
+    const times = this.transfers.flatMap(({ entry, listed_at: at }) =>
+      at !== undefined && entry.address.equals(address) ? [at] : [],
+    );
+    return times.length === 0 ? undefined : Math.min(...times);
   }
 
   /** Forgets what other watchers ask about by now. */
@@ -160,20 +186,22 @@ export class Retries {
     }: Pick<Retry, 'failures' | 'why' | 'at' | 'named'> & { readonly known: Retry | undefined },
   ): void {
     if (known === undefined && this.#retries.size >= RETRIES_MAX) return;
-    const { entry, tx_id, balance } = subject;
+    const { entry, tx_id, received, listed_at = known?.listed_at } = subject;
     this.#retries.set(keyOf(subject), {
       entry,
       ...(tx_id === undefined ? {} : { tx_id }),
-      ...(balance === undefined ? {} : { balance }),
+      ...(received === undefined ? {} : { received }),
+      ...(listed_at === undefined ? {} : { listed_at }),
+      ...(known?.left_out === undefined ? {} : { left_out: known.left_out }),
       since: known?.since ?? this.#options.now(),
       ...state,
     });
   }
 }
 
-export function kindOf({ tx_id, balance }: Subject): ShownRetry['kind'] {
+export function kindOf({ tx_id, received }: Subject): ShownRetry['kind'] {
   if (tx_id !== undefined) return 'transfer';
-  return balance === undefined ? 'address' : 'balance';
+  return received === undefined ? 'address' : 'balance';
 }
 
 /** The subject for a person: address and transaction. */

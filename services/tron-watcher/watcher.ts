@@ -15,7 +15,7 @@ import { crc32 } from '../../schemas/tron-partition.ts';
 import type { AddressesChecked, CheckedAddress } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
-import { Balances, type BalancesOptions } from './balances.ts';
+import { Balances, Left, type BalancesOptions } from './balances.ts';
 import {
   AddressCheck,
   type AddressCheckOptions,
@@ -139,6 +139,7 @@ export class Watcher {
   readonly #options: WatcherOptions;
   readonly #check: AddressCheck;
   readonly #balances: Balances;
+  readonly #left = new Left();
   /** addresses that failed since one was served */
   #failedInRow = 0;
   /** block time of the earliest undecided transaction, by address */
@@ -159,7 +160,11 @@ export class Watcher {
     this.#balances = new Balances({
       ...options,
       now,
-      onBalance: (entry, balance, observed) => this.#compared(entry, balance, observed),
+      // the log is read before the balance: what arrives between them counts as no loss
+      onBalance: (entry, balance, observed) => {
+        this.#compared(entry, balance, observed);
+        this.#left.compared(entry, balance, observed);
+      },
       onRefused: () => options.onCrossCheck('no_balance'),
     });
   }
@@ -364,7 +369,7 @@ export class Watcher {
    */
   async #explain(retry: Retry, until: number): Promise<void> {
     const { unexplained_ms: patience, overlap_ms: overlap, log, onCrossCheck } = this.#options;
-    const { entry, balance = 0n, failures, since } = retry;
+    const { entry, received = 0n, failures, since } = retry;
     const from = failures === 0 ? Math.max(0, entry.checked_until - overlap) : 0;
     const again = failures % ALL_RECEIPTS_EVERY === 2 ? 'all' : 'silent';
     try {
@@ -375,27 +380,28 @@ export class Watcher {
       throw error;
     }
     const observed = await this.#observed(entry);
-    if (balance <= observed) return this.retries.ended(retry);
-    this.retries.failed(retry, `it has ${balance} micro-USDT, of which the log has ${observed}`);
+    if (received <= observed) return this.retries.ended(retry);
+    this.retries.failed(retry, unexplained(received, observed));
     if (this.#time() - since < patience) return;
     onCrossCheck('missing');
     log.warn(
-      { address: toTronAddress(entry.address), balance, observed },
+      { address: toTronAddress(entry.address), received, observed },
       'neither lists nor receipts of the provider explain the balance: check the address with another provider; it is checked again',
     );
   }
 
   /** A balance as the provider says it, and the sum of the transfers in the log. */
   #compared(entry: Entry, balance: bigint, observed: bigint): void {
-    const subject = { entry, balance };
-    if (balance <= observed) return this.retries.ended(subject);
-    if (this.retries.get(subject)?.balance === balance) return;
+    const received = balance + this.#left.of(entry);
+    const subject = { entry, received };
+    if (received <= observed) return this.retries.ended(subject);
+    if (this.retries.get(subject)?.received === received) return;
     this.#options.onCrossCheck('more_on_chain');
     this.#options.log.info(
-      { address: toTronAddress(entry.address), balance, observed },
+      { address: toTronAddress(entry.address), balance, received, observed },
       'an address has more than the log explains: listing it again',
     );
-    this.retries.name(subject, `it has ${balance} micro-USDT, of which the log has ${observed}`);
+    this.retries.name(subject, unexplained(received, observed));
   }
 
   async #one(entry: Entry, until: number): Promise<Checked> {
@@ -422,7 +428,7 @@ export class Watcher {
    * Re-examines an address: a row that the provider listed late shows when an old range is listed
    * again, and one that it never lists shows in the balance, whatever is undecided. The balance is
    * read first, so that later arrivals make no difference. Money may have left the address: only a
-   * balance above the log's sum proves a missing transfer.
+   * balance above the rest of the log's sum proves a missing transfer.
    */
   async #crossCheck(entry: Entry, { from, until }: Range): Promise<Checked> {
     const { cross_check_ms: range, onCrossCheck } = this.#options;
@@ -498,6 +504,10 @@ export class Watcher {
         });
     }
   }
+}
+
+function unexplained(received: bigint, observed: bigint): string {
+  return `it received at least ${received} micro-USDT, of which the log has ${observed}`;
 }
 
 function isAlone(error: unknown): boolean {

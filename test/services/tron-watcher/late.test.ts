@@ -1,6 +1,7 @@
 /** The net under the lists: what a provider lists late, never, or with a bad receipt, is found. */
 import { describe, expect, test } from 'vitest';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
+import { Left } from '../../../services/tron-watcher/balances.ts';
 import { alarmsOf } from '../../../services/tron-watcher/service.ts';
 import { HOUR_MS, MINUTE_MS, Simulated, type Answer } from './simulated.ts';
 
@@ -37,22 +38,34 @@ describe.each(TIERS)('%s', (tier, ago) => {
   const pass = (world: Simulated, payee: Buffer, ms: number, until?: string[]): Promise<void> =>
     isWatched ? watchedBy(world, payee, ms, until) : world.run(ms, until);
 
-  test('is credited soon for a row that is listed later than the overlap', async () => {
-    const { world, payee } = payeeOf(ago);
-    await pass(world, payee, 5 * MINUTE_MS);
-    const base58 = toTronAddress(payee);
-    world.rule = ({ route, address }) =>
-      route === 'list' && address === base58 ? 'left_out' : undefined;
-    const late = world.pay(payee);
-    await pass(world, payee, 2 * OVERLAP_MS);
-    expect(world.observed.size).toBe(0);
-    // meanwhile a person is told
-    expect(world.cross_checks).toContain('missing');
-    world.rule = () => undefined;
-    const listed = world.now;
-    await pass(world, payee, HOUR_MS, [late]);
-    expect((world.observed.get(late) ?? Infinity) - listed).toBeLessThan(NET_MS);
-  });
+  test.each([
+    ['that was never paid', false],
+    ['whose money has left', true],
+  ])(
+    '%s is credited soon for a row that is listed later than the overlap',
+    async (_what, swept) => {
+      const { world, payee } = payeeOf(ago);
+      if (swept) {
+        const first = world.pay(payee, 100_000_000n);
+        await pass(world, payee, 20 * MINUTE_MS, [first]);
+        world.sweep(payee);
+      }
+      await pass(world, payee, 5 * MINUTE_MS);
+      const before = world.observed.size;
+      const base58 = toTronAddress(payee);
+      world.rule = ({ route, address }) =>
+        route === 'list' && address === base58 ? 'left_out' : undefined;
+      const late = world.pay(payee);
+      await pass(world, payee, 2 * OVERLAP_MS);
+      expect(world.observed.size).toBe(before);
+      // meanwhile a person is told
+      expect(world.cross_checks).toContain('missing');
+      world.rule = () => undefined;
+      const listed = world.now;
+      await pass(world, payee, HOUR_MS, [late]);
+      expect((world.observed.get(late) ?? Infinity) - listed).toBeLessThan(NET_MS);
+    },
+  );
 
   test('is credited soon when a receipt that came once without its logs is whole', async () => {
     const { world, payee } = payeeOf(ago);
@@ -89,6 +102,39 @@ describe.each(TIERS)('%s', (tier, ago) => {
     },
   );
 
+  test('shows a transfer that every second list leaves out, until it is credited', async () => {
+    const { world, payee } = payeeOf(ago);
+    await pass(world, payee, 5 * MINUTE_MS);
+    const [base58, paid] = [toTronAddress(payee), world.pay(payee)];
+    let lists = 0;
+    world.rule = ({ route, address, tx_id: id }) => {
+      if (id === paid) return 'none';
+      return route === 'list' && address === base58 && lists++ % 2 === 1 ? 'left_out' : undefined;
+    };
+    await pass(world, payee, HOUR_MS);
+    expect(world.watcher.retries.undecided_ms).toBeGreaterThan(50 * MINUTE_MS);
+    world.rule = () => undefined;
+    await pass(world, payee, 10 * MINUTE_MS, [paid]);
+    expect(world.observed.has(paid)).toBe(true);
+  });
+
+  test('is rid of an undecided transfer that no list names any more, once a person was told', async () => {
+    const { world, payee } = payeeOf(ago);
+    await pass(world, payee, 5 * MINUTE_MS);
+    const [base58, paid] = [toTronAddress(payee), world.pay(payee)];
+    world.sweep(payee);
+    world.rule = ({ tx_id: id }) => (id === paid ? 'none' : undefined);
+    await pass(world, payee, 5 * MINUTE_MS);
+    world.rule = ({ route, address }) =>
+      route === 'list' && address === base58 ? 'left_out' : undefined;
+    // it never was: the provider knows no receipt of it either
+    world.forget(paid);
+    await pass(world, payee, 20 * MINUTE_MS);
+    expect(alarmsOf(world.watcher.retries.shown(), world.now)).toHaveLength(1);
+    await pass(world, payee, 5 * HOUR_MS);
+    expect(world.watcher.retries.shown()).toEqual([]);
+  });
+
   test('is credited for a transfer that the treasury finds, though its money has left', async () => {
     const { world, payee } = payeeOf(ago);
     await pass(world, payee, 5 * MINUTE_MS);
@@ -106,6 +152,26 @@ describe.each(TIERS)('%s', (tier, ago) => {
     // nothing is believed: the provider knows no such transaction
     expect([...world.observed.keys()]).toEqual([late]);
   });
+});
+
+test('money has left an address once two comparisons in a row say so, and stays away', () => {
+  const left = new Left();
+  const { world, payee } = payeeOf(0);
+  const entry = {
+    address: payee,
+    partition: 0,
+    derivation_index: 7,
+    hot: true,
+    checked_at: world.now,
+    checked_until: world.now,
+    turn_at: world.now,
+  };
+  const said: bigint[] = [];
+  for (const balance of [0n, 10n, 2n, 1n, 10n, 10n]) {
+    left.compared(entry, balance, 10n);
+    said.push(left.of(entry));
+  }
+  expect(said).toEqual([0n, 0n, 0n, 8n, 8n, 8n]);
 });
 
 test('a transfer that the treasury finds at an unknown address, or that the log has, is not asked about', async () => {

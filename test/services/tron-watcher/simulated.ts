@@ -220,6 +220,12 @@ export class Simulated {
     return tx_id.toString('hex');
   }
 
+  /** The provider knows nothing of this transfer any more. */
+  forget(txId: string): void {
+    const at = this.paid.findIndex(({ tx_id }) => tx_id.toString('hex') === txId);
+    this.paid.splice(at, 1);
+  }
+
   /** Does this at that time, also during a pass. */
   at(time: number, act: () => void): void {
     const later = this.#waits.findIndex(({ at }) => at > time);

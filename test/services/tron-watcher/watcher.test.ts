@@ -183,6 +183,27 @@ test('a page full of one block time, with no page after it, is a bad answer', as
   expect(until).toMatchObject({ until: world.at(0).checked_until });
 });
 
+test('the cursor stays before an undecided transfer that the next lists leave out', async () => {
+  const world = new World(1);
+  const { address } = world.at(0);
+  const at = NOW - 10 * MINUTE_MS;
+  world.paid.push({ to: address, at });
+  const honest = world.provider();
+  let lists = 0;
+  const provider: WatcherOptions['provider'] = {
+    ...honest,
+    list: (request) =>
+      lists++ === 0 ? honest.list(request) : Promise.resolve({ rows: [], fingerprint: undefined }),
+    receipt: () => Promise.resolve(undefined),
+  };
+  const watcher = world.watcher({ provider });
+  for (let time = 0; time < 3; time++) await watcher.pass(ALL);
+  const cursors = world.events.flatMap((event) =>
+    event.type === 'AddressesChecked' ? event.checked.map(({ until }) => until) : [],
+  );
+  expect(cursors).toEqual([at - 1, at - 1, at - 1]);
+});
+
 test.each([
   ['three minutes slow', -3 * MINUTE_MS],
   ['fifty minutes slow', -50 * MINUTE_MS],
