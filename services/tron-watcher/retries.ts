@@ -134,10 +134,10 @@ export class Retries {
   }
 
   /** At most so many whose pause is over; those that failed least go first. */
-  due(most: number): readonly Retry[] {
+  due(most: number, isFree: (retry: Retry) => boolean = () => true): readonly Retry[] {
     const now = this.#options.now();
     return [...this.#retries.values()]
-      .filter(({ at }) => at <= now)
+      .filter((retry) => retry.at <= now && isFree(retry))
       .toSorted((one, other) => one.failures - other.failures || one.at - other.at)
       .slice(0, most);
   }

@@ -39,8 +39,9 @@ const HEAD_AGE_MAX_MS = 300_000;
 const HEAD_EVERY_MS = 60_000;
 /** Addresses that fail in a row, and end the pass where no other was served in it. */
 const BAD_ADDRESSES_MAX = 10;
-/** Retries of one pass. */
+/** Retries at once, and the time for which a pass waits for those that it has begun. */
 const AGAIN_MAX = 5;
+const AGAIN_MS = 500;
 /** Addresses about which the provider is asked at once: others wait while so many hang. */
 const AT_ONCE_MAX = 50;
 /** Undecided transfers from which on no more are taken from somebody else. */
@@ -108,6 +109,8 @@ export interface WatcherOptions
   readonly model: Pick<ReadModel, keyof ReadModel>;
   readonly transfers: TransferLog;
   readonly signal: AbortSignal;
+  /** by default in real time */
+  readonly pause?: typeof untilAborted;
   /** called before each step; `about`: the address and transaction that is asked about */
   readonly onStep: (step: Step, about?: string) => void;
   /** milliseconds of this clock since the head; negative: the clock is slow */
@@ -119,18 +122,6 @@ interface Pass {
   readonly until: number;
   /** upper bound of the current time, from the provider */
   readonly latest: number;
-  readonly done: (CheckedAddress & { readonly partition: number })[];
-  readonly failed: Entry[];
-  /** at least one check succeeded */
-  fruitful: boolean;
-  /** of the provider as a whole, of Postgres or the brokers: it ends the pass */
-  fault: { readonly error: unknown } | undefined;
-}
-
-/** A question of a pass about an address. */
-interface Question {
-  readonly entry: Entry;
-  readonly ask: () => Promise<void>;
 }
 
 export class Watcher {
@@ -140,6 +131,13 @@ export class Watcher {
   readonly #check: AddressCheck;
   readonly #balances: Balances;
   readonly #left = new Left();
+  /** since the last record of addresses checked */
+  #done: (CheckedAddress & { readonly partition: number })[] = [];
+  #failed: Entry[] = [];
+  /** retries under way, by address; one that hangs goes on beside later passes */
+  readonly #asking = new Map<string, number>();
+  /** of the provider as a whole, of Postgres or the brokers: it ends the pass */
+  #fault: { readonly error: unknown } | undefined;
   /** addresses that failed since one was served */
   #failedInRow = 0;
   /** block time of the earliest undecided transaction, by address */
@@ -189,16 +187,14 @@ export class Watcher {
     const pass: Pass = {
       until: Math.min(timestamp, now()),
       latest: timestamp + CLOCKS_APART_MAX_MS,
-      done: [],
-      failed: [],
-      fruitful: false,
-      fault: undefined,
     };
     onStep('asking_provider');
+    let checked = 0;
     try {
       await this.#ask(entries, pass);
+      await this.#askAgain(pass);
     } finally {
-      await this.#conclude(pass);
+      checked = await this.#conclude(pass);
     }
     if (this.#balances.isDue) {
       // what this pass has appended explains balances
@@ -206,7 +202,7 @@ export class Watcher {
       onStep('asking_provider', 'the balances of many addresses');
       await this.#balances.compare(partitions);
     }
-    return pass.done.length;
+    return checked;
   }
 
   /** How late the addresses of these partitions are at this moment, by the read model. */
@@ -281,36 +277,30 @@ export class Watcher {
       model.hot(partitions, max + failing, at),
       model.inTurn(partitions, max + failing),
     ]);
-    const isServed = (entry: Entry): boolean => !this.retries.has({ entry });
+    const isServed = (entry: Entry): boolean =>
+      !this.retries.has({ entry }) && !this.#asking.has(keyOf(entry));
     const turns = inTurn.filter((entry) => entry.turn_at <= at - coldEvery && isServed(entry));
     const first = hot.filter(isServed).slice(0, max - Math.min(coldMin, turns.length));
     const entries = new Map([...first, ...turns].map((entry) => [keyOf(entry), entry]));
     return [...entries.values()].slice(0, max);
   }
 
-  /** About these addresses, then a few of those that failed before: their number delays nobody. */
   async #ask(entries: readonly Entry[], pass: Pass): Promise<void> {
     const { provider } = this.#options;
-    const questions: readonly Question[] = [
-      ...entries.map((entry) => ({ entry, ask: () => this.#attempt(entry, pass) })),
-      ...this.retries
-        .due(AGAIN_MAX)
-        .map((retry) => ({ entry: retry.entry, ask: () => this.#again(retry, pass) })),
-    ];
     const asking = new Set<Promise<void>>();
-    // those about one address are asked one after the other
-    for (const each of Map.groupBy(questions, ({ entry }) => keyOf(entry)).values()) {
+    for (const entry of entries) {
       if (asking.size >= AT_ONCE_MAX) await Promise.race(asking);
       // what is under way goes on first
       await provider.idle();
-      if (this.#isEnding(pass)) break;
-      const asked = this.#askAll(each, pass).finally(() => asking.delete(asked));
+      if (this.#isEnding) break;
+      const asked = this.#asked(entry, () => this.#attempt(entry, pass));
       asking.add(asked);
+      void asked.finally(() => asking.delete(asked));
     }
     await Promise.all(asking);
-    if (pass.fault !== undefined) throw pass.fault.error;
-    const isInVain = entries.length > 0 && pass.failed.length >= entries.length && !pass.fruitful;
-    if (!isInVain || this.#failedInRow < BAD_ADDRESSES_MAX) return;
+    this.#throwFault();
+    const isInVain = this.#done.length === 0 && entries.every((entry) => this.#hasFailed(entry));
+    if (entries.length === 0 || !isInVain || this.#failedInRow < BAD_ADDRESSES_MAX) return;
     provider.failing();
     throw new Fault(
       'tron_answers',
@@ -319,38 +309,70 @@ export class Watcher {
     );
   }
 
-  async #askAll(questions: readonly Question[], pass: Pass): Promise<void> {
-    for (const { entry, ask } of questions) {
-      if (this.#isEnding(pass)) return;
-      try {
-        await ask();
-      } catch (error) {
-        if (isProviderFault(error))
-          this.#options.log.warn(
-            { err: error, address: toTronAddress(entry.address) },
-            'the provider gave a bad answer about an address',
-          );
-        if (!isAlone(error)) pass.fault ??= { error };
-      }
+  /**
+   * A few of those that failed before: their number delays no other address, and one that hangs
+   * delays no pass.
+   */
+  async #askAgain(pass: Pass): Promise<void> {
+    const { provider, signal, pause = untilAborted } = this.#options;
+    const room = AGAIN_MAX - this.#asking.values().reduce((sum, count) => sum + count, 0);
+    const due = this.retries.due(AGAIN_MAX, ({ entry }) => !this.#asking.has(keyOf(entry)));
+    const begun: Promise<void>[] = [];
+    // those about one address are asked one after the other
+    const byAddress = Map.groupBy(due.slice(0, room), ({ entry }) => keyOf(entry));
+    for (const [key, retries] of byAddress) {
+      await provider.idle();
+      if (this.#isEnding) break;
+      this.#asking.set(key, retries.length);
+      begun.push(this.#allAgain(retries, pass).finally(() => this.#asking.delete(key)));
+    }
+    await Promise.race([Promise.all(begun), pause(AGAIN_MS, signal)]);
+    this.#throwFault();
+  }
+
+  async #allAgain(retries: readonly Retry[], pass: Pass): Promise<void> {
+    for (const retry of retries)
+      if (!this.#isEnding) await this.#asked(retry.entry, () => this.#again(retry, pass));
+  }
+
+  async #asked(entry: Entry, ask: () => Promise<void>): Promise<void> {
+    try {
+      await ask();
+    } catch (error) {
+      if (isProviderFault(error))
+        this.#options.log.warn(
+          { err: error, address: toTronAddress(entry.address) },
+          'the provider gave a bad answer about an address',
+        );
+      if (!isAlone(error)) this.#fault ??= { error };
     }
   }
 
-  #isEnding({ fault }: Pass): boolean {
-    return fault !== undefined || this.#options.signal.aborted;
+  get #isEnding(): boolean {
+    return this.#fault !== undefined || this.#options.signal.aborted;
+  }
+
+  #throwFault(): void {
+    const fault = this.#fault;
+    this.#fault = undefined;
+    if (fault !== undefined) throw fault.error;
+  }
+
+  #hasFailed({ address }: Entry): boolean {
+    return this.#failed.some((each) => each.address.equals(address));
   }
 
   async #attempt(entry: Entry, pass: Pass): Promise<void> {
     try {
       const { until } = await this.#one(entry, pass.until);
-      pass.done.push({ address: entry.address, partition: entry.partition, until });
-      pass.fruitful = true;
+      this.#done.push({ address: entry.address, partition: entry.partition, until });
       this.#failedInRow = 0;
       this.retries.ended({ entry });
     } catch (error) {
       // what failed with another request says nothing about this address
-      if (!isProviderFault(error) || pass.fault !== undefined) throw error;
+      if (!isProviderFault(error) || this.#fault !== undefined) throw error;
       this.retries.failed({ entry }, error.message);
-      pass.failed.push(entry);
+      this.#failed.push(entry);
       this.#failedInRow++;
       throw error;
     }
@@ -470,14 +492,18 @@ export class Watcher {
     return this.#options.model.observed(entry.address);
   }
 
-  /** Addresses with bad answers, while others succeed, keep their cursors until their next turn. */
-  async #conclude({ latest, done, failed, fruitful }: Pass): Promise<void> {
+  /**
+   * Addresses with bad answers, while others succeed, keep their cursors until their next turn.
+   * Returns the number of the others.
+   */
+  async #conclude({ latest }: Pass): Promise<number> {
     const { transfers, onStep } = this.#options;
-    const stayed = (fruitful ? failed : []).map(({ address, partition, checked_until: until }) => ({
-      address,
-      partition,
-      until,
-    }));
+    const [done, failed] = [this.#done, this.#failed];
+    this.#done = [];
+    this.#failed = [];
+    const stayed = (done.length > 0 ? failed : []).map(
+      ({ address, partition, checked_until: until }) => ({ address, partition, until }),
+    );
     onStep('appending');
     const byPartition = Map.groupBy([...done, ...stayed], ({ partition }) => partition);
     for (const [partition, checked] of byPartition) {
@@ -488,6 +514,7 @@ export class Watcher {
       };
       await transfers.append(partition, [event]);
     }
+    return done.length;
   }
 
   /** Waits until the read model shows the appended records: until then they would be due again. */

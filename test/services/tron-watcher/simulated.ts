@@ -179,7 +179,7 @@ export class Simulated {
       unexplained_ms: 10 * MINUTE_MS,
       log: silentLog(),
       signal: never,
-      now: () => this.now,
+      ...clock,
       onStep() {},
       onHeadAge() {},
       onCrossCheck: (outcome) => void this.cross_checks.push(outcome),
