@@ -3,9 +3,8 @@
  * log is the only memory that matters. A pass ends with a record of the addresses checked and their
  * new cursors; a killed pass is repeated, which doubles nothing.
  *
- * A pass asks about many addresses at once, each in its turn: one that hangs holds up no other. An
- * address or a transaction about which the provider fails alone is asked about again apart from the
- * others (`retries.ts`). The balances of all addresses are compared with the log, many in a
+ * A pass asks about many addresses at once (`asking.ts`). An address or a transaction about which
+ * the provider fails alone is asked about again apart from the others (`retries.ts`). The balances of all addresses are compared with the log, many in a
  * request (`balances.ts`): a balance that the log does not explain has the address listed again.
  */
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
@@ -15,6 +14,7 @@ import { crc32 } from '../../schemas/tron-partition.ts';
 import type { AddressesChecked, CheckedAddress } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
+import { Asking } from './asking.ts';
 import { Balances, Left, type BalancesOptions } from './balances.ts';
 import {
   AddressCheck,
@@ -26,7 +26,7 @@ import type { Step } from './condition.ts';
 import type { Entry, ReadModel } from './read-model.ts';
 import { kindOf, Retries, type Retry } from './retries.ts';
 import type { TransferLog } from './transfer-log.ts';
-import { BAD_ANSWER, isProviderFault, type TronGrid } from '../runtime/trongrid/trongrid.ts';
+import { isProviderFault, type TronGrid } from '../runtime/trongrid/trongrid.ts';
 
 /**
  * Most that this clock and the head may be apart: no address is checked later after the head, "in
@@ -39,11 +39,6 @@ const HEAD_AGE_MAX_MS = 300_000;
 const HEAD_EVERY_MS = 60_000;
 /** Addresses that fail in a row, and end the pass where no other was served in it. */
 const BAD_ADDRESSES_MAX = 10;
-/** Retries at once, and the time for which a pass waits for those that it has begun. */
-const AGAIN_MAX = 5;
-const AGAIN_MS = 500;
-/** Addresses about which the provider is asked at once: others wait while so many hang. */
-const AT_ONCE_MAX = 50;
 /** Undecided transfers from which on no more are taken from somebody else. */
 const FOUND_MAX = 1_000;
 /** One in so many attempts to explain a balance asks for receipts with transfers, too. */
@@ -134,10 +129,7 @@ export class Watcher {
   /** since the last record of addresses checked */
   #done: (CheckedAddress & { readonly partition: number })[] = [];
   #failed: Entry[] = [];
-  /** retries under way, by address; one that hangs goes on beside later passes */
-  readonly #asking = new Map<string, number>();
-  /** of the provider as a whole, of Postgres or the brokers: it ends the pass */
-  #fault: { readonly error: unknown } | undefined;
+  readonly #asking: Asking;
   /** addresses that failed since one was served */
   #failedInRow = 0;
   /** block time of the earliest undecided transaction, by address */
@@ -153,6 +145,7 @@ export class Watcher {
     const now = (): number => this.#time();
     this.retries = new Retries({ ...options, now });
     const { retries } = this;
+    this.#asking = new Asking(options);
     const onAsking = (about: string): void => options.onStep('asking_provider', about);
     this.#check = new AddressCheck({ ...options, now, retries, onAsking });
     this.#balances = new Balances({
@@ -192,7 +185,7 @@ export class Watcher {
     let checked = 0;
     try {
       await this.#ask(entries, pass);
-      await this.#askAgain(pass);
+      await this.#asking.again(this.retries, (retry) => this.#again(retry, pass));
     } finally {
       checked = await this.#conclude(pass);
     }
@@ -278,7 +271,7 @@ export class Watcher {
       model.inTurn(partitions, max + failing),
     ]);
     const isServed = (entry: Entry): boolean =>
-      !this.retries.has({ entry }) && !this.#asking.has(keyOf(entry));
+      !this.retries.has({ entry }) && !this.#asking.isAbout(entry);
     const turns = inTurn.filter((entry) => entry.turn_at <= at - coldEvery && isServed(entry));
     const first = hot.filter(isServed).slice(0, max - Math.min(coldMin, turns.length));
     const entries = new Map([...first, ...turns].map((entry) => [keyOf(entry), entry]));
@@ -286,76 +279,15 @@ export class Watcher {
   }
 
   async #ask(entries: readonly Entry[], pass: Pass): Promise<void> {
-    const { provider } = this.#options;
-    const asking = new Set<Promise<void>>();
-    for (const entry of entries) {
-      if (asking.size >= AT_ONCE_MAX) await Promise.race(asking);
-      // what is under way goes on first
-      await provider.idle();
-      if (this.#isEnding) break;
-      const asked = this.#asked(entry, () => this.#attempt(entry, pass));
-      asking.add(asked);
-      void asked.finally(() => asking.delete(asked));
-    }
-    await Promise.all(asking);
-    this.#throwFault();
+    await this.#asking.all(entries, (entry) => this.#attempt(entry, pass));
     const isInVain = this.#done.length === 0 && entries.every((entry) => this.#hasFailed(entry));
     if (entries.length === 0 || !isInVain || this.#failedInRow < BAD_ADDRESSES_MAX) return;
-    provider.failing();
+    this.#options.provider.failing();
     throw new Fault(
       'tron_answers',
       `TRON's provider answered badly about ${this.#failedInRow} addresses in a row, and about no other; check that APP_TRON_URL is a provider with TronGrid's interface; they are asked about again`,
       { retry: true },
     );
-  }
-
-  /**
-   * A few of those that failed before: their number delays no other address, and one that hangs
-   * delays no pass.
-   */
-  async #askAgain(pass: Pass): Promise<void> {
-    const { provider, signal, pause = untilAborted } = this.#options;
-    const room = AGAIN_MAX - this.#asking.values().reduce((sum, count) => sum + count, 0);
-    const due = this.retries.due(AGAIN_MAX, ({ entry }) => !this.#asking.has(keyOf(entry)));
-    const begun: Promise<void>[] = [];
-    // those about one address are asked one after the other
-    const byAddress = Map.groupBy(due.slice(0, room), ({ entry }) => keyOf(entry));
-    for (const [key, retries] of byAddress) {
-      await provider.idle();
-      if (this.#isEnding) break;
-      this.#asking.set(key, retries.length);
-      begun.push(this.#allAgain(retries, pass).finally(() => this.#asking.delete(key)));
-    }
-    await Promise.race([Promise.all(begun), pause(AGAIN_MS, signal)]);
-    this.#throwFault();
-  }
-
-  async #allAgain(retries: readonly Retry[], pass: Pass): Promise<void> {
-    for (const retry of retries)
-      if (!this.#isEnding) await this.#asked(retry.entry, () => this.#again(retry, pass));
-  }
-
-  async #asked(entry: Entry, ask: () => Promise<void>): Promise<void> {
-    try {
-      await ask();
-    } catch (error) {
-      if (isProviderFault(error))
-        this.#options.log.warn(
-          { err: error, address: toTronAddress(entry.address) },
-          'the provider gave a bad answer about an address',
-        );
-      if (!isAlone(error)) this.#fault ??= { error };
-    }
-  }
-
-  get #isEnding(): boolean {
-    return this.#fault !== undefined || this.#options.signal.aborted;
-  }
-
-  #throwFault(): void {
-    const fault = this.#fault;
-    this.#fault = undefined;
-    if (fault !== undefined) throw fault.error;
   }
 
   #hasFailed({ address }: Entry): boolean {
@@ -370,7 +302,7 @@ export class Watcher {
       this.retries.ended({ entry });
     } catch (error) {
       // what failed with another request says nothing about this address
-      if (!isProviderFault(error) || this.#fault !== undefined) throw error;
+      if (!isProviderFault(error) || this.#asking.isFailing) throw error;
       this.retries.failed({ entry }, error.message);
       this.#failed.push(entry);
       this.#failedInRow++;
@@ -535,10 +467,6 @@ export class Watcher {
 
 function unexplained(received: bigint, observed: bigint): string {
   return `it received at least ${received} micro-USDT, of which the log has ${observed}`;
-}
-
-function isAlone(error: unknown): boolean {
-  return isProviderFault(error) && error.code === BAD_ANSWER;
 }
 
 /** About one in `every` checks, derived from the address and its last check; 0: never. */

@@ -33,7 +33,7 @@ import { TokenBucket, type BucketOptions } from './token-bucket.ts';
 export const PAGE_ROWS = 200;
 const TIMEOUT_MS = 10_000;
 /** The same about one address or transaction, unless its route takes long for others, too. */
-const SINGLE_TIMEOUT_MS = 3_000;
+const SINGLE_TIMEOUT_MS = 2_000;
 /** In the time that the request took which was answered last. */
 const SINGLE_TIMEOUTS = 10;
 /** A list of 200 rows has about 100 KiB, a receipt with hundreds of logs as much. */
@@ -126,6 +126,7 @@ export function openTronGrid(
 
 export class TronGrid {
   readonly #options: TronGridOptions;
+  readonly #now: () => number;
   /** by route, the request about one address or transaction that was answered last, and when */
   readonly #answered = new Map<
     string,
@@ -140,6 +141,7 @@ export class TronGrid {
 
   constructor(options: TronGridOptions) {
     this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
   }
 
   /** The newest solidified block. */
@@ -281,20 +283,16 @@ export class TronGrid {
   }
 
   #failureSince(time: number): Failure | undefined {
-    return this.#failure !== undefined && this.#failure.at > time
-      ? this.#failure.result
-      : undefined;
+    const { at = Number.NEGATIVE_INFINITY, result } = this.#failure ?? {};
+    return at > time ? result : undefined;
   }
 
   /** Whether another request of the route is answered that ended after this time. */
   #servesOthers(route: string, since: number): Promise<boolean> {
-    if ((this.#answered.get(route)?.at ?? Number.NEGATIVE_INFINITY) > since)
-      return Promise.resolve(true);
-    let probe = this.#probes.get(route);
-    if (probe === undefined) {
-      probe = this.#probe(route).finally(() => this.#probes.delete(route));
-      this.#probes.set(route, probe);
-    }
+    if ((this.#answered.get(route)?.at ?? since) > since) return Promise.resolve(true);
+    const end = (): unknown => this.#probes.delete(route);
+    const probe = this.#probes.get(route) ?? this.#probe(route).finally(end);
+    this.#probes.set(route, probe);
     return probe;
   }
 
@@ -335,11 +333,6 @@ export class TronGrid {
         if (this.#failureSince(since) === undefined) await backoff.wait(signal);
       },
     );
-  }
-
-  #now(): number {
-    const { now = performance.now.bind(performance) } = this.#options;
-    return now();
   }
 
   async #attempt<T>(

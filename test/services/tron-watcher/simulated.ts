@@ -17,6 +17,7 @@ import { TransferLog } from '../../../services/tron-watcher/transfer-log.ts';
 import { Watcher, type WatcherOptions } from '../../../services/tron-watcher/watcher.ts';
 import { USDT_CONTRACT } from '../../support/deposit-log.ts';
 import { never, silentLog } from '../../support/kafka.ts';
+import { SimulatedTime } from './simulated-time.ts';
 
 export const NOW = 1_790_000_000_000;
 export const SECOND_MS = 1_000;
@@ -79,13 +80,7 @@ interface Paid {
   readonly at: number;
 }
 
-interface Wait {
-  readonly at: number;
-  readonly end: () => void;
-}
-
-export class Simulated {
-  now = NOW;
+export class Simulated extends SimulatedTime {
   rule: Rule = () => undefined;
   readonly asked: (Asked & { readonly answer: Answer | undefined })[] = [];
   readonly outcomes: Outcome[] = [];
@@ -110,15 +105,14 @@ export class Simulated {
   #rows: readonly QueueRow[] | undefined;
   /** money that has left an address, by address in hex */
   readonly #left = new Map<string, bigint>();
-  /** the first to end is the first */
-  readonly #waits: Wait[] = [];
   /** of the request that is made, by its client */
   #timeoutMs = 0;
 
   constructor(change: Partial<WatcherOptions> & { readonly requests_per_second?: number } = {}) {
+    super(NOW);
     const clock = {
       now: () => this.now,
-      pause: (ms: number) => this.#wait(Math.max(1, ms)),
+      pause: (ms: number) => this.wait(Math.max(1, ms)),
     };
     const provider = new TronGrid({
       tron_url: 'http://tron.test',
@@ -152,7 +146,7 @@ export class Simulated {
       transfers: new TransferLog({
         writer: {
           append: async () => {
-            if (this.append_ms > 0) await this.#wait(this.append_ms);
+            if (this.append_ms > 0) await this.wait(this.append_ms);
             return 0n;
           },
         },
@@ -226,12 +220,6 @@ export class Simulated {
     this.paid.splice(at, 1);
   }
 
-  /** Does this at that time, also during a pass. */
-  at(time: number, act: () => void): void {
-    const later = this.#waits.findIndex(({ at }) => at > time);
-    this.#waits.splice(later < 0 ? this.#waits.length : later, 0, { at: time, end: act });
-  }
-
   /** All money leaves the address. */
   sweep(address: Buffer): void {
     this.#left.set(address.toString('hex'), this.#received(address));
@@ -247,8 +235,8 @@ export class Simulated {
     try {
       while (this.now < end && until.some((id) => !this.observed.has(id))) {
         const begun = this.now;
-        await this.#passing(this.#pass(end));
-        await this.#passing(this.#wait(begun + this.pass_every_ms - this.now));
+        await this.passing(this.#pass(end));
+        await this.passing(this.wait(begun + this.pass_every_ms - this.now));
       }
     } finally {
       Object.assign(globalThis, { fetch });
@@ -269,28 +257,7 @@ export class Simulated {
         fault instanceof Error && 'code' in fault ? String(fault.code) : messageOf(fault),
       );
       if (this.faults.at(-1)?.startsWith('tron_') !== true) throw fault;
-      await this.#wait(pause);
-    }
-  }
-
-  #wait(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.at(this.now + ms, resolve);
-    });
-  }
-
-  /** Has time pass while this goes on. */
-  async #passing<Result>(work: Promise<Result>): Promise<Result> {
-    let isDone = false;
-    void Promise.allSettled([work]).then(() => (isDone = true));
-    for (;;) {
-      // everything that does not wait is of promises, and done by then
-      await new Promise((resolve) => void setImmediate(resolve));
-      if (isDone) return work;
-      const next = this.#waits.shift();
-      if (next === undefined) throw new Error('something waits, and not for the time');
-      this.now = Math.max(this.now, next.at);
-      next.end();
+      await this.wait(pause);
     }
   }
 
@@ -381,7 +348,7 @@ export class Simulated {
 
   async #answer(url: URL, body: string): Promise<Answered> {
     const timeoutMs = this.#timeoutMs;
-    await this.#wait(Math.min(this.answer_ms, timeoutMs));
+    await this.wait(Math.min(this.answer_ms, timeoutMs));
     const asked = { ...this.#read(url, body), at: this.now };
     const answer = this.rule(asked);
     this.asked.push({ ...asked, answer });
@@ -390,7 +357,7 @@ export class Simulated {
         cause: Object.assign(new Error(), { code: 'ECONNRESET' }),
       });
     if (answer === 'hang' || this.answer_ms >= timeoutMs) {
-      await this.#wait(timeoutMs - this.answer_ms);
+      await this.wait(timeoutMs - this.answer_ms);
       throw new DOMException('The operation was aborted due to timeout', 'TimeoutError');
     }
     const text = TEXTS[answer ?? ''];
