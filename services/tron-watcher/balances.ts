@@ -18,10 +18,10 @@ const LOST_MS = 2_000;
 const PAUSE_MS_MIN = 60_000;
 const PAUSE_MS_MAX = 3_600_000;
 /**
- * What has left each address at least, micro-USDT: what it received by the log, less its balance. It
- * never falls, so where it seems to, something has arrived that the log lacks. A node that lags
- * says an old balance, so a rise counts once two comparisons in a row have it. An address that
- * nothing has left takes no memory, each other one about 50 bytes. A watcher that starts knows
+ * The least that each address has paid out, micro-USDT: what it received by the log, less its
+ * balance. It never falls, so where it seems to, something has arrived that the log lacks. A node
+ * that lags says an old balance, so a rise counts once two comparisons in a row have it. An address
+ * that nothing has left takes no memory, each other one about 50 bytes. A watcher that starts knows
  * nothing: what arrived before its first comparisons is left to cross-checks and the treasury.
  */
 export class Left {

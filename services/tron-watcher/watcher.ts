@@ -4,8 +4,9 @@
  * new cursors; a killed pass is repeated, which doubles nothing.
  *
  * A pass asks about many addresses at once (`asking.ts`). An address or a transaction about which
- * the provider fails alone is asked about again apart from the others (`retries.ts`). The balances of all addresses are compared with the log, many in a
- * request (`balances.ts`): a balance that the log does not explain has the address listed again.
+ * the provider fails alone is asked about again apart from the others (`retries.ts`). The balances
+ * of all addresses are compared with the log, many in a request (`balances.ts`): a balance that the
+ * log does not explain has the address listed again.
  */
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import type { TronHead } from '../../schemas/trongrid.ts';

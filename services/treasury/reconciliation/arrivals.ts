@@ -70,8 +70,8 @@ export class Arrivals {
   /**
    * Sum of the solidified transfers to these addresses that are not in the ledger, read from their
    * receipts. The newest may have arrived after the balance was read: they explain at most what is
-   * left of `wanted`. `blocked`: the part at addresses that the token blocks. A bad answer about one
-   * address or transaction leaves that out. Throws the provider's other faults.
+   * left of `wanted`. `blocked`: the part at addresses that the token blocks. An address or a
+   * transaction with a bad answer is left out. Throws the provider's other faults.
    */
   async at(holders: readonly Holder[], options: ArrivalOptions): Promise<Sum> {
     const { readings, wanted, read_at, since } = options;

@@ -32,7 +32,7 @@ export interface Sum {
   readonly blocked: bigint;
 }
 
-/** Of a balance that changed, the search for what changed it. Unix milliseconds, of TRON. */
+/** The search for what changed a balance. Unix milliseconds, of TRON. */
 interface Change {
   searches: number;
   first: number;
@@ -188,7 +188,7 @@ export class Readings {
     this.#changed.clear();
   }
 
-  /** What was found explains not everything: it is searched again after a pause, for a while. */
+  /** Not everything is explained: the change is searched again after a pause, for a while. */
   searched({ key }: Holder, now: number, whileMs: number): void {
     const change = this.#changed.get(key);
     if (change === undefined) return;

@@ -438,7 +438,7 @@ export class Simulated extends SimulatedTime {
   }
 }
 
-/** What the client reads of a response. */
+/** The parts of a response that the client reads. */
 interface Answered extends Pick<Response, 'status' | 'headers'> {
   readonly body: readonly Buffer[];
 }
