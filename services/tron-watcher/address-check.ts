@@ -16,8 +16,8 @@ import { transferPartition } from '../../schemas/tron-partition.ts';
 import type { TransferObserved } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
-import { nameOf, type Retries, type Subject } from './retries.ts';
-import type { Entry, ReadModel, SeenLogs } from './read-model.ts';
+import type { Retries, Subject } from './retries.ts';
+import { keyOf, type Entry, type ReadModel, type SeenLogs } from './read-model.ts';
 import type { TransferLog } from './transfer-log.ts';
 import {
   BAD_ANSWER,
@@ -31,8 +31,10 @@ import {
 const BATCH_EVENTS = 1_000;
 /** Tolerated lead of a block's time over this clock. */
 const CLOCKS_APART_MS = 60_000;
-/** Time of receipts that fail in one check: the rest of the address waits for its next turn. */
+/** Time of receipts that fail in one check: the rest of the page is asked for as retries are. */
 const LOST_MS = 2_000;
+/** Time of a check: the rest of the address waits for its next turn. */
+const CHECK_MS = 60_000;
 /** In one check: a longer list goes on in the next, so that one without end holds up no other. */
 const PAGES_MAX = 20;
 /** Lists that go on. */
@@ -53,8 +55,6 @@ export interface AddressCheckOptions {
   readonly receipts_max: number;
   readonly retries: Retries;
   readonly log: Logger;
-  /** before each question, what it is about */
-  readonly onAsking: (about: string) => void;
 }
 
 export interface Range {
@@ -90,8 +90,10 @@ interface Progress {
   /** milliseconds of receipts that failed */
   lost_ms: number;
   pages: number;
-  /** transactions of the list, in hex */
-  readonly met: Set<string>;
+  /** when the check is over, Unix milliseconds */
+  end: number;
+  /** block times of the list's transactions, by their id in hex */
+  readonly met: Map<string, number>;
 }
 
 export class AddressCheck {
@@ -105,8 +107,8 @@ export class AddressCheck {
   /** by address: where a list that was too long for one check goes on */
   readonly #long = new Map<string, { readonly next: ListRequest; readonly progress: Progress }>();
 
-  /** the newest append */
-  #recorded: Promise<unknown> = Promise.resolve();
+  /** the appends, one after the other */
+  #recording: Promise<unknown> = Promise.resolve();
 
   constructor(options: AddressCheckOptions) {
     this.#options = options;
@@ -114,19 +116,19 @@ export class AddressCheck {
 
   /** Throws faults of the provider, of Postgres and of the brokers; earlier appends stay. */
   async run(entry: Entry, range: Range): Promise<Checked> {
-    const { provider, retries, onAsking } = this.#options;
-    const prefix = entry.address.toString('latin1');
+    const { provider, retries, now } = this.#options;
+    const prefix = keyOf(entry);
     if (range.again !== undefined)
       for (const key of this.#decided.keys()) if (key.startsWith(prefix)) this.#decided.delete(key);
     const pages = new Set<string>();
     const { address } = entry;
     const begun = this.#long.get(prefix) ?? {
       next: { address, min_timestamp: range.from, after: undefined },
-      progress: { undecided_from: undefined, observed: 0, met: new Set<string>() },
+      progress: { undecided_from: undefined, observed: 0, met: new Map<string, number>() },
     };
     this.#long.delete(prefix);
-    const progress: Progress = { ...begun.progress, receipts: 0, lost_ms: 0, pages: 0 };
-    onAsking(nameOf({ entry }));
+    const end = now() + CHECK_MS;
+    const progress: Progress = { ...begun.progress, receipts: 0, lost_ms: 0, pages: 0, end };
     let next: ListRequest | undefined = begun.next;
     while (next !== undefined) {
       if (++progress.pages > PAGES_MAX) throw this.#goesOn(prefix, { next, progress });
@@ -162,10 +164,14 @@ export class AddressCheck {
    * transfers appended. Throws what `run` throws.
    */
   async again(entry: Entry, txId: Buffer): Promise<number> {
-    const decision = await this.#decide({ entry, tx_id: txId });
+    const subject = { entry, tx_id: txId };
+    const decision = await this.#decide(subject);
     if (decision === undefined) return 0;
-    const seen = await this.#options.model.seen(entry.address, [txId]);
-    return this.#record(entry, [decision], seen);
+    const { model, retries } = this.#options;
+    const seen = await model.seen(entry.address, [txId]);
+    const observed = await this.#record(entry, [decision], seen);
+    retries.ended(subject);
+    return observed;
   }
 
   async #page(
@@ -191,9 +197,12 @@ export class AddressCheck {
     );
     const decisions: Decision[] = [];
     for (const [id, row] of notifications) {
-      progress.met.add(id);
+      progress.met.set(id, row.block_timestamp);
       if (seen.has(id) && again !== 'all') continue;
       const subject = { entry, tx_id: row.tx_id, listed_at: row.block_timestamp };
+      // those behind receipts that take long are not left to the next turn, which may end so, too
+      if (progress.lost_ms >= LOST_MS && !retries.has(subject))
+        retries.failed(subject, 'receipts of the address before it fail');
       const isAsked = !retries.has(subject) && !this.#isFull(progress);
       const decision = isAsked ? await this.#decide(subject, progress) : undefined;
       if (decision === undefined) leaveUndecided(progress, row.block_timestamp);
@@ -203,8 +212,9 @@ export class AddressCheck {
     progress.observed += observed;
   }
 
-  #isFull({ receipts, lost_ms: lost }: Progress): boolean {
-    return receipts >= this.#options.receipts_max || lost >= LOST_MS;
+  #isFull({ receipts, lost_ms: lost, end }: Progress): boolean {
+    const { receipts_max: max, now } = this.#options;
+    return receipts >= max || lost >= LOST_MS || now() >= end;
   }
 
   #goesOn(key: string, long: { readonly next: ListRequest; readonly progress: Progress }): Fault {
@@ -220,16 +230,12 @@ export class AddressCheck {
 
   /** Undefined: it cannot be decided now, and is asked about again. */
   async #decide(subject: Transfer, progress?: Progress): Promise<Decision | undefined> {
-    const { retries, log, now, onAsking } = this.#options;
+    const { retries, log, now } = this.#options;
     const { entry, tx_id: txId } = subject;
     const begun = now();
-    onAsking(nameOf(subject));
     if (progress !== undefined) progress.receipts++;
     const decision = await this.#read(subject);
-    if (typeof decision === 'object') {
-      retries.ended(subject);
-      return decision;
-    }
+    if (typeof decision === 'object') return decision;
     if (progress !== undefined) progress.lost_ms += now() - begun;
     const isKnown = retries.has(subject);
     retries.failed(subject, decision);
@@ -263,12 +269,12 @@ export class AddressCheck {
 
   /** One after the other: a transaction may pay several addresses that are checked at once. */
   #record(entry: Entry, decisions: readonly Decision[], seen: SeenLogs): Promise<number> {
-    const recorded = this.#recorded.then(async () => {
+    const recorded = this.#recording.then(async () => {
       const appended = await this.#append(entry, decisions, seen);
       for (const decision of decisions) this.#rememberDecided(entry.address, decision);
       return appended;
     });
-    this.#recorded = recorded.catch(() => undefined);
+    this.#recording = recorded.catch(() => undefined);
     return recorded;
   }
 

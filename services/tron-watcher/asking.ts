@@ -1,20 +1,25 @@
 /**
- * Questions about many addresses, at once: one that hangs holds up no other. Each begins when no
- * request of an earlier one waits for its turn, so that what is under way goes on first. A fault of
- * one address ends nothing; one of the provider as a whole, of Postgres or of the brokers ends all.
+ * Questions to TRON's provider, many at once: one that takes long holds up no other, and goes on
+ * beside the next passes. Each begins when every request made before has had its turn, so that
+ * nobody waits for more than one request of each other. A bad answer ends its question alone; a
+ * fault of the provider as a whole, of Postgres or of the brokers ends the pass.
  */
-import { toTronAddress } from '../../schemas/tron-address.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
 import { BAD_ANSWER, isProviderFault, type TronGrid } from '../runtime/trongrid/trongrid.ts';
-import type { Entry } from './read-model.ts';
-import type { Retries, Retry } from './retries.ts';
 
-/** Addresses at once: others wait while so many hang. */
-const AT_ONCE_MAX = 50;
-/** Retries at once, and the time for which they are waited for. */
-const AGAIN_MAX = 5;
-const AGAIN_MS = 500;
+/** As many as hang at ten requests a second, each given up after ten seconds. */
+const AT_ONCE_MAX = 100;
+/** For which a pass waits for its questions. */
+const WAIT_MS = 500;
+
+export interface Question {
+  /** no other with this key is under way */
+  readonly key: string;
+  /** for a person: what it is about */
+  readonly about: string;
+  readonly ask: () => Promise<void>;
+}
 
 interface AskingOptions {
   readonly provider: Pick<TronGrid, 'idle'>;
@@ -26,17 +31,45 @@ interface AskingOptions {
 
 export class Asking {
   readonly #options: AskingOptions;
-  /** the number of retries under way, by address */
-  readonly #again = new Map<string, number>();
+  /** by key, the oldest first */
+  readonly #underWay = new Map<string, { readonly about: string; readonly end: Promise<void> }>();
   #fault: { readonly error: unknown } | undefined;
 
   constructor(options: AskingOptions) {
     this.#options = options;
   }
 
-  /** Whether a retry about this address is under way. */
-  isAbout(entry: Entry): boolean {
-    return this.#again.has(keyOf(entry));
+  has(key: string): boolean {
+    return this.#underWay.has(key);
+  }
+
+  /** The number under way whose key begins so. */
+  count(prefix: string): number {
+    return [...this.#underWay.keys()].filter((key) => key.startsWith(prefix)).length;
+  }
+
+  /** What the question is about that takes longest. */
+  get oldest(): string | undefined {
+    const [oldest] = this.#underWay.values();
+    return oldest?.about;
+  }
+
+  /** Asks these, and waits a little. Throws the fault that has ended a question, now or before. */
+  async all(questions: readonly Question[]): Promise<void> {
+    const { provider, signal, pause = untilAborted } = this.#options;
+    const begun: Promise<void>[] = [];
+    for (const question of questions) {
+      if (this.#underWay.size >= AT_ONCE_MAX)
+        await Promise.race([...this.#underWay.values()].map(({ end }) => end));
+      await provider.idle();
+      if (this.isFailing || signal.aborted) break;
+      begun.push(this.#begin(question));
+    }
+    const ended = new AbortController();
+    const wait = pause(WAIT_MS, AbortSignal.any([signal, ended.signal]));
+    await Promise.race([Promise.all(begun), wait]);
+    ended.abort();
+    this.throwFault();
   }
 
   /** All questions end, with a fault that need not be their own. */
@@ -44,71 +77,31 @@ export class Asking {
     return this.#fault !== undefined;
   }
 
-  /** Asks about each. Throws the fault that ends all. */
-  async all(entries: readonly Entry[], ask: (entry: Entry) => Promise<void>): Promise<void> {
-    const asking = new Set<Promise<void>>();
-    for (const entry of entries) {
-      if (asking.size >= AT_ONCE_MAX) await Promise.race(asking);
-      await this.#options.provider.idle();
-      if (this.#isEnding) break;
-      const asked = this.#ask(entry, () => ask(entry));
-      asking.add(asked);
-      void asked.finally(() => asking.delete(asked));
-    }
-    await Promise.all(asking);
-    this.#throwFault();
+  throwFault(): void {
+    const fault = this.#fault;
+    this.#fault = undefined;
+    if (fault !== undefined) throw fault.error;
   }
 
-  /**
-   * Asks a few of the due retries: their number delays no other address. One that hangs is not
-   * waited for; its fault is thrown later. Throws the fault that ends all.
-   */
-  async again(retries: Retries, ask: (retry: Retry) => Promise<void>): Promise<void> {
-    const { provider, signal, pause = untilAborted } = this.#options;
-    const room = AGAIN_MAX - this.#again.values().reduce((sum, count) => sum + count, 0);
-    const due = retries.due(room, ({ entry }) => !this.isAbout(entry));
-    const begun: Promise<void>[] = [];
-    // those about one address are asked one after the other
-    for (const [key, each] of Map.groupBy(due, ({ entry }) => keyOf(entry))) {
-      await provider.idle();
-      if (this.#isEnding) break;
-      this.#again.set(key, each.length);
-      begun.push(this.#askInTurn(each, ask).finally(() => this.#again.delete(key)));
-    }
-    await Promise.race([Promise.all(begun), pause(AGAIN_MS, signal)]);
-    this.#throwFault();
+  /** Resolves once nothing is under way. */
+  async ended(): Promise<void> {
+    await Promise.all([...this.#underWay.values()].map(({ end }) => end));
   }
 
-  async #askInTurn(retries: readonly Retry[], ask: (retry: Retry) => Promise<void>): Promise<void> {
-    for (const retry of retries)
-      if (!this.#isEnding) await this.#ask(retry.entry, () => ask(retry));
+  #begin({ key, about, ask }: Question): Promise<void> {
+    const end = this.#ask(about, ask).finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, { about, end });
+    return end;
   }
 
-  async #ask({ address }: Entry, ask: () => Promise<void>): Promise<void> {
+  async #ask(about: string, ask: () => Promise<void>): Promise<void> {
     try {
       await ask();
     } catch (error) {
       const isProviders = isProviderFault(error);
       if (isProviders)
-        this.#options.log.warn(
-          { err: error, address: toTronAddress(address) },
-          'the provider gave a bad answer about an address',
-        );
+        this.#options.log.warn({ err: error, about }, 'the provider gave a bad answer');
       if (!isProviders || error.code !== BAD_ANSWER) this.#fault ??= { error };
     }
   }
-
-  get #isEnding(): boolean {
-    return this.isFailing || this.#options.signal.aborted;
-  }
-
-  #throwFault(): void {
-    const fault = this.#fault;
-    this.#fault = undefined;
-    if (fault !== undefined) throw fault.error;
-  }
-}
-
-function keyOf({ address }: Entry): string {
-  return address.toString('latin1');
 }

@@ -13,37 +13,8 @@ import type { Entry, ReadModel, Received } from './read-model.ts';
 const BATCH_MAX = 200;
 /** Addresses in a row whose balance is refused, after which the provider is at fault. */
 const REFUSED_MAX = 10;
-/** Time of requests that fail in one pass: the rest of it waits for the next. */
-const LOST_MS = 2_000;
 const PAUSE_MS_MIN = 60_000;
 const PAUSE_MS_MAX = 3_600_000;
-/**
- * The least that each address has paid out, micro-USDT: what it received by the log, less its
- * balance. It never falls, so where it seems to, something has arrived that the log lacks. A node
- * that lags says an old balance, so a rise counts once two comparisons in a row have it. An address
- * that nothing has left takes no memory, each other one about 50 bytes. A watcher that starts knows
- * nothing: what arrived before its first comparisons is left to cross-checks and the treasury.
- */
-export class Left {
-  /** by derivation index */
-  readonly #sure = new Map<number, number>();
-  /** of the last comparison, where it had more */
-  readonly #last = new Map<number, number>();
-
-  of({ derivation_index: index }: Entry): bigint {
-    return BigInt(this.#sure.get(index) ?? 0);
-  }
-
-  compared({ derivation_index: index }: Entry, balance: bigint, observed: bigint): void {
-    const left = Number(observed - balance);
-    const sure = this.#sure.get(index) ?? 0;
-    const risen = Math.min(left, this.#last.get(index) ?? sure);
-    if (risen > sure) this.#sure.set(index, risen);
-    if (left > Math.max(risen, sure)) this.#last.set(index, left);
-    else this.#last.delete(index);
-  }
-}
-
 /** Before every address. */
 const BEGIN = Buffer.alloc(0);
 
@@ -84,16 +55,11 @@ export class Balances {
   /** Goes on with the round for the requests of one pass, at most to its end. */
   async compare(partitions: readonly number[]): Promise<void> {
     const { model, balance_requests_max: max, now } = this.#options;
-    let lost = 0;
-    for (let requests = 0; requests < max && lost < LOST_MS && this.isDue; requests++) {
-      const begun = now();
+    for (let requests = 0; requests < max && this.isDue; requests++) {
       if (this.#after.length === 0) this.#begunAt = now();
       const received = await model.receivedAfter(partitions, this.#after, this.#batch);
       const isLast = received.length < this.#batch;
-      if (received.length > 0 && !(await this.#read(received))) {
-        lost += now() - begun;
-        continue;
-      }
+      if (received.length > 0 && !(await this.#read(received))) continue;
       this.#after = isLast ? BEGIN : (received.at(-1)?.entry.address ?? BEGIN);
       if (isLast) return;
     }

@@ -26,21 +26,23 @@ export class Condition {
   readonly #now: () => number;
   readonly #silenceMs: number;
   #step: Step = 'opening';
-  #about: string | undefined;
+  readonly #about: () => string | undefined;
   #fault: Fault | undefined;
   #wellAt: number | undefined;
   #halted: string | undefined;
 
-  /** `now`: milliseconds of a monotonic clock; `silenceMs`: how long nothing may succeed. */
-  constructor(now: () => number, silenceMs: number) {
+  /**
+   * `now`: milliseconds of a monotonic clock; `silenceMs`: how long nothing may succeed; `about`:
+   * the address and transaction that the provider is asked about.
+   */
+  constructor(now: () => number, silenceMs: number, about: () => string | undefined) {
     this.#now = now;
     this.#silenceMs = silenceMs;
+    this.#about = about;
   }
 
-  /** `about`: the address and transaction that the provider is asked about. */
-  doing(step: Step, about?: string): void {
+  doing(step: Step): void {
     this.#step = step;
-    this.#about = about;
   }
 
   /** A request, an append or a pass has succeeded. */
@@ -70,8 +72,9 @@ export class Condition {
     if (silent !== undefined && silent <= this.#silenceMs) return undefined;
     const why = this.#why;
     if (silent === undefined) return why;
-    const about = this.#about === undefined ? '' : ` (it was asked about ${this.#about})`;
-    const message = `no address was watched for ${Math.round(silent / 1_000)} s: ${why.message}${about}`;
+    const about = this.#step === 'asking_provider' ? this.#about() : undefined;
+    const asked = about === undefined ? '' : ` (it is asked about ${about})`;
+    const message = `no address was watched for ${Math.round(silent / 1_000)} s: ${why.message}${asked}`;
     return { ...why, status: 'waiting', message };
   }
 

@@ -30,6 +30,10 @@ export interface Entry {
   readonly turn_at: number;
 }
 
+export function keyOf({ address }: Pick<Entry, 'address'>): string {
+  return address.toString('latin1');
+}
+
 /** An address with what the log says it received, micro-USDT. */
 export interface Received {
   readonly entry: Entry;

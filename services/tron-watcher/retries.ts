@@ -8,7 +8,7 @@
  * address stands before each.
  */
 import { toTronAddress } from '../../schemas/tron-address.ts';
-import type { Entry } from './read-model.ts';
+import { keyOf, type Entry } from './read-model.ts';
 
 /** Failures in a row about one address from which on a person has to look. */
 const FAILING = 3;
@@ -72,7 +72,7 @@ export class Retries {
   /** An attempt has failed: the next one is made after a pause. */
   failed(subject: Subject, why: string): void {
     const { retry_ms_min: min, retry_ms_max: max, now } = this.#options;
-    const known = this.#retries.get(keyOf(subject));
+    const known = this.#retries.get(subjectKey(subject));
     const failures = (known?.failures ?? 0) + 1;
     const pause = Math.min(max, min * 2 ** Math.min(failures - 1, DOUBLINGS_MAX));
     this.#set(subject, { known, failures, why, at: now() + pause, named: known?.named ?? false });
@@ -80,28 +80,31 @@ export class Retries {
 
   /** Queues a subject at once: the treasury has named the transfer, or the balance has changed. */
   name(subject: Subject, why: string): void {
-    const known = this.#retries.get(keyOf(subject));
+    const known = this.#retries.get(subjectKey(subject));
     const at = this.#options.now();
     this.#set(subject, { known, failures: known?.failures ?? 0, why, at, named: true });
   }
 
   ended(subject: Subject): void {
-    this.#retries.delete(keyOf(subject));
+    this.#retries.delete(subjectKey(subject));
   }
 
   /**
-   * A list of this address names these transactions. A transfer that no list names for long is
-   * forgotten; a provider that leaves it out now and then is still asked about it.
+   * A list of this address names these transactions, at these block times, by their id in hex. A
+   * transfer that lists have named, and none names for long, is forgotten; a provider that leaves
+   * it out now and then is still asked about it.
    */
-  listed(entry: Entry, met: ReadonlySet<string>): void {
+  listed(entry: Entry, met: ReadonlyMap<string, number>): void {
     const now = this.#options.now();
     for (const [key, retry] of this.#retries) {
       const { tx_id: txId, named, left_out, ...rest } = retry;
-      if (txId === undefined || named || !rest.entry.address.equals(entry.address)) continue;
-      const isMet = met.has(txId.toString('hex'));
+      if (txId === undefined || !rest.entry.address.equals(entry.address)) continue;
+      const listed_at = met.get(txId.toString('hex'));
+      if (listed_at === undefined && named) continue;
       const { lists = 0, since = now } = left_out ?? {};
       const isForgotten = lists + 1 >= LEFT_OUT_LISTS && now - since >= LEFT_OUT_MS;
-      if (isMet) this.#retries.set(key, { ...rest, tx_id: txId, named });
+      if (listed_at !== undefined)
+        this.#retries.set(key, { ...rest, tx_id: txId, listed_at, named: false });
       else if (isForgotten) this.#retries.delete(key);
       else this.#retries.set(key, { ...retry, left_out: { lists: lists + 1, since } });
     }
@@ -122,11 +125,11 @@ export class Retries {
   }
 
   has(subject: Subject): boolean {
-    return this.#retries.has(keyOf(subject));
+    return this.#retries.has(subjectKey(subject));
   }
 
   get(subject: Subject): Retry | undefined {
-    return this.#retries.get(keyOf(subject));
+    return this.#retries.get(subjectKey(subject));
   }
 
   hasTransfersTo({ address }: Entry): boolean {
@@ -187,7 +190,7 @@ export class Retries {
   ): void {
     if (known === undefined && this.#retries.size >= RETRIES_MAX) return;
     const { entry, tx_id, received, listed_at = known?.listed_at } = subject;
-    this.#retries.set(keyOf(subject), {
+    this.#retries.set(subjectKey(subject), {
       entry,
       ...(tx_id === undefined ? {} : { tx_id }),
       ...(received === undefined ? {} : { received }),
@@ -211,7 +214,7 @@ export function nameOf({ entry, tx_id: txId }: Subject): string {
 }
 
 /** An address has one retry for its list and one for its balance. */
-function keyOf(subject: Subject): string {
+export function subjectKey(subject: Subject): string {
   const { entry, tx_id: txId } = subject;
-  return `${kindOf(subject)} ${entry.address.toString('latin1')}${txId?.toString('latin1') ?? ''}`;
+  return `${kindOf(subject)} ${keyOf(entry)}${txId?.toString('latin1') ?? ''}`;
 }

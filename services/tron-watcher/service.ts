@@ -43,8 +43,9 @@ export async function watchTron({
   signal,
   closing,
 }: Service<ReturnType<typeof readWatcherConfig>>): Promise<void> {
-  const condition = new Condition(clock, config.silence_ms);
-  let shown = nothing;
+  let watching: Watcher | undefined;
+  const condition = new Condition(clock, config.silence_ms, () => watching?.about);
+  const shown = (): readonly ShownRetry[] => watching?.retries.shown() ?? [];
   const alarms = (): readonly string[] => alarmsOf(shown(), Date.now());
   const http = await openHttp({
     ...config,
@@ -78,7 +79,8 @@ export async function watchTron({
       ...config,
       application_name: 'tron-watcher',
       statement_timeout_ms: STATEMENT_MS,
-      connections_max: 2,
+      connections_max: 4,
+      connect_ms: STATEMENT_MS,
     },
     log,
   );
@@ -155,11 +157,12 @@ export async function watchTron({
     retry_ms_min: config.backoff_ms_min,
     retry_ms_max: config.backoff_ms_max * RETRY_PAUSES,
     unexplained_ms: PATIENCE_MS,
-    onStep: (step, about) => condition.doing(step, about),
+    onStep: (step) => condition.doing(step),
     onHeadAge: (ms) => headAge.set(ms / 1_000),
     onCrossCheck: (outcome) => crossChecks.inc({ outcome }),
   });
-  shown = () => watcher.retries.shown();
+  watching = watcher;
+  closing.add('questions', () => watcher.ended());
 
   /** `known`: the ends of the partitions at the assignment are known */
   let assigned: { readonly partitions: readonly number[]; known: boolean } | undefined;
@@ -239,10 +242,6 @@ export async function watchTron({
       signal,
     );
   }
-}
-
-function nothing(): readonly ShownRetry[] {
-  return [];
 }
 
 /** Reasons to look although the watcher works, at this time (Unix milliseconds). */

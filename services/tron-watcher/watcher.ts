@@ -3,10 +3,11 @@
  * log is the only memory that matters. A pass ends with a record of the addresses checked and their
  * new cursors; a killed pass is repeated, which doubles nothing.
  *
- * A pass asks about many addresses at once (`asking.ts`). An address or a transaction about which
- * the provider fails alone is asked about again apart from the others (`retries.ts`). The balances
- * of all addresses are compared with the log, many in a request (`balances.ts`): a balance that the
- * log does not explain has the address listed again.
+ * A pass asks about many addresses at once, and does not wait for those that take long
+ * (`asking.ts`). An address or a transaction about which the provider fails alone is asked about
+ * again apart from the others (`retries.ts`). The balances of all addresses are compared with the
+ * log, many in a request (`balances.ts`): a balance that the log does not explain has the address
+ * listed again.
  */
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import type { TronHead } from '../../schemas/trongrid.ts';
@@ -15,8 +16,8 @@ import { crc32 } from '../../schemas/tron-partition.ts';
 import type { AddressesChecked, CheckedAddress } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
-import { Asking } from './asking.ts';
-import { Balances, Left, type BalancesOptions } from './balances.ts';
+import { Asking, type Question } from './asking.ts';
+import { Balances, type BalancesOptions } from './balances.ts';
 import {
   AddressCheck,
   type AddressCheckOptions,
@@ -24,8 +25,9 @@ import {
   type Range,
 } from './address-check.ts';
 import type { Step } from './condition.ts';
-import type { Entry, ReadModel } from './read-model.ts';
-import { kindOf, Retries, type Retry } from './retries.ts';
+import { Left } from './left.ts';
+import { keyOf, type Entry, type ReadModel } from './read-model.ts';
+import { kindOf, nameOf, Retries, subjectKey, type Retry, type Subject } from './retries.ts';
 import type { TransferLog } from './transfer-log.ts';
 import { isProviderFault, type TronGrid } from '../runtime/trongrid/trongrid.ts';
 
@@ -44,6 +46,13 @@ const BAD_ADDRESSES_MAX = 10;
 const FOUND_MAX = 1_000;
 /** One in so many attempts to explain a balance asks for receipts with transfers, too. */
 const ALL_RECEIPTS_EVERY = 3;
+/** Retries that a pass begins, and that are under way: their number delays no other address. */
+const AGAIN_MAX = 5;
+const AGAIN_AT_ONCE_MAX = 20;
+const AGAIN = 'again ';
+const BALANCES = 'balances';
+/** Time after which what has left an address is taken for a node's error, if nothing is listed. */
+const FORGOTTEN_MS = 86_400_000;
 const FOLDED_MS_MIN = 10;
 const FOLDED_MS_MAX = 500;
 
@@ -78,9 +87,7 @@ export interface Found {
 }
 
 export interface WatcherOptions
-  extends
-    Omit<AddressCheckOptions, 'retries' | 'onAsking'>,
-    Pick<BalancesOptions, 'balance_requests_max'> {
+  extends Omit<AddressCheckOptions, 'retries'>, Pick<BalancesOptions, 'balance_requests_max'> {
   /** over all partitions */
   readonly pass_addresses_max: number;
   /** reserved for the rotation of all addresses, however many are hot */
@@ -107,17 +114,11 @@ export interface WatcherOptions
   readonly signal: AbortSignal;
   /** by default in real time */
   readonly pause?: typeof untilAborted;
-  /** called before each step; `about`: the address and transaction that is asked about */
-  readonly onStep: (step: Step, about?: string) => void;
+  /** called before each step */
+  readonly onStep: (step: Step) => void;
   /** milliseconds of this clock since the head; negative: the clock is slow */
   readonly onHeadAge: (ms: number) => void;
   readonly onCrossCheck: (outcome: CrossCheckOutcome) => void;
-}
-
-interface Pass {
-  readonly until: number;
-  /** upper bound of the current time, from the provider */
-  readonly latest: number;
 }
 
 export class Watcher {
@@ -131,6 +132,8 @@ export class Watcher {
   #done: (CheckedAddress & { readonly partition: number })[] = [];
   #failed: Entry[] = [];
   readonly #asking: Asking;
+  /** upper bound of the current time, from the provider */
+  #latest = 0;
   /** addresses that failed since one was served */
   #failedInRow = 0;
   /** block time of the earliest undecided transaction, by address */
@@ -147,56 +150,65 @@ export class Watcher {
     this.retries = new Retries({ ...options, now });
     const { retries } = this;
     this.#asking = new Asking(options);
-    const onAsking = (about: string): void => options.onStep('asking_provider', about);
-    this.#check = new AddressCheck({ ...options, now, retries, onAsking });
+    this.#check = new AddressCheck({ ...options, now, retries });
     this.#balances = new Balances({
       ...options,
       now,
       // the log is read before the balance: what arrives between them counts as no loss
       onBalance: (entry, balance, observed) => {
         this.#compared(entry, balance, observed);
-        this.#left.compared(entry, balance, observed);
+        this.#left.compared(entry, { balance, observed, at: now() });
       },
       onRefused: () => options.onCrossCheck('no_balance'),
     });
   }
 
   /**
-   * Checks the due addresses of these partitions once; returns their number. Throws faults of
-   * provider, Postgres and brokers; earlier results are in the log.
+   * Asks about the due addresses of these partitions. Returns the number of those checked since the
+   * last pass. Throws faults of provider, Postgres and brokers, also of what an earlier pass began;
+   * earlier results are in the log.
    */
   async pass(partitions: readonly number[]): Promise<number> {
     const { now, onStep } = this.#options;
+    this.#asking.throwFault();
     this.retries.keepPartitions(partitions);
     await this.#folded();
     // to a slow clock nothing would be due
     let head = Math.abs(now() - this.#headReadAt) > HEAD_EVERY_MS ? await this.#head() : undefined;
     onStep('reading_queue');
-    const entries = await this.#next(partitions);
-    const isIdle = entries.length === 0 && this.retries.due(1).length === 0;
-    if (isIdle && !this.#balances.isDue) return 0;
+    const again = this.#again();
+    const entries = await this.#next(partitions, again);
+    const isQuiet = entries.length + again.length + this.#done.length === 0;
+    if (isQuiet && !this.#areBalancesDue) return 0;
     // before any list is read: transfers solidified later may be missing in it
     head ??= await this.#head();
-    const { timestamp } = head;
-    const pass: Pass = {
-      until: Math.min(timestamp, now()),
-      latest: timestamp + CLOCKS_APART_MAX_MS,
-    };
+    const until = Math.min(head.timestamp, now());
     onStep('asking_provider');
     let checked = 0;
     try {
-      await this.#ask(entries, pass);
-      await this.#asking.again(this.retries, (retry) => this.#again(retry, pass));
+      await this.#asking.all([
+        ...entries.map((entry) => this.#turn(entry, until)),
+        ...again.map((retry) => this.#repetition(retry, until)),
+      ]);
+      this.#throwInVain(entries);
     } finally {
-      checked = await this.#conclude(pass);
+      checked = await this.#conclude();
     }
-    if (this.#balances.isDue) {
-      // what this pass has appended explains balances
-      await this.#folded();
-      onStep('asking_provider', 'the balances of many addresses');
-      await this.#balances.compare(partitions);
+    if (this.#areBalancesDue) {
+      onStep('asking_provider');
+      await this.#asking.all([this.#comparison(partitions)]);
     }
     return checked;
+  }
+
+  /** What the provider is asked about that takes longest. */
+  get about(): string | undefined {
+    return this.#asking.oldest;
+  }
+
+  /** Resolves once nothing is asked any more: after an abort, at once. */
+  ended(): Promise<void> {
+    return this.#asking.ended();
   }
 
   /** How late the addresses of these partitions are at this moment, by the read model. */
@@ -255,32 +267,85 @@ export class Watcher {
       );
     this.#slowMs = Math.max(0, -age);
     this.#headReadAt = now();
+    this.#latest = head.timestamp + CLOCKS_APART_MAX_MS;
     return head;
   }
 
-  /** Hot addresses first, without those that fail alone. */
-  async #next(partitions: readonly number[]): Promise<readonly Entry[]> {
+  get #areBalancesDue(): boolean {
+    return this.#balances.isDue && !this.#asking.has(BALANCES);
+  }
+
+  /** The due retries that there is room for. An address is listed once at a time. */
+  #again(): readonly Retry[] {
+    const room = AGAIN_AT_ONCE_MAX - this.#asking.count(AGAIN);
+    return this.retries.due(
+      Math.min(AGAIN_MAX, room),
+      (retry) =>
+        !this.#asking.has(againKey(retry)) &&
+        (kindOf(retry) === 'transfer' || !this.#isListed(retry.entry)),
+    );
+  }
+
+  /** A list of this address is under way. */
+  #isListed(entry: Entry): boolean {
+    const [address, balance] = [{ entry }, { entry, received: 0n }];
+    return (
+      this.#asking.has(keyOf(entry)) ||
+      this.#asking.has(againKey(address)) ||
+      this.#asking.has(againKey(balance))
+    );
+  }
+
+  /** Hot addresses first, without those that fail alone or are listed by these retries. */
+  async #next(partitions: readonly number[], again: readonly Retry[]): Promise<readonly Entry[]> {
     const { model, cold_every_ms: coldEvery } = this.#options;
     // each of several watchers makes its part of a pass
     const part = partitions.length / TRON_TRANSFERS.partitions;
     const max = Math.ceil(this.#options.pass_addresses_max * part);
     const coldMin = Math.ceil(this.#options.pass_cold_min * part);
     const at = this.#time();
-    const failing = this.retries.addresses.length;
+    const others = this.retries.addresses.length + this.#asking.count('');
     const [hot, inTurn] = await Promise.all([
-      model.hot(partitions, max + failing, at),
-      model.inTurn(partitions, max + failing),
+      model.hot(partitions, max + others, at),
+      model.inTurn(partitions, max + others),
     ]);
+    const listed = new Set(
+      again.filter((retry) => kindOf(retry) !== 'transfer').map(({ entry }) => keyOf(entry)),
+    );
     const isServed = (entry: Entry): boolean =>
-      !this.retries.has({ entry }) && !this.#asking.isAbout(entry);
+      !this.retries.has({ entry }) && !this.#isListed(entry) && !listed.has(keyOf(entry));
     const turns = inTurn.filter((entry) => entry.turn_at <= at - coldEvery && isServed(entry));
     const first = hot.filter(isServed).slice(0, max - Math.min(coldMin, turns.length));
     const entries = new Map([...first, ...turns].map((entry) => [keyOf(entry), entry]));
     return [...entries.values()].slice(0, max);
   }
 
-  async #ask(entries: readonly Entry[], pass: Pass): Promise<void> {
-    await this.#asking.all(entries, (entry) => this.#attempt(entry, pass));
+  #turn(entry: Entry, until: number): Question {
+    const ask = (): Promise<void> => this.#attempt(entry, until);
+    return { key: keyOf(entry), about: nameOf({ entry }), ask };
+  }
+
+  #repetition(retry: Retry, until: number): Question {
+    const { entry, tx_id: txId } = retry;
+    const ask = async (): Promise<void> => {
+      if (txId !== undefined) await this.#check.again(entry, txId);
+      else if (kindOf(retry) === 'balance') await this.#explain(retry, until);
+      else await this.#attempt(entry, until);
+    };
+    return { key: againKey(retry), about: nameOf(retry), ask };
+  }
+
+  #comparison(partitions: readonly number[]): Question {
+    const ask = async (): Promise<void> => {
+      // what has been appended explains balances
+      await this.#folded();
+      await this.#balances.compare(partitions);
+    };
+    return { key: BALANCES, about: 'the balances of many addresses', ask };
+  }
+
+  /** The lists of many addresses in a row are bad answers, and all that this pass has asked for. */
+  #throwInVain(entries: readonly Entry[]): void {
     const isInVain = this.#done.length === 0 && entries.every((entry) => this.#hasFailed(entry));
     if (entries.length === 0 || !isInVain || this.#failedInRow < BAD_ADDRESSES_MAX) return;
     this.#options.provider.failing();
@@ -295,27 +360,22 @@ export class Watcher {
     return this.#failed.some((each) => each.address.equals(address));
   }
 
-  async #attempt(entry: Entry, pass: Pass): Promise<void> {
+  async #attempt(entry: Entry, until: number): Promise<void> {
     try {
-      const { until } = await this.#one(entry, pass.until);
-      this.#done.push({ address: entry.address, partition: entry.partition, until });
+      const checked = await this.#one(entry, until);
+      const { address, partition } = entry;
+      this.#done.push({ address, partition, until: checked.until });
       this.#failedInRow = 0;
       this.retries.ended({ entry });
     } catch (error) {
-      // what failed with another request says nothing about this address
-      if (!isProviderFault(error) || this.#asking.isFailing) throw error;
+      // what failed with another request, or as this process ends, says nothing about this address
+      const isOfAll = this.#asking.isFailing || this.#options.signal.aborted;
+      if (!isProviderFault(error) || isOfAll) throw error;
       this.retries.failed({ entry }, error.message);
       this.#failed.push(entry);
       this.#failedInRow++;
       throw error;
     }
-  }
-
-  async #again(retry: Retry, pass: Pass): Promise<void> {
-    const { entry, tx_id: txId } = retry;
-    if (kindOf(retry) === 'balance') await this.#explain(retry, pass.until);
-    else if (txId === undefined) await this.#attempt(entry, pass);
-    else await this.#check.again(entry, txId);
   }
 
   /**
@@ -335,28 +395,35 @@ export class Watcher {
       throw error;
     }
     const observed = await this.#observed(entry);
+    // the balance may have changed meanwhile: then it is looked at anew
+    if (this.retries.get(retry)?.received !== received) return;
     if (received <= observed) return this.retries.ended(retry);
     this.retries.failed(retry, unexplained(received, observed));
     if (this.#time() - since < patience) return;
     onCrossCheck('missing');
+    if (this.#time() - since >= FORGOTTEN_MS) this.#left.forget(entry);
     log.warn(
       { address: toTronAddress(entry.address), received, observed },
       'neither lists nor receipts of the provider explain the balance: check the address with another provider; it is checked again',
     );
   }
 
-  /** A balance as the provider says it, and the sum of the transfers in the log. */
-  #compared(entry: Entry, balance: bigint, observed: bigint): void {
+  /** A balance as the provider says it, and the log's sum; true: the log does not explain it. */
+  #compared(entry: Entry, balance: bigint, observed: bigint): boolean {
     const received = balance + this.#left.of(entry);
     const subject = { entry, received };
-    if (received <= observed) return this.retries.ended(subject);
-    if (this.retries.get(subject)?.received === received) return;
+    if (received <= observed) {
+      this.retries.ended(subject);
+      return false;
+    }
+    if (this.retries.get(subject)?.received === received) return true;
     this.#options.onCrossCheck('more_on_chain');
     this.#options.log.info(
       { address: toTronAddress(entry.address), balance, received, observed },
       'an address has more than the log explains: listing it again',
     );
     this.retries.name(subject, unexplained(received, observed));
+    return true;
   }
 
   async #one(entry: Entry, until: number): Promise<Checked> {
@@ -399,9 +466,8 @@ export class Watcher {
       return checked;
     }
     const observed = await this.#observed(entry);
-    if (balance === observed) onCrossCheck('equal');
-    if (balance < observed) onCrossCheck('less_on_chain');
-    this.#compared(entry, balance, observed);
+    if (!this.#compared(entry, balance, observed))
+      onCrossCheck(balance === observed ? 'equal' : 'less_on_chain');
     return checked;
   }
 
@@ -429,7 +495,7 @@ export class Watcher {
    * Addresses with bad answers, while others succeed, keep their cursors until their next turn.
    * Returns the number of the others.
    */
-  async #conclude({ latest }: Pass): Promise<number> {
+  async #conclude(): Promise<number> {
     const { transfers, onStep } = this.#options;
     const [done, failed] = [this.#done, this.#failed];
     this.#done = [];
@@ -442,7 +508,7 @@ export class Watcher {
     for (const [partition, checked] of byPartition) {
       const event: AddressesChecked = {
         type: 'AddressesChecked',
-        checked_at: Math.min(this.#time(), latest),
+        checked_at: Math.min(this.#time(), this.#latest),
         checked: checked.map(({ address, until }) => ({ address, until })),
       };
       await transfers.append(partition, [event]);
@@ -479,6 +545,6 @@ function isCrossChecked({ address, checked_at: at }: Entry, every: number): bool
   return crc32(seed) % every === 0;
 }
 
-function keyOf({ address }: Entry): string {
-  return address.toString('latin1');
+function againKey(subject: Subject): string {
+  return `${AGAIN}${subjectKey(subject)}`;
 }

@@ -91,9 +91,9 @@ export class TokenBucket {
     await this.#token();
   }
 
-  /** Resolves once no request waits for its turn. */
+  /** Resolves once every request made before has had its turn. */
   async idle(): Promise<void> {
-    for (let last; last !== this.#queue; await last) last = this.#queue;
+    await this.#queue;
   }
 
   async #token(): Promise<void> {

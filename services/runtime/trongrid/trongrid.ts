@@ -32,12 +32,8 @@ import { TokenBucket, type BucketOptions } from './token-bucket.ts';
 /** Rows of a page, as many as the provider allows. */
 export const PAGE_ROWS = 200;
 const TIMEOUT_MS = 10_000;
-/** The same about one address or transaction, unless its route takes long for others, too. */
-const SINGLE_TIMEOUT_MS = 2_000;
-/** In the time that the request took which was answered last. */
-const SINGLE_TIMEOUTS = 10;
 /** A list of 200 rows has about 100 KiB, a receipt with hundreds of logs as much. */
-const BODY_BYTES_MAX = 16 * 1024 * 1024;
+const BODY_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Concerns one address or transaction: the provider serves others. */
 export const BAD_ANSWER = 'tron_answer';
@@ -132,8 +128,6 @@ export class TronGrid {
     string,
     { readonly request: ProviderRequest<unknown>; readonly at: number }
   >();
-  /** by route, for how long a request was under way that was answered, milliseconds */
-  readonly #took = new Map<string, number>();
   /** by route, whether it serves others */
   readonly #probes = new Map<string, Promise<boolean>>();
   /** the provider's newest failure as a whole */
@@ -149,7 +143,7 @@ export class TronGrid {
     return this.#request(HEAD);
   }
 
-  /** Resolves once no request waits for its turn: a request made then delays no earlier one. */
+  /** Resolves once every request made before has had its turn. */
   idle(): Promise<void> {
     return this.#options.bucket.idle();
   }
@@ -258,14 +252,14 @@ export class TronGrid {
     const { attempts_max: all, single_attempts_max: ofOne = all, signal } = this.#options;
     for (let attempt = 1; ; attempt++) {
       const since = this.#now();
-      const result = await this.#paced(request, single ? this.#singleTimeout(route) : TIMEOUT_MS);
+      const result = await this.#paced(request);
       if (result.outcome === 'ok') {
         if (single && !once) this.#answered.set(route, { request, at: this.#now() });
         return result.value;
       }
       const isFinal = result.outcome === 'refused' || (result.outcome === 'bad_answer' && once);
       const isAlone =
-        single && !result.is_of_all && (isFinal || (await this.#servesOthers(route, since)));
+        single && !result.is_of_all && (isFinal || (await this.#servesOthers(request, since)));
       if (!isAlone) this.#failed(route, result, since);
       const isLast =
         attempt >= (single ? ofOne : all) || isFinal || result.suspended_ms !== undefined;
@@ -288,44 +282,42 @@ export class TronGrid {
   }
 
   /** Whether another request of the route is answered that ended after this time. */
-  #servesOthers(route: string, since: number): Promise<boolean> {
-    if ((this.#answered.get(route)?.at ?? since) > since) return Promise.resolve(true);
+  async #servesOthers(request: ProviderRequest<unknown>, since: number): Promise<boolean> {
+    const { route } = request;
+    const isAnswered = (): boolean => (this.#answered.get(route)?.at ?? since) > since;
+    if (isAnswered()) return true;
     const end = (): unknown => this.#probes.delete(route);
-    const probe = this.#probes.get(route) ?? this.#probe(route).finally(end);
+    const probe = this.#probes.get(route) ?? this.#probe(request).finally(end);
     this.#probes.set(route, probe);
-    return probe;
+    return (await probe) || isAnswered();
   }
 
   /**
-   * Makes the request of the route that was answered last, or, where none was before, that for the
-   * head. A request that is not answered any more is no measure for the next one.
+   * Makes the request of the route that was answered last, or, where that is this one or none was,
+   * that for the head. A request that is not answered any more is no measure for the next one.
    */
-  async #probe(route: string): Promise<boolean> {
-    const answered = this.#answered.get(route)?.request;
+  async #probe({ route, path, body }: ProviderRequest<unknown>): Promise<boolean> {
+    const last = this.#answered.get(route)?.request;
     this.#answered.delete(route);
-    const { outcome } = await this.#paced(answered ?? HEAD, TIMEOUT_MS);
+    const isOther =
+      last !== undefined &&
+      (last.path !== path || JSON.stringify(last.body) !== JSON.stringify(body));
+    const { outcome } = await this.#paced(isOther ? last : HEAD);
     if (outcome !== 'ok') return false;
-    if (answered !== undefined) this.#answered.set(route, { request: answered, at: this.#now() });
+    if (isOther) this.#answered.set(route, { request: last, at: this.#now() });
     return true;
   }
 
-  #singleTimeout(route: string): number {
-    const took = this.#took.get(route) ?? this.#took.get(HEAD.route) ?? TIMEOUT_MS;
-    return Math.min(TIMEOUT_MS, Math.max(SINGLE_TIMEOUT_MS, took * SINGLE_TIMEOUTS));
-  }
-
-  async #paced<T>(request: ProviderRequest<T>, timeoutMs: number): Promise<Result<T>> {
+  async #paced<T>(request: ProviderRequest<T>): Promise<Result<T>> {
     const { bucket, backoff, signal, onRequest } = this.#options;
     const since = this.#now();
     return bucket.run(
       async () => {
         const failed = this.#failureSince(since);
         if (failed !== undefined) return failed;
-        const begun = this.#now();
-        const result = await this.#attempt(request, timeoutMs);
+        const result = await this.#attempt(request);
         onRequest(request.route, result.outcome);
         if (result.outcome !== 'ok') return result;
-        this.#took.set(request.route, this.#now() - begun);
         backoff.succeeded(request.route);
         return result;
       },
@@ -335,10 +327,7 @@ export class TronGrid {
     );
   }
 
-  async #attempt<T>(
-    { path, body: sent, parse }: ProviderRequest<T>,
-    timeoutMs: number,
-  ): Promise<Result<T>> {
+  async #attempt<T>({ path, body: sent, parse }: ProviderRequest<T>): Promise<Result<T>> {
     const { tron_url: url, tron_api_key: key, signal } = this.#options;
     const { timeout = AbortSignal.timeout.bind(AbortSignal) } = this.#options;
     const headers = {
@@ -348,7 +337,7 @@ export class TronGrid {
     try {
       const response = await fetch(`${url}${path}`, {
         redirect: 'error',
-        signal: AbortSignal.any([signal, timeout(timeoutMs)]),
+        signal: AbortSignal.any([signal, timeout(TIMEOUT_MS)]),
         ...(sent === undefined
           ? { headers }
           : {

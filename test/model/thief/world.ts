@@ -296,7 +296,6 @@ export class World {
       now: () => this.time.now,
       receipts_max: RECEIPTS_MAX,
       log: silentLog(),
-      onAsking: () => undefined,
       retries: new Retries({ retry_ms_min: 0, retry_ms_max: 0, now: () => this.time.now }),
     });
   }

@@ -81,6 +81,7 @@ describe.each(['paid', 'unpaid'] as const)(
     beforeAll(async () => {
       const well = await detections({ ...common, bad: 0, answer: 'hang', of: 'list' });
       slowestWell = Math.max(...well);
+      expect(slowestWell).toBeLessThan(SOON_MS);
     });
 
     test.each(
@@ -98,16 +99,8 @@ test('a transaction that pays addresses that are checked at once is appended onc
   world.append_ms = SECOND_MS;
   const paid = world.pay(payees);
   await world.run(MINUTE_MS, [paid]);
-  expect(world.observed.has(paid)).toBe(true);
-});
-
-test('a provider that takes long about everything is believed, though it takes too long for one', async () => {
-  const world = new Simulated();
-  world.request(20);
-  world.answer_ms = 5 * SECOND_MS;
-  const paid = world.addresses.map((to) => world.pay(to));
-  await world.run(5 * MINUTE_MS, paid);
-  expect(paid.filter((id) => !world.observed.has(id))).toEqual([]);
+  await world.run(MINUTE_MS);
+  expect(world.paidTo(payees)).toEqual(payees.map(() => [paid]));
 });
 
 test.each(BAD)(

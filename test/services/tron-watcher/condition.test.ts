@@ -7,7 +7,11 @@ const AWAY = new Fault('tron_unreachable', 'it cannot be reached; look at APP_TR
 });
 
 test('before the first success the problem is the current step or the fault', () => {
-  const condition = new Condition(() => 0, 1_000);
+  const condition = new Condition(
+    () => 0,
+    1_000,
+    () => undefined,
+  );
   expect(condition.problem?.message).toBe('starting');
   condition.doing('joining_group');
   expect(condition.problem?.message).toContain('joining the group');
@@ -21,7 +25,11 @@ test('before the first success the problem is the current step or the fault', ()
 
 test('a short failure is no problem; a long one states its duration, cause and remedy', () => {
   let now = 0;
-  const condition = new Condition(() => now, 1_000);
+  const condition = new Condition(
+    () => now,
+    1_000,
+    () => 'transaction ab to TKm',
+  );
   condition.passed();
   condition.failed(AWAY);
   now = 1_000;
@@ -36,7 +44,11 @@ test('a short failure is no problem; a long one states its duration, cause and r
 
 test('an endless step without a fault is reported by its name', () => {
   let now = 0;
-  const condition = new Condition(() => now, 1_000);
+  const condition = new Condition(
+    () => now,
+    1_000,
+    () => 'transaction ab to TKm',
+  );
   condition.passed();
   condition.doing('appending');
   now = 60_000;
@@ -47,19 +59,27 @@ test('an endless step without a fault is reported by its name', () => {
 
 test('an endless question names the address and the transaction', () => {
   let now = 0;
-  const condition = new Condition(() => now, 1_000);
+  const condition = new Condition(
+    () => now,
+    1_000,
+    () => 'transaction ab to TKm',
+  );
   condition.passed();
-  condition.doing('asking_provider', 'transaction ab to TKm');
+  condition.doing('asking_provider');
   now = 147_000;
   expect(condition.problem?.message).toBe(
-    "no address was watched for 147 s: asking TRON's provider (it was asked about transaction ab to TKm)",
+    "no address was watched for 147 s: asking TRON's provider (it is asked about transaction ab to TKm)",
   );
   condition.doing('appending');
   expect(condition.problem?.message).not.toContain('TKm');
 });
 
 test('halted stays halted', () => {
-  const condition = new Condition(() => 0, 1_000);
+  const condition = new Condition(
+    () => 0,
+    1_000,
+    () => undefined,
+  );
   condition.halted('the topic is another');
   condition.passed();
   expect(condition.problem?.message).toBe('halted: the topic is another');

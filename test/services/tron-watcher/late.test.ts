@@ -1,7 +1,6 @@
 /** The net under the lists: what a provider lists late, never, or with a bad receipt, is found. */
 import { describe, expect, test } from 'vitest';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
-import { Left } from '../../../services/tron-watcher/balances.ts';
 import { alarmsOf } from '../../../services/tron-watcher/service.ts';
 import { HOUR_MS, MINUTE_MS, Simulated, type Answer } from './simulated.ts';
 
@@ -50,7 +49,7 @@ describe.each(TIERS)('%s', (tier, ago) => {
         await pass(world, payee, 20 * MINUTE_MS, [first]);
         world.sweep(payee);
       }
-      await pass(world, payee, 5 * MINUTE_MS);
+      await pass(world, payee, 10 * MINUTE_MS);
       const before = world.observed.size;
       const base58 = toTronAddress(payee);
       world.rule = ({ route, address }) =>
@@ -152,26 +151,6 @@ describe.each(TIERS)('%s', (tier, ago) => {
     // nothing is believed: the provider knows no such transaction
     expect([...world.observed.keys()]).toEqual([late]);
   });
-});
-
-test('money has left an address once two comparisons in a row say so, and stays away', () => {
-  const left = new Left();
-  const { world, payee } = payeeOf(0);
-  const entry = {
-    address: payee,
-    partition: 0,
-    derivation_index: 7,
-    hot: true,
-    checked_at: world.now,
-    checked_until: world.now,
-    turn_at: world.now,
-  };
-  const said: bigint[] = [];
-  for (const balance of [0n, 10n, 2n, 1n, 10n, 10n]) {
-    left.compared(entry, balance, 10n);
-    said.push(left.of(entry));
-  }
-  expect(said).toEqual([0n, 0n, 0n, 8n, 8n, 8n]);
 });
 
 test('a transfer that the treasury finds at an unknown address, or that the log has, is not asked about', async () => {

@@ -83,6 +83,8 @@ interface Paid {
 export class Simulated extends SimulatedTime {
   rule: Rule = () => undefined;
   readonly asked: (Asked & { readonly answer: Answer | undefined })[] = [];
+  /** said to be checked, as often as that was said */
+  readonly checked: Buffer[] = [];
   readonly outcomes: Outcome[] = [];
   readonly cross_checks: string[] = [];
   readonly faults: string[] = [];
@@ -93,8 +95,11 @@ export class Simulated extends SimulatedTime {
   readonly watcher: Watcher;
   /** passes, from the beginning of one to the beginning of the next */
   pass_every_ms = 5 * SECOND_MS;
-  /** which every answer takes */
+  /** which every answer takes, and which this one does */
   answer_ms = 50;
+  slowness: (asked: Omit<Asked, 'at'>) => number = () => this.answer_ms;
+  /** by which the node that says balances is behind the others */
+  balance_lag_ms = 0;
   /** which the brokers take for a batch */
   append_ms = 0;
   readonly #transfers: TransferObserved[] = [];
@@ -154,7 +159,10 @@ export class Simulated extends SimulatedTime {
         onAppended: (events) => {
           for (const event of events) {
             if (event.type === 'TransferObserved') this.#observe(event);
-            else for (const partition of ALL) this.#queue.check(event, partition);
+            else {
+              this.checked.push(...event.checked.map(({ address }) => address));
+              for (const partition of ALL) this.#queue.check(event, partition);
+            }
           }
           this.#rows = undefined;
         },
@@ -212,6 +220,15 @@ export class Simulated extends SimulatedTime {
       at: this.now - HEAD_AGE_MS,
     });
     return tx_id.toString('hex');
+  }
+
+  /** The transactions observed, for each of these payees. */
+  paidTo(payees: readonly Buffer[]): readonly (readonly string[])[] {
+    return payees.map((payee) =>
+      this.#transfers
+        .filter(({ to }) => to.equals(payee))
+        .map(({ tx_id }) => tx_id.toString('hex')),
+    );
   }
 
   /** The provider knows nothing of this transfer any more. */
@@ -339,7 +356,10 @@ export class Simulated extends SimulatedTime {
   }
 
   #balance(address: Buffer): bigint {
-    return this.#received(address) - (this.#left.get(address.toString('hex')) ?? 0n);
+    const received = this.#paidTo(address)
+      .filter(({ at }) => at <= this.now - HEAD_AGE_MS - this.balance_lag_ms)
+      .reduce((sum, { value }) => sum + value, 0n);
+    return received - (this.#left.get(address.toString('hex')) ?? 0n);
   }
 
   #paidTo(address: Buffer): readonly Paid[] {
@@ -348,16 +368,18 @@ export class Simulated extends SimulatedTime {
 
   async #answer(url: URL, body: string): Promise<Answered> {
     const timeoutMs = this.#timeoutMs;
-    await this.wait(Math.min(this.answer_ms, timeoutMs));
-    const asked = { ...this.#read(url, body), at: this.now };
+    const read = this.#read(url, body);
+    const takes = Math.min(this.slowness(read), timeoutMs);
+    await this.wait(takes);
+    const asked = { ...read, at: this.now };
     const answer = this.rule(asked);
     this.asked.push({ ...asked, answer });
     if (answer === 'reset')
       throw new TypeError('fetch failed', {
         cause: Object.assign(new Error(), { code: 'ECONNRESET' }),
       });
-    if (answer === 'hang' || this.answer_ms >= timeoutMs) {
-      await this.wait(timeoutMs - this.answer_ms);
+    if (answer === 'hang' || takes >= timeoutMs) {
+      await this.wait(timeoutMs - takes);
       throw new DOMException('The operation was aborted due to timeout', 'TimeoutError');
     }
     const text = TEXTS[answer ?? ''];

@@ -53,7 +53,7 @@ test('a request waits until it is ready, and those behind it with it', async () 
     () => promise,
   );
   const second = bucket.run(async () => void done.push('second'));
-  await after(20);
+  await new Promise((resolve) => void setImmediate(resolve));
   expect(done).toEqual([]);
   ready();
   await Promise.all([first, second]);
