@@ -48,7 +48,7 @@ export class Asking {
     return [...this.#underWay.keys()].filter((key) => key.startsWith(prefix)).length;
   }
 
-  /** What the question is about that takes longest. */
+  /** The subject of the question that takes longest. */
   get oldest(): string | undefined {
     const [oldest] = this.#underWay.values();
     return oldest?.about;

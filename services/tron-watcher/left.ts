@@ -1,4 +1,4 @@
-/** What has left the deposit addresses, from their balances and the log. */
+/** The money that has left the deposit addresses, from their balances and the log. */
 import type { Entry } from './read-model.ts';
 
 /** The most that a node's balance may be behind the log: a head that old is reported. */
@@ -41,7 +41,7 @@ export class Left {
     }
   }
 
-  /** No list explains the balance by this: a node was wrong for longer, or nothing will be listed. */
+  /** No list explains the balance by this: a node was behind for longer, or a row never comes. */
   forget({ derivation_index: index }: Entry): void {
     this.#left.delete(index);
     this.#before.delete(index);

@@ -19,7 +19,8 @@ import type { readWatcherConfig } from './config.ts';
 import { ReadModel } from './read-model.ts';
 import type { ShownRetry } from './retries.ts';
 import { TransferLog } from './transfer-log.ts';
-import { CROSS_CHECK_OUTCOMES, Watcher, type Ages } from './watcher.ts';
+import { CROSS_CHECK_OUTCOMES } from './comparison.ts';
+import { Watcher, type Ages } from './watcher.ts';
 
 const clock = (): number => performance.now();
 const IDLE_MS = 1_000;
@@ -43,9 +44,9 @@ export async function watchTron({
   signal,
   closing,
 }: Service<ReturnType<typeof readWatcherConfig>>): Promise<void> {
-  let watching: Watcher | undefined;
-  const condition = new Condition(clock, config.silence_ms, () => watching?.about);
-  const shown = (): readonly ShownRetry[] => watching?.retries.shown() ?? [];
+  const made: { watcher?: Watcher } = {};
+  const condition = new Condition(clock, config.silence_ms, () => made.watcher?.about);
+  const shown = (): readonly ShownRetry[] => made.watcher?.retries.shown() ?? [];
   const alarms = (): readonly string[] => alarmsOf(shown(), Date.now());
   const http = await openHttp({
     ...config,
@@ -161,7 +162,7 @@ export async function watchTron({
     onHeadAge: (ms) => headAge.set(ms / 1_000),
     onCrossCheck: (outcome) => crossChecks.inc({ outcome }),
   });
-  watching = watcher;
+  made.watcher = watcher;
   closing.add('questions', () => watcher.ended());
 
   /** `known`: the ends of the partitions at the assignment are known */

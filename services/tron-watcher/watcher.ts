@@ -11,21 +11,19 @@
  */
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import type { TronHead } from '../../schemas/trongrid.ts';
-import { toTronAddress } from '../../schemas/tron-address.ts';
 import { crc32 } from '../../schemas/tron-partition.ts';
 import type { AddressesChecked, CheckedAddress } from '../../schemas/tron.transfers/events.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
 import { Asking, type Question } from './asking.ts';
-import { Balances, type BalancesOptions } from './balances.ts';
 import {
   AddressCheck,
   type AddressCheckOptions,
   type Checked,
   type Range,
 } from './address-check.ts';
+import { Comparison, type ComparisonOptions } from './comparison.ts';
 import type { Step } from './condition.ts';
-import { Left } from './left.ts';
 import { keyOf, type Entry, type ReadModel } from './read-model.ts';
 import { kindOf, nameOf, Retries, subjectKey, type Retry, type Subject } from './retries.ts';
 import type { TransferLog } from './transfer-log.ts';
@@ -44,31 +42,13 @@ const HEAD_EVERY_MS = 60_000;
 const BAD_ADDRESSES_MAX = 10;
 /** Undecided transfers from which on no more are taken from somebody else. */
 const FOUND_MAX = 1_000;
-/** One in so many attempts to explain a balance asks for receipts with transfers, too. */
-const ALL_RECEIPTS_EVERY = 3;
 /** Retries that a pass begins, and that are under way: their number delays no other address. */
 const AGAIN_MAX = 5;
 const AGAIN_AT_ONCE_MAX = 20;
 const AGAIN = 'again ';
 const BALANCES = 'balances';
-/** Time after which what has left an address is taken for a node's error, if nothing is listed. */
-const FORGOTTEN_MS = 86_400_000;
 const FOLDED_MS_MIN = 10;
 const FOLDED_MS_MAX = 500;
-
-/**
- * `missing`: not even a list from the beginning explains the balance. `no_balance`: the provider
- * does not say it.
- */
-export const CROSS_CHECK_OUTCOMES = [
-  'equal',
-  'less_on_chain',
-  'more_on_chain',
-  'missing',
-  'undecided',
-  'no_balance',
-] as const;
-export type CrossCheckOutcome = (typeof CROSS_CHECK_OUTCOMES)[number];
 
 /** Milliseconds; 0: there is no such address. */
 export interface Ages {
@@ -86,25 +66,18 @@ export interface Found {
   readonly tx_id: Buffer;
 }
 
-export interface WatcherOptions
-  extends Omit<AddressCheckOptions, 'retries'>, Pick<BalancesOptions, 'balance_requests_max'> {
+export interface WatcherOptions extends Omit<AddressCheckOptions, 'retries'>, ComparisonOptions {
   /** over all partitions */
   readonly pass_addresses_max: number;
   /** reserved for the rotation of all addresses, however many are hot */
   readonly pass_cold_min: number;
-  /** minimum time between two checks of an address in the rotation */
+  /** minimum time between two checks of an address in the rotation, and between two rounds */
   readonly cold_every_ms: number;
-  /** block time before its cursor that is listed again */
-  readonly overlap_ms: number;
   /** about one in this many checks is a cross-check; 0: none */
   readonly cross_check_every: number;
-  /** block time before its cursor that a cross-check lists again */
-  readonly cross_check_ms: number;
   /** first and longest pause of what fails alone */
   readonly retry_ms_min: number;
   readonly retry_ms_max: number;
-  /** time for which a balance is unexplained before a person has to look */
-  readonly unexplained_ms: number;
   readonly provider: Pick<
     TronGrid,
     'head' | 'list' | 'receipt' | 'balance' | 'balances' | 'failing' | 'idle'
@@ -118,7 +91,6 @@ export interface WatcherOptions
   readonly onStep: (step: Step) => void;
   /** milliseconds of this clock since the head; negative: the clock is slow */
   readonly onHeadAge: (ms: number) => void;
-  readonly onCrossCheck: (outcome: CrossCheckOutcome) => void;
 }
 
 export class Watcher {
@@ -126,8 +98,7 @@ export class Watcher {
   readonly retries: Retries;
   readonly #options: WatcherOptions;
   readonly #check: AddressCheck;
-  readonly #balances: Balances;
-  readonly #left = new Left();
+  readonly #comparison: Comparison;
   /** since the last record of addresses checked */
   #done: (CheckedAddress & { readonly partition: number })[] = [];
   #failed: Entry[] = [];
@@ -151,15 +122,12 @@ export class Watcher {
     const { retries } = this;
     this.#asking = new Asking(options);
     this.#check = new AddressCheck({ ...options, now, retries });
-    this.#balances = new Balances({
+    this.#comparison = new Comparison({
       ...options,
       now,
-      // the log is read before the balance: what arrives between them counts as no loss
-      onBalance: (entry, balance, observed) => {
-        this.#compared(entry, balance, observed);
-        this.#left.compared(entry, { balance, observed, at: now() });
-      },
-      onRefused: () => options.onCrossCheck('no_balance'),
+      retries,
+      list: (entry, range) => this.#listed(entry, range),
+      observed: (entry) => this.#observed(entry),
     });
   }
 
@@ -196,12 +164,12 @@ export class Watcher {
     }
     if (this.#areBalancesDue) {
       onStep('asking_provider');
-      await this.#asking.all([this.#comparison(partitions)]);
+      await this.#asking.all([this.#balances(partitions)]);
     }
     return checked;
   }
 
-  /** What the provider is asked about that takes longest. */
+  /** The subject of the question to the provider that takes longest. */
   get about(): string | undefined {
     return this.#asking.oldest;
   }
@@ -272,7 +240,7 @@ export class Watcher {
   }
 
   get #areBalancesDue(): boolean {
-    return this.#balances.isDue && !this.#asking.has(BALANCES);
+    return this.#comparison.isDue && !this.#asking.has(BALANCES);
   }
 
   /** The due retries that there is room for. An address is listed once at a time. */
@@ -329,17 +297,17 @@ export class Watcher {
     const { entry, tx_id: txId } = retry;
     const ask = async (): Promise<void> => {
       if (txId !== undefined) await this.#check.again(entry, txId);
-      else if (kindOf(retry) === 'balance') await this.#explain(retry, until);
+      else if (kindOf(retry) === 'balance') await this.#comparison.explain(retry, until);
       else await this.#attempt(entry, until);
     };
     return { key: againKey(retry), about: nameOf(retry), ask };
   }
 
-  #comparison(partitions: readonly number[]): Question {
+  #balances(partitions: readonly number[]): Question {
     const ask = async (): Promise<void> => {
       // what has been appended explains balances
       await this.#folded();
-      await this.#balances.compare(partitions);
+      await this.#comparison.round(partitions);
     };
     return { key: BALANCES, about: 'the balances of many addresses', ask };
   }
@@ -378,54 +346,6 @@ export class Watcher {
     }
   }
 
-  /**
-   * Lists an address whose balance the log does not explain. A transfer that was only listed late
-   * is found at once; later attempts begin at the first transfer.
-   */
-  async #explain(retry: Retry, until: number): Promise<void> {
-    const { unexplained_ms: patience, overlap_ms: overlap, log, onCrossCheck } = this.#options;
-    const { entry, received = 0n, failures, since } = retry;
-    const from = failures === 0 ? Math.max(0, entry.checked_until - overlap) : 0;
-    const again = failures % ALL_RECEIPTS_EVERY === 2 ? 'all' : 'silent';
-    try {
-      // what is undecided may explain it, and is asked about anyway
-      if (!this.retries.hasTransfersTo(entry)) await this.#listed(entry, { from, until, again });
-    } catch (error) {
-      if (isProviderFault(error)) this.retries.failed(retry, error.message);
-      throw error;
-    }
-    const observed = await this.#observed(entry);
-    // the balance may have changed meanwhile: then it is looked at anew
-    if (this.retries.get(retry)?.received !== received) return;
-    if (received <= observed) return this.retries.ended(retry);
-    this.retries.failed(retry, unexplained(received, observed));
-    if (this.#time() - since < patience) return;
-    onCrossCheck('missing');
-    if (this.#time() - since >= FORGOTTEN_MS) this.#left.forget(entry);
-    log.warn(
-      { address: toTronAddress(entry.address), received, observed },
-      'neither lists nor receipts of the provider explain the balance: check the address with another provider; it is checked again',
-    );
-  }
-
-  /** A balance as the provider says it, and the log's sum; true: the log does not explain it. */
-  #compared(entry: Entry, balance: bigint, observed: bigint): boolean {
-    const received = balance + this.#left.of(entry);
-    const subject = { entry, received };
-    if (received <= observed) {
-      this.retries.ended(subject);
-      return false;
-    }
-    if (this.retries.get(subject)?.received === received) return true;
-    this.#options.onCrossCheck('more_on_chain');
-    this.#options.log.info(
-      { address: toTronAddress(entry.address), balance, received, observed },
-      'an address has more than the log explains: listing it again',
-    );
-    this.retries.name(subject, unexplained(received, observed));
-    return true;
-  }
-
   async #one(entry: Entry, until: number): Promise<Checked> {
     const { overlap_ms: overlap, cross_check_every: every } = this.#options;
     const key = keyOf(entry);
@@ -434,7 +354,7 @@ export class Watcher {
       Math.min(entry.checked_until - overlap, this.#undecided.get(key) ?? Infinity),
     );
     return isCrossChecked(entry, every)
-      ? this.#crossCheck(entry, { from, until })
+      ? this.#comparison.crossCheck(entry, { from, until })
       : this.#listed(entry, { from, until });
   }
 
@@ -444,46 +364,6 @@ export class Watcher {
     if (checked.undecided_from === undefined) this.#undecided.delete(key);
     else this.#undecided.set(key, checked.undecided_from);
     return checked;
-  }
-
-  /**
-   * Re-examines an address: a row that the provider listed late shows when an old range is listed
-   * again, and one that it never lists shows in the balance, whatever is undecided. The balance is
-   * read first, so that later arrivals make no difference. Money may have left the address: only a
-   * balance above the rest of the log's sum proves a missing transfer.
-   */
-  async #crossCheck(entry: Entry, { from, until }: Range): Promise<Checked> {
-    const { cross_check_ms: range, onCrossCheck } = this.#options;
-    const balance = await this.#balance(entry);
-    const checked = await this.#listed(entry, {
-      from: Math.max(0, Math.min(from, entry.checked_until - range)),
-      until,
-      again: 'silent',
-    });
-    if (checked.undecided_from !== undefined) onCrossCheck('undecided');
-    if (balance === undefined) {
-      onCrossCheck('no_balance');
-      return checked;
-    }
-    const observed = await this.#observed(entry);
-    if (!this.#compared(entry, balance, observed))
-      onCrossCheck(balance === observed ? 'equal' : 'less_on_chain');
-    return checked;
-  }
-
-  /** Undefined: the provider does not say it, and lists may be read all the same. */
-  async #balance({ address }: Entry): Promise<bigint | undefined> {
-    const { provider, log } = this.#options;
-    try {
-      return await provider.balance(address);
-    } catch (error) {
-      if (!(error instanceof Fault) || !error.retry) throw error;
-      log.warn(
-        { err: error, address: toTronAddress(address) },
-        'the provider does not say the balance of an address: nothing is compared',
-      );
-      return undefined;
-    }
   }
 
   async #observed(entry: Entry): Promise<bigint> {
@@ -530,10 +410,6 @@ export class Watcher {
         });
     }
   }
-}
-
-function unexplained(received: bigint, observed: bigint): string {
-  return `it received at least ${received} micro-USDT, of which the log has ${observed}`;
 }
 
 /** About one in `every` checks, derived from the address and its last check; 0: never. */

@@ -12,7 +12,7 @@ const ENTRY = {
   turn_at: 0,
 };
 
-test('what was there five minutes ago, less the balance, has left, and stays away', () => {
+test('the sum of five minutes ago, less the balance, has left, and stays away', () => {
   const left = new Left();
   const said: bigint[] = [];
   const compare = (minute: number, balance: bigint, observed: bigint): void => {

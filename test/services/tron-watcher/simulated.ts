@@ -5,7 +5,7 @@
  */
 import { Queue } from '../../../projections/watch/queue.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
-import { ADDRESS_WORDS, readBalancesCall, TOKEN_WORDS } from '../../../schemas/tron-balances.ts';
+import { ADDRESS_WORDS, TOKEN_WORDS } from '../../../schemas/tron-balances.ts';
 import type { TransferObserved } from '../../../schemas/tron.transfers/events.ts';
 import { messageOf } from '../../../services/runtime/process/errors.ts';
 import { retrying } from '../../../services/runtime/process/retry.ts';
@@ -17,6 +17,7 @@ import { TransferLog } from '../../../services/tron-watcher/transfer-log.ts';
 import { Watcher, type WatcherOptions } from '../../../services/tron-watcher/watcher.ts';
 import { USDT_CONTRACT } from '../../support/deposit-log.ts';
 import { never, silentLog } from '../../support/kafka.ts';
+import { addressAt, balancesAsked, noWords, rowOf, wordOf } from './simulated-answers.ts';
 import { SimulatedTime } from './simulated-time.ts';
 
 export const NOW = 1_790_000_000_000;
@@ -468,10 +469,6 @@ interface Answered extends Pick<Response, 'status' | 'headers'> {
 const NO_HEADERS = new Headers();
 const ZERO = Buffer.alloc(20);
 
-function noWords(count: number): bigint[] {
-  return Array.from({ length: count }, () => 0n);
-}
-
 function earliestOf(rows: readonly QueueRow[] = []): number | undefined {
   return rows.length === 0 ? undefined : Math.min(...rows.map(({ due_at }) => due_at));
 }
@@ -488,30 +485,4 @@ function rowOfQueue(row: ReturnType<Queue['changedRows']>[number]): QueueRow {
     turn_at: Number(turn_at),
   };
   return { entry, paid: paid === true, due_at: Number(due), level: Number(level) };
-}
-
-function addressAt(index: number): Buffer {
-  const address = Buffer.alloc(20, 0xaa);
-  // spread over the partitions and over the order of the bytes
-  address.writeUInt32BE(Math.imul(index + 1, 0x9e3779b1) >>> 0);
-  address.writeUInt32BE(index, 16);
-  return address;
-}
-
-function balancesAsked(sent: Readonly<Record<string, string>>): readonly Buffer[] {
-  const { data, parameter = '' } = sent;
-  if (data === undefined) return [Buffer.from(parameter.slice(-40), 'hex')];
-  return readBalancesCall(Buffer.from(data, 'hex'))?.addresses ?? [];
-}
-
-function rowOf(txId: Buffer, at: number) {
-  return {
-    transaction_id: txId.toString('hex'),
-    block_timestamp: at,
-    token_info: { address: toTronAddress(USDT_CONTRACT) },
-  };
-}
-
-function wordOf(bytes: Buffer): string {
-  return bytes.toString('hex').padStart(64, '0');
 }

@@ -130,7 +130,7 @@ test.each([MINUTE_MS, 2 * MINUTE_MS, 4 * MINUTE_MS])(
   },
 );
 
-test('what is asked as the process ends is not said to be checked', async () => {
+test('an address that is asked about as the process ends is not said to be checked', async () => {
   const stop = new AbortController();
   const world = new Simulated({ signal: stop.signal });
   world.request(30);

@@ -5,11 +5,8 @@ import { Backoff } from '../../../services/runtime/trongrid/backoff.ts';
 import { TokenBucket } from '../../../services/runtime/trongrid/token-bucket.ts';
 import { TronGrid, type Outcome } from '../../../services/runtime/trongrid/trongrid.ts';
 import { TransferLog } from '../../../services/tron-watcher/transfer-log.ts';
-import {
-  Watcher,
-  type CrossCheckOutcome,
-  type WatcherOptions,
-} from '../../../services/tron-watcher/watcher.ts';
+import type { CrossCheckOutcome } from '../../../services/tron-watcher/comparison.ts';
+import { Watcher, type WatcherOptions } from '../../../services/tron-watcher/watcher.ts';
 import { never, silentLog } from '../../support/kafka.ts';
 import { USDT } from '../../support/tron.ts';
 import type { TronWorld } from '../../support/tron-world.ts';

@@ -314,7 +314,7 @@ test('an analyst takes no lock of a writer, and the guard ends an old transactio
   const { analyst, parameters } = postgresAccess(cluster.secrets);
   const replica = `127.0.0.1:${cluster.ports[1].postgres}`;
   const client = new Client({ connectionString: postgresUrl(analyst, replica, 'clt', parameters) });
-  const ended = new Promise((resolve) => client.once('error', resolve));
+  const ended = new Promise((resolve) => void client.on('error', resolve));
   await client.connect();
   await client.query('SET transaction_timeout = 0; BEGIN; SELECT FROM pg_class');
   const at = clusterAddresses(cluster.ports, cluster.secrets);

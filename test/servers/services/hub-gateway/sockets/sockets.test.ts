@@ -158,16 +158,18 @@ test('an invalid operation gets the code that it gets over HTTP, and the socket 
 
 test('an id that is reused at once gets one result, of its last operation, and one complete', async () => {
   const socket = await RawSocket.begun(world.socket_url);
-  for (let more = 1; more <= 15; more++) {
-    socket.subscribe(
-      '1',
-      more % 2 === 0
-        ? '{ __typename }'
-        : `subscription { completedTripsUpdated(limit: ${more}) { txHash } }`,
-    );
-    socket.send({ id: '1', type: 'complete' });
-  }
-  socket.subscribe('1', '{ chainInfo { chainId } }');
+  socket.together(() => {
+    for (let more = 1; more <= 15; more++) {
+      socket.subscribe(
+        '1',
+        more % 2 === 0
+          ? '{ __typename }'
+          : `subscription { completedTripsUpdated(limit: ${more}) { txHash } }`,
+      );
+      socket.send({ id: '1', type: 'complete' });
+    }
+    socket.subscribe('1', '{ chainInfo { chainId } }');
+  });
   await socket.next(({ id, type }) => id === '1' && type === 'complete');
   const [after] = await socket.outcome('after', '{ __typename }');
   expect(after?.type).toBe('next');

@@ -188,7 +188,7 @@ test('a projector frozen in a COPY is terminated by the one that waits for its c
     tables.projection.name,
   ]);
   const copying = frozen.query(copyFrom(`COPY ${tables.projection.name}.head FROM STDIN BINARY`));
-  const ended = new Promise((resolve) => copying.once('error', resolve));
+  const ended = new Promise((resolve) => void copying.on('error', resolve));
   await log.append(events.slice(5));
   await expectProjected(tables, events);
   expect(propertyOf(await ended, 'code')).toBe('57P01');

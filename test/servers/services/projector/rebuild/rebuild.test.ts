@@ -207,7 +207,7 @@ test('a rebuild that a transaction of a reader blocks ends its session', async (
   await world.log.append(events);
   expect(await rebuild(optionsOf(world))).toMatchObject({ version: VERSION });
   const reader = new Client({ connectionString: urls.reader_url });
-  const ended = new Promise((resolve) => reader.once('error', resolve));
+  const ended = new Promise((resolve) => void reader.on('error', resolve));
   await reader.connect();
   onTestFinished(() => reader.end());
   await reader.query(`BEGIN; SELECT FROM ${previousName(world.projection.name)}.blocks`);
