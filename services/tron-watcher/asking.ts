@@ -8,8 +8,8 @@ import type { Logger } from '../runtime/process/log.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
 import { BAD_ANSWER, isProviderFault, type TronGrid } from '../runtime/trongrid/trongrid.ts';
 
-/** As many as hang at ten requests a second, each given up after ten seconds. */
-const AT_ONCE_MAX = 100;
+/** At ten requests a second a hundred hang at most, since each is given up after ten seconds. */
+const AT_ONCE_MAX = 150;
 /** For which a pass waits for its questions. */
 const WAIT_MS = 500;
 
@@ -19,6 +19,12 @@ export interface Question {
   /** for a person: what it is about */
   readonly about: string;
   readonly ask: () => Promise<void>;
+}
+
+interface Questions {
+  readonly turns?: readonly Question[];
+  readonly requests_max?: number;
+  readonly others: readonly Question[];
 }
 
 interface AskingOptions {
@@ -54,16 +60,20 @@ export class Asking {
     return oldest?.about;
   }
 
-  /** Asks these, and waits a little. Throws the fault that has ended a question, now or before. */
-  async all(questions: readonly Question[]): Promise<void> {
+  /**
+   * Asks these, and waits a little. No turn is begun any more once so many requests were made, also
+   * for questions before. Throws the fault that has ended a question, now or before.
+   */
+  async all({ turns = [], requests_max = 0, others }: Questions): Promise<void> {
     const { provider, signal, pause = untilAborted } = this.#options;
     const begun: Promise<void>[] = [];
-    for (const question of questions) {
+    const before = await provider.idle();
+    for (const question of [...turns, ...others]) {
       if (this.#underWay.size >= AT_ONCE_MAX)
         await Promise.race([...this.#underWay.values()].map(({ end }) => end));
-      await provider.idle();
+      const made = (await provider.idle()) - before;
       if (this.isFailing || signal.aborted) break;
-      begun.push(this.#begin(question));
+      if (made < requests_max || others.includes(question)) begun.push(this.#begin(question));
     }
     const ended = new AbortController();
     const wait = pause(WAIT_MS, AbortSignal.any([signal, ended.signal]));

@@ -154,17 +154,19 @@ export class Watcher {
     onStep('asking_provider');
     let checked = 0;
     try {
-      await this.#asking.all([
-        ...entries.map((entry) => this.#turn(entry, until)),
-        ...again.map((retry) => this.#repetition(retry, until)),
-      ]);
+      await this.#asking.all({
+        turns: entries.map((entry) => this.#turn(entry, until)),
+        // then the queue is read anew: somebody may have opened a panel just now
+        requests_max: this.#options.pass_addresses_max,
+        others: again.map((retry) => this.#repetition(retry, until)),
+      });
       this.#throwInVain(entries);
     } finally {
       checked = await this.#conclude();
     }
     if (this.#areBalancesDue) {
       onStep('asking_provider');
-      await this.#asking.all([this.#balances(partitions)]);
+      await this.#asking.all({ others: [this.#balances(partitions)] });
     }
     return checked;
   }
@@ -264,7 +266,10 @@ export class Watcher {
     );
   }
 
-  /** Hot addresses first, without those that fail alone or are listed by these retries. */
+  /**
+   * Hot addresses first, and some of the rotation among them, without those that fail alone or are
+   * listed by these retries.
+   */
   async #next(partitions: readonly number[], again: readonly Retry[]): Promise<readonly Entry[]> {
     const { model, cold_every_ms: coldEvery } = this.#options;
     // each of several watchers makes its part of a pass
@@ -272,10 +277,10 @@ export class Watcher {
     const max = Math.ceil(this.#options.pass_addresses_max * part);
     const coldMin = Math.ceil(this.#options.pass_cold_min * part);
     const at = this.#time();
-    const others = this.retries.addresses.length + this.#asking.count('');
+    const elsewhere = this.retries.addresses.length + this.#asking.count('');
     const [hot, inTurn] = await Promise.all([
-      model.hot(partitions, max + others, at),
-      model.inTurn(partitions, max + others),
+      model.hot(partitions, max + elsewhere, at),
+      model.inTurn(partitions, max + elsewhere),
     ]);
     const listed = new Set(
       again.filter((retry) => kindOf(retry) !== 'transfer').map(({ entry }) => keyOf(entry)),
@@ -284,8 +289,14 @@ export class Watcher {
       !this.retries.has({ entry }) && !this.#isListed(entry) && !listed.has(keyOf(entry));
     const turns = inTurn.filter((entry) => entry.turn_at <= at - coldEvery && isServed(entry));
     const first = hot.filter(isServed).slice(0, max - Math.min(coldMin, turns.length));
-    const entries = new Map([...first, ...turns].map((entry) => [keyOf(entry), entry]));
-    return [...entries.values()].slice(0, max);
+    const hotOnes = new Set(first.map(keyOf));
+    const others = turns.filter((entry) => !hotOnes.has(keyOf(entry)));
+    // a pass may end early: the rotation has its part of the begin, too
+    const hotInTurn = Math.max(1, Math.floor((max - coldMin) / Math.max(1, coldMin)));
+    const entries: Entry[] = [];
+    while (entries.length < max && first.length + others.length > 0)
+      entries.push(...first.splice(0, hotInTurn), ...others.splice(0, 1));
+    return entries.slice(0, max);
   }
 
   #turn(entry: Entry, until: number): Question {

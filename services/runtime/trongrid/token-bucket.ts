@@ -31,6 +31,7 @@ export class TokenBucket {
   #queue: Promise<unknown> = Promise.resolve();
   #share = 1;
   #shareUntil = Number.POSITIVE_INFINITY;
+  #made = 0;
   /** when the last request was made */
   #madeAt = Number.NEGATIVE_INFINITY;
   #saved: number;
@@ -91,15 +92,17 @@ export class TokenBucket {
     await this.#token();
   }
 
-  /** Resolves once every request made before has had its turn. */
-  async idle(): Promise<void> {
+  /** Resolves once every request asked for before has had its turn: the number made so far. */
+  async idle(): Promise<number> {
     await this.#queue;
+    return this.#made;
   }
 
   async #token(): Promise<void> {
     const { signal, pause = untilAborted } = this.#options;
     for (let wait = this.#wait(); wait > 0 && !signal.aborted; wait = this.#wait())
       await pause(Math.ceil(wait), signal);
+    this.#made += 1;
     this.#saved -= 1;
     this.#madeAt = this.#options.now();
   }

@@ -143,8 +143,8 @@ export class TronGrid {
     return this.#request(HEAD);
   }
 
-  /** Resolves once every request made before has had its turn. */
-  idle(): Promise<void> {
+  /** Resolves once every request asked for before has had its turn: the number made so far. */
+  idle(): Promise<number> {
     return this.#options.bucket.idle();
   }
 

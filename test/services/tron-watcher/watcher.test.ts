@@ -102,7 +102,7 @@ class World {
       balance: () => Promise.resolve(0n),
       balances: () => Promise.reject(new Error('balances are not read')),
       failing() {},
-      idle: () => Promise.resolve(),
+      idle: () => Promise.resolve(0),
     };
   }
 
