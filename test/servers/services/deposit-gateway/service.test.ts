@@ -133,8 +133,9 @@ test('behind a record that breaks the chain known addresses are shown, also afte
   for (const each of [gateway, restarted]) expect(await each.open(accountAt(1))).toBe(known);
   const { status, text } = await restarted.ask('POST', '/api/v1/deposits', accountAt(2));
   expect([status, text]).toEqual([503, expect.not.stringContaining('address":')]);
-  const matter = await (await fetch(`${restarted.url}/ready`)).text();
-  expect(matter).toContain(`the record at offset ${sequence} cannot be applied`);
+  await expect
+    .poll(async () => await (await fetch(`${restarted.url}/ready`)).text())
+    .toContain(`the record at offset ${sequence} cannot be applied`);
   expect((await world.events()).length).toBe(sequence + 1);
   await restarted.stop();
 });
