@@ -201,7 +201,7 @@ export class AddressCheck {
       if (seen.has(id) && again !== 'all') continue;
       const subject = { entry, tx_id: row.tx_id, listed_at: row.block_timestamp };
       // those behind receipts that take long are not left to the next turn, which may end so, too
-      if (progress.lost_ms >= LOST_MS && !retries.has(subject))
+      if (progress.lost_ms >= LOST_MS && !seen.has(id) && !retries.has(subject))
         retries.failed(subject, 'receipts of the address before it fail');
       const isAsked = !retries.has(subject) && !this.#isFull(progress);
       const decision = isAsked ? await this.#decide(subject, progress) : undefined;

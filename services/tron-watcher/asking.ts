@@ -4,6 +4,7 @@
  * nobody waits for more than one request of each other. A bad answer ends its question alone; a
  * fault of the provider as a whole, of Postgres or of the brokers ends the pass.
  */
+import { Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { untilAborted } from '../runtime/process/retry.ts';
 import { BAD_ANSWER, isProviderFault, type TronGrid } from '../runtime/trongrid/trongrid.ts';
@@ -22,8 +23,8 @@ export interface Question {
 }
 
 interface Questions {
-  readonly turns?: readonly Question[];
-  readonly requests_max?: number;
+  readonly turns: readonly Question[];
+  readonly requests_max: number;
   readonly others: readonly Question[];
 }
 
@@ -61,19 +62,22 @@ export class Asking {
   }
 
   /**
-   * Asks these, and waits a little. No turn is begun any more once so many requests were made, also
-   * for questions before. Throws the fault that has ended a question, now or before.
+   * Asks these, and waits a little. After the first turn none is begun once so many requests were
+   * made, also for questions before. Throws the fault that has ended a question, now or before.
    */
-  async all({ turns = [], requests_max = 0, others }: Questions): Promise<void> {
-    const { provider, signal, pause = untilAborted } = this.#options;
+  async ask({ turns, requests_max, others }: Questions): Promise<void> {
+    const { signal, pause = untilAborted } = this.#options;
     const begun: Promise<void>[] = [];
-    const before = await provider.idle();
-    for (const question of [...turns, ...others]) {
-      if (this.#underWay.size >= AT_ONCE_MAX)
-        await Promise.race([...this.#underWay.values()].map(({ end }) => end));
-      const made = (await provider.idle()) - before;
-      if (this.isFailing || signal.aborted) break;
-      if (made < requests_max || others.includes(question)) begun.push(this.#begin(question));
+    let before: number | undefined;
+    for (const turn of turns) {
+      const made = await this.#room();
+      before ??= made;
+      if (this.#isEnding || (begun.length > 0 && made - before >= requests_max)) break;
+      begun.push(this.#begin(turn));
+    }
+    for (const other of others) {
+      await this.#room();
+      if (!this.#isEnding) begun.push(this.#begin(other));
     }
     const ended = new AbortController();
     const wait = pause(WAIT_MS, AbortSignal.any([signal, ended.signal]));
@@ -87,15 +91,30 @@ export class Asking {
     return this.#fault !== undefined;
   }
 
+  get #isEnding(): boolean {
+    return this.isFailing || this.#options.signal.aborted;
+  }
+
   throwFault(): void {
     const fault = this.#fault;
     this.#fault = undefined;
     if (fault !== undefined) throw fault.error;
   }
 
-  /** Resolves once nothing is under way. */
+  /** Resolves once nothing is under way. Throws what is no fault: nobody else would see it. */
   async ended(): Promise<void> {
-    await Promise.all([...this.#underWay.values()].map(({ end }) => end));
+    await Promise.all(this.#ends);
+    if (!(this.#fault?.error instanceof Fault)) this.throwFault();
+  }
+
+  get #ends(): readonly Promise<void>[] {
+    return [...this.#underWay.values()].map(({ end }) => end);
+  }
+
+  /** Resolves once another may begin: the number of requests made so far. */
+  async #room(): Promise<number> {
+    if (this.#underWay.size >= AT_ONCE_MAX) await Promise.race(this.#ends);
+    return this.#options.provider.idle();
   }
 
   #begin({ key, about, ask }: Question): Promise<void> {
@@ -108,10 +127,13 @@ export class Asking {
     try {
       await ask();
     } catch (error) {
-      const isProviders = isProviderFault(error);
-      if (isProviders)
-        this.#options.log.warn({ err: error, about }, 'the provider gave a bad answer');
-      if (!isProviders || error.code !== BAD_ANSWER) this.#fault ??= { error };
+      const { log, signal } = this.#options;
+      if (isProviderFault(error)) log.warn({ err: error, about }, 'the provider gave a bad answer');
+      if (isProviderFault(error) && (error.code === BAD_ANSWER || signal.aborted)) return;
+      // one after which waiting helps hides none after which it does not
+      const isWaiting = this.#fault?.error instanceof Fault && this.#fault.error.retry;
+      if (this.#fault === undefined || isWaiting) this.#fault = { error };
+      else log.warn({ err: error, about }, 'a question failed beside another');
     }
   }
 }

@@ -58,7 +58,7 @@ export class Comparison {
       ...options,
       // the log is read before the balance: what arrives between them counts as no loss
       onBalance: (entry, balance, observed) => {
-        this.#compared(entry, balance, observed);
+        this.#compared(entry, { balance, observed, left: this.#left.of(entry) });
         this.#left.compared(entry, { balance, observed, at: options.now() });
       },
       onRefused: () => options.onCrossCheck('no_balance'),
@@ -83,6 +83,7 @@ export class Comparison {
   async crossCheck(entry: Entry, { from, until }: Range): Promise<Checked> {
     const { cross_check_ms: range, list, onCrossCheck } = this.#options;
     const balance = await this.#balance(entry);
+    const left = this.#left.of(entry);
     const checked = await list(entry, {
       from: Math.max(0, Math.min(from, entry.checked_until - range)),
       until,
@@ -94,7 +95,7 @@ export class Comparison {
       return checked;
     }
     const observed = await this.#options.observed(entry);
-    if (!this.#compared(entry, balance, observed))
+    if (!this.#compared(entry, { balance, observed, left }))
       onCrossCheck(balance === observed ? 'equal' : 'less_on_chain');
     return checked;
   }
@@ -107,18 +108,19 @@ export class Comparison {
     const { unexplained_ms: patience, overlap_ms: overlap } = this.#options;
     const { list, retries, log, now, onCrossCheck } = this.#options;
     const { entry, received = 0n, failures, since } = retry;
+    // the balance may change meanwhile: then it is looked at anew
+    const isSame = (): boolean => retries.get(retry)?.received === received;
     const from = failures === 0 ? Math.max(0, entry.checked_until - overlap) : 0;
     const again = failures % ALL_RECEIPTS_EVERY === 2 ? 'all' : 'silent';
     try {
       // what is undecided may explain it, and is asked about anyway
       if (!retries.hasTransfersTo(entry)) await list(entry, { from, until, again });
     } catch (error) {
-      if (isProviderFault(error)) retries.failed(retry, error.message);
+      if (isProviderFault(error) && isSame()) retries.failed(retry, error.message);
       throw error;
     }
     const observed = await this.#options.observed(entry);
-    // the balance may have changed meanwhile: then it is looked at anew
-    if (retries.get(retry)?.received !== received) return;
+    if (!isSame()) return;
     if (received <= observed) return retries.ended(retry);
     retries.failed(retry, unexplained(received, observed));
     if (now() - since < patience) return;
@@ -130,10 +132,13 @@ export class Comparison {
     );
   }
 
-  /** A balance as the provider says it, and the log's sum; true: the log does not explain it. */
-  #compared(entry: Entry, balance: bigint, observed: bigint): boolean {
+  /** A balance, the log's sum and what has left; true: the log does not explain the balance. */
+  #compared(
+    entry: Entry,
+    { balance, observed, left }: { readonly [of in 'balance' | 'observed' | 'left']: bigint },
+  ): boolean {
     const { retries, log, onCrossCheck } = this.#options;
-    const received = balance + this.#left.of(entry);
+    const received = balance + left;
     const subject = { entry, received };
     if (received <= observed) {
       retries.ended(subject);

@@ -136,13 +136,20 @@ export class Retries {
     return this.transfers.some(({ entry }) => entry.address.equals(address));
   }
 
-  /** At most so many whose pause is over; those that failed least go first. */
+  /**
+   * At most so many whose pause is over: the first of each address, then the second of each.
+   * Addresses with fewer of them go first, then those that failed less.
+   */
   due(most: number, isFree: (retry: Retry) => boolean = () => true): readonly Retry[] {
     const now = this.#options.now();
-    return [...this.#retries.values()]
+    const due = [...this.#retries.values()]
       .filter((retry) => retry.at <= now && isFree(retry))
-      .toSorted((one, other) => one.failures - other.failures || one.at - other.at)
-      .slice(0, most);
+      .toSorted((one, other) => one.failures - other.failures || one.at - other.at);
+    return [...Map.groupBy(due, ({ entry }) => keyOf(entry)).values()]
+      .flatMap((all) => all.map((retry, place) => ({ retry, place, of: all.length })))
+      .toSorted((one, other) => one.place - other.place || one.of - other.of)
+      .slice(0, most)
+      .map(({ retry }) => retry);
   }
 
   /** Addresses whose lists are bad answers. */

@@ -110,7 +110,7 @@ export async function watchTron({
   for (const outcome of CROSS_CHECK_OUTCOMES) crossChecks.inc({ outcome }, 0);
   const passSeconds = metrics.histogram(
     'tron_pass_seconds',
-    'duration of a pass over the due addresses',
+    'duration of a pass, without the questions that go on beside the next ones',
     [],
     PASS_SECONDS,
   );

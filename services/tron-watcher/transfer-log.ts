@@ -59,8 +59,13 @@ export class TransferLog {
       if (end > (this.#ends.get(partition) ?? 0n)) this.#ends.set(partition, end);
   }
 
-  /** Whether all known records are folded. `folded`: first unfolded offset of each partition. */
-  isFolded(folded: ReadonlyMap<number, bigint>): boolean {
-    return [...this.#ends].every(([partition, end]) => (folded.get(partition) ?? 0n) >= end);
+  /** The known ends of the partitions at this moment: the offsets after their last records. */
+  ends(): ReadonlyMap<number, bigint> {
+    return new Map(this.#ends);
+  }
+
+  /** Whether all records before `ends` are folded, which `folded` gives in the same way. */
+  isFolded(folded: ReadonlyMap<number, bigint>, ends = this.ends()): boolean {
+    return [...ends].every(([partition, end]) => (folded.get(partition) ?? 0n) >= end);
   }
 }

@@ -99,14 +99,16 @@ export class Watcher {
   readonly #options: WatcherOptions;
   readonly #check: AddressCheck;
   readonly #comparison: Comparison;
+  readonly #asking: Asking;
   /** since the last record of addresses checked */
   #done: (CheckedAddress & { readonly partition: number })[] = [];
   #failed: Entry[] = [];
-  readonly #asking: Asking;
   /** upper bound of the current time, from the provider */
   #latest = 0;
-  /** addresses that failed since one was served */
+  /** turns that failed since an address was served */
   #failedInRow = 0;
+  /** turns begun */
+  #begun = 0;
   /** block time of the earliest undecided transaction, by address */
   readonly #undecided = new Map<string, number>();
   /** by how much the newest head was ahead of this clock, which is slow by at least that */
@@ -140,33 +142,37 @@ export class Watcher {
     const { now, onStep } = this.#options;
     this.#asking.throwFault();
     this.retries.keepPartitions(partitions);
+    // a list of a partition that another watcher has may lack what its retries held
+    this.#done = this.#done.filter(({ partition }) => partitions.includes(partition));
+    // what ended since the last pass is not asked about again
+    let checked = await this.#conclude();
     await this.#folded();
     // to a slow clock nothing would be due
     let head = Math.abs(now() - this.#headReadAt) > HEAD_EVERY_MS ? await this.#head() : undefined;
     onStep('reading_queue');
     const again = this.#again();
     const entries = await this.#next(partitions, again);
-    const isQuiet = entries.length + again.length + this.#done.length === 0;
-    if (isQuiet && !this.#areBalancesDue) return 0;
+    const isQuiet = entries.length + again.length === 0;
+    if (isQuiet && !this.#areBalancesDue) return checked;
     // before any list is read: transfers solidified later may be missing in it
     head ??= await this.#head();
     const until = Math.min(head.timestamp, now());
     onStep('asking_provider');
-    let checked = 0;
     try {
-      await this.#asking.all({
+      await this.#asking.ask({
         turns: entries.map((entry) => this.#turn(entry, until)),
         // then the queue is read anew: somebody may have opened a panel just now
-        requests_max: this.#options.pass_addresses_max,
+        requests_max: Math.ceil(this.#options.pass_addresses_max * partOf(partitions)),
         others: again.map((retry) => this.#repetition(retry, until)),
       });
-      this.#throwInVain(entries);
+      this.#throwInVain();
     } finally {
-      checked = await this.#conclude();
+      checked += await this.#conclude();
     }
     if (this.#areBalancesDue) {
       onStep('asking_provider');
-      await this.#asking.all({ others: [this.#balances(partitions)] });
+      const others = [this.#balances(partitions)];
+      await this.#asking.ask({ turns: [], requests_max: 0, others });
     }
     return checked;
   }
@@ -267,13 +273,13 @@ export class Watcher {
   }
 
   /**
-   * Hot addresses first, and some of the rotation among them, without those that fail alone or are
-   * listed by these retries.
+   * Hot addresses, and those of the rotation among them, without those that fail alone or are
+   * listed by these retries. A pass may begin only the first of them: their order goes on in the
+   * next one, so that the rotation has its part however much each address needs.
    */
   async #next(partitions: readonly number[], again: readonly Retry[]): Promise<readonly Entry[]> {
     const { model, cold_every_ms: coldEvery } = this.#options;
-    // each of several watchers makes its part of a pass
-    const part = partitions.length / TRON_TRANSFERS.partitions;
+    const part = partOf(partitions);
     const max = Math.ceil(this.#options.pass_addresses_max * part);
     const coldMin = Math.ceil(this.#options.pass_cold_min * part);
     const at = this.#time();
@@ -291,16 +297,21 @@ export class Watcher {
     const first = hot.filter(isServed).slice(0, max - Math.min(coldMin, turns.length));
     const hotOnes = new Set(first.map(keyOf));
     const others = turns.filter((entry) => !hotOnes.has(keyOf(entry)));
-    // a pass may end early: the rotation has its part of the begin, too
-    const hotInTurn = Math.max(1, Math.floor((max - coldMin) / Math.max(1, coldMin)));
+    const every = Math.max(2, Math.floor(max / Math.max(1, coldMin)));
     const entries: Entry[] = [];
-    while (entries.length < max && first.length + others.length > 0)
-      entries.push(...first.splice(0, hotInTurn), ...others.splice(0, 1));
-    return entries.slice(0, max);
+    while (entries.length < max && first.length + others.length > 0) {
+      const isOfRotation = (this.#begun + entries.length) % every === every - 1;
+      const [one, other] = isOfRotation ? [others, first] : [first, others];
+      entries.push(...(one.length > 0 ? one : other).splice(0, 1));
+    }
+    return entries;
   }
 
   #turn(entry: Entry, until: number): Question {
-    const ask = (): Promise<void> => this.#attempt(entry, until);
+    const ask = (): Promise<void> => {
+      this.#begun++;
+      return this.#attempt(entry, until, () => this.#failedInRow++);
+    };
     return { key: keyOf(entry), about: nameOf({ entry }), ask };
   }
 
@@ -317,29 +328,26 @@ export class Watcher {
   #balances(partitions: readonly number[]): Question {
     const ask = async (): Promise<void> => {
       // what has been appended explains balances
-      await this.#folded();
+      await this.#folded(() => undefined);
       await this.#comparison.round(partitions);
     };
     return { key: BALANCES, about: 'the balances of many addresses', ask };
   }
 
-  /** The lists of many addresses in a row are bad answers, and all that this pass has asked for. */
-  #throwInVain(entries: readonly Entry[]): void {
-    const isInVain = this.#done.length === 0 && entries.every((entry) => this.#hasFailed(entry));
-    if (entries.length === 0 || !isInVain || this.#failedInRow < BAD_ADDRESSES_MAX) return;
+  /** Many turns in a row have failed: more than are under way, which may end well. */
+  #throwInVain(): void {
+    const failed = this.#failedInRow;
+    if (failed < BAD_ADDRESSES_MAX + this.#asking.count('')) return;
+    this.#failedInRow = 0;
     this.#options.provider.failing();
     throw new Fault(
       'tron_answers',
-      `TRON's provider answered badly about ${this.#failedInRow} addresses in a row, and about no other; check that APP_TRON_URL is a provider with TronGrid's interface; they are asked about again`,
+      `TRON's provider answered badly about ${failed} addresses in a row, and about no other; check that APP_TRON_URL is a provider with TronGrid's interface; they are asked about again`,
       { retry: true },
     );
   }
 
-  #hasFailed({ address }: Entry): boolean {
-    return this.#failed.some((each) => each.address.equals(address));
-  }
-
-  async #attempt(entry: Entry, until: number): Promise<void> {
+  async #attempt(entry: Entry, until: number, onFailed?: () => void): Promise<void> {
     try {
       const checked = await this.#one(entry, until);
       const { address, partition } = entry;
@@ -352,7 +360,7 @@ export class Watcher {
       if (!isProviderFault(error) || isOfAll) throw error;
       this.retries.failed({ entry }, error.message);
       this.#failed.push(entry);
-      this.#failedInRow++;
+      onFailed?.();
       throw error;
     }
   }
@@ -378,7 +386,7 @@ export class Watcher {
   }
 
   async #observed(entry: Entry): Promise<bigint> {
-    await this.#folded();
+    await this.#folded(() => undefined);
     return this.#options.model.observed(entry.address);
   }
 
@@ -408,10 +416,11 @@ export class Watcher {
   }
 
   /** Waits until the read model shows the appended records: until then they would be due again. */
-  async #folded(): Promise<void> {
-    const { transfers, model, signal, onStep } = this.#options;
+  async #folded(onStep = this.#options.onStep): Promise<void> {
+    const { transfers, model, signal } = this.#options;
+    const ends = transfers.ends();
     let wait = FOLDED_MS_MIN;
-    while (!transfers.isFolded(await model.folded())) {
+    while (!transfers.isFolded(await model.folded(), ends)) {
       onStep('awaiting_read_model');
       await untilAborted(wait, signal);
       wait = Math.min(FOLDED_MS_MAX, wait * 2);
@@ -430,6 +439,11 @@ function isCrossChecked({ address, checked_at: at }: Entry, every: number): bool
   address.copy(seed);
   seed.writeBigUInt64BE(BigInt(at), 20);
   return crc32(seed) % every === 0;
+}
+
+/** Each of several watchers makes its part of a pass. */
+function partOf(partitions: readonly number[]): number {
+  return partitions.length / TRON_TRANSFERS.partitions;
 }
 
 function againKey(subject: Subject): string {

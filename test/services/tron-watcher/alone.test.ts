@@ -84,12 +84,19 @@ describe.each(['paid', 'unpaid'] as const)(
       expect(slowestWell).toBeLessThan(SOON_MS);
     });
 
-    test.each(
-      (['list', 'receipt'] as const).flatMap((of) => [1, 10, 100].map((bad) => [of, bad] as const)),
-    )('take at most twice as long while the %s of each of %d others hangs', async (of, bad) => {
-      const took = await detections({ ...common, bad, answer: 'hang', of });
-      expect(Math.max(...took)).toBeLessThanOrEqual(2 * slowestWell);
-    });
+    test.each([
+      ...(['list', 'receipt'] as const).flatMap((of) =>
+        [1, 10, 100].map((bad) => [of, bad, 'hang'] as const),
+      ),
+      ['list', 100, 'malformed'],
+      ['receipt', 100, 'malformed'],
+    ] as const)(
+      'take at most twice as long while the %s of each of %d others is %s',
+      async (of, bad, answer) => {
+        const took = await detections({ ...common, bad, answer, of });
+        expect(Math.max(...took)).toBeLessThanOrEqual(2 * slowestWell);
+      },
+    );
   },
 );
 
@@ -139,6 +146,49 @@ test.each([
     expect((world.asked.length - before) / 600).toBeLessThan(1);
   },
 );
+
+test.each([50, 400])(
+  'a provider that fails with all lists of 3,000 addresses, in %d ms each, is at fault, and left alone',
+  async (ms) => {
+    const world = new Simulated();
+    world.request(3_000);
+    world.answer_ms = ms;
+    await world.run(3 * MINUTE_MS);
+    world.rule = ({ route }) => (route === 'list' ? 'status_503' : undefined);
+    await world.run(3 * MINUTE_MS);
+    const [asked, faults] = [world.asked.length, world.faults.length];
+    await world.run(5 * MINUTE_MS);
+    expect((world.asked.length - asked) / 300).toBeLessThan(2);
+    expect(world.faults.slice(faults)).toContain('tron_answers');
+  },
+);
+
+test('a transfer without a receipt at first is soon asked about again, whatever others have to be asked', async () => {
+  const world = new Simulated();
+  const enemies = world.request(20);
+  const [honest] = world.request(1);
+  if (honest === undefined) throw new Error('there is one');
+  await world.run(10 * SECOND_MS);
+  const lame = new Set<string>();
+  for (const enemy of enemies) {
+    lame.add(world.pay(enemy));
+    for (let more = 1; more < 100; more++) world.pay(enemy);
+  }
+  const asked = new Set<string>();
+  let paid = '';
+  world.rule = ({ route, tx_id: id }) => {
+    if (lame.has(id)) return 'hang';
+    const isFirst = route === 'receipt' && id === paid && !asked.has(id);
+    if (isFirst) asked.add(id);
+    return isFirst ? 'none' : undefined;
+  };
+  await world.run(30 * SECOND_MS);
+  world.open(honest);
+  const begun = world.now;
+  paid = world.pay(honest);
+  await world.run(10 * MINUTE_MS, [paid]);
+  expect((world.observed.get(paid) ?? Infinity) - begun).toBeLessThan(2 * SOON_MS);
+});
 
 test('many bad receipts of one address cost others no more than one pass', async () => {
   const world = new Simulated();

@@ -96,6 +96,8 @@ export class Simulated extends SimulatedTime {
   readonly watcher: Watcher;
   /** passes, from the beginning of one to the beginning of the next */
   pass_every_ms = 5 * SECOND_MS;
+  /** of this watcher */
+  partitions: readonly number[] = ALL;
   /** which every answer takes, and which this one does */
   answer_ms = 50;
   slowness: (asked: Omit<Asked, 'at'>) => number = () => this.answer_ms;
@@ -266,7 +268,7 @@ export class Simulated extends SimulatedTime {
       let fault: unknown;
       const log = silentLog();
       await retrying({ what: 'a pass', log, signal: AbortSignal.abort() }, () =>
-        this.watcher.pass(ALL),
+        this.watcher.pass(this.partitions),
       ).catch((error: unknown) => {
         fault = error;
       });

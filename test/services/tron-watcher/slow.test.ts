@@ -146,3 +146,49 @@ test('an address that is asked about as the process ends is not said to be check
   expect(answered.size).toBeGreaterThan(0);
   expect(new Set(world.checked.map(toTronAddress))).toEqual(answered);
 });
+
+test.each([1_000, 5_000])(
+  'an address whose list takes %d ms is not asked twice for one turn',
+  async (ms) => {
+    const world = new Simulated({ balance_requests_max: 0 });
+    world.request(5);
+    world.answer_ms = ms;
+    await world.run(30 * MINUTE_MS);
+    const lists = world.asked.filter(({ route }) => route === 'list').length;
+    // the last ones may be under way
+    expect(lists - world.checked.length).toBeLessThanOrEqual(5);
+    expect(lists).toBeLessThan(200);
+  },
+);
+
+test('an answer that comes after the partition went to another watcher moves no cursor', async () => {
+  const world = new Simulated({ balance_requests_max: 0 });
+  world.request(5);
+  world.slowness = ({ route }) => (route === 'list' ? 3 * SECOND_MS : world.answer_ms);
+  world.partitions = [0, 1, 2, 3, 4, 5];
+  await world.run(SECOND_MS);
+  world.partitions = [];
+  await world.run(MINUTE_MS);
+  expect(world.checked).toEqual([]);
+  world.partitions = [0, 1, 2, 3, 4, 5];
+  await world.run(MINUTE_MS);
+  expect(world.checked.length).toBeGreaterThan(4);
+});
+
+test('the rotation has its part beside hot addresses that need all requests', async () => {
+  const world = new Simulated();
+  const cold = world.request(20, world.now - 30 * 24 * HOUR_MS);
+  const busy = world.request(40);
+  await world.run(2 * MINUTE_MS);
+  for (let time = 0; time < 120; time++)
+    world.at(world.now + time * 5 * SECOND_MS, () => {
+      for (const to of busy) for (let paid = 0; paid < 2; paid++) world.pay(to);
+    });
+  await world.run(MINUTE_MS);
+  const [payee] = cold;
+  if (payee === undefined) throw new Error('there is one');
+  const begun = world.now;
+  const paid = world.pay(payee);
+  await world.run(10 * MINUTE_MS, [paid]);
+  expect((world.observed.get(paid) ?? Infinity) - begun).toBeLessThan(2 * MINUTE_MS);
+});
