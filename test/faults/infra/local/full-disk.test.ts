@@ -12,6 +12,7 @@ import { folderAt, openFolder, type Folder } from '../../../../infra/local/stack
 import { watchRoom } from '../../../../infra/local/stack/room.ts';
 import { localAddresses } from '../../../../infra/local/stack/services.ts';
 import { defaultPorts } from '../../../../infra/services/ports.ts';
+import { rowsOf } from '../../../support/database.ts';
 import { appendAll, freshTopic, readAll, testKafka } from '../../../support/kafka.ts';
 import { takePort } from '../../../support/free-ports.ts';
 import { silentReport } from '../../../support/silent-report.ts';
@@ -112,7 +113,8 @@ test('on a full disk Kafka and Postgres say so, lose nothing, and go on by thems
       inserted.push(`row ${at}`);
     }
   };
-  await expect(insertUntilFull()).rejects.toMatchObject({ code: '53100' });
+  // Postgres refuses the row, or starts again where its own log has no room
+  await expect(insertUntilFull()).rejects.toThrow(/No space left|Connection terminated/);
   const broker = kafka.child;
   const hasEnded = (): boolean => broker?.exited !== undefined;
   const appendUntilFull = async (): Promise<void> => {
@@ -136,11 +138,12 @@ test('on a full disk Kafka and Postgres say so, lose nothing, and go on by thems
   expect(lines.at(-1)).toMatch(/^low on disk: \d+ MB free/);
   await appending;
   await append('after');
-  await insert('after');
+  const again = `INSERT INTO public.rows VALUES ('after') RETURNING name`;
+  await expect.poll(() => rowsOf(postgres_url, again)).toEqual([{ name: 'after' }]);
   const names = (await readAll(log, topic)).map(({ key }) => String(key));
   // one whose acknowledgement was lost may be there twice
   expect(new Set(names)).toEqual(new Set([...appended, 'after']));
-  const { rows } = await database.query<{ name: string }>('SELECT name FROM public.rows');
-  expect(rows.map(({ name }) => name)).toEqual([...inserted, 'after']);
+  const rows = await rowsOf(postgres_url, 'SELECT name FROM public.rows');
+  expect(rows).toEqual([...inserted, 'after'].map((name) => ({ name })));
   await database.end();
 });
