@@ -228,9 +228,17 @@ test('a registry that lost its data is seeded from the log', async () => {
   process.kill(pidOf('registry'), 'SIGKILL');
   rmSync(join(folder.data, 'registry'), { recursive: true });
   await npmRun('up');
-  const checked = await op('registry', 'check');
-  expect(checked).toMatchObject({ code: 2 });
-  const seed = /ops (registry seed)/.exec(`${checked.stdout}${checked.stderr}`)?.[1] ?? '';
+  let seed = '';
+  // until it is started again it does not answer
+  await until(
+    async () => {
+      const { code, stdout, stderr } = await op('registry', 'check');
+      seed = /ops (registry seed)/.exec(`${stdout}${stderr}`)?.[1] ?? '';
+      return { code, seed };
+    },
+    'the command that seeds the registry',
+    (said) => said.code === 2 && said.seed !== '',
+  );
   expect(await op(...seed.split(' '))).toMatchObject({ code: 0 });
   expect(await op('registry', 'check')).toMatchObject({ code: 0 });
   // each service learns its schemas anew
