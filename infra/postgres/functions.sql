@@ -1,4 +1,4 @@
--- What the roles that only read may call in the current database. Run as superuser in each
+-- The functions that reading roles may call in the current database. Run as superuser in each
 -- database; idempotent. Every function with an effect belongs to the writer: one that locks, waits,
 -- signals, or writes a table, the log of Postgres or a file. By default everybody may call it.
 -- An unknown function that is volatile counts as one of them.

@@ -71,8 +71,6 @@ export interface Checked {
   readonly until: number;
   /** earliest block time of an undecided transaction; undefined: all are decided */
   readonly undecided_from: number | undefined;
-  /** transfers appended */
-  readonly observed: number;
 }
 
 interface Decision {
@@ -85,7 +83,6 @@ type Transfer = Subject & { readonly tx_id: Buffer };
 
 interface Progress {
   undecided_from: number | undefined;
-  observed: number;
   receipts: number;
   /** milliseconds of receipts that failed */
   lost_ms: number;
@@ -124,7 +121,7 @@ export class AddressCheck {
     const { address } = entry;
     const begun = this.#long.get(prefix) ?? {
       next: { address, min_timestamp: range.from, after: undefined },
-      progress: { undecided_from: undefined, observed: 0, met: new Map<string, number>() },
+      progress: { undecided_from: undefined, met: new Map<string, number>() },
     };
     this.#long.delete(prefix);
     const end = now() + CHECK_MS;
@@ -151,27 +148,25 @@ export class AddressCheck {
     if (!this.#isFull(progress)) retries.listed(entry, progress.met);
     // a list may leave out what one before has named
     leaveUndecided(progress, retries.undecidedFrom(entry));
-    const { undecided_from: from, observed } = progress;
+    const { undecided_from: from } = progress;
     return {
       until: from === undefined ? range.until : Math.min(range.until, from - 1),
       undecided_from: from,
-      observed,
     };
   }
 
   /**
-   * Asks for the receipt of one transaction again, and appends what it pays. The number of
-   * transfers appended. Throws what `run` throws.
+   * Asks for the receipt of one transaction again, and appends the transfers in it. Throws what
+   * `run` throws.
    */
-  async again(entry: Entry, txId: Buffer): Promise<number> {
+  async again(entry: Entry, txId: Buffer): Promise<void> {
     const subject = { entry, tx_id: txId };
     const decision = await this.#decide(subject);
-    if (decision === undefined) return 0;
+    if (decision === undefined) return;
     const { model, retries } = this.#options;
     const seen = await model.seen(entry.address, [txId]);
-    const observed = await this.#record(entry, [decision], seen);
+    await this.#record(entry, [decision], seen);
     retries.ended(subject);
-    return observed;
   }
 
   async #page(
@@ -208,8 +203,7 @@ export class AddressCheck {
       if (decision === undefined) leaveUndecided(progress, row.block_timestamp);
       else decisions.push(decision);
     }
-    const observed = await this.#record(entry, decisions, seen);
-    progress.observed += observed;
+    await this.#record(entry, decisions, seen);
   }
 
   #isFull({ receipts, lost_ms: lost, end }: Progress): boolean {
@@ -268,12 +262,12 @@ export class AddressCheck {
   }
 
   /** One after the other: a transaction may pay several addresses that are checked at once. */
-  #record(entry: Entry, decisions: readonly Decision[], seen: SeenLogs): Promise<number> {
-    const recorded = this.#recording.then(async () => {
-      const appended = await this.#append(entry, decisions, seen);
+  #record(entry: Entry, decisions: readonly Decision[], seen: SeenLogs): Promise<void> {
+    const append = async (): Promise<void> => {
+      await this.#append(entry, decisions, seen);
       for (const decision of decisions) this.#rememberDecided(entry.address, decision);
-      return appended;
-    });
+    };
+    const recorded = this.#recording.then(append);
     this.#recording = recorded.catch(() => undefined);
     return recorded;
   }
@@ -282,7 +276,7 @@ export class AddressCheck {
    * Payments to other addresses go first: after an abort half way, the checked address has no trace
    * of the transaction, so its next check decides it again.
    */
-  async #append(entry: Entry, decisions: readonly Decision[], seen: SeenLogs): Promise<number> {
+  async #append(entry: Entry, decisions: readonly Decision[], seen: SeenLogs): Promise<void> {
     const payees = new Map<string, Buffer>();
     for (const { to } of decisions.flatMap(({ transfers }) => transfers))
       payees.set(to.toString('hex'), to);
@@ -307,7 +301,6 @@ export class AddressCheck {
       for (const { to, tx_id } of events) this.#remember(to, tx_id, Infinity);
     }
     await this.#appendAll(entry.partition, own);
-    return own.length + [...others.values()].reduce((sum, { length }) => sum + length, 0);
   }
 
   /** A batch never splits a transaction's payments to an address: a trace of one is one of all. */

@@ -12,7 +12,7 @@ import { keyOf, type Entry } from './read-model.ts';
 
 /** Failures in a row about one address from which on a person has to look. */
 const FAILING = 3;
-/** So many lists in a row, for so long, have to leave a transfer out that one has named. */
+/** A listed transfer is forgotten once this many lists in a row, over this time, leave it out. */
 const LEFT_OUT_LISTS = 5;
 const LEFT_OUT_MS = 1_800_000;
 const DOUBLINGS_MAX = 16;

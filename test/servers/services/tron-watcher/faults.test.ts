@@ -193,7 +193,7 @@ test('a balance that no list explains shows in a batch, and a transfer that is n
   expect(watcher.retries.shown()).toEqual([]);
 });
 
-/** So many times, the receipt of a transaction is changed on its way. */
+/** The provider's first `times` receipts are changed on their way. */
 function lie(
   provider: TronGrid,
   times: number,
