@@ -5,9 +5,6 @@ import { LongestFirst } from './support/longest-first.ts';
 
 const fromHere = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-// processes that tests start load their modules in half of the CPU time
-process.env['NODE_COMPILE_CACHE'] = fromHere('../node_modules/.cache/node');
-
 const SERVERS = ['test/servers/**/*.test.ts'];
 /** Short fault runs, and other long tests of whole systems: CI runs them after `npm test`. */
 const FAULTS = ['test/faults/**/*.test.ts'];

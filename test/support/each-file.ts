@@ -1,7 +1,14 @@
 /** Runs before each test file. */
 import { afterAll, expect, type RunnerTask } from 'vitest';
 import { hasFailed, settleLogs } from './kept-logs.ts';
+import { fileURLToPath } from 'node:url';
 import { HANG_MS } from './limits.ts';
+
+// processes that tests start load their modules in half of the CPU time. A worker itself has no
+// cache: Vitest would write that at its end, which takes more than its minute on a busy machine
+process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(
+  new URL('../../node_modules/.cache/node', import.meta.url),
+);
 
 // registered first, and so it runs last: the file has stopped its systems
 // eslint-disable-next-line eslint/no-empty-pattern -- Vitest gives fixtures first
