@@ -5,6 +5,10 @@ import { LongestFirst } from './support/longest-first.ts';
 
 const fromHere = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
+// a worker would write its cache of code at its end, which takes more than the minute that Vitest
+// gives it on a busy machine; processes that tests start have one (`each-file.ts`)
+delete process.env['NODE_COMPILE_CACHE'];
+
 const SERVERS = ['test/servers/**/*.test.ts'];
 /** Short fault runs, and other long tests of whole systems: CI runs them after `npm test`. */
 const FAULTS = ['test/faults/**/*.test.ts'];

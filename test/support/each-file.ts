@@ -4,8 +4,7 @@ import { hasFailed, settleLogs } from './kept-logs.ts';
 import { fileURLToPath } from 'node:url';
 import { HANG_MS } from './limits.ts';
 
-// processes that tests start load their modules in half of the CPU time. A worker itself has no
-// cache: Vitest would write that at its end, which takes more than its minute on a busy machine
+// processes that tests start load their modules in half of the CPU time
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(
   new URL('../../node_modules/.cache/node', import.meta.url),
 );
