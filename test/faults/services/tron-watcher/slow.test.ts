@@ -1,7 +1,12 @@
 /** Answers that take long, and are good in the end: they are waited for, and hold up nobody. */
 import { expect, test } from 'vitest';
-import { toTronAddress } from '../../../schemas/tron-address.ts';
-import { HOUR_MS, MINUTE_MS, SECOND_MS, Simulated } from './simulated.ts';
+import { toTronAddress } from '../../../../schemas/tron-address.ts';
+import {
+  HOUR_MS,
+  MINUTE_MS,
+  SECOND_MS,
+  Simulated,
+} from '../../../services/tron-watcher/simulated.ts';
 
 const SOON_MS = 15 * SECOND_MS;
 

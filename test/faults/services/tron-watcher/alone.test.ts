@@ -1,9 +1,16 @@
 /** One address or transaction about which the provider fails never stops the others. */
 import * as fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { toTronAddress } from '../../../schemas/tron-address.ts';
-import { detections } from './beside.ts';
-import { BAD, HOUR_MS, MINUTE_MS, SECOND_MS, Simulated, type Answer } from './simulated.ts';
+import { toTronAddress } from '../../../../schemas/tron-address.ts';
+import { detections } from '../../../services/tron-watcher/beside.ts';
+import {
+  BAD,
+  HOUR_MS,
+  MINUTE_MS,
+  SECOND_MS,
+  Simulated,
+  type Answer,
+} from '../../../services/tron-watcher/simulated.ts';
 
 /** Without any bad answer a deposit to a hot address takes one pass. */
 const SOON_MS = 15 * SECOND_MS;

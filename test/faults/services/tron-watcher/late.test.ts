@@ -1,8 +1,13 @@
 /** The net under the lists: what a provider lists late, never, or with a bad receipt, is found. */
 import { describe, expect, test } from 'vitest';
-import { toTronAddress } from '../../../schemas/tron-address.ts';
-import { alarmsOf } from '../../../services/tron-watcher/service.ts';
-import { HOUR_MS, MINUTE_MS, Simulated, type Answer } from './simulated.ts';
+import { toTronAddress } from '../../../../schemas/tron-address.ts';
+import { alarmsOf } from '../../../../services/tron-watcher/service.ts';
+import {
+  HOUR_MS,
+  MINUTE_MS,
+  Simulated,
+  type Answer,
+} from '../../../services/tron-watcher/simulated.ts';
 
 /** A row is credited so soon after it is listed, whatever the lists had said before. */
 const NET_MS = 30 * MINUTE_MS;
