@@ -9,6 +9,7 @@ const LONG = [
   'faults/infra/local/main',
   'faults/services/treasury/reserve-statuses',
   'faults/services/explorer-gateway/storm',
+  'faults/infra/postgres/readers',
   'faults/services/tron-watcher/alone',
   'faults/services/tron-watcher/late',
   'faults/services/tron-watcher/slow',

@@ -23,7 +23,15 @@ import { chainEvents } from '../../../support/chain.ts';
 import { freshDatabase, rowsOf, type DatabaseUrls } from '../../../support/database.ts';
 import { silentLog } from '../../../support/kafka.ts';
 import { until } from '../../../support/until.ts';
-import { codeOf, openHostile, ROLES, stateOf, TOO_MANY, urlOf, useOwnPostgres } from './hostile.ts';
+import {
+  codeOf,
+  openHostile,
+  ROLES,
+  stateOf,
+  TOO_MANY,
+  urlOf,
+  useOwnPostgres,
+} from '../../../servers/infra/postgres/hostile.ts';
 
 const stackOf = useOwnPostgres();
 
