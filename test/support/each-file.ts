@@ -1,10 +1,11 @@
 /** Runs before each test file. */
+import { fileURLToPath } from 'node:url';
 import { afterAll, expect, type RunnerTask } from 'vitest';
 import { hasFailed, settleLogs } from './kept-logs.ts';
-import { fileURLToPath } from 'node:url';
 import { HANG_MS } from './limits.ts';
 
-// processes that tests start load their modules in half of the CPU time
+// processes that tests start load their modules in half of the CPU time; set here, since a worker
+// that is started with it has a cache of its own (`vitest.config.ts`)
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(
   new URL('../../node_modules/.cache/node', import.meta.url),
 );
