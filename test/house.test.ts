@@ -45,6 +45,7 @@ const ROOMS: readonly Room[] = [
     room: 'services/runtime',
     rooms: ['schemas', 'projections/contract'],
     packages: [
+      '@kafkajs/confluent-schema-registry',
       '@opentelemetry/api',
       '@opentelemetry/core',
       '@opentelemetry/exporter-trace-otlp-http',

@@ -26,6 +26,8 @@ export class ScriptedRegistry {
   readonly asked: string[] = [];
   /** how many settings lose a race, as at Apicurio when two services set the same */
   races = 0;
+  /** whether a setting is kept; it is answered as if it were */
+  keeps_settings = true;
   /** the header that requests must have */
   authorization: string | undefined;
   readonly #modes = new Map<string, string>();
@@ -79,7 +81,8 @@ export class ScriptedRegistry {
     if (kind === 'config') {
       if (asked.compatibility !== undefined && this.races-- > 0)
         return [409, { error_code: 409, message: "A rule named 'COMPATIBILITY' already exists." }];
-      if (asked.compatibility !== undefined) this.compatibility.set(name, asked.compatibility);
+      if (asked.compatibility !== undefined && this.keeps_settings)
+        this.compatibility.set(name, asked.compatibility);
       const level = this.compatibility.get(name);
       return found(level === undefined ? undefined : { compatibilityLevel: level });
     }

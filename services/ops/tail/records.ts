@@ -2,11 +2,10 @@
 import { isUtf8 } from 'node:buffer';
 import type avro from 'avsc';
 import { HEADER_BYTES, schemaIdOf } from '../../runtime/kafka/avro-schemas.ts';
-import { readType } from '../../runtime/kafka/codec.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { SchemaRegistry, type RegistrySettings } from '../../runtime/kafka/schema-registry.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
-import { Fault, messageOf } from '../../runtime/process/errors.ts';
+import { messageOf } from '../../runtime/process/errors.ts';
 import {
   isTableTime,
   SHOWN_OPTIONS,
@@ -29,13 +28,11 @@ const NO_VALUE = Buffer.alloc(0);
 /** Registers nothing. An event that this version of the software does not know is shown too. */
 export class RecordSchemas {
   readonly #registry: SchemaRegistry;
-  readonly #options: typeof SHOWN_OPTIONS;
   /** the schema, or why there is none */
   readonly #known = new Map<number, avro.Type | string>();
 
   constructor(settings: RegistrySettings, options = SHOWN_OPTIONS) {
-    this.#registry = new SchemaRegistry(settings);
-    this.#options = options;
+    this.#registry = new SchemaRegistry(settings, { avro: options });
   }
 
   /** The types of all values so far. */
@@ -53,13 +50,10 @@ export class RecordSchemas {
   async learn(value: Buffer | null): Promise<void> {
     const id = schemaIdOf(value ?? NO_VALUE);
     if (id === undefined) return;
-    try {
-      const none = `no schema ${id} at the registry`;
-      this.#known.set(id, (await readType(this.#registry, id, this.#options)) ?? none);
-    } catch (error) {
-      if (error instanceof Fault && error.retry) throw error;
-      this.#known.set(id, messageOf(error));
-    }
+    const schema = await this.#registry.schema(id);
+    const none =
+      schema === undefined ? `no schema ${id} at the registry` : `schema ${id} is not Avro`;
+    this.#known.set(id, typeof schema === 'object' ? schema : none);
   }
 
   /** After `learn`. */

@@ -76,10 +76,12 @@ export function schemaFingerprint(type: avro.Type): string {
 }
 
 /** Whether the bytes of one mean the same by the other: documentation and defaults do not count. */
-export function sameSchema(one: string, other: string): boolean {
+export function sameSchema(one: string | avro.Type, other: string | avro.Type): boolean {
   if (one === other) return true;
   try {
-    const [first, second] = [one, other].map((text) => schemaFingerprint(typeOf(JSON.parse(text))));
+    const [first, second] = [one, other].map((schema) =>
+      schemaFingerprint(typeof schema === 'string' ? typeOf(JSON.parse(schema)) : schema),
+    );
     return first === second;
   } catch {
     return false;
@@ -87,13 +89,10 @@ export function sameSchema(one: string, other: string): boolean {
 }
 
 /** The name of a schema's record, without its namespace. */
-export function recordName(schema: string): string {
-  try {
-    const { name = 'no record' } = typeOf(JSON.parse(schema));
-    return name.slice(name.lastIndexOf('.') + 1);
-  } catch {
-    return 'what is not Avro';
-  }
+export function recordName(schema: avro.Type | string): string {
+  if (typeof schema === 'string') return 'what is not Avro';
+  const { name = 'no record' } = schema;
+  return name.slice(name.lastIndexOf('.') + 1);
 }
 
 /** Whether this text is the schema of the record that a subject is named after. */

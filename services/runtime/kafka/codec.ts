@@ -1,12 +1,12 @@
 /**
  * Encodes and decodes events: Avro in Confluent's wire format (a zero byte, the schema's id in four
  * bytes, the body). The schema registry keeps the schema of each id. Encoding and decoding are
- * synchronous: awaiting each record costs more than decoding it.
+ * synchronous: awaiting a short record costs more than decoding it.
  *
  * A record names its event and its schema's fingerprint in headers too. A record that the registry
  * takes for another one is not decoded: such a registry is not the one of this log.
  */
-import avro from 'avsc';
+import type avro from 'avsc';
 import type { Unread } from '../../../projections/contract/projection.ts';
 import { BrokenChain } from '../../../schemas/hash-chain.ts';
 import type { Pin } from '../../../schemas/schema.ids/pin.ts';
@@ -19,7 +19,6 @@ import {
   schemaIdOf,
   type Declared,
 } from './avro-schemas.ts';
-import { AVRO_OPTIONS } from './avro-types.ts';
 import { Fault, messageOf } from '../process/errors.ts';
 import type { LogRecord } from './record.ts';
 import { anotherRegistry, differenceText, pinIds, readPins, type PinnedIds } from './schema-ids.ts';
@@ -225,36 +224,14 @@ export class EventDecoder implements Decoder {
    * other software.
    */
   async #read(id: number, pin: Pin | undefined): Promise<avro.Type> {
-    const text = await this.#registry.schema(id);
-    if (pin !== undefined && !sameSchema(pin.schema, text ?? ''))
-      throw anotherRegistry(differenceText({ pin, found: text }));
-    if (text !== undefined) return typeOfId(id, text, AVRO_OPTIONS);
+    const type = await this.#registry.schema(id);
+    if (pin !== undefined && (typeof type !== 'object' || !sameSchema(pin.schema, type)))
+      throw anotherRegistry(differenceText({ pin, found: type }));
+    if (typeof type === 'object') return type;
+    if (type !== undefined) throw undecodable(`schema ${id} is not Avro`);
     throw undecodable(
       `no schema ${id} at the registry, and none is pinned: the record was not written by this software, or the registry has lost the schema of a log without pins`,
     );
-  }
-}
-
-/** The schema of an id; undefined where the registry has none. `options` are those of `avsc`. */
-export async function readType(
-  registry: SchemaRegistry,
-  id: number,
-  options: typeof AVRO_OPTIONS | Partial<avro.ForSchemaOptions>,
-): Promise<avro.Type | undefined> {
-  const text = await registry.schema(id);
-  return text === undefined ? undefined : typeOfId(id, text, options);
-}
-
-/** Throws `undecodable` where the text is not Avro. */
-function typeOfId(
-  id: number,
-  text: string,
-  options: typeof AVRO_OPTIONS | Partial<avro.ForSchemaOptions>,
-): avro.Type {
-  try {
-    return avro.Type.forSchema(JSON.parse(text), { ...options });
-  } catch (cause) {
-    throw undecodable(`schema ${id} is not Avro: ${messageOf(cause)}`);
   }
 }
 

@@ -11,6 +11,7 @@
  * A log of older software has no pins. Its first and last records name their event in a header, and
  * have to fit the registry; then everything that the registry has of its subjects is pinned.
  */
+import type avro from 'avsc';
 import { parsePin, pinText, type Pin } from '../../../schemas/schema.ids/pin.ts';
 import { SCHEMA_IDS, type Topic } from '../../../schemas/topics.ts';
 import { Fault } from '../process/errors.ts';
@@ -40,7 +41,7 @@ export interface PinnedIds {
 export interface Difference {
   readonly pin: Pin;
   /** what it names at the registry; undefined: nothing */
-  readonly found: string | undefined;
+  readonly found: avro.Type | string | undefined;
 }
 
 /**
@@ -182,7 +183,7 @@ async function compareRecords(
         records.push({ ...record, partition }),
       );
   }
-  const schemas = new Map<number, string | undefined>();
+  const schemas = new Map<number, Difference['found']>();
   for (const { value, headers, partition, offset } of records) {
     const id = value === null ? undefined : schemaIdOf(value);
     const type = headers['event_type']?.toString();

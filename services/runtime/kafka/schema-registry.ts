@@ -1,11 +1,27 @@
-/** The client of schema registries: every request to one is sent here, by Confluent's API. */
+/**
+ * The client of schema registries, by Confluent's API: every request to one is sent here.
+ * `@kafkajs/confluent-schema-registry` reads and registers schemas; its failures are a status and a
+ * text. `ask` sends what that library has no call for, and finds the reason of a failure.
+ */
+import {
+  COMPATIBILITY,
+  SchemaRegistry as Client,
+  SchemaType,
+} from '@kafkajs/confluent-schema-registry';
+import avro from 'avsc';
 import type { Pin } from '../../../schemas/schema.ids/pin.ts';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
+import { aborted } from '../process/retry.ts';
+import { AVRO_OPTIONS } from './avro-types.ts';
 
 const ANSWER_MS = 5_000;
 const REGISTER_TRIES = 10;
-const COMPATIBILITY = 'FULL_TRANSITIVE';
+const COMPATIBLE = COMPATIBILITY.FULL_TRANSITIVE;
+/** A registry says so to the second one of two services. */
+const EXISTS = /already exists/i;
 const JSON_TYPE = 'application/vnd.schemaregistry.v1+json';
+
+type Middleware = NonNullable<ConstructorParameters<typeof Client>[0]['middlewares']>[number];
 
 export interface RegistrySettings {
   /** of Confluent's API */
@@ -17,11 +33,17 @@ export interface RegistrySettings {
   readonly kafka_prefix?: string;
 }
 
+interface Options {
+  /** of the types of schemas */
+  readonly avro?: typeof AVRO_OPTIONS | Partial<avro.ForSchemaOptions>;
+  /** default 5,000 */
+  readonly answer_ms?: number;
+}
+
 interface Question {
   readonly method?: 'GET' | 'POST' | 'PUT';
   readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** default 5,000 */
   readonly answer_ms?: number;
 }
 
@@ -35,17 +57,33 @@ export class SchemaRegistry {
   readonly url: string;
   readonly #prefix: string;
   readonly #authorization: Readonly<Record<string, string>>;
+  readonly #answer_ms: number;
+  readonly #client: Client;
 
-  constructor({
-    registry_url: url,
-    registry_username: username = '',
-    registry_password: password = '',
-    kafka_prefix: prefix = '',
-  }: RegistrySettings) {
+  constructor(
+    {
+      registry_url: url,
+      registry_username: username = '',
+      registry_password: password = '',
+      kafka_prefix: prefix = '',
+    }: RegistrySettings,
+    { avro: options = AVRO_OPTIONS, answer_ms = ANSWER_MS }: Options = {},
+  ) {
     this.url = url.replace(/\/$/, '');
     this.#prefix = prefix;
+    this.#answer_ms = answer_ms;
     const credentials = Buffer.from(`${username}:${password}`).toString('base64');
     this.#authorization = username === '' ? {} : { authorization: `Basic ${credentials}` };
+    this.#client = new Client(
+      {
+        host: this.url,
+        ...(username === '' ? {} : { auth: { username, password } }),
+        // whoever asks retries
+        retry: { retries: 0 },
+        middlewares: [limitTo(answer_ms, this.url)],
+      },
+      { [SchemaType.AVRO]: options },
+    );
   }
 
   /** The name of a subject at the registry. */
@@ -54,14 +92,28 @@ export class SchemaRegistry {
   }
 
   /**
-   * The Avro schema of an id; undefined where the registry has none. An answer that stays the same
-   * however long one waits is that of a registry that has none, whatever its words are.
+   * The schema of an id: a text where it is not Avro, undefined where the registry has none. An
+   * answer that stays the same however long one waits is that of a registry that has none, whatever
+   * its words are.
    */
-  async schema(id: number): Promise<string | undefined> {
+  async schema(id: number): Promise<avro.Type | string | undefined> {
+    // a registry that was mended, or lost its data, gives another answer than before
+    this.#client.cache.clear();
+    let failure: unknown;
+    try {
+      const schema: unknown = await this.#client.getSchema(id);
+      if (schema instanceof avro.Type) return schema;
+    } catch (error) {
+      if (error instanceof Fault) throw error;
+      failure = error;
+    }
+    // the library gives a failed connection the status of a wrong question, 400
     const answer = await this.ask(`/schemas/ids/${id}`);
-    const schema: unknown = Reflect.get(answer.body, 'schema');
-    if (answer.status === 200 && typeof schema === 'string') return schema;
     if (mayPass(answer.status)) throw refusal(`schema ${id} was not read from ${this.url}`, answer);
+    if (answer.status === 200 && statusOf(failure) !== undefined)
+      throw fault(whyNot(this.url, failure), true, failure);
+    const text: unknown = Reflect.get(answer.body, 'schema');
+    if (answer.status === 200 && typeof text === 'string') return text;
     // another server says no to everything
     await this.subjects();
     return undefined;
@@ -98,26 +150,41 @@ export class SchemaRegistry {
    */
   async register(subject: string, schema: string): Promise<number> {
     const name = this.wireName(subject);
-    const what = `schema ${name} was not registered at ${this.url}`;
     for (let tries = 1; ; tries++) {
-      const compatibility = await this.#compatibility(subject);
-      if (compatibility !== 'NONE' && compatibility !== COMPATIBILITY)
-        throw fault(
-          `${what}: its compatibility is ${compatibility}; set the subject's compatibility to ${COMPATIBILITY} at the registry, and look at who changed it`,
+      try {
+        const registered: object = await this.#client.register(
+          { type: SchemaType.AVRO, schema },
+          { subject: name, compatibility: COMPATIBLE },
+        );
+        return numberOf(registered, 'id');
+      } catch (error) {
+        const isLast = tries === REGISTER_TRIES;
+        // a service was killed before it set it, or has not done so yet
+        if (!isLast && messageOf(error).endsWith('!= NONE)')) await this.setCompatibility(subject);
+        else if (isLast || !EXISTS.test(messageOf(error)))
+          throw await this.#registrationFault(`schema ${name} was not registered`, error);
+      }
+    }
+  }
+
+  async #registrationFault(what: string, error: unknown): Promise<Fault> {
+    if (error instanceof Fault) return error;
+    const message = messageOf(error);
+    const named = `${what} at ${this.url}: ${message}`;
+    switch (propertyOf(error, 'name')) {
+      case 'ConfluentSchemaRegistryCompatibilityError':
+        return fault(
+          `${named}; set the subject's compatibility to ${COMPATIBLE} at the registry, and look at who changed it`,
           false,
         );
-      const answer = await this.ask(`/subjects/${encodeURIComponent(name)}/versions`, {
-        method: 'POST',
-        body: JSON.stringify({ schema }),
-      });
-      if (answer.status === 200) {
-        // also after a kill between the two
-        if (compatibility === 'NONE') await this.setCompatibility(subject);
-        return numberOf(answer.body, 'id');
-      }
-      if (tries < REGISTER_TRIES && /already exists/i.test(complaintOf(answer))) continue;
-      throw refusal(what, answer);
+      case 'ConfluentSchemaRegistryArgumentError':
+        return fault(`${named}; correct the schema: it is not Avro`, false);
     }
+    const status = statusOf(error);
+    if (status === undefined) return noRegistry('compatibility');
+    // the library gives a failed connection the status of a wrong question, 400
+    if (status === 400) await this.subjects();
+    return refusal(`${what} at ${this.url}`, { status, body: { message } });
   }
 
   async setCompatibility(subject: string): Promise<void> {
@@ -125,10 +192,10 @@ export class SchemaRegistry {
     for (let tries = 1; ; tries++) {
       const answer = await this.ask(`/config/${encodeURIComponent(name)}`, {
         method: 'PUT',
-        body: JSON.stringify({ compatibility: COMPATIBILITY }),
+        body: JSON.stringify({ compatibility: COMPATIBLE }),
       });
       if (answer.status === 200) return;
-      if (tries < REGISTER_TRIES && /already exists/i.test(complaintOf(answer))) continue;
+      if (tries < REGISTER_TRIES && EXISTS.test(complaintOf(answer))) continue;
       throw refusal(`the compatibility of ${name} was not set at ${this.url}`, answer);
     }
   }
@@ -136,12 +203,14 @@ export class SchemaRegistry {
   /** A path is below the registry's URL. Throws a fault with retry where nothing answers. */
   async ask(
     path: string | URL,
-    { headers, answer_ms: ms = ANSWER_MS, ...question }: Question = {},
+    { headers, answer_ms: ms = this.#answer_ms, ...question }: Question = {},
   ): Promise<Answer> {
     const url = path instanceof URL ? path : `${this.url}${path}`;
     try {
       const response = await fetch(url, {
         ...question,
+        // the library follows no redirection either
+        redirect: 'manual',
         headers: {
           accept: 'application/json, */*',
           'content-type': JSON_TYPE,
@@ -156,14 +225,6 @@ export class SchemaRegistry {
     }
   }
 
-  /** NONE where it was never set. */
-  async #compatibility(subject: string): Promise<string> {
-    const name = this.wireName(subject);
-    const path = `/config/${encodeURIComponent(name)}`;
-    const set = await this.#find(path, `the compatibility of ${name}`);
-    return set === undefined ? 'NONE' : textOf(set, 'compatibilityLevel');
-  }
-
   /** Undefined where the registry says that there is none. */
   async #find(path: string, what: string): Promise<object | undefined> {
     const answer = await this.ask(path);
@@ -173,6 +234,31 @@ export class SchemaRegistry {
     if (answer.status === 404 && String(code).startsWith('404')) return undefined;
     throw refusal(`${what} was not read from ${this.url}`, answer);
   }
+}
+
+/**
+ * Ends a request of the library, which waits for ever by itself: also one whose body drips, and one
+ * whose body is cut off, of which the library hears nothing more.
+ */
+function limitTo(ms: number, url: string): Middleware {
+  return () => {
+    const signal = AbortSignal.timeout(ms);
+    const late = async (): Promise<never> => {
+      await aborted(signal);
+      throw fault(whyNot(url, signal.reason), true, signal.reason);
+    };
+    return {
+      // closes the connection
+      prepareRequest: async (next) => (await next()).enhance({ signal }),
+      response: (next) => Promise.race([next(), late()]),
+    };
+  };
+}
+
+/** An answer's, in an error of the library. */
+function statusOf(error: unknown): number | undefined {
+  const status = propertyOf(error, 'status');
+  return typeof status === 'number' ? status : undefined;
 }
 
 /** Whether a later answer to the same question may be another one: 1xx to 3xx, 5xx, and these. */
@@ -228,7 +314,7 @@ function noRegistry(missing: string): Fault {
 
 /** The fault that an answer stands for. */
 export function refusal(what: string, answer: Answer): Fault {
-  const { retry, remedy } = /already exists/i.test(complaintOf(answer))
+  const { retry, remedy } = EXISTS.test(complaintOf(answer))
     ? { retry: true, remedy: 'another service has just registered it' }
     : remedyOf(answer.status);
   return fault(`${what}: ${answer.status} ${complaintOf(answer)}; ${remedy}`, retry);

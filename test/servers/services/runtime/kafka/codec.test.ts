@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -282,6 +282,18 @@ test('services that start together register the same new schema together', async
     (await ask(`/config/${event === undefined ? '' : subjectOf(topic, event, NAMESPACE)}`))
       .compatibilityLevel,
   ).toBe('FULL_TRANSITIVE');
+});
+
+test('a service that was killed before it set the compatibility sets it when it starts again', async () => {
+  const topic = await topicWith([ID], ownTopic(), NAMESPACE);
+  for (const event of topic.events) {
+    const subject = subjectOf(topic, event, NAMESPACE);
+    const schema = await readFile(event.avsc, 'utf8');
+    const { id } = await ask(`/subjects/${subject}/versions`, 'POST', { schema });
+    const value = (await openCodec(registryUrl, [topic])).encode(noted({ id: 1 }));
+    expect(value.readUInt32BE(1)).toBe(id);
+    expect((await ask(`/config/${subject}`)).compatibilityLevel).toBe('FULL_TRANSITIVE');
+  }
 });
 
 test('without the registry known schemas still decode; unknown ones are waited for, never guessed', async () => {

@@ -54,7 +54,7 @@ test('a message about a topic names it as the brokers do', async () => {
 
 test('subjects have the prefix at the registry', async () => {
   const registry = new SchemaRegistry({ ...stack, kafka_prefix: prefix });
-  const schema = '"string"';
+  const schema = JSON.stringify({ type: 'record', name: 'a', fields: [] });
   const id = await registry.register('a', schema);
   expect(await registry.versions('a')).toEqual([{ id, subject: 'a', schema }]);
   const subject = `${prefix}a`;
