@@ -89,20 +89,35 @@ export function openNotificationSubscriber(
   log: Logger,
 ): NotificationSubscriber {
   const redis = connect(settings, log, true);
-  // RedisPubSub leaves a failed SUBSCRIBE unhandled, so the connection subscribes by itself below
-  const subscriber: Redis = Object.create(redis, {
-    on: { value: redis.on.bind(redis) },
-    subscribe: { value: (_channel: string, done: (error: null) => void) => done(null) },
-  });
-  const pubsub = new RedisPubSub({ subscriber, publisher: redis, deserializer: String });
-  for (const channel of channels)
-    void pubsub.subscribe(channel, (text: string) => heard.onNotification(channel, text));
-  redis.on('ready', () => {
-    redis.subscribe(...channels).then(heard.onSubscribed, (error: unknown) => {
+
+  const receive = async (channel: string, from: AsyncIterable<string>): Promise<void> => {
+    for await (const message of from) heard.onNotification(channel, message);
+  };
+  /** Until the connection ends. */
+  const receiveAll = async (): Promise<void> => {
+    // those of the connection before
+    redis.removeAllListeners('message').removeAllListeners('pmessage');
+    const pubsub = new RedisPubSub({ subscriber: redis, publisher: redis, deserializer: String });
+    const iterators = channels.map((channel): AsyncIterableIterator<string> =>
+      pubsub.asyncIterableIterator(channel),
+    );
+    const receiving = iterators.map((iterator, at) => receive(channels[at] ?? '', iterator));
+    // RedisPubSub lets only a second subscription hear that SUBSCRIBE has failed, and sends no
+    // UNSUBSCRIBE, whose failure nobody could hear, as long as there is one
+    const subscribed = channels.map((channel) => pubsub.subscribe(channel, () => undefined));
+    try {
+      await Promise.all(subscribed);
+    } catch (error) {
       log.warn({ err: error }, 'subscribing failed');
       redis.disconnect(true);
-    });
-  });
+      await Promise.allSettled([...iterators.map((iterator) => iterator.return?.()), ...receiving]);
+      return;
+    }
+    redis.once('close', () => iterators.forEach((iterator) => void iterator.return?.()));
+    heard.onSubscribed();
+    await Promise.all(receiving);
+  };
+  redis.on('ready', () => void receiveAll());
   return { close: () => Promise.resolve(redis.disconnect()) };
 }
 
