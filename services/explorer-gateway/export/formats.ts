@@ -1,7 +1,7 @@
 /**
  * Formats of an export: the interface's JSON objects line by line, or the same objects as records
- * of CSV (RFC 4180). Written by hand: csv-stringify takes twice as long, and does not quote a lone
- * carriage return.
+ * of CSV (RFC 4180). Written by hand: csv-stringify takes parsed values, and so numbers that were
+ * rounded, and up to twice as long.
  */
 
 export interface ExportFormat {

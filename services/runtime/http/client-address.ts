@@ -1,5 +1,7 @@
 /** Client addresses, the keys of rate limits. */
+import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
+import proxyAddr from 'proxy-addr';
 import type { HttpRequest } from './handler.ts';
 
 /** Longest text of an address. A longer `ip` is forged and must not become a key. */
@@ -12,16 +14,11 @@ export function clientOf({ ip = '', socket }: Pick<HttpRequest, 'ip' | 'socket'>
 
 /** The address that the outermost of `hops` proxies saw. Each proxy appends one address. */
 export function forwardedFor(
-  { headers, socket }: Pick<HttpRequest, 'headers' | 'socket'>,
+  request: Pick<HttpRequest, 'headers' | 'socket'>,
   hops: number,
 ): string | undefined {
-  const forwarded = hops === 0 ? undefined : headers['x-forwarded-for'];
-  if (forwarded === undefined) return socket.remoteAddress;
-  const listed = (typeof forwarded === 'string' ? forwarded : forwarded.join(','))
-    .split(',')
-    .map((each) => each.trim());
-  const addresses = [socket.remoteAddress, ...listed.filter((each) => each !== '').toReversed()];
-  return addresses[Math.min(hops, addresses.length - 1)];
+  // eslint-disable-next-line typescript/no-unsafe-type-assertion -- nothing else is read
+  return proxyAddr(request as IncomingMessage, (_, proxies) => proxies < hops);
 }
 
 /**

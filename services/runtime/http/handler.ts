@@ -98,7 +98,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 /**
  * The headers of every response; a page may read those that are `exposed`. Any web page may read:
  * no service uses cookies, and a page sends its token itself. Source: Fetch standard, "CORS
- * protocol". The package cors writes to Express' responses, which the fast paths avoid.
+ * protocol".
  */
 export function corsHeaders(exposed: string): Readonly<Record<string, string>> {
   return { 'access-control-allow-origin': '*', 'access-control-expose-headers': exposed };

@@ -35,7 +35,7 @@ test('an address longer than any is replaced by that of the connection', () => {
 test.each([
   [0, '1.1.1.1, 2.2.2.2', '9.9.9.9'],
   [1, '1.1.1.1, 2.2.2.2', '2.2.2.2'],
-  [2, ['1.1.1.1', '2.2.2.2'], '1.1.1.1'],
+  [2, '1.1.1.1, 2.2.2.2', '1.1.1.1'],
   [5, ' , 1.1.1.1 ,', '1.1.1.1'],
   [1, undefined, '9.9.9.9'],
 ])('behind %s proxies and forwarded for %s the client is %s', (hops, forwarded, client) => {

@@ -25,7 +25,8 @@ const CASES: readonly (readonly [accepted: string | undefined, coding: string | 
   ['identity, gzip;q=0.5', undefined],
   ['identity;q=0.5, gzip;q=0.5', 'gzip'],
   ['identity;q=0, gzip;q=0.1', 'gzip'],
-  ['gzip;q=-1, br;q=x, zstd;level=3', undefined],
+  ['gzip;q=-1, br;q=x', undefined],
+  ['zstd;level=3', 'zstd'],
 ];
 
 describe('the coding for Accept-Encoding', () => {
