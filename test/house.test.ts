@@ -103,6 +103,7 @@ const ROOMS: readonly Room[] = [
       'express',
       'graphql',
       '@apollo/server',
+      '@as-integrations/express5',
       '@graphql-yoga/render-graphiql',
       'graphql-ws',
       'lru-cache',

@@ -17,7 +17,7 @@ import { CONSOLE } from './console.ts';
 import { EXPLORER_ERRORS } from './errors.ts';
 import { indexCheck, logEnds, nodeHead } from './lag.ts';
 import { openReserve } from './reserve/reserve.ts';
-import { explorerRoutes } from './routes/routes.ts';
+import { cacheKeyOf, explorerRoutes } from './routes/routes.ts';
 
 const NAME = 'explorer-gateway';
 
@@ -75,7 +75,10 @@ export function explorerApp(
   index?: ReadVersion,
   counts?: SharedCounts,
   pages?: URL,
-): Pick<HttpOptions, 'routes' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops'> {
+): Pick<
+  HttpOptions,
+  'routes' | 'cache' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops'
+> {
   const { treasury_public_reconciliation_url: treasuryUrl, kafka_brokers: brokers } = config;
   const rate = openRateLimit(NAME, config, counts);
   const head = nodeHead(config.node_url, now, log);
@@ -90,9 +93,9 @@ export function explorerApp(
       reserve: treasuryUrl === undefined ? undefined : openReserve(treasuryUrl, now, log),
       exports_max: config.exports_max,
       counts,
-      cache: index && new AnswerCache(index, config),
       console: pages && { folder: pages, config },
     }),
+    cache: index && { answers: new AnswerCache(index, config), keyOf: cacheKeyOf },
     checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
     errors: EXPLORER_ERRORS,
     guards: [

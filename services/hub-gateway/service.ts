@@ -5,8 +5,7 @@ import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { marketHead } from '../../projections/ride-market/queries.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
-import { FairStarts } from '../runtime/http/fair-starts.ts';
-import { preflight } from '../runtime/http/handler.ts';
+import { corsHeaders, preflight } from '../runtime/http/handler.ts';
 import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openReader, type Reader, type Statement } from '../runtime/postgres/pool.ts';
@@ -22,15 +21,13 @@ import {
 import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { openSharedCounts } from '../runtime/shared-counts.ts';
 import type { HubGatewayConfig } from './config.ts';
-import { Apollo } from './graphql/apollo.ts';
 import { SignIns } from './graphql/authentication.ts';
 import { Balances, ChainParameters, type Hub, type Model } from './graphql/context.ts';
-import { Documents } from './graphql/documents.ts';
 import { HUB_ERRORS } from './graphql/errors.ts';
+import { Pipeline } from './graphql/pipeline.ts';
 import { hubSchema } from './graphql/schema.ts';
 import { Turns } from './graphql/turns.ts';
-import { cachedQueries, CORS_HEADERS } from './http/cached-queries.ts';
-import { BODY_BYTES_MAX, graphqlRoutes } from './http/graphql-route.ts';
+import { BODY_BYTES_MAX, cacheKeyOf, graphqlRoutes } from './http/graphql-route.ts';
 import { schemaRoutes } from './http/schema-routes.ts';
 import { socketProtocol } from './sockets/protocol.ts';
 import { SharedSubscriptions } from './sockets/shared-subscriptions.ts';
@@ -80,20 +77,24 @@ export async function serve(
     ),
   };
   const schema = hubSchema();
-  const documents = new Documents(schema, introspection);
   const formatting = { log, suggestions: introspection };
-  const subscriptions = new SharedSubscriptions({ ...config, schema, hub, formatting, tracing });
+  const pipeline = new Pipeline({ schema, hub, formatting, introspection, metrics });
+  const subscriptions = new SharedSubscriptions({ ...config, pipeline, hub, tracing });
   const market = followReadModels(service, reader, subscriptions);
 
-  const apollo = new Apollo({ schema, formatting, introspection, documents, metrics });
-  await apollo.start();
-  closing.add('Apollo', () => apollo.stop());
+  await pipeline.start();
+  closing.add('Apollo', () => pipeline.stop());
   const cache = new AnswerCache(market, config);
   const rate = openRateLimit(NAME, config, counts);
-  const executable = { schema, hub, documents, formatting, subscriptions };
-  const protocol = socketProtocol({ ...config, ...executable, now });
-  const starts = new FairStarts();
-  const sockets = new SocketServer({ settings: config, protocol, rate, starts, log, now: clock });
+  const protocol = socketProtocol({
+    ...config,
+    schema,
+    pipeline,
+    formatting,
+    subscriptions,
+    now,
+  });
+  const sockets = new SocketServer({ settings: config, protocol, rate, log, now: clock });
 
   for (const [name, help, value] of [
     ['hub_sockets', 'Open sockets', () => sockets.size],
@@ -114,13 +115,7 @@ export async function serve(
     metrics,
     tracing,
     routes: [
-      ...graphqlRoutes({
-        ...config,
-        answer: (request, asker) => apollo.answer(request, { hub, ...asker }),
-        cache,
-        starts,
-        now,
-      }),
+      ...graphqlRoutes({ ...config, pipeline, now }),
       ...schemaRoutes(introspection, config.console_url),
     ],
     checks: hubChecks(reader, chain),
@@ -129,10 +124,10 @@ export async function serve(
       ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS)]),
       preflight('GET, HEAD, POST'),
     ],
-    starts,
-    headers: CORS_HEADERS,
+    headers: corsHeaders('etag, retry-after, x-request-id'),
     body_bytes_max: BODY_BYTES_MAX,
-    front: cachedQueries({ ...config, cache, rate, now: clock }),
+    reads_bodies: true,
+    cache: { answers: cache, keyOf: cacheKeyOf },
     // those of sockets, and as many as others have for requests
     http_connections_max: config.sockets_max + 10_000,
     http_connections_per_client_max: config.sockets_per_client_max + 1_000,

@@ -6,7 +6,7 @@
 import { crc32 } from 'node:zlib';
 import type { Page, Query } from '../../../projections/contract/page.ts';
 import { CURSOR } from '../../../schemas/explorer-api/bounds.ts';
-import { AT_HEAD } from '../../runtime/http/cacheable.ts';
+import { AT_HEAD } from '../../runtime/http/answer.ts';
 import type { HttpResponse } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
@@ -27,7 +27,7 @@ export function indexResponse(
   headers: Readonly<Record<string, string>> = {},
 ): HttpResponse {
   const control = isFinal ? FINAL : AT_HEAD;
-  return { status: 200, body, headers: { 'cache-control': control, ...headers } };
+  return { status: 200, body, headers: { 'cache-control': control, ...headers }, is_shared: true };
 }
 
 /**

@@ -1,6 +1,5 @@
 /** All routes of the explorer. */
-import type { GetRoute, Route } from '../../runtime/http/handler.ts';
-import type { AnswerCache } from '../../runtime/http/answer-cache.ts';
+import type { HttpRequest, Route } from '../../runtime/http/handler.ts';
 import { documentRoutes } from '../../runtime/http/document-routes.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import type { SharedCounts } from '../../runtime/shared-counts.ts';
@@ -33,23 +32,18 @@ export interface Sources {
   readonly exports_max: number;
   /** of all instances; undefined: this one counts for itself */
   readonly counts?: SharedCounts | undefined;
-  /** undefined: no response is cached */
-  readonly cache: AnswerCache | undefined;
   /** undefined, or not built: `/` names the documents */
   readonly console?: Console | undefined;
 }
 
 export function explorerRoutes(sources: Sources): readonly Route[] {
-  const { reader, cache } = sources;
+  const { reader } = sources;
   const scans = openScans();
-  const indexRoutes = [
-    ...chainRoutes(reader),
-    ...transactionRoutes(reader, scans),
-    ...accountRoutes(reader, scans),
-    ...searchRoutes(reader),
-  ].map(amountsAsAsked);
   return [
-    ...(cache === undefined ? indexRoutes : indexRoutes.map((route) => cached(route, cache))),
+    ...chainRoutes(reader).map(amountsAsAsked),
+    ...transactionRoutes(reader, scans).map(amountsAsAsked),
+    ...accountRoutes(reader, scans).map(amountsAsAsked),
+    ...searchRoutes(reader).map(amountsAsAsked),
     statusRoute(reader, sources.head, sources.ends),
     ...reserveRoutes(reader, sources.reserve).map(amountsAsAsked),
     ...seriesRoutes(reader).map(amountsAsAsked),
@@ -61,20 +55,14 @@ export function explorerRoutes(sources: Sources): readonly Route[] {
 
 /** A longer address is never one that many request. */
 const URL_CHARACTERS_MAX = 512;
+const OF_THE_INDEX = /^\/api\/v1\/(?:blocks|transactions|accounts|validators|stats|search)\b/;
 
-/**
- * The route with its responses cached. Only for one whose response depends on its address and the
- * index alone.
- */
-function cached(route: GetRoute, cache: AnswerCache): GetRoute {
-  return {
-    ...route,
-    handle: (request) =>
-      request.originalUrl.length > URL_CHARACTERS_MAX
-        ? route.handle(request)
-        : cache.answer(request.originalUrl, async () => ({
-            answer: await route.handle(request),
-            isShared: true,
-          })),
-  };
+/** The cache key: the address, where the answer depends on that and the index alone. */
+export function cacheKeyOf({
+  method,
+  originalUrl,
+}: Pick<HttpRequest, 'method' | 'originalUrl'>): string | undefined {
+  const isShared =
+    method === 'GET' && originalUrl.length <= URL_CHARACTERS_MAX && OF_THE_INDEX.test(originalUrl);
+  return isShared ? originalUrl : undefined;
 }

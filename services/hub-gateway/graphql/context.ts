@@ -1,5 +1,4 @@
 /** The context of resolvers: their sources, the caller, and what they report of an operation. */
-import type { ExecutionResult } from 'graphql';
 import { balancesOf } from '../../../projections/explorer/queries/accounts.ts';
 import { toHex } from '../../../schemas/address.ts';
 import type { NodeChain } from '../../../schemas/chain-node.ts';
@@ -66,11 +65,6 @@ export class Truncation {
   /** Undefined when all lists are whole. */
   get extensions(): { readonly truncated: readonly string[] } | undefined {
     return this.#lists.size === 0 ? undefined : { truncated: [...this.#lists].toSorted() };
-  }
-
-  extend(result: ExecutionResult): ExecutionResult {
-    const { extensions } = this;
-    return extensions === undefined ? result : { ...result, extensions };
   }
 }
 

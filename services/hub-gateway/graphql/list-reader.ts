@@ -4,7 +4,8 @@
  */
 import type { Query } from '../../../projections/contract/page.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
-import type { Clients, Turns } from './turns.ts';
+import type { Clients } from '../../runtime/http/clients.ts';
+import type { Turns } from './turns.ts';
 
 /** After so many rows the event loop has a turn. */
 const ROWS_PER_TURN = 100;
@@ -33,7 +34,7 @@ export class ListReader {
   readonly #sources: ListSources;
   readonly #clients: () => Clients;
   #rowsLeft: number;
-  #turn: Promise<() => void> | undefined;
+  #turn: Promise<(rows: number) => void> | undefined;
   #reading: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
@@ -60,7 +61,7 @@ export class ListReader {
     this.#isClosed = true;
     // a turn that was refused has no end
     void this.#turn?.then(
-      (end) => end(),
+      (end) => end(this.#sources.list_rows_max - this.#rowsLeft),
       () => undefined,
     );
   }

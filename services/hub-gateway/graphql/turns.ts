@@ -1,50 +1,17 @@
 /**
  * So many operations read lists at once, each for another client. The others wait, and clients take
- * turns: one that sends many operations waits for its own. After a long turn a client rests, so it
- * has a twentieth of the event loop's time at most, also when no other waits. Time in which the
- * event loop is idle, such as that of a slow Postgres, does not count.
+ * turns: one that sends many operations waits for its own. After a turn with many rows a client
+ * rests: the operations of all others come before its own, so beside them it has a twentieth of the
+ * processor time at most. Rows count and not time, which a slow Postgres or another process takes.
  */
 import { performance } from 'node:perf_hooks';
+import type { Clients } from '../../runtime/http/clients.ts';
 import { Refused } from './errors.ts';
 
-/** A shorter turn needs no rest. */
-const LONG_MS = 10;
-const RESTS_PER_TURN = 19;
-
-interface Watcher {
-  readonly joined: (client: string) => void;
-  /** nobody is left */
-  readonly abandoned: () => void;
-}
-
-/** The clients that an operation is for. They come and go while it waits. */
-export class Clients {
-  readonly #all: Set<string>;
-  #watcher: Watcher | undefined;
-
-  constructor(clients: Iterable<string>) {
-    this.#all = new Set(clients);
-  }
-
-  [Symbol.iterator](): Iterator<string> {
-    return this.#all.values();
-  }
-
-  add(client: string): void {
-    if (this.#all.has(client)) return;
-    this.#all.add(client);
-    this.#watcher?.joined(client);
-  }
-
-  delete(client: string): void {
-    if (this.#all.delete(client) && this.#all.size === 0) this.#watcher?.abandoned();
-  }
-
-  /** Tells what happens from now on. */
-  watch(watcher: Watcher): void {
-    this.#watcher = watcher;
-  }
-}
+/** A turn with fewer rows needs no rest. */
+const MANY_ROWS = 1_000;
+/** Nineteen times as long as a row takes to be read and to become text, about 10 µs. */
+const REST_MS_PER_ROW = 0.19;
 
 interface Waiter {
   /** the lane it waits in, or had its turn in */
@@ -55,34 +22,38 @@ interface Waiter {
 interface Lane {
   readonly client: string;
   readonly waiting: Waiter[];
-  /** has a turn, or rests after it */
-  isBusy: boolean;
+  hasTurn: boolean;
+  /** ms of a monotonic clock */
+  restsUntil: number;
 }
 
 export class Turns {
   readonly #max: number;
   readonly #waitingMax: number;
-  readonly #busyMs: () => number;
+  readonly #now: () => number;
   /** of the clients that wait, have a turn, or rest; the first is next */
   readonly #lanes = new Map<string, Lane>();
   #taken = 0;
 
   /**
-   * `waitingMax`: operations that wait in the lane of a client; `busyMs`: how long the event loop
-   * has been busy so far
+   * `waitingMax`: operations that wait in the lane of a client; `now`: ms of a monotonic clock
    */
-  constructor(max: number, waitingMax = Number.POSITIVE_INFINITY, busyMs = loopBusyMs) {
+  constructor(
+    max: number,
+    waitingMax = Number.POSITIVE_INFINITY,
+    now = (): number => performance.now(),
+  ) {
     this.#max = max;
     this.#waitingMax = waitingMax;
-    this.#busyMs = busyMs;
+    this.#now = now;
   }
 
   /**
-   * Resolves to the function that ends the turn. An operation for several clients waits in the
-   * shortest of their lanes, and moves to that of a client that joins with a shorter one. Throws a
-   * refusal when too many wait there, or once all clients have left.
+   * Resolves to the function that ends the turn, given the rows that were read. An operation for
+   * several clients waits in the shortest of their lanes, and moves to that of a client that joins
+   * with a shorter one. Throws a refusal when too many wait there, or once all clients have left.
    */
-  async take(clients: Clients): Promise<() => void> {
+  async take(clients: Clients): Promise<(rows: number) => void> {
     const lane = this.#shortestLane(clients);
     if (lane.waiting.length >= this.#waitingMax) throw new Refused('RATE_LIMITED', TOO_MANY);
     const { promise: begun, resolve: begin, reject } = Promise.withResolvers<void>();
@@ -94,16 +65,15 @@ export class Turns {
     });
     this.#beginTurns();
     await begun;
-    const before = this.#busyMs();
     let hasEnded = false;
-    return () => {
-      if (!hasEnded) this.#end(waiter.lane, this.#busyMs() - before);
+    return (rows) => {
+      if (!hasEnded) this.#end(waiter.lane, rows);
       hasEnded = true;
     };
   }
 
   #laneOf(client: string): Lane {
-    return this.#lanes.get(client) ?? { client, waiting: [], isBusy: false };
+    return this.#lanes.get(client) ?? { client, waiting: [], hasTurn: false, restsUntil: 0 };
   }
 
   #shortestLane(clients: Iterable<string>): Lane {
@@ -126,7 +96,7 @@ export class Turns {
     const { lane: from } = waiter;
     const place = from.waiting.indexOf(waiter);
     const to = this.#laneOf(client);
-    if (place === -1 || lengthOf(to) >= place + Number(from.isBusy)) return;
+    if (place === -1 || lengthOf(to) >= place + Number(from.hasTurn)) return;
     this.#remove(waiter);
     this.#enqueue(waiter, to);
     this.#beginTurns();
@@ -143,43 +113,51 @@ export class Turns {
   }
 
   #beginTurns(): void {
-    for (const [client, lane] of this.#lanes) {
-      if (this.#taken >= this.#max) return;
-      const waiter = lane.isBusy ? undefined : lane.waiting.shift();
-      if (waiter === undefined) continue;
+    while (this.#taken < this.#max) {
+      const lane = this.#nextLane();
+      const waiter = lane?.waiting.shift();
+      if (lane === undefined || waiter === undefined) return;
       this.#taken++;
-      lane.isBusy = true;
+      lane.hasTurn = true;
       // its next turn is after those of all others
-      this.#lanes.delete(client);
-      this.#lanes.set(client, lane);
+      this.#lanes.delete(lane.client);
+      this.#lanes.set(lane.client, lane);
       waiter.begin();
     }
   }
 
-  #end(lane: Lane, busyMs: number): void {
+  /** The first that waits; one that rests when no other does. */
+  #nextLane(): Lane | undefined {
+    const now = this.#now();
+    let resting: Lane | undefined;
+    for (const lane of this.#lanes.values()) {
+      if (lane.hasTurn || lane.waiting.length === 0) continue;
+      if (lane.restsUntil <= now) return lane;
+      resting ??= lane;
+    }
+    return resting;
+  }
+
+  #end(lane: Lane, rows: number): void {
     this.#taken--;
-    const rested = (): void => {
-      lane.isBusy = false;
-      this.#forgetIdle(lane);
-      this.#beginTurns();
-    };
-    if (busyMs <= LONG_MS) return rested();
-    setTimeout(rested, busyMs * RESTS_PER_TURN).unref();
+    lane.hasTurn = false;
+    if (rows > MANY_ROWS) lane.restsUntil = this.#now() + rows * REST_MS_PER_ROW;
+    this.#forgetIdle(lane);
     this.#beginTurns();
   }
 
+  /** One that rests is remembered until its rest is over. */
   #forgetIdle(lane: Lane): void {
-    if (lengthOf(lane) === 0) this.#lanes.delete(lane.client);
+    if (lengthOf(lane) > 0) return;
+    const rest = lane.restsUntil - this.#now();
+    if (rest > 0) setTimeout(() => this.#forgetIdle(lane), rest + 1).unref();
+    else if (this.#lanes.get(lane.client) === lane) this.#lanes.delete(lane.client);
   }
-}
-
-function loopBusyMs(): number {
-  return performance.eventLoopUtilization().active;
 }
 
 const TOO_MANY = 'too many operations of yours wait: send more when they are answered';
 const ABANDONED = 'nobody waits for this operation any more';
 
-function lengthOf({ waiting, isBusy }: Lane): number {
-  return waiting.length + Number(isBusy);
+function lengthOf({ waiting, hasTurn }: Lane): number {
+  return waiting.length + Number(hasTurn);
 }

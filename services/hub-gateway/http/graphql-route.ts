@@ -1,143 +1,124 @@
 /**
- * POST and GET /graphql: the cache, Apollo behind it, and GraphiQL for browsers. Other caches may
- * keep the answers to GET that depend on no token.
+ * POST and GET /graphql: the body, the document, and Apollo's own middleware for Express; GraphiQL
+ * for browsers. Other caches may keep the answers to GET that depend on no token.
  */
 import { createHash } from 'node:crypto';
-import type { Request } from 'express';
-import type { AnswerCache, Made } from '../../runtime/http/answer-cache.ts';
-import { AT_HEAD } from '../../runtime/http/cacheable.ts';
-import { clientOf } from '../../runtime/http/client-address.ts';
-import type { FairStarts } from '../../runtime/http/fair-starts.ts';
-import type { GetRoute, HttpResponse, Route } from '../../runtime/http/handler.ts';
-import type { Refusal } from '../../runtime/process/errors.ts';
+import { expressMiddleware } from '@as-integrations/express5';
+import type { Request, RequestHandler, Response } from 'express';
+import { Clients } from '../../runtime/http/clients.ts';
+import { RefusedRequest, type Route } from '../../runtime/http/handler.ts';
 import { GRAPHQL_PATH, SOCKET_PATH } from '../config.ts';
-import type { Asker, GraphqlRequest } from '../graphql/apollo.ts';
 import { callerOf } from '../graphql/authentication.ts';
-import { Clients } from '../graphql/turns.ts';
-import { bodyReadBefore, cacheKey, readBody } from './cached-queries.ts';
+import type { OperationContext, Pipeline } from '../graphql/pipeline.ts';
 
 /** Room for the hex of the largest transaction and the operation around it. */
 export const BODY_BYTES_MAX = 320 * 1024;
-
 /** Characters of a body, beside its longest text. */
 const BESIDE_TEXT_CHARACTERS_MAX = 16_384;
 
+/** A longer body or header is never one that many clients send. */
+const KEY_BYTES_MAX = 4_096;
+const ACCEPT_CHARACTERS_MAX = 256;
+/** Apollo refuses a GET that a form or an image could send, which has none of these. */
+const CSRF_HEADERS = ['content-type', 'apollo-require-preflight', 'x-apollo-operation-name'];
+
+/** The cache key of a request; undefined when its answer may depend on the caller. */
+export function cacheKeyOf({
+  method,
+  path,
+  originalUrl,
+  headers,
+  body,
+}: Request): string | undefined {
+  const { authorization, accept = '' } = headers;
+  if (path !== GRAPHQL_PATH || authorization !== undefined) return undefined;
+  if (accept.length > ACCEPT_CHARACTERS_MAX) return undefined;
+  if (method === 'GET') {
+    if (originalUrl.length > KEY_BYTES_MAX) return undefined;
+    return [`GET ${originalUrl}`, accept, ...CSRF_HEADERS.map((name) => headers[name])].join('\n');
+  }
+  if (method !== 'POST' || !Buffer.isBuffer(body) || body.length > KEY_BYTES_MAX) return undefined;
+  const text = body.toString('latin1');
+  // no mutation shares a response; with an escape the text may be one
+  return text.includes('mutation') || text.includes('\\u') ? undefined : `${accept}\n${text}`;
+}
+
 export interface GraphqlOptions {
-  readonly answer: (request: GraphqlRequest, from: Asker) => Promise<Made>;
-  readonly cache: AnswerCache;
-  readonly starts: FairStarts;
+  readonly pipeline: Pipeline;
+  readonly introspection: boolean;
   readonly jwt_secret: string;
   /** Unix milliseconds */
   readonly now: () => number;
 }
 
-type Response = HttpResponse | Refusal;
-
-export function graphqlRoutes(options: GraphqlOptions): readonly Route[] {
-  const { cache, starts, jwt_secret: secret, now } = options;
-  const page = new GraphiqlPage();
-  const make = async (
-    request: GraphqlRequest,
-    client: string,
-    clients = new Clients([client]),
-  ): Promise<Made> => {
-    const caller = await callerOf(request.headers.authorization, secret, now());
-    return options.answer(request, { caller, client, clients });
-  };
-  /** the clients that each answer in the making is for, by key */
-  const making = new Map<string, Clients>();
-  const shared = async (
-    key: string,
-    client: string,
-    makeFor: (clients: Clients) => Promise<Made>,
-  ): Promise<Response> => {
-    const makeShared = async (): Promise<Made> => {
-      const clients = new Clients([client]);
-      making.set(key, clients);
-      try {
-        return await makeFor(clients);
-      } finally {
-        if (making.get(key) === clients) making.delete(key);
-      }
+export function graphqlRoutes({
+  pipeline,
+  introspection,
+  jwt_secret: secret,
+  now,
+}: GraphqlOptions): readonly Route[] {
+  const context = async ({
+    req: request,
+    res: response,
+  }: {
+    readonly req: Request;
+    readonly res: Response;
+  }): Promise<OperationContext> => {
+    const { exchange } = response.locals;
+    const { client } = exchange;
+    const asker = {
+      caller: await callerOf(request.headers.authorization, secret, now()),
+      client,
+      clients: () => exchange.clients ?? new Clients([client]),
+      shares: () => void (exchange.is_shared = true),
     };
-    // else it would wait as long as the client that asked first
-    const joins = (): void => making.get(key)?.add(client);
-    return await cache.answer(key, makeShared, joins);
+    const text: unknown =
+      request.method === 'POST' ? Object(request.body).query : request.query['query'];
+    const read =
+      typeof text === 'string' && text !== '' ? pipeline.documents.read(text) : undefined;
+    return pipeline.contextOf(asker, read);
   };
-
-  const post = async (request: Request): Promise<Response> => {
-    const { headers } = request;
-    if (!isJson(headers['content-type'])) return NOT_JSON;
-    const text = bodyReadBefore(request) ?? (await readBody(request, BODY_BYTES_MAX));
-    if (typeof text !== 'string') return text;
-    const client = clientOf(request);
-    // what the body asks for starts apart from the reading of the body
-    await starts.next(client);
-    const key = cacheKey(headers, `POST ${text}`);
-    const cached = key === undefined ? undefined : cache.find(key);
-    if (cached !== undefined) return cached;
-    const parsed = parseJson(text);
-    if (parsed === undefined) return NO_JSON_TEXT;
-    if (isTooLarge(text, parsed.value)) return TOO_LARGE;
-    const asked: GraphqlRequest = { method: 'POST', headers, search: '', body: parsed.value };
-    if (key === undefined || !canBeQuery(parsed.value)) return (await make(asked, client)).answer;
-    return shared(key, client, (clients) => make(asked, client, clients));
-  };
-
-  const get: GetRoute['handle'] = async (request) => {
-    const { headers, originalUrl } = request;
-    const at = originalUrl.indexOf('?');
-    const search = at === -1 ? '' : originalUrl.slice(at);
-    const asked: GraphqlRequest = { method: 'GET', headers, search, body: undefined };
-    const client = clientOf(request);
-    const makeForCaches = async (clients?: Clients): Promise<Made> => {
-      const { answer, isShared } = await make(asked, client, clients);
-      return { answer: isShared ? forCaches(answer) : answer, isShared };
-    };
-    const key = cacheKey(
-      headers,
-      [`GET ${search}`, ...CSRF_HEADERS.map((name) => headers[name])].join('\n'),
-    );
-    const answer =
-      key === undefined
-        ? (await make(asked, client)).answer
-        : await shared(key, client, makeForCaches);
-    // Apollo recognizes browsers, where introspection is on
-    const isPage = 'content_type' in answer && answer.content_type === 'text/html';
-    return isPage ? page.response() : answer;
-  };
+  const apollo = expressMiddleware(pipeline.server, { context });
   return [
-    { method: 'post', path: GRAPHQL_PATH, handle: post },
-    { method: 'get', path: GRAPHQL_PATH, handle: get },
+    { method: 'post', path: GRAPHQL_PATH, middleware: [parseBody, apollo] },
+    {
+      method: 'get',
+      path: GRAPHQL_PATH,
+      middleware: introspection ? [graphiql(), apollo] : [apollo],
+    },
   ];
 }
 
-/** Apollo refuses a GET that a form or an image could send, which has none of these. */
-const CSRF_HEADERS = ['content-type', 'apollo-require-preflight', 'x-apollo-operation-name'];
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function forCaches(answer: Response): Response {
-  if ('refused' in answer) return answer;
-  const headers = { ...answer.headers, 'cache-control': AT_HEAD, vary: 'accept' };
-  return { ...answer, headers };
-}
-
-const NOT_JSON: Refusal = {
-  refused: 'unsupported_media_type',
-  message: 'send the operation as JSON, with content-type application/json',
+/** The bytes of the body become JSON. */
+const parseBody: RequestHandler = (request, _response, next) => {
+  if (!isJson(request.headers['content-type']))
+    throw new RefusedRequest(
+      'unsupported_media_type',
+      'send the operation as JSON, with content-type application/json',
+    );
+  const text = textOf(request.body);
+  try {
+    request.body = JSON.parse(text);
+  } catch {
+    throw new RefusedRequest('invalid_request', 'the body is not JSON');
+  }
+  if (isTooLarge(text, request.body))
+    throw new RefusedRequest('too_large', 'the body is too large');
+  next();
 };
-const TOO_LARGE: Refusal = { refused: 'too_large', message: 'the body is too large' };
-const NO_JSON_TEXT: Refusal = { refused: 'invalid_request', message: 'the body is not JSON' };
+
+function textOf(body: unknown): string {
+  try {
+    return Buffer.isBuffer(body) ? UTF8.decode(body) : '';
+  } catch {
+    throw new RefusedRequest('invalid_request', 'the body is not UTF-8');
+  }
+}
 
 function isJson(type: string | undefined): boolean {
   return type === 'application/json' || /^application\/json *(?:;|$)/i.test(type ?? '');
-}
-
-function parseJson(text: string): { readonly value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(text) };
-  } catch {
-    return undefined;
-  }
 }
 
 /** Room for one text, which may be a transaction; what is beside it is parsed and checked. */
@@ -150,17 +131,6 @@ function isTooLarge(text: string, body: unknown): boolean {
     0,
   );
   return text.length - longest > BESIDE_TEXT_CHARACTERS_MAX;
-}
-
-/** False for every mutation, which contains the word: it must never share a response. */
-function canBeQuery(body: unknown): boolean {
-  return (
-    typeof body === 'object' &&
-    body !== null &&
-    'query' in body &&
-    typeof body.query === 'string' &&
-    !body.query.includes('mutation')
-  );
 }
 
 const EXAMPLE = `# Headers take the token of generateToken:
@@ -187,20 +157,25 @@ const GRAPHIQL_OPTIONS = {
   shouldPersistHeaders: false,
 } as const;
 
-/** GraphiQL, for networks with introspection: one page that loads nothing from other servers. */
-class GraphiqlPage {
-  #response: Promise<HttpResponse> | undefined;
-
-  /** Made at the first request: the bundle has 9 MB. */
-  response(): Promise<HttpResponse> {
-    return (this.#response ??= render().catch((error: unknown) => {
-      this.#response = undefined;
+/**
+ * GraphiQL for browsers, one page that loads nothing from other servers. It is made at the first
+ * request: the bundle has 9 MB.
+ */
+function graphiql(): RequestHandler {
+  let made: ReturnType<typeof render> | undefined;
+  return async (request, response, next) => {
+    if (request.accepts(['application/json', 'text/html']) !== 'text/html') return next();
+    made ??= render().catch((error: unknown) => {
+      made = undefined;
       throw error;
-    }));
-  }
+    });
+    const { policy, html } = await made;
+    response.setHeader('content-security-policy', policy);
+    return response.setHeader('content-type', 'text/html; charset=utf-8').send(html);
+  };
 }
 
-async function render(): Promise<HttpResponse> {
+async function render(): Promise<{ readonly policy: string; readonly html: Buffer }> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
   const html = renderGraphiQL(GRAPHIQL_OPTIONS);
   const script = html.slice(html.indexOf('<script>') + 8, html.lastIndexOf('</script>'));
@@ -217,10 +192,5 @@ async function render(): Promise<HttpResponse> {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ];
-  return {
-    status: 200,
-    content_type: 'text/html; charset=utf-8',
-    headers: { 'content-security-policy': policy.join('; ') },
-    body: Buffer.from(html),
-  };
+  return { policy: policy.join('; '), html: Buffer.from(html) };
 }

@@ -1,29 +1,22 @@
 /** The protocol graphql-transport-ws, by graphql-ws; its hooks admit and execute operations. */
 import { createHash } from 'node:crypto';
 import {
-  execute,
   getOperationAST,
   getVariableValues,
   GraphQLError,
+  OperationTypeNode,
   type ExecutionArgs,
   type ExecutionResult,
   type GraphQLSchema,
 } from 'graphql';
 import { makeServer, type Context, type Server, type SubscribePayload } from 'graphql-ws';
-import { isLong, LONG_BYTES_PER_CLIENT, UNREAD } from '../../runtime/http/app.ts';
+import { Clients } from '../../runtime/http/clients.ts';
+import { LONG_BYTES_MIN, UNREAD, UNREAD_BYTES_MAX } from '../../runtime/http/reply.ts';
 import { callerOf, type Caller } from '../graphql/authentication.ts';
-import { Truncation, type Hub, type HubContext } from '../graphql/context.ts';
-import { textOf, VARIABLE_ERRORS_MAX, withCode, type Documents } from '../graphql/documents.ts';
-import {
-  errorBody,
-  formatError,
-  invalid,
-  Refused,
-  type ErrorFormatting,
-} from '../graphql/errors.ts';
-import { ListReader } from '../graphql/list-reader.ts';
+import { textOf, VARIABLE_ERRORS_MAX, withCode } from '../graphql/documents.ts';
+import { errorBody, formatError, Refused, type ErrorFormatting } from '../graphql/errors.ts';
+import type { Pipeline } from '../graphql/pipeline.ts';
 import { textOfResult } from '../graphql/result-text.ts';
-import { Clients } from '../graphql/turns.ts';
 import type { BackpressuredSocket } from './backpressured-socket.ts';
 import type {
   Payload,
@@ -34,8 +27,7 @@ import type {
 
 export interface ProtocolOptions {
   readonly schema: GraphQLSchema;
-  readonly hub: Hub;
-  readonly documents: Documents;
+  readonly pipeline: Pick<Pipeline, 'documents' | 'execute'>;
   readonly subscriptions: SharedSubscriptions;
   readonly formatting: ErrorFormatting;
   readonly jwt_secret: string;
@@ -66,18 +58,23 @@ type Connection = Context<Record<string, unknown>, Session>;
 
 /** Memory of a subscription that lasts as long as it does. */
 const SUBSCRIPTION_CHARACTERS_MAX = 8_192;
+const TOO_LONG = errorBody(
+  'BAD_USER_INPUT',
+  `a subscription and its variables may have ${SUBSCRIPTION_CHARACTERS_MAX} characters`,
+);
 const KEY_CHARACTERS_MAX = 256;
 
-interface OperationContext extends HubContext {
-  readonly lists: ListReader;
+interface SocketOperation {
   readonly id: string;
   readonly session: Session;
+  /** undefined when the token has expired */
+  readonly caller: Caller | undefined;
   /** identifies a subscription; without the caller, since no subscription shows private data */
-  readonly key: string;
+  readonly text: string;
 }
 
 export function socketProtocol(options: ProtocolOptions): Server<Session> {
-  const { schema, hub, documents, subscriptions, formatting, now } = options;
+  const { schema, pipeline, subscriptions, formatting, now } = options;
   const { socket_operations_max: operationsMax } = options;
 
   const prepare = (
@@ -90,7 +87,7 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     const wait = session.wait();
     if (wait > 0)
       return [rateLimited(`too many operations: try again in ${Math.ceil(wait / 1_000)} s`)];
-    const document = documents.read(query);
+    const document = pipeline.documents.read(query);
     if (!('kind' in document)) return document;
     const operation = getOperationAST(document, operationName);
     if (operation === null || operation === undefined) return [unknownOperation(operationName)];
@@ -101,48 +98,17 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
       { maxErrors: VARIABLE_ERRORS_MAX },
     );
     if (coerced === undefined) return errors.map((error) => withCode(error, 'BAD_USER_INPUT'));
+    const isSubscription = operation.operation === OperationTypeNode.SUBSCRIPTION;
     const { caller } = session;
-    const contextValue: OperationContext = {
-      hub,
-      caller: caller !== undefined && now() < caller.expires_at * 1_000 ? caller : undefined,
-      client: session.client,
-      lists: new ListReader(hub, () => new Clients([session.client])),
-      truncation: new Truncation(),
+    const isValid = caller !== undefined && now() < caller.expires_at * 1_000;
+    const contextValue: SocketOperation = {
       id,
       session,
-      key: JSON.stringify([textOf(document, operation), coerced]),
+      caller: isValid ? caller : undefined,
+      text: isSubscription ? JSON.stringify([textOf(document, operation), coerced]) : '',
     };
     return { schema, document, operationName, variableValues: coerced, contextValue };
   };
-
-  const open = async (args: ExecutionArgs): Promise<Subscription | ExecutionResult> => {
-    const { key: text, caller, session } = contextOf(args);
-    if (text.length > SUBSCRIPTION_CHARACTERS_MAX) {
-      const message = `a subscription and its variables may have ${SUBSCRIPTION_CHARACTERS_MAX} characters`;
-      return { errors: [invalid(message)] };
-    }
-    const key =
-      text.length <= KEY_CHARACTERS_MAX ? text : createHash('sha256').update(text).digest('base64');
-    const { document, operationName, variableValues } = args;
-    return await subscriptions.open(
-      key,
-      { document, operationName: operationName ?? undefined, variables: variableValues ?? {} },
-      { client: session.client, account: caller?.account },
-    );
-  };
-
-  /** As text, with its errors as clients see them. */
-  const serialize = ({ errors, ...others }: ExecutionResult): Promise<string> =>
-    textOfResult({
-      ...(errors && {
-        errors: errors.map((error) => formatError(formatting, error.toJSON(), error)),
-      }),
-      ...others,
-    });
-  const answer = async (
-    { id, session }: OperationContext,
-    result: ExecutionResult,
-  ): Promise<Answer> => new Answer(id, await serialize(result), session);
 
   return makeServer<Record<string, unknown>, Session>({
     connectionInitWaitTimeout: options.socket_init_ms,
@@ -153,22 +119,24 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     },
     onSubscribe: (connection, id, payload) => prepare(connection, id, payload),
     execute: async (args: ExecutionArgs) => {
-      const context = contextOf(args);
-      const { id, lists, session, truncation } = context;
-      const executed = async (): Promise<Answer> =>
-        answer(context, truncation.extend(await execute(args)));
-      return await session.pending.run(
-        id,
-        executed().finally(() => lists.close()),
-      );
+      const { id, session, caller } = operationOf(args);
+      const { client } = session;
+      const asker = { caller, client, clients: () => new Clients([client]) };
+      const executed = async (): Promise<Answer> => {
+        const result = await pipeline.execute(given(args), asker);
+        return new Answer(id, await textOfResult(result), session);
+      };
+      return await session.pending.run(id, executed());
     },
     subscribe: async (args: ExecutionArgs) => {
-      const context = contextOf(args);
-      const { id, session } = context;
+      const { id, session, caller, text } = operationOf(args);
       const opened = async (): Promise<Deliveries | Answer> => {
-        const result = await open(args);
+        if (text.length > SUBSCRIPTION_CHARACTERS_MAX) return new Answer(id, TOO_LONG, session);
+        const key = text.length <= KEY_CHARACTERS_MAX ? text : digestOf(text);
+        const holder = { client: session.client, account: caller?.account };
+        const result = await subscriptions.open(key, given(args), holder);
         if ('start' in result) return new Deliveries(id, result, session.socket);
-        return answer(context, result);
+        return new Answer(id, await textOfResult(result), session);
       };
       return await session.pending.run(id, opened(), (discarded) => void discarded.return());
     },
@@ -253,8 +221,8 @@ class Answer implements AsyncIterableIterator<ExecutionResult, undefined> {
     const { socket, unread } = this.#session;
     const text = this.#text;
     this.#text = '';
-    const before = isLong(text) ? unread() : 0;
-    const fits = before === 0 || before + text.length <= LONG_BYTES_PER_CLIENT;
+    const before = text.length < LONG_BYTES_MIN ? 0 : unread();
+    const fits = before === 0 || before + text.length <= UNREAD_BYTES_MAX;
     const sent = socket.send(this.#prefix, fits ? text : TOO_MUCH_UNREAD);
     return sent.then(() => (this.#isOver ? never() : DONE));
   }
@@ -301,14 +269,23 @@ function never(): Promise<never> {
   return new Promise(() => undefined);
 }
 
-/** The context that `prepare` made. */
-function contextOf({ contextValue }: ExecutionArgs): OperationContext {
-  if (!isOperationContext(contextValue)) throw new TypeError('an operation without its context');
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
+}
+
+/** As the pipeline takes it. */
+function given({ document, operationName, variableValues }: ExecutionArgs) {
+  return { document, operationName, variables: variableValues };
+}
+
+/** The operation that `prepare` made. */
+function operationOf({ contextValue }: ExecutionArgs): SocketOperation {
+  if (!isSocketOperation(contextValue)) throw new TypeError('an operation was not prepared');
   return contextValue;
 }
 
-function isOperationContext(value: unknown): value is OperationContext {
-  return typeof value === 'object' && value !== null && 'session' in value && 'key' in value;
+function isSocketOperation(value: unknown): value is SocketOperation {
+  return typeof value === 'object' && value !== null && 'session' in value && 'text' in value;
 }
 
 function rateLimited(message: string): Refused {

@@ -5,7 +5,7 @@
  * in quick succession are coalesced. Subscribers get a result only when it differs from the one
  * before.
  */
-import { execute, type DocumentNode, type ExecutionResult, type GraphQLSchema } from 'graphql';
+import type { FormattedExecutionResult } from 'graphql';
 import {
   LINKS_MAX,
   NO_TRACING,
@@ -13,17 +13,13 @@ import {
   type Traced,
   type Tracing,
 } from '../../runtime/process/tracing.ts';
-import {
-  Truncation,
-  type Dependency,
-  type Hub,
-  type HubContext,
-  type Model,
-} from '../graphql/context.ts';
-import { formatError, Refused, type ErrorFormatting } from '../graphql/errors.ts';
-import { ListReader, type ListSources } from '../graphql/list-reader.ts';
+import { Clients } from '../../runtime/http/clients.ts';
+import type { Dependency, Hub, Model } from '../graphql/context.ts';
+import type { ErrorCode } from '../graphql/errors.ts';
+import type { ListSources } from '../graphql/list-reader.ts';
+import type { Operation, Pipeline } from '../graphql/pipeline.ts';
 import { textOfResult } from '../graphql/result-text.ts';
-import { Clients, Turns } from '../graphql/turns.ts';
+import { Turns } from '../graphql/turns.ts';
 import { SharedReads } from './shared-reads.ts';
 import { Shares, type SharesOptions } from './shares.ts';
 
@@ -36,12 +32,6 @@ const FULL = refusal('too many different subscriptions are open: try again later
 const TOO_LARGE = refusal(
   'the results of your subscriptions are too large together: complete others first',
 );
-
-export interface Operation {
-  readonly document: DocumentNode;
-  readonly operationName: string | undefined;
-  readonly variables: Readonly<Record<string, unknown>>;
-}
 
 /** The payload of a `next` message: a serialized result. */
 export class Payload {
@@ -63,9 +53,8 @@ export interface Subscriber {
 }
 
 export interface SharedSubscriptionsOptions extends SharesOptions {
-  readonly schema: GraphQLSchema;
-  readonly hub: Hub;
-  readonly formatting: ErrorFormatting;
+  readonly pipeline: Pick<Pipeline, 'execute'>;
+  readonly hub: Pick<Hub, 'reader' | 'list_rows_max'>;
   /** off when not given */
   readonly tracing?: Tracing | undefined;
   /** of the latest results of all subscriptions together; beyond, new subscriptions are refused */
@@ -99,7 +88,7 @@ class SharedSubscription {
   dependencies: Dependency[] = [];
   latest: Payload | undefined;
   /** the errors of the first execution, if any */
-  first: Promise<ExecutionResult | undefined> = Promise.resolve(undefined);
+  first: Promise<FormattedExecutionResult | undefined> = Promise.resolve(undefined);
   isExecuting = true;
   /** changed while it was executed */
   isStale = false;
@@ -160,7 +149,7 @@ export class SharedSubscriptions {
     key: string,
     operation: Operation,
     holder: Holder,
-  ): Promise<Subscription | ExecutionResult> {
+  ): Promise<Subscription | FormattedExecutionResult> {
     const holders = holdersOf(holder);
     if (!this.#shares.take(holders, key)) {
       const max = this.#options.subscriptions_per_client_max;
@@ -236,7 +225,7 @@ export class SharedSubscriptions {
     return this.#shared.get(shared.key) === shared;
   }
 
-  async #executeFirst(shared: SharedSubscription): Promise<ExecutionResult | undefined> {
+  async #executeFirst(shared: SharedSubscription): Promise<FormattedExecutionResult | undefined> {
     const { failed, text } = await this.#execute(shared);
     shared.isExecuting = false;
     if (failed !== undefined) return failed;
@@ -266,12 +255,10 @@ export class SharedSubscriptions {
     const { tracing = NO_TRACING } = this.#options;
     const read = tracing.continued('read', shared.changes.splice(0));
     const { failed, text } = await read.run(() => this.#execute(shared));
-    read.end(failed?.errors?.[0]);
+    read.end(failed && new Error(failed.errors?.[0]?.message));
     if (!this.#isOpen(shared)) return;
     shared.hasFailed = failed !== undefined;
-    // logs them; subscribers keep the result that they have
-    for (const error of failed?.errors ?? [])
-      formatError(this.#options.formatting, error.toJSON(), error);
+    // after an error subscribers keep the result that they have
     if (!shared.hasFailed) await this.#publish(shared, text, read);
     shared.isExecuting = false;
     if (shared.isStale) this.#schedule(shared);
@@ -302,39 +289,30 @@ export class SharedSubscriptions {
   /** The result as text, or the one with errors. */
   async #execute(
     shared: SharedSubscription,
-  ): Promise<{ readonly failed?: ExecutionResult; readonly text: string }> {
-    const { schema, hub } = this.#options;
+  ): Promise<{ readonly failed?: FormattedExecutionResult; readonly text: string }> {
     const dependencies: Dependency[] = [];
-    const truncation = new Truncation();
-    const lists = new ListReader(
-      this.#lists,
-      () => (shared.reading = new Clients(shared.clients.keys())),
-    );
-    const contextValue: HubContext = {
-      hub,
+    const asker = {
       caller: undefined,
       client: undefined,
-      lists,
-      truncation,
-      dependsOn: (dependency) => void dependencies.push(dependency),
+      clients: () => (shared.reading = new Clients(shared.clients.keys())),
+      sources: this.#lists,
+      dependsOn: (dependency: Dependency) => void dependencies.push(dependency),
     };
-    const { document, operationName, variables: variableValues } = shared.operation;
-    const args = { schema, document, operationName, variableValues, contextValue };
     this.#executions++;
     try {
-      const result = truncation.extend(await execute(args));
+      const result = await this.#options.pipeline.execute(shared.operation, asker);
       if (result.errors !== undefined) return { failed: result, text: '' };
       return { text: await textOfResult(result) };
     } finally {
       shared.dependencies = dependencies;
-      lists.close();
       if (--this.#executions === 0) this.#reads.forget();
     }
   }
 }
 
-function refusal(message: string): ExecutionResult {
-  return { errors: [new Refused('RATE_LIMITED', message)] };
+function refusal(message: string): FormattedExecutionResult {
+  const code: ErrorCode = 'RATE_LIMITED';
+  return { errors: [{ message, extensions: { code } }] };
 }
 
 function holdersOf({ client, account }: Holder): readonly string[] {

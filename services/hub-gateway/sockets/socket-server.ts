@@ -4,7 +4,6 @@ import type { Duplex } from 'node:stream';
 import type { Server } from 'graphql-ws';
 import { WebSocketServer, type RawData, type WebSocket } from 'ws';
 import { clientOf, forwardedFor } from '../../runtime/http/client-address.ts';
-import { OrderedStarts, type FairStarts } from '../../runtime/http/fair-starts.ts';
 import { REFUSAL_DELAY_MS, type RateLimit } from '../../runtime/http/rate-limit.ts';
 import { messageOf } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
@@ -17,8 +16,6 @@ const PROTOCOL = 'graphql-transport-ws';
 /** Sockets that are behind are checked this often, and all are pinged every so many checks. */
 const CHECK_MS = 100;
 const CHECKS_PER_PING = 120;
-/** With more messages that wait for their start a socket is not read. */
-const MESSAGES_WAITING_MAX = 10;
 /** Fragments of a message, and packets of a frame: each costs more memory than its bytes. */
 const PARTS_MAX = 256;
 /** Time that a client has to answer the close of its socket. */
@@ -36,8 +33,6 @@ export interface SocketServerOptions {
   readonly protocol: Server<Session>;
   /** of operations; undefined: no limit */
   readonly rate: RateLimit | undefined;
-  /** of messages, and of requests over HTTP */
-  readonly starts: FairStarts;
   readonly log: Logger;
   /** ms of a monotonic clock */
   readonly now: () => number;
@@ -138,10 +133,9 @@ export class SocketServer {
   }
 
   #serve(socket: WebSocket, stream: Duplex, client: string): void {
-    const { settings, protocol, rate, starts, log, now } = this.#options;
+    const { settings, protocol, rate, log, now } = this.#options;
     const outgoing = new BackpressuredSocket(socket, stream, settings, now);
     const open: Open = { socket, outgoing, awaitsPong: false };
-    const messages = new OrderedStarts(starts, client);
     this.#open.add(open);
     const fail = (error: unknown): void => {
       log.error({ err: error }, messageOf(error));
@@ -185,15 +179,7 @@ export class SocketServer {
             if (SERVER_MESSAGES.has(type))
               return close(CLOSE_CODES.bad_message, 'no message of a client');
             if (!COUNTED_ELSEWHERE.has(type) && !mayPass()) return;
-            const act = (): void => {
-              if (socket.readyState !== socket.OPEN) return;
-              handle(text).catch(fail);
-              // the last of those that waited
-              if (messages.waiting === 1 && !outgoing.isBehind) socket.resume();
-            };
-            if (type === 'subscribe') messages.paced(act);
-            else messages.unpaced(act);
-            if (messages.waiting > MESSAGES_WAITING_MAX) socket.pause();
+            handle(text).catch(fail);
           });
         },
       },
@@ -206,7 +192,7 @@ export class SocketServer {
     );
     socket.once('close', (code, reason) => {
       this.#open.delete(open);
-      messages.unpaced(() => void closed(code, reason.toString()).catch(fail));
+      void closed(code, reason.toString()).catch(fail);
     });
   }
 

@@ -4,25 +4,22 @@
  * on: most keys are requested once, and keeping those costs more than it saves.
  */
 import { LRUCache } from 'lru-cache';
-import { Fault, type Refusal } from '../process/errors.ts';
+import { Fault } from '../process/errors.ts';
 import type { ReadVersion } from '../read-version.ts';
-import type { HttpResponse } from './handler.ts';
-
-export interface Made {
-  readonly answer: HttpResponse | Refusal;
-  /** whether other requests with the same key may have it; only text with status 200 is cached */
-  readonly isShared: boolean;
-}
-
-export interface KeptResponse extends HttpResponse {
-  readonly body: string;
-}
+import type { Answer } from './answer.ts';
+import { Clients } from './clients.ts';
 
 export interface AnswerCacheOptions {
   /** 0: every response is made for its request alone */
   readonly answers_kept_max: number;
-  /** of the cached bodies and their keys together; their bytes and codings come on top */
+  /** of the cached bodies and their keys together; their codings come on top */
   readonly characters_max?: number;
+}
+
+interface Making {
+  readonly answer: Promise<Answer>;
+  /** those that wait for it */
+  readonly clients: Clients;
 }
 
 const CHARACTERS_MAX = 64 * 1024 * 1024;
@@ -30,8 +27,8 @@ const CHARACTERS_MAX = 64 * 1024 * 1024;
 export class AnswerCache {
   readonly #version: Pick<ReadVersion, 'known' | 'current'>;
   readonly #entriesMax: number;
-  readonly #kept: LRUCache<string, KeptResponse>;
-  readonly #inFlight = new Map<string, Promise<Made>>();
+  readonly #kept: LRUCache<string, Answer>;
+  readonly #inFlight = new Map<string, Making>();
   /** keys requested once; cleared at the limit, after which some are made once more */
   readonly #requestedOnce = new Set<string>();
   /** the version that everything above belongs to */
@@ -52,61 +49,68 @@ export class AnswerCache {
     return this.#hits;
   }
 
-  /** The cached response; undefined also when only Postgres knows whether it is stale. */
-  find(key: string): KeptResponse | undefined {
-    if (this.#version.known !== this.#keptVersion) return undefined;
+  /**
+   * The response of this key, from the cache or made for these clients. While Postgres cannot be
+   * asked for the version, each request makes its own. Rejects as `make` does.
+   */
+  answer(
+    key: string,
+    client: string,
+    make: (clients: Clients) => Promise<Answer>,
+  ): Answer | Promise<Answer> {
+    if (this.#entriesMax === 0) return make(new Clients([client]));
+    if (this.#version.known !== this.#keptVersion) return this.#afterVersion(key, client, make);
+    return this.#found(key) ?? this.#share(key, client, make);
+  }
+
+  async #afterVersion(
+    key: string,
+    client: string,
+    make: (clients: Clients) => Promise<Answer>,
+  ): Promise<Answer> {
+    let version: number;
+    try {
+      version = await this.#version.current();
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      return await make(new Clients([client]));
+    }
+    if (version !== this.#keptVersion) this.#clear(version);
+    return this.#found(key) ?? (await this.#share(key, client, make));
+  }
+
+  #found(key: string): Answer | undefined {
     const found = this.#kept.get(key);
     if (found !== undefined) this.#hits++;
     return found;
   }
 
-  /**
-   * The response of this key, from the cache or made. While Postgres cannot be asked for the
-   * version, each request makes its own. Throws what `make` throws. `joins` is called when it gets
-   * the response that another request makes.
-   */
-  async answer(
+  async #share(
     key: string,
-    make: () => Promise<Made>,
-    joins?: () => void,
-  ): Promise<HttpResponse | Refusal> {
-    const found = this.find(key);
-    if (found !== undefined) return found;
-    const version = this.#entriesMax === 0 ? undefined : await this.#currentVersion();
-    if (version === undefined) return (await make()).answer;
-    if (version !== this.#keptVersion) this.#clear(version);
-    const kept = this.find(key);
-    if (kept !== undefined) return kept;
+    client: string,
+    make: (clients: Clients) => Promise<Answer>,
+  ): Promise<Answer> {
     const others = this.#inFlight.get(key);
     if (others !== undefined) {
-      joins?.();
-      return (await others).answer;
+      others.clients.add(client);
+      return await others.answer;
     }
-    const making = make();
+    const clients = new Clients([client]);
+    const making = { answer: make(clients), clients };
     this.#inFlight.set(key, making);
     try {
-      const made = await making;
+      const made = await making.answer;
       // otherwise the read model changed meanwhile, and the response is stale
       if (this.#inFlight.get(key) === making) this.#keep(key, made);
-      return made.answer;
+      return made;
     } finally {
       if (this.#inFlight.get(key) === making) this.#inFlight.delete(key);
     }
   }
 
-  async #currentVersion(): Promise<number | undefined> {
-    try {
-      return await this.#version.current();
-    } catch (error) {
-      if (error instanceof Fault) return undefined;
-      throw error;
-    }
-  }
-
-  #keep(key: string, { answer, isShared }: Made): void {
-    if (!isShared || 'refused' in answer || answer.status !== 200) return;
-    if (!isText(answer) || !this.#isRequestedAgain(key)) return;
-    this.#kept.set(key, answer, { size: key.length + answer.body.length });
+  #keep(key: string, answer: Answer): void {
+    if (!answer.is_shared || !this.#isRequestedAgain(key)) return;
+    this.#kept.set(key, answer, { size: key.length + answer.length });
   }
 
   #isRequestedAgain(key: string): boolean {
@@ -122,8 +126,4 @@ export class AnswerCache {
     this.#requestedOnce.clear();
     this.#keptVersion = version;
   }
-}
-
-function isText(answer: HttpResponse): answer is KeptResponse {
-  return typeof answer.body === 'string';
 }

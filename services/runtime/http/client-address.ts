@@ -17,6 +17,7 @@ export function forwardedFor(
   request: Pick<HttpRequest, 'headers' | 'socket'>,
   hops: number,
 ): string | undefined {
+  if (hops === 0) return request.socket.remoteAddress;
   // eslint-disable-next-line typescript/no-unsafe-type-assertion -- nothing else is read
   return proxyAddr(request as IncomingMessage, (_, proxies) => proxies < hops);
 }

@@ -1,25 +1,22 @@
-/** Requests and responses of HTTP handlers, as values; `app.ts` puts them on the wire. */
+/** Requests and responses of HTTP handlers, as values; `reply.ts` puts them on the wire. */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Request } from 'express';
-import type { Forms } from './cacheable.ts';
+import type { Request, RequestHandler } from 'express';
 import type { Fault, Refusal } from '../process/errors.ts';
 
 /**
- * `body` is text, bytes, or pieces that are made at the pace of the client (`sendPieces`). An
- * error of the first piece becomes an error response; an error of a later one breaks the response
- * off. `return` of the pieces' iterator is always called, also when no piece was wanted.
+ * `body` is text, bytes, or pieces that are made at the pace of the client. An error of the first
+ * piece becomes an error response; an error of a later one breaks the response off. `return` of the
+ * pieces' iterator is always called, also when no piece was wanted.
  */
 export interface HttpResponse {
   readonly status: number;
   readonly body: string | Buffer | AsyncIterable<string>;
   /** default: JSON */
   readonly content_type?: string;
-  /** `cache-control` is no-store if not given; with it, a 200 is sent as `cacheable.ts` says */
+  /** `cache-control` is no-store if not given; with it, a 200 is sent as `answer.ts` says */
   readonly headers?: Readonly<Record<string, string>>;
-  /** filled by `cacheable.ts` */
-  forms?: Forms;
-  /** filled by `app.ts`: the bytes of a long text, for all requests that share the response */
-  long?: Buffer;
+  /** made from the read model and the key of the request alone: others may have it */
+  readonly is_shared?: boolean;
 }
 
 /** Why a request is not served, before it takes the service's shape. */
@@ -45,7 +42,7 @@ export interface ErrorShape {
   readonly body: (failure: Failure) => string;
 }
 
-/** Also implemented by Express' requests. */
+/** The part of Express' request that a handler reads. */
 export interface HttpRequest {
   readonly method: string;
   /** without the query */
@@ -75,11 +72,30 @@ export interface GetRoute {
 export interface PostRoute {
   readonly method: 'post';
   readonly path: string;
-  /** reads the body itself */
+  /** reads the body itself, unless the application has a limit for its bytes */
   readonly handle: (request: Request) => Answered;
 }
 
-export type Route = GetRoute | PostRoute;
+/** Thrown by middleware to refuse a request, which a handler does by its value. */
+export class RefusedRequest extends Error {
+  override readonly name = 'RefusedRequest';
+  /** a reason of the `ErrorShape` */
+  readonly refused: string;
+
+  constructor(refused: string, message: string) {
+    super(message);
+    this.refused = refused;
+  }
+}
+
+/** Answered by middleware of a library, which calls `send` of Express' response. */
+export interface MountedRoute {
+  readonly method: 'get' | 'post';
+  readonly path: string;
+  readonly middleware: readonly RequestHandler[];
+}
+
+export type Route = GetRoute | PostRoute | MountedRoute;
 
 /** Answers in place of the route, or lets the request pass. */
 export type Guard = (
@@ -98,7 +114,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 /**
  * The headers of every response; a page may read those that are `exposed`. Any web page may read:
  * no service uses cookies, and a page sends its token itself. Source: Fetch standard, "CORS
- * protocol".
+ * protocol". They never change, so the package cors, which sets each anew, would only cost time.
  */
 export function corsHeaders(exposed: string): Readonly<Record<string, string>> {
   return { 'access-control-allow-origin': '*', 'access-control-expose-headers': exposed };

@@ -6,10 +6,9 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { performance } from 'node:perf_hooks';
+import { buildHttpApp, hostFailure, IDLE_MS, type HttpAppOptions } from './app.ts';
 import { clientOf } from './client-address.ts';
 import {
   JSON_TYPE,
@@ -20,17 +19,14 @@ import {
   type Route,
 } from './handler.ts';
 import { ownRoutes, type OwnRoutesOptions } from './own-routes.ts';
+import { breakOff } from './reply.ts';
 import { assert, Fault } from '../process/errors.ts';
-import { NO_TRACING, type Tracing } from '../process/tracing.ts';
-import { breakOff, buildHttpApp, IDLE_MS, type HttpAppOptions, type InFlight } from './app.ts';
 
-export interface HttpOptions extends HttpAppOptions, OwnRoutesOptions {
+export interface HttpOptions extends Omit<HttpAppOptions, 'metrics'>, OwnRoutesOptions {
   readonly http_host: string;
   /** 0: any free one */
   readonly http_port: number;
-  /** continues the traces of requests; off when not given */
-  readonly tracing?: Tracing | undefined;
-  /** time for a shutdown; after most of it, streams are broken off; default: streams are awaited */
+  /** time for a shutdown; after most of it, begun responses are broken off; default: awaited */
   readonly drain_ms?: number;
   /** to a head of more than 16 KiB, which may be a token; default: 431 */
   readonly overflow?: Answer;
@@ -38,16 +34,6 @@ export interface HttpOptions extends HttpAppOptions, OwnRoutesOptions {
   readonly http_connections_max?: number;
   /** of one client that no proxy is in front of */
   readonly http_connections_per_client_max?: number;
-  /**
-   * Sees each request before the application, and either answers it or calls `next`. It does the
-   * application's work itself (guards, headers, limits) and sets `context.route`.
-   */
-  readonly front?: (
-    request: IncomingMessage,
-    response: ServerResponse,
-    context: InFlight,
-    next: () => void,
-  ) => void;
   /**
    * Takes over connections that ask for a WebSocket, and closes them before the server drains.
    * Requests for other protocols are served as HTTP.
@@ -75,8 +61,13 @@ const LIMITS = {
  * time and memory before it is refused; browsers and proxies send one after the other.
  */
 const PIPELINED_MAX = 16;
-/** Share of `drain_ms` for streams, so that resources closed after the server have time left. */
-const STREAMS_SHARE = 0.8;
+/** Share of `drain_ms` for begun responses: resources closed after the server have the rest. */
+const BEGUN_SHARE = 0.8;
+/** Headers of answers that the application does not give. */
+const STANDARD_HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+} as const;
 
 /**
  * Listens, and returns once it does. `/health`, `/ready`, `/status` and `/metrics` are there
@@ -85,17 +76,15 @@ const STREAMS_SHARE = 0.8;
 export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const { http_host: host, log, errors: shape = PLAIN_ERRORS, drain_ms: drainMs } = options;
   const { probes, figures } = ownRoutes(options, shape);
-  const { ops_port: opsPort, routes = [], tracing = NO_TRACING } = options;
+  const { ops_port: opsPort, routes = [] } = options;
   const ops =
     opsPort === undefined ? undefined : await openOps(options, opsPort, [...probes, ...figures]);
   let draining = false;
   const served = [...probes, ...(ops === undefined ? figures : []), ...routes];
-  const app = buildHttpApp({ ...options, routes: served }, (response) =>
-    connections.get(response.req.socket)?.find((each) => each.response === response),
-  );
+  const app = buildHttpApp({ ...options, routes: served });
   const server = createServer({
     ...LIMITS,
-    // hosts are checked below, for an answer in the service's shape
+    // the application checks it, for an answer in the service's shape
     requireHostHeader: false,
     // clients that offer HTTP/2 expect a response when the offer is not taken
     shouldUpgradeCallback: ({ headers }) =>
@@ -103,65 +92,38 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   });
   server.setTimeout(options.idle_ms ?? IDLE_MS);
   const connections = openConnections(server);
-  const inFlight = (): readonly InFlight[] => [...connections.values()].flat();
+  const unanswered = (): readonly ServerResponse[] => [...connections.values()].flat();
 
-  const observe = observer(options);
-  const prefix = randomBytes(6).toString('hex');
-  let count = 0;
-  const nextId = (): string => `${prefix}-${(++count).toString(36)}`;
-  // of answers that the application does not give
-  const outside = (): Headers => ({
-    ...options.headers,
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-    'x-request-id': nextId(),
-  });
-  const serve = (request: IncomingMessage, response: ServerResponse, refused?: Failure): void => {
+  const always = { ...options.headers, ...STANDARD_HEADERS };
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
-    const unanswered = connections.get(socket);
-    if (unanswered === undefined || unanswered.length >= PIPELINED_MAX)
-      return void socket.destroy();
-    const context = {
-      id: nextId(),
-      response,
-      started: performance.now(),
-      route: 'unmatched',
-      streams: false,
-    };
-    // a request without a trace begins none
-    const span = tracing.continued(request.method ?? '', [request]);
-    unanswered.push(context);
+    const before = connections.get(socket);
+    if (before === undefined || before.length >= PIPELINED_MAX) return void socket.destroy();
+    before.push(response);
     if (draining) response.setHeader('connection', 'close');
     // `close` comes once
     response.on('close', () => {
-      unanswered.splice(unanswered.indexOf(context), 1);
-      observe(context, request, response);
-      span.set('http.route', context.route);
-      span.set('http.response.status_code', response.statusCode);
-      span.end();
+      before.splice(before.indexOf(response), 1);
       if (draining) socket.destroySoon();
     });
-    const failure = refused ?? hostFailure(request);
-    if (failure !== undefined) fail(response, answerOf(failure, shape), outside());
-    else if (options.front === undefined) span.run(() => app(request, response));
-    else span.run(() => options.front?.(request, response, context, () => app(request, response)));
+    app(request, response);
   };
   server.on('request', serve);
-  server.on('checkExpectation', (request, response) => serve(request, response, UNEXPECTED));
+  // Node's own answer to an unknown expectation has no body
+  server.on('checkExpectation', serve);
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const failure = hostFailure(request);
-    if (failure !== undefined) endWith(socket, answerOf(failure, shape), outside());
+    if (failure !== undefined) endWith(socket, answerOf(failure, shape), always);
     else options.upgrade?.(request, socket, head);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const response = connections.get(socket)?.[0]?.response;
+    const response = connections.get(socket)?.[0];
     const isOverflow = error.code === 'HPE_HEADER_OVERFLOW';
     const answer =
       (isOverflow ? options.overflow : undefined) ?? answerOf(failureOfParser(error), shape);
-    if (error.code === 'ECONNRESET') socket.destroy();
-    else if (response === undefined) endWith(socket, answer, outside());
-    else if (response.headersSent) socket.destroy();
-    else fail(response, answer, outside());
+    if (error.code === 'ECONNRESET' || response?.headersSent === true) socket.destroy();
+    else if (response === undefined) endWith(socket, answer, always);
+    else response.writeHead(answer.status, headersOf(answer, always)).end(answer.body);
   });
   limitConnections(server, options);
 
@@ -184,34 +146,35 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         const late =
           drainMs === undefined
             ? undefined
-            : setTimeout(() => breakOffStreams(inFlight(), log), drainMs * STREAMS_SHARE);
+            : setTimeout(() => breakOffBegun(unanswered(), log), drainMs * BEGUN_SHARE);
         server.close(() => {
           clearTimeout(late);
           ops?.close();
           ops?.closeAllConnections();
           resolve();
         });
-        for (const { response } of inFlight())
+        for (const response of unanswered())
           if (!response.headersSent) response.setHeader('connection', 'close');
       }),
   };
 }
 
-function breakOffStreams(inFlight: readonly InFlight[], log: HttpOptions['log']): void {
-  const late = inFlight.filter(({ streams }) => streams);
+/** Such as an export, or a long answer to a client that reads slowly. */
+function breakOffBegun(unanswered: readonly ServerResponse[], log: HttpOptions['log']): void {
+  const late = unanswered.filter(({ headersSent }) => headersSent);
   if (late.length > 0)
     log.warn({ streams: late.length }, 'shutdown breaks off responses that are still streaming');
-  for (const { response } of late) breakOff(response);
+  for (const response of late) breakOff(response);
 }
 
 /**
- * The open connections, with the requests of each that have no answer yet, oldest first. A Map of
- * the requests themselves would grow and be rebuilt all the time, and what its old tables refer to
+ * The open connections, with the responses of each that are not sent yet, oldest first. A Map of
+ * the responses themselves would grow and be rebuilt all the time, and what its old tables refer to
  * stays in memory until V8 collects the whole heap. `server.close()` spares a connection whose
  * response is written but not yet read.
  */
-function openConnections(server: Server): ReadonlyMap<Socket, InFlight[]> {
-  const connections = new Map<Socket, InFlight[]>();
+function openConnections(server: Server): ReadonlyMap<Socket, ServerResponse[]> {
+  const connections = new Map<Socket, ServerResponse[]>();
   server.on('connection', (socket) => {
     connections.set(socket, []);
     socket.once('close', () => connections.delete(socket));
@@ -220,34 +183,6 @@ function openConnections(server: Server): ReadonlyMap<Socket, InFlight[]> {
     for (const [socket, { length }] of connections) if (length === 0) socket.destroy();
   };
   return connections;
-}
-
-/** Labels of metrics: callers cannot add others. */
-const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'OPTIONS']);
-
-/** Counts each request, and logs it at level debug. */
-function observer({ log, metrics }: HttpOptions) {
-  const seconds = metrics.histogram('http_request_seconds', 'Duration of requests', [
-    'route',
-    'method',
-    'status',
-  ]);
-  return (
-    { id, started, route, broken_off_as: brokenOffAs }: InFlight,
-    { method = '', url = '' }: IncomingMessage,
-    response: ServerResponse,
-  ): void => {
-    const elapsed = performance.now() - started;
-    // 499: the client left before the answer
-    const status = response.writableFinished ? response.statusCode : (brokenOffAs ?? 499);
-    seconds.observe(
-      { route, method: METHODS.has(method) ? method : 'other', status },
-      elapsed / 1_000,
-    );
-    if (!log.isLevelEnabled('debug')) return;
-    const ms = Number(elapsed.toFixed(2));
-    log.debug({ request_id: id, method, url: url.slice(0, 200), route, status, ms }, 'request');
-  };
 }
 
 const STATUS_OF_PARSER: Readonly<Record<string, number>> = {
@@ -259,25 +194,6 @@ const STATUS_OF_PARSER: Readonly<Record<string, number>> = {
 function failureOfParser({ code = '' }: NodeJS.ErrnoException): Failure {
   const status = STATUS_OF_PARSER[code] ?? 400;
   return { status, code: 'invalid_request', message: STATUS_CODES[status] ?? '' };
-}
-
-const UNEXPECTED: Failure = {
-  status: 417,
-  code: 'invalid_request',
-  message: 'the only expectation that is met is 100-continue',
-};
-const HOSTS: Failure = {
-  status: 400,
-  code: 'invalid_request',
-  message: 'a request has exactly one Host header',
-};
-
-/** RFC 9112, 3.2: one Host, which HTTP/1.0 may leave out. */
-function hostFailure({ rawHeaders, httpVersion }: IncomingMessage): Failure | undefined {
-  let hosts = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2)
-    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++;
-  return hosts === 1 || (hosts === 0 && httpVersion === '1.0') ? undefined : HOSTS;
 }
 
 type Answer = HttpResponse & { readonly body: string };
@@ -298,12 +214,7 @@ function headersOf({ body, content_type: type = JSON_TYPE, headers }: Answer, al
   };
 }
 
-/** Answers a request that the application does not see, and closes its connection. */
-function fail(response: ServerResponse, answer: Answer, always: Headers): void {
-  response.writeHead(answer.status, headersOf(answer, always)).end(answer.body);
-}
-
-/** The same on a connection whose request Node has not made a response for. */
+/** Answers on a connection whose request Node has not made a response for, and closes it. */
 function endWith(socket: Duplex, answer: Answer, always: Headers): void {
   if (!socket.writable) return void socket.destroy();
   const head = [
@@ -347,10 +258,7 @@ async function openOps(
   port: number,
   routes: readonly Route[],
 ): Promise<Server> {
-  const server = createServer(
-    LIMITS,
-    buildHttpApp({ log, routes }, () => undefined),
-  );
+  const server = createServer(LIMITS, buildHttpApp({ log, routes }));
   await listening(server, host, port, 'APP_OPS_PORT');
   server.on('error', (error) => log.error({ err: error }, 'HTTP server of the operators'));
   return server;

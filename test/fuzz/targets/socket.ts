@@ -4,12 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Documents } from '../../../services/hub-gateway/graphql/documents.ts';
 import { hubSchema } from '../../../services/hub-gateway/graphql/schema.ts';
 import { BackpressuredSocket } from '../../../services/hub-gateway/sockets/backpressured-socket.ts';
 import { Session, socketProtocol } from '../../../services/hub-gateway/sockets/protocol.ts';
 import { SharedSubscriptions } from '../../../services/hub-gateway/sockets/shared-subscriptions.ts';
-import { quietHub } from '../../services/hub-gateway/quiet-hub.ts';
+import { quietHub, quietPipeline } from '../../services/hub-gateway/quiet-hub.ts';
 import { silentLog } from '../../support/kafka.ts';
 import { goodToken, SECRET } from '../../support/tokens.ts';
 
@@ -56,9 +55,12 @@ export const words = [
   '"id":""',
 ];
 
+const schema = hubSchema();
+const hub = quietHub(() => Promise.resolve([]));
 const settings = {
-  schema: hubSchema(),
-  hub: quietHub(() => Promise.resolve([])),
+  schema,
+  hub,
+  pipeline: await quietPipeline(schema, hub),
   formatting: { log: silentLog(), suggestions: true },
   subscription_bytes_max: 65_536,
   subscriptions_per_client_max: 10,
@@ -69,7 +71,6 @@ const settings = {
 };
 const protocol = socketProtocol({
   ...settings,
-  documents: new Documents(settings.schema, true),
   subscriptions: new SharedSubscriptions(settings),
 });
 

@@ -30,7 +30,6 @@ test('the document names exactly the paths that are served', () => {
     ends: () => Promise.resolve(undefined),
     reserve: undefined,
     exports_max: 4,
-    cache: undefined,
   });
   const served = routes
     .filter(({ path }) => path !== '/' && !path.startsWith('/docs/'))

@@ -1,7 +1,11 @@
 /** The hub that operations see, without servers: `rows` answers each statement. */
 import { SignIns } from '../../../services/hub-gateway/graphql/authentication.ts';
 import { Balances, type Hub } from '../../../services/hub-gateway/graphql/context.ts';
+import { Pipeline } from '../../../services/hub-gateway/graphql/pipeline.ts';
 import { Turns } from '../../../services/hub-gateway/graphql/turns.ts';
+import { Metrics } from '../../../services/runtime/process/metrics.ts';
+import { silentLog } from '../../support/kafka.ts';
+import type { GraphQLSchema } from 'graphql';
 import type { Reader } from '../../../services/runtime/postgres/pool.ts';
 
 const settings = {
@@ -31,4 +35,17 @@ export function quietHub(rows: Reader['rows']): Hub {
     offer_referrer: null,
     list_rows_max: 10,
   };
+}
+
+/** Its pipeline, which is stopped with the process. */
+export async function quietPipeline(schema: GraphQLSchema, hub: Hub): Promise<Pipeline> {
+  const pipeline = new Pipeline({
+    schema,
+    hub,
+    formatting: { log: silentLog(), suggestions: true },
+    introspection: true,
+    metrics: new Metrics('test'),
+  });
+  await pipeline.start();
+  return pipeline;
 }

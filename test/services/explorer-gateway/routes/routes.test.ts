@@ -34,7 +34,6 @@ async function asked(query: string, counts: Cells = [null, null]): Promise<reado
     ends: () => Promise.resolve(undefined),
     reserve: undefined,
     exports_max: 4,
-    cache: undefined,
   });
   const http = await openHttp({
     http_host: '127.0.0.1',

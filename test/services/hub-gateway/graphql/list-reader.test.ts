@@ -2,7 +2,8 @@ import { buildSchema, execute, parse } from 'graphql';
 import { expect, test } from 'vitest';
 import type { Query } from '../../../../projections/contract/page.ts';
 import { ListReader, toObjects } from '../../../../services/hub-gateway/graphql/list-reader.ts';
-import { Clients, Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
+import { Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
+import { Clients } from '../../../../services/runtime/http/clients.ts';
 import type { Cells } from '../../../../services/runtime/postgres/pool.ts';
 
 const query = (limit: number): Query => ({ name: 'rows', text: 'SELECT', values: [limit] });

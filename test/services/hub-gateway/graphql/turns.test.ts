@@ -1,7 +1,8 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
-import { Clients, Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
+import { expect, test } from 'vitest';
+import { Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
+import { Clients } from '../../../../services/runtime/http/clients.ts';
 
-function take(turns: Turns, client: string): Promise<() => void> {
+function take(turns: Turns, client: string): Promise<(rows: number) => void> {
   return turns.take(new Clients([client]));
 }
 
@@ -12,9 +13,9 @@ async function orderOf(turns: Turns, waiting: Readonly<Record<string, string[]>>
   const all = Object.entries(waiting).map(async ([name, clients]) => {
     const endOwn = await turns.take(new Clients(clients));
     order.push(name);
-    endOwn();
+    endOwn(1);
   });
-  end();
+  end(1);
   await Promise.all(all);
   return order;
 }
@@ -49,46 +50,31 @@ test('so many clients have a turn at once, each of them one, and each turn ends 
     begun.push(client);
     return end;
   });
-  second();
-  second();
+  second(1);
+  second(1);
   const end = await waiting[1];
   expect(begun).toEqual(['c']);
-  end?.();
+  end?.(1);
   await waiting[2];
   expect(begun).toEqual(['c', 'd']);
-  first();
+  first(1);
   await waiting[0];
 });
 
-test('a client rests after a turn that kept the event loop busy, while others go on', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout'] });
-  onTestFinished(() => void vi.useRealTimers());
-  let busy = 0;
-  const turns = new Turns(1, 10, () => busy);
-  const end = await take(turns, 'a');
-  busy += 50;
-  end();
-  let hasBegun = false;
-  const again = take(turns, 'a').then((endAgain) => {
-    hasBegun = true;
-    return endAgain;
-  });
-  (await take(turns, 'b'))();
-  vi.advanceTimersByTime(949);
-  (await take(turns, 'b'))();
-  expect(hasBegun).toBe(false);
-  vi.advanceTimersByTime(1);
-  (await again)();
+test('a client rests after a turn with many rows: the operations of all others come before its own', async () => {
+  let now = 0;
+  const turns = new Turns(1, 10, () => now);
+  (await take(turns, 'a'))(5_000);
+  const order = await orderOf(turns, { a1: ['a'], b1: ['b'], b2: ['b'], c1: ['c'] });
+  expect(order).toEqual(['b1', 'c1', 'b2', 'a1']);
+  // nineteen times the 50 ms of its rows
+  now = 950;
+  expect(await orderOf(turns, { a1: ['a'], b1: ['b'] })).toEqual(['a1', 'b1']);
 });
 
-test('a client does not rest for time that the event loop was idle, as for a slow Postgres', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const turns = new Turns(1, 10, () => 7);
-  const end = await take(turns, 'a');
-  vi.advanceTimersByTime(1_000);
-  end();
-  (await take(turns, 'a'))();
+test('a client that rests goes on while no other waits', async () => {
+  const turns = new Turns(1, 10, () => 0);
+  for (let times = 0; times < 3; times++) (await take(turns, 'a'))(10_000);
 });
 
 test('a client that joins an operation does not wait as long as the client that sent it', async () => {
@@ -98,7 +84,7 @@ test('a client that joins an operation does not wait as long as the client that 
   const begin = async (name: string, clients: Clients): Promise<void> => {
     const endOwn = await turns.take(clients);
     order.push(name);
-    endOwn();
+    endOwn(1);
   };
   const [popular, own] = [new Clients(['a']), new Clients(['a'])];
   const all = [
@@ -111,7 +97,7 @@ test('a client that joins an operation does not wait as long as the client that 
   popular.add('c');
   // b waits behind as many as this operation does
   own.add('b');
-  end();
+  end(1);
   await Promise.all(all);
   expect(order).toEqual(['a1', 'b1', 'popular', 'a2', 'a3']);
 });
@@ -122,8 +108,8 @@ test('so many operations of a client wait, one more is refused, and others go on
   const waiting = [take(turns, 'a'), take(turns, 'a')];
   await expect(take(turns, 'a')).rejects.toMatchObject({ extensions: { code: 'RATE_LIMITED' } });
   waiting.push(take(turns, 'b'));
-  end();
-  for (const one of [waiting[0], waiting[2], waiting[1]]) (await one)?.();
+  end(1);
+  for (const one of [waiting[0], waiting[2], waiting[1]]) (await one)?.(1);
 });
 
 test('an operation whose clients have all left waits no more', async () => {
@@ -136,6 +122,6 @@ test('an operation whose clients have all left waits no more', async () => {
   left.delete('a');
   await expect(waiting).rejects.toThrow('nobody waits for this operation any more');
   const next = take(turns, 'a');
-  end();
-  (await next)();
+  end(1);
+  (await next)(1);
 });

@@ -1,24 +1,27 @@
 import { setImmediate } from 'node:timers/promises';
+import { buildSchema } from 'graphql';
 import { afterEach, expect, test } from 'vitest';
-import { Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
-import { graphqlRoutes } from '../../../../services/hub-gateway/http/graphql-route.ts';
+import type { Query } from '../../../../projections/contract/page.ts';
+import type { HubContext } from '../../../../services/hub-gateway/graphql/context.ts';
+import { cacheKeyOf, graphqlRoutes } from '../../../../services/hub-gateway/http/graphql-route.ts';
 import { AnswerCache } from '../../../../services/runtime/http/answer-cache.ts';
-import { FairStarts } from '../../../../services/runtime/http/fair-starts.ts';
 import { openHttp, type HttpServer } from '../../../../services/runtime/http/server.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
+import { quietHub, quietPipeline } from '../quiet-hub.ts';
 
-let busy = 0;
-/** A client rests 209 ms after each turn, however slow the machine is. */
-const newTurns = (): Turns => new Turns(1, 50, () => (busy += 11));
-let turns = newTurns();
-/** ends the turns that have begun */
+const QUERY: Query = { name: 'list', text: 'SELECT', values: [] };
+const schema = buildSchema('type Query { a1: Int a2: Int a3: Int popular: Int other: Int }');
+for (const field of Object.values(schema.getQueryType()?.getFields() ?? {}))
+  field.resolve = async (_root, _args, { lists }: HubContext) =>
+    (await lists.read(() => QUERY)).rows.length;
+
+/** ends the operations that have their turn */
 const ends: (() => void)[] = [];
 let server: HttpServer | undefined;
 afterEach(async () => {
   for (const end of ends.splice(0)) end();
   await server?.drain();
-  turns = newTurns();
 });
 
 async function ask(url: string, client: string, query: string): Promise<number> {
@@ -27,25 +30,22 @@ async function ask(url: string, client: string, query: string): Promise<number> 
   return response.status;
 }
 
-/** A hub whose operations last until their turn is ended here. */
+function waiting(): Promise<readonly []> {
+  return new Promise((resolve) => ends.push(() => resolve([])));
+}
+
+/** A hub with one turn, whose operations last until they are ended here. */
 async function open(current = (): Promise<number> => Promise.resolve(1)): Promise<string> {
-  const routes = graphqlRoutes({
-    answer: async (_request, { clients }) => {
-      const end = await turns.take(clients);
-      await new Promise<void>((resolve) => ends.push(resolve)).finally(end);
-      return { answer: { status: 200, body: '{}' }, isShared: true };
-    },
-    cache: new AnswerCache({ known: 1, current }, { answers_kept_max: 9 }),
-    starts: new FairStarts(),
-    jwt_secret: 'secret',
-    now: () => 0,
-  });
+  const pipeline = await quietPipeline(schema, quietHub(waiting));
+  const answers = new AnswerCache({ known: 1, current }, { answers_kept_max: 9 });
   server = await openHttp({
     http_host: '127.0.0.1',
     http_port: 0,
     log: openLog({ service: 'test', level: 'fatal' }),
     metrics: new Metrics('test'),
-    routes,
+    routes: graphqlRoutes({ pipeline, introspection: false, jwt_secret: 'secret', now: () => 0 }),
+    cache: { answers, keyOf: cacheKeyOf },
+    reads_bodies: true,
     trust_proxy_hops: 1,
   });
   return `${server.url}/graphql`;
@@ -59,13 +59,13 @@ test('a client that asks for what another client waits for does not wait behind 
   await expect.poll(() => ends.length).toBe(1);
   const popular = ask(url, '198.51.100.1', '{ popular }');
   const other = ask(url, '198.51.100.1', '{ other }');
-  // the operation that has the turn, then the one that another client joined
-  for (let turn = 1; turn <= 2; turn++) {
+  // the operation that has the turn, the next one, then the one that another client joined
+  for (let turn = 1; turn <= 3; turn++) {
     await expect.poll(() => ends.length).toBe(turn);
     ends.at(-1)?.();
   }
   expect(await popular).toBe(200);
-  for (let turn = 3; turn <= 5; turn++) {
+  for (let turn = 4; turn <= 5; turn++) {
     await expect.poll(() => ends.length).toBe(turn);
     ends.at(-1)?.();
   }
@@ -90,12 +90,11 @@ test('nor when both asked before the hub knew the version of its read model', as
   await expect.poll(() => questions, soon).toBe(4);
   known.resolve(1);
   await setImmediate();
-  ends[0]?.();
-  // the next turn is of the client without other operations
-  await expect.poll(() => ends.length, soon).toBe(2);
-  ends[1]?.();
+  // the second operation of the first client, then the one that another client joined
+  for (const turn of [1, 2, 3]) {
+    await expect.poll(() => ends.length, soon).toBe(turn);
+    ends[turn - 1]?.();
+  }
   expect(await popular).toBe(200);
-  await expect.poll(() => ends.length, soon).toBe(3);
-  ends[2]?.();
   expect(await Promise.all(own)).toEqual([200, 200, 200]);
 });

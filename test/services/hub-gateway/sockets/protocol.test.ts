@@ -1,14 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { buildSchema } from 'graphql';
 import { expect, test } from 'vitest';
-import { Documents } from '../../../../services/hub-gateway/graphql/documents.ts';
 import { Refused } from '../../../../services/hub-gateway/graphql/errors.ts';
 import { BackpressuredSocket } from '../../../../services/hub-gateway/sockets/backpressured-socket.ts';
 import { Session, socketProtocol } from '../../../../services/hub-gateway/sockets/protocol.ts';
 import { SharedSubscriptions } from '../../../../services/hub-gateway/sockets/shared-subscriptions.ts';
 import { silentLog } from '../../../support/kafka.ts';
 import { SECRET } from '../../../support/tokens.ts';
-import { quietHub } from '../quiet-hub.ts';
+import { quietHub, quietPipeline } from '../quiet-hub.ts';
 
 const MIB = 1_024 * 1_024;
 /** Becomes text in four pieces. */
@@ -55,6 +54,7 @@ class World {
     const settings = {
       schema,
       hub,
+      pipeline: await quietPipeline(schema, hub),
       formatting: { log: silentLog(), suggestions: true },
       subscription_bytes_max: MIB,
       subscriptions_per_client_max: 100,
@@ -65,7 +65,6 @@ class World {
     };
     const protocol = socketProtocol({
       ...settings,
-      documents: new Documents(schema, true),
       subscriptions: new SharedSubscriptions(settings),
     });
     const limits = { socket_buffer_bytes_max: MIB, socket_slow_ms: 1_000 };

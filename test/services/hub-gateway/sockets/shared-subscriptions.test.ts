@@ -5,12 +5,11 @@ import type { HubContext } from '../../../../services/hub-gateway/graphql/contex
 import {
   SharedSubscriptions,
   type Holder,
-  type Operation,
   type Payload,
   type Subscription,
 } from '../../../../services/hub-gateway/sockets/shared-subscriptions.ts';
-import { silentLog } from '../../../support/kafka.ts';
-import { quietHub } from '../quiet-hub.ts';
+import type { Operation } from '../../../../services/hub-gateway/graphql/pipeline.ts';
+import { quietHub, quietPipeline } from '../quiet-hub.ts';
 
 let reads = 0;
 const hub = quietHub(() => {
@@ -38,12 +37,11 @@ interface World {
   gate: Promise<void>;
 }
 
-function world(): World {
+async function world(): Promise<World> {
   const schema = buildSchema('type Query { value: String! } type Subscription { value: String! }');
   const subscriptions = new SharedSubscriptions({
-    schema,
+    pipeline: await quietPipeline(schema, hub),
     hub,
-    formatting: { log: silentLog(), suggestions: true },
     subscription_bytes_max: 8 * CLIENT_CHARACTERS,
     subscriptions_per_client_max: 3,
   });
@@ -87,7 +85,7 @@ class Collector {
 const payload = (value: string): string => `{"data":{"value":"${value}"}}`;
 
 test('subscribers of one operation share an execution, and get a further result only when it differs', async () => {
-  const state = world();
+  const state = await world();
   const subscribers = [new Collector(), new Collector(), new Collector()];
   const entered = await Promise.all(subscribers.map(() => open(state)));
   for (const [at, each] of entered.entries()) each.start(subscribers[at] ?? new Collector());
@@ -107,7 +105,7 @@ test('subscribers of one operation share an execution, and get a further result 
 });
 
 test('changes during an execution cause one more execution', async () => {
-  const state = world();
+  const state = await world();
   const subscriber = new Collector();
   (await open(state)).start(subscriber);
   const gate = Promise.withResolvers<void>();
@@ -122,7 +120,7 @@ test('changes during an execution cause one more execution', async () => {
 });
 
 test('a change before the first result causes another execution', async () => {
-  const state = world();
+  const state = await world();
   const gate = Promise.withResolvers<void>();
   state.gate = gate.promise;
   const entering = open(state);
@@ -135,7 +133,7 @@ test('a change before the first result causes another execution', async () => {
 });
 
 test('a failed first execution is reported and not cached; a failed later one is retried', async () => {
-  const state = world();
+  const state = await world();
   state.value = new Error('away');
   expect(await state.subscriptions.open('a', OPERATION, HOLDER)).toHaveProperty('errors');
   expect(state.subscriptions.size).toBe(0);
@@ -155,7 +153,7 @@ test('a failed first execution is reported and not cached; a failed later one is
 });
 
 test('deliveries to many subscribers yield to the event loop, skip those that stopped and reach late ones once', async () => {
-  const state = world();
+  const state = await world();
   const order: string[] = [];
   const subscribers = Array.from({ length: 600 }, () => new Collector());
   const entered: Subscription[] = [];
@@ -200,7 +198,7 @@ const refused = (message: string): object => ({
 });
 
 test('a subscription beyond the memory limit is refused until another has ended', async () => {
-  const state = world();
+  const state = await world();
   state.value = 'x'.repeat(CLIENT_CHARACTERS - payload('').length);
   const clients = Array.from({ length: 8 }, (_, at) => ({ ...HOLDER, client: `192.0.2.${at}` }));
   const opened = [];
@@ -221,7 +219,7 @@ test('a subscription beyond the memory limit is refused until another has ended'
 });
 
 test('one client has an eighth of the memory, also for results that others got before', async () => {
-  const state = world();
+  const state = await world();
   const other = { ...HOLDER, client: '192.0.2.2' };
   state.value = 'x'.repeat(CLIENT_CHARACTERS - payload('').length);
   await open(state, 'of another', other);
@@ -238,7 +236,7 @@ test('one client has an eighth of the memory, also for results that others got b
 });
 
 test('one client, and one account, has so many different subscriptions, and places in them at will', async () => {
-  const state = world();
+  const state = await world();
   const account = `0x${'ab'.repeat(20)}`;
   const opened = await Promise.all(
     ['a', 'b', 'c'].map((key) => open(state, key, { ...HOLDER, account })),
@@ -259,7 +257,7 @@ const SHORT_TURN = { interval: 1 };
 const ROWS: Query = { name: 'rows', text: 'SELECT', values: [1] };
 
 test('subscriptions that read the same rows share a read until the market changes', async () => {
-  const state = world();
+  const state = await world();
   reads = 0;
   state.query = ROWS;
   const gate = Promise.withResolvers<void>();
@@ -279,7 +277,7 @@ test('subscriptions that read the same rows share a read until the market change
 });
 
 test('a subscription stays open until its last member leaves', async () => {
-  const state = world();
+  const state = await world();
   const [first, second] = [new Collector(), new Collector()];
   const [one, two] = await Promise.all([open(state), open(state)]);
   one.start(first);
@@ -298,7 +296,7 @@ test('a subscription stays open until its last member leaves', async () => {
 });
 
 test('a subscription that is stopped while it waits for its turn is not executed again', async () => {
-  const state = world();
+  const state = await world();
   state.query = ROWS;
   await open(state, 'first');
   const stopped = await open(state, 'stopped');

@@ -4,7 +4,6 @@ import { expect, onTestFinished, test } from 'vitest';
 import { readHubGatewayConfig } from '../../../../services/hub-gateway/config.ts';
 import type { Session } from '../../../../services/hub-gateway/sockets/protocol.ts';
 import { SocketServer } from '../../../../services/hub-gateway/sockets/socket-server.ts';
-import { FairStarts } from '../../../../services/runtime/http/fair-starts.ts';
 import { RateLimit } from '../../../../services/runtime/http/rate-limit.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { SECRET } from '../../../support/tokens.ts';
@@ -38,7 +37,6 @@ async function serve(): Promise<{ readonly url: string; readonly sessions: reado
       },
     },
     rate: new RateLimit({ rate_per_second: 1, rate_burst: 5 }),
-    starts: new FairStarts(),
     log: openLog({ service: 'test', level: 'silent' }),
     now: () => 0,
   });

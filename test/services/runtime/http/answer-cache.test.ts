@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest';
-import { AnswerCache, type Made } from '../../../../services/runtime/http/answer-cache.ts';
-import type { HttpResponse } from '../../../../services/runtime/http/handler.ts';
-import { Fault, type Refusal } from '../../../../services/runtime/process/errors.ts';
+import { AnswerCache } from '../../../../services/runtime/http/answer-cache.ts';
+import { Answer } from '../../../../services/runtime/http/answer.ts';
+import { Fault } from '../../../../services/runtime/process/errors.ts';
 
-type Outcome = HttpResponse | Refusal | Error;
+interface Response {
+  readonly status: number;
+  readonly body: string;
+}
+type Outcome = Response | Error;
 
 /** A cache over `make`, and how often responses were made. */
 function cacheOver(
@@ -19,43 +23,55 @@ function cacheOver(
       seen.fault === undefined ? Promise.resolve(seen.version) : Promise.reject(seen.fault),
   };
   const cache = new AnswerCache(version, { answers_kept_max: entries, characters_max: characters });
-  const ask = (key: string): Promise<HttpResponse | Refusal> =>
-    cache.answer(key, async (): Promise<Made> => {
+  const ask = async (key: string): Promise<Response> => {
+    const { status, bytes } = await cache.answer(key, 'a client', async () => {
       seen.made++;
       const answer = await make(key);
       if (answer instanceof Error) throw answer;
-      return { answer, isShared: seen.isShared };
+      return new Answer({ ...answer, is_shared: seen.isShared }, answer.body);
     });
-  return Object.assign(seen, { ask, cache });
+    return { status, body: bytes.toString() };
+  };
+  /** The body, if it is cached. */
+  const cached = async (key: string): Promise<string | undefined> => {
+    const answer = await Promise.resolve(cache.answer(key, 'a client', notCached)).catch(
+      () => undefined,
+    );
+    return answer?.bytes.toString();
+  };
+  return Object.assign(seen, { ask, cached, cache });
 }
 
-const found = (body: string): HttpResponse => ({ status: 200, body });
+function notCached(): Promise<never> {
+  return Promise.reject(new Error('not cached'));
+}
+
+const found = (body: string): Response => ({ status: 200, body });
 
 test('a response is cached from the second request on, until the read model changes', async () => {
   let rows = 'old';
   const list = cacheOver((key) => found(`${key} ${rows}`));
   expect(await list.ask('a')).toEqual(found('a old'));
-  expect(list.cache.find('a')).toBeUndefined();
+  expect(await list.cached('a')).toBeUndefined();
   rows = 'new';
   expect(await list.ask('a')).toEqual(found('a new'));
   rows = 'newer';
   expect(await list.ask('a')).toEqual(found('a new'));
-  expect(list.cache.find('a')).toEqual(found('a new'));
+  expect(await list.cached('a')).toBe('a new');
   expect(await list.ask('b')).toEqual(found('b newer'));
   expect(list.made).toBe(3);
   list.version++;
-  expect(list.cache.find('a')).toBeUndefined();
+  expect(await list.cached('a')).toBeUndefined();
   expect(await list.ask('a')).toEqual(found('a newer'));
   rows = 'newest';
   expect(await list.ask('a')).toEqual(found('a newest'));
   expect(list.made).toBe(5);
 });
 
-test('hits are counted, whether found at once or when a response is wanted', async () => {
+test('hits are counted', async () => {
   const list = cacheOver(found);
-  for (const _ of [1, 2, 3]) await list.ask('a');
-  list.cache.find('a');
-  list.cache.find('b');
+  for (const _ of [1, 2, 3, 4]) await list.ask('a');
+  await list.ask('b');
   expect(list.cache.hits).toBe(2);
 });
 
@@ -68,7 +84,7 @@ test('the number of keys remembered from one request is bounded', async () => {
 });
 
 test('concurrent requests for one key share one making', async () => {
-  const made = Promise.withResolvers<HttpResponse>();
+  const made = Promise.withResolvers<Response>();
   const list = cacheOver(() => made.promise);
   const asked = Array.from({ length: 10 }, () => list.ask('a'));
   await expect.poll(() => list.made).toBe(1);
@@ -78,12 +94,8 @@ test('concurrent requests for one key share one making', async () => {
 });
 
 test('a response in flight while the read model changes goes to its requests and is not cached', async () => {
-  const slow = Promise.withResolvers<HttpResponse>();
-  const answers: (HttpResponse | Promise<HttpResponse>)[] = [
-    slow.promise,
-    found('new'),
-    found('newer'),
-  ];
+  const slow = Promise.withResolvers<Response>();
+  const answers: (Response | Promise<Response>)[] = [slow.promise, found('new'), found('newer')];
   const list = cacheOver(() => answers.shift() ?? new Error('asked too often'));
   const early = list.ask('a');
   await expect.poll(() => list.made).toBe(1);
@@ -96,21 +108,19 @@ test('a response in flight while the read model changes goes to its requests and
   expect(list.made).toBe(3);
 });
 
-test('refusals, errors, other statuses and private responses are not cached', async () => {
-  const refusal: Refusal = { refused: 'not_found', message: 'no such block is indexed' };
+test('errors, other statuses and private responses are not cached', async () => {
   const fault = new Fault('storage_timeout', 'too slow', { retry: true });
   const other = { status: 400, body: 'bad' };
-  const answers: Outcome[] = [refusal, refusal, fault, fault, other, other, found('1'), found('2')];
+  const answers: Outcome[] = [fault, fault, other, other, found('1'), found('2')];
   const list = cacheOver(() => answers.shift() ?? found('own'));
-  for (const _ of [1, 2]) expect(await list.ask('a')).toEqual(refusal);
   for (const _ of [1, 2]) await expect(list.ask('a')).rejects.toBe(fault);
   for (const _ of [1, 2]) expect(await list.ask('a')).toEqual(other);
   expect(await list.ask('a')).toEqual(found('1'));
   for (const _ of [1, 2]) expect(await list.ask('a')).toEqual(found('2'));
-  expect(list.made).toBe(8);
+  expect(list.made).toBe(6);
   list.isShared = false;
   for (const _ of [1, 2, 3]) expect(await list.ask('b')).toEqual(found('own'));
-  expect(list.made).toBe(11);
+  expect(list.made).toBe(9);
 });
 
 test('without a version from Postgres every request makes its own response', async () => {
@@ -118,7 +128,7 @@ test('without a version from Postgres every request makes its own response', asy
   for (const _ of [1, 2, 3]) await list.ask('a');
   expect(list.made).toBe(2);
   list.fault = new Fault('storage_unreachable', 'Postgres cannot be reached', { retry: true });
-  expect(list.cache.find('a')).toBeUndefined();
+  expect(await list.cached('a')).toBeUndefined();
   await Promise.all([list.ask('a'), list.ask('a')]);
   expect(list.made).toBe(4);
   list.fault = new Error('a bug');
@@ -128,23 +138,15 @@ test('without a version from Postgres every request makes its own response', asy
 test('a cache of no entries keeps nothing', async () => {
   const list = cacheOver(found, { entries: 0 });
   for (const _ of [1, 2, 3]) expect(await list.ask('a')).toEqual(found('a'));
-  expect([list.made, list.cache.find('a')]).toEqual([3, undefined]);
+  expect([list.made, await list.cached('a')]).toEqual([3, undefined]);
 });
 
 test('the least recently used responses are evicted beyond the bounds of number and of characters', async () => {
   const few = cacheOver(() => found('body'), { entries: 2 });
   for (const key of ['1', '1', '2', '2', '1', '3', '3']) await few.ask(key);
-  expect(['1', '2', '3'].map((key) => few.cache.find(key) !== undefined)).toEqual([
-    true,
-    false,
-    true,
-  ]);
+  expect(await Promise.all(['1', '2', '3'].map(few.cached))).toEqual(['body', undefined, 'body']);
   const small = cacheOver((key) => found('x'.repeat(Number(key))), { characters: 400 });
   for (const key of ['100', '101', '200', '500']) for (const _ of [1, 2]) await small.ask(key);
-  expect(['100', '101', '200', '500'].map((key) => small.cache.find(key) !== undefined)).toEqual([
-    false,
-    true,
-    true,
-    false,
-  ]);
+  const bodies = await Promise.all(['100', '101', '200', '500'].map(small.cached));
+  expect(bodies.map((body) => body?.length)).toEqual([undefined, 101, 200, undefined]);
 });

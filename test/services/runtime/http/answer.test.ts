@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { afterEach, expect, test } from 'vitest';
-import { bodyIn, type Cacheable } from '../../../../services/runtime/http/cacheable.ts';
+import { Answer } from '../../../../services/runtime/http/answer.ts';
 import type { HttpResponse, Route } from '../../../../services/runtime/http/handler.ts';
 import { openHttp, type HttpServer } from '../../../../services/runtime/http/server.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
@@ -17,7 +17,7 @@ afterEach(async () => {
   server = undefined;
 });
 
-/** The address of a server with this response at /a, and at /%61 by the long way. */
+/** The address of a server with this response at /a, which is /%61 too. */
 async function serving(answer: () => HttpResponse): Promise<string> {
   const routes: readonly Route[] = [{ method: 'get', path: '/:a', handle: answer }];
   const log = openLog({ service: 'test', level: 'silent' });
@@ -137,12 +137,10 @@ test('a response that is short, no text, or not for caches goes out as it is', a
 });
 
 test('a response that several requests share is compressed once in each coding', async () => {
-  const answer: Cacheable = { status: 200, body: 'x'.repeat(2_000), headers: PUBLIC };
-  const [first, second, other] = [
-    bodyIn(answer, 'br'),
-    bodyIn(answer, 'br'),
-    bodyIn(answer, 'gzip'),
-  ];
+  const body = 'x'.repeat(2_000);
+  const answer = new Answer({ status: 200, body, headers: PUBLIC }, body);
+  const [first, second, other] = [answer.coded('br'), answer.coded('br'), answer.coded('gzip')];
   expect(await first).toBe(await second);
   expect(await first).not.toBe(await other);
+  expect(answer.bytes).toBe(answer.bytes);
 });

@@ -1,6 +1,6 @@
 import { ApolloServer } from '@apollo/server';
 import { expect, test } from 'vitest';
-import { operationTimes } from '../../../../services/hub-gateway/graphql/apollo.ts';
+import { operationTimes } from '../../../../services/hub-gateway/graphql/pipeline.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 
 test('operations are counted by root field and outcome, with a label for all that are not one field of the schema', async () => {

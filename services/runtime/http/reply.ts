@@ -1,0 +1,182 @@
+/** Puts responses on the wire: those of handlers, of the cache and of libraries. */
+import type { ServerResponse } from 'node:http';
+import type { Response } from 'express';
+import { Answer, isNamed } from './answer.ts';
+import type { Exchange } from './exchange.ts';
+import { JSON_TYPE, type ErrorShape, type Failure, type HttpResponse } from './handler.ts';
+import { rateLimited } from './rate-limit.ts';
+
+type Headers = Readonly<Record<string, string | number>>;
+
+/** Shorter answers do not count as unread. */
+export const LONG_BYTES_MIN = 16 * 1_024;
+/** A client may leave so much of its answers unread. */
+export const UNREAD_BYTES_MAX = 64 * 1_024 * 1_024;
+export const UNREAD = 'too many long answers of yours are not read yet';
+
+export interface ReplyOptions {
+  /** of every response */
+  readonly headers?: Headers;
+  readonly shape: ErrorShape;
+  /** ms; a client that does not read for so long is disconnected */
+  readonly idle_ms: number;
+}
+
+export class Replies {
+  readonly #always: Headers;
+  readonly #shape: ErrorShape;
+  readonly #idleMs: number;
+  /** bytes that each client has not read */
+  readonly #unread = new Map<string, number>();
+
+  constructor({ headers, shape, idle_ms: idleMs }: ReplyOptions) {
+    this.#always = {
+      ...headers,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    };
+    this.#shape = shape;
+    this.#idleMs = idleMs;
+  }
+
+  /**
+   * Sends a response, or gives it to the cache that waits for it. Rejects with the error of a
+   * piece.
+   */
+  send(response: Response, answer: HttpResponse | Answer): void | Promise<void> {
+    if (response.headersSent || response.destroyed) return;
+    const { exchange }: { readonly exchange: Exchange } = response.locals;
+    if (answer instanceof Answer) return this.#sendWhole(response, answer);
+    const { body } = answer;
+    if (typeof body !== 'string' && !Buffer.isBuffer(body)) {
+      const head = { ...answer.headers, 'content-type': answer.content_type ?? JSON_TYPE };
+      const writeHead = (): void => this.#writeHead(response, answer.status, head);
+      return sendPieces(response, body, writeHead, this.#idleMs);
+    }
+    const whole = new Answer(answer, body);
+    const { made } = exchange;
+    exchange.made = undefined;
+    if (made !== undefined) return made(whole);
+    return this.#sendWhole(response, whole);
+  }
+
+  fail(response: Response, failure: Failure, headers: Readonly<Record<string, string>> = {}): void {
+    const body = this.#shape.body(failure);
+    void this.send(response, { status: failure.status, body, headers });
+  }
+
+  #sendWhole(response: Response, answer: Answer): void | Promise<void> {
+    if (!answer.is_public) return this.#sendBytes(response, answer, answer.headers, answer.bytes);
+    const given = response.req.headers;
+    const { etag } = answer;
+    const others = answer.headers['vary'];
+    const vary = others === undefined ? 'accept-encoding' : `${others}, accept-encoding`;
+    const headers = { ...answer.headers, etag, vary };
+    if (isNamed(given['if-none-match'], etag)) {
+      this.#writeHead(response, 304, headers);
+      return void response.end();
+    }
+    const coding = answer.codingFor(given['accept-encoding']);
+    if (coding === undefined) return this.#sendBytes(response, answer, headers, answer.bytes);
+    const coded = { ...headers, 'content-encoding': coding };
+    return answer.coded(coding).then((bytes) => this.#sendBytes(response, answer, coded, bytes));
+  }
+
+  #sendBytes(
+    response: Response,
+    { status, content_type: type }: Answer,
+    headers: Headers,
+    bytes: Buffer,
+  ): void {
+    if (response.headersSent || response.destroyed) return;
+    const { length } = bytes;
+    if (status === 204) {
+      this.#writeHead(response, status, headers);
+      return void response.end();
+    }
+    if (!this.#mayOwe(response, length)) {
+      const { body, headers: retry, status: limited } = rateLimited(1_000, this.#shape, UNREAD);
+      this.#writeHead(response, limited, { 'content-type': JSON_TYPE, ...retry });
+      return void response.end(body);
+    }
+    const head = { 'content-type': type, 'content-length': length, ...headers };
+    this.#writeHead(response, status, head);
+    response.end(bytes);
+  }
+
+  #writeHead(response: Response, status: number, headers: Headers): void {
+    const { id } = response.locals.exchange;
+    response.writeHead(status, { ...this.#always, 'x-request-id': id, ...headers });
+  }
+
+  /** A client that has read everything may have an answer of any length. */
+  #mayOwe(response: Response, bytes: number): boolean {
+    if (bytes < LONG_BYTES_MIN) return true;
+    const { client } = response.locals.exchange;
+    const before = this.#unread.get(client) ?? 0;
+    if (before > 0 && before + bytes > UNREAD_BYTES_MAX) return false;
+    this.#unread.set(client, before + bytes);
+    response.once('close', () => {
+      const left = (this.#unread.get(client) ?? 0) - bytes;
+      if (left > 0) this.#unread.set(client, left);
+      else this.#unread.delete(client);
+    });
+    return true;
+  }
+}
+
+/**
+ * Sends the pieces until they end or the client has left, then ends their iterator. HEAD reads
+ * none. A piece is made when the client has taken the one before, so memory depends neither on the
+ * number of pieces nor on the pace of the client. `writeHead` is called once the first piece is
+ * made; a client that does not read for `idleMs` is disconnected. Throws the pieces' error: before
+ * the first piece nothing is sent, later the response must be broken off.
+ */
+async function sendPieces(
+  response: Response,
+  pieces: AsyncIterable<string>,
+  writeHead: () => void,
+  idleMs: number,
+): Promise<void> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  const { method, socket } = response.req;
+  try {
+    if (method === 'HEAD') {
+      if (response.destroyed) return;
+      writeHead();
+      return void response.end();
+    }
+    response.on('timeout', () => breakOff(response));
+    while (!response.destroyed) {
+      // the client is not to blame for the time that a piece takes to be made
+      socket.setTimeout(0);
+      const piece = await iterator.next().finally(() => socket.setTimeout(idleMs));
+      if (response.destroyed) return;
+      if (!response.headersSent) writeHead();
+      if (piece.done === true) return void response.end();
+      if (piece.value.length > 0 && !response.write(piece.value)) await drained(response);
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+/**
+ * Resets the connection, so that the client cannot take half a response for a whole one: in
+ * HTTP/1.0 the end of the connection is the end of the body.
+ */
+export function breakOff(response: ServerResponse): void {
+  response.req.socket.resetAndDestroy();
+  response.destroy();
+}
+
+/** Resolves when the written text has gone out, or the client has left. */
+function drained(response: Response): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    response.on('drain', done).on('close', done);
+  });
+}
