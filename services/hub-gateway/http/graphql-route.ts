@@ -93,7 +93,7 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The bytes of the body become JSON. */
 const parseBody: RequestHandler = (request, _response, next) => {
-  if (!isJson(request.headers['content-type']))
+  if (!Buffer.isBuffer(request.body))
     throw new RefusedRequest(
       'unsupported_media_type',
       'send the operation as JSON, with content-type application/json',
@@ -109,16 +109,12 @@ const parseBody: RequestHandler = (request, _response, next) => {
   next();
 };
 
-function textOf(body: unknown): string {
+function textOf(body: Buffer): string {
   try {
-    return Buffer.isBuffer(body) ? UTF8.decode(body) : '';
+    return UTF8.decode(body);
   } catch {
     throw new RefusedRequest('invalid_request', 'the body is not UTF-8');
   }
-}
-
-function isJson(type: string | undefined): boolean {
-  return type === 'application/json' || /^application\/json *(?:;|$)/i.test(type ?? '');
 }
 
 /** Room for one text, which may be a transaction; what is beside it is parsed and checked. */

@@ -9,7 +9,6 @@ import {
   type RequestListener,
   type ServerResponse,
 } from 'node:http';
-import { randomBytes } from 'node:crypto';
 import { parse } from 'node:querystring';
 import { performance } from 'node:perf_hooks';
 import express, {
@@ -22,7 +21,7 @@ import express, {
 } from 'express';
 import type { AnswerCache } from './answer-cache.ts';
 import { clientOf, forwardedFor } from './client-address.ts';
-import type { Exchange } from './exchange.ts';
+import { requestIds, type Exchange } from './exchange.ts';
 import {
   JSON_TYPE,
   PLAIN_ERRORS,
@@ -54,7 +53,7 @@ export interface HttpAppOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** a longer body is refused */
   readonly body_bytes_max?: number;
-  /** reads bodies of JSON, as bytes; default: handlers read them */
+  /** reads bodies that are sent as JSON, as bytes; default: handlers read them */
   readonly reads_bodies?: boolean;
   /** answers requests that have a key; default: nothing is cached */
   readonly cache?: CacheOptions | undefined;
@@ -111,11 +110,10 @@ function identify({
   trust_proxy_hops: hops = 0,
 }: Pick<HttpAppOptions, 'log' | 'metrics' | 'tracing' | 'trust_proxy_hops'>): RequestHandler {
   const observe = observer(log, metrics);
-  const prefix = randomBytes(6).toString('hex');
-  let count = 0;
+  const nextId = requestIds();
   return (request, response, next) => {
     const exchange: Exchange = {
-      id: `${prefix}-${(++count).toString(36)}`,
+      id: nextId(),
       started: performance.now(),
       client: clientOf({ ip: forwardedFor(request, hops), socket: request.socket }),
       route: 'unmatched',
@@ -180,6 +178,9 @@ function admit(
 /** A body that came with its headers is taken without stream events, which cost more time. */
 function readBody(bytesMax: number): RequestHandler {
   return (request, _response, next) => {
+    // Apollo's middleware asks whether a body was looked for
+    request.body = undefined;
+    if (!JSON_BODY.test(request.headers['content-type'] ?? '')) return next();
     const chunks: Buffer[] = [];
     let bytes = 0;
     const take = (chunk: Buffer): void => {
@@ -192,7 +193,7 @@ function readBody(bytesMax: number): RequestHandler {
       next(bytes > bytesMax ? new RefusedRequest('too_large', TOO_LARGE.message) : undefined);
     };
     // by then everything that came with the headers is parsed, but for the end of the message
-    process.nextTick(() => {
+    return process.nextTick(() => {
       const came: unknown = request.read();
       if (Buffer.isBuffer(came)) take(came);
       if (bytes === Number(request.headers['content-length'] ?? 0)) return done();
@@ -291,6 +292,7 @@ function fail(log: Logger, shape: ErrorShape, replies: Replies): ErrorRequestHan
   };
 }
 
+const JSON_BODY = /^application\/json *(?:;|$)/i;
 const ABORTED = 'the body was broken off';
 const CLOSING = { connection: 'close' } as const;
 const INVALID = { status: 400, code: 'invalid_request' } as const;

@@ -1,4 +1,5 @@
 /** A request and its response, as the middleware of `app.ts` shares it in `response.locals`. */
+import { randomBytes } from 'node:crypto';
 import type { Answer } from './answer.ts';
 import type { Clients } from './clients.ts';
 
@@ -27,4 +28,11 @@ declare global {
       exchange: Exchange;
     }
   }
+}
+
+/** Ids of requests, each other than those of any other process. */
+export function requestIds(): () => string {
+  const prefix = randomBytes(6).toString('hex');
+  let count = 0;
+  return () => `${prefix}-${(++count).toString(36)}`;
 }

@@ -19,6 +19,7 @@ import {
   type Route,
 } from './handler.ts';
 import { ownRoutes, type OwnRoutesOptions } from './own-routes.ts';
+import { requestIds } from './exchange.ts';
 import { breakOff } from './reply.ts';
 import { assert, Fault } from '../process/errors.ts';
 
@@ -94,7 +95,12 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const connections = openConnections(server);
   const unanswered = (): readonly ServerResponse[] => [...connections.values()].flat();
 
-  const always = { ...options.headers, ...STANDARD_HEADERS };
+  const nextId = requestIds();
+  const always = (): Headers => ({
+    ...options.headers,
+    ...STANDARD_HEADERS,
+    'x-request-id': nextId(),
+  });
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
     const before = connections.get(socket);
@@ -113,7 +119,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   server.on('checkExpectation', serve);
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const failure = hostFailure(request);
-    if (failure !== undefined) endWith(socket, answerOf(failure, shape), always);
+    if (failure !== undefined) endWith(socket, answerOf(failure, shape), always());
     else options.upgrade?.(request, socket, head);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
@@ -122,8 +128,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     const answer =
       (isOverflow ? options.overflow : undefined) ?? answerOf(failureOfParser(error), shape);
     if (error.code === 'ECONNRESET' || response?.headersSent === true) socket.destroy();
-    else if (response === undefined) endWith(socket, answer, always);
-    else response.writeHead(answer.status, headersOf(answer, always)).end(answer.body);
+    else if (response === undefined) endWith(socket, answer, always());
+    else response.writeHead(answer.status, headersOf(answer, always())).end(answer.body);
   });
   limitConnections(server, options);
 
