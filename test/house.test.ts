@@ -33,7 +33,13 @@ const READER = [
 ];
 
 const ROOMS: readonly Room[] = [
-  { room: 'schemas', rooms: [], packages: ['ethers', 'lru-cache'], builtins: [], pure: true },
+  {
+    room: 'schemas',
+    rooms: [],
+    packages: ['ethers', 'lru-cache', 'typebox'],
+    builtins: [],
+    pure: true,
+  },
   {
     room: 'projections',
     rooms: ['schemas'],
@@ -62,7 +68,7 @@ const ROOMS: readonly Room[] = [
       'pino',
       'prom-client',
       'proxy-addr',
-      'yaml',
+      'typebox',
     ],
     builtins: ['*'],
   },
@@ -171,7 +177,12 @@ const ROOMS: readonly Room[] = [
     // runs in browsers, and knows the gateways by their interfaces; signs in as wallets do, and
     // reckons fees as the treasury does
     room: 'services/console',
-    rooms: ['packages/wallet/src', 'schemas/deposit-policy'],
+    rooms: [
+      'packages/wallet/src',
+      'schemas/deposit-policy',
+      'schemas/explorer-api',
+      'schemas/deposit-api',
+    ],
     packages: [
       '@tanstack/react-query',
       '@tanstack/react-router',

@@ -119,12 +119,12 @@ export const POLICY_IN_FORCE: Query = {
   values: [],
 };
 
-const EVENT_COLUMNS = `e.event, e.reason, e.actor, e.gross, e.fee, e.credit,
-                  e.nonce, e.tx_hash, e.block_height, e.topic, e.partition, e.log_offset, e.at`;
+const EVENT_COLUMNS = `e.event, e.at, e.reason, e.gross, e.fee, e.credit, e.tx_hash, e.block_height,
+                  e.nonce, e.topic, e.partition, e.log_offset, e.actor`;
 
 /**
- * The timeline in order; no rows when the owner has no such deposit. Columns: event, reason, actor,
- * gross, fee, credit, nonce, tx_hash, block_height, topic, partition, log_offset, at.
+ * The timeline in order; no rows when the owner has no such deposit. Columns: event, at, reason,
+ * gross, fee, credit, tx_hash, block_height, nonce, topic, partition, log_offset, actor.
  */
 export function eventsOf(id: string, owner: Buffer): Query {
   return {

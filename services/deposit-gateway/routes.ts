@@ -7,6 +7,15 @@ import {
   waitsForCap,
 } from '../../projections/deposits/queries.ts';
 import { checkOf } from '../../projections/watch/queries.ts';
+import {
+  DEPOSIT_API,
+  GET_ADDRESS_CHECK,
+  GET_DEPOSIT,
+  GET_POLICY,
+  LIST_DEPOSITS,
+  LIST_EVENTS,
+  OPEN_ADDRESS,
+} from '../../schemas/deposit-api/document.ts';
 import { parseDepositId } from '../../schemas/deposit-id.ts';
 import type { HttpResponse, HttpRequest, Route } from '../runtime/http/handler.ts';
 import { consoleLink, documentRoutes } from '../runtime/http/document-routes.ts';
@@ -18,8 +27,6 @@ import type { DepositAddresses } from './deposit-addresses.ts';
 import { DEPOSIT_ERRORS, NOT_FOUND, unavailable } from './errors.ts';
 import { addressBody, checkBody, detailBody, listBody, policyBody, timelineBody } from './json.ts';
 
-const OPENAPI = new URL('../../schemas/deposit-api/openapi.yaml', import.meta.url);
-
 export interface Sources {
   readonly reader: Reader;
   readonly callers: Pick<Callers, 'of'>;
@@ -29,7 +36,6 @@ export interface Sources {
   readonly console_url?: string | undefined;
 }
 
-const PATH = '/api/v1/deposits';
 const LATE = unavailable(
   'the address is requested and not there yet: send the same request again shortly, it gives one address however often it is sent',
 );
@@ -54,7 +60,7 @@ export function depositRoutes({
   return [
     {
       method: 'post',
-      path: PATH,
+      path: OPEN_ADDRESS.path,
       handle: async (request) => {
         const address = await addresses.open(callers.of(request), clientOf(request));
         if (address === undefined) return LATE;
@@ -65,12 +71,12 @@ export function depositRoutes({
     },
     {
       method: 'get',
-      path: PATH,
+      path: LIST_DEPOSITS.path,
       handle: async (request) => ok(listBody(await reader.rows(depositsOf(callers.of(request))))),
     },
     {
       method: 'get',
-      path: `${PATH}/:id`,
+      path: GET_DEPOSIT.path,
       handle: async (request) => {
         const deposit = await owned(request);
         return deposit === undefined ? NOT_FOUND : ok(detailBody(deposit));
@@ -78,7 +84,7 @@ export function depositRoutes({
     },
     {
       method: 'get',
-      path: `${PATH}/:id/events`,
+      path: LIST_EVENTS.path,
       handle: async (request) => {
         const deposit = await owned(request);
         if (deposit === undefined) return NOT_FOUND;
@@ -87,12 +93,12 @@ export function depositRoutes({
           reader.rows(eventsOf(id, callers.of(request))),
           reader.rows(waitsForCap(id, now())),
         ]);
-        return ok(timelineBody(deposit, events, waiting.length > 0));
+        return ok(timelineBody(deposit, { events, waits_for_cap: waiting.length > 0 }));
       },
     },
     {
       method: 'get',
-      path: '/api/v1/address-check',
+      path: GET_ADDRESS_CHECK.path,
       handle: async (request) => {
         const [check] = await reader.rows(checkOf(callers.of(request)));
         return ok(checkBody(check, now()));
@@ -100,14 +106,14 @@ export function depositRoutes({
     },
     {
       method: 'get',
-      path: '/public/policy',
+      path: GET_POLICY.path,
       handle: async () => {
         const [policy] = await reader.rows(POLICY_IN_FORCE);
         if (policy === undefined) return NO_POLICY;
         return { ...ok(policyBody(policy)), headers: { 'cache-control': 'public, max-age=10' } };
       },
     },
-    ...documentRoutes(OPENAPI, undefined, consoleLink(console_url)),
+    ...documentRoutes(DEPOSIT_API, undefined, consoleLink(console_url)),
   ];
 }
 

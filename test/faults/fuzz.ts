@@ -1,13 +1,14 @@
 /** Random input to the three gateways, with a moving chain and credited deposits behind them. */
-import { checkAnswer as checkDeposits } from '../services/deposit-gateway/answer-check.ts';
-import { checkAnswer as checkExplorer } from '../services/explorer-gateway/answer-check.ts';
+import { EXPLORER_API } from '../../schemas/explorer-api/document.ts';
+import type { OpenApi } from '../../schemas/http-api/document.ts';
 import { fuzz as fuzzHub } from '../services/hub-gateway/fuzz.ts';
 import {
   fuzz as fuzzHttp,
   type FuzzReport,
   type FuzzTarget,
 } from '../services/runtime/http/fuzz.ts';
-import { DEPOSIT_API, EXPLORER_API, type Paths } from '../support/openapi.ts';
+import { DEPOSIT_API } from '../../schemas/deposit-api/document.ts';
+import { DEPOSITS, EXPLORER } from '../support/openapi.ts';
 import { badTokens } from '../support/tokens.ts';
 import { countsLine, type FaultReport, type FaultRun, type Given } from './fault-run.ts';
 import { tokenOf, withGateways, type Gateways } from './gateways.ts';
@@ -50,7 +51,7 @@ class FuzzRun {
       paths: EXPLORER_API.paths,
       known: [...hashes, '0', '1', '2', '5', '40'],
       authorizations: ['Bearer x'],
-      check: checkExplorer,
+      check: EXPLORER.checkAnswer,
       isError: (text) => /^\{"code":"[a-z_]+","message":"[^"]/.test(text),
     };
     const deposit: FuzzTarget = {
@@ -58,7 +59,7 @@ class FuzzRun {
       paths: DEPOSIT_API.paths,
       known: [...deposits, ...hashes.slice(0, 5)],
       authorizations: authorizations.map(bearer),
-      check: checkDeposits,
+      check: DEPOSITS.checkAnswer,
       isError: (text, status) => (status === 401 ? text === '' : /^\{"error":"[^"]/.test(text)),
     };
     const hub: FuzzTarget = {
@@ -129,7 +130,7 @@ const QUERIES = [
   '{"v":1}',
 ];
 /** The hub's paths, which no OpenAPI document describes. */
-const HUB_PATHS: Paths = {
+const HUB_PATHS: OpenApi['paths'] = {
   '/graphql': {
     get: operation('query', 'variables', 'operationName', 'extensions'),
     post: operation(),

@@ -11,7 +11,8 @@ import type * as OpenapiTypescript from 'openapi-typescript';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkout } from '../../infra/local/stack/folder.ts';
 import { HUB_SDL } from '../../services/hub-gateway/graphql/schema.ts';
-import { DEPOSIT_API, EXPLORER_API } from '../support/openapi.ts';
+import { EXPLORER_API } from '../../schemas/explorer-api/document.ts';
+import { DEPOSIT_API } from '../../schemas/deposit-api/document.ts';
 
 /** A page that shows transactions, and whether a deposit is done. */
 const PAGE = `

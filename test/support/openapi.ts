@@ -1,141 +1,181 @@
-/** The OpenAPI 3.1 documents of the gateways, typed as far as tests read them. */
-import { readFileSync } from 'node:fs';
-import { parse } from 'yaml';
+/** Checks answers of the gateways against their OpenAPI documents: status, type, headers, body. */
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { DEPOSIT_API } from '../../schemas/deposit-api/document.ts';
+import { EXPLORER_API } from '../../schemas/explorer-api/document.ts';
+import type {
+  DocumentedAnswer,
+  Header,
+  OpenApi,
+  Reference,
+  Schema,
+} from '../../schemas/http-api/document.ts';
 
-export type Json =
-  boolean | number | string | null | readonly Json[] | { readonly [name: string]: Json };
-
-export interface Reference {
-  readonly $ref: string;
+export interface Answered {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
 }
 
-/** JSON Schema 2020-12. */
-export interface Schema {
-  readonly $ref?: string;
-  readonly title?: string;
-  readonly description?: string;
-  readonly type?: string;
-  readonly format?: string;
-  readonly pattern?: string;
-  readonly const?: Json;
-  readonly enum?: readonly string[];
-  readonly default?: Json;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly maxItems?: number;
-  readonly items?: Schema;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly additionalProperties?: boolean;
-  readonly oneOf?: readonly Schema[];
-  readonly anyOf?: readonly Schema[];
+export interface DocumentCheck {
+  /** The mismatch of `value` with a schema of the document; undefined: it fits. */
+  readonly misfit: (schema: Schema, value: unknown) => string | undefined;
+  /** Throws when the document does not foresee this answer. `path`: the address after the host. */
+  readonly checkAnswer: (method: string, path: string, answer: Answered) => void;
 }
 
-export interface Parameter {
-  readonly name: string;
-  readonly in: 'path' | 'query';
-  readonly required: boolean;
-  readonly description: string;
-  readonly schema: Schema;
-  readonly example?: number | string;
-}
+const OWN_HEADERS = [
+  'etag',
+  'link',
+  'retry-after',
+  'allow',
+  'www-authenticate',
+  'x-clt-to-height',
+  'x-clt-to-hash',
+];
 
-export interface Header {
-  readonly description: string;
-  readonly required: boolean;
-  readonly schema: Schema;
-  readonly example?: Json;
-}
-
-export interface MediaType {
-  readonly schema: Schema;
-  readonly example?: Json;
-  readonly examples?: Readonly<Record<string, { readonly summary?: string; readonly value: Json }>>;
-}
-
-export interface Response {
-  readonly description: string;
-  readonly headers?: Readonly<Record<string, Header | Reference>>;
-  readonly content: Readonly<Record<string, MediaType>>;
-}
-
-export interface Operation {
-  readonly operationId: string;
-  readonly tags: readonly string[];
-  readonly summary: string;
-  readonly description?: string;
-  readonly parameters: readonly Parameter[];
-  /** instead of the document's */
-  readonly security?: readonly SecurityRequirement[];
-  readonly responses: Readonly<Record<string, Response | Reference>>;
-}
-
-export interface PathItem {
-  readonly get?: Operation;
-  readonly post?: Operation;
-}
-
-export type Paths = Readonly<Record<string, PathItem>>;
-/** Those of an interface that only answers questions. */
-export type ReadOnlyPaths = Readonly<Record<string, { readonly get: Operation }>>;
-
-/** The schemes that a request must satisfy, each with its scopes. */
-export type SecurityRequirement = Readonly<Record<string, readonly string[]>>;
-
-export interface SecurityScheme {
-  readonly type: 'http';
-  readonly scheme: 'bearer';
-  readonly bearerFormat: string;
-  readonly description: string;
-}
-
-export interface OpenApi<Served extends Paths = Paths> {
-  readonly openapi: '3.1.0';
-  readonly info: {
-    readonly title: string;
-    readonly version: string;
-    readonly summary: string;
-    readonly description: string;
+/** `elsewhere`: the answers to what is no operation, by status. */
+function documentCheck(api: OpenApi, elsewhere: Readonly<Record<number, string>>): DocumentCheck {
+  const ajv = new Ajv2020({ strict: true, allErrors: true });
+  ajv.addFormat('date-time', (text) => !Number.isNaN(Date.parse(text)));
+  ajv.addKeyword('components').addSchema({ $id: 'api', components: api.components });
+  const compiled = new Map<string, ValidateFunction>();
+  const misfit = (schema: Schema, value: unknown): string | undefined => {
+    const text = JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"api#/');
+    const validate = compiled.get(text) ?? ajv.compile(JSON.parse(text));
+    compiled.set(text, validate);
+    return validate(value) ? undefined : ajv.errorsText(validate.errors);
   };
-  readonly servers: readonly { readonly url: string; readonly description?: string }[];
-  /** of every operation that does not say otherwise */
-  readonly security: readonly SecurityRequirement[];
-  readonly tags: readonly { readonly name: string; readonly description: string }[];
-  readonly paths: Served;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, Schema>>;
-    readonly headers: Readonly<Record<string, Header>>;
-    readonly responses: Readonly<Record<string, Response>>;
-    readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
+
+  const templates = Object.entries(api.paths).map(([template, item]) => ({
+    pattern: new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}/?$`),
+    item,
+  }));
+  const documented = (
+    method: string,
+    pathname: string,
+    status: number,
+  ): DocumentedAnswer | undefined => {
+    const item = templates.find(({ pattern }) => pattern.test(pathname))?.item;
+    const own = method === 'POST' ? item?.post : undefined;
+    const operation = ['GET', 'HEAD'].includes(method) ? item?.get : own;
+    const used = operation?.responses[status];
+    if (used !== undefined) return responseOf(api, used);
+    if (operation !== undefined) return undefined;
+    const isRefused = item !== undefined && status === 405;
+    return api.components.responses[isRefused ? 'MethodNotAllowed' : (elsewhere[status] ?? '')];
   };
+
+  function* mattersOf(
+    method: string,
+    pathname: string,
+    { status, text, headers }: Answered,
+  ): Iterable<string> {
+    if (method === 'OPTIONS' && status === 204) return;
+    if (isPage(pathname, status, headers)) return;
+    const response = documented(method, pathname, status);
+    if (response === undefined) return yield 'the document knows no such status here';
+    for (const name of OWN_HEADERS) {
+      if (headers.has(name) && !Object.hasOwn(response.headers, name))
+        yield `the document knows no header ${name} here`;
+    }
+    for (const [name, used] of Object.entries(response.headers)) {
+      const { required, schema } = headerOf(api, used);
+      const value = headers.get(name);
+      const matter = value === null ? (required ? 'is missing' : undefined) : misfit(schema, value);
+      if (matter !== undefined) yield `header ${name}: ${matter}`;
+    }
+    if (status >= 400 && headers.get('cache-control') !== 'no-store')
+      yield 'an error is not for caches';
+    if (status === 304) return text === '' ? undefined : yield 'a 304 has no body';
+    const media = headers.get('content-type')?.split(';')[0] ?? '';
+    const content = response.content[media];
+    if (content === undefined) return yield `the document knows no type ${media} here`;
+    if (method === 'HEAD') return;
+    if (media === 'application/x-ndjson') return yield* misfitLines(misfit, content.schema, text);
+    if (media === 'text/csv') yield* misfitRecords(text);
+    const body: unknown = media === 'application/json' ? JSON.parse(text) : text;
+    const matter = misfit(content.schema, body);
+    if (matter !== undefined) yield matter;
+    if (isFullPage(body) !== headers.has('link'))
+      yield 'a full page has a Link header, and only a full page';
+  }
+
+  const checkAnswer: DocumentCheck['checkAnswer'] = (method, path, answer) => {
+    const matters = [...mattersOf(method, new URL(`http://server${path}`).pathname, answer)];
+    if (matters.length === 0) return;
+    throw new Error(
+      `${method} ${path.slice(0, 200)}: ${answer.status} ${answer.text.slice(0, 500)}\n  ${matters.join('\n  ')}`,
+    );
+  };
+  return { misfit, checkAnswer };
 }
 
-function documentOf<Served extends Paths>(api: string): OpenApi<Served> {
-  const file = new URL(`../../schemas/${api}/openapi.yaml`, import.meta.url);
-  return parse(readFileSync(file, 'utf8'));
+/** NDJSON: the schema is that of a line. */
+function* misfitLines(
+  misfit: DocumentCheck['misfit'],
+  schema: Schema,
+  text: string,
+): Iterable<string> {
+  const lines = text.split('\n');
+  if (lines.pop() !== '') yield 'the last line does not end';
+  for (const [at, line] of lines.entries()) {
+    const matter = misfit(schema, JSON.parse(line));
+    if (matter !== undefined) yield `line ${at + 1}: ${matter}`;
+  }
 }
 
-export const EXPLORER_API = documentOf<ReadOnlyPaths>('explorer-api');
-export const DEPOSIT_API = documentOf('deposit-api');
+/** CSV (RFC 4180): a record of names, then records of as many fields. */
+function* misfitRecords(text: string): Iterable<string> {
+  const quoted = text.replaceAll(/"(?:[^"]|"")*"/g, 'quoted');
+  if (!/\r?\n$/.test(quoted)) yield 'the last record does not end';
+  const [names = '', ...records] = quoted.trimEnd().split(/\r?\n/);
+  if (!/^\w+(,\w+)+$/.test(names)) yield 'the first record is not one of names';
+  for (const [at, record] of records.entries()) {
+    if (record.split(',').length !== names.split(',').length)
+      yield `record ${at + 1} has another number of fields than there are names`;
+    if (record.includes('"')) yield `record ${at + 1} has a quote outside of a quoted field`;
+  }
+}
 
-export function responseOf({ components }: OpenApi, used: Response | Reference): Response {
+function isFullPage(body: unknown): boolean {
+  const { paging } = Object(body);
+  return Object(paging).has_more === true;
+}
+
+/** Whether the answer is of the page at `/`, which is for people and in no document. */
+function isPage(pathname: string, status: number, headers: Headers): boolean {
+  const isHtml = headers.get('content-type')?.startsWith('text/html') === true;
+  return /^\/+$/.test(pathname) && ([304, 405].includes(status) || (status === 200 && isHtml));
+}
+
+export function responseOf(
+  { components }: OpenApi,
+  used: DocumentedAnswer | Reference,
+): DocumentedAnswer {
   return '$ref' in used ? meant(components.responses, used.$ref) : used;
 }
 
-export function headerOf({ components }: OpenApi, used: Header | Reference): Header {
-  return '$ref' in used ? meant(components.headers, used.$ref) : used;
+export function headerOf({ components }: OpenApi, { $ref }: Reference): Header {
+  return meant(components.headers, $ref);
 }
 
-function meant<Of>(all: Readonly<Record<string, Of>>, ref: string): Of {
+function meant<Component>(all: Readonly<Record<string, Component>>, ref: string): Component {
   const found = all[ref.slice(ref.lastIndexOf('/') + 1)];
   if (found === undefined) throw new Error(`the document has no ${ref}`);
   return found;
 }
 
-/** Whether the answer is of the page at `/`, which is for people and in no document. */
-export function isPage(pathname: string, status: number, headers: Headers): boolean {
-  const isHtml = headers.get('content-type')?.startsWith('text/html') === true;
-  return /^\/+$/.test(pathname) && ([304, 405].includes(status) || (status === 200 && isHtml));
-}
+export const EXPLORER = documentCheck(EXPLORER_API, {
+  400: 'InvalidRequest',
+  404: 'NotFound',
+  413: 'TooLarge',
+  429: 'RateLimited',
+});
+export const DEPOSITS = documentCheck(DEPOSIT_API, {
+  400: 'Malformed',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  413: 'TooLarge',
+  429: 'RateLimited',
+});

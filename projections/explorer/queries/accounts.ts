@@ -47,10 +47,10 @@ export interface ActivityFilter {
 }
 
 /**
- * Columns: kind, delta, block_height, hash, tx_index and function_call_type of its transaction
- * (null: an effect of the block itself), counterparty, timestamp, cursor. With a filter the
- * changes of the address are scanned. OFFSET 0 keeps the planner from joining with the whole table
- * instead of looking up each row.
+ * Columns: kind, delta, hash of its transaction (null: an effect of the block itself),
+ * block_height, tx_index and function_call_type of its transaction, counterparty, timestamp,
+ * cursor. With a filter the changes of the address are scanned. OFFSET 0 keeps the planner from
+ * joining with the whole table instead of looking up each row.
  */
 export function activityPage(
   address: Buffer,
@@ -74,7 +74,7 @@ export function activityPage(
   const filtered = `${kind === undefined ? '' : '_kind'}${direction === undefined ? '' : `_${direction}`}`;
   return {
     name: named(`explorer_activity${filtered}`, page),
-    text: `SELECT a.kind, a.delta, a.block_height, t.hash, t.tx_index, t.function_call_type, a.counterparty,
+    text: `SELECT a.kind, a.delta, t.hash, a.block_height, t.tx_index, t.function_call_type, a.counterparty,
                   coalesce(t.timestamp, (SELECT timestamp FROM explorer.blocks b WHERE b.height = a.block_height)), a.ordinal FROM
              (${rows}) a
              LEFT JOIN LATERAL

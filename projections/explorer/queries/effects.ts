@@ -3,9 +3,8 @@ import { named, topOf, valuesOf, type Page, type Query } from '../../contract/pa
 import { blockValue, isBlock, type BlockId } from './blocks.ts';
 
 /**
- * The balance effects of the block itself, which no transaction causes. Columns: kind, delta,
- * block_height, hash, tx_index and function_call_type of the transaction (null), counterparty,
- * timestamp, address, balance after it, cursor.
+ * The balance effects of the block itself, which no transaction causes. Columns: address, those of
+ * `activityPage` except its cursor, balance after it, cursor.
  */
 export function blockEffectsPage(id: BlockId, page: Page): Query {
   return effectsQuery(
@@ -42,8 +41,8 @@ function effectsQuery(name: string, cause: string, page: Page, value: bigint | B
                        (SELECT address, ordinal, kind, delta, balance, seq, counterparty FROM explorer.activity
                          WHERE block_height = c.height OFFSET 0) a
                     WHERE a.seq IS NOT DISTINCT FROM c.seq)
-           SELECT e.kind, e.delta, c.height, c.hash, c.tx_index, c.function_call_type, e.counterparty, c.timestamp,
-                  e.address, e.balance, e.place
+           SELECT e.address, e.kind, e.delta, c.hash, c.height, c.tx_index, c.function_call_type, e.counterparty,
+                  c.timestamp, e.balance, e.place
              FROM effects e CROSS JOIN cause c
             WHERE e.place < ${topOf(page, 'SELECT count(*) FROM effects')} ORDER BY e.place DESC LIMIT $1::bigint`,
     values: [...valuesOf(page), value],

@@ -166,7 +166,7 @@ export function transactionsPiece(
 }
 
 /** The columns of `activityPage` except its cursor. `a` is the row of activity. */
-const ACTIVITY_COLUMNS = `a.kind, a.delta, a.block_height, t.hash, t.tx_index, t.function_call_type, a.counterparty,
+const ACTIVITY_COLUMNS = `a.kind, a.delta, t.hash, a.block_height, t.tx_index, t.function_call_type, a.counterparty,
                   coalesce(t.timestamp, (SELECT timestamp FROM explorer.blocks b WHERE b.height = a.block_height)) AS timestamp`;
 const ITS_TRANSACTION = `LEFT JOIN LATERAL
                (SELECT hash, tx_index, function_call_type, timestamp FROM explorer.transactions t WHERE t.seq = a.seq OFFSET 0) t ON true`;
@@ -205,7 +205,7 @@ export function beforeBlock(height: bigint): ActivityCursor {
 
 /**
  * Columns: those of `activityPage` except its cursor; address, seq and ordinal of the row's cursor
- * (the height is the third column); the height that this piece reads up to; same. At most `limit`
+ * (the height is the fourth column); the height that this piece reads up to; same. At most `limit`
  * rows after the cursor and up to the height `high`. A shorter piece is complete up to its height.
  * The scan covers whole blocks, as many as hold `limit` effects: the order within a block has no
  * index.

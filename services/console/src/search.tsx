@@ -2,7 +2,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactElement } from 'react';
-import { page, type Found } from './api/explorer.ts';
+import type { Found } from '../../../schemas/explorer-api/network.ts';
+import { page } from './api/explorer.ts';
 import { shortened } from './format.ts';
 import { TEXT } from './text.ts';
 

@@ -132,7 +132,7 @@ export async function* addressActivityPieces(
   toLine: ToLine,
 ): AsyncGenerator<string> {
   const ordinals = await readOrdinals(reader, activityOrdinals(address, heights, end));
-  const toJson = activityItem(toHex(address));
+  const own = toHex(address);
   const size = new PieceSize();
   for (let { low } = ordinals; low < ordinals.high;) {
     const high = least(low + BigInt(size.rows), ordinals.high);
@@ -140,12 +140,12 @@ export async function* addressActivityPieces(
     const rows = withoutNulls(await readUnmoved(reader, query));
     assert(BigInt(rows.length) === high - low, 'ordinals are dense');
     low = high;
-    yield size.text(rows, toJson, toLine);
+    yield size.text(rows, (cells) => activityItem(cells, own), toLine);
   }
 }
 
 /** Columns of `activityPiece`: the cursor of a row, and the height up to which it has read. */
-const [HEIGHT, ADDRESS, SEQ, ORDINAL, UP_TO] = [2, 8, 9, 10, 11];
+const [HEIGHT, ADDRESS, SEQ, ORDINAL, UP_TO] = [3, 8, 9, 10, 11];
 
 /**
  * All activity in these blocks: by block, in it by transaction with the block's own effects last,
@@ -165,7 +165,7 @@ export async function* activityPieces(
     const rows = withoutNulls(read);
     const last = rows.length === limit ? rows.at(-1) : undefined;
     after = last === undefined ? beforeBlock(upTo + 1n) : cursorOf(last);
-    yield size.text(rows, (cells) => activityItem(byteaHex(cells[ADDRESS]))(cells), toLine);
+    yield size.text(rows, (cells) => activityItem(cells, byteaHex(cells[ADDRESS])), toLine);
   }
 }
 

@@ -1,23 +1,19 @@
 /** Exports as files that only grow: in chain order, up to a block that the headers name. */
 import { exportEnd } from '../../../projections/explorer/queries/export.ts';
+import { ACTIVITY } from '../../../schemas/explorer-api/accounts.ts';
+import { EXPORT_ACTIVITY, EXPORT_TRANSACTIONS } from '../../../schemas/explorer-api/operations.ts';
+import { TRANSACTION_DETAIL } from '../../../schemas/explorer-api/transactions.ts';
+import { invalid, type InvalidRequest, type Values } from '../../../schemas/http-api/parameters.ts';
 import { clientOf } from '../../runtime/http/client-address.ts';
-import type { GetRoute } from '../../runtime/http/handler.ts';
+import type { GetRoute, HttpRequest, HttpResponse } from '../../runtime/http/handler.ts';
 import { rateLimited } from '../../runtime/http/rate-limit.ts';
 import { byteaBytes } from '../../runtime/postgres/cells.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
-import { Fault } from '../../runtime/process/errors.ts';
+import { Fault, type Refusal } from '../../runtime/process/errors.ts';
 import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import { EXPLORER_ERRORS } from '../errors.ts';
-import { withStringAmounts } from '../routes/amounts.ts';
-import {
-  invalid,
-  parseActivityExport,
-  parseAmounts,
-  parseTransactionsExport,
-  type GivenHeights,
-  type InvalidRequest,
-  type Parameters,
-} from '../routes/parameters.ts';
+import { heightsOf, type GivenHeights } from '../routes/parameters.ts';
+import { served, withStringAmounts } from '../routes/served.ts';
 import { STORED_STATUS } from '../routes/transactions.ts';
 import { CSV, NDJSON, type ExportFormat } from './formats.ts';
 import {
@@ -33,56 +29,12 @@ const RETRY_MS = 10_000;
 /** Starts of one export whose last block leaves the chain before its first row is read. */
 const STARTS_MAX = 10;
 
-interface Export {
-  readonly heights: GivenHeights;
-  readonly read: (
-    reader: Reader,
-    span: Span,
-    toLine: (item: string) => string,
-  ) => AsyncGenerator<string>;
-}
-
-interface Kind {
-  readonly name: string;
-  /** of the items' JSON, in its order */
-  readonly fields: string;
-  readonly parse: (query: Parameters) => Export | InvalidRequest;
-}
-
-const TRANSACTIONS: Kind = {
-  name: 'transactions',
-  fields:
-    'hash,block_height,from,to,amount,fee,status,function_call_type,is_ride_related,timestamp,' +
-    'referrer,request_referrer_fee,offer_referrer_fee,nonce,tx_index,request_referrer,offer_referrer',
-  parse: (query) => {
-    const parsed = parseTransactionsExport(query);
-    if ('refused' in parsed) return parsed;
-    const { heights, block, status } = parsed;
-    if (status !== undefined && status !== STORED_STATUS) return { heights, read: nothing };
-    return {
-      heights,
-      read: (reader, span, toLine) =>
-        transactionPieces(reader, within(span, block), parsed, toLine),
-    };
-  },
-};
-
-const ACTIVITY: Kind = {
-  name: 'activity',
-  fields:
-    'address,kind,label,delta,direction,amount,tx_hash,block_height,tx_index,function_call_type,' +
-    'counterparty,timestamp',
-  parse: (query) => {
-    const parsed = parseActivityExport(query);
-    if ('refused' in parsed) return parsed;
-    const { heights, address } = parsed;
-    if (address === undefined) return { heights, read: activityPieces };
-    return {
-      heights,
-      read: (reader, span, toLine) => addressActivityPieces(reader, span, address, toLine),
-    };
-  },
-};
+/** Makes the pieces of a file. */
+type Read = (
+  reader: Reader,
+  span: Span,
+  toLine: (item: string) => string,
+) => AsyncGenerator<string>;
 
 async function* nothing(): AsyncGenerator<string> {
   // no transaction has this status
@@ -97,6 +49,17 @@ function within(span: Span, block: bigint | undefined): Span {
   };
 }
 
+interface Kind {
+  readonly name: string;
+  /** of the items' JSON, in its order, separated by commas */
+  readonly fields: string;
+}
+const TRANSACTIONS: Kind = {
+  name: 'transactions',
+  fields: Object.keys(TRANSACTION_DETAIL.properties).join(','),
+};
+const CHANGES: Kind = { name: 'activity', fields: Object.keys(ACTIVITY.properties).join(',') };
+
 /** At most `max` exports run at once, in all instances that share `counts`; 0: none. */
 export function exportRoutes(
   reader: Reader,
@@ -104,47 +67,63 @@ export function exportRoutes(
   counts?: Pick<SharedCounts, 'run'>,
 ): readonly GetRoute[] {
   const slots = new ExportSlots(max, counts);
-  return [TRANSACTIONS, ACTIVITY].flatMap((kind) =>
-    [CSV, NDJSON].map((format) => exportRoute(reader, slots, kind, format)),
-  );
+  const routes = [CSV, NDJSON].flatMap((format) => [
+    served(EXPORT_TRANSACTIONS[format.extension], (values, request) => {
+      const { block, status } = values;
+      const read: Read =
+        status !== undefined && status !== STORED_STATUS
+          ? nothing
+          : (own, span, toLine) => transactionPieces(own, within(span, block), values, toLine);
+      return exported(reader, slots, format, TRANSACTIONS, values, read, request);
+    }),
+    served(EXPORT_ACTIVITY[format.extension], (values, request) => {
+      const { address } = values;
+      const read: Read =
+        address === undefined
+          ? activityPieces
+          : (own, span, toLine) => addressActivityPieces(own, span, address, toLine);
+      return exported(reader, slots, format, CHANGES, values, read, request);
+    }),
+  ]);
+  return max > 0 ? routes : routes.map(({ method, path }) => ({ method, path, handle: turnedOff }));
+}
+
+function turnedOff(): Refusal {
+  return { refused: 'not_found', message: 'exports are turned off here' };
 }
 
 function stringAmountsRow(object: string): string {
   return NDJSON.row(withStringAmounts(object));
 }
 
-function exportRoute(
+async function exported(
   reader: Reader,
   slots: ExportSlots,
-  { name, fields, parse }: Kind,
   { extension, content_type, opening, row }: ExportFormat,
-): GetRoute {
-  return {
-    method: 'get',
-    path: `/api/v1/export/${name}.${extension}`,
-    handle: async (request) => {
-      if (slots.max === 0) return { refused: 'not_found', message: 'exports are turned off here' };
-      const parsed = parse(request.query);
-      if ('refused' in parsed) return parsed;
-      const amounts = parseAmounts(request.query);
-      if ('refused' in amounts) return amounts;
-      // CSV has no numbers apart from text
-      const toLine = amounts.are_strings && row === NDJSON.row ? stringAmountsRow : row;
-      const held = await slots.hold(clientOf(request), () =>
-        start(reader, parsed, toLine, request.method === 'HEAD' ? undefined : opening(fields)),
-      );
-      if (held === undefined)
-        return rateLimited(
-          RETRY_MS,
-          EXPLORER_ERRORS,
-          `as many exports are running as may at once, ${slots.max} in all and half of them for one client`,
-        );
-      if ('refused' in held) return held;
-      const disposition = `attachment; filename="${name}.${extension}"`;
-      const headers = { 'content-disposition': disposition, ...held.headers };
-      return { status: 200, body: held.body, content_type, headers };
-    },
-  };
+  { name, fields }: Kind,
+  values: Values<typeof EXPORT_ACTIVITY.csv.parameters>,
+  read: Read,
+  request: HttpRequest,
+): Promise<HttpResponse | Refusal> {
+  const heights = heightsOf(values);
+  if ('refused' in heights) return heights;
+  // CSV has no numbers apart from text
+  const isText = values.amounts !== undefined && extension === 'ndjson';
+  const toLine = isText ? stringAmountsRow : row;
+  const first = request.method === 'HEAD' ? undefined : opening(fields);
+  const held = await slots.hold(clientOf(request), () =>
+    start(reader, heights, (span) => read(reader, span, toLine), first),
+  );
+  if (held === undefined)
+    return rateLimited(
+      RETRY_MS,
+      EXPLORER_ERRORS,
+      `as many exports are running as may at once, ${slots.max} in all and half of them for one client`,
+    );
+  if ('refused' in held) return held;
+  const disposition = `attachment; filename="${name}.${extension}"`;
+  const headers = { 'content-disposition': disposition, ...held.headers };
+  return { status: 200, body: held.body, content_type, headers };
 }
 
 /**
@@ -153,15 +132,15 @@ function exportRoute(
  */
 async function start(
   reader: Reader,
-  { heights, read }: Export,
-  toLine: (item: string) => string,
+  heights: GivenHeights,
+  read: (span: Span) => AsyncGenerator<string>,
   opening: string | undefined,
 ): Promise<Started | InvalidRequest> {
   for (let starts = 1; ; starts++) {
     const span = await readSpan(reader, heights);
     if (span !== undefined && 'refused' in span) return span;
     const headers = endHeaders(span);
-    const pieces = span === undefined ? nothing() : read(reader, span, toLine);
+    const pieces = span === undefined ? nothing() : read(span);
     if (opening === undefined) return { pieces, headers };
     const first = await pieces.next().catch((error: unknown) => {
       if (error instanceof Fault && error.code === REORGANISED && starts < STARTS_MAX)

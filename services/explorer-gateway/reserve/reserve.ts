@@ -3,13 +3,20 @@
  * all reconciliations from the read model.
  */
 import { runById, runsPage } from '../../../projections/reserve/queries.ts';
+import {
+  GET_RESERVE,
+  GET_RESERVE_RUN,
+  LIST_RESERVE_RUNS,
+} from '../../../schemas/explorer-api/operations.ts';
+import { RECORDED_RUN } from '../../../schemas/explorer-api/reserve.ts';
 import { runJson, type Reconciliation } from '../../../schemas/reconciliation.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
-import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
-import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
+import type { Reader } from '../../runtime/postgres/pool.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import { parsePage, parseRunId } from '../routes/parameters.ts';
+import { rowWriter } from '../../runtime/postgres/row-json.ts';
+import { pageOf } from '../routes/parameters.ts';
 import { itemResponse, listResponse } from '../routes/responses.ts';
+import { served } from '../routes/served.ts';
 import { askTreasury, type Unavailable } from './treasury.ts';
 
 /** A failure is cached for less, so that a treasury that is back shows soon. */
@@ -74,8 +81,10 @@ function reserveBody(reserve: Reserve | undefined): string {
   return `{"configured":true,"available":true,"cache_age_seconds":${age},"last_run":${run}}`;
 }
 
-const RUNS_PATH = '/api/v1/reserve/runs';
 const RUNS_LIST = 'reserve_runs';
+
+/** A row of `runsPage` or `runById`. */
+const runItem = rowWriter(RECORDED_RUN);
 
 /** Without a treasury the list of runs is empty. */
 export function reserveRoutes(
@@ -83,43 +92,20 @@ export function reserveRoutes(
   reserve: (() => Promise<Reserve>) | undefined,
 ): readonly GetRoute[] {
   return [
-    {
-      method: 'get',
-      path: '/api/v1/reserve',
-      handle: async () => ({ status: 200, body: reserveBody(await reserve?.()) }),
-    },
-    {
-      method: 'get',
-      path: RUNS_PATH,
-      handle: async ({ query }) => {
-        const page = parsePage(query, RUNS_LIST);
-        if ('refused' in page) return page;
-        const rows = reserve === undefined ? [] : await reader.rows(runsPage(page));
-        // a cursor above the newest run would show the runs to come
-        const isFinal = 'below' in page && rows[0]?.at(-1) === String(page.below - 1n);
-        return listResponse({ path: RUNS_PATH, page, list: RUNS_LIST }, rows, runItem, isFinal);
-      },
-    },
-    {
-      method: 'get',
-      path: `${RUNS_PATH}/:id`,
-      handle: ({ params }) => {
-        const run = parseRunId(params['id']);
-        if ('refused' in run) return run;
-        if (reserve === undefined)
-          return { refused: 'not_found', message: 'this deployment has no treasury' };
-        return itemResponse(reader, runById(run.id), runItem, 'reserve run', () => true);
-      },
-    },
+    served(GET_RESERVE, async () => ({ status: 200, body: reserveBody(await reserve?.()) })),
+    served(LIST_RESERVE_RUNS, async (values) => {
+      const page = pageOf(values, RUNS_LIST);
+      if ('refused' in page) return page;
+      const rows = reserve === undefined ? [] : await reader.rows(runsPage(page));
+      // a cursor above the newest run would show the runs to come
+      const isFinal = 'below' in page && rows[0]?.at(-1) === String(page.below - 1n);
+      const { path } = LIST_RESERVE_RUNS;
+      return listResponse({ path, page, list: RUNS_LIST }, rows, runItem, isFinal);
+    }),
+    served(GET_RESERVE_RUN, ({ id }) =>
+      reserve === undefined
+        ? { refused: 'not_found', message: 'this deployment has no treasury' }
+        : itemResponse(reader, runById(id), runItem, 'reserve run', () => true),
+    ),
   ];
-}
-
-function runItem([id, at, offset, height, hash, ...figures]: Cells): string {
-  const [supply, genesis, minted, burned, liability, custody, held, fees, status] = figures;
-  return (
-    `{"run_id":${JSON.stringify(id)},"run_at":"${isoTime(at)}","ledger_offset":${offset},"block_height":${height},` +
-    `"block_hash":"${byteaHex(hash)}","onchain_supply":${supply},"genesis_allocation":${genesis},"treasury_minted":${minted},` +
-    `"burned":${burned},"ledger_liability":${liability},"custody_reported":${custody},"held":${held},"retained_fees":${fees},` +
-    `"status":${JSON.stringify(status)}}`
-  );
 }

@@ -1,85 +1,71 @@
-/**
- * The interface's bodies as JSON text, made from the columns as Postgres writes them: integers keep
- * every digit, since none becomes a JavaScript number.
- */
+/** The interface's bodies as JSON text, made from rows. */
 import type { Page } from '../../../projections/contract/page.ts';
-import { byteaDigits, isoTime, type Cell } from '../../runtime/postgres/cells.ts';
+import {
+  ACCOUNT,
+  ACTIVITY,
+  BALANCE,
+  EFFECT,
+  VALIDATOR,
+} from '../../../schemas/explorer-api/accounts.ts';
+import { BLOCK, BLOCK_DETAIL, BLOCK_RECORD } from '../../../schemas/explorer-api/blocks.ts';
+import { TRANSACTION, TRANSACTION_DETAIL } from '../../../schemas/explorer-api/transactions.ts';
+import type { Cell } from '../../runtime/postgres/cells.ts';
 import type { Cells } from '../../runtime/postgres/pool.ts';
-
-/**
- * 0x and hex digits in quotes, or null. Where there is no null, the quotes and the 0x belong into
- * the text around the digits: a list is made faster of fewer pieces.
- */
-export function hex(bytea: Cell): string {
-  return bytea === null || bytea === undefined ? 'null' : `"0x${bytea.slice(2)}"`;
-}
-
-/** ISO 8601 in quotes. */
-export function time(timestamptz: Cell): string {
-  if (timestamptz !== last.timestamptz) last = timed(timestamptz ?? '');
-  return last.json;
-}
-
-function timed(timestamptz: string): { readonly timestamptz: string; readonly json: string } {
-  return { timestamptz, json: `"${isoTime(timestamptz)}"` };
-}
-
-/** Cached, since neighbours in a list are mostly of the same block and time. */
-let last = timed('1970-01-01 00:00:00+00');
-
-function blockFields(cells: Cells): string {
-  const [height, hash, txCount, producer, rewardRecipient, blockReward, timestamp] = cells;
-  return (
-    `"height":${height},"hash":"0x${byteaDigits(hash)}","tx_count":${txCount},"producer":"0x${byteaDigits(producer)}","reward_recipient":"0x${byteaDigits(rewardRecipient)}",` +
-    `"block_reward":${blockReward},"timestamp":${time(timestamp)}`
-  );
-}
+import { hex, rowWriter, type Exceptions } from '../../runtime/postgres/row-json.ts';
 
 /** A row of `blocksPage`. */
-export function blockItem(cells: Cells): string {
-  return `{${blockFields(cells)}}`;
-}
+export const blockItem = rowWriter(BLOCK);
 
 /** A row of `blockByHeight` or `blockByHash`. */
-export function blockDetail(cells: Cells): string {
-  const [parentHash, totalFees] = cells.slice(7);
-  return `{${blockFields(cells)},"parent_hash":${hex(parentHash)},"total_fees":${totalFees}}`;
-}
+export const blockDetail = rowWriter(BLOCK_DETAIL);
 
-function transactionFields(cells: Cells): string {
-  const [
-    hash,
-    height,
-    from,
-    to,
-    amount,
-    fee,
-    type,
-    isRideRelated,
-    timestamp,
-    referrer,
-    requestFee,
-    offerFee,
-  ] = cells;
-  return (
-    `"hash":"0x${byteaDigits(hash)}","block_height":${height},"from":"0x${byteaDigits(from)}","to":"0x${byteaDigits(to)}","amount":${amount},"fee":${fee},"status":"confirmed",` +
-    `"function_call_type":${JSON.stringify(type)},"is_ride_related":${isRideRelated === 't'},"timestamp":${time(timestamp)},` +
-    `"referrer":${hex(referrer)},"request_referrer_fee":${requestFee},"offer_referrer_fee":${offerFee}`
-  );
-}
+/** A row of `blockRecord`. Blocks are in the only partition of their topic. */
+export const blockRecordBody = rowWriter(BLOCK_RECORD, { made: { partition: () => '0' } });
 
 /** A row of `transactionsPage`. */
-export function transactionItem(cells: Cells): string {
-  return `{${transactionFields(cells)}}`;
-}
+export const transactionItem = rowWriter(TRANSACTION);
 
 /** A row of `transactionByHash`. */
-export function transactionDetail(cells: Cells): string {
-  const [nonce, txIndex, requestReferrer, offerReferrer] = cells.slice(12);
-  return (
-    `{${transactionFields(cells)},"nonce":${nonce},"tx_index":${txIndex},` +
-    `"request_referrer":${hex(requestReferrer)},"offer_referrer":${hex(offerReferrer)}}`
-  );
+export const transactionDetail = rowWriter(TRANSACTION_DETAIL);
+
+/** A row of `validatorsPage`. */
+export const validatorItem = rowWriter(VALIDATOR);
+
+/** A row of `balanceHistory`. */
+export const balanceItem = rowWriter(BALANCE);
+
+/** A row of `accountByAddress`; the address is `0x..`. */
+export const accountBody = rowWriter<typeof ACCOUNT.properties, string>(ACCOUNT, {
+  made: { address: (_, address) => `"${address}"` },
+});
+
+/** A row of `activityPage`; the address is the account's, `0x..`. */
+export const activityItem = rowWriter<typeof ACTIVITY.properties, string>(ACTIVITY, {
+  made: { address: (_, address) => `"${address}"`, ...movement(0).made },
+  shown: movement(0).shown,
+});
+
+/** A row of `blockEffectsPage` or `transactionEffectsPage`. */
+export const effectItem = rowWriter<typeof EFFECT.properties>(EFFECT, movement(1));
+
+/**
+ * The fields that follow from kind, delta and hash, which are columns from `first` on. Effects of a
+ * block itself have no counterparty, even if the chain names one.
+ */
+function movement(first: number) {
+  const isDebit = (cells: Cells): boolean => cells[first + 1]?.startsWith('-') === true;
+  const directionOf = (cells: Cells): Direction => (isDebit(cells) ? 'debit' : 'credit');
+  return {
+    made: {
+      label: (cells: Cells) =>
+        JSON.stringify(activityLabel(cells[first] ?? '', directionOf(cells))),
+      direction: (cells: Cells) => (isDebit(cells) ? '"debit"' : '"credit"'),
+      amount: (cells: Cells) => (cells[first + 1] ?? '').slice(isDebit(cells) ? 1 : 0),
+    },
+    shown: {
+      counterparty: (cell: Cell, cells: Cells) => (cells[first + 2] === null ? 'null' : hex(cell)),
+    },
+  } satisfies Exceptions<typeof ACTIVITY.properties, unknown>;
 }
 
 /**
@@ -116,62 +102,6 @@ export function statsBody(cells: Cells = ['0', '0', '0', '0', '0', '0']): string
     `{"latest_height":${gaps < 0 ? 0 : height},"tx_per_second":${decimal(measurable ? Number(transactions) / seconds : 0)},` +
     `"total_transactions":${total},"active_validators":${producers},"avg_block_time_seconds":${decimal(measurable ? seconds / gaps : 0)}}`
   );
-}
-
-/** Turns a row of `accountByAddress` into JSON; `address` is the row's, `0x..`. */
-export function accountBody(address: string): (cells: Cells) => string {
-  return ([balance, nonce, transactions, activities, isContract]) =>
-    `{"address":"${address}","balance":${balance},"nonce":${nonce},"tx_count":${transactions},"activity_count":${activities},` +
-    `"is_contract":${isContract === 't'}}`;
-}
-
-/**
- * Turns rows of `activityPage` into JSON; `address` is the rows', `0x..`. Effects of a block itself
- * have no counterparty, even if the chain names one.
- */
-export function activityItem(address: string): (cells: Cells) => string {
-  const opening = `{"address":"${address}",`;
-  return ([kind, delta, height, hash, index, type, counterparty, timestamp]) => {
-    const text = delta ?? '';
-    const isDebit = text.startsWith('-');
-    const movement = isDebit
-      ? `"delta":${text},"direction":"debit","amount":${text.slice(1)}`
-      : `"delta":${text},"direction":"credit","amount":${text}`;
-    const cause =
-      hash === null || hash === undefined
-        ? `"tx_hash":null,"block_height":${height},"tx_index":null,"function_call_type":null,"counterparty":null`
-        : `"tx_hash":${hex(hash)},"block_height":${height},"tx_index":${index},"function_call_type":${JSON.stringify(type)},"counterparty":${hex(counterparty)}`;
-    return `${opening}${kindFields(kind ?? '', isDebit ? 'debit' : 'credit')},${movement},${cause},"timestamp":${time(timestamp)}}`;
-  };
-}
-
-/**
- * A row of `blockEffectsPage` or `transactionEffectsPage`: activity, and the balance of the address
- * after it.
- */
-export function effectItem(cells: Cells): string {
-  const [address, balance] = cells.slice(8);
-  const activity = activityItem(`0x${address?.slice(2)}`)(cells);
-  return `${activity.slice(0, -1)},"balance":${balance}}`;
-}
-
-/** A row of `balanceHistory`. */
-export function balanceItem([height, timestamp, balance]: Cells): string {
-  return `{"block_height":${height},"timestamp":${time(timestamp)},"balance":${balance}}`;
-}
-
-/** A row of `blockRecord`. Blocks are in the only partition of their topic. */
-export function blockRecordBody([height, hash, offset]: Cells): string {
-  return `{"height":${height},"hash":${hex(hash)},"topic":"chain.blocks","partition":0,"offset":${offset}}`;
-}
-
-function kindFields(kind: string, direction: Direction): string {
-  return `"kind":${JSON.stringify(kind)},"label":${JSON.stringify(activityLabel(kind, direction))}`;
-}
-
-/** A row of `validatorsPage`. The peer id is unknown: a block names only its producer's address. */
-export function validatorItem([address, isActive, produced]: Cells): string {
-  return `{"address":${hex(address)},"is_active":${isActive === 't'},"blocks_produced":${produced},"peer_id":""}`;
 }
 
 export type Direction = 'credit' | 'debit';

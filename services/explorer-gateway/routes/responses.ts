@@ -5,7 +5,7 @@
  */
 import { crc32 } from 'node:zlib';
 import type { Page, Query } from '../../../projections/contract/page.ts';
-import { CURSOR } from '../../../schemas/explorer-api/bounds.ts';
+import { CURSOR_PATTERN } from '../../../schemas/explorer-api/parameters.ts';
 import { AT_HEAD } from '../../runtime/http/answer.ts';
 import type { HttpResponse } from '../../runtime/http/handler.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
@@ -15,6 +15,7 @@ import { pageBody } from './json.ts';
 /** No block will ever change the answer. */
 const FINAL = 'public, max-age=31536000, immutable';
 
+const CURSOR = new RegExp(CURSOR_PATTERN);
 const ORDINAL_BYTES = 8;
 /** A buffer for each cursor would take longer than the rest of the link. */
 const cursorBytes = Buffer.alloc(ORDINAL_BYTES + 4);

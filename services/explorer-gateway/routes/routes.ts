@@ -1,10 +1,10 @@
 /** All routes of the explorer. */
+import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
 import type { HttpRequest, Route } from '../../runtime/http/handler.ts';
 import { documentRoutes } from '../../runtime/http/document-routes.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import { accountRoutes } from './accounts.ts';
-import { amountsAsAsked } from './amounts.ts';
 import { chainRoutes } from './chain.ts';
 import { consoleRoutes, type Console } from '../console.ts';
 import { exportRoutes } from '../export/routes.ts';
@@ -16,8 +16,6 @@ import { seriesRoutes } from './series.ts';
 import { statusRoute } from './status.ts';
 import { topicRoutes } from './topics.ts';
 import { openScans, transactionRoutes } from './transactions.ts';
-
-const OPENAPI = new URL('../../../schemas/explorer-api/openapi.yaml', import.meta.url);
 
 /** The sources of responses. */
 export interface Sources {
@@ -40,16 +38,16 @@ export function explorerRoutes(sources: Sources): readonly Route[] {
   const { reader } = sources;
   const scans = openScans();
   return [
-    ...chainRoutes(reader).map(amountsAsAsked),
-    ...transactionRoutes(reader, scans).map(amountsAsAsked),
-    ...accountRoutes(reader, scans).map(amountsAsAsked),
-    ...searchRoutes(reader).map(amountsAsAsked),
+    ...chainRoutes(reader),
+    ...transactionRoutes(reader, scans),
+    ...accountRoutes(reader, scans),
+    ...searchRoutes(reader),
     statusRoute(reader, sources.head, sources.ends),
-    ...reserveRoutes(reader, sources.reserve).map(amountsAsAsked),
-    ...seriesRoutes(reader).map(amountsAsAsked),
+    ...reserveRoutes(reader, sources.reserve),
+    ...seriesRoutes(reader),
     ...exportRoutes(reader, sources.exports_max, sources.counts),
     ...topicRoutes(),
-    ...documentRoutes(OPENAPI, sources.console && consoleRoutes(sources.console)),
+    ...documentRoutes(EXPLORER_API, sources.console && consoleRoutes(sources.console)),
   ];
 }
 

@@ -13,36 +13,24 @@ import {
   transactionsByHash,
 } from '../../../projections/explorer/queries/transactions.ts';
 import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
-import type { GetRoute } from '../../runtime/http/handler.ts';
+import type { Found } from '../../../schemas/explorer-api/network.ts';
+import { SEARCH, SUGGEST } from '../../../schemas/explorer-api/operations.ts';
+import { parseHeight } from '../../../schemas/explorer-api/parameters.ts';
+import type { GetRoute, HttpResponse } from '../../runtime/http/handler.ts';
 import { byteaHex, isoTime, type Cell } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
-import { parseHeight, parseSearch } from './parameters.ts';
 import { indexResponse } from './responses.ts';
-
-export interface Found {
-  readonly kind: 'block' | 'transaction' | 'account';
-  /** as in this interface's paths; a block is named as it was searched, by height or hash */
-  readonly identifier: string;
-  readonly summary: string;
-}
+import { served } from './served.ts';
 
 export function searchRoutes(reader: Reader): readonly GetRoute[] {
   return [
-    foundRoute('/api/v1/search', (q) => search(reader, q)),
-    foundRoute('/api/v1/search/suggestions', (q) => suggestions(reader, q)),
+    served(SEARCH, async ({ q }) => foundResponse(await search(reader, q))),
+    served(SUGGEST, async ({ q }) => foundResponse(await suggestions(reader, q))),
   ];
 }
 
-function foundRoute(path: string, find: (q: string) => Promise<readonly Found[]>): GetRoute {
-  return {
-    method: 'get',
-    path,
-    handle: async ({ query }) => {
-      const parsed = parseSearch(query);
-      if ('refused' in parsed) return parsed;
-      return indexResponse(JSON.stringify({ items: await find(parsed.q) }));
-    },
-  };
+function foundResponse(items: readonly Found[]): HttpResponse {
+  return indexResponse(JSON.stringify({ items }));
 }
 
 /**

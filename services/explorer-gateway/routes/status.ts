@@ -1,8 +1,10 @@
 /** The positions of the chain, of the index and of every projection. */
 import { indexedHead } from '../../../projections/explorer/queries/chain.ts';
-import type { Route } from '../../runtime/http/handler.ts';
-import { isoTime } from '../../runtime/postgres/cells.ts';
-import type { Cells, Reader, Statement } from '../../runtime/postgres/pool.ts';
+import { POSITION } from '../../../schemas/explorer-api/network.ts';
+import { GET_STATUS } from '../../../schemas/explorer-api/operations.ts';
+import type { GetRoute, HttpResponse } from '../../runtime/http/handler.ts';
+import type { Reader, Statement } from '../../runtime/postgres/pool.ts';
+import { rowWriter } from '../../runtime/postgres/row-json.ts';
 import type { LogEnds } from '../lag.ts';
 import type { NodeHead } from '../../runtime/clt-node.ts';
 
@@ -23,49 +25,46 @@ export function statusRoute(
   reader: Reader,
   head: () => Promise<NodeHead | undefined>,
   ends: (topics: readonly string[]) => Promise<LogEnds | undefined>,
-): Route {
-  return {
-    method: 'get',
-    path: '/api/v1/status',
-    handle: async () => {
-      const [node, [indexed], positions] = await Promise.all([
-        head(),
-        reader.rows(indexedHead()),
-        reader.rows(POSITIONS),
-      ]);
-      // read after the positions, so that no position is beyond the end
-      const log = await ends([...new Set(positions.map(([, , topic]) => topic ?? ''))]);
-      // lags are 0 or more: the index may be ahead of the last known head of the node
-      const lag =
-        node === undefined || indexed === undefined
-          ? null
-          : Math.max(0, node.height - Number(indexed[0]));
-      const nodeHeights =
-        node === undefined
-          ? 'null'
-          : `{"height":${node.height},"finalized_height":${node.finalized_height}}`;
-      const indexHeights =
-        indexed === undefined
-          ? 'null'
-          : `{"height":${indexed[0]},"finalized_height":${finalHeight(indexed[1])}}`;
-      const body = `{"head":${nodeHeights},"indexed":${indexHeights},"lag_blocks":${lag},"projections":[${positions.map((cells) => positionItem(cells, log)).join(',')}]}`;
-      return { status: 200, body };
-    },
+): GetRoute {
+  const handle = async (): Promise<HttpResponse> => {
+    const [node, [indexed], positions] = await Promise.all([
+      head(),
+      reader.rows(indexedHead()),
+      reader.rows(POSITIONS),
+    ]);
+    // read after the positions, so that no position is beyond the end
+    const log = await ends([...new Set(positions.map(([, , topic]) => topic ?? ''))]);
+    // lags are 0 or more: the index may be ahead of the last known head of the node
+    const lag =
+      node === undefined || indexed === undefined
+        ? null
+        : Math.max(0, node.height - Number(indexed[0]));
+    const nodeHeights =
+      node === undefined
+        ? 'null'
+        : `{"height":${node.height},"finalized_height":${node.finalized_height}}`;
+    const indexHeights =
+      indexed === undefined
+        ? 'null'
+        : `{"height":${indexed[0]},"finalized_height":${finalHeight(indexed[1])}}`;
+    const body = `{"head":${nodeHeights},"indexed":${indexHeights},"lag_blocks":${lag},"projections":[${positions.map((cells) => positionItem(cells, log)).join(',')}]}`;
+    return { status: 200, body };
   };
+  return { method: 'get', path: GET_STATUS.path, handle };
 }
 
 function finalHeight(height: string | null | undefined): string {
   return height === undefined || height === null || height.startsWith('-') ? 'null' : height;
 }
 
-function positionItem(
-  [projection, version, topic, partition, next, isLoading, moved]: Cells,
-  log: LogEnds | undefined,
-): string {
-  const end = log?.get(topic ?? '')?.[Number(partition)];
-  const behind = end === undefined ? null : end - BigInt(next ?? 0);
-  return (
-    `{"projection":${JSON.stringify(projection)},"version":${version},"topic":${JSON.stringify(topic)},"partition":${partition},` +
-    `"next_offset":${next},"lag_records":${behind !== null && behind < 0n ? 0n : behind},"loading":${isLoading === 't'},"moved_at":"${isoTime(moved)}"}`
-  );
-}
+/** A row of `POSITIONS`. */
+const positionItem = rowWriter<typeof POSITION.properties, LogEnds | undefined>(POSITION, {
+  made: {
+    lag_records: ([, , topic, partition, next], log) => {
+      const end = log?.get(topic ?? '')?.[Number(partition)];
+      if (end === undefined) return 'null';
+      const behind = end - BigInt(next ?? 0);
+      return String(behind < 0n ? 0n : behind);
+    },
+  },
+});

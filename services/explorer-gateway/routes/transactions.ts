@@ -4,78 +4,58 @@ import {
   transactionCounts,
   transactionsPage,
   type ScanBy,
+  type TransactionFilter,
 } from '../../../projections/explorer/queries/transactions.ts';
 import { toHex } from '../../../schemas/address.ts';
+import {
+  GET_TRANSACTION,
+  LIST_TRANSACTION_EFFECTS,
+  LIST_TRANSACTIONS,
+} from '../../../schemas/explorer-api/operations.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import { rateLimited } from '../../runtime/http/rate-limit.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { EXPLORER_ERRORS } from '../errors.ts';
 import { effectItem, transactionDetail, transactionItem } from './json.ts';
-import {
-  needsScan,
-  parsePage,
-  parseTransactionHash,
-  parseTransactionsRequest,
-  transactionsList,
-  type TransactionsRequest,
-} from './parameters.ts';
+import { asGiven, needsScan, pageOf, transactionsList, transactionsPageOf } from './parameters.ts';
 import { isFinalRow, itemResponse, listResponse } from './responses.ts';
+import { served } from './served.ts';
 
 /** The only status that a transaction ever has. */
 export const STORED_STATUS = 'confirmed';
 
-const PATH = '/api/v1/transactions';
 const RETRY_MS = 2_000;
 
 /** `scans`: of all scans of the gateway. */
 export function transactionRoutes(reader: Reader, scans: Scans): readonly GetRoute[] {
   return [
-    {
-      method: 'get',
-      path: PATH,
-      handle: async ({ query }) => {
-        const request = parseTransactionsRequest(query);
-        if ('refused' in request) return request;
-        const { filter, filters, page, status } = request;
-        const by = request.by ?? (await shorterScan(reader, request));
-        const read = (): Promise<readonly Cells[]> =>
-          reader.rows(transactionsPage(filter, page, by));
-        const matchesNone = status !== undefined && status !== STORED_STATUS;
-        const rows = matchesNone ? [] : await (needsScan(filter) ? scans.run(read) : read());
-        if (rows === undefined) return tooManyScans();
-        const list = transactionsList(filter, by);
-        return listResponse({ path: PATH, filters, page, list }, rows, transactionItem);
-      },
-    },
-    {
-      method: 'get',
-      path: `${PATH}/:hash`,
-      handle: ({ params }) => {
-        const parsed = parseTransactionHash(params['hash']);
-        if ('refused' in parsed) return parsed;
-        return itemResponse(
-          reader,
-          transactionByHash(parsed.hash),
-          transactionDetail,
-          'transaction',
-          isFinalRow,
-        );
-      },
-    },
-    {
-      method: 'get',
-      path: `${PATH}/:hash/effects`,
-      handle: async ({ params, query }) => {
-        const parsed = parseTransactionHash(params['hash']);
-        if ('refused' in parsed) return parsed;
-        const path = `${PATH}/${toHex(parsed.hash)}/effects`;
-        const list = `effects of transaction ${toHex(parsed.hash)}`;
-        const page = parsePage(query, list);
-        if ('refused' in page) return page;
-        const rows = await reader.rows(transactionEffectsPage(parsed.hash, page));
-        return listResponse({ path, page, list }, rows, effectItem);
-      },
-    },
+    served(LIST_TRANSACTIONS, async (values, { query }) => {
+      const { address, block, type, status } = values;
+      const filter = { address, block, type };
+      const paged = transactionsPageOf(values, filter);
+      if ('refused' in paged) return paged;
+      const { page } = paged;
+      const matchesNone = status !== undefined && status !== STORED_STATUS;
+      const by = paged.by ?? (matchesNone ? 'address' : await shorterScan(reader, filter));
+      const read = (): Promise<readonly Cells[]> => reader.rows(transactionsPage(filter, page, by));
+      const rows = matchesNone ? [] : await (needsScan(filter) ? scans.run(read) : read());
+      if (rows === undefined) return tooManyScans();
+      const { path } = LIST_TRANSACTIONS;
+      const filters = asGiven(query, ['address', 'block', 'type', 'status']);
+      const list = transactionsList(filter, by);
+      return listResponse({ path, filters, page, list }, rows, transactionItem);
+    }),
+    served(GET_TRANSACTION, ({ hash }) =>
+      itemResponse(reader, transactionByHash(hash), transactionDetail, 'transaction', isFinalRow),
+    ),
+    served(LIST_TRANSACTION_EFFECTS, async ({ hash, ...values }) => {
+      const path = `/api/v1/transactions/${toHex(hash)}/effects`;
+      const list = `effects of transaction ${toHex(hash)}`;
+      const page = pageOf(values, list);
+      if ('refused' in page) return page;
+      const rows = await reader.rows(transactionEffectsPage(hash, page));
+      return listResponse({ path, page, list }, rows, effectItem);
+    }),
   ];
 }
 
@@ -99,13 +79,9 @@ export function tooManyScans(): ReturnType<typeof rateLimited> {
 }
 
 /** Scans whichever has fewer transactions, the address or the type. */
-async function shorterScan(
-  reader: Reader,
-  { filter, status }: TransactionsRequest,
-): Promise<ScanBy> {
+async function shorterScan(reader: Reader, filter: TransactionFilter): Promise<ScanBy> {
   const { address, type } = filter;
   if (address === undefined || type === undefined || !needsScan(filter)) return 'address';
-  if (status !== undefined && status !== STORED_STATUS) return 'address';
   const [counts = []] = await reader.rows(transactionCounts(address, type));
   const [ofAddress, ofType] = counts;
   return BigInt(ofType ?? 0) < BigInt(ofAddress ?? 0) ? 'type' : 'address';

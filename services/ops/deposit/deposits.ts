@@ -228,8 +228,8 @@ function shown([id = null, clt = null, address, ...cells]: Cells, events: readon
 }
 
 function shownEvent(cells: Cells) {
-  const [event, reason, actor, gross, fee, credit, nonce, hash, block_height, ...place] = cells;
-  const [topic, partition, offset, at] = place;
+  const [event, at, reason, gross, fee, credit, hash, block_height, nonce, ...place] = cells;
+  const [topic, partition, offset, actor] = place;
   const tx_hash = hexOrNull(hash);
   const given = { reason, actor, gross, fee, credit, nonce, tx_hash, block_height };
   const details = Object.entries(given).flatMap(([name, value]) =>

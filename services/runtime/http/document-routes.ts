@@ -4,7 +4,6 @@
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { parse } from 'yaml';
 import type { GetRoute, HttpResponse } from './handler.ts';
 
 const { resolve } = createRequire(import.meta.url);
@@ -106,17 +105,13 @@ export function consoleLink(url: string | undefined): Landing['links'] {
 }
 
 /**
- * `file`: the document in YAML. `home`: routes of the page at `/`; default: one that names it, and
- * `more`.
+ * `api`: the document. `home`: routes of the page at `/`; default: one that names it, and `more`.
  */
 export function documentRoutes(
-  file: URL,
+  api: { readonly info: Pick<Landing, 'title' | 'summary'> },
   home?: readonly GetRoute[],
   more: Landing['links'] = {},
 ): readonly GetRoute[] {
-  const api: { readonly info: Pick<Landing, 'title' | 'summary'> } = parse(
-    readFileSync(file, 'utf8'),
-  );
   const links = {
     '/docs': 'the interface, to read and to try',
     '/openapi.json': 'the same as OpenAPI',

@@ -1,26 +1,21 @@
 import assert from 'node:assert/strict';
 import { parse } from 'node:querystring';
-import {
-  parseAccountName,
-  parseActivityExport,
-  parseActivityRequest,
-  parseAmounts,
-  parseBalanceHeight,
-  parseBlockId,
-  parsePage,
-  parsePoints,
-  parseRunId,
-  parseSearch,
-  parseSeriesRange,
-  parseTransactionHash,
-  parseTransactionsExport,
-  parseTransactionsRequest,
-} from '../../../services/explorer-gateway/routes/parameters.ts';
+import * as operations from '../../../schemas/explorer-api/operations.ts';
+import type { Operation } from '../../../schemas/http-api/document.ts';
+import { isRefused, readParts, readQuery } from '../../../schemas/http-api/parameters.ts';
+import { pageOf, rangeOf } from '../../../services/explorer-gateway/routes/parameters.ts';
 import { decodeCursor, encodeCursor } from '../../../services/explorer-gateway/routes/responses.ts';
 
 export const about =
   'query strings and cursors of the explorer: a value, or a refusal that repeats nothing';
 
+const { EXPORT_ACTIVITY, EXPORT_TRANSACTIONS, SERVICE_OPERATIONS, ...others } = operations;
+const OPERATIONS: readonly Operation[] = [
+  ...Object.values(others),
+  EXPORT_ACTIVITY.ndjson,
+  EXPORT_TRANSACTIONS.ndjson,
+  ...SERVICE_OPERATIONS,
+];
 const LIST = 'blocks';
 const address = 'ab'.repeat(20);
 
@@ -47,30 +42,26 @@ export function fuzz(bytes: Buffer): void {
   const values = Object.values(query)
     .flat()
     .filter((value) => typeof value === 'string');
-  const answers: readonly object[] = [
-    parsePage(query, LIST),
-    parseTransactionsRequest(query),
-    parseActivityRequest(query, address),
-    parsePoints(query),
-    parseRunId(text),
-    parseAmounts(query),
-    parseSeriesRange(query),
-    parseSearch(query),
-    parseBlockId(text),
-    parseTransactionHash(text),
-    parseAccountName(text),
-    parseBalanceHeight(query),
-    parseTransactionsExport(query),
-    parseActivityExport(query),
-  ];
+  const answers = OPERATIONS.flatMap(({ parameters }): readonly object[] => [
+    readQuery(
+      query,
+      parameters.filter((each) => each.in === 'query'),
+    ),
+    readParts(
+      { id: text, hash: text, address: text },
+      parameters.filter((each) => each.in === 'path'),
+    ),
+  ]);
   for (const answer of answers) {
     if (!('refused' in answer)) continue;
     const message = 'message' in answer ? String(answer.message) : '';
     assert.ok(message !== '' && message.length < 200);
     for (const value of values) assert.ok(value.length < 20 || !message.includes(value));
   }
-  const page = parsePage(query, LIST);
+  const given = readQuery(query, operations.LIST_BLOCKS.parameters);
+  const page = isRefused(given) ? given : pageOf(given, LIST);
   if ('limit' in page) assert.ok(page.limit >= 1 && page.limit <= 100);
-  const range = parseSeriesRange(query);
+  const asked = readQuery(query, operations.GET_SERIES.parameters);
+  const range = isRefused(asked) ? asked : rangeOf(asked);
   if ('from' in range) assert.ok(range.from <= range.to && Number.isSafeInteger(range.to));
 }

@@ -9,7 +9,7 @@ import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { openReader } from '../../../services/runtime/postgres/pool.ts';
 import { toHex } from '../../../schemas/address.ts';
 import { goodToken, SECRET } from '../../support/tokens.ts';
-import { checkAnswer, type Answered } from './answer-check.ts';
+import { DEPOSITS, type Answered } from '../../support/openapi.ts';
 import { HANG_MS } from '../../support/limits.ts';
 
 /** Unix seconds of the gateway's clock. */
@@ -99,7 +99,7 @@ export async function openDeposits(options: DepositServerOptions): Promise<Depos
         text: await response.text(),
         headers: response.headers,
       };
-      checkAnswer(method, path, answer);
+      DEPOSITS.checkAnswer(method, path, answer);
       return answer;
     },
     close: async () => {

@@ -30,7 +30,7 @@ import type { FaultProxy } from '../../support/fault-proxy.ts';
 import { appendAll, readAll, silentLog, testKafka } from '../../support/kafka.ts';
 import { goodToken, SECRET } from '../../support/tokens.ts';
 import { until } from '../../support/until.ts';
-import { checkAnswer, type Answered } from './answer-check.ts';
+import { DEPOSITS, type Answered } from '../../support/openapi.ts';
 import { sharedCodec } from '../../support/codec.ts';
 
 export interface World {
@@ -229,7 +229,7 @@ async function startGateway({
       text: await response.text(),
       headers: response.headers,
     };
-    checkAnswer(method, path, answer);
+    DEPOSITS.checkAnswer(method, path, answer);
     return answer;
   };
   return {

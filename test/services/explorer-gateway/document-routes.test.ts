@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TOPICS } from '../../../schemas/topics.ts';
-import { EXPLORER_API } from '../../support/openapi.ts';
+import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
 import { explorerRoutes } from '../../../services/explorer-gateway/routes/routes.ts';
 import { openExplorer, type ExplorerServer } from './explorer-server.ts';
 
@@ -40,12 +40,11 @@ test('the document names exactly the paths that are served', () => {
 
 test('every path responds as documented, also while the index is away', async () => {
   for (const [path, { get }] of Object.entries(EXPLORER_API.paths)) {
+    const parameters = get?.parameters ?? [];
     const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) =>
-      String(get.parameters.find((each) => each.name === name)?.example),
+      String(parameters.find((each) => each.name === name)?.example),
     );
-    const needed = get.parameters.filter(
-      ({ in: where, required }) => where === 'query' && required,
-    );
+    const needed = parameters.filter(({ in: where, required }) => where === 'query' && required);
     const query = needed.map(({ name, example }) => `${name}=${example}`).join('&');
     const { status } = await explorer.get(`${filled}?${query}`);
     expect([path, [200, 404, 503].includes(status)]).toEqual([path, true]);

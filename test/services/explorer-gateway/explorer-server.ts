@@ -14,7 +14,7 @@ import { openReader, type Reader } from '../../../services/runtime/postgres/pool
 import { ReadVersion } from '../../../services/runtime/read-version.ts';
 import { openNotificationSubscriber } from '../../../services/runtime/redis.ts';
 import { takePort } from '../../support/free-ports.ts';
-import { checkAnswer, type Answered } from './answer-check.ts';
+import { EXPLORER, type Answered } from '../../support/openapi.ts';
 import { HANG_MS } from '../../support/limits.ts';
 
 export interface ExplorerServerOptions extends ConsoleConfig {
@@ -140,7 +140,7 @@ export async function openExplorer({
       text: await response.text(),
       headers: response.headers,
     };
-    checkAnswer(method, path, answer);
+    EXPLORER.checkAnswer(method, path, answer);
     return answer;
   };
   return Object.assign(explorer, {

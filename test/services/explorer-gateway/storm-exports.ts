@@ -9,7 +9,7 @@ import {
   plainExportedTransactions,
   readCsv,
 } from '../../projections/explorer/plain-exports.ts';
-import { checkAnswer } from './answer-check.ts';
+import { EXPLORER } from '../../support/openapi.ts';
 import { plainOf, type ChainState } from './storm-chain.ts';
 
 export interface ExportQuestion {
@@ -46,7 +46,7 @@ export async function askExport(
   if (response === undefined) return { path, status: undefined, end: null, text: undefined };
   const { status, headers } = response;
   const text = await response.text().catch(brokenOff);
-  if (text !== undefined) checkAnswer('GET', path, { status, text, headers });
+  if (text !== undefined) EXPLORER.checkAnswer('GET', path, { status, text, headers });
   return { path, status, end: headers.get('x-clt-to-hash'), text };
 }
 

@@ -1,45 +1,21 @@
-/**
- * The deposit gateway's interface, as its OpenAPI document describes it. Its amounts are JSON
- * numbers of any size, so every number is read as its digits.
- */
+/** Asks the deposit gateway. Its amounts are JSON numbers of any size: all are read as digits. */
+import type * as answers from '../../../../schemas/deposit-api/deposits.ts';
 import type { PolicyLimits } from '../../../../schemas/deposit-policy.ts';
 import { send } from './service.ts';
 
-/** micro-USDT as decimal digits. */
-type Amount = string;
+/** An answer with its numbers as decimal digits. */
+type AsText<Value> = Value extends number
+  ? string
+  : Value extends readonly (infer Item)[]
+    ? readonly AsText<Item>[]
+    : Value extends object
+      ? { readonly [Name in keyof Value]: AsText<Value[Name]> }
+      : Value;
 
-export interface Deposit {
-  readonly id: string;
-  readonly status: string;
-  readonly amount_usdt: Amount;
-  readonly tron_tx_id: string;
-  readonly created_at: string;
-}
-
-export interface DepositEvent {
-  readonly event: string;
-  readonly at: string;
-  readonly reason: string | null;
-  readonly gross: Amount | null;
-  readonly fee: Amount | null;
-  readonly credit: Amount | null;
-  readonly chain: 'tron' | 'clt' | null;
-  readonly tx_hash: string | null;
-  readonly block_height: string | null;
-  readonly topic: string;
-  readonly partition: string;
-  readonly offset: string;
-}
-
-export interface Timeline {
-  readonly status: string;
-  readonly reason: string | null;
-  readonly waiting_for: string | null;
-  readonly gross: Amount;
-  readonly fee: Amount;
-  readonly credit: Amount;
-  readonly events: readonly DepositEvent[];
-}
+export type Deposit = AsText<answers.Deposit>;
+export type DepositEvent = AsText<answers.DepositEvent>;
+export type Timeline = AsText<answers.Timeline>;
+export type AddressCheck = AsText<answers.AddressCheck>;
 
 export interface Policy {
   readonly version: string;
@@ -75,21 +51,11 @@ function owned<Body>({ url, token }: Caller, path: string, init: RequestInit): P
 
 /** The caller's address on TRON, made by the first call. */
 export async function openAddress(caller: Caller, signal: AbortSignal): Promise<string> {
-  const { address } = await owned<{ readonly address: string }>(caller, '', {
+  const { address } = await owned<answers.DepositAddress>(caller, '', {
     method: 'POST',
     signal,
   });
   return address;
-}
-
-/** The last check of the caller's address for transfers. */
-export interface AddressCheck {
-  /** null: never */
-  readonly checked_at: string | null;
-  /** milliseconds as digits, by the clock of the service; null: never */
-  readonly checked_ms_ago: string | null;
-  /** milliseconds as digits; 0: the next check is not due yet */
-  readonly overdue_ms: string;
 }
 
 export function addressCheck({ url, token }: Caller, signal: AbortSignal): Promise<AddressCheck> {
@@ -113,9 +79,10 @@ export function timelineOf(caller: Caller, id: string, signal: AbortSignal): Pro
 }
 
 export async function policyInForce(url: string, signal: AbortSignal): Promise<Policy> {
-  const { version, network, in_force_since, ...amounts } = await ask<
-    Readonly<Record<keyof PolicyLimits | 'version' | 'network' | 'in_force_since', string>>
-  >(`${url}/public/policy`, { signal });
+  const { version, network, in_force_since, ...amounts } = await ask<AsText<answers.Policy>>(
+    `${url}/public/policy`,
+    { signal },
+  );
   return {
     version,
     network,

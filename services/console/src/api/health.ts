@@ -3,7 +3,9 @@ import { queryOptions, useQuery, type UseQueryResult } from '@tanstack/react-que
 import { useState } from 'react';
 import { localClock } from '../format.ts';
 import { TEXT } from '../text.ts';
-import { one, type Reserve, type Status } from './explorer.ts';
+import type { Status } from '../../../../schemas/explorer-api/network.ts';
+import type { Reserve } from '../../../../schemas/explorer-api/reserve.ts';
+import { one } from './explorer.ts';
 import { ServiceError } from './service.ts';
 import { NO_LOOK, standingStill, withStatus, type Part } from './stalls.ts';
 

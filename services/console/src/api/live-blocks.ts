@@ -1,5 +1,5 @@
 /** The newest blocks, kept from page to page, so that a reorganisation is seen as it happens. */
-import type { Block } from './explorer.ts';
+import type { Block } from '../../../../schemas/explorer-api/blocks.ts';
 
 export interface LiveBlocks {
   /** newest first */

@@ -1,5 +1,5 @@
 /** Which parts of the system stand still although there is something for them to do. */
-import type { Status } from './explorer.ts';
+import type { Status } from '../../../../schemas/explorer-api/network.ts';
 
 /** A projection by its name, or `blocks`: the record of the chain's blocks in the log. */
 export type Part = string;

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useMemo, type ChangeEvent, type ReactElement } from 'react';
-import { one, page, type Account, type Activity, type Balance } from '../api/explorer.ts';
+import type { Account, Activity, Balance } from '../../../../schemas/explorer-api/accounts.ts';
+import { one, page } from '../api/explorer.ts';
 import { Pager } from '../design/pager.tsx';
 import {
   AddressLink,

@@ -1,7 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useState, type ReactElement } from 'react';
-import { one, page, type BlockDetail, type Transaction } from '../api/explorer.ts';
+import type { BlockDetail } from '../../../../schemas/explorer-api/blocks.ts';
+import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
+import { one, page } from '../api/explorer.ts';
 import { useStatus } from '../api/health.ts';
 import {
   AddressLink,

@@ -2,7 +2,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import type { ReactElement, ReactNode } from 'react';
-import { one, page, type BlockRecord, type Effect } from '../api/explorer.ts';
+import type { Effect } from '../../../../schemas/explorer-api/accounts.ts';
+import type { BlockRecord } from '../../../../schemas/explorer-api/blocks.ts';
+import { one, page } from '../api/explorer.ts';
 import { Pager } from '../design/pager.tsx';
 import { AddressLink, Amount, Answer, Command, Panel, Table } from '../design/parts.tsx';
 import { grouped } from '../format.ts';

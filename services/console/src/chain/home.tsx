@@ -8,7 +8,10 @@ import {
   type CSSProperties,
   type ReactElement,
 } from 'react';
-import { one, page, type Block, type Stats, type Transaction } from '../api/explorer.ts';
+import type { Block } from '../../../../schemas/explorer-api/blocks.ts';
+import type { Stats } from '../../../../schemas/explorer-api/network.ts';
+import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
+import { one, page } from '../api/explorer.ts';
 import { useStatus } from '../api/health.ts';
 import { NO_BLOCKS, withPage, type LiveBlocks } from '../api/live-blocks.ts';
 import { Age, Answer, BlockLink, Figures, Panel, AddressLink, Table } from '../design/parts.tsx';

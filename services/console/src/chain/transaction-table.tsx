@@ -1,5 +1,5 @@
 import type { ReactElement } from 'react';
-import type { Transaction } from '../api/explorer.ts';
+import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
 import {
   AddressLink,
   Age,

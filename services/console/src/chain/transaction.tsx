@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
-import { one, type TransactionDetail } from '../api/explorer.ts';
+import type { TransactionDetail } from '../../../../schemas/explorer-api/transactions.ts';
+import { one } from '../api/explorer.ts';
 import {
   AddressLink,
   Amount,

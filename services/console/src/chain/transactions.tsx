@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { FormEvent, ReactElement } from 'react';
-import { page, queryText, type Transaction } from '../api/explorer.ts';
+import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
+import { page, queryText } from '../api/explorer.ts';
 import { entered } from '../design/form.ts';
 import { Pager } from '../design/pager.tsx';
 import { Answer } from '../design/parts.tsx';

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
-import { page, type Validator } from '../api/explorer.ts';
+import type { Validator } from '../../../../schemas/explorer-api/accounts.ts';
+import { page } from '../api/explorer.ts';
 import { AddressLink, Answer, Table, Tag } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
 import { ValidatorShares } from '../series/validator-shares.tsx';

@@ -438,7 +438,10 @@ function nextOf({ status, waiting_for: waiting, reason }: History): string | und
       return waiting === 'awaiting_approval'
         ? next.person(why[reason ?? ''] ?? reason ?? '')
         : next.rejected;
+    case 'credited':
+      return undefined;
     default:
+      // a status to come
       return undefined;
   }
 }

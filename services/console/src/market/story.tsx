@@ -2,7 +2,8 @@
 import { useQueries } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
-import { one, type Transaction } from '../api/explorer.ts';
+import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
+import { one } from '../api/explorer.ts';
 import {
   RIDE,
   STEPS_MAX,

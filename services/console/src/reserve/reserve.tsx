@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { useMemo, type ReactElement } from 'react';
-import { page, type RecordedRun } from '../api/explorer.ts';
+import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
+import { page } from '../api/explorer.ts';
 import { useReserve } from '../api/health.ts';
 import { Pager } from '../design/pager.tsx';
 import {
@@ -61,7 +62,7 @@ function Now(): ReactElement | null {
   const words = TEXT.reserve;
   if (data === undefined) return null;
   if (!data.configured) return <Tag>{words.notConfigured}</Tag>;
-  if (!data.available) return <Tag tone="bad">{words.unavailable(data.error ?? '')}</Tag>;
+  if (!data.available) return <Tag tone="bad">{words.unavailable(data.error)}</Tag>;
   return data.last_run === null ? (
     <Tag>{words.none}</Tag>
   ) : (

@@ -1,7 +1,7 @@
 /** Shared by the page of the reserve and that of one run. */
 import { Link } from '@tanstack/react-router';
 import type { ReactElement, ReactNode } from 'react';
-import type { RecordedRun, RunStatus } from '../api/explorer.ts';
+import type { RecordedRun, RunStatus } from '../../../../schemas/explorer-api/reserve.ts';
 import { Amount, Command, Tag, type Tone } from '../design/parts.tsx';
 import { TEXT } from '../text.ts';
 

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
-import { one, type RecordedRun } from '../api/explorer.ts';
+import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
+import { one } from '../api/explorer.ts';
 import {
   Amount,
   Answer,

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { useMemo, type ReactElement } from 'react';
-import { one, type Series, type SeriesBy, type SeriesItem } from '../api/explorer.ts';
+import type { Series, SeriesBy, SeriesItem } from '../../../../schemas/explorer-api/network.ts';
+import { one } from '../api/explorer.ts';
 import { Chart } from '../design/chart.tsx';
 import { Amount, Answer } from '../design/parts.tsx';
 import { amountText, grouped, plotted } from '../format.ts';

@@ -1,5 +1,5 @@
 /** The part of the series that a page shows, which is in its address. */
-import type { SeriesBy } from '../api/explorer.ts';
+import type { SeriesBy } from '../../../../schemas/explorer-api/network.ts';
 import { localHour, utcDay } from '../format.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,8 @@
 /** The share of each validator in the blocks of each hour or day. */
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, type ReactElement } from 'react';
-import { one, type SeriesBy, type ValidatorSeries } from '../api/explorer.ts';
+import type { SeriesBy, ValidatorSeries } from '../../../../schemas/explorer-api/network.ts';
+import { one } from '../api/explorer.ts';
 import { Chart } from '../design/chart.tsx';
 import { AddressLink, Answer } from '../design/parts.tsx';
 import type { Line } from '../design/bucket-plot.tsx';

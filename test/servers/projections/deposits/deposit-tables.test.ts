@@ -129,7 +129,7 @@ test('the timeline of a deposit is in order, with the log offset of each event',
     .toSorted((one, other) => Number(one['ordinal']) - Number(other['ordinal']));
   const rows = await reader.rows(eventsOf(ID, OWNER));
   expect(
-    rows.map(([event, reason, , , , , , , , topic, partition, offset]) => [
+    rows.map(([event, , reason, , , , , , , topic, partition, offset]) => [
       event,
       reason,
       topic,

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { deposits } from '../../../../projections/deposits/deposits.ts';
 import { watch } from '../../../../projections/watch/watch.ts';
-import { DEPOSIT_API } from '../../../support/openapi.ts';
+import { DEPOSIT_API } from '../../../../schemas/deposit-api/document.ts';
 import { depositIdOf, invoiceIdOf } from '../../../../schemas/deposit-id.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
 import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';

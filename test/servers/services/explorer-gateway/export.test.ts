@@ -16,7 +16,7 @@ import {
   TYPES,
 } from '../../../projections/explorer/seeded-rows.ts';
 import { freshDatabase } from '../../../support/database.ts';
-import type { Answered } from '../../../services/explorer-gateway/answer-check.ts';
+import type { Answered } from '../../../support/openapi.ts';
 import {
   openExplorer,
   type ExplorerServer,

@@ -76,6 +76,7 @@ export const IS = {
   'string, ISO 8601 UTC': (value: Exact | undefined) =>
     typeof value === 'string' && new Date(value).toISOString() === value,
   'string or null': (value: Exact | undefined) => value === null || typeof value === 'string',
+  'integer or null': (value: Exact | undefined) => value === null || typeof value === 'bigint',
   array: (value: Exact | undefined) => Array.isArray(value),
   object: (value: Exact | undefined) =>
     typeof value === 'object' && value !== null && !Array.isArray(value),

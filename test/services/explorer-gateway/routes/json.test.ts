@@ -1,79 +1,9 @@
 import { expect, test } from 'vitest';
 import {
   activityLabel,
-  blockDetail,
   pageBody,
   statsBody,
-  transactionDetail,
-  transactionItem,
 } from '../../../../services/explorer-gateway/routes/json.ts';
-
-const BIG = '115792089237316195423570985008687907853269984665640564039457584007913129639935';
-
-test('a transaction has its fields in the order of the interface, integers with every digit', () => {
-  const cells = [
-    '\\x01',
-    '5',
-    '\\x0a',
-    '\\x0b',
-    BIG,
-    '9007199254740993',
-    'RidePay',
-    't',
-    '2026-11-21 07:28:00+00',
-    '\\x0c',
-    '1',
-    '2',
-  ];
-  const fields =
-    `"hash":"0x01","block_height":5,"from":"0x0a","to":"0x0b","amount":${BIG},"fee":9007199254740993,"status":"confirmed","function_call_type":"RidePay",` +
-    '"is_ride_related":true,"timestamp":"2026-11-21T07:28:00.000Z","referrer":"0x0c","request_referrer_fee":1,"offer_referrer_fee":2';
-  expect(transactionItem(cells)).toBe(`{${fields}}`);
-  expect(transactionDetail([...cells, '7', '3', null, '\\x0d'])).toBe(
-    `{${fields},"nonce":7,"tx_index":3,"request_referrer":null,"offer_referrer":"0x0d"}`,
-  );
-});
-
-test('a block has its fields in the order of the interface', () => {
-  const cells = [
-    '5',
-    '\\x01',
-    '2',
-    '\\x0a',
-    '\\x0b',
-    BIG,
-    '2026-11-21 07:28:00.12+00',
-    '\\x00',
-    '3000',
-  ];
-  expect(blockDetail(cells)).toBe(
-    `{"height":5,"hash":"0x01","tx_count":2,"producer":"0x0a","reward_recipient":"0x0b","block_reward":${BIG},"timestamp":"2026-11-21T07:28:00.120Z",` +
-      '"parent_hash":"0x00","total_fees":3000}',
-  );
-});
-
-test('a type is escaped as JSON', () => {
-  const type = 'a"b\\c\nd';
-  const text = transactionItem([
-    '\\x01',
-    '5',
-    '\\x0a',
-    '\\x0b',
-    '1',
-    '0',
-    type,
-    'f',
-    '2026-11-21 07:28:00+00',
-    null,
-    '0',
-    '0',
-  ]);
-  expect(JSON.parse(text)).toMatchObject({
-    function_call_type: type,
-    is_ride_related: false,
-    referrer: null,
-  });
-});
 
 test('total is the offset plus the items and has_more whether the page is full, for any offset', () => {
   expect(pageBody(['1', '2'], (row) => `[${row}]`, { limit: 2, offset: 3n })).toBe(

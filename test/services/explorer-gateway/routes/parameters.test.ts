@@ -1,22 +1,50 @@
 import { parse } from 'node:querystring';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import {
+  GET_ACCOUNT,
+  GET_BALANCE_AT,
+  GET_BLOCK,
+  GET_SERIES,
+  GET_TRANSACTION,
+  LIST_BLOCKS,
+  LIST_TRANSACTIONS,
+  SEARCH,
+} from '../../../../schemas/explorer-api/operations.ts';
+import {
+  isRefused,
+  readParts,
+  readQuery,
+  type Given,
+} from '../../../../schemas/http-api/parameters.ts';
 import { encodeCursor } from '../../../../services/explorer-gateway/routes/responses.ts';
 import {
-  parseAccountName,
-  parseBalanceHeight,
-  parseBlockId,
-  parsePage,
-  parseSearch,
-  parseSeriesRange,
-  parseTransactionHash,
-  parseTransactionsRequest,
+  pageOf,
+  rangeOf,
   transactionsList,
+  transactionsPageOf,
 } from '../../../../services/explorer-gateway/routes/parameters.ts';
 import { anyCharacter } from '../../../support/any-character.ts';
 
-const page = (query: string): unknown => parsePage(parse(query), 'blocks');
-const request = (query: string): unknown => parseTransactionsRequest(parse(query));
+function pageIn(query: Given) {
+  const values = readQuery(query, LIST_BLOCKS.parameters);
+  return isRefused(values) ? values : pageOf(values, 'blocks');
+}
+function requestIn(query: Given) {
+  const values = readQuery(query, LIST_TRANSACTIONS.parameters);
+  if (isRefused(values)) return values;
+  const { address, block, type, status } = values;
+  const filter = { address, block, type };
+  const paged = transactionsPageOf(values, filter);
+  return 'refused' in paged ? paged : { ...paged, filter, status };
+}
+const page = (query: string): unknown => pageIn(parse(query));
+const request = (query: string): unknown => requestIn(parse(query));
+const searchIn = (query: Given) => readQuery(query, SEARCH.parameters);
+const heightIn = (query: Given) => readQuery(query, [GET_BALANCE_AT.parameters[1]]);
+const blockId = (id: unknown) => readParts({ id }, [GET_BLOCK.parameters[0]]);
+const transactionId = (hash: unknown) => readParts({ hash }, [GET_TRANSACTION.parameters[0]]);
+const accountId = (address: unknown) => readParts({ address }, [GET_ACCOUNT.parameters[0]]);
 const invalid = (message: string): unknown => ({ refused: 'invalid_request', message });
 
 const BAD_LIMIT = invalid('limit must be a decimal integer from 1 to 100');
@@ -166,17 +194,17 @@ describe('a cursor', () => {
 describe('the search parameter', () => {
   test('is any text', () => {
     for (const q of ['5', ' ', '%', "' OR 1=1", 'é'])
-      expect(parseSearch(parse(`q=${encodeURIComponent(q)}`))).toEqual({ q });
+      expect(searchIn(parse(`q=${encodeURIComponent(q)}`))).toEqual({ q });
   });
 
   test('is required, once and not empty; a text longer than all that exists finds nothing', () => {
     const missing = invalid('parameter q is missing: give a height, a hash or an address');
-    for (const query of ['', 'Q=5', 'query=5']) expect(parseSearch(parse(query))).toEqual(missing);
-    expect(parseSearch(parse('q='))).toEqual(
+    for (const query of ['', 'Q=5', 'query=5']) expect(searchIn(parse(query))).toEqual(missing);
+    expect(searchIn(parse('q='))).toEqual(
       invalid('parameter q is empty: leave it out or give it a value'),
     );
-    expect(parseSearch(parse('q=5&q=5'))).toEqual(invalid('parameter q may be given only once'));
-    expect(parseSearch(parse(`q=${'5'.repeat(257)}`))).toEqual({ q: '' });
+    expect(searchIn(parse('q=5&q=5'))).toEqual(invalid('parameter q may be given only once'));
+    expect(searchIn(parse(`q=${'5'.repeat(257)}`))).toEqual({ q: '' });
   });
 });
 
@@ -184,9 +212,8 @@ describe('filters of transactions', () => {
   const nothing = {
     page: { limit: 20, offset: 0n },
     filter: { block: undefined, address: undefined, type: undefined },
+    by: undefined,
     status: undefined,
-    way: undefined,
-    filters: expect.anything(),
   };
   const address = Buffer.from('7e5f4552091a69125d5dfcb7b8c2659029395bdf', 'hex');
 
@@ -262,10 +289,10 @@ describe('identifiers of blocks and transactions', () => {
   test('64 digits are a hash, other decimals a height of any size', () => {
     const hash = Buffer.from(digits, 'hex');
     for (const id of [digits, `0x${digits}`, `0X${digits}`])
-      expect(parseBlockId(id)).toEqual({ hash });
-    expect(parseBlockId('0')).toEqual({ height: 0n });
-    expect(parseBlockId('9'.repeat(63))).toEqual({ height: 10n ** 63n - 1n });
-    expect(parseBlockId('9'.repeat(65))).toEqual({ height: 10n ** 65n - 1n });
+      expect(blockId(id)).toEqual({ id: { hash } });
+    expect(blockId('0')).toEqual({ id: { height: 0n } });
+    expect(blockId('9'.repeat(63))).toEqual({ id: { height: 10n ** 63n - 1n } });
+    expect(blockId('9'.repeat(65))).toEqual({ id: { height: 10n ** 65n - 1n } });
   });
 
   test.each([
@@ -281,18 +308,16 @@ describe('identifiers of blocks and transactions', () => {
     undefined,
     ['5'],
     "1' OR 1=1",
-  ])('a block is not %j', (id) =>
-    expect(parseBlockId(id)).toHaveProperty('refused', 'invalid_request'),
-  );
+  ])('a block is not %j', (id) => expect(blockId(id)).toHaveProperty('refused', 'invalid_request'));
 
   test('a block is not ten kilobytes of digits', () => {
-    expect(parseBlockId('1'.repeat(10_240))).toHaveProperty('refused', 'invalid_request');
+    expect(blockId('1'.repeat(10_240))).toHaveProperty('refused', 'invalid_request');
   });
 
   test('a transaction has a hash and nothing else', () => {
-    expect(parseTransactionHash(`0x${'AB'.repeat(32)}`)).toEqual({ hash: Buffer.alloc(32, 0xab) });
+    expect(transactionId(`0x${'AB'.repeat(32)}`)).toEqual({ hash: Buffer.alloc(32, 0xab) });
     for (const bad of ['5', 'ab', 'g'.repeat(64), `0x${'0'.repeat(65)}`, undefined]) {
-      expect(parseTransactionHash(bad)).toHaveProperty('refused', 'invalid_request');
+      expect(transactionId(bad)).toHaveProperty('refused', 'invalid_request');
     }
   });
 });
@@ -302,7 +327,7 @@ describe('identifiers of accounts and heights', () => {
     const address = Buffer.from('7e5f4552091a69125d5dfcb7b8c2659029395bdf', 'hex');
     for (const text of [address.toString('hex'), address.toString('hex').toUpperCase()]) {
       for (const name of [text, `0x${text}`, `0X${text}`])
-        expect(parseAccountName(name)).toEqual({ address });
+        expect(accountId(name)).toEqual({ address });
     }
     const bad = invalid('an account is named by its address, 40 hex digits with or without 0x');
     for (const name of [
@@ -315,24 +340,24 @@ describe('identifiers of accounts and heights', () => {
       undefined,
       ['0'.repeat(40)],
     ]) {
-      expect(parseAccountName(name)).toEqual(bad);
+      expect(accountId(name)).toEqual(bad);
     }
   });
 
   test('a height is a decimal integer of any size, and must be given', () => {
-    expect(parseBalanceHeight(parse('height=0'))).toEqual({ height: 0n });
-    expect(parseBalanceHeight(parse(`height=${2n ** 70n}`))).toEqual({ height: 2n ** 70n });
-    expect(parseBalanceHeight(parse('block=5'))).toEqual(
+    expect(heightIn(parse('height=0'))).toEqual({ height: 0n });
+    expect(heightIn(parse(`height=${2n ** 70n}`))).toEqual({ height: 2n ** 70n });
+    expect(heightIn(parse('block=5'))).toEqual(
       invalid('parameter height is missing: give the height of a block'),
     );
-    expect(parseBalanceHeight(parse('height='))).toEqual(
+    expect(heightIn(parse('height='))).toEqual(
       invalid('parameter height is empty: leave it out or give it a value'),
     );
-    expect(parseBalanceHeight(parse('height=5&height=5'))).toEqual(
+    expect(heightIn(parse('height=5&height=5'))).toEqual(
       invalid('parameter height may be given only once'),
     );
     for (const height of ['-1', '+1', '1.0', '0x1', 'latest', ' 1', '1e3']) {
-      expect(parseBalanceHeight({ height })).toEqual(
+      expect(heightIn({ height })).toEqual(
         invalid('height must be the height of a block, a decimal integer'),
       );
     }
@@ -363,9 +388,9 @@ test('any input is parsed or refused, and a refusal never repeats it', () => {
   const query = fc.dictionary(names, fc.oneof(value, fc.array(value)));
   fc.assert(
     fc.property(query, value, (parameters, id) => {
-      const lists = [parsePage(parameters, 'blocks'), parseTransactionsRequest(parameters)];
-      const named = [parseBlockId(id), parseTransactionHash(id), parseAccountName(id)];
-      const others = [parseSearch(parameters), parseBalanceHeight(parameters)];
+      const lists = [pageIn(parameters), requestIn(parameters)];
+      const named = [blockId(id), transactionId(id), accountId(id)];
+      const others = [searchIn(parameters), heightIn(parameters)];
       const strange = [...lists, ...named, ...others].filter(
         (parsed) =>
           'refused' in parsed &&
@@ -377,7 +402,10 @@ test('any input is parsed or refused, and a refusal never repeats it', () => {
   );
 });
 
-const range = (query: string): unknown => parseSeriesRange(parse(query));
+const range = (query: string): unknown => {
+  const values = readQuery(parse(query), GET_SERIES.parameters);
+  return isRefused(values) ? values : rangeOf(values);
+};
 
 test('a range of a series is of buckets that begin within it', () => {
   const day = Date.UTC(2026, 2, 1) / 86_400_000;

@@ -1,7 +1,7 @@
 /** Random requests to an HTTP interface: some fit its document, some are hardly HTTP. */
 import * as fc from 'fast-check';
 import { anyCharacter } from '../../../support/any-character.ts';
-import type { Paths, Schema } from '../../../support/openapi.ts';
+import type { OpenApi, Schema } from '../../../../schemas/http-api/document.ts';
 
 export interface Sent {
   readonly method: string;
@@ -12,7 +12,7 @@ export interface Sent {
 }
 
 export interface Places {
-  readonly paths: Paths;
+  readonly paths: OpenApi['paths'];
   /** existing hashes, addresses, heights and ids */
   readonly known: readonly string[];
   /** values of Authorization, good and bad */

@@ -1,23 +1,15 @@
 import { expect, test } from 'vitest';
-import type { Status } from '../../../../../services/console/src/api/explorer.ts';
+import { POSITION, type Status } from '../../../../../schemas/explorer-api/network.ts';
+import { exampleOf } from '../../../../../schemas/http-api/answer.ts';
 import { problemsOf } from '../../../../../services/console/src/api/health.ts';
 import { ServiceError } from '../../../../../services/console/src/api/service.ts';
 import { TEXT } from '../../../../../services/console/src/text.ts';
 
 const WELL: Status = {
-  head: { height: 9 },
+  head: { height: 9, finalized_height: 3 },
   indexed: { height: 9, finalized_height: 3 },
   lag_blocks: 0,
-  projections: [
-    {
-      projection: 'explorer',
-      topic: 'chain.blocks',
-      partition: 0,
-      next_offset: 10,
-      lag_records: 0,
-      loading: false,
-    },
-  ],
+  projections: [{ ...Object(exampleOf(POSITION)), next_offset: 10, lag_records: 0 }],
 };
 const words = TEXT.health;
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Block } from '../../../../../services/console/src/api/explorer.ts';
+import { BLOCK, type Block } from '../../../../../schemas/explorer-api/blocks.ts';
+import { exampleOf } from '../../../../../schemas/http-api/answer.ts';
 import {
   NO_BLOCKS,
   withPage,
@@ -7,15 +8,7 @@ import {
 } from '../../../../../services/console/src/api/live-blocks.ts';
 
 function blocks(...hashes: readonly (readonly [number, string])[]): readonly Block[] {
-  return hashes.map(([height, hash]) => ({
-    height,
-    hash,
-    tx_count: 0,
-    producer: '0x',
-    reward_recipient: '0x',
-    block_reward: '0',
-    timestamp: '2026-11-21T07:28:02.500Z',
-  }));
+  return hashes.map(([height, hash]) => Object.assign(Object(exampleOf(BLOCK)), { height, hash }));
 }
 
 function orphansOf({ orphans }: LiveBlocks): readonly (readonly [number, string])[] {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Status } from '../../../../../services/console/src/api/explorer.ts';
+import { POSITION, type Status } from '../../../../../schemas/explorer-api/network.ts';
+import { exampleOf } from '../../../../../schemas/http-api/answer.ts';
 import {
   NO_LOOK,
   standingStill,
@@ -15,12 +16,11 @@ function statusAt(
   partitions = [0],
 ): Status {
   return {
-    head: { height: next + blocks },
+    head: { height: next + blocks, finalized_height: 0 },
     indexed: { height: next, finalized_height: 0 },
     lag_blocks: blocks,
     projections: partitions.map((partition) => ({
-      projection: 'explorer',
-      topic: 'chain.blocks',
+      ...Object(exampleOf(POSITION)),
       partition,
       next_offset: next,
       lag_records: records,

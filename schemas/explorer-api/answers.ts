@@ -1,0 +1,163 @@
+/** The answers of the explorer in its OpenAPI document: headers, lists, errors. */
+import { Type, type TObject, type TSchema } from 'typebox';
+import { exampleOf, field, record, word } from '../http-api/answer.ts';
+import { json, type Answer, type Header } from '../http-api/document.ts';
+import { header, HEADERS as SHARED, type Answers } from '../http-api/service.ts';
+import { BLOCK_HASH, COUNT } from './values.ts';
+
+const ON_ALL = { 'x-request-id': 'RequestId', 'access-control-allow-origin': 'AnyOrigin' };
+const ON_CACHED = { ...ON_ALL, 'cache-control': 'CacheControl', etag: 'ETag', vary: 'Vary' };
+const ON_EXPORTS = { ...ON_ALL, 'x-clt-to-height': 'ToHeight', 'x-clt-to-hash': 'ToHash' };
+
+/** Each operation may be answered so. */
+export const ALWAYS: Answers = {
+  400: 'InvalidRequest',
+  413: 'TooLarge',
+  429: 'RateLimited',
+  500: 'InternalError',
+};
+export const UNREADABLE: Answers = { 503: 'StorageError' };
+export const NOT_FOUND: Answers = { 404: 'NotFound' };
+
+export function uncached(description: string, content: Answer['content']): Answers {
+  return { 200: { description, headers: ON_ALL, content } };
+}
+
+/** Caches may keep it, and ask whether it has changed. */
+export function cached(description: string, content: Answer['content']): Answers {
+  return { 200: { description, headers: ON_CACHED, content }, 304: 'NotModified' };
+}
+
+/** From the index. */
+export function indexed(
+  description: string,
+  schema: TSchema,
+  example = exampleOf(schema),
+): Answers {
+  return { ...cached(description, json(schema, { example })), ...UNREADABLE };
+}
+
+const PAGING = record('Paging', {
+  limit: Type.Integer({ minimum: 1, maximum: 100, example: 1 }),
+  offset: field(COUNT, 0, 'The offset of the request; 0 with a cursor.'),
+  total: field(COUNT, 1, 'Offset plus the number of items in this page; not a count of all items.'),
+  has_more: Type.Boolean({
+    description: 'Whether this page is full; the next one may be empty.',
+    example: true,
+  }),
+});
+
+/** A page of a list of such items, whose schema has a name; the next page is a header. */
+export function listed(description: string, item: TObject, example = exampleOf(item)): Answers {
+  const items = Type.Array(item, { maxItems: 100, example: [example] });
+  const list = record(`${Reflect.get(item, '$id')}List`, { items, paging: PAGING });
+  const headers = { ...ON_CACHED, link: 'Link' };
+  return {
+    200: { description, headers, content: json(list) },
+    304: 'NotModified',
+    ...UNREADABLE,
+  };
+}
+
+export function exported(description: string, content: Answer['content']): Answers {
+  return {
+    200: { description, headers: ON_EXPORTS, content },
+    ...NOT_FOUND,
+    ...UNREADABLE,
+  };
+}
+
+export const HEADERS: Readonly<Record<string, Header>> = {
+  ...SHARED,
+  AnyOrigin: header('Any origin may read the answer.', { const: '*' }, '*'),
+  CacheControl: header(
+    'How long caches may keep the answer. A year for what no block will change: a final block or transaction, a balance after a final block, final hours and days of a series, a page of reserve runs below a cursor. A second in shared caches for all other answers from the index.',
+    { pattern: '^public, max-age=' },
+    'public, max-age=31536000, immutable',
+  ),
+  Link: header(
+    'The next page, as `<path?query>; rel="next"` with a cursor. Present exactly when the page is full.',
+    { pattern: '^<[^<> ]+>; rel="next"$' },
+    '</api/v1/blocks?limit=2&cursor=AAAAAAAABLAKqwxG>; rel="next"',
+    false,
+  ),
+  ToHeight: header(
+    'Height of the last block of the answer; absent while no block is indexed.',
+    { pattern: '^[0-9]+$' },
+    '1200',
+    false,
+  ),
+  ToHash: header(
+    'Hash of that block. A different hash at this height later means a reorganisation.',
+    { pattern: '^0x[0-9a-f]{64}$' },
+    BLOCK_HASH,
+    false,
+  ),
+  Allow: header('Methods of this path.', { const: 'GET, HEAD' }, 'GET, HEAD'),
+};
+
+const ERROR = record('Error', {
+  code: word([
+    'invalid_request',
+    'not_found',
+    'rate_limited',
+    'upstream_error',
+    'storage_error',
+    'internal_error',
+  ]),
+  message: Type.String({
+    minLength: 1,
+    description: 'What to do. It never repeats input of the request.',
+  }),
+});
+
+function error(description: string, code: string, message: string, headers = {}): Answer {
+  const content = json(ERROR, { example: { code, message } });
+  return { description, headers: { ...ON_ALL, ...headers }, content };
+}
+
+export const ERRORS: Readonly<Record<string, Answer>> = {
+  NotModified: {
+    description: 'The body is still the one that If-None-Match names.',
+    headers: { ...ON_CACHED, link: 'Link' },
+    content: {},
+  },
+  InvalidRequest: error(
+    'A parameter is missing, malformed, out of range, empty or repeated.',
+    'invalid_request',
+    'limit must be a decimal integer from 1 to 100',
+  ),
+  NotFound: error(
+    'The resource or the path does not exist.',
+    'not_found',
+    'no such block is indexed',
+  ),
+  MethodNotAllowed: error(
+    'Only GET and HEAD are supported.',
+    'invalid_request',
+    'this path answers GET, HEAD only',
+    { allow: 'Allow' },
+  ),
+  TooLarge: error(
+    'The body of the request is too large.',
+    'invalid_request',
+    'the body is too large',
+  ),
+  RateLimited: error(
+    'Too many requests from this client.',
+    'rate_limited',
+    'too many requests: try again in 1 s',
+    { 'retry-after': 'RetryAfter' },
+  ),
+  InternalError: error('Internal error.', 'internal_error', 'something is wrong on our side'),
+  StorageError: error(
+    'The index cannot be read now, or the query took too long.',
+    'storage_error',
+    'the index cannot be read at the moment: try again shortly',
+  ),
+  NotReady: error(
+    'The index cannot be read, or lags the node too far.',
+    'storage_error',
+    'index: 21 blocks behind the node, more than 20: see /ready of chain-ingester and projector',
+  ),
+};

@@ -1,0 +1,209 @@
+/**
+ * Definitions of parameters: the schema that the OpenAPI document shows, how a text is read, and
+ * the words of the refusal, which say what is expected and never repeat the input.
+ */
+import { Type, type TSchema } from 'typebox';
+import type { Json } from './answer.ts';
+
+/** How the text of a parameter is read. */
+export interface Form<Value> {
+  readonly schema: TSchema;
+  /** undefined: the text does not fit */
+  readonly parse: (text: string) => Value | undefined;
+  /** follows the name of the parameter and "must" in the refusal of such a text */
+  readonly must: string;
+}
+
+/** `Value` includes undefined where it need not be given. */
+export interface Parameter<Name extends string = string, Value = unknown> {
+  readonly name: Name;
+  readonly in: 'path' | 'query';
+  readonly description: string;
+  readonly schema: TSchema;
+  readonly example: number | string | undefined;
+  readonly parse: (text: string) => Value | undefined;
+  /** the message of the refusal of a text that does not fit */
+  readonly refusal: string;
+  /** the value when it is not given */
+  readonly otherwise: Value | undefined;
+  /** the message when it is not given; undefined: it need not be */
+  readonly missing: string | undefined;
+  /** of the text; a longer one is refused */
+  readonly characters_max: number;
+}
+
+/** The values of parameters by their names. */
+export type Values<Parameters extends readonly Parameter[]> = {
+  readonly [Each in Parameters[number] as Each['name']]: Each extends Parameter<string, infer Value>
+    ? Value
+    : never;
+};
+
+/** Query parameters as `node:querystring` gives them: a repeated one is an array. */
+export type Given = Readonly<Record<string, unknown>>;
+
+export interface InvalidRequest {
+  readonly refused: 'invalid_request';
+  readonly message: string;
+}
+
+export function invalid(message: string): InvalidRequest {
+  return { refused: 'invalid_request', message };
+}
+
+export function isRefused(read: object): read is InvalidRequest {
+  return 'refused' in read;
+}
+
+/** of any one parameter that does not say otherwise */
+export const PARAMETER_CHARACTERS_MAX = 256;
+
+interface Shown {
+  readonly description: string;
+  readonly example?: number | string;
+}
+
+function parameter<const Name extends string, Value>(
+  name: Name,
+  { schema, parse, must }: Form<Value>,
+  { description, example }: Shown,
+): Parameter<Name, Value> {
+  return {
+    name,
+    in: 'query',
+    description,
+    schema,
+    example,
+    parse,
+    refusal: `${name} must ${must}`,
+    otherwise: undefined,
+    missing: undefined,
+    characters_max: PARAMETER_CHARACTERS_MAX,
+  };
+}
+
+export function optional<const Name extends string, Value>(
+  name: Name,
+  form: Form<Value>,
+  shown: Shown,
+): Parameter<Name, Value | undefined> {
+  return parameter(name, form, shown);
+}
+
+export function defaulted<const Name extends string, Value extends Json>(
+  name: Name,
+  form: Form<Value>,
+  otherwise: Value,
+  shown: Shown,
+): Parameter<Name, Value> {
+  const schema = { ...form.schema, default: otherwise };
+  return { ...parameter(name, { ...form, schema }, shown), otherwise };
+}
+
+/** `give`: says what to give, when it is not given. */
+export function required<const Name extends string, Value>(
+  name: Name,
+  form: Form<Value>,
+  give: string,
+  shown: Shown,
+): Parameter<Name, Value> {
+  return {
+    ...parameter(name, form, shown),
+    missing: `parameter ${name} is missing: give ${give}`,
+  };
+}
+
+/** `refusal`: the whole message. */
+export function inPath<const Name extends string, Value>(
+  name: Name,
+  form: Omit<Form<Value>, 'must'>,
+  refusal: string,
+  shown: Shown,
+): Parameter<Name, Value> {
+  return {
+    ...parameter(name, { ...form, must: '' }, shown),
+    in: 'path',
+    missing: refusal,
+    refusal,
+  };
+}
+
+export function parseDecimal(text: string): bigint | undefined {
+  return /^[0-9]+$/.test(text) ? BigInt(text) : undefined;
+}
+
+/** A decimal integer of any size. */
+export function decimal(must: string): Form<bigint> {
+  return { schema: Type.Integer({ minimum: 0 }), parse: parseDecimal, must };
+}
+
+export function integer(minimum: number, maximum: number): Form<number> {
+  return {
+    schema: Type.Integer({ minimum, maximum }),
+    parse: (text) => {
+      const value = parseDecimal(text);
+      return value === undefined || value < minimum || value > maximum ? undefined : Number(value);
+    },
+    must: `be a decimal integer from ${minimum} to ${maximum}`,
+  };
+}
+
+export function oneOf<const Word extends string>(words: readonly Word[], must: string): Form<Word> {
+  return {
+    schema: Type.Unsafe<Word>({ type: 'string', enum: words }),
+    parse: (text) => words.find((word) => word === text),
+    must,
+  };
+}
+
+const TEXT = Type.String({ minLength: 1, maxLength: PARAMETER_CHARACTERS_MAX });
+
+export const ANY_TEXT: Form<string> = { schema: TEXT, parse: (text) => text, must: 'be a text' };
+
+/** Postgres stores no text with the character NUL. */
+export const STORABLE_TEXT: Form<string> = {
+  schema: TEXT,
+  parse: (text) => (text.includes('\0') ? undefined : text),
+  must: 'not contain the character NUL',
+};
+
+/**
+ * The values of these query parameters, or why the first that does not fit is refused. Each may be
+ * given once, and not empty; others are ignored.
+ */
+export function readQuery<const Parameters extends readonly Parameter[]>(
+  query: Given,
+  parameters: Parameters,
+): Values<Parameters> | InvalidRequest {
+  for (const key of Object.keys(query)) {
+    const known = parameters.find(({ name }) => key === name || key.startsWith(`${name}[`));
+    if (known === undefined) continue;
+    const { name, characters_max: max } = known;
+    const value = query[key];
+    if (key !== name || typeof value !== 'string')
+      return invalid(`parameter ${name} may be given only once`);
+    if (value === '') return invalid(`parameter ${name} is empty: leave it out or give it a value`);
+    if (value.length > max) return invalid(`parameter ${name} is longer than ${max} characters`);
+  }
+  return readParts(query, parameters);
+}
+
+/** The values of these parts of a path, or why the first that does not fit is refused. */
+export function readParts<const Parameters extends readonly Parameter[]>(
+  parts: Given,
+  parameters: Parameters,
+): Values<Parameters> | InvalidRequest {
+  const values = Object.create(null);
+  for (const { name, parse, refusal, otherwise, missing } of parameters) {
+    const text = Object.hasOwn(parts, name) ? parts[name] : undefined;
+    if (typeof text !== 'string') {
+      if (missing !== undefined) return invalid(missing);
+      values[name] = otherwise;
+      continue;
+    }
+    const value = parse(text);
+    if (value === undefined) return invalid(refusal);
+    values[name] = value;
+  }
+  return values;
+}
