@@ -176,14 +176,17 @@ export function readQuery<const Parameters extends readonly Parameter[]>(
   parameters: Parameters,
 ): Values<Parameters> | InvalidRequest {
   for (const key of Object.keys(query)) {
-    const known = parameters.find(({ name }) => key === name || key.startsWith(`${name}[`));
+    // a form of lists: limit[]=5
+    const bracket = key.indexOf('[');
+    const name = bracket === -1 ? key : key.slice(0, bracket);
+    const known = parameters.find((each) => each.name === name);
     if (known === undefined) continue;
-    const { name, characters_max: max } = known;
     const value = query[key];
     if (key !== name || typeof value !== 'string')
       return invalid(`parameter ${name} may be given only once`);
     if (value === '') return invalid(`parameter ${name} is empty: leave it out or give it a value`);
-    if (value.length > max) return invalid(`parameter ${name} is longer than ${max} characters`);
+    if (value.length > known.characters_max)
+      return invalid(`parameter ${name} is longer than ${known.characters_max} characters`);
   }
   return readParts(query, parameters);
 }
@@ -193,9 +196,9 @@ export function readParts<const Parameters extends readonly Parameter[]>(
   parts: Given,
   parameters: Parameters,
 ): Values<Parameters> | InvalidRequest {
-  const values = Object.create(null);
+  const values = Object();
   for (const { name, parse, refusal, otherwise, missing } of parameters) {
-    const text = Object.hasOwn(parts, name) ? parts[name] : undefined;
+    const text = parts[name];
     if (typeof text !== 'string') {
       if (missing !== undefined) return invalid(missing);
       values[name] = otherwise;

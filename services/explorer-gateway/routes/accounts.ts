@@ -29,7 +29,8 @@ export function accountRoutes(reader: Reader, scans: Scans): readonly GetRoute[]
       const toJson = (cells: Cells): string => accountBody(cells, name);
       return itemResponse(reader, accountByAddress(address), toJson, 'account');
     }),
-    served(LIST_ACTIVITY, async ({ address, kind, direction, ...values }, { query }) => {
+    served(LIST_ACTIVITY, async (values, { query }) => {
+      const { address, kind, direction } = values;
       const name = toHex(address);
       const isScan = kind !== undefined || direction !== undefined;
       const list = isScan

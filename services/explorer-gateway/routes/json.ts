@@ -53,14 +53,16 @@ export const effectItem = rowWriter<typeof EFFECT.properties>(EFFECT, movement(1
  * block itself have no counterparty, even if the chain names one.
  */
 function movement(first: number) {
-  const isDebit = (cells: Cells): boolean => cells[first + 1]?.startsWith('-') === true;
+  const isDebit = (cells: Cells): boolean => cells[first + 1]?.[0] === '-';
   const directionOf = (cells: Cells): Direction => (isDebit(cells) ? 'debit' : 'credit');
   return {
     made: {
-      label: (cells: Cells) =>
-        JSON.stringify(activityLabel(cells[first] ?? '', directionOf(cells))),
+      label: (cells: Cells) => labelJson(cells[first] ?? '', directionOf(cells)),
       direction: (cells: Cells) => (isDebit(cells) ? '"debit"' : '"credit"'),
-      amount: (cells: Cells) => (cells[first + 1] ?? '').slice(isDebit(cells) ? 1 : 0),
+      amount: (cells: Cells) => {
+        const delta = cells[first + 1] ?? '';
+        return isDebit(cells) ? delta.slice(1) : delta;
+      },
     },
     shown: {
       counterparty: (cell: Cell, cells: Cells) => (cells[first + 2] === null ? 'null' : hex(cell)),
@@ -124,6 +126,12 @@ const LABELS: ReadonlyMap<string, Readonly<Partial<Record<Direction, string>>>> 
 /** An unknown kind is labelled with its own words. */
 export function activityLabel(kind: string, direction: Direction): string {
   return LABELS.get(kind)?.[direction] ?? asWords(kind);
+}
+
+/** The known labels need no escapes. */
+function labelJson(kind: string, direction: Direction): string {
+  const label = LABELS.get(kind)?.[direction];
+  return label === undefined ? JSON.stringify(asWords(kind)) : `"${label}"`;
 }
 
 function asWords(kind: string): string {

@@ -73,11 +73,12 @@ export function transactionsList(filter: TransactionFilter, by: ScanBy): string 
 
 /** The parameters of these names as given, for the link to the next page. */
 export function asGiven(query: Given, names: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(query).flatMap(([name, text]) =>
-      names.includes(name) && typeof text === 'string' ? [[name, text]] : [],
-    ),
-  );
+  const given: Record<string, string> = {};
+  for (const name of Object.keys(query)) {
+    const text = query[name];
+    if (typeof text === 'string' && names.includes(name)) given[name] = text;
+  }
+  return given;
 }
 
 /** The last time that a Date can hold, Unix ms. */

@@ -24,19 +24,17 @@ export function served<const Parameters extends readonly Parameter[]>(
 ): GetRoute {
   const parts = parameters.filter((each) => each.in === 'path');
   const queried = parameters.filter((each) => each.in === 'query' && each !== AMOUNTS);
+  const known = [AMOUNTS, ...queried];
   return {
     method: 'get',
     path,
     handle: async (request) => {
-      const own = readQuery(request.query, [AMOUNTS]);
-      if (isRefused(own)) return own;
       const named = readParts(request.params, parts);
       if (isRefused(named)) return named;
-      const given = readQuery(request.query, queried);
+      const given = readQuery(request.query, known);
       if (isRefused(given)) return given;
-      const values = Object.assign(Object.create(null), own, named, given);
-      const answer = await handle(values, request);
-      return own.amounts === undefined ? answer : withText(answer);
+      const answer = await handle(Object.assign(Object(given), named), request);
+      return given['amounts'] === undefined ? answer : withText(answer);
     },
   };
 }

@@ -28,26 +28,25 @@ export function rowWriter<Fields extends TProperties, Subject = void>(
   { properties }: TObject<Fields>,
   { made = {}, shown = {} }: Exceptions<Fields, Subject> = {},
 ): RowWriter<Subject> {
+  const own: ((...given: never[]) => string)[] = [];
+  /** The name of a function in the compiled one. */
+  const named = (writer: (...given: never[]) => string): string => `own${own.push(writer) - 1}`;
   let column = 0;
   const fields = Object.entries<TSchema>(properties).map(([name, schema]) => {
-    const key = JSON.stringify(name);
-    if (Object.hasOwn(made, name)) return `${key}:\${made[${key}](cells, subject)}`;
+    const [make, show] = [made[name], shown[name]];
+    if (make !== undefined) return `"${name}":\${${named(make)}(cells, subject)}`;
     const { const: constant }: Defined = schema;
-    if (constant !== undefined) return `${key}:${escaped(JSON.stringify(constant))}`;
+    if (constant !== undefined) return `"${name}":${escaped(JSON.stringify(constant))}`;
     const cell = `cells[${column++}]`;
-    if (Object.hasOwn(shown, name)) return `${key}:\${shown[${key}](${cell}, cells)}`;
-    return `${key}:${pieceOf(schema, cell)}`;
+    if (show !== undefined) return `"${name}":\${${named(show)}(${cell}, cells)}`;
+    return `"${name}":${pieceOf(schema, cell)}`;
   });
   const body = `return (cells, subject) => \`{${fields.join(',')}}\`;`;
+  const names = own.map((_, at) => `own${at}`);
   // made of definitions alone, never of input
   // oxlint-disable-next-line typescript/no-implied-eval
-  return new Function('byteaDigits', 'hex', 'time', 'made', 'shown', body)(
-    byteaDigits,
-    hex,
-    time,
-    made,
-    shown,
-  );
+  const compile = new Function('byteaDigits', 'hex', 'time', ...names, body);
+  return compile(byteaDigits, hex, time, ...own);
 }
 
 /** A piece of a template literal. */
