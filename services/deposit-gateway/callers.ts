@@ -56,6 +56,12 @@ export class Callers {
     return undefined;
   }
 
+  /** The account of a request that passed, as 0x + hex; undefined for one that needs no token. */
+  known(request: Checked): string | undefined {
+    const account = this.#accounts.get(request);
+    return account && toHex(account);
+  }
+
   /** The account (20 bytes) of a request that passed. */
   of(request: Checked): Buffer {
     const account = this.#accounts.get(request);

@@ -109,6 +109,7 @@ export function depositApp(
 ) {
   const callers = new Callers({ ...config, now });
   const rate = openRateLimit(NAME, config, counts);
+  const accountOf = (request: HttpRequest): string | undefined => callers.known(request);
   // lists need no key
   const started: Guard = ({ method }) =>
     method === 'POST' && starting() !== undefined ? NOT_STARTED : undefined;
@@ -125,7 +126,9 @@ export function depositApp(
     guards: [
       preflight('GET, HEAD, POST'),
       (request: HttpRequest) => callers.refuse(request),
-      ...(rate === undefined ? [] : [rateGuard(rate, () => performance.now(), DEPOSIT_ERRORS)]),
+      ...(rate === undefined
+        ? []
+        : [rateGuard(rate, () => performance.now(), DEPOSIT_ERRORS, accountOf)]),
       started,
     ],
     headers: corsHeaders('retry-after, x-request-id'),

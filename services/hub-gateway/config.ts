@@ -42,8 +42,9 @@ const SETTINGS = {
   node_timeout_ms: integer('APP_NODE_TIMEOUT_MS', { default: 5_000, min: 100, max: 60_000 }),
   answers_kept_max: integer('APP_ANSWERS_KEPT_MAX', { default: 4_096, min: 0, max: 1_000_000 }),
   sockets_max: integer('APP_SOCKETS_MAX', { default: 20_000, min: 1, max: 1_000_000 }),
+  /** of an address, behind which there may be many people */
   sockets_per_client_max: integer('APP_SOCKETS_PER_CLIENT_MAX', {
-    default: 100,
+    default: 500,
     min: 1,
     max: 1_000_000,
   }),

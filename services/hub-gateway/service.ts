@@ -5,7 +5,7 @@ import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { marketHead } from '../../projections/ride-market/queries.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
-import { corsHeaders, preflight } from '../runtime/http/handler.ts';
+import { corsHeaders, preflight, type HttpRequest } from '../runtime/http/handler.ts';
 import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openReader, type Reader, type Statement } from '../runtime/postgres/pool.ts';
@@ -21,7 +21,7 @@ import {
 import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { openSharedCounts } from '../runtime/shared-counts.ts';
 import type { HubGatewayConfig } from './config.ts';
-import { SignIns } from './graphql/authentication.ts';
+import { Callers, SignIns } from './graphql/authentication.ts';
 import { Balances, ChainParameters, type Hub, type Model } from './graphql/context.ts';
 import { HUB_ERRORS } from './graphql/errors.ts';
 import { Pipeline } from './graphql/pipeline.ts';
@@ -85,6 +85,9 @@ export async function serve(
   await pipeline.start();
   closing.add('Apollo', () => pipeline.stop());
   const cache = new AnswerCache(market, config);
+  const callers = new Callers(config.jwt_secret, now);
+  const accountOf = (request: HttpRequest): Promise<string | undefined> | undefined =>
+    callers.of(request)?.then((caller) => caller?.account);
   const rate = openRateLimit(NAME, config, counts);
   const protocol = socketProtocol({
     ...config,
@@ -115,13 +118,13 @@ export async function serve(
     metrics,
     tracing,
     routes: [
-      ...graphqlRoutes({ ...config, pipeline, now }),
+      ...graphqlRoutes({ pipeline, introspection, callers }),
       ...schemaRoutes(introspection, config.console_url),
     ],
     checks: hubChecks(reader, chain),
     errors: HUB_ERRORS,
     guards: [
-      ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS)]),
+      ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS, accountOf)]),
       preflight('GET, HEAD, POST'),
     ],
     headers: corsHeaders('etag, retry-after, x-request-id'),

@@ -7,6 +7,7 @@ import {
   type SignInRefusal,
   type SignInRequest,
 } from '../../../schemas/sign-in.ts';
+import type { HttpRequest } from '../../runtime/http/handler.ts';
 import { bearerToken, signToken, verifyToken } from '../../runtime/http/token.ts';
 import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import type { HubGatewayConfig } from '../config.ts';
@@ -32,6 +33,30 @@ export async function callerOf(
   if (claims === undefined) return undefined;
   const account = accountOfKey(claims.pk);
   return account === undefined ? undefined : { account, expires_at: claims.exp };
+}
+
+/** The callers of requests over HTTP; each token is verified once. */
+export class Callers {
+  readonly #secret: string;
+  readonly #now: () => number;
+  readonly #callers = new WeakMap<object, Promise<Caller | undefined>>();
+
+  /** `now` in Unix milliseconds. */
+  constructor(secret: string, now: () => number) {
+    this.#secret = secret;
+    this.#now = now;
+  }
+
+  /** Undefined at once for a request without a token. */
+  of(request: Pick<HttpRequest, 'headers'>): Promise<Caller | undefined> | undefined {
+    const { authorization } = request.headers;
+    if (authorization === undefined) return undefined;
+    const known = this.#callers.get(request);
+    if (known !== undefined) return known;
+    const caller = callerOf(authorization, this.#secret, this.#now());
+    this.#callers.set(request, caller);
+    return caller;
+  }
 }
 
 type SignInSettings = Pick<

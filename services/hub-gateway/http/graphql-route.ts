@@ -8,7 +8,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { Clients } from '../../runtime/http/clients.ts';
 import { RefusedRequest, type Route } from '../../runtime/http/handler.ts';
 import { GRAPHQL_PATH, SOCKET_PATH } from '../config.ts';
-import { callerOf } from '../graphql/authentication.ts';
+import type { Callers } from '../graphql/authentication.ts';
 import type { OperationContext, Pipeline } from '../graphql/pipeline.ts';
 
 /** Room for the hex of the largest transaction and the operation around it. */
@@ -46,16 +46,13 @@ export function cacheKeyOf({
 export interface GraphqlOptions {
   readonly pipeline: Pipeline;
   readonly introspection: boolean;
-  readonly jwt_secret: string;
-  /** Unix milliseconds */
-  readonly now: () => number;
+  readonly callers: Callers;
 }
 
 export function graphqlRoutes({
   pipeline,
   introspection,
-  jwt_secret: secret,
-  now,
+  callers,
 }: GraphqlOptions): readonly Route[] {
   const context = async ({
     req: request,
@@ -66,10 +63,11 @@ export function graphqlRoutes({
   }): Promise<OperationContext> => {
     const { exchange } = response.locals;
     const { client } = exchange;
+    const caller = await callers.of(request);
     const asker = {
-      caller: await callerOf(request.headers.authorization, secret, now()),
+      caller,
       client,
-      clients: () => exchange.clients ?? new Clients([client]),
+      clients: () => exchange.clients ?? new Clients([caller?.account ?? client]),
       shares: () => void (exchange.is_shared = true),
     };
     const text: unknown =

@@ -41,8 +41,8 @@ export interface ProtocolOptions {
 export class Session {
   readonly socket: BackpressuredSocket;
   readonly client: string;
-  /** ms after which an operation may start; 0: now */
-  readonly wait: () => number;
+  /** ms after which an operation of this account may start; 0: now */
+  readonly wait: (account: string | undefined) => number;
   /** bytes that the client has not read, on all its sockets */
   readonly unread: () => number;
   readonly pending = new PendingOperations();
@@ -84,7 +84,10 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
   ): ExecutionArgs | readonly GraphQLError[] => {
     if (Object.keys(open).length > operationsMax || session.pending.size >= operationsMax)
       return [rateLimited(`at most ${operationsMax} operations at once on a socket`)];
-    const wait = session.wait();
+    const { caller: signedIn } = session;
+    const isValid = signedIn !== undefined && now() < signedIn.expires_at * 1_000;
+    const caller = isValid ? signedIn : undefined;
+    const wait = session.wait(caller?.account);
     if (wait > 0)
       return [rateLimited(`too many operations: try again in ${Math.ceil(wait / 1_000)} s`)];
     const document = pipeline.documents.read(query);
@@ -99,12 +102,10 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     );
     if (coerced === undefined) return errors.map((error) => withCode(error, 'BAD_USER_INPUT'));
     const isSubscription = operation.operation === OperationTypeNode.SUBSCRIPTION;
-    const { caller } = session;
-    const isValid = caller !== undefined && now() < caller.expires_at * 1_000;
     const contextValue: SocketOperation = {
       id,
       session,
-      caller: isValid ? caller : undefined,
+      caller,
       text: isSubscription ? JSON.stringify([textOf(document, operation), coerced]) : '',
     };
     return { schema, document, operationName, variableValues: coerced, contextValue };
@@ -121,7 +122,7 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     execute: async (args: ExecutionArgs) => {
       const { id, session, caller } = operationOf(args);
       const { client } = session;
-      const asker = { caller, client, clients: () => new Clients([client]) };
+      const asker = { caller, client, clients: () => new Clients([caller?.account ?? client]) };
       const executed = async (): Promise<Answer> => {
         const result = await pipeline.execute(given(args), asker);
         return new Answer(id, await textOfResult(result), session);

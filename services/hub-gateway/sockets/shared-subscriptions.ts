@@ -21,7 +21,7 @@ import type { Operation, Pipeline } from '../graphql/pipeline.ts';
 import { textOfResult } from '../graphql/result-text.ts';
 import { Turns } from '../graphql/turns.ts';
 import { SharedReads } from './shared-reads.ts';
-import { Shares, type SharesOptions } from './shares.ts';
+import { holdersOf, Shares, type SharesOptions } from './shares.ts';
 
 /** Executions at once that read lists. The other connections to Postgres answer queries. */
 const EXECUTIONS_MAX = 4;
@@ -80,7 +80,7 @@ class SharedSubscription {
   readonly key: string;
   readonly operation: Operation;
   readonly subscribers = new Set<Subscriber>();
-  /** places of each client, with and without a subscriber */
+  /** places of each account or client, with and without a subscriber */
   readonly clients = new Map<string, number>();
   /** those whom the last execution reads lists for */
   reading: Clients | undefined;
@@ -150,15 +150,16 @@ export class SharedSubscriptions {
     operation: Operation,
     holder: Holder,
   ): Promise<Subscription | FormattedExecutionResult> {
-    const holders = holdersOf(holder);
+    const holders = holdersOf(holder.client, holder.account);
     if (!this.#shares.take(holders, key)) {
       const max = this.#options.subscriptions_per_client_max;
       return refusal(`at most ${max} different subscriptions at once: complete others first`);
     }
     const shared = this.#shared.get(key) ?? new SharedSubscription(key, operation);
     const isNew = shared.clients.size === 0;
-    shared.clients.set(holder.client, (shared.clients.get(holder.client) ?? 0) + 1);
-    shared.reading?.add(holder.client);
+    const lane = laneOf(holder);
+    shared.clients.set(lane, (shared.clients.get(lane) ?? 0) + 1);
+    shared.reading?.add(lane);
     if (isNew) {
       this.#shared.set(key, shared);
       shared.first = this.#executeFirst(shared);
@@ -208,12 +209,13 @@ export class SharedSubscriptions {
 
   /** Without places, or after a failed first execution, the subscription is forgotten. */
   #leave(shared: SharedSubscription, holder: Holder): void {
-    this.#shares.leave(holdersOf(holder), shared.key);
-    const places = (shared.clients.get(holder.client) ?? 0) - 1;
-    if (places > 0) shared.clients.set(holder.client, places);
+    this.#shares.leave(holdersOf(holder.client, holder.account), shared.key);
+    const lane = laneOf(holder);
+    const places = (shared.clients.get(lane) ?? 0) - 1;
+    if (places > 0) shared.clients.set(lane, places);
     else {
-      shared.clients.delete(holder.client);
-      shared.reading?.delete(holder.client);
+      shared.clients.delete(lane);
+      shared.reading?.delete(lane);
     }
     if (shared.clients.size > 0 && shared.latest !== undefined) return;
     if (!this.#isOpen(shared)) return;
@@ -315,6 +317,7 @@ function refusal(message: string): FormattedExecutionResult {
   return { errors: [{ message, extensions: { code } }] };
 }
 
-function holdersOf({ client, account }: Holder): readonly string[] {
-  return account === undefined ? [client] : [client, account];
+/** Where it waits for its turn to read. */
+function laneOf({ client, account }: Holder): string {
+  return account ?? client;
 }

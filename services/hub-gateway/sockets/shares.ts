@@ -1,7 +1,8 @@
 /**
- * How much of the open subscriptions one holder has, which is a client or an account: so many
- * different ones, and so many characters of their results.
+ * How much of the open subscriptions one holder has, which is a client, an account, or all accounts
+ * of an address: so many different ones, and so many characters of their results.
  */
+import { ACCOUNTS_PER_ADDRESS } from '../../runtime/http/rate-limit.ts';
 
 interface Share {
   places: number;
@@ -20,27 +21,45 @@ export interface SharesOptions {
   readonly subscription_bytes_max: number;
 }
 
-/** The part of the memory of all results that one holder may fill. */
+/** The part of the memory of all results that one holder may fill; all accounts of an address. */
 const CHARACTERS_PART = 1 / 8;
+const ADDRESS_CHARACTERS_PART = 1 / 2;
+
+/** An account counts by itself, and with all others of its address. */
+export interface Holder {
+  readonly name: string;
+  readonly is_address: boolean;
+}
+
+export function holdersOf(client: string, account: string | undefined): readonly Holder[] {
+  if (account === undefined) return [{ name: client, is_address: false }];
+  return [
+    { name: account, is_address: false },
+    { name: `accounts of ${client}`, is_address: true },
+  ];
+}
 
 export class Shares {
   readonly #countMax: number;
   readonly #charactersMax: number;
+  readonly #addressCharactersMax: number;
   readonly #held = new Map<string, Held>();
 
   constructor(options: SharesOptions) {
     this.#countMax = options.subscriptions_per_client_max;
     this.#charactersMax = options.subscription_bytes_max * CHARACTERS_PART;
+    this.#addressCharactersMax = options.subscription_bytes_max * ADDRESS_CHARACTERS_PART;
   }
 
   /** Takes a place in a subscription for each holder; false when one of them has too many. */
-  take(holders: readonly string[], subscription: string): boolean {
-    const isFull = holders.some((holder) => {
-      const shares = this.#held.get(holder)?.shares;
-      return shares !== undefined && shares.size >= this.#countMax && !shares.has(subscription);
+  take(holders: readonly Holder[], subscription: string): boolean {
+    const isFull = holders.some(({ name, is_address: isAddress }) => {
+      const shares = this.#held.get(name)?.shares;
+      const max = this.#countMax * (isAddress ? ACCOUNTS_PER_ADDRESS : 1);
+      return shares !== undefined && shares.size >= max && !shares.has(subscription);
     });
     if (isFull) return false;
-    for (const holder of holders) {
+    for (const { name: holder } of holders) {
       const held = this.#held.get(holder) ?? { shares: new Map<string, Share>(), characters: 0 };
       this.#held.set(holder, held);
       const share = held.shares.get(subscription) ?? { places: 0, characters: 0 };
@@ -51,22 +70,22 @@ export class Shares {
   }
 
   /** Counts the first result of those who have a place; false when one has too much then. */
-  fit(holders: readonly string[], subscription: string, characters: number): boolean {
-    return holders.every((holder) => {
-      const held = this.#held.get(holder);
+  fit(holders: readonly Holder[], subscription: string, characters: number): boolean {
+    return holders.every(({ name, is_address: isAddress }) => {
+      const held = this.#held.get(name);
       const share = held?.shares.get(subscription);
       if (held === undefined || share === undefined) return true;
       if (share.characters === 0) {
         share.characters = characters;
         held.characters += characters;
       }
-      return held.characters <= this.#charactersMax;
+      return held.characters <= (isAddress ? this.#addressCharactersMax : this.#charactersMax);
     });
   }
 
   /** Gives the places back. */
-  leave(holders: readonly string[], subscription: string): void {
-    for (const holder of holders) {
+  leave(holders: readonly Holder[], subscription: string): void {
+    for (const { name: holder } of holders) {
       const held = this.#held.get(holder);
       const share = held?.shares.get(subscription);
       if (held === undefined || share === undefined || --share.places > 0) continue;

@@ -186,7 +186,7 @@ export class SocketServer {
       new Session({
         socket: outgoing,
         client,
-        wait: () => rate?.take(client, now()) ?? 0,
+        wait: (account) => rate?.take(client, now(), 1, account) ?? 0,
         unread: () => this.#unreadOf(client),
       }),
     );

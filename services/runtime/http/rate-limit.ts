@@ -89,20 +89,21 @@ export class RateLimit {
 
   /**
    * Takes a request of `client` at `now` (ms of a monotonic clock), which may count as several: 0
-   * when it may pass, otherwise the ms after which it may.
+   * when it may pass, otherwise the ms after which it may. A request with a token counts for its
+   * `account`, and for the accounts of its address together, which have ten times the limit.
    */
-  take(client: string, now: number, requests = 1): number {
+  take(client: string, now: number, requests = 1, account?: string): number {
     // one that counts as more than a burst would never pass
     const taken = Math.min(requests, this.#burst);
-    const wait = this.#takeHere(client, now, taken);
-    if (wait === 0 && this.#sharing !== undefined) this.#note(client, now, taken);
+    const wait = this.#takeHere(bucketsOf(client, account), now, taken);
+    if (wait === 0 && this.#sharing !== undefined) this.#note(account ?? client, now, taken);
     return wait;
   }
 
   /** As `take`, of all instances together, for what is worth a question to Redis. */
   async takeExactly(client: string): Promise<number> {
     const now = this.#now();
-    const wait = this.#takeHere(client, now, 1);
+    const wait = this.#takeHere(bucketsOf(client), now, 1);
     if (wait > 0 || this.#sharing === undefined) return wait;
     const burstMs = this.#burst / this.#perMs;
     // beyond the precision of the stored time
@@ -110,9 +111,9 @@ export class RateLimit {
     return fullIn === undefined ? 0 : Math.max(0, fullIn - burstMs - 0.01);
   }
 
-  #takeHere(client: string, now: number, requests: number): number {
+  #takeHere(buckets: ReturnType<typeof networksAround>, now: number, requests: number): number {
     let wait = 0;
-    const around = networksAround(client).map(([network, times]) => {
+    const around = buckets.map(([network, times]) => {
       const [burst, perMs] = [this.#burst * times, this.#perMs * times];
       const bucket = this.#buckets.get(network) ?? { tokens: burst, at: now };
       this.#buckets.set(network, bucket);
@@ -167,6 +168,18 @@ export class RateLimit {
   }
 }
 
+/** How many times the limit of one account all accounts of an address have together. */
+export const ACCOUNTS_PER_ADDRESS = 10;
+
+/** The bucket that a request counts in, and those around it. */
+function bucketsOf(client: string, account?: string): ReturnType<typeof networksAround> {
+  if (account === undefined) return networksAround(client);
+  return [
+    [account, 1],
+    [`accounts of ${client}`, ACCOUNTS_PER_ADDRESS],
+  ];
+}
+
 /** The limit of a gateway's requests; undefined without one. */
 export function openRateLimit(
   name: string,
@@ -190,18 +203,31 @@ function requestsOf({ headers }: Pick<HttpRequest, 'headers'>): number {
   return Math.max(1, Math.ceil(Number(headers['content-length'] ?? 0) / REQUEST_BYTES));
 }
 
-/** Refuses requests beyond the limit, after a delay. `now` in ms. */
-export function rateGuard(
+type Counted = Pick<HttpRequest, 'ip' | 'socket' | 'headers'>;
+
+/**
+ * Refuses requests beyond the limit, after a delay. `now` in ms; `accountOf`: the account of a
+ * valid token, by which the request counts.
+ */
+export function rateGuard<Request extends Counted>(
   limit: RateLimit,
   now: () => number,
   shape: Pick<ErrorShape, 'body'>,
-): (request: Pick<HttpRequest, 'ip' | 'socket' | 'headers'>) => Promise<HttpResponse> | undefined {
-  return (request) => {
-    const wait = limit.take(clientOf(request), now(), requestsOf(request));
+  accountOf: (request: Request) => string | undefined | Promise<string | undefined> = () =>
+    undefined,
+): (request: Request) => Promise<HttpResponse | undefined> | undefined {
+  const refuse = (request: Request, account?: string): Promise<HttpResponse> | undefined => {
+    const wait = limit.take(clientOf(request), now(), requestsOf(request), account);
     if (wait === 0) return undefined;
     return new Promise((resolve) => {
       setTimeout(resolve, REFUSAL_DELAY_MS, rateLimited(wait, shape));
     });
+  };
+  return (request) => {
+    const account = accountOf(request);
+    return account instanceof Promise
+      ? account.then((known) => refuse(request, known))
+      : refuse(request, account);
   };
 }
 

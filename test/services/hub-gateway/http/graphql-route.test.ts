@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { buildSchema } from 'graphql';
 import { afterEach, expect, test } from 'vitest';
 import type { Query } from '../../../../projections/contract/page.ts';
+import { Callers } from '../../../../services/hub-gateway/graphql/authentication.ts';
 import type { HubContext } from '../../../../services/hub-gateway/graphql/context.ts';
 import { cacheKeyOf, graphqlRoutes } from '../../../../services/hub-gateway/http/graphql-route.ts';
 import { AnswerCache } from '../../../../services/runtime/http/answer-cache.ts';
@@ -43,7 +44,11 @@ async function open(current = (): Promise<number> => Promise.resolve(1)): Promis
     http_port: 0,
     log: openLog({ service: 'test', level: 'fatal' }),
     metrics: new Metrics('test'),
-    routes: graphqlRoutes({ pipeline, introspection: false, jwt_secret: 'secret', now: () => 0 }),
+    routes: graphqlRoutes({
+      pipeline,
+      introspection: false,
+      callers: new Callers('secret', () => 0),
+    }),
     cache: { answers, keyOf: cacheKeyOf },
     reads_bodies: true,
     trust_proxy_hops: 1,
