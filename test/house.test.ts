@@ -182,6 +182,7 @@ const ROOMS: readonly Room[] = [
       'schemas/deposit-policy',
       'schemas/explorer-api',
       'schemas/deposit-api',
+      'schemas/operations-api',
     ],
     packages: [
       '@tanstack/react-query',

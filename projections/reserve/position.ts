@@ -1,6 +1,6 @@
 /** Supply, ledger and custody at one ledger offset and one final block. Base units, micro-USD. */
 import { bytesKey } from '../../schemas/address.ts';
-import type { RunStatus } from '../../schemas/reconciliation.ts';
+import type { RunStatus } from '../../schemas/treasury-api/reconciliation.ts';
 import type {
   BaselinePinned,
   DepositConfirmed,

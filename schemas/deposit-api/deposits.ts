@@ -1,15 +1,22 @@
 /** Answers of the deposit gateway. */
 import { Type } from 'typebox';
+import { parseDepositId } from '../deposit-id.ts';
 import { exampleOf, field, nullable, record, word, type Shape } from '../http-api/answer.ts';
+import { inPath } from '../http-api/parameters.ts';
 
 const TRON_HASH = '9a8b7c6d5e4f30211203f4e5d6c7b8a99a8b7c6d5e4f30211203f4e5d6c7b8a9';
 const CLT_HASH = '0xc3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4';
 
-const TRON_ADDRESS = Type.String({
+export const TRON_ADDRESS = Type.String({
   $id: 'TronAddress',
   description: 'An address of TRON in base58check.',
   pattern: '^T[1-9A-HJ-NP-Za-km-z]{33}$',
   example: 'TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6',
+});
+export const TRON_TX_ID = Type.String({
+  description: 'The transaction on TRON.',
+  pattern: '^[0-9a-f]{64}$',
+  example: TRON_HASH,
 });
 const ACCOUNT = Type.String({
   $id: 'Account',
@@ -23,6 +30,20 @@ export const ID = Type.String({
   pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$',
   example: '0c5b1e0a-6f5d-8a53-9d0f-3b1f6f0f2c11',
 });
+/** Any text names a deposit; what is no id is not found. */
+export function depositId(refusal: string) {
+  return inPath(
+    'id',
+    { schema: Type.String({ minLength: 1 }), parse: parseDepositId },
+    refusal,
+    {
+      description: 'The id of the deposit, from the list.',
+      example: '0c5b1e0a-6f5d-8a53-9d0f-3b1f6f0f2c11',
+    },
+    'not_found',
+  );
+}
+
 const AMOUNT = Type.Integer({
   $id: 'Amount',
   description: 'micro-USDT, which is CLT base units: 1 USD is 1,000,000. It may exceed 2^53.',
@@ -97,11 +118,7 @@ export const DEPOSIT = record('Deposit', {
   id: ID,
   status: STATUS,
   amount_usdt: field(AMOUNT, 10_000_000, 'Amount that arrived, in micro-USDT.'),
-  tron_tx_id: Type.String({
-    description: 'The transaction on TRON.',
-    pattern: '^[0-9a-f]{64}$',
-    example: TRON_HASH,
-  }),
+  tron_tx_id: TRON_TX_ID,
   created_at: field(TIME, '2026-11-21T07:28:03.000Z', 'Time of the block.'),
 });
 export const DEPOSIT_LIST = record('DepositList', {

@@ -2,8 +2,8 @@
 import { Type, type TObject } from 'typebox';
 import { record } from '../http-api/answer.ts';
 import { json, openApi, type Answer, type Operation } from '../http-api/document.ts';
-import { ANY_TEXT, inPath } from '../http-api/parameters.ts';
 import {
+  answering,
   header,
   HEADERS,
   RETRY_SECONDS,
@@ -15,12 +15,21 @@ import {
   DEPOSIT_ADDRESS,
   DEPOSIT_DETAIL,
   DEPOSIT_LIST,
+  depositId,
   POLICY,
   TIMELINE,
 } from './deposits.ts';
 
 const ON_ALL = { 'x-request-id': 'RequestId' };
-const ON_CACHED = { ...ON_ALL, 'cache-control': 'CacheControl', etag: 'ETag', vary: 'Vary' };
+const ERROR = record('Error', {
+  error: Type.String({
+    minLength: 1,
+    description: 'What to do. It never repeats input of the request.',
+  }),
+});
+const { error, shared, ...kinds } = answering(ON_ALL, ERROR, (_code, message) => ({
+  error: message,
+}));
 
 const ALWAYS: Answers = { 413: 'TooLarge', 429: 'RateLimited', 500: 'InternalError' };
 const OPEN: Answers = { 400: 'Malformed', ...ALWAYS };
@@ -38,25 +47,16 @@ function owned(description: string, schema: TObject): Answers {
 }
 
 function uncached(description: string, content: Answer['content']): Answers {
-  return { 200: { description, headers: ON_ALL, content }, ...OPEN };
+  return { ...kinds.uncached(description, content), ...OPEN };
 }
 
 function cached(description: string, content: Answer['content']): Answers {
-  return { 200: { description, headers: ON_CACHED, content }, 304: 'NotModified', ...OPEN };
+  return { ...kinds.cached(description, content), ...OPEN };
 }
 
-/** Any text names a deposit; what is no id is not found. */
-const DEPOSIT_ID = inPath(
-  'id',
-  { schema: Type.String({ minLength: 1 }), parse: ANY_TEXT.parse },
-  'not found',
-  {
-    description: 'The id of the deposit, from the list.',
-    example: '0c5b1e0a-6f5d-8a53-9d0f-3b1f6f0f2c11',
-  },
-);
+const DEPOSIT_ID = depositId('not found');
 
-export const OPEN_ADDRESS: Operation = {
+export const OPEN_ADDRESS = {
   path: '/api/v1/deposits',
   method: 'post',
   operationId: 'openDepositAddress',
@@ -66,9 +66,9 @@ export const OPEN_ADDRESS: Operation = {
     'The first call creates the address; later calls return the same one. Each call also marks the address as hot, so that transfers are found sooner for a while. The body is ignored. It is safe to repeat, also after a 503.',
   parameters: [],
   answers: owned('The address.', DEPOSIT_ADDRESS),
-};
+} satisfies Operation;
 
-export const LIST_DEPOSITS: Operation = {
+export const LIST_DEPOSITS = {
   path: '/api/v1/deposits',
   operationId: 'listDeposits',
   tag: 'Deposits',
@@ -76,18 +76,18 @@ export const LIST_DEPOSITS: Operation = {
   description: 'The newest 20, without paging.',
   parameters: [],
   answers: owned('The deposits.', DEPOSIT_LIST),
-};
+} satisfies Operation;
 
-export const GET_DEPOSIT: Operation = {
+export const GET_DEPOSIT = {
   path: '/api/v1/deposits/:id',
   operationId: 'getDeposit',
   tag: 'Deposits',
   summary: 'One deposit',
   parameters: [DEPOSIT_ID],
   answers: { ...owned('The deposit.', DEPOSIT_DETAIL), 404: 'NotFound' },
-};
+} satisfies Operation;
 
-export const LIST_EVENTS: Operation = {
+export const LIST_EVENTS = {
   path: '/api/v1/deposits/:id/events',
   operationId: 'listDepositEvents',
   tag: 'Deposits',
@@ -96,9 +96,9 @@ export const LIST_EVENTS: Operation = {
     'Each event with topic, partition and offset, so that it can be checked against the log.',
   parameters: [DEPOSIT_ID],
   answers: { ...owned('The history so far.', TIMELINE), 404: 'NotFound' },
-};
+} satisfies Operation;
 
-export const GET_ADDRESS_CHECK: Operation = {
+export const GET_ADDRESS_CHECK = {
   path: '/api/v1/address-check',
   operationId: 'getAddressCheck',
   tag: 'Deposits',
@@ -107,9 +107,9 @@ export const GET_ADDRESS_CHECK: Operation = {
     'An address is checked often after it was opened, and less and less often after that. While `overdue_ms` grows, the checks are late and transfers are found later than usual; none is lost.',
   parameters: [],
   answers: owned('The check.', ADDRESS_CHECK),
-};
+} satisfies Operation;
 
-export const GET_POLICY: Operation = {
+export const GET_POLICY = {
   path: '/public/policy',
   operationId: 'getPolicy',
   tag: 'Deposits',
@@ -119,19 +119,7 @@ export const GET_POLICY: Operation = {
   parameters: [],
   is_open: true,
   answers: { ...cached('The policy.', json(POLICY)), 503: 'Unavailable' },
-};
-
-const ERROR = record('Error', {
-  error: Type.String({
-    minLength: 1,
-    description: 'What to do. It never repeats input of the request.',
-  }),
-});
-
-function error(description: string, message: string, headers = {}): Answer {
-  const content = json(ERROR, { example: { error: message } });
-  return { description, headers: { ...ON_ALL, ...headers }, content };
-}
+} satisfies Operation;
 
 export const DEPOSIT_API = openApi({
   info: {
@@ -172,25 +160,18 @@ export const DEPOSIT_API = openApi({
       false,
     ),
     Authenticate: header('Authentication scheme.', { const: 'Bearer' }, 'Bearer'),
-    CacheControl: header(
-      'How long caches may keep the answer.',
-      { pattern: '^public, max-age=' },
-      'public, max-age=300',
-    ),
     Allow: header('Methods of this path.', { enum: ['GET, HEAD', 'POST, GET, HEAD'] }, 'GET, HEAD'),
   },
   answers: {
-    NotModified: {
-      description: 'The body is still the one that If-None-Match names.',
-      headers: ON_CACHED,
-      content: {},
-    },
+    ...shared,
     NoAddress: error(
       'The token carries a public key rather than an address, or the request is malformed.',
+      'invalid_request',
       'deposits require an address-form token (0x + 40 hex) and public-key tokens are not accepted',
     ),
     Malformed: error(
       'The request is malformed.',
+      'invalid_request',
       'the address is not well-formed: each % must begin the hex digits of UTF-8 text',
     ),
     Unauthorized: {
@@ -200,26 +181,17 @@ export const DEPOSIT_API = openApi({
     },
     Forbidden: error(
       'Mainnet only: the account is not on the list of the pilot.',
+      'forbidden',
       "account is not on the pilot's list",
     ),
     NotFound: error(
       'The deposit does not exist or belongs to another account; the answers are identical.',
+      'not_found',
       'not found',
     ),
-    MethodNotAllowed: error(
-      'The path does not support this method.',
-      'this path answers GET, HEAD only',
-      { allow: 'Allow' },
-    ),
-    TooLarge: error('The body of the request is too large.', 'the body is too large'),
-    RateLimited: error(
-      'Too many requests from this client.',
-      'too many requests: try again in 1 s',
-      { 'retry-after': 'RetryAfter' },
-    ),
-    InternalError: error('Internal error.', 'something is wrong on our side'),
     Unavailable: error(
       'Deposits cannot be read now, or a new address is not available yet. Repeat the request.',
+      'not_ready',
       'deposits cannot be read at the moment: try again shortly',
       { 'retry-after': 'MayRetryAfter' },
     ),

@@ -2,11 +2,37 @@
 import { Type, type TObject, type TSchema } from 'typebox';
 import { exampleOf, field, record, word } from '../http-api/answer.ts';
 import { json, type Answer, type Header } from '../http-api/document.ts';
-import { header, HEADERS as SHARED, type Answers } from '../http-api/service.ts';
+import { answering, header, HEADERS as SHARED, type Answers } from '../http-api/service.ts';
 import { BLOCK_HASH, COUNT } from './values.ts';
 
 const ON_ALL = { 'x-request-id': 'RequestId', 'access-control-allow-origin': 'AnyOrigin' };
-const ON_CACHED = { ...ON_ALL, 'cache-control': 'CacheControl', etag: 'ETag', vary: 'Vary' };
+const CODES = [
+  'invalid_request',
+  'not_found',
+  'rate_limited',
+  'upstream_error',
+  'storage_error',
+  'internal_error',
+] as const;
+const ERROR = record('Error', {
+  code: word(CODES),
+  message: Type.String({
+    minLength: 1,
+    description: 'What to do. It never repeats input of the request.',
+  }),
+});
+
+const {
+  on_cached: ON_CACHED,
+  error,
+  shared,
+  ...kinds
+} = answering(ON_ALL, ERROR, (code, message) => ({
+  code: CODES.find((each) => each === code) ?? 'invalid_request',
+  message,
+}));
+export const { uncached, cached } = kinds;
+
 const ON_EXPORTS = { ...ON_ALL, 'x-clt-to-height': 'ToHeight', 'x-clt-to-hash': 'ToHash' };
 
 /** Each operation may be answered so. */
@@ -18,15 +44,6 @@ export const ALWAYS: Answers = {
 };
 export const UNREADABLE: Answers = { 503: 'StorageError' };
 export const NOT_FOUND: Answers = { 404: 'NotFound' };
-
-export function uncached(description: string, content: Answer['content']): Answers {
-  return { 200: { description, headers: ON_ALL, content } };
-}
-
-/** Caches may keep it, and ask whether it has changed. */
-export function cached(description: string, content: Answer['content']): Answers {
-  return { 200: { description, headers: ON_CACHED, content }, 304: 'NotModified' };
-}
 
 /** From the index. */
 export function indexed(
@@ -96,32 +113,9 @@ export const HEADERS: Readonly<Record<string, Header>> = {
   Allow: header('Methods of this path.', { const: 'GET, HEAD' }, 'GET, HEAD'),
 };
 
-const ERROR = record('Error', {
-  code: word([
-    'invalid_request',
-    'not_found',
-    'rate_limited',
-    'upstream_error',
-    'storage_error',
-    'internal_error',
-  ]),
-  message: Type.String({
-    minLength: 1,
-    description: 'What to do. It never repeats input of the request.',
-  }),
-});
-
-function error(description: string, code: string, message: string, headers = {}): Answer {
-  const content = json(ERROR, { example: { code, message } });
-  return { description, headers: { ...ON_ALL, ...headers }, content };
-}
-
 export const ERRORS: Readonly<Record<string, Answer>> = {
-  NotModified: {
-    description: 'The body is still the one that If-None-Match names.',
-    headers: { ...ON_CACHED, link: 'Link' },
-    content: {},
-  },
+  ...shared,
+  NotModified: { ...shared.NotModified, headers: { ...ON_CACHED, link: 'Link' } },
   InvalidRequest: error(
     'A parameter is missing, malformed, out of range, empty or repeated.',
     'invalid_request',
@@ -132,24 +126,6 @@ export const ERRORS: Readonly<Record<string, Answer>> = {
     'not_found',
     'no such block is indexed',
   ),
-  MethodNotAllowed: error(
-    'Only GET and HEAD are supported.',
-    'invalid_request',
-    'this path answers GET, HEAD only',
-    { allow: 'Allow' },
-  ),
-  TooLarge: error(
-    'The body of the request is too large.',
-    'invalid_request',
-    'the body is too large',
-  ),
-  RateLimited: error(
-    'Too many requests from this client.',
-    'rate_limited',
-    'too many requests: try again in 1 s',
-    { 'retry-after': 'RetryAfter' },
-  ),
-  InternalError: error('Internal error.', 'internal_error', 'something is wrong on our side'),
   StorageError: error(
     'The index cannot be read now, or the query took too long.',
     'storage_error',

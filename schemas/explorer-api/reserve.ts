@@ -1,42 +1,19 @@
 /** Answers about the backing of the token. */
 import { Type, type Static } from 'typebox';
-import { exampleOf, field, nullable, record, word, type Shape } from '../http-api/answer.ts';
-import { AMOUNT, COUNT, HASH, SIGNED_AMOUNT, TIME } from './values.ts';
+import { field, record, type Shape } from '../http-api/answer.ts';
+import { LAST_RUN, RESERVE_RUN } from '../treasury-api/reconciliation.ts';
+import { AMOUNT, COUNT, HASH } from './values.ts';
 
-const RUN_AT = field(TIME, '2026-11-21T07:25:00.000Z', 'Time of the run, from the treasury.');
-const LIABILITY = field(
-  SIGNED_AMOUNT,
-  250_000_000,
-  'Minted minus burned since genesis; negative when more was burned than minted.',
-);
-const RUN_STATUS = word(['ok', 'mismatch', 'over_backed_drift'], {
-  description: 'Status as published by the treasury.',
-});
-export type RunStatus = Shape<typeof RUN_STATUS>;
+export type { RunStatus } from '../treasury-api/reconciliation.ts';
 
-export const RESERVE_RUN = record(
-  'ReserveRun',
-  {
-    run_at: RUN_AT,
-    onchain_supply: field(AMOUNT, 9_000_250_000_000),
-    genesis_allocation: field(AMOUNT, 9_000_000_000_000),
-    treasury_minted: field(AMOUNT, 300_000_000),
-    ledger_liability: LIABILITY,
-    custody_reported: field(AMOUNT, 262_000_000),
-    status: RUN_STATUS,
-  },
-  'One reserve run. All amounts are of one moment, in CLT base units.',
-);
-
-const { onchain_supply, genesis_allocation, treasury_minted, custody_reported } =
-  RESERVE_RUN.properties;
+const run = RESERVE_RUN.properties;
 
 export type RecordedRun = Shape<typeof RECORDED_RUN>;
 export const RECORDED_RUN = record(
   'RecordedRun',
   {
     run_id: Type.String({ minLength: 1, example: '1042:1200' }),
-    run_at: RUN_AT,
+    run_at: run.run_at,
     ledger_offset: field(
       COUNT,
       1042,
@@ -44,15 +21,15 @@ export const RECORDED_RUN = record(
     ),
     block_height: field(COUNT, 1200, 'The final block of the amounts.'),
     block_hash: HASH,
-    onchain_supply,
-    genesis_allocation,
-    treasury_minted,
+    onchain_supply: run.onchain_supply,
+    genesis_allocation: run.genesis_allocation,
+    treasury_minted: run.treasury_minted,
     burned: field(AMOUNT, 50_000_000, 'Since genesis.'),
-    ledger_liability: LIABILITY,
-    custody_reported,
+    ledger_liability: run.ledger_liability,
+    custody_reported: run.custody_reported,
     held: field(AMOUNT, 8_000_000, 'Credits of deposits that are not minted yet.'),
     retained_fees: field(AMOUNT, 4_000_000, 'Network fees taken.'),
-    status: RUN_STATUS,
+    status: run.status,
   },
   'One reserve run with the log positions of its amounts, so that anybody can recompute them.',
 );
@@ -70,7 +47,7 @@ export const ANSWERED = Type.Object(
     configured: Type.Literal(true),
     available: Type.Literal(true),
     cache_age_seconds: age(12),
-    last_run: nullable(RESERVE_RUN, exampleOf(RESERVE_RUN), 'null: never reconciled'),
+    last_run: LAST_RUN,
   },
   {
     title: 'The treasury answered',

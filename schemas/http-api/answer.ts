@@ -3,7 +3,8 @@
  * (`Shape`), of its schema and example in the OpenAPI document (`document.ts`) and of the function
  * that writes it from a row (`services/runtime/postgres/row-json.ts`). Besides JSON Schema it has
  * `$id`, the name of a schema that the document lists once; `said`, a description for one use of
- * a schema; and `example`. Browsers read this file too: it knows no Node.
+ * a schema; `is`, of a field of a body, which follows its name and "is" in the refusal of any other
+ * value; and `example`. Browsers read this file too: it knows no Node.
  */
 import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 
@@ -23,6 +24,7 @@ export type Json =
 export interface Defined extends TSchema {
   readonly $id?: string;
   readonly said?: string;
+  readonly is?: string;
   readonly example?: Json;
   readonly type?: string;
   readonly format?: string;
@@ -30,6 +32,7 @@ export interface Defined extends TSchema {
   readonly const?: Json;
   readonly items?: TSchema;
   readonly properties?: Readonly<Record<string, TSchema>>;
+  readonly required?: readonly string[];
   readonly oneOf?: readonly TSchema[];
   readonly anyOf?: readonly TSchema[];
 }
@@ -63,15 +66,13 @@ export function word<const Words extends readonly string[]>(words: Words, option
   return Type.Unsafe<Words[number]>({ type: 'string', enum: words, example: words[0], ...options });
 }
 
-/** An example of the whole, made of those of its fields. */
+/** An example of the whole, made of those of its required fields. */
 export function exampleOf(schema: TSchema): Json {
-  const { example, const: constant, type, items, properties }: Defined = schema;
+  const { example, const: constant, type, items, properties, required = [] }: Defined = schema;
   if (example !== undefined) return example;
   if (constant !== undefined) return constant;
   if (type === 'null') return null;
   if (items !== undefined) return [exampleOf(items)];
   if (properties === undefined) throw new Error(`no example: ${JSON.stringify(schema)}`);
-  return Object.fromEntries(
-    Object.entries(properties).map(([name, each]) => [name, exampleOf(each)]),
-  );
+  return Object.fromEntries(required.map((name) => [name, exampleOf(properties[name] ?? {})]));
 }

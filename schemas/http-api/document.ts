@@ -1,5 +1,5 @@
 /** OpenAPI 3.1 documents, made of definitions of operations. */
-import type { TSchema } from 'typebox';
+import type { TObject, TProperties, TSchema } from 'typebox';
 import { exampleOf, type Defined, type Json } from './answer.ts';
 import type { Parameter } from './parameters.ts';
 
@@ -47,14 +47,20 @@ export interface Answer {
 }
 
 /** A route as it is defined; `path` is Express' template. */
-export interface Operation<Parameters extends readonly Parameter[] = readonly Parameter[]> {
+export interface Operation<
+  Parameters extends readonly Parameter[] = readonly Parameter[],
+  Body extends TProperties = TProperties,
+> {
   readonly path: string;
+  /** default: post with a body, else get */
   readonly method?: 'get' | 'post';
   readonly operationId: string;
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
   readonly parameters: Parameters;
+  /** a JSON object; undefined: a body is ignored */
+  readonly body?: TObject<Body>;
   /** no token is needed, where the others need one */
   readonly is_open?: boolean;
   /** by status; a text names one of the document's answers */
@@ -116,6 +122,10 @@ export interface DocumentedOperation {
   readonly summary: string;
   readonly description?: string;
   readonly parameters: readonly DocumentedParameter[];
+  readonly requestBody?: {
+    readonly required: true;
+    readonly content: Readonly<Record<string, MediaType>>;
+  };
   readonly security?: readonly SecurityRequirement[];
   readonly responses: Readonly<Record<string, DocumentedAnswer | Reference>>;
 }
@@ -146,7 +156,8 @@ export function openApi(api: Api): OpenApi {
   const paths: Record<string, Record<string, DocumentedOperation>> = {};
   for (const operation of api.operations) {
     const path = operation.path.replaceAll(/:(\w+)/g, '{$1}');
-    (paths[path] ??= {})[operation.method ?? 'get'] = {
+    const { method = operation.body === undefined ? 'get' : 'post' } = operation;
+    (paths[path] ??= {})[method] = {
       ...operationOf(operation, schemas),
       ...(operation.is_open === true && api.security.length > 0 && { security: [] }),
     };
@@ -170,7 +181,7 @@ export function openApi(api: Api): OpenApi {
 }
 
 function operationOf(
-  { operationId, tag, summary, description, parameters, answers }: Operation,
+  { operationId, tag, summary, description, parameters, body, answers }: Operation,
   schemas: Record<string, Schema>,
 ): DocumentedOperation {
   return {
@@ -186,6 +197,7 @@ function operationOf(
       schema: schemaOf(parameter.schema, schemas),
       ...(example !== undefined && { example }),
     })),
+    ...(body && { requestBody: { required: true, content: contentOf(json(body), schemas) } }),
     responses: mapped(answers, (answer) =>
       typeof answer === 'string'
         ? { $ref: `#/components/responses/${answer}` }
@@ -201,16 +213,23 @@ function answerOf(
   return {
     description,
     headers: mapped(headers, (header) => ({ $ref: `#/components/headers/${header}` })),
-    content: mapped(content, ({ schema, ...examples }) => ({
-      schema: schemaOf(schema, schemas),
-      ...examples,
-    })),
+    content: contentOf(content, schemas),
   };
+}
+
+function contentOf(
+  content: Answer['content'],
+  schemas: Record<string, Schema>,
+): DocumentedAnswer['content'] {
+  return mapped(content, ({ schema, ...examples }) => ({
+    schema: schemaOf(schema, schemas),
+    ...examples,
+  }));
 }
 
 /** The schema, with a reference for each that has a name; those are put into `schemas`. */
 function schemaOf(defined: TSchema, schemas: Record<string, Schema>): Schema {
-  const { $id, said, example: _example, items, properties, oneOf, ...own }: Defined = defined;
+  const { $id, said, is: _is, example: _, items, properties, oneOf, ...own }: Defined = defined;
   const plain: Schema = {
     ...own,
     ...(items && { items: schemaOf(items, schemas) }),

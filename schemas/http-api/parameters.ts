@@ -21,8 +21,10 @@ export interface Parameter<Name extends string = string, Value = unknown> {
   readonly description: string;
   readonly schema: TSchema;
   readonly example: number | string | undefined;
-  readonly parse: (text: string) => Value | undefined;
-  /** the message of the refusal of a text that does not fit */
+  /** of a text, or of the texts of a list */
+  readonly parse: (given: unknown) => Value | undefined;
+  /** the reason and the message of the refusal of what does not fit */
+  readonly refused: InvalidRequest['refused'];
   readonly refusal: string;
   /** the value when it is not given */
   readonly otherwise: Value | undefined;
@@ -30,6 +32,8 @@ export interface Parameter<Name extends string = string, Value = unknown> {
   readonly missing: string | undefined;
   /** of the text; a longer one is refused */
   readonly characters_max: number;
+  /** it may be given any number of times */
+  readonly is_list: boolean;
 }
 
 /** The values of parameters by their names. */
@@ -43,12 +47,16 @@ export type Values<Parameters extends readonly Parameter[]> = {
 export type Given = Readonly<Record<string, unknown>>;
 
 export interface InvalidRequest {
-  readonly refused: 'invalid_request';
+  /** `not_found`: it names what cannot be there */
+  readonly refused: 'invalid_request' | 'not_found';
   readonly message: string;
 }
 
-export function invalid(message: string): InvalidRequest {
-  return { refused: 'invalid_request', message };
+export function invalid(
+  message: string,
+  refused: InvalidRequest['refused'] = 'invalid_request',
+): InvalidRequest {
+  return { refused, message };
 }
 
 export function isRefused(read: object): read is InvalidRequest {
@@ -74,11 +82,13 @@ function parameter<const Name extends string, Value>(
     description,
     schema,
     example,
-    parse,
+    parse: (given) => (typeof given === 'string' ? parse(given) : undefined),
+    refused: 'invalid_request',
     refusal: `${name} must ${must}`,
     otherwise: undefined,
     missing: undefined,
     characters_max: PARAMETER_CHARACTERS_MAX,
+    is_list: false,
   };
 }
 
@@ -113,17 +123,32 @@ export function required<const Name extends string, Value>(
   };
 }
 
+/** Any number of texts; empty ones count as not given. */
+export function several<const Name extends string>(
+  name: Name,
+  shown: Shown,
+): Parameter<Name, readonly string[]> {
+  const form = { ...ANY_TEXT, schema: Type.Array(Type.String()) };
+  return { ...parameter(name, form, shown), parse: textsIn, otherwise: [], is_list: true };
+}
+
+function textsIn(given: unknown): readonly string[] {
+  return [given].flat().filter((each): each is string => typeof each === 'string' && each !== '');
+}
+
 /** `refusal`: the whole message. */
 export function inPath<const Name extends string, Value>(
   name: Name,
   form: Omit<Form<Value>, 'must'>,
   refusal: string,
   shown: Shown,
+  refused: InvalidRequest['refused'] = 'invalid_request',
 ): Parameter<Name, Value> {
   return {
     ...parameter(name, { ...form, must: '' }, shown),
     in: 'path',
     missing: refusal,
+    refused,
     refusal,
   };
 }
@@ -169,7 +194,7 @@ export const STORABLE_TEXT: Form<string> = {
 
 /**
  * The values of these query parameters, or why the first that does not fit is refused. Each may be
- * given once, and not empty; others are ignored.
+ * given once, and not empty, unless it is a list; others are ignored.
  */
 export function readQuery<const Parameters extends readonly Parameter[]>(
   query: Given,
@@ -180,7 +205,7 @@ export function readQuery<const Parameters extends readonly Parameter[]>(
     const bracket = key.indexOf('[');
     const name = bracket === -1 ? key : key.slice(0, bracket);
     const known = parameters.find((each) => each.name === name);
-    if (known === undefined) continue;
+    if (known === undefined || known.is_list) continue;
     const value = query[key];
     if (key !== name || typeof value !== 'string')
       return invalid(`parameter ${name} may be given only once`);
@@ -197,15 +222,15 @@ export function readParts<const Parameters extends readonly Parameter[]>(
   parameters: Parameters,
 ): Values<Parameters> | InvalidRequest {
   const values = Object();
-  for (const { name, parse, refusal, otherwise, missing } of parameters) {
-    const text = parts[name];
-    if (typeof text !== 'string') {
-      if (missing !== undefined) return invalid(missing);
+  for (const { name, parse, refused, refusal, otherwise, missing } of parameters) {
+    const given = parts[name];
+    if (given === undefined) {
+      if (missing !== undefined) return invalid(missing, refused);
       values[name] = otherwise;
       continue;
     }
-    const value = parse(text);
-    if (value === undefined) return invalid(refusal);
+    const value = parse(given);
+    if (value === undefined) return invalid(refusal, refused);
     values[name] = value;
   }
   return values;

@@ -1,5 +1,5 @@
 /** Parts of the OpenAPI documents of all services: headers, and the routes of `runtime/http`. */
-import { Type } from 'typebox';
+import { Type, type TSchema } from 'typebox';
 import { record, type Json } from './answer.ts';
 import { json, type Answer, type Header, type Operation, type Schema } from './document.ts';
 
@@ -33,7 +33,71 @@ export const HEADERS = {
     'accept-encoding',
   ),
   RetryAfter: header('Seconds to wait before the next request.', RETRY_SECONDS, '1'),
+  CacheControl: header(
+    'How long caches may keep the answer.',
+    { pattern: '^public, max-age=' },
+    'public, max-age=300',
+  ),
 };
+
+type Names = Readonly<Record<string, string>>;
+
+/** Makes answers with these headers; the body of an error is of this schema. */
+export function answering(
+  on_all: Names,
+  schema: TSchema,
+  bodyOf: (code: string, message: string) => Json,
+) {
+  const on_cached = { ...on_all, 'cache-control': 'CacheControl', etag: 'ETag', vary: 'Vary' };
+  const error = (
+    description: string,
+    code: string,
+    message: string,
+    headers: Names = {},
+  ): Answer => ({
+    description,
+    headers: { ...on_all, ...headers },
+    content: json(schema, { example: bodyOf(code, message) }),
+  });
+  return {
+    on_cached,
+    error,
+    uncached: (description: string, content: Answer['content']): Answers => ({
+      200: { description, headers: on_all, content },
+    }),
+    /** Caches may keep it, and ask whether it has changed. */
+    cached: (description: string, content: Answer['content']): Answers => ({
+      200: { description, headers: on_cached, content },
+      304: 'NotModified',
+    }),
+    /** those of `runtime/http` */
+    shared: {
+      NotModified: {
+        description: 'The body is still the one that If-None-Match names.',
+        headers: on_cached,
+        content: {},
+      },
+      MethodNotAllowed: error(
+        'The path does not support this method.',
+        'method_not_allowed',
+        'this path answers GET, HEAD only',
+        { allow: 'Allow' },
+      ),
+      TooLarge: error(
+        'The body of the request is too large.',
+        'too_large',
+        'the body is too large',
+      ),
+      RateLimited: error(
+        'Too many requests from this client.',
+        'rate_limited',
+        'too many requests: try again in 1 s',
+        { 'retry-after': 'RetryAfter' },
+      ),
+      InternalError: error('Internal error.', 'internal_error', 'something is wrong on our side'),
+    },
+  };
+}
 
 /** Makes the answer of a status of its own, and of those that belong to it. */
 type Answering = (description: string, content: Answer['content']) => Answers;

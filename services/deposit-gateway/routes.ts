@@ -16,12 +16,13 @@ import {
   LIST_EVENTS,
   OPEN_ADDRESS,
 } from '../../schemas/deposit-api/document.ts';
-import { parseDepositId } from '../../schemas/deposit-id.ts';
 import type { HttpResponse, HttpRequest, Route } from '../runtime/http/handler.ts';
 import { consoleLink, documentRoutes } from '../runtime/http/document-routes.ts';
 import type { Cells, Reader } from '../runtime/postgres/pool.ts';
 import { clientOf } from '../runtime/http/client-address.ts';
+import { posted } from '../runtime/http/posted.ts';
 import { rateLimited } from '../runtime/http/rate-limit.ts';
+import { served } from '../runtime/http/served.ts';
 import type { Callers } from './callers.ts';
 import type { DepositAddresses } from './deposit-addresses.ts';
 import { DEPOSIT_ERRORS, NOT_FOUND, unavailable } from './errors.ts';
@@ -50,69 +51,43 @@ export function depositRoutes({
   now,
   console_url,
 }: Sources): readonly Route[] {
-  const owned = async (request: HttpRequest): Promise<Cells | undefined> => {
-    const { id: text } = request.params;
-    const id = typeof text === 'string' ? parseDepositId(text) : undefined;
-    if (id === undefined) return undefined;
+  const owned = async (id: string, request: HttpRequest): Promise<Cells | undefined> => {
     const [row] = await reader.rows(depositOf(id, callers.of(request)));
     return row;
   };
   return [
-    {
-      method: 'post',
-      path: OPEN_ADDRESS.path,
-      handle: async (request) => {
-        const address = await addresses.open(callers.of(request), clientOf(request));
-        if (address === undefined) return LATE;
-        return 'wait_ms' in address
-          ? rateLimited(address.wait_ms, DEPOSIT_ERRORS, 'too many new addresses')
-          : ok(addressBody(address));
-      },
-    },
-    {
-      method: 'get',
-      path: LIST_DEPOSITS.path,
-      handle: async (request) => ok(listBody(await reader.rows(depositsOf(callers.of(request))))),
-    },
-    {
-      method: 'get',
-      path: GET_DEPOSIT.path,
-      handle: async (request) => {
-        const deposit = await owned(request);
-        return deposit === undefined ? NOT_FOUND : ok(detailBody(deposit));
-      },
-    },
-    {
-      method: 'get',
-      path: LIST_EVENTS.path,
-      handle: async (request) => {
-        const deposit = await owned(request);
-        if (deposit === undefined) return NOT_FOUND;
-        const id = String(deposit[0]);
-        const [events, waiting] = await Promise.all([
-          reader.rows(eventsOf(id, callers.of(request))),
-          reader.rows(waitsForCap(id, now())),
-        ]);
-        return ok(timelineBody(deposit, { events, waits_for_cap: waiting.length > 0 }));
-      },
-    },
-    {
-      method: 'get',
-      path: GET_ADDRESS_CHECK.path,
-      handle: async (request) => {
-        const [check] = await reader.rows(checkOf(callers.of(request)));
-        return ok(checkBody(check, now()));
-      },
-    },
-    {
-      method: 'get',
-      path: GET_POLICY.path,
-      handle: async () => {
-        const [policy] = await reader.rows(POLICY_IN_FORCE);
-        if (policy === undefined) return NO_POLICY;
-        return { ...ok(policyBody(policy)), headers: { 'cache-control': 'public, max-age=10' } };
-      },
-    },
+    posted(OPEN_ADDRESS, async (_, request) => {
+      const address = await addresses.open(callers.of(request), clientOf(request));
+      if (address === undefined) return LATE;
+      return 'wait_ms' in address
+        ? rateLimited(address.wait_ms, DEPOSIT_ERRORS, 'too many new addresses')
+        : ok(addressBody(address));
+    }),
+    served(LIST_DEPOSITS, async (_, request) =>
+      ok(listBody(await reader.rows(depositsOf(callers.of(request))))),
+    ),
+    served(GET_DEPOSIT, async ({ id }, request) => {
+      const deposit = await owned(id, request);
+      return deposit === undefined ? NOT_FOUND : ok(detailBody(deposit));
+    }),
+    served(LIST_EVENTS, async ({ id }, request) => {
+      const deposit = await owned(id, request);
+      if (deposit === undefined) return NOT_FOUND;
+      const [events, waiting] = await Promise.all([
+        reader.rows(eventsOf(id, callers.of(request))),
+        reader.rows(waitsForCap(id, now())),
+      ]);
+      return ok(timelineBody(deposit, { events, waits_for_cap: waiting.length > 0 }));
+    }),
+    served(GET_ADDRESS_CHECK, async (_, request) => {
+      const [check] = await reader.rows(checkOf(callers.of(request)));
+      return ok(checkBody(check, now()));
+    }),
+    served(GET_POLICY, async () => {
+      const [policy] = await reader.rows(POLICY_IN_FORCE);
+      if (policy === undefined) return NO_POLICY;
+      return { ...ok(policyBody(policy)), headers: { 'cache-control': 'public, max-age=10' } };
+    }),
     ...documentRoutes(DEPOSIT_API, undefined, consoleLink(console_url)),
   ];
 }

@@ -54,6 +54,13 @@ export function stopAtSignals(): AbortController {
   return stopping;
 }
 
+/** An answer before `jsonOf`. */
+export type BeforeJson<Value> = Value extends string
+  ? Value | bigint
+  : Value extends object
+    ? { readonly [Name in keyof Value]: BeforeJson<Value[Name]> }
+    : Value;
+
 /** JSON of one line, with large integers as text. */
 export function jsonOf(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) =>

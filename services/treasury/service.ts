@@ -7,6 +7,7 @@ import {
   TREASURY_LEDGER,
   TRON_TRANSFERS,
 } from '../../schemas/topics.ts';
+import { GET_RECONCILIATION, TREASURY_API } from '../../schemas/treasury-api/document.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
 import {
@@ -15,7 +16,7 @@ import {
   type HealthProblem,
   type Remarks,
 } from '../runtime/process/health.ts';
-import { landingRoute } from '../runtime/http/document-routes.ts';
+import { documentRoutes } from '../runtime/http/document-routes.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { Lease } from '../runtime/kafka/lease.ts';
@@ -37,11 +38,7 @@ const TOPICS = [
 /** The other topics it reads. */
 const WRITTEN = [TREASURY_LEDGER, RESERVE_RUNS];
 
-const LANDING = landingRoute({
-  title: 'CLT treasury',
-  summary: 'Decides what is minted, mints it, and compares the supply with the custody',
-  links: { '/public/reconciliation': 'the newest comparison' },
-});
+const LINKS = { [GET_RECONCILIATION.path]: 'the newest comparison' };
 
 /** Timeout of a question to the second node: minting waits for the answer. */
 const SECOND_NODE_MS = 5_000;
@@ -70,7 +67,11 @@ export async function serve({
     ...config,
     log,
     metrics,
-    routes: [LANDING, reconciliationRoute(newest), arrivalsRoute(arrivals)],
+    routes: [
+      reconciliationRoute(newest),
+      arrivalsRoute(arrivals),
+      ...documentRoutes(TREASURY_API, undefined, LINKS),
+    ],
     checks: [{ name: 'treasury', check: () => problem() }],
     phase: () => phase(),
     remarks: () => remarks(),

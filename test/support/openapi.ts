@@ -2,6 +2,8 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { DEPOSIT_API } from '../../schemas/deposit-api/document.ts';
 import { EXPLORER_API } from '../../schemas/explorer-api/document.ts';
+import { OPERATIONS_API } from '../../schemas/operations-api/document.ts';
+import { TREASURY_API } from '../../schemas/treasury-api/document.ts';
 import type {
   DocumentedAnswer,
   Header,
@@ -179,3 +181,7 @@ export const DEPOSITS = documentCheck(DEPOSIT_API, {
   413: 'TooLarge',
   429: 'RateLimited',
 });
+/** Services whose errors are `{code, message}`. */
+const PLAIN = { 400: 'Invalid', 404: 'NotFound', 413: 'TooLarge', 429: 'RateLimited' };
+export const OPERATIONS = documentCheck(OPERATIONS_API, { ...PLAIN, 403: 'ForeignHost' });
+export const TREASURY = documentCheck(TREASURY_API, PLAIN);

@@ -9,7 +9,7 @@ import {
   LIST_RESERVE_RUNS,
 } from '../../../schemas/explorer-api/operations.ts';
 import { RECORDED_RUN } from '../../../schemas/explorer-api/reserve.ts';
-import { runJson, type Reconciliation } from '../../../schemas/reconciliation.ts';
+import { runJson, type Reconciliation } from '../../../schemas/treasury-api/reconciliation.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import type { Logger } from '../../runtime/process/log.ts';

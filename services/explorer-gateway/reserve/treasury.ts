@@ -2,7 +2,10 @@
  * Reads the treasury's figures. It may answer badly, slowly, endlessly or not at all: reading ends
  * in time and in little memory, with figures or with the reason why there are none.
  */
-import { parseReconciliation, type Reconciliation } from '../../../schemas/reconciliation.ts';
+import {
+  parseReconciliation,
+  type Reconciliation,
+} from '../../../schemas/treasury-api/reconciliation.ts';
 
 /** The time is for the whole response. */
 export const TREASURY_LIMITS = { answer_ms: 5_000, body_bytes_max: 65_536 };

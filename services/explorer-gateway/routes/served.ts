@@ -1,42 +1,24 @@
-/** Routes by their definitions: parameters are read, then a handler is given their values. */
+/** Routes of the explorer by their definitions. */
 import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
 import { AMOUNTS } from '../../../schemas/explorer-api/parameters.ts';
 import type { Operation } from '../../../schemas/http-api/document.ts';
-import {
-  isRefused,
-  readParts,
-  readQuery,
-  type Parameter,
-  type Values,
-} from '../../../schemas/http-api/parameters.ts';
-import type { GetRoute, HttpRequest, HttpResponse } from '../../runtime/http/handler.ts';
-import type { Refusal } from '../../runtime/process/errors.ts';
-
-type Answered = HttpResponse | Refusal;
+import type { Parameter, Values } from '../../../schemas/http-api/parameters.ts';
+import type { GetRoute, HttpRequest } from '../../runtime/http/handler.ts';
+import { served as servedPlainly, type Answered } from '../../runtime/http/served.ts';
 
 /**
  * The route of an operation. Each knows `amounts`, and answers with its amounts as JSON text when
  * it is asked to.
  */
 export function served<const Parameters extends readonly Parameter[]>(
-  { path, parameters }: Operation<Parameters>,
+  { parameters, ...operation }: Operation<Parameters>,
   handle: (values: Values<Parameters>, request: HttpRequest) => Answered | Promise<Answered>,
 ): GetRoute {
-  const parts = parameters.filter((each) => each.in === 'path');
-  const queried = parameters.filter((each) => each.in === 'query' && each !== AMOUNTS);
-  const known = [AMOUNTS, ...queried];
-  return {
-    method: 'get',
-    path,
-    handle: async (request) => {
-      const named = readParts(request.params, parts);
-      if (isRefused(named)) return named;
-      const given = readQuery(request.query, known);
-      if (isRefused(given)) return given;
-      const answer = await handle(Object.assign(Object(given), named), request);
-      return given['amounts'] === undefined ? answer : withText(answer);
-    },
-  };
+  const known = [AMOUNTS, ...parameters.filter((each) => each !== AMOUNTS)];
+  return servedPlainly({ ...operation, parameters: known }, async (values, request) => {
+    const answer = await handle(Object(values), request);
+    return values['amounts'] === undefined ? answer : withText(answer);
+  });
 }
 
 function withText(answer: Answered): Answered {

@@ -1,20 +1,9 @@
 /** The alerts of a Prometheus that a setting names. */
+import type { Alert } from '../../../schemas/operations-api/answers.ts';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
 
 const ANSWER_MS = 3_000;
 const ALERTS_MAX = 200;
-
-export interface Alert {
-  readonly name: string;
-  /** `firing`, or `pending`: its condition holds, and not for long enough yet */
-  readonly state: string;
-  readonly severity: string | null;
-  readonly service: string | null;
-  /** what is wrong, and what to do */
-  readonly text: string;
-  /** ISO 8601 */
-  readonly since: string;
-}
 
 interface Answer {
   readonly data: {

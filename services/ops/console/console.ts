@@ -1,7 +1,9 @@
 /** `ops console`: serves the operations page to this machine, until Ctrl-C. */
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import { OPEN_SESSION, OPERATIONS_API } from '../../../schemas/operations-api/document.ts';
 import { builtPage } from '../../runtime/http/built-page.ts';
+import { documentRoutes } from '../../runtime/http/document-routes.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import { rateGuard, RateLimit } from '../../runtime/http/rate-limit.ts';
 import { openHttp, type HttpServer } from '../../runtime/http/server.ts';
@@ -136,12 +138,12 @@ export async function serveOperations(
     metrics: new Metrics(NAME),
     drain_ms: DRAIN_MS,
     body_bytes_max: BODY_BYTES_MAX,
-    routes: [...page, ...api],
+    routes: [...api, ...documentRoutes(OPERATIONS_API, page)],
     errors: OPERATIONS_ERRORS,
     guards: [
       ownHost,
       requests,
-      (request) => (request.path === '/api/v1/sessions' ? attempts(request) : undefined),
+      (request) => (request.path === OPEN_SESSION.path ? attempts(request) : undefined),
       signedIn(signIns),
     ],
   });

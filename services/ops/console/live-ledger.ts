@@ -6,10 +6,11 @@
 import {
   decideTogether,
   type DecidedTogether,
-  type Verb,
 } from '../../../projections/deposits/domain/approval.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { toHex } from '../../../schemas/address.ts';
+import type { Proposal } from '../../../schemas/operations-api/answers.ts';
+import type { Wanted } from '../../../schemas/operations-api/document.ts';
 import { decisionText } from '../../../schemas/operator-signature.ts';
 import { depositEventsIn, type DepositEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { Fault, type Refusal } from '../../runtime/process/errors.ts';
@@ -25,37 +26,13 @@ const FOLLOW_MS = 1_000;
 /** A decision is signed within this time. */
 const PROPOSAL_MS = 10 * 60_000;
 
-export const VERBS = ['approve', 'reject'] as const;
-
-/** The fields that a person gives. */
-export interface Wanted {
-  readonly verb: Verb;
-  readonly deposit_ids: readonly string[];
-  readonly actor: string;
-  readonly reason: string;
-  /** the address of the key that signs */
-  readonly operator: Buffer;
-}
+/** The operator is the address of the key that signs. */
+export type Signing = Wanted & { readonly operator: Buffer };
 
 /** The fields that the ledger and the clock give; the signature covers them. */
-export interface Place {
-  readonly sequence: number;
-  /** Unix milliseconds */
-  readonly decided_at: number;
-}
+type Place = Pick<Proposal, 'sequence' | 'decided_at'>;
 
 type Refused = Refusal<DecisionRefusal | 'ledger_moved' | 'too_late' | 'not_ready'>;
-
-export interface Proposal extends Place {
-  /** 0x + hex, which the text names; null: the ledger is not pinned yet */
-  readonly ledger_id: string | null;
-  /** to be signed as EIP-191 says; null: it was decided before */
-  readonly text: string | null;
-  /** those that the text is about, in its order */
-  readonly deposit_ids: readonly string[];
-  /** why the others have no part in it */
-  readonly left_out: readonly { readonly deposit_id: string; readonly why: string }[];
-}
 
 type Log = Pick<LedgerLog, 'ledger' | 'catchUp' | 'decide'>;
 
@@ -114,7 +91,7 @@ export class LiveLedger {
   }
 
   /** Catches up first, so that the text names the present end of the ledger. */
-  async propose(wanted: Wanted): Promise<Proposal | Refused> {
+  async propose(wanted: Signing): Promise<Proposal | Refused> {
     const decided_at = this.#now();
     return this.#alone(async (log) => {
       await log.catchUp();
@@ -135,7 +112,7 @@ export class LiveLedger {
 
   /** Appends the decision; undefined where it was decided before. */
   async decide(
-    wanted: Wanted,
+    wanted: Signing,
     { sequence, decided_at }: Place,
     signature: Buffer,
   ): Promise<{ readonly appended: LogPosition | undefined } | Refused> {
@@ -160,7 +137,7 @@ export class LiveLedger {
   }
 }
 
-function decisionOf(ledger: Ledger, { verb, ...wanted }: Wanted, now: number): DecidedTogether {
+function decisionOf(ledger: Ledger, { verb, ...wanted }: Signing, now: number): DecidedTogether {
   return decideTogether(verb, ledger, { ...wanted, now });
 }
 

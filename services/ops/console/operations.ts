@@ -1,8 +1,10 @@
 /** The state of the system as the operations page shows it; all pages share one look. */
+import type * as answers from '../../../schemas/operations-api/answers.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
+import type { BeforeJson } from '../connections.ts';
 import { readDeposits, readDust } from '../deposit/deposits.ts';
 import { readQuarantine } from '../quarantine/quarantine.ts';
 import { readStaged } from '../rebuild/staged.ts';
@@ -29,10 +31,7 @@ export interface Sources {
 }
 
 /** A part that does not answer says why, and the others are shown. */
-type Part<Value> =
-  { readonly is: Value; readonly problem: null } | { readonly is: null; readonly problem: string };
-
-async function part<Value>(ask: () => Promise<Value>): Promise<Part<Value>> {
+async function part<Value>(ask: () => Promise<Value>): Promise<answers.Part<Value>> {
   try {
     return { is: await ask(), problem: null };
   } catch (error) {
@@ -49,7 +48,7 @@ export async function readOperations({
   stack,
   prometheus_url: prometheus,
   dust_below: below,
-}: Sources) {
+}: Sources): Promise<BeforeJson<answers.Operations>> {
   const status = part(() =>
     readStatus(node, kafka, reader, localServices(stack), localDisk(stack)),
   );
@@ -79,7 +78,6 @@ export async function readOperations({
     quarantine,
     rebuilds,
     waiting,
-    /** null: no setting names a Prometheus */
     alerts,
   };
 }

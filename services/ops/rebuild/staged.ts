@@ -1,4 +1,5 @@
 /** Rebuilds and verifications under way, by the tables that they fill. */
+import type { Staged } from '../../../schemas/operations-api/answers.ts';
 import type { LogEnd } from '../../runtime/kafka/port.ts';
 import type { Cells, Reader, Statement } from '../../runtime/postgres/pool.ts';
 
@@ -15,19 +16,6 @@ const STAGED: Statement = {
           ORDER BY p.projection, c.topic, c.partition`,
   values: [],
 };
-
-export interface Staged {
-  readonly projection: string;
-  readonly version: number;
-  readonly task: 'rebuild' | 'verify';
-  /** `stopped`: the same command goes on from here */
-  readonly state: 'loading' | 'indexing' | 'catching_up' | 'stopped';
-  /** `pid 12 on host`; null: no process works on it */
-  readonly by: string | null;
-  readonly records: bigint;
-  /** in the log; null while the brokers do not answer */
-  readonly records_all: bigint | null;
-}
 
 export async function readStaged(
   reader: Reader,
@@ -58,7 +46,7 @@ function stagedOf(partitions: readonly Cells[], log: readonly LogEnd[] | null): 
     task: isRebuild === 't' ? 'rebuild' : 'verify',
     state: by === null ? 'stopped' : working,
     by,
-    records,
-    records_all,
+    records: String(records),
+    records_all: records_all === null ? null : String(records_all),
   };
 }

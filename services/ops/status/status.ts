@@ -1,5 +1,6 @@
 /** `ops status`: how far the node, the log and every projection are, and how the services are. */
 import { setTimeout as after } from 'node:timers/promises';
+import type * as answers from '../../../schemas/operations-api/answers.ts';
 import { TOPICS } from '../../../schemas/topics.ts';
 import { ChainNode } from '../../runtime/clt-node.ts';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
@@ -25,20 +26,9 @@ import {
   type ServiceHealth,
 } from './services.ts';
 
-export interface Position {
-  readonly projection: string;
-  readonly version: number;
-  readonly topic: string;
-  readonly partition: number;
+export interface Position extends Omit<answers.Position, 'next_offset' | 'lag'> {
   readonly next_offset: bigint;
-  /** records of the log that are not applied; null when the brokers do not answer */
   readonly lag: bigint | null;
-  /** records applied in a second */
-  readonly rate: number;
-  /** since the checkpoint last moved */
-  readonly idle_seconds: number;
-  /** its tables are being filled and have no indexes yet: queries are slow */
-  readonly loading: boolean;
 }
 
 export interface Status {

@@ -4,10 +4,13 @@
  * surplus stays: a provider may list a transfer late, or fail for one address or transaction.
  */
 import { bytesKey } from '../../../schemas/address.ts';
+import type { FoundTransfer } from '../../../schemas/treasury-api/arrivals.ts';
+import { LIST_ARRIVALS } from '../../../schemas/treasury-api/document.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { transfersIn } from '../../../schemas/trongrid.ts';
 import type { Holder, Receipts } from '../../../projections/reserve/position.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
+import { served } from '../../runtime/http/served.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { BAD_ANSWER, nextPage, type ListRequest } from '../../runtime/trongrid/trongrid.ts';
 import type { BalanceProvider, Readings, Sum } from './readings.ts';
@@ -26,14 +29,6 @@ interface Arrival {
   readonly value: bigint;
   /** Unix milliseconds, of TRON */
   readonly block_timestamp: number;
-}
-
-/** As the watcher reads it, to ask its own provider about each. */
-interface FoundTransfer {
-  /** base58 */
-  readonly address: string;
-  /** hex */
-  readonly tron_tx_id: string;
 }
 
 export interface ArrivalOptions {
@@ -166,11 +161,9 @@ function smaller(one: bigint, other: bigint): bigint {
   return one < other ? one : other;
 }
 
-/** `GET /arrivals`. */
 export function arrivalsRoute(arrivals: Pick<Arrivals, 'found'>): GetRoute {
-  return {
-    method: 'get',
-    path: '/arrivals',
-    handle: () => ({ status: 200, body: JSON.stringify({ arrivals: arrivals.found }) }),
-  };
+  return served(LIST_ARRIVALS, () => ({
+    status: 200,
+    body: JSON.stringify({ arrivals: arrivals.found }),
+  }));
 }

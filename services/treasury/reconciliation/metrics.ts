@@ -1,6 +1,6 @@
 /** The metrics of reconciliations. */
 import { surplusOf } from '../../../projections/reserve/position.ts';
-import { RUN_STATUSES } from '../../../schemas/reconciliation.ts';
+import { RUN_STATUSES } from '../../../schemas/treasury-api/reconciliation.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import type { TokenState } from '../../../schemas/trongrid.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';

@@ -6,14 +6,16 @@ import {
   reconciliationJson,
   RUN_STATUSES,
   type Reconciliation,
-} from '../../../schemas/reconciliation.ts';
+} from '../../../schemas/treasury-api/reconciliation.ts';
+import { GET_RECONCILIATION } from '../../../schemas/treasury-api/document.ts';
 import { surplusOf } from '../../../projections/reserve/position.ts';
 import { linked, NO_RECORDS } from '../../../schemas/hash-chain.ts';
 import { signerOf } from '../../../schemas/operator-signature.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
 import { RUN_RULES } from '../../../schemas/reserve.runs/rules.ts';
 import { brokenRule } from '../../../schemas/rules.ts';
-import type { Route } from '../../runtime/http/handler.ts';
+import type { GetRoute } from '../../runtime/http/handler.ts';
+import { served } from '../../runtime/http/served.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 
@@ -233,22 +235,17 @@ function timeOf(ms: number): string {
 
 const HEADERS = { 'cache-control': 'public, max-age=1' };
 
-/** `GET /public/reconciliation`. */
-export function reconciliationRoute(newest: Pick<NewestRun, 'run' | 'is_read'>): Route {
+export function reconciliationRoute(newest: Pick<NewestRun, 'run' | 'is_read'>): GetRoute {
   let made: { readonly of: ReserveReconciled | undefined; readonly body: string } | undefined;
-  return {
-    method: 'get',
-    path: '/public/reconciliation',
-    handle() {
-      // "never" must not be published before the log is read
-      if (!newest.is_read)
-        throw new Fault('starting', 'the reconciliations are not read yet', { retry: true });
-      const { run } = newest;
-      if (made === undefined || made.of !== run)
-        made = { of: run, body: reconciliationJson(published(run)) };
-      return { status: 200, body: made.body, headers: HEADERS };
-    },
-  };
+  return served(GET_RECONCILIATION, () => {
+    // "never" must not be published before the log is read
+    if (!newest.is_read)
+      throw new Fault('starting', 'the reconciliations are not read yet', { retry: true });
+    const { run } = newest;
+    if (made === undefined || made.of !== run)
+      made = { of: run, body: reconciliationJson(published(run)) };
+    return { status: 200, body: made.body, headers: HEADERS };
+  });
 }
 
 function published(run: ReserveReconciled | undefined): Reconciliation {

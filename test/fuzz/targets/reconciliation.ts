@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
-import { parseReconciliation, reconciliationJson } from '../../../schemas/reconciliation.ts';
+import {
+  parseReconciliation,
+  reconciliationJson,
+} from '../../../schemas/treasury-api/reconciliation.ts';
 import { changedKeys } from '../../../services/runtime/read-version.ts';
 
 export const about = "the treasury's reconciliation and change notifications: JSON and back";

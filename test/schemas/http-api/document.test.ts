@@ -4,9 +4,13 @@ import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
 import type { MediaType } from '../../../schemas/http-api/document.ts';
 import type { Json } from '../../../schemas/http-api/answer.ts';
 import { FUNCTION_CALL_TYPES } from '../../../schemas/function-call.ts';
+import { documentRoutes } from '../../../services/runtime/http/document-routes.ts';
+import { operationsRoutes } from '../../../services/ops/console/routes.ts';
 import { depositRoutes } from '../../../services/deposit-gateway/routes.ts';
 import { DEPOSIT_API } from '../../../schemas/deposit-api/document.ts';
-import { DEPOSITS, EXPLORER, responseOf } from '../../support/openapi.ts';
+import { OPERATIONS_API } from '../../../schemas/operations-api/document.ts';
+import { TREASURY_API } from '../../../schemas/treasury-api/document.ts';
+import { DEPOSITS, EXPLORER, OPERATIONS, responseOf, TREASURY } from '../../support/openapi.ts';
 
 function examplesOf({ example, examples = {} }: MediaType): readonly Json[] {
   return [
@@ -18,6 +22,8 @@ function examplesOf({ example, examples = {} }: MediaType): readonly Json[] {
 describe.each([
   ['explorer', EXPLORER_API, EXPLORER],
   ['deposits', DEPOSIT_API, DEPOSITS],
+  ['operations', OPERATIONS_API, OPERATIONS],
+  ['treasury', TREASURY_API, TREASURY],
 ] as const)('the document of the %s', (_, api, { misfit }) => {
   const operations = Object.entries(api.paths).flatMap(([path, { get, post }]) =>
     [get, post].flatMap((operation) => (operation ? [{ path, ...operation }] : [])),
@@ -76,17 +82,17 @@ describe.each([
   });
 });
 
-test('deposits serve exactly the paths and methods of their document', () => {
-  const routes = depositRoutes({
-    reader: { rows: () => Promise.resolve([]) },
-    callers: { of: () => Buffer.alloc(20) },
-    addresses: { open: () => Promise.resolve(undefined) },
-    now: () => 0,
-  });
+/** No request is made. */
+const NOTHING = Object();
+
+test.each([
+  ['deposits', depositRoutes(NOTHING), DEPOSIT_API],
+  ['operations', [...operationsRoutes(NOTHING), ...documentRoutes(OPERATIONS_API)], OPERATIONS_API],
+] as const)('%s serve exactly the paths and methods of their document', (_, routes, api) => {
   const served = routes
     .filter(({ path }) => path !== '/' && !path.startsWith('/docs/'))
     .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
-  const documented = Object.entries(DEPOSIT_API.paths).flatMap(([path, item]) =>
+  const documented = Object.entries(api.paths).flatMap(([path, item]) =>
     Object.keys(item).map((method) => `${method} ${path}`),
   );
   expect(documented.toSorted()).toEqual([...served, 'get /health', 'get /ready'].toSorted());

@@ -1,12 +1,14 @@
 /** Deposits that a person has chosen are decided: a question, a text, and one signature. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useRef, useState, type FormEvent, type ReactElement } from 'react';
+import type { Decided, Proposal, Waiting } from '../../../../schemas/operations-api/answers.ts';
+import type { Wanted } from '../../../../schemas/operations-api/document.ts';
 import { ServiceError } from '../api/service.ts';
 import { messageOf } from '../browser-wallet.ts';
 import { entered } from '../design/form.ts';
 import { Amount, Facts, Panel } from '../design/parts.tsx';
 import { TEXT } from '../text.ts';
-import { ask, type Decided, type Proposal, type Waiting } from './api.ts';
+import { ask } from './api.ts';
 import { useSession } from './session.ts';
 import { decisionText, type Decision } from './signed-texts.ts';
 import { OPS } from './text.ts';
@@ -41,9 +43,7 @@ export function Decide(props: {
   const { effects = words.effects, facts = [] } = props;
 
   /** The sums are of what is shown here, so that the key signs nothing else. */
-  const propose = async (
-    given: Pick<Decision, 'verb' | 'deposit_ids' | 'actor' | 'reason'>,
-  ): Promise<Asked> => {
+  const propose = async (given: Wanted): Promise<Asked> => {
     const { verb, deposit_ids, actor, reason } = given;
     const body = { verb, deposit_ids, actor, reason };
     const { text, ...proposal } = await ask<Proposal>('proposals', token, { body });

@@ -1,5 +1,12 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useState, type FormEvent, type ReactElement } from 'react';
+import type {
+  Deposit,
+  Dust,
+  Operations,
+  Waiting as WaitingDeposit,
+  WaitingList,
+} from '../../../../schemas/operations-api/answers.ts';
 import { entered } from '../design/form.ts';
 import {
   Age,
@@ -14,14 +21,7 @@ import {
 } from '../design/parts.tsx';
 import { amountText, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
-import {
-  ask,
-  type Deposit,
-  type Operations,
-  type Dust,
-  type Waiting as WaitingDeposit,
-  type WaitingList,
-} from './api.ts';
+import { ask } from './api.ts';
 import { Decide } from './decide.tsx';
 import { Known, recordQuery } from './known.tsx';
 import { useSession } from './session.ts';

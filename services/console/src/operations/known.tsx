@@ -1,5 +1,5 @@
 import type { ReactElement, ReactNode } from 'react';
-import type { Part } from './api.ts';
+import type { Part } from '../../../../schemas/operations-api/answers.ts';
 import { OPS } from './text.ts';
 
 /** A part of the answer, or why it is not known. */

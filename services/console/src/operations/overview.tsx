@@ -1,8 +1,13 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactElement } from 'react';
+import type {
+  Operations,
+  Position,
+  ServiceHealth,
+  Staged,
+} from '../../../../schemas/operations-api/answers.ts';
 import { Age, Answer, Figures, Panel, Table, Tag, type Tone } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
-import type { Operations, Position, ServiceHealth, Staged } from './api.ts';
 import { DustNote, WaitingTable } from './deposits.tsx';
 import { Known, recordQuery } from './known.tsx';
 import { OPS } from './text.ts';

@@ -1,10 +1,11 @@
 /** The frame: sign-in first, then the pages under one bar. */
 import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useCallback, useEffect, useState, type ReactElement } from 'react';
+import type { Operations } from '../../../../schemas/operations-api/answers.ts';
 import { ServiceError } from '../api/service.ts';
 import icon from '../design/icon.svg';
 import { localClock, shortened } from '../format.ts';
-import { ask, type Operations } from './api.ts';
+import { ask } from './api.ts';
 import { DepositPage, DepositsPage } from './deposits.tsx';
 import { OverviewPage } from './overview.tsx';
 import { RecordsPage } from './records.tsx';

@@ -1,6 +1,7 @@
 /** A stream of records, kept short: the page shows the newest, and drops the others. */
+import type { RecordLine, StreamLine } from '../../../../schemas/operations-api/answers.ts';
 import { ServiceError } from '../api/service.ts';
-import { request, type RecordLine } from './api.ts';
+import { request } from './api.ts';
 import { OPS } from './text.ts';
 
 /** Records that are kept. */
@@ -66,7 +67,7 @@ async function readOnce(
       const found: RecordLine[] = [];
       for (const line of lines.slice(-KEPT)) {
         if (line === '') continue;
-        const parsed: RecordLine | { readonly waiting: string | null } = JSON.parse(line);
+        const parsed: StreamLine = JSON.parse(line);
         if ('waiting' in parsed) onWait(parsed.waiting ?? undefined);
         else found.push(parsed);
       }

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState, type FormEvent, type ReactElement } from 'react';
+import type { RecordLine, TopicList } from '../../../../schemas/operations-api/answers.ts';
 import { entered } from '../design/form.ts';
 import { Age, Panel, Table, Tag } from '../design/parts.tsx';
 import { shortened } from '../format.ts';
-import { ask, type RecordLine, type TopicTypes } from './api.ts';
+import { ask } from './api.ts';
 import { followRecords, KEPT, placeOf, withNewest } from './record-stream.ts';
 import { usePlace, useSession } from './session.ts';
 import { OPS } from './text.ts';
@@ -43,8 +44,7 @@ function Filters({ of }: { readonly of: URLSearchParams }): ReactElement {
   const words = OPS.records;
   const topics = useQuery({
     queryKey: ['topics', token],
-    queryFn: ({ signal }) =>
-      ask<{ readonly topics: readonly TopicTypes[] }>('topics', token, { signal }),
+    queryFn: ({ signal }) => ask<TopicList>('topics', token, { signal }),
     refetchInterval: false,
     staleTime: Infinity,
   });

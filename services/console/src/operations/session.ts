@@ -1,6 +1,6 @@
 /** The session of this page, and the place in it that the address names. */
 import { createContext, useContext, useSyncExternalStore } from 'react';
-import type { Session } from './api.ts';
+import type { Session } from '../../../../schemas/operations-api/answers.ts';
 import type { Signer } from './keys.ts';
 
 export interface SignedIn extends Session {

@@ -1,8 +1,9 @@
 import { useState, type FormEvent, type ReactElement } from 'react';
+import type { Challenge, Session } from '../../../../schemas/operations-api/answers.ts';
 import { messageOf } from '../browser-wallet.ts';
 import { entered } from '../design/form.ts';
 import { Panel } from '../design/parts.tsx';
-import { ask, type Session } from './api.ts';
+import { ask } from './api.ts';
 import { fileSigner, hasWallet, keySigner, walletSigner, type Signer } from './keys.ts';
 import type { SignedIn } from './session.ts';
 import { isSignIn } from './signed-texts.ts';
@@ -111,7 +112,7 @@ export function SignIn(props: {
 
 async function open(signer: Signer): Promise<Session> {
   const { address } = signer;
-  const { text } = await ask<{ readonly text: string }>('challenges', undefined, {
+  const { text } = await ask<Challenge>('challenges', undefined, {
     body: { address },
   });
   if (!isSignIn(text, address, location.host)) throw new Error(OPS.signIn.strange);

@@ -1,18 +1,12 @@
 /** The texts that a key of an operator signs here. */
+import type { Proposal } from '../../../../schemas/operations-api/answers.ts';
+import type { Wanted } from '../../../../schemas/operations-api/document.ts';
 
-export interface Decision {
-  readonly verb: 'approve' | 'reject';
-  /** one, or several in the order of the text */
-  readonly deposit_ids: readonly string[];
+/** The ids are in the order of the text. */
+export interface Decision extends Wanted, Pick<Proposal, 'sequence' | 'decided_at' | 'ledger_id'> {
   /** what arrived for them, and their credits, together; micro-USDT */
   readonly gross: bigint;
   readonly credit: bigint;
-  readonly actor: string;
-  readonly reason: string;
-  readonly sequence: number;
-  readonly decided_at: number;
-  /** 0x + hex; null: the ledger is not pinned yet */
-  readonly ledger_id: string | null;
 }
 
 const EVENTS = { approve: 'DepositApproved', reject: 'DepositRejected' } as const;

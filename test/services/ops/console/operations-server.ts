@@ -26,6 +26,7 @@ import { openCodec } from '../../../support/codec.ts';
 import { freshDatabase } from '../../../support/database.ts';
 import { appendAll, silentLog, testKafka } from '../../../support/kafka.ts';
 import { MintLedger, USD } from '../../../support/mint-ledger.ts';
+import { OPERATIONS } from '../../../support/openapi.ts';
 import { alice, bob, operatorsSet } from '../../../support/operators.ts';
 import { ScriptedNode } from '../../../support/scripted-node.ts';
 import { until } from '../../../support/until.ts';
@@ -179,14 +180,19 @@ export async function ask(
   token?: string,
   body?: object,
 ): Promise<Answered> {
+  const method = body === undefined ? 'GET' : 'POST';
   const response = await fetch(`${url}/api/v1/${path}`, {
+    method,
     headers: {
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
     },
-    ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  return { status: response.status, body: JSON.parse(await response.text()) };
+  const { status, headers } = response;
+  const text = await response.text();
+  OPERATIONS.checkAnswer(method, `/api/v1/${path}`, { status, text, headers });
+  return { status, body: JSON.parse(text) };
 }
 
 export async function signedIn(url: string, wallet: Wallet): Promise<Answered> {

@@ -1,7 +1,7 @@
 /** Reconciling as a whole: real brokers, the devnet's TRON over HTTP, logs written by hand. */
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { NETWORK_LIMITS } from '../../../../../schemas/deposit-policy.ts';
-import { parseReconciliation } from '../../../../../schemas/reconciliation.ts';
+import { parseReconciliation } from '../../../../../schemas/treasury-api/reconciliation.ts';
 import {
   isReserveEvent,
   type ReserveReconciled,
@@ -36,6 +36,7 @@ import {
 } from '../../../../support/kafka.ts';
 import { TestTron } from '../../../../support/tron.ts';
 import { openCodec } from '../../../../support/codec.ts';
+import { TREASURY } from '../../../../support/openapi.ts';
 
 const USD = 1_000_000n;
 const OWNER = accountAt(0);
@@ -218,7 +219,10 @@ test('a healthy reserve is ok, a surplus is drift, and an unrequested mint is a 
     });
     const published = async (): Promise<unknown> => {
       const answer = await fetch(`${http.url}/public/reconciliation`);
-      return answer.status === 200 ? parseReconciliation(await answer.text()) : answer.status;
+      const { status, headers } = answer;
+      const text = await answer.text();
+      TREASURY.checkAnswer('GET', '/public/reconciliation', { status, headers, text });
+      return status === 200 ? parseReconciliation(text) : status;
     };
     const isStatus = (status: string): Promise<unknown> =>
       expect.poll(() => newest.run?.status, { interval: 20 }).toBe(status);

@@ -5,7 +5,7 @@ import {
   reconciliationJson,
   RUN_STATUSES,
   type ReconciliationRun,
-} from '../../schemas/reconciliation.ts';
+} from '../../../schemas/treasury-api/reconciliation.ts';
 
 const RUN: ReconciliationRun = {
   run_at: '2026-11-21T07:25:00.000Z',

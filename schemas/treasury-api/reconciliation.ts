@@ -3,29 +3,56 @@
  * newest run. Amounts are base units as exact JSON integers; decimal text is accepted too. Other
  * fields are ignored.
  */
-import type { Parsed } from './json-reader.ts';
-import { parseAmount } from './money.ts';
+import type { Static, TSchema } from 'typebox';
+import { AMOUNT, SIGNED_AMOUNT, TIME } from '../explorer-api/values.ts';
+import {
+  exampleOf,
+  field as used,
+  nullable,
+  record,
+  word,
+  type Defined,
+} from '../http-api/answer.ts';
+import type { Parsed } from '../json-reader.ts';
+import { parseAmount } from '../money.ts';
 
 export const RUN_STATUSES = ['ok', 'mismatch', 'over_backed_drift'] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
-/** One reconciliation. All figures are of one ledger offset and one final block. */
-export interface ReconciliationRun {
-  /** ISO 8601, UTC */
-  readonly run_at: string;
-  readonly onchain_supply: bigint;
-  readonly genesis_allocation: bigint;
-  readonly treasury_minted: bigint;
-  /** minted less burned; negative when more was burned than the treasury minted */
-  readonly ledger_liability: bigint;
-  readonly custody_reported: bigint;
-  readonly status: RunStatus;
-}
+export const RESERVE_RUN = record(
+  'ReserveRun',
+  {
+    run_at: used(TIME, '2026-11-21T07:25:00.000Z', 'Time of the run, from the treasury.'),
+    onchain_supply: used(AMOUNT, 9_000_250_000_000),
+    genesis_allocation: used(AMOUNT, 9_000_000_000_000),
+    treasury_minted: used(AMOUNT, 300_000_000),
+    ledger_liability: used(
+      SIGNED_AMOUNT,
+      250_000_000,
+      'Minted minus burned since genesis; negative when more was burned than minted.',
+    ),
+    custody_reported: used(AMOUNT, 262_000_000),
+    status: word(RUN_STATUSES, { description: 'Status as published by the treasury.' }),
+  },
+  'One reserve run. All amounts are of one moment, in CLT base units.',
+);
+export const LAST_RUN = nullable(RESERVE_RUN, exampleOf(RESERVE_RUN), 'null: never reconciled');
+export const RECONCILIATION = record('Reconciliation', { last_run: LAST_RUN });
+
+type Run = typeof RESERVE_RUN.properties;
+type Exact<Schema extends TSchema> = [string, Schema] extends [Static<Schema>, typeof AMOUNT]
+  ? bigint
+  : Static<Schema>;
+
+/** One reconciliation, with exact amounts. All are of one ledger offset and one final block. */
+export type ReconciliationRun = { readonly [Name in keyof Run]: Exact<Run[Name]> };
 
 export interface Reconciliation {
   /** null: there was no run yet */
   readonly last_run: ReconciliationRun | null;
 }
+
+const FIELDS = Object.entries<TSchema>(RESERVE_RUN.properties);
 
 /** Parses the answer. A problem names the field and what is expected, and repeats no value. */
 export function parseReconciliation(text: string): Parsed<Reconciliation> {
@@ -45,11 +72,11 @@ export function reconciliationJson({ last_run: run }: Reconciliation): string {
 
 /** A run as JSON text with exact integers. */
 export function runJson(run: ReconciliationRun): string {
-  return (
-    `{"run_at":${JSON.stringify(run.run_at)},"onchain_supply":${run.onchain_supply},"genesis_allocation":${run.genesis_allocation},` +
-    `"treasury_minted":${run.treasury_minted},"ledger_liability":${run.ledger_liability},"custody_reported":${run.custody_reported},` +
-    `"status":${JSON.stringify(run.status)}}`
-  );
+  const fields = FIELDS.map(([name]) => {
+    const value: unknown = Reflect.get(run, name);
+    return `"${name}":${typeof value === 'bigint' ? value : JSON.stringify(value)}`;
+  });
+  return `{${fields.join(',')}}`;
 }
 
 /** Thrown by the readers below, caught by `parseReconciliation`. */
@@ -72,37 +99,32 @@ function digitsOf(_name: string, value: unknown, context?: { readonly source?: s
 }
 
 function readRun(run: unknown): ReconciliationRun {
-  return {
-    run_at: read(run, 'run_at', 'a time in ISO 8601, UTC', utcTimeOf),
-    onchain_supply: read(run, 'onchain_supply', AMOUNT, parseAmount),
-    genesis_allocation: read(run, 'genesis_allocation', AMOUNT, parseAmount),
-    treasury_minted: read(run, 'treasury_minted', AMOUNT, parseAmount),
-    ledger_liability: read(
-      run,
-      'ledger_liability',
-      'an integer between -2^256 and 2^256',
-      signedOf,
-    ),
-    custody_reported: read(run, 'custody_reported', AMOUNT, parseAmount),
-    status: read(run, 'status', `one of ${RUN_STATUSES.join(', ')}`, (text) =>
-      RUN_STATUSES.find((status) => status === text),
-    ),
-  };
+  const read = Object();
+  for (const [name, schema] of FIELDS) {
+    const { $id = '' }: Defined = schema;
+    const text = field(run, name, 'last_run.');
+    const { expected, parse } = FORMS[$id] ?? STATUS;
+    const value = typeof text === 'string' ? parse(text) : undefined;
+    if (value === undefined) throw new Mismatch(`last_run.${name}: expected ${expected}`);
+    read[name] = value;
+  }
+  return read;
 }
 
-const AMOUNT = 'an integer from 0 to 2^256 - 1';
-
-function read<Value>(
-  run: unknown,
-  name: string,
-  expected: string,
-  parse: (text: string) => Value | undefined,
-): Value {
-  const text = field(run, name, 'last_run.');
-  const value = typeof text === 'string' ? parse(text) : undefined;
-  if (value === undefined) throw new Mismatch(`last_run.${name}: expected ${expected}`);
-  return value;
+interface Form {
+  readonly expected: string;
+  readonly parse: (text: string) => bigint | string | undefined;
 }
+/** By the name of the schema. */
+const FORMS: Readonly<Record<string, Form>> = {
+  Time: { expected: 'a time in ISO 8601, UTC', parse: utcTimeOf },
+  Amount: { expected: 'an integer from 0 to 2^256 - 1', parse: parseAmount },
+  SignedAmount: { expected: 'an integer between -2^256 and 2^256', parse: signedOf },
+};
+const STATUS: Form = {
+  expected: `one of ${RUN_STATUSES.join(', ')}`,
+  parse: (text) => RUN_STATUSES.find((status) => status === text),
+};
 
 function field(json: unknown, name: string, path = ''): unknown {
   if (typeof json !== 'object' || json === null || Array.isArray(json))
