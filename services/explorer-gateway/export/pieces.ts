@@ -37,11 +37,11 @@ export interface Span {
 /** Turns the JSON of an item into a line of the file. */
 type ToLine = (item: string) => string;
 
-/** Adapts the rows of a piece to the size of the last one: about 256 KiB of text. */
+/** Adapts the rows of a piece to the size of the last one: about 64 KiB of text. */
 class PieceSize {
-  static readonly #CHARACTERS = 1 << 18;
-  static readonly #ROWS_MAX = 1_000;
-  rows = 250;
+  static readonly #CHARACTERS = 1 << 16;
+  static readonly #ROWS_MAX = 250;
+  rows = 100;
 
   text(rows: readonly Cells[], toJson: (cells: Cells) => string, toLine: ToLine): string {
     const text = rows.map((cells) => toLine(toJson(cells))).join('');

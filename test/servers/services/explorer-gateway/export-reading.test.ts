@@ -54,7 +54,8 @@ test('no rows are read while the client does not read, and the export continues 
   const server = await openExports({ postgres_reader_url: urls.reader_url });
   const socket = server.paused('/api/v1/export/activity.ndjson');
   const asked = await standstill(server);
-  expect(asked).toBeLessThan(60);
+  // pieces of 64 KiB fill what the system holds of a connection
+  expect(asked).toBeLessThan(240);
   socket.resume();
   await expect.poll(() => server.asked.length).toBeGreaterThan(asked + 20);
 });
@@ -65,7 +66,7 @@ test('no rows are read after the client disconnects, and its slot is free', asyn
   await once(socket, 'data');
   socket.destroy();
   await expect.poll(() => server.metrics.text()).toContain('status="499"} 1');
-  expect(await standstill(server)).toBeLessThan(150);
+  expect(await standstill(server)).toBeLessThan(600);
   await expect
     .poll(
       async () =>
