@@ -23,7 +23,12 @@ interface Room {
 
 /** Readable by every gateway: rows by queries, and change keys. */
 const READ_MODELS = ['projections/contract', 'projections/*/queries', 'projections/*/change-keys'];
-const HTTP_SERVICE = ['schemas', 'services/runtime/process', 'services/runtime/http'];
+const HTTP_SERVICE = [
+  'schemas',
+  'services/runtime/process',
+  'services/runtime/http',
+  'services/runtime/limits',
+];
 const READER = [
   'services/runtime/postgres',
   'services/runtime/redis',
@@ -59,6 +64,7 @@ const ROOMS: readonly Room[] = [
       '@opentelemetry/sdk-trace',
       'avsc',
       'express',
+      'graphql',
       'graphql-redis-subscriptions',
       'ioredis',
       'jose',

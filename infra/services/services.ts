@@ -204,7 +204,6 @@ export const services: readonly ServiceSpec[] = [
     ...WIDE_RATE_LIMITS,
     APP_SOCKETS_PER_CLIENT_MAX: '20000',
     APP_SUBSCRIPTIONS_PER_CLIENT_MAX: '20000',
-    APP_SIGN_INS_PER_MINUTE: '0',
   }),
 ];
 

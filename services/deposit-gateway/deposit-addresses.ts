@@ -11,7 +11,8 @@ import { toHex } from '../../schemas/address.ts';
 import type { DepositKey } from '../../schemas/deposit-address.ts';
 import type { AddressRequested, PanelOpened } from '../../schemas/deposit.addresses/events.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
-import { openRateLimit, type RateLimit } from '../runtime/http/rate-limit.ts';
+import type { Limits } from '../runtime/limits/limits.ts';
+import { openRateLimit, type RateLimit } from '../runtime/limits/rate.ts';
 import type { Cells, Reader } from '../runtime/postgres/pool.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import type { Remarks } from '../runtime/process/health.ts';
@@ -27,8 +28,6 @@ const POLL_MS = 250;
 const PANEL_MS = 10 * 60_000;
 const PANELS_MAX = 100_000;
 const REQUESTED_MAX = 20_000;
-/** Callers that wait at the same time. */
-const WAITING_MAX = 2_000;
 
 export interface DepositAddressesOptions {
   readonly reader: Reader;
@@ -47,6 +46,8 @@ export interface DepositAddressesOptions {
   readonly address_wait_ms: number;
   /** Unix milliseconds */
   readonly now: () => number;
+  /** default: on, and not counted */
+  readonly limits?: Pick<Limits, 'addresses'>;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** ends the waiting */
@@ -75,14 +76,13 @@ export class DepositAddresses {
   readonly #requested = new LRUCache<string, Promise<void>>({ max: REQUESTED_MAX });
   /** when a panel was last appended, Unix milliseconds */
   readonly #panelOpenedAt = new LRUCache<string, number>({ max: PANELS_MAX });
-  #waiting = 0;
   #forged = 0;
 
   constructor(options: DepositAddressesOptions) {
     const { addresses_per_minute: perMinute, addresses_burst: burst, metrics, signal } = options;
     this.#options = options;
     const rate = { rate_per_second: perMinute / 60, rate_burst: burst };
-    this.#limit = openRateLimit('addresses', rate, options.counts);
+    this.#limit = openRateLimit('addresses', rate, options.counts, options.limits?.addresses);
     this.#outcomes = metrics.counter(
       'deposit_addresses_total',
       'Requests for an address, by outcome: known, new, late, refused, forged',
@@ -136,16 +136,12 @@ export class DepositAddresses {
       this.#outcomes.inc({ outcome: 'refused' });
       return { wait_ms };
     }
-    if (this.#waiting >= WAITING_MAX)
-      throw new Fault('log_busy', `${WAITING_MAX} callers wait for an address`, { retry: true });
-    this.#waiting++;
     try {
       const assigned = await this.#wait(account, key, this.#request(account, key));
       if (assigned !== undefined) this.#requested.delete(key);
       this.#outcomes.inc({ outcome: assigned === undefined ? 'late' : 'new' });
       return assigned;
     } finally {
-      this.#waiting--;
       this.#notifications.forget(key);
     }
   }

@@ -21,8 +21,8 @@ import { consoleLink, documentRoutes } from '../runtime/http/document-routes.ts'
 import type { Cells, Reader } from '../runtime/postgres/pool.ts';
 import { clientOf } from '../runtime/http/client-address.ts';
 import { posted } from '../runtime/http/posted.ts';
-import { rateLimited } from '../runtime/http/rate-limit.ts';
 import { served } from '../runtime/http/served.ts';
+import { rateLimited } from '../runtime/limits/rate.ts';
 import type { Callers } from './callers.ts';
 import type { DepositAddresses } from './deposit-addresses.ts';
 import { DEPOSIT_ERRORS, NOT_FOUND, unavailable } from './errors.ts';

@@ -3,7 +3,8 @@ import { performance } from 'node:perf_hooks';
 import { addressOf } from '../../projections/deposits/queries.ts';
 import { DEPOSIT_ADDRESSES, type Topic } from '../../schemas/topics.ts';
 import { corsHeaders, preflight, type Guard, type HttpRequest } from '../runtime/http/handler.ts';
-import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
+import { openLimits, type Limits } from '../runtime/limits/limits.ts';
+import { openRateLimit, rateGuard } from '../runtime/limits/rate.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import {
@@ -41,7 +42,8 @@ export async function serve(
   const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
   closing.add('shared counts', () => counts.close());
   const sources = { reader, address_log: addressLog, key, now, log, signal };
-  const addresses = new DepositAddresses({ ...config, ...sources, counts, metrics });
+  const limits = openLimits(config.limits_off, metrics, log);
+  const addresses = new DepositAddresses({ ...config, ...sources, counts, limits, metrics });
   const notifications = openNotificationSubscriber(
     { ...config, client_name: NAME },
     ['projection:deposits'],
@@ -56,12 +58,13 @@ export async function serve(
     reader,
     addresses,
     counts,
+    limits,
     now,
     starting: () => starting && (addressLog.problem ?? starting),
     writing: () => addressLog.problem,
     remarks: () => addresses.remarks,
   });
-  const http = await openHttp({ ...config, log, metrics, tracing, ...app });
+  const http = await openHttp({ ...config, log, metrics, tracing, ...app, http_limits: limits });
   closing.add('HTTP', () => http.drain());
 
   const start = async (): Promise<void> => {
@@ -85,6 +88,8 @@ export interface DepositAppOptions {
   readonly addresses: Pick<DepositAddresses, 'open'>;
   /** of all instances; undefined: this one counts for itself */
   readonly counts?: SharedCounts;
+  /** default: all, and none is counted */
+  readonly limits?: Limits;
   /** Unix milliseconds */
   readonly now: () => number;
   /** undefined once addresses are shown */
@@ -101,6 +106,7 @@ export function depositApp(
     reader,
     addresses,
     counts,
+    limits = openLimits(),
     now,
     starting,
     writing,
@@ -108,7 +114,7 @@ export function depositApp(
   }: DepositAppOptions,
 ) {
   const callers = new Callers({ ...config, now });
-  const rate = openRateLimit(NAME, config, counts);
+  const rate = openRateLimit(NAME, config, counts, limits.rate);
   const accountOf = (request: HttpRequest): string | undefined => callers.known(request);
   // lists need no key
   const started: Guard = ({ method }) =>

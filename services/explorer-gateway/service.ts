@@ -3,7 +3,8 @@ import { performance } from 'node:perf_hooks';
 import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
 import { corsHeaders, preflight } from '../runtime/http/handler.ts';
-import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
+import { openLimits } from '../runtime/limits/limits.ts';
+import { openRateLimit, rateGuard } from '../runtime/limits/rate.ts';
 import { openHttp, type HttpOptions } from '../runtime/http/server.ts';
 import type { KafkaOptions } from '../runtime/process/kafka-settings.ts';
 import type { Logger } from '../runtime/process/log.ts';
@@ -42,8 +43,9 @@ export async function serve(
   closing.add('Redis', () => notifications.close());
   const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
   closing.add('shared counts', () => counts.close());
-  const app = explorerApp(config, reader, log, clock, index, counts, pages);
-  const http = await openHttp({ ...config, log, metrics, tracing, ...app });
+  const limits = openLimits(config.limits_off, metrics, log);
+  const app = explorerApp(config, reader, log, clock, index, counts, pages, limits);
+  const http = await openHttp({ ...config, log, metrics, tracing, ...app, http_limits: limits });
   closing.add('HTTP', () => http.drain());
   return http.url;
 }
@@ -75,12 +77,13 @@ export function explorerApp(
   index?: ReadVersion,
   counts?: SharedCounts,
   pages?: URL,
+  limits = openLimits(),
 ): Pick<
   HttpOptions,
   'routes' | 'cache' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops'
 > {
   const { treasury_public_reconciliation_url: treasuryUrl, kafka_brokers: brokers } = config;
-  const rate = openRateLimit(NAME, config, counts);
+  const rate = openRateLimit(NAME, config, counts, limits.rate);
   const head = nodeHead(config.node_url, now, log);
   return {
     routes: explorerRoutes({
@@ -93,6 +96,7 @@ export function explorerApp(
       reserve: treasuryUrl === undefined ? undefined : openReserve(treasuryUrl, now, log),
       exports_max: config.exports_max,
       counts,
+      limits,
       console: pages && { folder: pages, config },
     }),
     cache: index && { answers: new AnswerCache(index, config), keyOf: cacheKeyOf },

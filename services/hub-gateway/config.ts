@@ -30,12 +30,6 @@ const SETTINGS = {
   jwt_secret: secret('APP_JWT_SECRET', { characters_min: 32 }),
   jwt_expiration_hours: integer('APP_JWT_EXPIRATION_HOURS', { default: 6, min: 1, max: 8_760 }),
   auth_single_use: flag('APP_AUTH_SINGLE_USE', { default: false }),
-  /** of one client, which may also send them at once; 0: any number */
-  sign_ins_per_minute: integer('APP_SIGN_INS_PER_MINUTE', {
-    default: 60,
-    min: 0,
-    max: 1_000_000,
-  }),
   request_referrer: referrer('APP_REQUEST_REFERRER'),
   offer_referrer: referrer('APP_OFFER_REFERRER'),
   list_rows_max: integer('APP_LIST_ROWS_MAX', { default: 10_000, min: 1, max: 1_000_000 }),

@@ -6,7 +6,11 @@ import { marketHead } from '../../projections/ride-market/queries.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
 import { corsHeaders, preflight, type HttpRequest } from '../runtime/http/handler.ts';
-import { openRateLimit, rateGuard } from '../runtime/http/rate-limit.ts';
+import { Held, UNREAD_BYTES_MAX } from '../runtime/limits/held.ts';
+import { openLimits } from '../runtime/limits/limits.ts';
+import { openRateLimit, rateGuard } from '../runtime/limits/rate.ts';
+import { Starts } from '../runtime/limits/starts.ts';
+import { Turns } from '../runtime/limits/turns.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openReader, type Reader, type Statement } from '../runtime/postgres/pool.ts';
 import type { Check, HealthProblem } from '../runtime/process/health.ts';
@@ -26,7 +30,6 @@ import { Balances, ChainParameters, type Hub, type Model } from './graphql/conte
 import { HUB_ERRORS } from './graphql/errors.ts';
 import { Pipeline } from './graphql/pipeline.ts';
 import { hubSchema } from './graphql/schema.ts';
-import { Turns } from './graphql/turns.ts';
 import { BODY_BYTES_MAX, cacheKeyOf, graphqlRoutes } from './http/graphql-route.ts';
 import { schemaRoutes } from './http/schema-routes.ts';
 import { socketProtocol } from './sockets/protocol.ts';
@@ -59,27 +62,31 @@ export async function serve(
   closing.add('requests to the node', () => drained.abort());
   const node = new ChainNode(config.node_url, drained.signal, config.node_timeout_ms);
   const chain = new ChainParameters();
+  const limits = openLimits(config.limits_off, metrics, log);
+  const rate = openRateLimit(NAME, config, counts, limits.rate);
+  const starts = new Starts(limits.starts);
+  const unread = new Held(UNREAD_BYTES_MAX, limits.unread);
   const hub: Hub = {
     ...config,
     reader,
     node,
     chain,
-    turns: new Turns(EXECUTIONS_MAX, WAITING_MAX),
+    turns: new Turns(EXECUTIONS_MAX, WAITING_MAX, limits.turns),
     balances: new Balances(reader),
     sign_ins: new SignIns(config, now, counts),
-    sign_in_rate: openRateLimit(
-      `${NAME}:sign-ins`,
-      {
-        rate_per_second: config.sign_ins_per_minute / 60,
-        rate_burst: Math.max(1, config.sign_ins_per_minute),
-      },
-      counts,
-    ),
+    rate,
   };
   const schema = hubSchema();
   const formatting = { log, suggestions: introspection };
-  const pipeline = new Pipeline({ schema, hub, formatting, introspection, metrics });
-  const subscriptions = new SharedSubscriptions({ ...config, pipeline, hub, tracing });
+  const pipeline = new Pipeline({
+    schema,
+    hub,
+    formatting,
+    introspection,
+    metrics,
+    limit: limits.documents,
+  });
+  const subscriptions = new SharedSubscriptions({ ...config, pipeline, hub, tracing, limits });
   const market = followReadModels(service, reader, subscriptions);
 
   await pipeline.start();
@@ -88,22 +95,32 @@ export async function serve(
   const callers = new Callers(config.jwt_secret, now);
   const accountOf = (request: HttpRequest): Promise<string | undefined> | undefined =>
     callers.of(request)?.then((caller) => caller?.account);
-  const rate = openRateLimit(NAME, config, counts);
   const protocol = socketProtocol({
     ...config,
     schema,
     pipeline,
     formatting,
     subscriptions,
+    unread,
+    limit: limits.subscriptions,
     now,
   });
-  const sockets = new SocketServer({ settings: config, protocol, rate, log, now: clock });
+  const sockets = new SocketServer({
+    settings: config,
+    protocol,
+    rate,
+    limits,
+    starts,
+    log,
+    now: clock,
+  });
 
   for (const [name, help, value] of [
     ['hub_sockets', 'Open sockets', () => sockets.size],
     ['hub_sockets_max', 'Limit of open sockets', () => config.sockets_max],
     ['hub_sockets_behind', 'Sockets with too many bytes outstanding', () => sockets.behind],
     ['hub_sockets_given_up', 'Sockets closed so far for slowness', () => sockets.givenUp],
+    ['hub_operations_waiting', 'Operations that wait to read lists', () => hub.turns.waiting],
     ['hub_subscription_groups', 'Different open subscriptions', () => subscriptions.size],
     ['hub_deliveries', 'Results delivered so far', () => subscriptions.deliveries],
     ['hub_kept_answers_used', 'Responses served from the cache so far', () => cache.hits],
@@ -130,6 +147,9 @@ export async function serve(
     headers: corsHeaders('etag, retry-after, x-request-id'),
     body_bytes_max: BODY_BYTES_MAX,
     reads_bodies: true,
+    http_limits: limits,
+    starts,
+    unread,
     cache: { answers: cache, keyOf: cacheKeyOf },
     // those of sockets, and as many as others have for requests
     http_connections_max: config.sockets_max + 10_000,

@@ -1,10 +1,15 @@
 /** The attacks of `abuse.ts`; as a thread, the attacker. All come from one address. */
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { constants, setPriority } from 'node:os';
+import { setTimeout as after } from 'node:timers/promises';
 import { isMainThread, workerData } from 'node:worker_threads';
 import { WebSocket } from 'ws';
+import { DEVELOPMENT_JWT_SECRET } from '../../schemas/development.ts';
+import type { LimitName } from '../../services/runtime/limits/limits.ts';
+import { goodToken } from '../support/tokens.ts';
 
 export interface Attacked {
   /** a name in ATTACKS */
@@ -12,14 +17,25 @@ export interface Attacked {
   /** without a path */
   readonly hub: string;
   readonly explorer: string;
-  /** one number: requests, messages and pings sent so far */
-  readonly sent: Int32Array;
+  readonly deposits: string;
+  /** an account of the explorer with many transactions, 0x + hex */
+  readonly busy_account: string;
+  /** requests, messages and pings sent so far; answers 200 to new addresses so far */
+  readonly counts: Int32Array;
 }
 
-type Attack = (at: Attacked) => Promise<void>;
+interface Attack {
+  /** what stops it */
+  readonly limit: LimitName;
+  readonly run: (at: Attacked) => Promise<void>;
+}
 
 const AT_ONCE = 16;
-const HEADERS = { 'x-forwarded-for': '203.0.113.1' };
+const { counts = new Int32Array(2) }: Partial<Attacked> = workerData ?? {};
+const countSent = (more: number): void => void Atomics.add(counts, 0, more);
+const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
+/** All attacks come from this address. */
+const FROM = { localAddress: '127.2.0.1' };
 const ALL =
   'txHash pickupLocation { latitude longitude } dropoffLocation { latitude longitude } fare passengerAddress referrer';
 
@@ -46,43 +62,76 @@ const EXPENSIVE = (): string => {
   const fields = 'listRideRequests { pickupLocation { latitude } } '.repeat(41);
   return JSON.stringify({ query: `query q${documents++} { ${fields} }` });
 };
+const TYPES = ['RideRequest', 'RideAcceptance', 'Mint'] as const;
 const METHODS = ['PROPFIND', 'PURGE', 'MKCOL', 'REPORT', 'LOCK', 'GET'];
 
+/** A list of numbers, 4 MB of text and eight times that once it is read. */
+const LONG = `{"query":"{ __typename }","variables":{"x":[${'0,'.repeat(2_000_000)}0]}}`;
+
 export const ATTACKS: Readonly<Record<string, Attack>> = {
-  'bad variables': ({ hub }) => flood(() => send(`${hub}/graphql`, VARIABLES)),
-  'lists of all rows': ({ hub }) =>
-    flood(async () => {
-      const { status, bytes } = await send(`${hub}/graphql`, MANY_ROWS);
-      if (status === 200 && bytes < 1_000_000) fail(`the lists have ${bytes} bytes`);
-    }),
-  'answers that nobody reads': unread,
-  'answers on sockets that nobody reads': unreadOnSockets,
-  'subscriptions of their own': subscriptions,
-  'expensive documents': ({ hub }) =>
-    flood(async () => {
-      const { status, begin } = await send(`${hub}/graphql`, EXPENSIVE());
-      if (status !== 429 && !begin.includes('the query is too large')) fail(`${status}: ${begin}`);
-    }),
-  'pings and pongs': pings,
-  'wrong sign-ins': ({ hub }) => flood(() => send(`${hub}/graphql`, WRONG_SIGN_IN())),
-  'probes with made-up methods': async ({ hub, explorer }) => {
-    let turn = 0;
-    await flood(() => {
-      const method = METHODS[++turn % METHODS.length] ?? 'GET';
-      return send(`${turn % 2 === 0 ? hub : explorer}/ready`, undefined, method);
-    });
+  'pings and pongs': { limit: 'rate', run: pings },
+  'pages of the explorer': {
+    limit: 'rate',
+    run: ({ explorer }) =>
+      flood((turn) => send(`${explorer}/api/v1/transactions?limit=100&offset=${turn * 100}`)),
   },
-  'pages of the explorer': async ({ explorer }) => {
-    let turn = 0;
-    await flood(() =>
-      send(`${explorer}/api/v1/transactions?limit=100&type=RidePay&x=${turn++}`, undefined, 'GET'),
-    );
+  'probes with made-up methods': {
+    limit: 'rate',
+    run: ({ hub, explorer }) =>
+      flood((turn) => {
+        const method = METHODS[turn % METHODS.length] ?? 'GET';
+        return send(`${turn % 2 === 0 ? hub : explorer}/ready`, { method });
+      }),
+  },
+  'wrong sign-ins': {
+    limit: 'rate',
+    run: ({ hub }) => flood(() => send(`${hub}/graphql`, { body: WRONG_SIGN_IN() })),
+  },
+  'new addresses': { limit: 'addresses', run: newAddresses },
+  'connections that stay open': { limit: 'connections', run: connections },
+  'requests in one packet': { limit: 'connections', run: pipelined },
+  'long bodies': {
+    limit: 'bytes',
+    // of a length that is not said before
+    run: ({ hub }) =>
+      flood(() =>
+        send(`${hub}/graphql`, { body: LONG, headers: { 'transfer-encoding': 'chunked' } }),
+      ),
+  },
+  'messages in pieces': { limit: 'bytes', run: pieces },
+  'bad variables': {
+    limit: 'documents',
+    run: ({ hub }) => flood(() => send(`${hub}/graphql`, { body: VARIABLES })),
+  },
+  'expensive documents': {
+    limit: 'documents',
+    run: ({ hub }) => flood(() => send(`${hub}/graphql`, { body: EXPENSIVE() })),
+  },
+  'documents on many sockets': { limit: 'starts', run: documentsOnSockets },
+  'lists of all rows': {
+    limit: 'turns',
+    run: ({ hub }) =>
+      flood(async () => {
+        const { status, bytes } = await send(`${hub}/graphql`, { body: MANY_ROWS });
+        if (status === 200 && bytes < 1_000_000) fail(`the lists have ${bytes} bytes`);
+      }),
+  },
+  'answers that nobody reads': { limit: 'unread', run: unread },
+  'answers on sockets that nobody reads': { limit: 'unread', run: unreadOnSockets },
+  'subscriptions of their own': { limit: 'subscriptions', run: subscriptions },
+  'scans of a busy account': {
+    limit: 'long_reads',
+    run: ({ explorer, busy_account: address }) =>
+      flood((turn) => {
+        const filters = `address=${address}&type=${TYPES[turn % TYPES.length]}`;
+        return send(`${explorer}/api/v1/transactions?${filters}&limit=100&offset=${9_000 + turn}`);
+      }),
+  },
+  exports: {
+    limit: 'long_reads',
+    run: ({ explorer }) => flood(() => send(`${explorer}/api/v1/export/transactions.csv`)),
   },
 };
-
-const { sent: count = new Int32Array(1) }: Partial<Attacked> = workerData ?? {};
-const countSent = (more: number): void => void Atomics.add(count, 0, more);
-const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
 
 /** An attack that does not do what it says must not count: ends the bench. */
 function fail(why: string): void {
@@ -92,65 +141,125 @@ function fail(why: string): void {
 }
 
 /** So many at once, for ever. */
-async function flood(one: () => Promise<unknown>): Promise<void> {
+async function flood(one: (turn: number) => Promise<unknown>): Promise<void> {
+  let turn = 0;
   const lane = async (): Promise<void> => {
-    for (;;) await one().catch(() => undefined);
+    for (;;) await one(turn++).catch(() => undefined);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
 }
 
+interface Sent {
+  /** JSON; default: none */
+  readonly body?: string;
+  /** default: POST with a body, otherwise GET */
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 async function send(
   url: string,
-  body: string | undefined,
-  method = 'POST',
-): Promise<{ readonly status: number; readonly bytes: number; readonly begin: string }> {
+  { body, method = body === undefined ? 'GET' : 'POST', headers = {} }: Sent = {},
+): Promise<{ readonly status: number; readonly bytes: number }> {
   const type = body === undefined ? {} : { 'content-type': 'application/json' };
-  const sent = request(url, { agent, method, headers: { ...HEADERS, ...type } });
-  sent.end(body);
+  const sent = request(url, { ...FROM, agent, method, headers: { ...type, ...headers } });
+  // an answer may come before the body is sent
+  sent.on('error', () => undefined).end(body);
   countSent(1);
   const [response] = await once(sent, 'response');
   let bytes = 0;
-  let begin = '';
-  response.on('data', (piece: Buffer) => {
-    if (bytes === 0) begin = piece.toString('utf8', 0, 500);
-    bytes += piece.length;
-  });
+  response.on('data', (piece: Buffer) => (bytes += piece.length));
   await once(response, 'end');
-  return { status: response.statusCode, bytes, begin };
+  return { status: response.statusCode, bytes };
 }
 
-/** Large answers on many connections, of which none is read. */
-async function unread({ hub }: Attacked): Promise<void> {
-  const { hostname, port } = new URL(hub);
-  const head = `POST /graphql HTTP/1.1\r\nhost: ${hostname}\r\nx-forwarded-for: 203.0.113.1\r\ncontent-type: application/json\r\n`;
-  const piece = `${head}content-length: ${MANY_ROWS.length}\r\n\r\n${MANY_ROWS}`;
+/** Each for an account that nobody has used before. */
+function newAddresses({ deposits }: Attacked): Promise<void> {
+  const exp = Math.floor(Date.now() / 1_000) + 3_600;
+  return flood(async () => {
+    const pk = `0x${randomBytes(20).toString('hex')}`;
+    const authorization = `Bearer ${goodToken({ pk, exp }, DEVELOPMENT_JWT_SECRET)}`;
+    const { status } = await send(`${deposits}/api/v1/deposits`, {
+      method: 'POST',
+      headers: { authorization },
+    });
+    if (status === 200) Atomics.add(counts, 1, 1);
+  });
+}
+
+/** A firewall stops a client that opens connections all the time, and no process can. */
+const REOPEN_MS = 100;
+
+/** Connections to a server, each opened again after it is closed. */
+async function connected(
+  url: string,
+  most: number,
+  act: (socket: Socket, host: string) => void,
+): Promise<void> {
+  const { hostname, port } = new URL(url);
   const open = async (): Promise<void> => {
-    const socket = connect(Number(port), hostname).pause();
-    socket.write(piece.repeat(5));
-    countSent(5);
+    const socket = connect({ port: Number(port), host: hostname, ...FROM });
+    socket.on('error', () => undefined);
+    act(socket, hostname);
     await once(socket, 'close');
+    await after(REOPEN_MS);
   };
   // connections that are not read do not keep a thread alive
   setInterval(() => undefined, 1_000);
   await Promise.all(
-    Array.from({ length: 100 }, async () => {
+    Array.from({ length: most }, async () => {
       for (;;) await open().catch(() => undefined);
     }),
   );
 }
 
+/** More than a server has, each with a request now and then. */
+function connections({ explorer }: Attacked): Promise<void> {
+  return connected(explorer, 12_000, (socket, host) => {
+    socket.write(`GET /health HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
+    socket.resume();
+    countSent(1);
+  });
+}
+
+function pipelined({ explorer }: Attacked): Promise<void> {
+  return connected(explorer, 4, (socket, host) => {
+    const packet = `GET /api/v1/stats HTTP/1.1\r\nhost: ${host}\r\n\r\n`.repeat(2_000);
+    const write = (): void => {
+      countSent(2_000);
+      if (socket.write(packet)) setImmediate(write);
+    };
+    socket.on('connect', write).on('drain', write).resume();
+  });
+}
+
+/** Large answers on many connections, of which none is read. */
+async function unread({ hub }: Attacked): Promise<void> {
+  const lines = 'content-type: application/json';
+  await connected(hub, 100, (socket, host) => {
+    const head = `POST /graphql HTTP/1.1\r\nhost: ${host}\r\n${lines}\r\n`;
+    const piece = `${head}content-length: ${MANY_ROWS.length}\r\n\r\n${MANY_ROWS}`;
+    socket.pause().write(piece.repeat(5));
+    countSent(5);
+  });
+}
+
 /** As many sockets as one client gets, opened again when they are closed or refused. */
-async function sockets(hub: string, act: (socket: WebSocket, at: number) => void): Promise<void> {
+async function sockets(
+  hub: string,
+  act: (socket: WebSocket, at: number) => void,
+  most = 100,
+): Promise<void> {
   const url = `${hub.replace('http', 'ws')}/graphql/ws`;
   const open = async (at: number): Promise<void> => {
-    const socket = new WebSocket(url, 'graphql-transport-ws', { headers: HEADERS });
+    const socket = new WebSocket(url, 'graphql-transport-ws', FROM);
     socket.on('error', () => undefined);
     socket.on('open', () => socket.send('{"type":"connection_init"}'));
     socket.once('message', () => act(socket, at));
     await once(socket, 'close');
   };
   await Promise.all(
-    Array.from({ length: 100 }, async (_, at) => {
+    Array.from({ length: most }, async (_, at) => {
       for (;;) await open(at).catch(() => undefined);
     }),
   );
@@ -171,6 +280,24 @@ function subscriptions({ hub }: Attacked): Promise<void> {
   });
 }
 
+/** Twenty at once on each socket, each of another text. */
+function documentsOnSockets({ hub }: Attacked): Promise<void> {
+  return sockets(hub, (socket) => {
+    let id = 0;
+    const ask = (): void => {
+      const fields = Array.from({ length: 10 }, (_, at) => `a${at}: chainInfo { chainId txFee }`);
+      const query = `query q${documents++} { ${fields.join(' ')} }`;
+      socket.send(JSON.stringify({ id: String(id++), type: 'subscribe', payload: { query } }));
+      countSent(1);
+    };
+    for (let more = 0; more < 20; more++) ask();
+    socket.on('message', (data: Buffer) => {
+      const isOver = data.includes('"type":"complete"') || data.includes('"type":"error"');
+      if (isOver) ask();
+    });
+  });
+}
+
 /** Large answers on all sockets, of which one is read, to see what they are. */
 function unreadOnSockets({ hub }: Attacked): Promise<void> {
   // sockets that are not read do not keep a thread alive
@@ -186,6 +313,16 @@ function unreadOnSockets({ hub }: Attacked): Promise<void> {
       socket.send(`{"id":"${more}","type":"subscribe","payload":${MANY_ROWS}}`);
     countSent(20);
   });
+}
+
+/** Each of one byte, of messages that do not end. */
+function pieces({ hub }: Attacked): Promise<void> {
+  return sockets(hub, sendPieces, 300);
+}
+
+function sendPieces(socket: WebSocket): void {
+  for (let sent = 0; sent < 20_000; sent++) socket.send('a', { fin: false });
+  countSent(20_000);
 }
 
 /** As many as the hub takes until it closes the socket. */
@@ -210,5 +347,5 @@ if (!isMainThread) {
   // on Linux this concerns this thread alone, and an attacker has a machine of its own
   setPriority(constants.priority.PRIORITY_LOW);
   const attacked: Attacked = workerData;
-  await ATTACKS[attacked.attack]?.(attacked);
+  await ATTACKS[attacked.attack]?.run(attacked);
 }

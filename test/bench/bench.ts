@@ -10,7 +10,9 @@ export interface Option {
 export interface Bench<Name extends string = string> {
   readonly about: string;
   readonly options: Readonly<Record<Name, Option>>;
-  run(given: Readonly<Record<Name, number>>): Promise<BenchReport>;
+  /** Names one of which `--without` takes: what the bench shows the use of, switched off. */
+  readonly switches?: readonly string[];
+  run(given: Readonly<Record<Name, number>>, without?: string): Promise<BenchReport>;
 }
 
 /** Progress, for people; not part of the report. */

@@ -60,12 +60,14 @@ function usage(): string {
     'Without a name every bench runs, one after the other, each on a stack of its own. The command exits',
     'with 2 when a goal is missed.',
   ];
-  for (const [name, { about, options }] of Object.entries(BENCHES)) {
+  for (const [name, { about, options, switches = [] }] of Object.entries(BENCHES)) {
     lines.push('', `  ${name.padEnd(22)} ${about}`);
     for (const [option, given] of Object.entries(options))
       lines.push(
         `    --${option.padEnd(18)} ${given.about}; ${given.default.toLocaleString('en')} when not given`,
       );
+    if (switches.length > 0)
+      lines.push(`    --${'without'.padEnd(18)} switched off: one of ${switches.join(', ')}`);
   }
   return `${lines.join('\n')}\n`;
 }
@@ -85,7 +87,7 @@ function readArguments(): Wanted {
   const options = Object.fromEntries(known.map((option) => [option, { type: 'string' as const }]));
   try {
     const { values, positionals } = parseArgs({
-      options: { ...options, help: { type: 'boolean' } },
+      options: { ...options, without: { type: 'string' }, help: { type: 'boolean' } },
       allowPositionals: true,
     });
     if (values['help'] === true) {
@@ -117,15 +119,21 @@ function optionsOf(
   );
 }
 
-const { name: wanted, given } = readArguments();
+const {
+  name: wanted,
+  given: { without, ...given },
+} = readArguments();
 if (wanted !== undefined && !Object.hasOwn(BENCHES, wanted)) refuse(`there is no bench ${wanted}`);
-if (wanted === undefined && Object.keys(given).length > 0)
+if (wanted === undefined && (Object.keys(given).length > 0 || without !== undefined))
   refuse('options belong to one bench: name it');
 const chosen = Object.entries(BENCHES)
   .filter(([name]) => wanted === undefined || name === wanted)
   .map(([name, bench]) => ({ name, bench, options: optionsOf(name, bench, given) }));
 for (const { name, bench, options } of chosen) {
-  const report = await bench.run(options);
+  const { switches = [] } = bench;
+  if (without !== undefined && !switches.some((each) => each === without))
+    refuse(`--without of bench ${name} is one of: ${switches.join(', ')}`);
+  const report = await bench.run(options, without?.toString());
   process.stdout.write(`${tableOf(report)}\n  written to ${save(report, options)}\n\n`);
   for (const missed of missedGoals(report)) {
     process.stderr.write(`${name}: ${missed}\n`);

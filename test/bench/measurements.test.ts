@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { LIMITS_PAGE, limitsPageWith } from './limits-page.ts';
 import { PAGE, pageWith, PICTURE, publishedResults, unpublishable } from './measurements.ts';
 import { ratiosPicture } from './ratios-picture.ts';
 import { missedGoals, type BenchResult } from './report.ts';
@@ -26,6 +27,11 @@ const result: BenchResult = {
 
 test('docs/measurements.md shows the published results; `npm run bench:publish` writes it', () => {
   expect(pageWith(page, publishedResults())).toBe(page);
+});
+
+test('docs/limits.md shows what each limit does; `npm run bench:publish` writes it', () => {
+  const limits = readFileSync(LIMITS_PAGE, 'utf8');
+  expect(limitsPageWith(limits)).toBe(limits);
 });
 
 test('docs/pictures/ratios.svg shows their ratios; `npm run bench:publish` writes it', () => {

@@ -10,6 +10,8 @@ const DOCS = join(import.meta.dirname, '../../docs');
 const BEGIN = '<!-- begin of what npm run bench:publish writes -->\n';
 const END = '<!-- end of what npm run bench:publish writes -->\n';
 
+/** Begins the name of a bench without a limit, which follows. */
+export const ABLATION = 'abuse-without-';
 export const PAGE = join(DOCS, 'measurements.md');
 export const PICTURE = join(DOCS, 'pictures/ratios.svg');
 
@@ -17,7 +19,12 @@ export function publishedFile(bench: string): string {
   return join(DOCS, 'measurements', `${bench}.json`);
 }
 
+/** Those of a limit that is switched off are in `docs/limits.md` alone. */
 export function publishedResults(): readonly BenchResult[] {
+  return allPublished().filter(({ bench }) => !bench.startsWith(ABLATION));
+}
+
+export function allPublished(): readonly BenchResult[] {
   return globSync(publishedFile('*'))
     .toSorted()
     .map((file) => JSON.parse(readFileSync(file, 'utf8')));

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:publish -- [name...]`: copies results of benches from `.local/bench` to
- * `docs/measurements`, and writes their tables into `docs/measurements.md` and their ratios into a
- * picture.
+ * `docs/measurements`, writes their tables into `docs/measurements.md` and `docs/limits.md`, and
+ * their ratios into a picture.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -13,6 +13,7 @@ import {
   publishedResults,
   unpublishable,
 } from './measurements.ts';
+import { LIMITS_PAGE, limitsPageWith } from './limits-page.ts';
 import { ratiosPicture } from './ratios-picture.ts';
 import { resultFile, type BenchResult } from './report.ts';
 
@@ -23,8 +24,11 @@ for (const name of process.argv.slice(2)) {
   process.exit(1);
 }
 writeFileSync(PAGE, pageWith(readFileSync(PAGE, 'utf8'), publishedResults()));
+writeFileSync(LIMITS_PAGE, limitsPageWith(readFileSync(LIMITS_PAGE, 'utf8')));
 writeFileSync(PICTURE, ratiosPicture(publishedResults()));
-process.stdout.write(`${PAGE} and ${PICTURE} show the results of docs/measurements\n`);
+process.stdout.write(
+  `${PAGE}, ${LIMITS_PAGE} and ${PICTURE} show the results of docs/measurements\n`,
+);
 
 /** The reason where it cannot be done. */
 function publish(name: string): string | undefined {

@@ -6,11 +6,10 @@ import { TRANSACTION_DETAIL } from '../../../schemas/explorer-api/transactions.t
 import { invalid, type InvalidRequest, type Values } from '../../../schemas/http-api/parameters.ts';
 import { clientOf } from '../../runtime/http/client-address.ts';
 import type { GetRoute, HttpRequest, HttpResponse } from '../../runtime/http/handler.ts';
-import { rateLimited } from '../../runtime/http/rate-limit.ts';
+import { rateLimited } from '../../runtime/limits/rate.ts';
 import { byteaBytes } from '../../runtime/postgres/cells.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { Fault, type Refusal } from '../../runtime/process/errors.ts';
-import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import { EXPLORER_ERRORS } from '../errors.ts';
 import { heightsOf, type GivenHeights } from '../routes/parameters.ts';
 import { served, withStringAmounts } from '../routes/served.ts';
@@ -23,7 +22,7 @@ import {
   transactionPieces,
   type Span,
 } from './pieces.ts';
-import { ExportSlots, type Started } from './slots.ts';
+import type { ExportSlots, Started } from '../../runtime/limits/long-reads.ts';
 
 const RETRY_MS = 10_000;
 /** Starts of one export whose last block leaves the chain before its first row is read. */
@@ -60,13 +59,8 @@ const TRANSACTIONS: Kind = {
 };
 const CHANGES: Kind = { name: 'activity', fields: Object.keys(ACTIVITY.properties).join(',') };
 
-/** At most `max` exports run at once, in all instances that share `counts`; 0: none. */
-export function exportRoutes(
-  reader: Reader,
-  max: number,
-  counts?: Pick<SharedCounts, 'run'>,
-): readonly GetRoute[] {
-  const slots = new ExportSlots(max, counts);
+/** `slots`: of all exports at once; without any, none is served. */
+export function exportRoutes(reader: Reader, slots: ExportSlots): readonly GetRoute[] {
   const routes = [CSV, NDJSON].flatMap((format) => [
     served(EXPORT_TRANSACTIONS[format.extension], (values, request) => {
       const { block, status } = values;
@@ -85,7 +79,9 @@ export function exportRoutes(
       return exported(reader, slots, format, CHANGES, values, read, request);
     }),
   ]);
-  return max > 0 ? routes : routes.map(({ method, path }) => ({ method, path, handle: turnedOff }));
+  return slots.max > 0
+    ? routes
+    : routes.map(({ method, path }) => ({ method, path, handle: turnedOff }));
 }
 
 function turnedOff(): Refusal {

@@ -19,7 +19,9 @@ import { accountBody, activityItem, balanceItem } from './json.ts';
 import { asGiven, pageOf } from './parameters.ts';
 import { indexResponse, isFinalRow, itemResponse, listResponse } from './responses.ts';
 import { served } from './served.ts';
-import { tooManyScans, type Scans } from './transactions.ts';
+import { clientOf } from '../../runtime/http/client-address.ts';
+import type { Scans } from '../../runtime/limits/long-reads.ts';
+import { tooManyScans } from './transactions.ts';
 
 /** `scans`: of all scans of the gateway. */
 export function accountRoutes(reader: Reader, scans: Scans): readonly GetRoute[] {
@@ -29,7 +31,7 @@ export function accountRoutes(reader: Reader, scans: Scans): readonly GetRoute[]
       const toJson = (cells: Cells): string => accountBody(cells, name);
       return itemResponse(reader, accountByAddress(address), toJson, 'account');
     }),
-    served(LIST_ACTIVITY, async (values, { query }) => {
+    served(LIST_ACTIVITY, async (values, request) => {
       const { address, kind, direction } = values;
       const name = toHex(address);
       const isScan = kind !== undefined || direction !== undefined;
@@ -41,9 +43,9 @@ export function accountRoutes(reader: Reader, scans: Scans): readonly GetRoute[]
       const path = `/api/v1/accounts/${name}/activity`;
       const read = (): Promise<readonly Cells[]> =>
         reader.rows(activityPage(address, page, { kind, direction }));
-      const rows = await (isScan ? scans.run(read) : read());
+      const rows = await (isScan ? scans.run(clientOf(request), read) : read());
       if (rows === undefined) return tooManyScans();
-      const filters = asGiven(query, ['kind', 'direction']);
+      const filters = asGiven(request.query, ['kind', 'direction']);
       const toJson = (cells: Cells): string => activityItem(cells, name);
       return listResponse({ path, filters, page, list }, rows, toJson);
     }),

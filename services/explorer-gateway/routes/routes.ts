@@ -2,6 +2,8 @@
 import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
 import type { HttpRequest, Route } from '../../runtime/http/handler.ts';
 import { documentRoutes } from '../../runtime/http/document-routes.ts';
+import { ExportSlots, Scans } from '../../runtime/limits/long-reads.ts';
+import { openLimits, type Limits } from '../../runtime/limits/limits.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import { accountRoutes } from './accounts.ts';
@@ -15,7 +17,7 @@ import { searchRoutes } from './search.ts';
 import { seriesRoutes } from './series.ts';
 import { statusRoute } from './status.ts';
 import { topicRoutes } from './topics.ts';
-import { openScans, transactionRoutes } from './transactions.ts';
+import { transactionRoutes } from './transactions.ts';
 
 /** The sources of responses. */
 export interface Sources {
@@ -30,13 +32,16 @@ export interface Sources {
   readonly exports_max: number;
   /** of all instances; undefined: this one counts for itself */
   readonly counts?: SharedCounts | undefined;
+  /** default: all, and none is counted */
+  readonly limits?: Limits;
   /** undefined, or not built: `/` names the documents */
   readonly console?: Console | undefined;
 }
 
 export function explorerRoutes(sources: Sources): readonly Route[] {
   const { reader } = sources;
-  const scans = openScans();
+  const { long_reads: longReads } = sources.limits ?? openLimits();
+  const scans = new Scans(longReads);
   return [
     ...chainRoutes(reader),
     ...transactionRoutes(reader, scans),
@@ -45,7 +50,7 @@ export function explorerRoutes(sources: Sources): readonly Route[] {
     statusRoute(reader, sources.head, sources.ends),
     ...reserveRoutes(reader, sources.reserve),
     ...seriesRoutes(reader),
-    ...exportRoutes(reader, sources.exports_max, sources.counts),
+    ...exportRoutes(reader, new ExportSlots(sources.exports_max, sources.counts, longReads)),
     ...topicRoutes(),
     ...documentRoutes(EXPLORER_API, sources.console && consoleRoutes(sources.console)),
   ];

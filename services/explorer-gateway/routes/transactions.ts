@@ -13,7 +13,9 @@ import {
   LIST_TRANSACTIONS,
 } from '../../../schemas/explorer-api/operations.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
-import { rateLimited } from '../../runtime/http/rate-limit.ts';
+import { clientOf } from '../../runtime/http/client-address.ts';
+import type { Scans } from '../../runtime/limits/long-reads.ts';
+import { rateLimited } from '../../runtime/limits/rate.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { EXPLORER_ERRORS } from '../errors.ts';
 import { effectItem, transactionDetail, transactionItem } from './json.ts';
@@ -29,7 +31,7 @@ const RETRY_MS = 2_000;
 /** `scans`: of all scans of the gateway. */
 export function transactionRoutes(reader: Reader, scans: Scans): readonly GetRoute[] {
   return [
-    served(LIST_TRANSACTIONS, async (values, { query }) => {
+    served(LIST_TRANSACTIONS, async (values, request) => {
       const { address, block, type, status } = values;
       const filter = { address, block, type };
       const paged = transactionsPageOf(values, filter);
@@ -38,10 +40,12 @@ export function transactionRoutes(reader: Reader, scans: Scans): readonly GetRou
       const matchesNone = status !== undefined && status !== STORED_STATUS;
       const by = paged.by ?? (matchesNone ? 'address' : await shorterScan(reader, filter));
       const read = (): Promise<readonly Cells[]> => reader.rows(transactionsPage(filter, page, by));
-      const rows = matchesNone ? [] : await (needsScan(filter) ? scans.run(read) : read());
+      const rows = matchesNone
+        ? []
+        : await (needsScan(filter) ? scans.run(clientOf(request), read) : read());
       if (rows === undefined) return tooManyScans();
       const { path } = LIST_TRANSACTIONS;
-      const filters = asGiven(query, ['address', 'block', 'type', 'status']);
+      const filters = asGiven(request.query, ['address', 'block', 'type', 'status']);
       const list = transactionsList(filter, by);
       return listResponse({ path, filters, page, list }, rows, transactionItem);
     }),
@@ -59,17 +63,6 @@ export function transactionRoutes(reader: Reader, scans: Scans): readonly GetRou
   ];
 }
 
-/** Limits the queries that read rows which they then drop. */
-export type Scans = Pick<Semaphore, 'run'>;
-
-/** Scans leave connections of the pool to all other queries. */
-const SCANS_AT_ONCE = 2;
-const SCANS_WAITING_MAX = 16;
-
-export function openScans(): Scans {
-  return new Semaphore(SCANS_AT_ONCE, SCANS_WAITING_MAX);
-}
-
 export function tooManyScans(): ReturnType<typeof rateLimited> {
   return rateLimited(
     RETRY_MS,
@@ -85,31 +78,4 @@ async function shorterScan(reader: Reader, filter: TransactionFilter): Promise<S
   const [counts = []] = await reader.rows(transactionCounts(address, type));
   const [ofAddress, ofType] = counts;
   return BigInt(ofType ?? 0) < BigInt(ofAddress ?? 0) ? 'type' : 'address';
-}
-
-/** A counting semaphore with a bounded queue. */
-export class Semaphore {
-  readonly #waitingMax: number;
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(atOnce: number, waitingMax: number) {
-    this.#free = atOnce;
-    this.#waitingMax = waitingMax;
-  }
-
-  /** The result of the work; undefined, without doing it, when too many wait already. */
-  async run<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-    if (this.#free > 0) this.#free--;
-    else if (this.#waiting.length >= this.#waitingMax) return undefined;
-    else await new Promise<void>((resolve) => void this.#waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      // its permit goes to the next one directly
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next();
-    }
-  }
 }

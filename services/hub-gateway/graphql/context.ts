@@ -3,7 +3,7 @@ import { balancesOf } from '../../../projections/explorer/queries/accounts.ts';
 import { toHex } from '../../../schemas/address.ts';
 import type { NodeChain } from '../../../schemas/chain-node.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
-import type { RateLimit } from '../../runtime/http/rate-limit.ts';
+import type { RateLimit } from '../../runtime/limits/rate.ts';
 import { byteaHex } from '../../runtime/postgres/cells.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { ConfigError } from '../../runtime/process/config.ts';
@@ -21,8 +21,8 @@ export interface Hub extends ListSources {
   readonly node: Pick<ChainNode, 'nextNonce' | 'submit'>;
   readonly balances: Balances;
   readonly sign_ins: SignIns;
-  /** undefined: no limit */
-  readonly sign_in_rate: RateLimit | undefined;
+  /** of requests; undefined: no limit */
+  readonly rate: RateLimit | undefined;
   readonly chain_id: number;
   /** 0x + hex; null: none */
   readonly request_referrer: string | null;

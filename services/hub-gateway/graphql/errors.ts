@@ -4,6 +4,7 @@
  */
 import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import type { ErrorShape } from '../../runtime/http/handler.ts';
+import { LimitReached } from '../../runtime/limits/limits.ts';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 
@@ -87,6 +88,8 @@ export function formatError(
   const code = MORE_ERRORS.test(formatted.message)
     ? 'BAD_USER_INPUT'
     : formatted.extensions?.['code'];
+  if (cause instanceof LimitReached)
+    return { message: cause.message, ...place, extensions: { code: 'RATE_LIMITED' } };
   if (cause instanceof Refused || (DOCUMENT_CODES.has(code) && cause instanceof GraphQLError)) {
     const text = shortened(formatted.message);
     const message = suggestions ? text : text.replaceAll(SUGGESTION, '');

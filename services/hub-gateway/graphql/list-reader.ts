@@ -4,8 +4,8 @@
  */
 import type { Query } from '../../../projections/contract/page.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
-import type { Clients } from '../../runtime/http/clients.ts';
-import type { Turns } from './turns.ts';
+import type { Clients } from '../../runtime/limits/clients.ts';
+import type { Turns } from '../../runtime/limits/turns.ts';
 
 /** After so many rows the event loop has a turn. */
 const ROWS_PER_TURN = 100;
@@ -34,7 +34,9 @@ export class ListReader {
   readonly #sources: ListSources;
   readonly #clients: () => Clients;
   #rowsLeft: number;
-  #turn: Promise<(rows: number) => void> | undefined;
+  /** read so far: fields of rows */
+  #values = 0;
+  #turn: Promise<(values: number) => void> | undefined;
   #reading: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
@@ -50,8 +52,7 @@ export class ListReader {
     query: (limit: number) => Query,
     { limit = Number.POSITIVE_INFINITY, fields = 1 }: ListSize = {},
   ): Promise<ListRows> {
-    const rowsPerRow = Math.ceil(fields / FIELDS_PER_ROW);
-    const read = this.#reading.then(() => this.#read(query, limit, rowsPerRow));
+    const read = this.#reading.then(() => this.#read(query, limit, fields));
     this.#reading = read.catch(() => undefined);
     return read;
   }
@@ -61,23 +62,22 @@ export class ListReader {
     this.#isClosed = true;
     // a turn that was refused has no end
     void this.#turn?.then(
-      (end) => end(this.#sources.list_rows_max - this.#rowsLeft),
+      (end) => end(this.#values),
       () => undefined,
     );
   }
 
-  async #read(
-    query: (limit: number) => Query,
-    limit: number,
-    rowsPerRow: number,
-  ): Promise<ListRows> {
+  async #read(query: (limit: number) => Query, limit: number, fields: number): Promise<ListRows> {
     const { reader, turns } = this.#sources;
     // an operation also ends at its first error
     if (this.#isClosed) return { rows: [], isTruncated: false };
     await (this.#turn ??= turns.take(this.#clients()));
+    const rowsPerRow = Math.ceil(fields / FIELDS_PER_ROW);
     const most = Math.floor(this.#rowsLeft / rowsPerRow);
     const rows = await reader.rows(query(Math.min(limit, most + 1)));
-    this.#rowsLeft -= Math.min(rows.length, most) * rowsPerRow;
+    const shown = Math.min(rows.length, most);
+    this.#rowsLeft -= shown * rowsPerRow;
+    this.#values += shown * fields;
     return { rows: rows.slice(0, most), isTruncated: rows.length > most };
   }
 }

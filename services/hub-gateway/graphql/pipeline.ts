@@ -22,10 +22,12 @@ import {
   type OperationDefinitionNode,
 } from 'graphql';
 import { AT_HEAD } from '../../runtime/http/answer.ts';
-import type { Clients } from '../../runtime/http/clients.ts';
+import type { Clients } from '../../runtime/limits/clients.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 import { Truncation, type Dependency, type Hub, type HubContext } from './context.ts';
-import { Documents, VARIABLE_ERRORS_MAX } from './documents.ts';
+import { documentLimits } from '../../runtime/limits/documents.ts';
+import type { Limit } from '../../runtime/limits/limits.ts';
+import { Documents } from './documents.ts';
 import { formatError, type ErrorFormatting } from './errors.ts';
 import { ListReader, type ListSources } from './list-reader.ts';
 import { textOfResult } from './result-text.ts';
@@ -65,6 +67,8 @@ export interface PipelineOptions {
   /** whether the schema can be queried */
   readonly introspection: boolean;
   readonly metrics: Metrics;
+  /** of documents; default: on, and not counted */
+  readonly limit?: Limit;
 }
 
 /** Apollo needs a text besides the document, and does not read it. */
@@ -79,10 +83,11 @@ export class Pipeline {
   readonly #hub: Hub;
   readonly #formatting: ErrorFormatting;
 
-  constructor({ schema, hub, formatting, introspection, metrics }: PipelineOptions) {
+  constructor({ schema, hub, formatting, introspection, metrics, limit }: PipelineOptions) {
     this.#hub = hub;
     this.#formatting = formatting;
-    this.documents = new Documents(schema, introspection);
+    const limits = documentLimits(limit);
+    this.documents = new Documents(schema, introspection, limits);
     this.server = new ApolloServer<OperationContext>({
       schema,
       introspection,
@@ -93,7 +98,10 @@ export class Pipeline {
       includeStacktraceInErrorResponses: false,
       persistedQueries: false,
       stringifyResult: async (result) => `${await textOfResult(result)}\n`,
-      executionOptions: { maxCoercionErrors: VARIABLE_ERRORS_MAX },
+      executionOptions:
+        limits.variables.maxErrors === undefined
+          ? {}
+          : { maxCoercionErrors: limits.variables.maxErrors },
       formatError: (formatted, error) => formatError(formatting, formatted, error),
       // errors are logged where they are formatted
       logger: { debug: ignore, info: ignore, warn: ignore, error: ignore },
@@ -195,8 +203,8 @@ const operationPlugin: ApolloServerPlugin<OperationContext> = {
           operation?.operation === OperationTypeNode.QUERY &&
           caller === undefined &&
           body.singleResult.errors === undefined;
-        if (!isShared) return Promise.resolve();
-        shares?.();
+        if (!isShared || shares === undefined) return Promise.resolve();
+        shares();
         if (request.http?.method === 'GET')
           http.headers.set('cache-control', AT_HEAD).set('vary', 'accept');
         return Promise.resolve();

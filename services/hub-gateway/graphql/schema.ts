@@ -113,9 +113,11 @@ const SIGN_IN_REFUSALS = {
     'this challenge is from before the start of this server, which cannot tell whether it was used: sign a new one, and if that is refused too, check your clock',
 } as const;
 
+/** Recovering the signer takes the time of so many queries more. */
+const SIGN_IN_REQUESTS = 4;
+
 const signIn: Resolver<SignInRequest> = async (_root, args, { hub, client = '' }) => {
-  // recovering the signer takes the time of many queries
-  const wait = hub.sign_in_rate?.take(client, performance.now()) ?? 0;
+  const wait = hub.rate?.take(client, performance.now(), SIGN_IN_REQUESTS) ?? 0;
   if (wait > 0)
     throw new Refused(
       'RATE_LIMITED',

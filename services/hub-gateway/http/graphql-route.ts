@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { expressMiddleware } from '@as-integrations/express5';
 import type { Request, RequestHandler, Response } from 'express';
-import { Clients } from '../../runtime/http/clients.ts';
+import { Clients } from '../../runtime/limits/clients.ts';
 import { RefusedRequest, type Route } from '../../runtime/http/handler.ts';
 import { GRAPHQL_PATH, SOCKET_PATH } from '../config.ts';
 import type { Callers } from '../graphql/authentication.ts';
@@ -13,8 +13,6 @@ import type { OperationContext, Pipeline } from '../graphql/pipeline.ts';
 
 /** Room for the hex of the largest transaction and the operation around it. */
 export const BODY_BYTES_MAX = 320 * 1024;
-/** Characters of a body, beside its longest text. */
-const BESIDE_TEXT_CHARACTERS_MAX = 16_384;
 
 /** A longer body or header is never one that many clients send. */
 const KEY_BYTES_MAX = 4_096;
@@ -68,7 +66,10 @@ export function graphqlRoutes({
       caller,
       client,
       clients: () => exchange.clients ?? new Clients([caller?.account ?? client]),
-      shares: () => void (exchange.is_shared = true),
+      // another cache would give its answer to callers whose token is valid
+      ...(request.headers.authorization === undefined && {
+        shares: () => void (exchange.is_shared = true),
+      }),
     };
     const text: unknown =
       request.method === 'POST' ? Object(request.body).query : request.query['query'];
@@ -102,8 +103,6 @@ const parseBody: RequestHandler = (request, _response, next) => {
   } catch {
     throw new RefusedRequest('invalid_request', 'the body is not JSON');
   }
-  if (isTooLarge(text, request.body))
-    throw new RefusedRequest('too_large', 'the body is too large');
   next();
 };
 
@@ -113,18 +112,6 @@ function textOf(body: Buffer): string {
   } catch {
     throw new RefusedRequest('invalid_request', 'the body is not UTF-8');
   }
-}
-
-/** Room for one text, which may be a transaction; what is beside it is parsed and checked. */
-function isTooLarge(text: string, body: unknown): boolean {
-  if (text.length <= BESIDE_TEXT_CHARACTERS_MAX) return false;
-  const { variables, query } = Object(body);
-  const texts = [query, ...Object.values(Object(variables))];
-  const longest = texts.reduce<number>(
-    (most, each) => (typeof each === 'string' ? Math.max(most, each.length) : most),
-    0,
-  );
-  return text.length - longest > BESIDE_TEXT_CHARACTERS_MAX;
 }
 
 const EXAMPLE = `# Headers take the token of generateToken:

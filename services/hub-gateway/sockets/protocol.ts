@@ -10,10 +10,12 @@ import {
   type GraphQLSchema,
 } from 'graphql';
 import { makeServer, type Context, type Server, type SubscribePayload } from 'graphql-ws';
-import { Clients } from '../../runtime/http/clients.ts';
-import { LONG_BYTES_MIN, UNREAD, UNREAD_BYTES_MAX } from '../../runtime/http/reply.ts';
+import { Clients } from '../../runtime/limits/clients.ts';
+import { VARIABLE_ERRORS_MAX } from '../../runtime/limits/documents.ts';
+import { Held, LONG_BYTES_MIN, UNREAD, UNREAD_BYTES_MAX } from '../../runtime/limits/held.ts';
+import { ON, type Limit } from '../../runtime/limits/limits.ts';
 import { callerOf, type Caller } from '../graphql/authentication.ts';
-import { textOf, VARIABLE_ERRORS_MAX, withCode } from '../graphql/documents.ts';
+import { textOf, withCode } from '../graphql/documents.ts';
 import { errorBody, formatError, Refused, type ErrorFormatting } from '../graphql/errors.ts';
 import type { Pipeline } from '../graphql/pipeline.ts';
 import { textOfResult } from '../graphql/result-text.ts';
@@ -33,6 +35,10 @@ export interface ProtocolOptions {
   readonly jwt_secret: string;
   readonly socket_operations_max: number;
   readonly socket_init_ms: number;
+  /** bytes that clients have not read, over HTTP and on sockets */
+  readonly unread?: Held;
+  /** of operations on a socket; default: on, and not counted */
+  readonly limit?: Limit;
   /** Unix milliseconds */
   readonly now: () => number;
 }
@@ -43,25 +49,19 @@ export class Session {
   readonly client: string;
   /** ms after which an operation of this account may start; 0: now */
   readonly wait: (account: string | undefined) => number;
-  /** bytes that the client has not read, on all its sockets */
-  readonly unread: () => number;
+  /** the socket is closed */
+  readonly left: AbortSignal;
   readonly pending = new PendingOperations();
   /** of the token in `connection_init` */
   caller: Caller | undefined;
 
-  constructor(parts: Pick<Session, 'socket' | 'client' | 'wait' | 'unread'>) {
-    ({ socket: this.socket, client: this.client, wait: this.wait, unread: this.unread } = parts);
+  constructor(parts: Pick<Session, 'socket' | 'client' | 'wait' | 'left'>) {
+    ({ socket: this.socket, client: this.client, wait: this.wait, left: this.left } = parts);
   }
 }
 
 type Connection = Context<Record<string, unknown>, Session>;
 
-/** Memory of a subscription that lasts as long as it does. */
-const SUBSCRIPTION_CHARACTERS_MAX = 8_192;
-const TOO_LONG = errorBody(
-  'BAD_USER_INPUT',
-  `a subscription and its variables may have ${SUBSCRIPTION_CHARACTERS_MAX} characters`,
-);
 const KEY_CHARACTERS_MAX = 256;
 
 interface SocketOperation {
@@ -74,7 +74,8 @@ interface SocketOperation {
 }
 
 export function socketProtocol(options: ProtocolOptions): Server<Session> {
-  const { schema, pipeline, subscriptions, formatting, now } = options;
+  const { schema, pipeline, subscriptions, formatting, now, limit = ON } = options;
+  const { unread = new Held(UNREAD_BYTES_MAX) } = options;
   const { socket_operations_max: operationsMax } = options;
 
   const prepare = (
@@ -82,8 +83,12 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     id: string,
     { query, operationName, variables }: SubscribePayload,
   ): ExecutionArgs | readonly GraphQLError[] => {
-    if (Object.keys(open).length > operationsMax || session.pending.size >= operationsMax)
+    const isFull =
+      Object.keys(open).length > operationsMax || session.pending.size >= operationsMax;
+    if (isFull && limit.is_on) {
+      limit.refused();
       return [rateLimited(`at most ${operationsMax} operations at once on a socket`)];
+    }
     const { caller: signedIn } = session;
     const isValid = signedIn !== undefined && now() < signedIn.expires_at * 1_000;
     const caller = isValid ? signedIn : undefined;
@@ -125,19 +130,19 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
       const asker = { caller, client, clients: () => new Clients([caller?.account ?? client]) };
       const executed = async (): Promise<Answer> => {
         const result = await pipeline.execute(given(args), asker);
-        return new Answer(id, await textOfResult(result), session);
+        return new Answer(id, await textOfResult(result), session, unread);
       };
       return await session.pending.run(id, executed());
     },
     subscribe: async (args: ExecutionArgs) => {
       const { id, session, caller, text } = operationOf(args);
       const opened = async (): Promise<Deliveries | Answer> => {
-        if (text.length > SUBSCRIPTION_CHARACTERS_MAX) return new Answer(id, TOO_LONG, session);
         const key = text.length <= KEY_CHARACTERS_MAX ? text : digestOf(text);
-        const holder = { client: session.client, account: caller?.account };
+        const { client, left } = session;
+        const holder = { client, account: caller?.account, left };
         const result = await subscriptions.open(key, given(args), holder);
         if ('start' in result) return new Deliveries(id, result, session.socket);
-        return new Answer(id, await textOfResult(result), session);
+        return new Answer(id, await textOfResult(result), session, unread);
       };
       return await session.pending.run(id, opened(), (discarded) => void discarded.return());
     },
@@ -206,9 +211,11 @@ class Answer implements AsyncIterableIterator<ExecutionResult, undefined> {
   readonly #session: Session;
   /** not kept longer than it takes to send it */
   #text: string;
+  readonly #unread: Held;
   #isOver = false;
 
-  constructor(id: string, text: string, session: Session) {
+  constructor(id: string, text: string, session: Session, unread: Held) {
+    this.#unread = unread;
     this.#prefix = prefixOf(id);
     this.#text = text;
     this.#session = session;
@@ -219,13 +226,15 @@ class Answer implements AsyncIterableIterator<ExecutionResult, undefined> {
   }
 
   next(): Promise<Step> {
-    const { socket, unread } = this.#session;
+    const { socket, client } = this.#session;
     const text = this.#text;
     this.#text = '';
-    const before = text.length < LONG_BYTES_MIN ? 0 : unread();
-    const fits = before === 0 || before + text.length <= UNREAD_BYTES_MAX;
-    const sent = socket.send(this.#prefix, fits ? text : TOO_MUCH_UNREAD);
-    return sent.then(() => (this.#isOver ? never() : DONE));
+    const read = text.length < LONG_BYTES_MIN ? ignore : this.#unread.take(client, text.length);
+    const sent = socket.send(this.#prefix, read === undefined ? TOO_MUCH_UNREAD : text);
+    return sent.then(() => {
+      read?.();
+      return this.#isOver ? never() : DONE;
+    });
   }
 
   return(): Promise<Step> {
@@ -264,6 +273,10 @@ class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, S
   deliver(payload: Payload): void {
     this.#socket.deliver(this.#prefix, payload, () => this.#subscription.latest());
   }
+}
+
+function ignore(): void {
+  // a short answer holds nothing
 }
 
 function never(): Promise<never> {

@@ -13,15 +13,20 @@ import {
   type Traced,
   type Tracing,
 } from '../../runtime/process/tracing.ts';
-import { Clients } from '../../runtime/http/clients.ts';
+import { Clients } from '../../runtime/limits/clients.ts';
+import { ON, type Limit, type Limits } from '../../runtime/limits/limits.ts';
+import {
+  HeldSubscriptions,
+  holdersOf,
+  type SubscriptionSettings,
+} from '../../runtime/limits/subscriptions.ts';
+import { Turns } from '../../runtime/limits/turns.ts';
 import type { Dependency, Hub, Model } from '../graphql/context.ts';
 import type { ErrorCode } from '../graphql/errors.ts';
 import type { ListSources } from '../graphql/list-reader.ts';
 import type { Operation, Pipeline } from '../graphql/pipeline.ts';
 import { textOfResult } from '../graphql/result-text.ts';
-import { Turns } from '../graphql/turns.ts';
 import { SharedReads } from './shared-reads.ts';
-import { holdersOf, Shares, type SharesOptions } from './shares.ts';
 
 /** Executions at once that read lists. The other connections to Postgres answer queries. */
 const EXECUTIONS_MAX = 4;
@@ -29,6 +34,7 @@ const EXECUTIONS_MAX = 4;
 const DELIVERIES_PER_TURN = 250;
 
 const FULL = refusal('too many different subscriptions are open: try again later');
+const CLOSED = refusal('the socket is closed');
 const TOO_LARGE = refusal(
   'the results of your subscriptions are too large together: complete others first',
 );
@@ -52,7 +58,9 @@ export interface Subscriber {
   deliver(payload: Payload): void;
 }
 
-export interface SharedSubscriptionsOptions extends SharesOptions {
+export interface SharedSubscriptionsOptions extends SubscriptionSettings {
+  /** default: all, and none is counted */
+  readonly limits?: Pick<Limits, 'subscriptions' | 'turns'>;
   readonly pipeline: Pick<Pipeline, 'execute'>;
   readonly hub: Pick<Hub, 'reader' | 'list_rows_max'>;
   /** off when not given */
@@ -66,6 +74,8 @@ export interface Holder {
   readonly client: string;
   /** 0x + hex; undefined: anonymous */
   readonly account: string | undefined;
+  /** its socket is closed */
+  readonly left: AbortSignal;
 }
 
 /** A place in a shared subscription. Its holder calls `stop` in the end, started or not. */
@@ -115,7 +125,8 @@ class SharedSubscription {
 export class SharedSubscriptions {
   readonly #options: SharedSubscriptionsOptions;
   readonly #shared = new Map<string, SharedSubscription>();
-  readonly #shares: Shares;
+  readonly #held: HeldSubscriptions;
+  readonly #limit: Limit;
   readonly #reads: SharedReads;
   readonly #lists: ListSources;
   #executions = 0;
@@ -125,11 +136,13 @@ export class SharedSubscriptions {
 
   constructor(options: SharedSubscriptionsOptions) {
     this.#options = options;
-    this.#shares = new Shares(options);
+    const { subscriptions: limit = ON, turns = ON } = options.limits ?? {};
+    this.#limit = limit;
+    this.#held = new HeldSubscriptions(options, limit);
     this.#reads = new SharedReads(options.hub.reader);
     this.#lists = {
       reader: this.#reads,
-      turns: new Turns(EXECUTIONS_MAX),
+      turns: new Turns(EXECUTIONS_MAX, undefined, turns),
       list_rows_max: options.hub.list_rows_max,
     };
   }
@@ -150,8 +163,9 @@ export class SharedSubscriptions {
     operation: Operation,
     holder: Holder,
   ): Promise<Subscription | FormattedExecutionResult> {
+    if (holder.left.aborted) return CLOSED;
     const holders = holdersOf(holder.client, holder.account);
-    if (!this.#shares.take(holders, key)) {
+    if (!this.#held.take(holders, key)) {
       const max = this.#options.subscriptions_per_client_max;
       return refusal(`at most ${max} different subscriptions at once: complete others first`);
     }
@@ -164,9 +178,14 @@ export class SharedSubscriptions {
       this.#shared.set(key, shared);
       shared.first = this.#executeFirst(shared);
     }
+    // nobody waits for its first result any more
+    const leave = (): void => this.#leave(shared, holder);
+    holder.left.addEventListener('abort', leave);
     const failed = await shared.first;
+    if (holder.left.aborted) return CLOSED;
+    holder.left.removeEventListener('abort', leave);
     const characters = shared.latest?.text.length ?? 0;
-    if (failed === undefined && this.#shares.fit(holders, key, characters))
+    if (failed === undefined && this.#held.fit(holders, key, characters))
       return this.#place(shared, holder);
     this.#leave(shared, holder);
     return failed ?? TOO_LARGE;
@@ -209,7 +228,7 @@ export class SharedSubscriptions {
 
   /** Without places, or after a failed first execution, the subscription is forgotten. */
   #leave(shared: SharedSubscription, holder: Holder): void {
-    this.#shares.leave(holdersOf(holder.client, holder.account), shared.key);
+    this.#held.leave(holdersOf(holder.client, holder.account), shared.key);
     const lane = laneOf(holder);
     const places = (shared.clients.get(lane) ?? 0) - 1;
     if (places > 0) shared.clients.set(lane, places);
@@ -232,7 +251,11 @@ export class SharedSubscriptions {
     shared.isExecuting = false;
     if (failed !== undefined) return failed;
     const payload = new Payload(text);
-    if (this.#characters + payload.text.length > this.#options.subscription_bytes_max) return FULL;
+    const isFull = this.#characters + payload.text.length > this.#options.subscription_bytes_max;
+    if (isFull && this.#limit.is_on) {
+      this.#limit.refused();
+      return FULL;
+    }
     this.#setLatest(shared, payload);
     if (shared.isStale) this.#schedule(shared);
     return undefined;

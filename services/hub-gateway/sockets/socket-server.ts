@@ -4,7 +4,11 @@ import type { Duplex } from 'node:stream';
 import type { Server } from 'graphql-ws';
 import { WebSocketServer, type RawData, type WebSocket } from 'ws';
 import { clientOf, forwardedFor } from '../../runtime/http/client-address.ts';
-import { REFUSAL_DELAY_MS, type RateLimit } from '../../runtime/http/rate-limit.ts';
+import { MESSAGE_PARTS_MAX } from '../../runtime/limits/bytes.ts';
+import { Held } from '../../runtime/limits/held.ts';
+import { openLimits, type Limit, type Limits } from '../../runtime/limits/limits.ts';
+import { OrderedStarts, Starts } from '../../runtime/limits/starts.ts';
+import { REFUSAL_DELAY_MS, type RateLimit } from '../../runtime/limits/rate.ts';
 import { messageOf } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { SOCKET_PATH, type HubGatewayConfig } from '../config.ts';
@@ -16,8 +20,8 @@ const PROTOCOL = 'graphql-transport-ws';
 /** Sockets that are behind are checked this often, and all are pinged every so many checks. */
 const CHECK_MS = 100;
 const CHECKS_PER_PING = 120;
-/** Fragments of a message, and packets of a frame: each costs more memory than its bytes. */
-const PARTS_MAX = 256;
+/** A socket with more that have not started is not read. */
+const MESSAGES_WAITING_MAX = 10;
 /** Time that a client has to answer the close of its socket. */
 const CLOSE_MS = 1_000;
 
@@ -33,6 +37,10 @@ export interface SocketServerOptions {
   readonly protocol: Server<Session>;
   /** of operations; undefined: no limit */
   readonly rate: RateLimit | undefined;
+  /** default: all, and none is counted */
+  readonly limits?: Limits;
+  /** of operations, over HTTP and on sockets */
+  readonly starts?: Starts;
   readonly log: Logger;
   /** ms of a monotonic clock */
   readonly now: () => number;
@@ -48,22 +56,27 @@ export class SocketServer {
   readonly #options: SocketServerOptions;
   readonly #server: WebSocketServer;
   readonly #open = new Set<Open>();
-  /** the open sockets of each client */
-  readonly #clients = new Map<string, Set<WebSocket>>();
+  /** of each client */
+  readonly #sockets: Held;
+  readonly #unread: Limit;
   readonly #checking: NodeJS.Timeout;
   #checks = 0;
   #givenUp = 0;
   #isClosing = false;
 
   constructor(options: SocketServerOptions) {
+    const { settings, limits = openLimits() } = options;
+    const { bytes } = limits;
     this.#options = options;
+    this.#unread = limits.unread;
+    this.#sockets = new Held(settings.sockets_per_client_max, limits.connections);
     this.#server = new WebSocketServer({
       noServer: true,
       clientTracking: false,
       perMessageDeflate: false,
-      maxPayload: options.settings.socket_message_bytes_max,
-      maxFragments: PARTS_MAX,
-      maxBufferedChunks: PARTS_MAX,
+      maxPayload: bytes.is_on ? settings.socket_message_bytes_max : 0,
+      maxFragments: bytes.is_on ? MESSAGE_PARTS_MAX : 0,
+      maxBufferedChunks: bytes.is_on ? MESSAGE_PARTS_MAX : 0,
       handleProtocols: (protocols) => (protocols.has(PROTOCOL) ? PROTOCOL : false),
     });
     this.#server.on('wsClientError', (_error, socket) => {
@@ -103,16 +116,12 @@ export class SocketServer {
       const message = 'no more sockets at the moment: try again shortly';
       return refuse(socket, '503 Service Unavailable', 'RATE_LIMITED', message);
     }
-    const own = this.#clients.get(client) ?? new Set<WebSocket>();
-    if (own.size >= settings.sockets_per_client_max)
+    const closed = this.#sockets.take(client);
+    if (closed === undefined)
       return refuseLate(socket, `at most ${settings.sockets_per_client_max} sockets at once`);
     this.#server.handleUpgrade(request, socket, head, (opened) => {
       socket.off('error', ignore);
-      this.#clients.set(client, own.add(opened));
-      opened.once('close', () => {
-        own.delete(opened);
-        if (own.size === 0) this.#clients.delete(client);
-      });
+      opened.once('close', closed);
       this.#serve(opened, socket, client);
     });
   }
@@ -133,8 +142,13 @@ export class SocketServer {
   }
 
   #serve(socket: WebSocket, stream: Duplex, client: string): void {
-    const { settings, protocol, rate, log, now } = this.#options;
-    const outgoing = new BackpressuredSocket(socket, stream, settings, now);
+    const { settings, protocol, rate, starts = new Starts(), log, now } = this.#options;
+    const unread = this.#unread.is_on
+      ? settings
+      : { ...settings, socket_buffer_bytes_max: Number.POSITIVE_INFINITY };
+    const outgoing = new BackpressuredSocket(socket, stream, unread, now);
+    const left = new AbortController();
+    const messages = new OrderedStarts(starts, client);
     const open: Open = { socket, outgoing, awaitsPong: false };
     this.#open.add(open);
     const fail = (error: unknown): void => {
@@ -179,33 +193,39 @@ export class SocketServer {
             if (SERVER_MESSAGES.has(type))
               return close(CLOSE_CODES.bad_message, 'no message of a client');
             if (!COUNTED_ELSEWHERE.has(type) && !mayPass()) return;
-            handle(text).catch(fail);
+            const act = (): void => {
+              if (socket.readyState !== socket.OPEN) return;
+              handle(text).catch(fail);
+              if (messages.waiting === 0 && !outgoing.isBehind) socket.resume();
+            };
+            if (type === 'subscribe') messages.paced(act);
+            else messages.unpaced(act);
+            if (messages.waiting > MESSAGES_WAITING_MAX) socket.pause();
           });
         },
       },
       new Session({
+        left: left.signal,
         socket: outgoing,
         client,
         wait: (account) => rate?.take(client, now(), 1, account) ?? 0,
-        unread: () => this.#unreadOf(client),
       }),
     );
     socket.once('close', (code, reason) => {
+      left.abort();
       this.#open.delete(open);
-      void closed(code, reason.toString()).catch(fail);
+      messages.unpaced(() => void closed(code, reason.toString()).catch(fail));
     });
-  }
-
-  #unreadOf(client: string): number {
-    const own = this.#clients.get(client)?.values() ?? [].values();
-    return own.reduce((sum, { bufferedAmount }) => sum + bufferedAmount, 0);
   }
 
   #check(): void {
     const isPingTime = ++this.#checks % CHECKS_PER_PING === 0;
     for (const open of this.#open) {
       const { socket, outgoing } = open;
-      if (outgoing.check()) this.#givenUp++;
+      if (outgoing.check()) {
+        this.#givenUp++;
+        this.#unread.refused();
+      }
       // a socket that is behind is not read, and has a deadline of its own
       if (!isPingTime || outgoing.isBehind) continue;
       if (open.awaitsPong) socket.terminate();

@@ -5,7 +5,7 @@ import { OPEN_SESSION, OPERATIONS_API } from '../../../schemas/operations-api/do
 import { builtPage } from '../../runtime/http/built-page.ts';
 import { documentRoutes } from '../../runtime/http/document-routes.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
-import { rateGuard, RateLimit } from '../../runtime/http/rate-limit.ts';
+import { rateGuard, RateLimit } from '../../runtime/limits/rate.ts';
 import { openHttp, type HttpServer } from '../../runtime/http/server.ts';
 import { ChainNode } from '../../runtime/clt-node.ts';
 import { openReader } from '../../runtime/postgres/pool.ts';

@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache';
 import { Fault } from '../process/errors.ts';
 import type { ReadVersion } from '../read-version.ts';
 import type { Answer } from './answer.ts';
-import { Clients } from './clients.ts';
+import { Clients } from '../limits/clients.ts';
 
 export interface AnswerCacheOptions {
   /** 0: every response is made for its request alone */

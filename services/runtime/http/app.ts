@@ -34,6 +34,10 @@ import {
   type Route,
 } from './handler.ts';
 import { breakOff, Replies } from './reply.ts';
+import { BodyBytes, TOO_LARGE } from '../limits/bytes.ts';
+import { Held, UNREAD_BYTES_MAX } from '../limits/held.ts';
+import type { Limits } from '../limits/limits.ts';
+import { Starts } from '../limits/starts.ts';
 import { Fault, messageOf, propertyOf, type Refusal } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import type { Metrics } from '../process/metrics.ts';
@@ -61,6 +65,12 @@ export interface HttpAppOptions {
   readonly trust_proxy_hops?: number;
   /** a connection on which nothing moves is closed, such as that of a client that does not read */
   readonly idle_ms?: number;
+  /** default: all, and none is counted */
+  readonly http_limits?: Limits;
+  /** of requests; default: of this server alone */
+  readonly starts?: Starts;
+  /** bytes that clients have not read; default: of this server alone */
+  readonly unread?: Held;
 }
 
 export interface CacheOptions {
@@ -74,14 +84,21 @@ export const IDLE_MS = 60_000;
 const BODY_BYTES_MAX = 16_384;
 
 export function buildHttpApp(options: HttpAppOptions): RequestListener {
-  const { errors: shape = PLAIN_ERRORS, headers = {}, idle_ms = IDLE_MS } = options;
-  const replies = new Replies({ headers, shape, idle_ms });
+  const {
+    errors: shape = PLAIN_ERRORS,
+    headers = {},
+    idle_ms = IDLE_MS,
+    http_limits: limits,
+  } = options;
+  const { unread = new Held(UNREAD_BYTES_MAX, limits?.unread) } = options;
+  const replies = new Replies({ headers, shape, idle_ms, unread });
   const app = express();
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing');
   app.set('query parser', queryOf);
   app.set('trust proxy', options.trust_proxy_hops ?? 0);
   app.use(identify(options), ...admit(options, shape, replies));
   if (options.cache !== undefined) app.use(answerFromCache(options.cache, replies));
+  app.use(start(options.starts ?? new Starts(limits?.starts)));
   app.use(route(options.routes ?? [], shape, replies));
   app.use(fail(options.log, shape, replies));
   return (request, response) => {
@@ -134,18 +151,20 @@ function identify({
 
 /** Refuses what is no proper request, and what a guard refuses; then reads the body. */
 function admit(
-  { guards = [], body_bytes_max: bytesMax = BODY_BYTES_MAX, reads_bodies: reads }: HttpAppOptions,
+  {
+    guards = [],
+    body_bytes_max = BODY_BYTES_MAX,
+    reads_bodies: reads,
+    http_limits: limits,
+  }: HttpAppOptions,
   shape: ErrorShape,
   replies: Replies,
 ): readonly RequestHandler[] {
+  const bytes = new BodyBytes(body_bytes_max, limits?.bytes);
   const admitted = (request: Request, response: Response, next: NextFunction): void => {
     // its body has turned out to be no HTTP
     if (response.headersSent) return undefined;
-    if (Number(request.headers['content-length'] ?? 0) > bytesMax)
-      return replies.fail(response, TOO_LARGE, CLOSING);
-    // a body of unknown length that no handler reads ends with its connection
-    if (request.headers['transfer-encoding'] !== undefined)
-      response.setHeader('connection', 'close');
+    if (bytes.refuses(request)) return replies.fail(response, TOO_LARGE, CLOSING);
     if (request.url.includes('%') && !isDecodable(request.url)) {
       const isPath = !isDecodable(request.path);
       return replies.fail(response, (isPath ? shape.undecodable : undefined) ?? UNDECODABLE);
@@ -167,41 +186,15 @@ function admit(
     return admitted(request, response, next);
   };
   const check: RequestHandler = (request, response, next) => {
+    // a body of unknown length that is not read ends with its connection
+    if (request.headers['transfer-encoding'] !== undefined)
+      response.setHeader('connection', 'close');
     const malformed = malformedHead(request);
     if (malformed !== undefined) return replies.fail(response, malformed, CLOSING);
     return ask(0, request, response, next);
   };
   if (reads !== true) return [check];
-  return [check, readBody(bytesMax)];
-}
-
-/** A body that came with its headers is taken without stream events, which cost more time. */
-function readBody(bytesMax: number): RequestHandler {
-  return (request, _response, next) => {
-    // Apollo's middleware asks whether a body was looked for
-    request.body = undefined;
-    if (!JSON_BODY.test(request.headers['content-type'] ?? '')) return next();
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    const take = (chunk: Buffer): void => {
-      bytes += chunk.length;
-      if (bytes <= bytesMax) chunks.push(chunk);
-      else chunks.length = 0;
-    };
-    const done = (): void => {
-      request.body = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
-      next(bytes > bytesMax ? new RefusedRequest('too_large', TOO_LARGE.message) : undefined);
-    };
-    // by then everything that came with the headers is parsed, but for the end of the message
-    return process.nextTick(() => {
-      const came: unknown = request.read();
-      if (Buffer.isBuffer(came)) take(came);
-      if (bytes === Number(request.headers['content-length'] ?? 0)) return done();
-      request.on('data', take);
-      request.once('end', done);
-      return request.once('error', () => next(new RefusedRequest('invalid_request', ABORTED)));
-    });
-  };
+  return [check, bytes.reader()];
 }
 
 /** Answers what the cache has; else the answer is made behind this, and sent here. */
@@ -219,6 +212,15 @@ function answerFromCache({ answers, keyOf }: CacheOptions, replies: Replies): Re
     });
     if (answer instanceof Promise) return answer.then((made) => replies.send(response, made));
     return replies.send(response, answer);
+  };
+}
+
+/** Makes the answer in the turn of its client. */
+function start(starts: Starts): RequestHandler {
+  return async (_request, response, next) => {
+    const turn = starts.next(response.locals.exchange.client);
+    if (turn !== undefined) await turn;
+    next();
   };
 }
 
@@ -292,11 +294,8 @@ function fail(log: Logger, shape: ErrorShape, replies: Replies): ErrorRequestHan
   };
 }
 
-const JSON_BODY = /^application\/json *(?:;|$)/i;
-const ABORTED = 'the body was broken off';
 const CLOSING = { connection: 'close' } as const;
 const INVALID = { status: 400, code: 'invalid_request' } as const;
-const TOO_LARGE: Failure = { status: 413, code: 'too_large', message: 'the body is too large' };
 const NOTHING_HERE: Failure = {
   status: 404,
   code: 'not_found',

@@ -8,8 +8,9 @@ import type { HttpRequest } from './handler.ts';
 const CHARACTERS_MAX = 45;
 
 /** The client of a request: its address, or the network that `networkOf` gives. */
-export function clientOf({ ip = '', socket }: Pick<HttpRequest, 'ip' | 'socket'>): string {
-  return networkOf(ip.length <= CHARACTERS_MAX ? ip : (socket.remoteAddress ?? ''));
+export function clientOf({ ip, socket }: Pick<HttpRequest, 'ip' | 'socket'>): string {
+  const isKnown = ip !== undefined && ip.length <= CHARACTERS_MAX;
+  return networkOf(isKnown ? ip : (socket.remoteAddress ?? ''));
 }
 
 /** The address that the outermost of `hops` proxies saw. Each proxy appends one address. */

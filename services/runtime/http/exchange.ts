@@ -1,7 +1,7 @@
 /** A request and its response, as the middleware of `app.ts` shares it in `response.locals`. */
 import { randomBytes } from 'node:crypto';
 import type { Answer } from './answer.ts';
-import type { Clients } from './clients.ts';
+import type { Clients } from '../limits/clients.ts';
 
 export interface Exchange {
   readonly id: string;

@@ -4,15 +4,12 @@ import type { Response } from 'express';
 import { Answer, isNamed } from './answer.ts';
 import type { Exchange } from './exchange.ts';
 import { JSON_TYPE, type ErrorShape, type Failure, type HttpResponse } from './handler.ts';
-import { rateLimited } from './rate-limit.ts';
+import { LONG_BYTES_MIN, UNREAD, type Held } from '../limits/held.ts';
+import { rateLimited } from '../limits/rate.ts';
 
 type Headers = Readonly<Record<string, string | number>>;
 
-/** Shorter answers do not count as unread. */
-export const LONG_BYTES_MIN = 16 * 1_024;
-/** A client may leave so much of its answers unread. */
-export const UNREAD_BYTES_MAX = 64 * 1_024 * 1_024;
-export const UNREAD = 'too many long answers of yours are not read yet';
+const NOTHING = (): void => undefined;
 
 export interface ReplyOptions {
   /** of every response */
@@ -20,16 +17,17 @@ export interface ReplyOptions {
   readonly shape: ErrorShape;
   /** ms; a client that does not read for so long is disconnected */
   readonly idle_ms: number;
+  /** bytes that clients have not read */
+  readonly unread: Held;
 }
 
 export class Replies {
   readonly #always: Headers;
   readonly #shape: ErrorShape;
   readonly #idleMs: number;
-  /** bytes that each client has not read */
-  readonly #unread = new Map<string, number>();
+  readonly #unread: Held;
 
-  constructor({ headers, shape, idle_ms: idleMs }: ReplyOptions) {
+  constructor({ headers, shape, idle_ms: idleMs, unread }: ReplyOptions) {
     this.#always = {
       ...headers,
       'cache-control': 'no-store',
@@ -37,6 +35,7 @@ export class Replies {
     };
     this.#shape = shape;
     this.#idleMs = idleMs;
+    this.#unread = unread;
   }
 
   /**
@@ -94,11 +93,14 @@ export class Replies {
       this.#writeHead(response, status, headers);
       return void response.end();
     }
-    if (!this.#mayOwe(response, length)) {
+    const { client } = response.locals.exchange;
+    const read = length < LONG_BYTES_MIN ? NOTHING : this.#unread.take(client, length);
+    if (read === undefined) {
       const { body, headers: retry, status: limited } = rateLimited(1_000, this.#shape, UNREAD);
       this.#writeHead(response, limited, { 'content-type': JSON_TYPE, ...retry });
       return void response.end(body);
     }
+    if (read !== NOTHING) response.once('close', read);
     const head = { 'content-type': type, 'content-length': length, ...headers };
     this.#writeHead(response, status, head);
     response.end(bytes);
@@ -107,21 +109,6 @@ export class Replies {
   #writeHead(response: Response, status: number, headers: Headers): void {
     const { id } = response.locals.exchange;
     response.writeHead(status, { ...this.#always, 'x-request-id': id, ...headers });
-  }
-
-  /** A client that has read everything may have an answer of any length. */
-  #mayOwe(response: Response, bytes: number): boolean {
-    if (bytes < LONG_BYTES_MIN) return true;
-    const { client } = response.locals.exchange;
-    const before = this.#unread.get(client) ?? 0;
-    if (before > 0 && before + bytes > UNREAD_BYTES_MAX) return false;
-    this.#unread.set(client, before + bytes);
-    response.once('close', () => {
-      const left = (this.#unread.get(client) ?? 0) - bytes;
-      if (left > 0) this.#unread.set(client, left);
-      else this.#unread.delete(client);
-    });
-    return true;
   }
 }
 

@@ -21,6 +21,8 @@ import {
 import { ownRoutes, type OwnRoutesOptions } from './own-routes.ts';
 import { requestIds } from './exchange.ts';
 import { breakOff } from './reply.ts';
+import { CONNECTIONS_PER_CLIENT_MAX, Held, PIPELINED_MAX } from '../limits/held.ts';
+import { ON } from '../limits/limits.ts';
 import { assert, Fault } from '../process/errors.ts';
 
 export interface HttpOptions extends Omit<HttpAppOptions, 'metrics'>, OwnRoutesOptions {
@@ -57,11 +59,8 @@ const LIMITS = {
   keepAliveTimeout: 10_000,
   connectionsCheckingInterval: 1_000,
 } as const;
-/**
- * Requests of a connection that have no answer yet. Of more, which are one packet, each would cost
- * time and memory before it is refused; browsers and proxies send one after the other.
- */
-const PIPELINED_MAX = 16;
+/** A client that has sent more at once opens no connection for so long. */
+const BARRED_MS = 10_000;
 /** Share of `drain_ms` for begun responses: resources closed after the server have the rest. */
 const BEGUN_SHARE = 0.8;
 /** Headers of answers that the application does not give. */
@@ -95,16 +94,24 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const connections = openConnections(server);
   const unanswered = (): readonly ServerResponse[] => [...connections.values()].flat();
 
+  const { is_on: hasLimit } = options.http_limits?.connections ?? ON;
+  const { trust_proxy_hops = 0 } = options;
   const nextId = requestIds();
   const always = (): Headers => ({
     ...options.headers,
     ...STANDARD_HEADERS,
     'x-request-id': nextId(),
   });
+  const ofOne = limitConnections(server, options);
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
     const before = connections.get(socket);
-    if (before === undefined || before.length >= PIPELINED_MAX) return void socket.destroy();
+    if (before === undefined) return void socket.destroy();
+    if (before.length >= PIPELINED_MAX && hasLimit) {
+      // Node goes through all that it has read before
+      if (!socket.destroyed && trust_proxy_hops === 0) ofOne.bar(clientOf({ socket }), BARRED_MS);
+      return void socket.destroy();
+    }
     before.push(response);
     if (draining) response.setHeader('connection', 'close');
     // `close` comes once
@@ -131,7 +138,6 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     else if (response === undefined) endWith(socket, answer, always());
     else response.writeHead(answer.status, headersOf(answer, always())).end(answer.body);
   });
-  limitConnections(server, options);
 
   try {
     await listening(server, host, options.http_port, 'APP_HTTP_PORT');
@@ -231,7 +237,8 @@ function endWith(socket: Duplex, answer: Answer, always: Headers): void {
 }
 
 const CONNECTIONS_MAX = 10_000;
-const CONNECTIONS_PER_CLIENT_MAX = 1_000;
+/** Connections that the kernel has taken and the process has not: a burst overflows Node's 511. */
+const BACKLOG = 4_096;
 
 /** Connections beyond the limits are closed unanswered. Those of a proxy are of many clients. */
 function limitConnections(
@@ -240,22 +247,22 @@ function limitConnections(
     http_connections_max: max = CONNECTIONS_MAX,
     http_connections_per_client_max: ofClient = CONNECTIONS_PER_CLIENT_MAX,
     trust_proxy_hops: hops = 0,
+    http_limits: limits,
   }: HttpOptions,
-): void {
-  server.maxConnections = max;
-  if (hops > 0) return;
-  const open = new Map<string, number>();
+): Held {
+  const ofOne = new Held(hops > 0 ? Number.POSITIVE_INFINITY : ofClient, limits?.connections);
+  let open = 0;
+  // Node's own limit counts those that it closes at once, with which one client could fill it
   server.on('connection', (socket) => {
-    const client = clientOf({ socket });
-    const count = (open.get(client) ?? 0) + 1;
-    if (count > ofClient) return void socket.destroy();
-    open.set(client, count);
-    socket.once('close', () => {
-      const left = (open.get(client) ?? 1) - 1;
-      if (left > 0) open.set(client, left);
-      else open.delete(client);
+    const closed = open < max ? ofOne.take(clientOf({ socket })) : undefined;
+    if (closed === undefined) return void socket.destroy();
+    open++;
+    return socket.once('close', () => {
+      open--;
+      closed();
     });
   });
+  return ofOne;
 }
 
 /** The server of the operators' routes, which no client of the service can reach or fill. */
@@ -288,7 +295,7 @@ function listening(server: Server, host: string, port: number, setting: string):
       );
     };
     server.once('error', refused);
-    server.listen(port, host, () => {
+    server.listen(port, host, BACKLOG, () => {
       server.off('error', refused);
       resolve();
     });

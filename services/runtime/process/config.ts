@@ -5,6 +5,7 @@
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { LIMIT_NAMES, type LimitName } from '../limits/limits.ts';
 import { messageOf } from './errors.ts';
 import { parsePostgresUrl } from './postgres-url.ts';
 
@@ -211,12 +212,25 @@ export function flag(name: string, options: Options<boolean> = {}): Setting<bool
 
 export function choice<Word extends string>(
   name: string,
-  words: readonly Word[],
+  known: readonly Word[],
   options: Options<Word> = {},
 ): Setting<Word> {
-  return setting(name, `one of ${words.join(', ')}`, options, (value) =>
-    words.find((word) => word === value),
+  return setting(name, `one of ${known.join(', ')}`, options, (value) =>
+    known.find((word) => word === value),
   );
+}
+
+/** Some of these words, separated by commas. */
+export function words<Word extends string>(
+  name: string,
+  all: readonly Word[],
+): Setting<ReadonlySet<Word>> {
+  const expected = `some of ${all.join(', ')}, separated by commas`;
+  return setting(name, expected, {}, (value) => {
+    const given = new Set(value.split(',').map((word) => word.trim()));
+    const known = all.filter((word) => given.has(word));
+    return known.length === given.size ? new Set(known) : undefined;
+  });
 }
 
 /** host:port, separated by commas. */
@@ -349,6 +363,8 @@ export const GATEWAY_SETTINGS = {
   /** of `/status` and `/metrics`, which the public port does not serve */
   ops_port: port('APP_OPS_PORT'),
   trust_proxy_hops: integer('APP_TRUST_PROXY', { default: 0, min: 0, max: 10 }),
+  /** switched off, to measure what each does */
+  limits_off: optional(words<LimitName>('APP_LIMITS_OFF', LIMIT_NAMES)),
 } as const;
 
 /** The console, for the page at `/` of a gateway that is not its own. */

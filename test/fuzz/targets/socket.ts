@@ -116,7 +116,7 @@ export async function fuzz(bytes: Buffer): Promise<void> {
     socket: new BackpressuredSocket(socket, socket, limits, () => 0),
     client: '192.0.2.1',
     wait: () => 0,
-    unread: () => 0,
+    left: new AbortController().signal,
   });
   const closed = protocol.opened(
     {

@@ -107,7 +107,6 @@ export class HubWorld {
       APP_NODE_URL: devnet.node_url,
       APP_JWT_SECRET: SECRET,
       APP_RATE_PER_SECOND: '0',
-      APP_SIGN_INS_PER_MINUTE: '0',
       ...settings,
     });
     const metrics = new Metrics('test');

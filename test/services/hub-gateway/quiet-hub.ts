@@ -2,7 +2,7 @@
 import { SignIns } from '../../../services/hub-gateway/graphql/authentication.ts';
 import { Balances, type Hub } from '../../../services/hub-gateway/graphql/context.ts';
 import { Pipeline } from '../../../services/hub-gateway/graphql/pipeline.ts';
-import { Turns } from '../../../services/hub-gateway/graphql/turns.ts';
+import { Turns } from '../../../services/runtime/limits/turns.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { silentLog } from '../../support/kafka.ts';
 import type { GraphQLSchema } from 'graphql';
@@ -29,7 +29,7 @@ export function quietHub(rows: Reader['rows']): Hub {
     },
     balances: new Balances(reader),
     sign_ins: new SignIns(settings, () => 0),
-    sign_in_rate: undefined,
+    rate: undefined,
     chain_id: 1,
     request_referrer: null,
     offer_referrer: null,

@@ -287,14 +287,6 @@ test.each([
     `{"query":"query ($b: MapBoundsInput) { listRideRequests(bounds: $b) { txHash } }","variables":{"b":${'['.repeat(5_000)}${']'.repeat(5_000)}}}`,
     400,
   ],
-  [
-    'long variables beside a text that may be a transaction',
-    JSON.stringify({
-      query: 'query ($b: MapBoundsInput) { listRideRequests(bounds: $b) { txHash } }',
-      variables: { b: { minLat: 'x'.repeat(20_000) }, rawTransaction: 'x'.repeat(200_000) },
-    }),
-    413,
-  ],
   ['a mebibyte', `{"query":"${' '.repeat(1 << 20)}{ chainInfo { chainId } }"}`, 413],
 ])(
   'a body that is or has %s gets an error in the shape of GraphQL',

@@ -7,7 +7,7 @@ import { RawSocket } from '../../../services/hub-gateway/raw-socket.ts';
 let world: HubWorld;
 beforeAll(async () => {
   // an empty setting has its default
-  const settings = { APP_RATE_PER_SECOND: '', APP_SIGN_INS_PER_MINUTE: '' };
+  const settings = { APP_RATE_PER_SECOND: '' };
   world = await HubWorld.open(inject('stack'), { settings });
 });
 afterAll(() => world.close());
@@ -40,12 +40,30 @@ test.each([33, 200])(
   },
 );
 
+/** Counts as 19 requests by its bytes. */
+const LONG = `{ accountBalance }${' '.repeat(300_000)}`;
+
 test('a token with many requests is limited, and others behind its address are not', async () => {
   const exp = Math.floor(Date.now() / 1_000) + 600;
   const token = (digit: string): string => goodToken({ pk: `0x${digit.repeat(40)}`, exp }, SECRET);
-  const ask = async (by: string): Promise<number> =>
-    (await world.ask('{ accountBalance }', {}, by)).status;
-  const greedy = await Promise.all(Array.from({ length: 600 }, () => ask(token('a'))));
-  expect(new Set(greedy)).toEqual(new Set([200, 429]));
-  expect(await ask(token('b'))).toBe(200);
+  const greedy = await Promise.all(
+    Array.from({ length: 100 }, () => world.ask(LONG, {}, token('a'))),
+  );
+  expect(new Set(greedy.map(({ status }) => status))).toEqual(new Set([200, 429]));
+  expect((await world.ask(LONG, {}, token('b'))).status).toBe(200);
+});
+
+test('sixty people behind one address may sign in at once, and a client that tries on is refused', async () => {
+  const few = { APP_RATE_PER_SECOND: '1', APP_RATE_BURST: '300' };
+  const limited = await HubWorld.open(inject('stack'), { settings: few });
+  const tries = async (): Promise<unknown> => {
+    const { errors } = await limited.ask(
+      'mutation { generateToken(publicKey: "0x", timestamp: 1, signature: {r: "", s: "", v: 1}) { token } }',
+    );
+    return errors[0]?.extensions?.code;
+  };
+  const first = await Promise.all(Array.from({ length: 60 }, tries));
+  expect(new Set(first)).toEqual(new Set(['UNAUTHENTICATED']));
+  await expect.poll(tries).toBe('RATE_LIMITED');
+  await limited.close();
 });

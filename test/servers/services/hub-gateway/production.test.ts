@@ -17,7 +17,7 @@ beforeAll(async () => {
       APP_INTROSPECTION: 'false',
       APP_AUTH_SINGLE_USE: 'true',
       APP_RATE_PER_SECOND: '1',
-      APP_RATE_BURST: '20',
+      APP_RATE_BURST: '40',
     },
   });
 });

@@ -24,7 +24,6 @@ beforeAll(async () => {
     settings: {
       APP_SOCKETS_PER_CLIENT_MAX: '210',
       APP_SUBSCRIPTIONS_PER_CLIENT_MAX: '5',
-      APP_SIGN_INS_PER_MINUTE: '2',
       APP_LIST_ROWS_MAX: '3',
       APP_SOCKET_SLOW_MS: '500',
       APP_SOCKET_BUFFER_BYTES_MAX: '65536',
@@ -163,22 +162,6 @@ test('a client has so many different subscriptions, whatever the layout of their
   await expect.poll(() => another.results('same').length).toBe(1);
   await socket.close();
   await another.close();
-});
-
-test('tries to sign in are limited for each client', async () => {
-  for (;;) {
-    const { errors } = await world.ask(
-      'mutation { generateToken(publicKey: "0x", timestamp: 1, signature: {r: "", s: "", v: 1}) { token } }',
-    );
-    if (errors[0]?.extensions?.code === 'UNAUTHENTICATED') continue;
-    expect(errors).toMatchObject([
-      {
-        message: expect.stringMatching(/^too many sign-ins: try again in \d+ s$/) as unknown,
-        extensions: { code: 'RATE_LIMITED' },
-      },
-    ]);
-    break;
-  }
 });
 
 test('a transaction that is on its way to the node when the hub stops gets its answer', async () => {

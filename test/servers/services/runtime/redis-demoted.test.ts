@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { challengeOf } from '../../../../schemas/sign-in.ts';
 import { SignIns } from '../../../../services/hub-gateway/graphql/authentication.ts';
-import { RateLimit } from '../../../../services/runtime/http/rate-limit.ts';
+import { RateLimit } from '../../../../services/runtime/limits/rate.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 import {

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { challengeOf } from '../../../../schemas/sign-in.ts';
-import { ExportSlots } from '../../../../services/explorer-gateway/export/slots.ts';
+import { ExportSlots } from '../../../../services/runtime/limits/long-reads.ts';
 import { SignIns } from '../../../../services/hub-gateway/graphql/authentication.ts';
-import { RateLimit } from '../../../../services/runtime/http/rate-limit.ts';
+import { RateLimit } from '../../../../services/runtime/limits/rate.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 import { openSharedCounts, type SharedCounts } from '../../../../services/runtime/shared-counts.ts';

@@ -2,8 +2,8 @@ import { buildSchema, execute, parse } from 'graphql';
 import { expect, test } from 'vitest';
 import type { Query } from '../../../../projections/contract/page.ts';
 import { ListReader, toObjects } from '../../../../services/hub-gateway/graphql/list-reader.ts';
-import { Turns } from '../../../../services/hub-gateway/graphql/turns.ts';
-import { Clients } from '../../../../services/runtime/http/clients.ts';
+import { Turns } from '../../../../services/runtime/limits/turns.ts';
+import { Clients } from '../../../../services/runtime/limits/clients.ts';
 import type { Cells } from '../../../../services/runtime/postgres/pool.ts';
 
 const query = (limit: number): Query => ({ name: 'rows', text: 'SELECT', values: [limit] });
@@ -68,7 +68,7 @@ test('an operation reads once others have ended their turns, and nothing after i
   const { limits, reader } = table(1);
   const sources = { reader, turns: new Turns(1), list_rows_max: 10 };
   const first = new ListReader(sources, () => new Clients(['a']));
-  const second = new ListReader(sources, () => new Clients([]));
+  const second = new ListReader(sources, () => new Clients(['b']));
   await first.read(query);
   const reading = second.read(query);
   await first.read(query);

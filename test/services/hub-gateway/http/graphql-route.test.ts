@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import { buildSchema } from 'graphql';
+import type { Request } from 'express';
 import { afterEach, expect, test } from 'vitest';
 import type { Query } from '../../../../projections/contract/page.ts';
 import { Callers } from '../../../../services/hub-gateway/graphql/authentication.ts';
@@ -19,11 +19,16 @@ for (const field of Object.values(schema.getQueryType()?.getFields() ?? {}))
 
 /** ends the operations that have their turn */
 const ends: (() => void)[] = [];
+let hub = quietHub(waiting);
+/** requests that came as far as the cache */
+let asked = 0;
 let server: HttpServer | undefined;
 afterEach(async () => {
   for (const end of ends.splice(0)) end();
   await server?.drain();
 });
+
+const soon = { interval: 5 };
 
 async function ask(url: string, client: string, query: string): Promise<number> {
   const headers = { 'content-type': 'application/json', 'x-forwarded-for': client };
@@ -36,9 +41,17 @@ function waiting(): Promise<readonly []> {
 }
 
 /** A hub with one turn, whose operations last until they are ended here. */
-async function open(current = (): Promise<number> => Promise.resolve(1)): Promise<string> {
-  const pipeline = await quietPipeline(schema, quietHub(waiting));
-  const answers = new AnswerCache({ known: 1, current }, { answers_kept_max: 9 });
+async function open(
+  version = { known: 1, current: (): Promise<number> => Promise.resolve(1) },
+): Promise<string> {
+  hub = quietHub(waiting);
+  asked = 0;
+  const pipeline = await quietPipeline(schema, hub);
+  const answers = new AnswerCache(version, { answers_kept_max: 9 });
+  const keyOf = (request: Request): string | undefined => {
+    asked++;
+    return cacheKeyOf(request);
+  };
   server = await openHttp({
     http_host: '127.0.0.1',
     http_port: 0,
@@ -49,7 +62,7 @@ async function open(current = (): Promise<number> => Promise.resolve(1)): Promis
       introspection: false,
       callers: new Callers('secret', () => 0),
     }),
-    cache: { answers, keyOf: cacheKeyOf },
+    cache: { answers, keyOf },
     reads_bodies: true,
     trust_proxy_hops: 1,
   });
@@ -59,11 +72,14 @@ async function open(current = (): Promise<number> => Promise.resolve(1)): Promis
 test('a client that asks for what another client waits for does not wait behind its other operations', async () => {
   const url = await open();
   const own = [];
-  for (const query of ['{ a1 }', '{ a2 }', '{ a3 }', '{ popular }'])
+  for (const [at, query] of ['{ a1 }', '{ a2 }', '{ a3 }', '{ popular }'].entries()) {
     own.push(ask(url, '203.0.113.1', query));
-  await expect.poll(() => ends.length).toBe(1);
+    await expect.poll(() => [ends.length, hub.turns.waiting], soon).toEqual([1, at]);
+  }
   const popular = ask(url, '198.51.100.1', '{ popular }');
+  await expect.poll(() => asked, soon).toBe(5);
   const other = ask(url, '198.51.100.1', '{ other }');
+  await expect.poll(() => hub.turns.waiting, soon).toBe(4);
   // the operation that has the turn, the next one, then the one that another client joined
   for (let turn = 1; turn <= 3; turn++) {
     await expect.poll(() => ends.length).toBe(turn);
@@ -78,23 +94,28 @@ test('a client that asks for what another client waits for does not wait behind 
 });
 
 test('nor when both asked before the hub knew the version of its read model', async () => {
-  const soon = { interval: 5 };
-  let version = Promise.resolve(1);
   let questions = 0;
-  const url = await open(() => {
-    questions++;
-    return version;
-  });
+  let newest = Promise.resolve(1);
+  const version = {
+    known: 1,
+    current: () => {
+      questions++;
+      return newest;
+    },
+  };
+  const url = await open(version);
   const own = [ask(url, '203.0.113.1', '{ a1 }'), ask(url, '203.0.113.1', '{ a2 }')];
-  await expect.poll(() => [questions, ends.length], soon).toEqual([2, 1]);
-  const known = Promise.withResolvers<number>();
-  version = known.promise;
+  await expect.poll(() => [ends.length, hub.turns.waiting], soon).toEqual([1, 1]);
+  const next = Promise.withResolvers<number>();
+  newest = next.promise;
+  version.known = 2;
+  questions = 0;
   own.push(ask(url, '203.0.113.1', '{ popular }'));
-  await expect.poll(() => questions, soon).toBe(3);
+  await expect.poll(() => questions, soon).toBe(1);
   const popular = ask(url, '198.51.100.1', '{ popular }');
-  await expect.poll(() => questions, soon).toBe(4);
-  known.resolve(1);
-  await setImmediate();
+  await expect.poll(() => questions, soon).toBe(2);
+  next.resolve(2);
+  await expect.poll(() => hub.turns.waiting, soon).toBe(2);
   // the second operation of the first client, then the one that another client joined
   for (const turn of [1, 2, 3]) {
     await expect.poll(() => ends.length, soon).toBe(turn);

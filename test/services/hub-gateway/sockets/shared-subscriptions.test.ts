@@ -18,7 +18,11 @@ const hub = quietHub(() => {
 });
 
 const CLIENT_CHARACTERS = 100;
-const HOLDER: Holder = { client: '192.0.2.1', account: undefined };
+const HOLDER: Holder = {
+  client: '192.0.2.1',
+  account: undefined,
+  left: new AbortController().signal,
+};
 
 const OPERATION: Operation = {
   document: parse('subscription { value }'),
@@ -235,21 +239,23 @@ test('one client has an eighth of the memory, also for results that others got b
   expect(state.subscriptions.size).toBe(2);
 });
 
-test('one client, and one account, has so many different subscriptions, and places in them at will', async () => {
+test('a client has so many different subscriptions, an account as many, and places in them at will', async () => {
   const state = await world();
   const account = `0x${'ab'.repeat(20)}`;
-  const opened = await Promise.all(
-    ['a', 'b', 'c'].map((key) => open(state, key, { ...HOLDER, account })),
-  );
-  for (const holder of [HOLDER, { client: '192.0.2.2', account }]) {
-    expect(await state.subscriptions.open('d', OPERATION, holder)).toMatchObject(
+  // an account has them at all its addresses together
+  const signedIn = [
+    { ...HOLDER, account },
+    { ...HOLDER, client: '192.0.2.2', account },
+  ];
+  for (const [holder, same] of [[HOLDER, HOLDER], signedIn] as const) {
+    const opened = await Promise.all(['a', 'b', 'c'].map((key) => open(state, key, holder)));
+    expect(await state.subscriptions.open('d', OPERATION, same)).toMatchObject(
       refused('at most 3 different subscriptions'),
     );
-    await open(state, 'a', holder);
+    await open(state, 'a', same);
+    opened[1]?.stop();
+    await open(state, 'd', same);
   }
-  await open(state, 'd', { client: '192.0.2.2', account: undefined });
-  opened[1]?.stop();
-  await open(state, 'd');
 });
 
 /** A client rests long after a long turn. */
@@ -308,4 +314,19 @@ test('a subscription that is stopped while it waits for its turn is not executed
   gate.resolve();
   await open(state, 'next');
   expect(state.executions).toBe(4);
+});
+
+test('a socket that closes before the first result leaves its subscription', async () => {
+  const state = await world();
+  const gate = Promise.withResolvers<void>();
+  state.gate = gate.promise;
+  const left = new AbortController();
+  const opening = state.subscriptions.open('a', OPERATION, { ...HOLDER, left: left.signal });
+  expect(state.subscriptions.size).toBe(1);
+  left.abort();
+  expect(state.subscriptions.size).toBe(0);
+  gate.resolve();
+  expect(await opening).toMatchObject(refused('the socket is closed'));
+  await open(state, 'a');
+  expect(state.subscriptions.size).toBe(1);
 });

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { readHubGatewayConfig } from '../../../../services/hub-gateway/config.ts';
 import type { Session } from '../../../../services/hub-gateway/sockets/protocol.ts';
 import { SocketServer } from '../../../../services/hub-gateway/sockets/socket-server.ts';
-import { RateLimit } from '../../../../services/runtime/http/rate-limit.ts';
+import { RateLimit } from '../../../../services/runtime/limits/rate.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { SECRET } from '../../../support/tokens.ts';
 import { RawSocket } from '../raw-socket.ts';
@@ -85,18 +85,4 @@ test('a message of too many fragments closes its socket', async () => {
   const { socket, closed } = await open();
   for (let sent = 0; sent < 300; sent++) socket.send('a', { fin: false });
   expect(await closed).toBe(1008);
-});
-
-test('unread bytes of a client count on all its sockets, until they are closed', async () => {
-  const { url, sessions } = await serve();
-  const slow = await RawSocket.open(url);
-  const other = await RawSocket.open(url);
-  slow.socket.pause();
-  const sent = sessions[0]?.socket.send('', 'x'.repeat(32 * 1_024 * 1_024));
-  expect(sessions[1]?.unread()).toBeGreaterThan(0);
-  expect(sessions[1]?.unread()).toBe(sessions[0]?.unread());
-  slow.socket.terminate();
-  await sent;
-  await expect.poll(() => sessions[1]?.unread()).toBe(0);
-  await other.close();
 });

@@ -30,6 +30,7 @@ test('an address longer than any is replaced by that of the connection', () => {
   const socket = { remoteAddress: '10.0.0.1' };
   expect(clientOf({ ip: '2001:db8:1:2::9', socket })).toBe('2001:db8:1:2');
   expect(clientOf({ ip: 'a'.repeat(46), socket })).toBe('10.0.0.1');
+  expect(clientOf({ socket })).toBe('10.0.0.1');
 });
 
 test.each([

@@ -133,8 +133,9 @@ test('with a port for operators /status and /metrics are there alone', async () 
 });
 
 /** A connection that has an answer, or was closed. */
-async function answerOn(at: number): Promise<Socket> {
-  const socket = connect(at, '127.0.0.1').on('error', () => undefined);
+async function answerOn(at: number, from = '127.0.0.1'): Promise<Socket> {
+  const options = { port: at, host: '127.0.0.1', localAddress: from };
+  const socket = connect(options).on('error', () => undefined);
   onTestFinished(() => void socket.destroy());
   socket.write('GET /greet/a HTTP/1.1\r\nhost: x\r\n\r\n');
   await Promise.race([once(socket, 'data'), once(socket, 'close')]);
@@ -146,6 +147,7 @@ test('connections of one client beyond the limit are closed, those behind a prox
   const proxied = await open([greet], { http_connections_per_client_max: 2, trust_proxy_hops: 1 });
   const [first, second, third] = [await answerOn(port), await answerOn(port), await answerOn(port)];
   expect([first.destroyed, second.destroyed, third.destroyed]).toEqual([false, false, true]);
+  expect((await answerOn(port, '127.0.0.2')).destroyed).toBe(false);
   first.destroy();
   await expect.poll(async () => (await answerOn(port)).destroyed).toBe(false);
   for (let more = 0; more < 3; more++) expect((await answerOn(proxied.port)).destroyed).toBe(false);
@@ -166,6 +168,9 @@ test('sixteen requests that come at once on a connection are answered in order, 
   const names = Array.from(answered.matchAll(/"(\d+)"/g), ([, name]) => Number(name));
   expect(names).toEqual(Array.from({ length: 16 }, (_, at) => at));
   await raw(port, pipelined(2_000)).catch(() => undefined);
+  expect((await answerOn(port)).destroyed).toBe(true);
+  expect((await answerOn(port, '127.0.0.2')).destroyed).toBe(false);
+  await expect.poll(async () => (await answerOn(port)).destroyed).toBe(false);
   const counts = (await metrics.text()).matchAll(/^http_request_seconds_count\{.*\} (\d+)$/gm);
   expect(Array.from(counts, ([, count]) => Number(count)).reduce((a, b) => a + b)).toBeLessThan(50);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ExportSlots } from '../../../../services/explorer-gateway/export/slots.ts';
+import { ExportSlots, Scans } from '../../../../services/runtime/limits/long-reads.ts';
 
 async function* counting(to: number): AsyncGenerator<string> {
   for (let at = 0; at < to; at++) yield String(at);
@@ -86,4 +86,30 @@ test('one client has at most half of the slots, so a slow reader leaves room for
   expect(await isFull(slots, 'other')).toBe(false);
   await first.return?.();
   expect(await isFull(slots, 'slow')).toBe(false);
+});
+
+test('so many scans run at once, each for another client, and so many of a client wait', async () => {
+  const scans = new Scans();
+  const started: string[] = [];
+  const gate = Promise.withResolvers<void>();
+  const scan = (client: string): Promise<string | undefined> =>
+    scans.run(client, async () => {
+      started.push(client);
+      await gate.promise;
+      return client;
+    });
+  const all = ['a', 'b', 'c', ...Array.from({ length: 8 }, () => 'a')].map(scan);
+  expect(await scan('a')).toBeUndefined();
+  expect(started).toEqual(['a', 'b']);
+  gate.resolve();
+  expect((await Promise.all(all)).slice(0, 3)).toEqual(['a', 'b', 'c']);
+  expect(started).toHaveLength(11);
+});
+
+test('a scan that fails makes room for the next', async () => {
+  const scans = new Scans();
+  const failing = scans.run('a', () => Promise.reject(new Error('too slow')));
+  const waiting = scans.run('a', () => Promise.resolve('done'));
+  await expect(failing).rejects.toThrow('too slow');
+  expect(await waiting).toBe('done');
 });

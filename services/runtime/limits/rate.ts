@@ -12,8 +12,9 @@
 import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
 import type { SharedCounts } from '../shared-counts.ts';
-import { clientOf, networksAround } from './client-address.ts';
-import type { ErrorShape, HttpRequest, HttpResponse } from './handler.ts';
+import { clientOf, networksAround } from '../http/client-address.ts';
+import type { ErrorShape, HttpRequest, HttpResponse } from '../http/handler.ts';
+import { ON, type Limit } from './limits.ts';
 
 interface Bucket {
   /** below 0: taken in excess at other instances */
@@ -75,14 +76,16 @@ export class RateLimit {
   readonly #sharing: Sharing | undefined;
   readonly #prefix: string;
   readonly #now: () => number;
+  readonly #limit: Limit;
   #passed = new Map<string, Passed>();
 
-  constructor(options: RateLimitOptions, sharing?: Sharing) {
+  constructor(options: RateLimitOptions, sharing?: Sharing, limit: Limit = ON) {
     const { rate_per_second: rate, rate_burst: burst } = options;
     this.#perMs = rate / 1_000;
     this.#burst = burst;
     this.#buckets = new LRUCache({ max: options.clients_max ?? CLIENTS_MAX });
     this.#sharing = sharing;
+    this.#limit = limit;
     this.#prefix = `limits:${sharing?.name}:${rate}:${burst}:`;
     this.#now = sharing?.now ?? ((): number => performance.now());
   }
@@ -90,18 +93,25 @@ export class RateLimit {
   /**
    * Takes a request of `client` at `now` (ms of a monotonic clock), which may count as several: 0
    * when it may pass, otherwise the ms after which it may. A request with a token counts for its
-   * `account`, and for the accounts of its address together, which have ten times the limit.
+   * `account`, and for the accounts of its address together, which have three times the limit.
    */
   take(client: string, now: number, requests = 1, account?: string): number {
     // one that counts as more than a burst would never pass
     const taken = Math.min(requests, this.#burst);
     const wait = this.#takeHere(bucketsOf(client, account), now, taken);
+    if (wait > 0) this.#limit.refused();
     if (wait === 0 && this.#sharing !== undefined) this.#note(account ?? client, now, taken);
     return wait;
   }
 
   /** As `take`, of all instances together, for what is worth a question to Redis. */
   async takeExactly(client: string): Promise<number> {
+    const wait = await this.#takeOfAll(client);
+    if (wait > 0) this.#limit.refused();
+    return wait;
+  }
+
+  async #takeOfAll(client: string): Promise<number> {
     const now = this.#now();
     const wait = this.#takeHere(bucketsOf(client), now, 1);
     if (wait > 0 || this.#sharing === undefined) return wait;
@@ -169,7 +179,7 @@ export class RateLimit {
 }
 
 /** How many times the limit of one account all accounts of an address have together. */
-export const ACCOUNTS_PER_ADDRESS = 10;
+const ACCOUNTS_PER_ADDRESS = 3;
 
 /** The bucket that a request counts in, and those around it. */
 function bucketsOf(client: string, account?: string): ReturnType<typeof networksAround> {
@@ -180,14 +190,15 @@ function bucketsOf(client: string, account?: string): ReturnType<typeof networks
   ];
 }
 
-/** The limit of a gateway's requests; undefined without one. */
+/** Undefined where it is switched off, or set to any number. */
 export function openRateLimit(
   name: string,
   options: RateLimitOptions,
   counts: Sharing['counts'] | undefined,
+  limit: Limit = ON,
 ): RateLimit | undefined {
-  if (options.rate_per_second === 0) return undefined;
-  return new RateLimit(options, counts && { name, counts });
+  if (options.rate_per_second === 0 || !limit.is_on) return undefined;
+  return new RateLimit(options, counts && { name, counts }, limit);
 }
 
 /** A client that asks again as soon as it is refused must not keep the process busy. */

@@ -1,10 +1,12 @@
 /**
- * Limits the exports of all instances together, and those of this process when Redis is away. An
- * export has at most one statement in flight, so exports hold at most as many connections of the
- * pool as there are slots.
+ * The limit of reads that take long: scans, which read rows that they then drop, and exports. Each
+ * has at most one statement in flight, so they leave connections of the pool to all other queries.
  */
 import { randomUUID } from 'node:crypto';
-import type { SharedCounts } from '../../runtime/shared-counts.ts';
+import type { SharedCounts } from '../shared-counts.ts';
+import { Clients } from './clients.ts';
+import { LimitReached, ON, type Limit } from './limits.ts';
+import { Turns } from './turns.ts';
 
 export interface Started {
   readonly pieces: AsyncGenerator<string>;
@@ -16,6 +18,8 @@ const KEY = 'limits:exports';
 /** After so long the slots of a killed process are free. */
 const HELD_MS = 30_000;
 const RENEW_MS = 10_000;
+
+const NOTHING_TO_FREE = (): void => undefined;
 
 /** ARGV: how many may be taken, how many by this client, how long, the client, a name. */
 const TAKE = `
@@ -38,18 +42,21 @@ redis.call('ZADD', KEYS[1], time[1] * 1000 + ARGV[1], ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[1])`;
 const FREE = `redis.call('ZREM', KEYS[1], ARGV[1])`;
 
+/** The exports of all instances together; those of this process while Redis is away. */
 export class ExportSlots {
   readonly max: number;
   readonly #clientMax: number;
   readonly #counts: Pick<SharedCounts, 'run'> | undefined;
+  readonly #limit: Limit;
   /** of this process, each with its client */
   readonly #taken = new Map<string, string>();
 
   /** Without `counts` only this process counts. */
-  constructor(max: number, counts?: Pick<SharedCounts, 'run'>) {
+  constructor(max: number, counts?: Pick<SharedCounts, 'run'>, limit: Limit = ON) {
     this.max = max;
     this.#clientMax = Math.max(1, Math.floor(max / 2));
     this.#counts = counts;
+    this.#limit = limit;
   }
 
   /**
@@ -61,8 +68,11 @@ export class ExportSlots {
     client: string,
     start: () => Promise<Started | Refused>,
   ): Promise<(Omit<Started, 'pieces'> & { body: AsyncIterable<string> }) | Refused | undefined> {
-    const release = await this.#take(client);
-    if (release === undefined) return undefined;
+    const release = this.#limit.is_on ? await this.#take(client) : NOTHING_TO_FREE;
+    if (release === undefined) {
+      this.#limit.refused();
+      return undefined;
+    }
     try {
       const started = await start();
       if ('pieces' in started)
@@ -111,4 +121,32 @@ function ending(pieces: AsyncGenerator<string>, release: () => void): AsyncItera
     },
   };
   return { [Symbol.asyncIterator]: () => iterator };
+}
+
+/** Scans at once, each of another client, and those of one client that wait for it. */
+const SCANS_AT_ONCE = 2;
+const SCANS_WAITING_MAX = 8;
+
+export class Scans {
+  readonly #turns: Turns;
+
+  constructor(limit: Limit = ON) {
+    this.#turns = new Turns(SCANS_AT_ONCE, SCANS_WAITING_MAX, limit);
+  }
+
+  /** The result of the scan; undefined, without it, when too many of the client's wait already. */
+  async run<Result>(client: string, scan: () => Promise<Result>): Promise<Result | undefined> {
+    let end;
+    try {
+      end = await this.#turns.take(new Clients([client]));
+    } catch (error) {
+      if (error instanceof LimitReached) return undefined;
+      throw error;
+    }
+    try {
+      return await scan();
+    } finally {
+      end(0);
+    }
+  }
 }

@@ -7,7 +7,7 @@ import {
   rateGuard,
   REFUSAL_DELAY_MS,
   type Sharing,
-} from '../../../../services/runtime/http/rate-limit.ts';
+} from '../../../../services/runtime/limits/rate.ts';
 import type { SharedCounts } from '../../../../services/runtime/shared-counts.ts';
 
 test('a burst passes at once, then as many a second as the rate says', () => {

@@ -2,7 +2,7 @@
  * How much of the open subscriptions one holder has, which is a client, an account, or all accounts
  * of an address: so many different ones, and so many characters of their results.
  */
-import { ACCOUNTS_PER_ADDRESS } from '../../runtime/http/rate-limit.ts';
+import { ON, type Limit } from './limits.ts';
 
 interface Share {
   places: number;
@@ -16,11 +16,13 @@ interface Held {
   characters: number;
 }
 
-export interface SharesOptions {
+export interface SubscriptionSettings {
   readonly subscriptions_per_client_max: number;
   readonly subscription_bytes_max: number;
 }
 
+/** How many times as many all accounts of an address have together. */
+const ACCOUNTS_PER_ADDRESS = 10;
 /** The part of the memory of all results that one holder may fill; all accounts of an address. */
 const CHARACTERS_PART = 1 / 8;
 const ADDRESS_CHARACTERS_PART = 1 / 2;
@@ -39,13 +41,15 @@ export function holdersOf(client: string, account: string | undefined): readonly
   ];
 }
 
-export class Shares {
+export class HeldSubscriptions {
   readonly #countMax: number;
   readonly #charactersMax: number;
   readonly #addressCharactersMax: number;
+  readonly #limit: Limit;
   readonly #held = new Map<string, Held>();
 
-  constructor(options: SharesOptions) {
+  constructor(options: SubscriptionSettings, limit: Limit = ON) {
+    this.#limit = limit;
     this.#countMax = options.subscriptions_per_client_max;
     this.#charactersMax = options.subscription_bytes_max * CHARACTERS_PART;
     this.#addressCharactersMax = options.subscription_bytes_max * ADDRESS_CHARACTERS_PART;
@@ -53,12 +57,17 @@ export class Shares {
 
   /** Takes a place in a subscription for each holder; false when one of them has too many. */
   take(holders: readonly Holder[], subscription: string): boolean {
-    const isFull = holders.some(({ name, is_address: isAddress }) => {
-      const shares = this.#held.get(name)?.shares;
-      const max = this.#countMax * (isAddress ? ACCOUNTS_PER_ADDRESS : 1);
-      return shares !== undefined && shares.size >= max && !shares.has(subscription);
-    });
-    if (isFull) return false;
+    const isFull =
+      this.#limit.is_on &&
+      holders.some(({ name, is_address: isAddress }) => {
+        const shares = this.#held.get(name)?.shares;
+        const max = this.#countMax * (isAddress ? ACCOUNTS_PER_ADDRESS : 1);
+        return shares !== undefined && shares.size >= max && !shares.has(subscription);
+      });
+    if (isFull) {
+      this.#limit.refused();
+      return false;
+    }
     for (const { name: holder } of holders) {
       const held = this.#held.get(holder) ?? { shares: new Map<string, Share>(), characters: 0 };
       this.#held.set(holder, held);
@@ -71,7 +80,7 @@ export class Shares {
 
   /** Counts the first result of those who have a place; false when one has too much then. */
   fit(holders: readonly Holder[], subscription: string, characters: number): boolean {
-    return holders.every(({ name, is_address: isAddress }) => {
+    const fits = holders.every(({ name, is_address: isAddress }) => {
       const held = this.#held.get(name);
       const share = held?.shares.get(subscription);
       if (held === undefined || share === undefined) return true;
@@ -81,6 +90,9 @@ export class Shares {
       }
       return held.characters <= (isAddress ? this.#addressCharactersMax : this.#charactersMax);
     });
+    if (fits || !this.#limit.is_on) return true;
+    this.#limit.refused();
+    return false;
   }
 
   /** Gives the places back. */

@@ -1,0 +1,127 @@
+/**
+ * The limit of the size of a GraphQL document. graphql-js compares fields of the same name and
+ * fragments in pairs, and every field of an operation is executed.
+ */
+import {
+  GraphQLError,
+  Kind,
+  OperationTypeNode,
+  type ASTVisitor,
+  type FragmentDefinitionNode,
+  type SelectionSetNode,
+  type ValidationContext,
+  type ValidationRule,
+} from 'graphql';
+import { ON, type Limit } from './limits.ts';
+
+/**
+ * Tokens of one document. Introspection has 184, and all queries with every field and `__typename`
+ * have 273.
+ */
+export const TOKENS_MAX = 300;
+/** Errors of one document that are reported. */
+export const ERRORS_MAX = 10;
+/** Errors of variables that are reported: each one prints the whole variable. */
+export const VARIABLE_ERRORS_MAX = 1;
+
+/** The standard introspection query is 15 deep and has some 200 fields. */
+const OPERATION_LIMITS = {
+  depth: 20,
+  fields: 500,
+  aliases: 50,
+  root_fields: 10,
+  repeats: 10,
+} as const;
+/** A subscription is executed again and again: twice what a list with every field needs. */
+const SUBSCRIPTION_LIMITS = {
+  depth: 20,
+  fields: 50,
+  aliases: 10,
+  root_fields: 1,
+  repeats: 10,
+} as const;
+/** Signing in recovers a public key, which costs as much as many other fields. */
+const ROOT_COSTS: ReadonlyMap<string, number> = new Map([
+  ['generateToken', OPERATION_LIMITS.root_fields],
+]);
+
+const NOTHING = { depth: 0, fields: 0, aliases: 0, root_fields: 0, repeats: 0 };
+type Size = Readonly<typeof NOTHING>;
+
+/** Bounds of one document: options of graphql-js and a validation rule. */
+export interface DocumentLimits {
+  /** of `parse` */
+  readonly parsing: { readonly maxTokens?: number };
+  /** of `validate` */
+  readonly validation: { readonly maxErrors?: number };
+  /** of `getVariableValues` and Apollo */
+  readonly variables: { readonly maxErrors?: number };
+  readonly rules: readonly ValidationRule[];
+}
+
+export function documentLimits(limit: Limit = ON): DocumentLimits {
+  if (!limit.is_on) return { parsing: {}, validation: {}, variables: {}, rules: [] };
+  return {
+    parsing: { maxTokens: TOKENS_MAX },
+    validation: { maxErrors: ERRORS_MAX },
+    variables: { maxErrors: VARIABLE_ERRORS_MAX },
+    rules: [(context) => operationLimits(context, limit)],
+  };
+}
+
+/** A validation rule for the size of an operation. A fragment counts at each of its uses. */
+export function operationLimits(context: ValidationContext, limit = ON): ASTVisitor {
+  const sizes = new Map<FragmentDefinitionNode, Size>();
+  const sizeOf = (set: SelectionSetNode | undefined): Size => {
+    let { depth, fields, aliases, root_fields: rootFields, repeats } = NOTHING;
+    const named = new Map<string, number>();
+    for (const selection of set?.selections ?? []) {
+      if (selection.kind === Kind.FIELD) {
+        const inner = sizeOf(selection.selectionSet);
+        const name = selection.alias?.value ?? selection.name.value;
+        const times = (named.get(name) ?? 0) + 1;
+        named.set(name, times);
+        repeats = Math.max(repeats, inner.repeats, times);
+        depth = Math.max(depth, inner.depth + 1);
+        fields += inner.fields + 1;
+        aliases += inner.aliases + (selection.alias === undefined ? 0 : 1);
+        rootFields += ROOT_COSTS.get(selection.name.value) ?? 1;
+      } else {
+        const inner =
+          selection.kind === Kind.INLINE_FRAGMENT
+            ? sizeOf(selection.selectionSet)
+            : sizeOfFragment(selection.name.value);
+        depth = Math.max(depth, inner.depth);
+        fields += inner.fields;
+        aliases += inner.aliases;
+        rootFields += inner.root_fields;
+        repeats = Math.max(repeats, inner.repeats);
+      }
+    }
+    return { depth, fields, aliases, root_fields: rootFields, repeats };
+  };
+  const sizeOfFragment = (name: string): Size => {
+    const fragment = context.getFragment(name);
+    if (fragment === null || fragment === undefined) return NOTHING;
+    const known = sizes.get(fragment);
+    if (known !== undefined) return known;
+    // ends the recursion of a fragment that contains itself, which another rule refuses
+    sizes.set(fragment, NOTHING);
+    const size = sizeOf(fragment.selectionSet);
+    sizes.set(fragment, size);
+    return size;
+  };
+  return {
+    OperationDefinition(node) {
+      const size: Readonly<Record<string, number>> = { ...sizeOf(node.selectionSet) };
+      const isSubscription = node.operation === OperationTypeNode.SUBSCRIPTION;
+      const limits = isSubscription ? SUBSCRIPTION_LIMITS : OPERATION_LIMITS;
+      for (const [dimension, max] of Object.entries(limits)) {
+        if ((size[dimension] ?? 0) <= max) continue;
+        limit.refused();
+        const message = `the ${node.operation} is too large: at most ${max} for its ${dimension.replace('_', ' ')}`;
+        context.reportError(new GraphQLError(message, { nodes: node }));
+      }
+    },
+  };
+}
