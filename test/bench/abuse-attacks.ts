@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { constants, setPriority } from 'node:os';
 import { setTimeout as after } from 'node:timers/promises';
 import { isMainThread, workerData } from 'node:worker_threads';
@@ -317,12 +317,19 @@ function unreadOnSockets({ hub }: Attacked): Promise<void> {
 
 /** Each of one byte, of messages that do not end. */
 function pieces({ hub }: Attacked): Promise<void> {
-  return sockets(hub, sendPieces, 300);
+  return sockets(hub, sendPieces, 500);
 }
 
+/** Frames of one byte, masked with zeros: the first of a text, and those that follow. */
+const PIECES = Buffer.concat([
+  Buffer.from([0x01, 0x81, 0, 0, 0, 0, 0x61]),
+  ...Array.from({ length: 30_000 }, () => Buffer.from([0x00, 0x81, 0, 0, 0, 0, 0x61])),
+]);
+
 function sendPieces(socket: WebSocket): void {
-  for (let sent = 0; sent < 20_000; sent++) socket.send('a', { fin: false });
-  countSent(20_000);
+  const raw: unknown = Reflect.get(socket, '_socket');
+  if (raw instanceof Socket) raw.write(PIECES);
+  countSent(30_000);
 }
 
 /** As many as the hub takes until it closes the socket. */
