@@ -1,5 +1,6 @@
 /** Values in answers of the explorer. */
 import { Type } from 'typebox';
+import { FUNCTION_CALL_TYPES } from '../function-call.ts';
 
 /** In examples of the OpenAPI document. */
 export const ACCOUNT = '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf';
@@ -64,17 +65,7 @@ export const CALL_TYPE = Type.Unsafe<string>({
     {
       title: 'known',
       type: 'string',
-      enum: [
-        'RideRequest',
-        'RideOffer',
-        'RideAcceptance',
-        'RidePay',
-        'RideCancel',
-        'RideRequestCancel',
-        'Mint',
-        'Transfer',
-        'Burn',
-      ],
+      enum: [...FUNCTION_CALL_TYPES],
     },
     { title: 'any other', type: 'string' },
   ],

@@ -1,7 +1,7 @@
 /**
  * The HTTP application of every service, on Express. A request goes through five middlewares in
- * this order: it is identified, admitted, answered from the cache, or answered by its route; and
- * what fails becomes an error response of the service.
+ * this order: it is identified, admitted, answered from the cache, or answered by its route once
+ * its client may start; and what fails becomes an error response of the service.
  */
 import {
   STATUS_CODES,

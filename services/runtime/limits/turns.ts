@@ -1,9 +1,9 @@
 /**
- * So many operations read at once, each for another client. The others wait, and clients take
- * turns: one that sends many operations waits for its own. After a turn with many values a client
- * rests, so it has a twentieth of the processor time at most. It rests also when nobody waits for a
- * turn: others need the event loop for what needs no turn. Values count and not time, which a slow
- * Postgres or another process takes.
+ * A limited number of operations reads at once, each for another client. The others wait, and
+ * clients take turns: one that sends many operations waits for its own. After a turn with many
+ * values a client rests, so it has a twentieth of the processor time at most. It rests also when
+ * nobody waits for a turn: others need the event loop for what needs no turn. Values count and not
+ * time, which a slow Postgres or another process takes.
  */
 import type { Clients } from './clients.ts';
 import { LimitReached, ON, type Limit } from './limits.ts';
