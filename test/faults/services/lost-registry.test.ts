@@ -7,7 +7,7 @@ import { defaultSettings } from '../../../infra/services/settings.ts';
 import { SchemaRegistry } from '../../../services/runtime/kafka/schema-registry.ts';
 import { readTopicEnds } from '../../../services/runtime/kafka/ends.ts';
 import { opsHere, type Ended } from '../../services/ops/operator.ts';
-import { freshDatabase } from '../../support/database.ts';
+import { freshDatabase, rowsOf } from '../../support/database.ts';
 import { testKafka } from '../../support/kafka.ts';
 import { startStack, type ServiceHandle, type Stack } from '../../support/stack.ts';
 
@@ -54,6 +54,10 @@ test('services on an emptied registry append nothing, say why, and go on once it
   const blocks = async (): Promise<bigint> =>
     (await readTopicEnds(kafka, ['chain.blocks']))[0]?.high ?? 0n;
   await expect.poll(blocks).toBeGreaterThan(5n);
+  // a verify reads as far as the tables are
+  const folded = (): ReturnType<typeof rowsOf> =>
+    rowsOf(stack.addresses.postgres_url, 'SELECT 1 FROM explorer.blocks LIMIT 1');
+  await expect.poll(folded).toHaveLength(1);
   const before = await ops('registry check --json');
   expect(before.code).toBe(0);
 
