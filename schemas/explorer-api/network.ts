@@ -4,7 +4,7 @@ import { field, nullable, record, word, type Shape } from '../http-api/answer.ts
 import { ADDRESS, AMOUNT, BLOCK_HASH, COUNT, MOMENT, TIME, VALIDATOR } from './values.ts';
 
 export type Found = Shape<typeof SEARCH_RESULT>;
-export const SEARCH_RESULT = record('SearchResult', {
+const SEARCH_RESULT = record('SearchResult', {
   kind: word(['block', 'transaction', 'account']),
   identifier: Type.String({
     description: 'Identifier in paths of this interface: height or hash, hash, address.',

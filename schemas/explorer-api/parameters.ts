@@ -20,9 +20,9 @@ import { ACCOUNT, BLOCK_HASH, TRANSACTION_HASH } from './values.ts';
 export const LIMIT_DEFAULT = 20;
 export const LIMIT_MAX = 100;
 /** Hours or days of a series. */
-export const BUCKETS_MAX = 1_000;
+const BUCKETS_MAX = 1_000;
 /** of a balance history */
-export const POINTS_MAX = 500;
+const POINTS_MAX = 500;
 /** A cursor: 12 bytes in base64url. */
 export const CURSOR_PATTERN = '^[A-Za-z0-9_-]{16}$';
 

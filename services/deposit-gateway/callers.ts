@@ -36,6 +36,7 @@ type Checked = Pick<HttpRequest, 'path' | 'headers'>;
 
 export class Callers {
   readonly #options: CallersOptions;
+  readonly #checks = new WeakMap<object, Promise<HttpResponse | undefined>>();
   readonly #accounts = new WeakMap<object, Buffer>();
 
   constructor(options: CallersOptions) {
@@ -43,7 +44,15 @@ export class Callers {
   }
 
   /** The response to a caller who may not pass; undefined for others, whose account `of` gives. */
-  async refuse(request: Checked): Promise<HttpResponse | undefined> {
+  refuse(request: Checked): Promise<HttpResponse | undefined> {
+    const known = this.#checks.get(request);
+    if (known !== undefined) return known;
+    const check = this.#check(request);
+    this.#checks.set(request, check);
+    return check;
+  }
+
+  async #check(request: Checked): Promise<HttpResponse | undefined> {
     if (!request.path.startsWith('/api/')) return undefined;
     const { jwt_secret: secret, allowed_accounts: allowed, now } = this.#options;
     const token = bearerToken(request.headers.authorization);
@@ -56,8 +65,9 @@ export class Callers {
     return undefined;
   }
 
-  /** The account of a request that passed, as 0x + hex; undefined for one that needs no token. */
-  known(request: Checked): string | undefined {
+  /** The account of a caller who may pass, as 0x + hex; undefined for all others. */
+  async known(request: Checked): Promise<string | undefined> {
+    await this.refuse(request);
     const account = this.#accounts.get(request);
     return account && toHex(account);
   }

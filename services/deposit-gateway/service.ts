@@ -99,7 +99,10 @@ export interface DepositAppOptions {
   readonly remarks?: () => Remarks;
 }
 
-/** The token is checked first, then the pilot's list; only a browser's preflight needs neither. */
+/**
+ * The token is checked, then the pilot's list; only a browser's preflight needs neither. A request
+ * without a valid token counts for its address.
+ */
 export function depositApp(
   config: Settings,
   {
@@ -115,7 +118,6 @@ export function depositApp(
 ) {
   const callers = new Callers({ ...config, now });
   const rate = openRateLimit(NAME, config, counts, limits.rate);
-  const accountOf = (request: HttpRequest): string | undefined => callers.known(request);
   // lists need no key
   const started: Guard = ({ method }) =>
     method === 'POST' && starting() !== undefined ? NOT_STARTED : undefined;
@@ -130,11 +132,18 @@ export function depositApp(
     remarks,
     errors: DEPOSIT_ERRORS,
     guards: [
-      preflight('GET, HEAD, POST'),
-      (request: HttpRequest) => callers.refuse(request),
       ...(rate === undefined
         ? []
-        : [rateGuard(rate, () => performance.now(), DEPOSIT_ERRORS, accountOf)]),
+        : [
+            rateGuard(
+              rate,
+              () => performance.now(),
+              DEPOSIT_ERRORS,
+              (request: HttpRequest) => callers.known(request),
+            ),
+          ]),
+      preflight('GET, HEAD, POST'),
+      (request: HttpRequest) => callers.refuse(request),
       started,
     ],
     headers: corsHeaders('retry-after, x-request-id'),

@@ -146,7 +146,6 @@ export async function serve(
     ],
     headers: corsHeaders('etag, retry-after, x-request-id'),
     body_bytes_max: BODY_BYTES_MAX,
-    reads_bodies: true,
     http_limits: limits,
     starts,
     unread,

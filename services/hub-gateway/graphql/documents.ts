@@ -18,6 +18,8 @@ import { VALIDATION_FAILED } from './errors.ts';
 
 const CACHED_MAX = 1_000;
 const CACHED_CHARACTERS_MAX = 8_192;
+/** In the error of graphql-js. */
+const TOO_MANY_TOKENS = /more tha[tn] \d+ tokens/;
 
 export class Documents {
   readonly #schema: GraphQLSchema;
@@ -39,8 +41,9 @@ export class Documents {
     try {
       document = parse(text, this.#limits.parsing);
     } catch (error) {
-      if (error instanceof GraphQLError) return [withCode(error, 'GRAPHQL_PARSE_FAILED')];
-      throw error;
+      if (!(error instanceof GraphQLError)) throw error;
+      if (TOO_MANY_TOKENS.test(error.message)) this.#limits.refused();
+      return [withCode(error, 'GRAPHQL_PARSE_FAILED')];
     }
     const errors = this.#validate(document);
     if (errors.length > 0) return errors.map((error) => withCode(error, VALIDATION_FAILED));

@@ -5,8 +5,9 @@
 import { createHash } from 'node:crypto';
 import { expressMiddleware } from '@as-integrations/express5';
 import type { Request, RequestHandler, Response } from 'express';
-import { Clients } from '../../runtime/limits/clients.ts';
+import { Clients, turnOf } from '../../runtime/limits/clients.ts';
 import { RefusedRequest, type Route } from '../../runtime/http/handler.ts';
+import { jsonIn } from '../../runtime/http/json-body.ts';
 import { GRAPHQL_PATH, SOCKET_PATH } from '../config.ts';
 import type { Callers } from '../graphql/authentication.ts';
 import type { OperationContext, Pipeline } from '../graphql/pipeline.ts';
@@ -65,7 +66,7 @@ export function graphqlRoutes({
     const asker = {
       caller,
       client,
-      clients: () => exchange.clients ?? new Clients([caller?.account ?? client]),
+      clients: () => exchange.clients ?? new Clients([turnOf(client, caller?.account)]),
       // another cache would give its answer to callers whose token is valid
       ...(request.headers.authorization === undefined && {
         shares: () => void (exchange.is_shared = true),
@@ -88,8 +89,6 @@ export function graphqlRoutes({
   ];
 }
 
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 /** The bytes of the body become JSON. */
 const parseBody: RequestHandler = (request, _response, next) => {
   if (!Buffer.isBuffer(request.body))
@@ -97,22 +96,11 @@ const parseBody: RequestHandler = (request, _response, next) => {
       'unsupported_media_type',
       'send the operation as JSON, with content-type application/json',
     );
-  const text = textOf(request.body);
-  try {
-    request.body = JSON.parse(text);
-  } catch {
-    throw new RefusedRequest('invalid_request', 'the body is not JSON');
-  }
+  const read = jsonIn(request.body);
+  if ('not' in read) throw new RefusedRequest('invalid_request', `the body is not ${read.not}`);
+  request.body = read.json;
   next();
 };
-
-function textOf(body: Buffer): string {
-  try {
-    return UTF8.decode(body);
-  } catch {
-    throw new RefusedRequest('invalid_request', 'the body is not UTF-8');
-  }
-}
 
 const EXAMPLE = `# Headers take the token of generateToken:
 # {"Authorization": "Bearer <token>"}

@@ -10,7 +10,7 @@ import type { WebSocket } from 'ws';
 import { Payload } from './shared-subscriptions.ts';
 
 /** Close code. */
-export const TRY_AGAIN_LATER = 1013;
+const TRY_AGAIN_LATER = 1013;
 /** A longer result is sent in fragments, so that all sockets share its bytes. */
 const SHARED_CHARACTERS_MIN = 4_096;
 

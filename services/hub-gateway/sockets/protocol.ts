@@ -10,7 +10,7 @@ import {
   type GraphQLSchema,
 } from 'graphql';
 import { makeServer, type Context, type Server, type SubscribePayload } from 'graphql-ws';
-import { Clients } from '../../runtime/limits/clients.ts';
+import { Clients, turnOf } from '../../runtime/limits/clients.ts';
 import { VARIABLE_ERRORS_MAX } from '../../runtime/limits/documents.ts';
 import { Held, LONG_BYTES_MIN, UNREAD, UNREAD_BYTES_MAX } from '../../runtime/limits/held.ts';
 import { ON, type Limit } from '../../runtime/limits/limits.ts';
@@ -127,7 +127,11 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     execute: async (args: ExecutionArgs) => {
       const { id, session, caller } = operationOf(args);
       const { client } = session;
-      const asker = { caller, client, clients: () => new Clients([caller?.account ?? client]) };
+      const asker = {
+        caller,
+        client,
+        clients: () => new Clients([turnOf(client, caller?.account)]),
+      };
       const executed = async (): Promise<Answer> => {
         const result = await pipeline.execute(given(args), asker);
         return new Answer(id, await textOfResult(result), session, unread);

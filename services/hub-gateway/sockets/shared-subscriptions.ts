@@ -13,7 +13,7 @@ import {
   type Traced,
   type Tracing,
 } from '../../runtime/process/tracing.ts';
-import { Clients } from '../../runtime/limits/clients.ts';
+import { Clients, turnOf } from '../../runtime/limits/clients.ts';
 import { ON, type Limit, type Limits } from '../../runtime/limits/limits.ts';
 import {
   HeldSubscriptions,
@@ -171,7 +171,7 @@ export class SharedSubscriptions {
     }
     const shared = this.#shared.get(key) ?? new SharedSubscription(key, operation);
     const isNew = shared.clients.size === 0;
-    const lane = laneOf(holder);
+    const lane = turnOf(holder.client, holder.account);
     shared.clients.set(lane, (shared.clients.get(lane) ?? 0) + 1);
     shared.reading?.add(lane);
     if (isNew) {
@@ -226,17 +226,20 @@ export class SharedSubscriptions {
     };
   }
 
-  /** Without places, or after a failed first execution, the subscription is forgotten. */
+  /** Without places the subscription is forgotten. */
   #leave(shared: SharedSubscription, holder: Holder): void {
     this.#held.leave(holdersOf(holder.client, holder.account), shared.key);
-    const lane = laneOf(holder);
+    const lane = turnOf(holder.client, holder.account);
     const places = (shared.clients.get(lane) ?? 0) - 1;
     if (places > 0) shared.clients.set(lane, places);
     else {
       shared.clients.delete(lane);
       shared.reading?.delete(lane);
     }
-    if (shared.clients.size > 0 && shared.latest !== undefined) return;
+    if (shared.clients.size === 0) this.#forget(shared);
+  }
+
+  #forget(shared: SharedSubscription): void {
     if (!this.#isOpen(shared)) return;
     this.#shared.delete(shared.key);
     this.#characters -= shared.latest?.text.length ?? 0;
@@ -246,19 +249,28 @@ export class SharedSubscriptions {
     return this.#shared.get(shared.key) === shared;
   }
 
+  /** The errors, after which the subscription is forgotten. */
   async #executeFirst(shared: SharedSubscription): Promise<FormattedExecutionResult | undefined> {
     const { failed, text } = await this.#execute(shared);
     shared.isExecuting = false;
-    if (failed !== undefined) return failed;
-    const payload = new Payload(text);
-    const isFull = this.#characters + payload.text.length > this.#options.subscription_bytes_max;
-    if (isFull && this.#limit.is_on) {
-      this.#limit.refused();
-      return FULL;
+    // all that waited for it have left
+    if (!this.#isOpen(shared)) return CLOSED;
+    const refused = failed ?? this.#fullOf(text);
+    if (refused !== undefined) {
+      this.#forget(shared);
+      return refused;
     }
-    this.#setLatest(shared, payload);
+    this.#setLatest(shared, new Payload(text));
     if (shared.isStale) this.#schedule(shared);
     return undefined;
+  }
+
+  /** The refusal of a first result that the memory has no room for. */
+  #fullOf(text: string): FormattedExecutionResult | undefined {
+    const isFull = this.#characters + text.length > this.#options.subscription_bytes_max;
+    if (!isFull || !this.#limit.is_on) return undefined;
+    this.#limit.refused();
+    return FULL;
   }
 
   #setLatest(shared: SharedSubscription, payload: Payload): void {
@@ -338,9 +350,4 @@ export class SharedSubscriptions {
 function refusal(message: string): FormattedExecutionResult {
   const code: ErrorCode = 'RATE_LIMITED';
   return { errors: [{ message, extensions: { code } }] };
-}
-
-/** Where it waits for its turn to read. */
-function laneOf({ client, account }: Holder): string {
-  return account ?? client;
 }

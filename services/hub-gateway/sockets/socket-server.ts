@@ -4,12 +4,13 @@ import type { Duplex } from 'node:stream';
 import type { Server } from 'graphql-ws';
 import { WebSocketServer, type RawData, type WebSocket } from 'ws';
 import { clientOf, forwardedFor } from '../../runtime/http/client-address.ts';
+import { endWith } from '../../runtime/http/last-answer.ts';
 import { MESSAGE_PARTS_MAX } from '../../runtime/limits/bytes.ts';
 import { Held } from '../../runtime/limits/held.ts';
 import { openLimits, type Limit, type Limits } from '../../runtime/limits/limits.ts';
 import { OrderedStarts, Starts } from '../../runtime/limits/starts.ts';
 import { REFUSAL_DELAY_MS, type RateLimit } from '../../runtime/limits/rate.ts';
-import { messageOf } from '../../runtime/process/errors.ts';
+import { messageOf, propertyOf } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { SOCKET_PATH, type HubGatewayConfig } from '../config.ts';
 import { errorBody, type ErrorCode } from '../graphql/errors.ts';
@@ -59,6 +60,8 @@ export class SocketServer {
   /** of each client */
   readonly #sockets: Held;
   readonly #unread: Limit;
+  readonly #bytes: Limit;
+  readonly #connections: Limit;
   readonly #checking: NodeJS.Timeout;
   #checks = 0;
   #givenUp = 0;
@@ -69,6 +72,8 @@ export class SocketServer {
     const { bytes } = limits;
     this.#options = options;
     this.#unread = limits.unread;
+    this.#bytes = bytes;
+    this.#connections = limits.connections;
     this.#sockets = new Held(settings.sockets_per_client_max, limits.connections);
     this.#server = new WebSocketServer({
       noServer: true,
@@ -81,7 +86,7 @@ export class SocketServer {
     });
     this.#server.on('wsClientError', (_error, socket) => {
       const message = 'this is no request for a WebSocket of version 13 or 8';
-      refuse(socket, '400 Bad Request', 'BAD_USER_INPUT', message);
+      refuse(socket, 400, 'BAD_USER_INPUT', message);
     });
     this.#checking = setInterval(() => this.#check(), CHECK_MS);
   }
@@ -111,10 +116,11 @@ export class SocketServer {
     if (seconds > 0)
       return refuseLate(socket, `too many requests: try again in ${seconds} s`, seconds);
     if (request.url?.split('?', 1)[0] !== SOCKET_PATH)
-      return refuse(socket, '404 Not Found', 'NOT_FOUND', `sockets are at ${SOCKET_PATH}`);
+      return refuse(socket, 404, 'NOT_FOUND', `sockets are at ${SOCKET_PATH}`);
     if (this.#isClosing || this.#open.size >= settings.sockets_max) {
+      this.#connections.refused();
       const message = 'no more sockets at the moment: try again shortly';
-      return refuse(socket, '503 Service Unavailable', 'RATE_LIMITED', message);
+      return refuse(socket, 503, 'RATE_LIMITED', message);
     }
     const closed = this.#sockets.take(client);
     if (closed === undefined)
@@ -156,17 +162,26 @@ export class SocketServer {
       close(CLOSE_CODES.internal, 'internal error');
     };
     // ws closes the socket with the fitting code, as for a message too large or invalid UTF-8
-    socket.on('error', (error) => log.debug({ err: error }, 'socket failed'));
+    socket.on('error', (error) => {
+      if (TOO_MANY_BYTES.has(propertyOf(error, 'code'))) this.#bytes.refused();
+      log.debug({ err: error }, 'socket failed');
+    });
     const close = (code: number, reason: string): void => {
       if (socket.readyState !== socket.OPEN) return;
       socket.close(code, reason);
       setTimeout(() => socket.terminate(), CLOSE_MS).unref();
     };
+    const session = new Session({
+      left: left.signal,
+      socket: outgoing,
+      client,
+      wait: (account) => rate?.take(client, now(), 1, account) ?? 0,
+    });
     let isRefused = false;
     const mayPass = (): boolean => {
       // ws goes through all that it has read before
       if (isRefused) return false;
-      isRefused = (rate?.take(client, now()) ?? 0) > 0;
+      isRefused = session.wait(session.caller?.account) > 0;
       if (isRefused) {
         close(CLOSE_CODES.too_many, 'too many messages');
         socket.pause();
@@ -204,12 +219,7 @@ export class SocketServer {
           });
         },
       },
-      new Session({
-        left: left.signal,
-        socket: outgoing,
-        client,
-        wait: (account) => rate?.take(client, now(), 1, account) ?? 0,
-      }),
+      session,
     );
     socket.once('close', (code, reason) => {
       left.abort();
@@ -240,6 +250,12 @@ export class SocketServer {
 function ignore(): void {
   // a connection may fail before it is served
 }
+
+/** Codes of ws. */
+const TOO_MANY_BYTES: ReadonlySet<unknown> = new Set([
+  'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH',
+  'WS_ERR_TOO_MANY_BUFFERED_PARTS',
+]);
 
 /** A socket has one greeting, and an operation is counted where it can be refused alone. */
 const COUNTED_ELSEWHERE: ReadonlySet<unknown> = new Set(['connection_init', 'subscribe']);
@@ -274,27 +290,16 @@ function send(socket: WebSocket, text: string): Promise<void> {
 }
 
 function refuseLate(socket: Duplex, message: string, seconds = 1): void {
-  const again = `retry-after: ${seconds}`;
-  setTimeout(
-    () => refuse(socket, '429 Too Many Requests', 'RATE_LIMITED', message, again),
-    REFUSAL_DELAY_MS,
-  );
+  const headers = { 'retry-after': String(seconds) };
+  setTimeout(() => refuse(socket, 429, 'RATE_LIMITED', message, headers), REFUSAL_DELAY_MS);
 }
 
 function refuse(
   socket: Duplex,
-  status: string,
+  status: number,
   code: ErrorCode,
   message: string,
-  ...headers: readonly string[]
+  headers: Readonly<Record<string, string>> = {},
 ): void {
-  const body = errorBody(code, message);
-  const head = [
-    `HTTP/1.1 ${status}`,
-    ...headers,
-    'content-type: application/json; charset=utf-8',
-    `content-length: ${Buffer.byteLength(body)}`,
-    'connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+  endWith(socket, { status, body: errorBody(code, message), headers });
 }

@@ -49,6 +49,11 @@ export class AnswerCache {
     return this.#hits;
   }
 
+  /** The response of this key if it is cached; undefined also when it may be stale. */
+  found(key: string): Answer | undefined {
+    return this.#version.known === this.#keptVersion ? this.#found(key) : undefined;
+  }
+
   /**
    * The response of this key, from the cache or made for these clients. While Postgres cannot be
    * asked for the version, each request makes its own. Rejects as `make` does.

@@ -19,6 +19,8 @@ export class Answer {
   readonly status: number;
   readonly content_type: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** the template of the route that made it */
+  readonly route: string;
   /** whether requests with the same key may have it */
   readonly is_shared: boolean;
   /** whether caches may keep it */
@@ -28,12 +30,14 @@ export class Answer {
   #bytes: Buffer | undefined;
   #etag: string | undefined;
 
-  constructor(response: HttpResponse, body: string | Buffer) {
+  constructor(response: HttpResponse, body: string | Buffer, route = '') {
+    this.route = route;
     this.status = response.status;
     this.content_type = response.content_type ?? JSON_TYPE;
     this.headers = response.headers ?? {};
     this.is_shared = response.is_shared === true && response.status === 200;
-    this.is_public = this.status === 200 && this.headers['cache-control'] !== undefined;
+    const { 'cache-control': control = 'private' } = this.headers;
+    this.is_public = this.status === 200 && !control.startsWith('private');
     this.#body = body;
   }
 

@@ -1,7 +1,7 @@
 /**
  * The HTTP application of every service, on Express. A request goes through five middlewares in
- * this order: it is identified, admitted, answered from the cache, or answered by its route once
- * its client may start; and what fails becomes an error response of the service.
+ * this order: it is identified, admitted, answered from the cache or started in the turn of its
+ * client, answered by its route; and what fails becomes an error response of the service.
  */
 import {
   STATUS_CODES,
@@ -57,8 +57,6 @@ export interface HttpAppOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** a longer body is refused */
   readonly body_bytes_max?: number;
-  /** reads bodies that are sent as JSON, as bytes; default: handlers read them */
-  readonly reads_bodies?: boolean;
   /** answers requests that have a key; default: nothing is cached */
   readonly cache?: CacheOptions | undefined;
   /** trusted proxies in front of this server; each appends an address to x-forwarded-for */
@@ -97,8 +95,7 @@ export function buildHttpApp(options: HttpAppOptions): RequestListener {
   app.set('query parser', queryOf);
   app.set('trust proxy', options.trust_proxy_hops ?? 0);
   app.use(identify(options), ...admit(options, shape, replies));
-  if (options.cache !== undefined) app.use(answerFromCache(options.cache, replies));
-  app.use(start(options.starts ?? new Starts(limits?.starts)));
+  app.use(start(options.starts ?? new Starts(limits?.starts), options.cache, replies));
   app.use(route(options.routes ?? [], shape, replies));
   app.use(fail(options.log, shape, replies));
   return (request, response) => {
@@ -111,7 +108,7 @@ export function buildHttpApp(options: HttpAppOptions): RequestListener {
 const NO_ADDRESS = '/%';
 
 function isAddress(url = ''): boolean {
-  return url.startsWith('/') || url === '*' || URL.canParse(url);
+  return url.startsWith('/') || url === '*' || (/^https?:/i.test(url) && URL.canParse(url));
 }
 
 /** Without a limit on their number: an ignored parameter could not be refused. */
@@ -151,12 +148,7 @@ function identify({
 
 /** Refuses what is no proper request, and what a guard refuses; then reads the body. */
 function admit(
-  {
-    guards = [],
-    body_bytes_max = BODY_BYTES_MAX,
-    reads_bodies: reads,
-    http_limits: limits,
-  }: HttpAppOptions,
+  { guards = [], body_bytes_max = BODY_BYTES_MAX, http_limits: limits }: HttpAppOptions,
   shape: ErrorShape,
   replies: Replies,
 ): readonly RequestHandler[] {
@@ -193,34 +185,35 @@ function admit(
     if (malformed !== undefined) return replies.fail(response, malformed, CLOSING);
     return ask(0, request, response, next);
   };
-  if (reads !== true) return [check];
   return [check, bytes.reader()];
 }
 
-/** Answers what the cache has; else the answer is made behind this, and sent here. */
-function answerFromCache({ answers, keyOf }: CacheOptions, replies: Replies): RequestHandler {
+/**
+ * Answers what the cache has. Else the request waits for the turn of its client; then it takes the
+ * answer that is being made for another, or it is made behind this and sent here for all.
+ */
+function start(starts: Starts, cache: CacheOptions | undefined, replies: Replies): RequestHandler {
   return (request, response, next) => {
-    const key = keyOf(request);
-    if (key === undefined) return next();
     const { exchange } = response.locals;
-    const answer = answers.answer(key, exchange.client, (clients) => {
-      exchange.clients = clients;
-      return new Promise((resolve) => {
-        exchange.made = resolve;
-        next();
+    const key = cache?.keyOf(request);
+    if (cache === undefined || key === undefined) {
+      const turn = starts.next(exchange.client);
+      return turn === undefined ? next() : turn.then(next);
+    }
+    const found = cache.answers.found(key);
+    if (found !== undefined) return replies.send(response, found);
+    const share = async (): Promise<void> => {
+      const answer = await cache.answers.answer(key, exchange.client, (clients) => {
+        exchange.clients = clients;
+        return new Promise((resolve) => {
+          exchange.made = resolve;
+          next();
+        });
       });
-    });
-    if (answer instanceof Promise) return answer.then((made) => replies.send(response, made));
-    return replies.send(response, answer);
-  };
-}
-
-/** Makes the answer in the turn of its client. */
-function start(starts: Starts): RequestHandler {
-  return async (_request, response, next) => {
-    const turn = starts.next(response.locals.exchange.client);
-    if (turn !== undefined) await turn;
-    next();
+      await replies.send(response, answer);
+    };
+    const turn = starts.next(exchange.client);
+    return turn === undefined ? share() : turn.then(share);
   };
 }
 
@@ -267,6 +260,8 @@ function answerIn(response: Response, body: string | Buffer): HttpResponse {
   const { statusCode: status } = response;
   const headers: Record<string, string> = {};
   for (const name of response.getHeaderNames()) {
+    // of this client alone
+    if (name === 'connection') continue;
     headers[name] = String(response.getHeader(name));
     response.removeHeader(name);
   }
@@ -287,7 +282,8 @@ function fail(log: Logger, shape: ErrorShape, replies: Replies): ErrorRequestHan
       const { status } = failure;
       log.error({ err: error, request_id, method, route: path, status }, messageOf(error));
     }
-    if (!response.headersSent) return replies.fail(response, failure);
+    if (!response.headersSent || exchange.made !== undefined)
+      return replies.fail(response, failure);
     // a client must not take half a response for a whole one
     exchange.broken_off_as = failure.status;
     breakOff(response);

@@ -72,7 +72,7 @@ export interface GetRoute {
 export interface PostRoute {
   readonly method: 'post';
   readonly path: string;
-  /** reads the body itself, unless the application has a limit for its bytes */
+  /** `body`: the bytes of one that was sent as JSON, otherwise undefined */
   readonly handle: (request: Request) => Answered;
 }
 

@@ -1,5 +1,4 @@
 /** Routes that are posted to, by their definitions: parameters and a body are read. */
-import { text } from 'node:stream/consumers';
 import type { TObject, TProperties, TSchema } from 'typebox';
 import { Check } from 'typebox/schema';
 import type { Defined, Shape } from '../../../schemas/http-api/answer.ts';
@@ -12,6 +11,7 @@ import {
   type Values,
 } from '../../../schemas/http-api/parameters.ts';
 import type { HttpRequest, PostRoute } from './handler.ts';
+import { jsonIn } from './json-body.ts';
 import { readerOf, type Answered } from './served.ts';
 
 export function posted<const Parameters extends readonly Parameter[], Body extends TProperties>(
@@ -25,35 +25,24 @@ export function posted<const Parameters extends readonly Parameter[], Body exten
   return {
     method: 'post',
     path,
-    handle: async (request) => {
+    handle: (request) => {
       const values = read(request);
       if (isRefused(values)) return values;
-      const sent = body === undefined ? {} : await readBody(request, body.properties);
+      const sent = body === undefined ? {} : readBody(request.body, body.properties);
       return isRefused(sent) ? sent : handle(Object.assign(Object(values), sent), request);
     },
   };
 }
 
 /** JSON alone, which a form of another page cannot send; other fields are ignored. */
-async function readBody(
-  request: Parameters<PostRoute['handle']>[0],
-  fields: TProperties,
-): Promise<object> {
-  const { 'content-type': type = '', 'content-length': length } = request.headers;
-  if (!type.startsWith('application/json') || length === undefined)
-    return invalid('the body is JSON, with its length');
-  const sent = jsonIn(await text(request));
-  if (typeof sent !== 'object' || sent === null) return invalid('the body is a JSON object');
-  return valuesOf(sent, fields);
-}
-
-function jsonIn(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+function readBody(body: unknown, fields: TProperties): object | InvalidRequest {
+  if (!Buffer.isBuffer(body))
+    return invalid('the body is JSON, with content-type application/json');
+  const read = jsonIn(body);
+  if ('not' in read) return invalid(`the body is not ${read.not}`);
+  const { json } = read;
+  if (typeof json !== 'object' || json === null) return invalid('the body is a JSON object');
+  return valuesOf(json, fields);
 }
 
 function valuesOf(sent: object, fields: TProperties): object | InvalidRequest {

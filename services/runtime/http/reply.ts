@@ -5,11 +5,15 @@ import { Answer, isNamed } from './answer.ts';
 import type { Exchange } from './exchange.ts';
 import { JSON_TYPE, type ErrorShape, type Failure, type HttpResponse } from './handler.ts';
 import { LONG_BYTES_MIN, UNREAD, type Held } from '../limits/held.ts';
-import { rateLimited } from '../limits/rate.ts';
+import { assert } from '../process/errors.ts';
+import { rateLimited, REFUSAL_DELAY_MS } from '../limits/rate.ts';
 
 type Headers = Readonly<Record<string, string | number>>;
 
 const NOTHING = (): void => undefined;
+const TOO_MANY_REQUESTS = 429;
+/** After which a client may ask again that has not read its answers. */
+const RETRY_MS = 1_000;
 
 export interface ReplyOptions {
   /** of every response */
@@ -43,18 +47,22 @@ export class Replies {
    * piece.
    */
   send(response: Response, answer: HttpResponse | Answer): void | Promise<void> {
-    if (response.headersSent || response.destroyed) return;
     const { exchange }: { readonly exchange: Exchange } = response.locals;
-    if (answer instanceof Answer) return this.#sendWhole(response, answer);
+    if (answer instanceof Answer) {
+      exchange.route = answer.route;
+      return this.#sendWhole(response, answer);
+    }
     const { body } = answer;
     if (typeof body !== 'string' && !Buffer.isBuffer(body)) {
+      assert(exchange.made === undefined, 'an answer in pieces is made for one request');
       const head = { ...answer.headers, 'content-type': answer.content_type ?? JSON_TYPE };
       const writeHead = (): void => this.#writeHead(response, answer.status, head);
       return sendPieces(response, body, writeHead, this.#idleMs);
     }
-    const whole = new Answer(answer, body);
+    const whole = new Answer(answer, body, exchange.route);
     const { made } = exchange;
     exchange.made = undefined;
+    // others wait for it, also when this client has left
     if (made !== undefined) return made(whole);
     return this.#sendWhole(response, whole);
   }
@@ -65,6 +73,11 @@ export class Replies {
   }
 
   #sendWhole(response: Response, answer: Answer): void | Promise<void> {
+    if (response.headersSent || response.destroyed) return undefined;
+    if (answer.status === TOO_MANY_REQUESTS)
+      return void setTimeout(() => {
+        this.#sendBytes(response, answer, answer.headers, answer.bytes);
+      }, REFUSAL_DELAY_MS);
     if (!answer.is_public) return this.#sendBytes(response, answer, answer.headers, answer.bytes);
     const given = response.req.headers;
     const { etag } = answer;
@@ -95,11 +108,8 @@ export class Replies {
     }
     const { client } = response.locals.exchange;
     const read = length < LONG_BYTES_MIN ? NOTHING : this.#unread.take(client, length);
-    if (read === undefined) {
-      const { body, headers: retry, status: limited } = rateLimited(1_000, this.#shape, UNREAD);
-      this.#writeHead(response, limited, { 'content-type': JSON_TYPE, ...retry });
-      return void response.end(body);
-    }
+    if (read === undefined)
+      return void this.send(response, rateLimited(RETRY_MS, this.#shape, UNREAD));
     if (read !== NOTHING) response.once('close', read);
     const head = { 'content-type': type, 'content-length': length, ...headers };
     this.#writeHead(response, status, head);
@@ -129,16 +139,16 @@ async function sendPieces(
   const { method, socket } = response.req;
   try {
     if (method === 'HEAD') {
-      if (response.destroyed) return;
+      if (isOver(response)) return;
       writeHead();
       return void response.end();
     }
     response.on('timeout', () => breakOff(response));
-    while (!response.destroyed) {
+    while (!isOver(response)) {
       // the client is not to blame for the time that a piece takes to be made
       socket.setTimeout(0);
       const piece = await iterator.next().finally(() => socket.setTimeout(idleMs));
-      if (response.destroyed) return;
+      if (isOver(response)) return;
       if (!response.headersSent) writeHead();
       if (piece.done === true) return void response.end();
       if (piece.value.length > 0 && !response.write(piece.value)) await drained(response);
@@ -146,6 +156,11 @@ async function sendPieces(
   } finally {
     await iterator.return?.();
   }
+}
+
+/** The client has left, or what it sent behind the request was refused in place of an answer. */
+function isOver({ destroyed, writableEnded }: Response): boolean {
+  return destroyed || writableEnded;
 }
 
 /**

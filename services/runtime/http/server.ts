@@ -10,16 +10,10 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { buildHttpApp, hostFailure, IDLE_MS, type HttpAppOptions } from './app.ts';
 import { clientOf } from './client-address.ts';
-import {
-  JSON_TYPE,
-  PLAIN_ERRORS,
-  type ErrorShape,
-  type Failure,
-  type HttpResponse,
-  type Route,
-} from './handler.ts';
+import { PLAIN_ERRORS, type ErrorShape, type Failure, type Route } from './handler.ts';
 import { ownRoutes, type OwnRoutesOptions } from './own-routes.ts';
 import { requestIds } from './exchange.ts';
+import { endWith, headersOf, type LastAnswer } from './last-answer.ts';
 import { breakOff } from './reply.ts';
 import { CONNECTIONS_PER_CLIENT_MAX, Held, PIPELINED_MAX } from '../limits/held.ts';
 import { ON } from '../limits/limits.ts';
@@ -32,7 +26,7 @@ export interface HttpOptions extends Omit<HttpAppOptions, 'metrics'>, OwnRoutesO
   /** time for a shutdown; after most of it, begun responses are broken off; default: awaited */
   readonly drain_ms?: number;
   /** to a head of more than 16 KiB, which may be a token; default: 431 */
-  readonly overflow?: Answer;
+  readonly overflow?: LastAnswer;
   /** open at once, of all clients */
   readonly http_connections_max?: number;
   /** of one client that no proxy is in front of */
@@ -63,12 +57,6 @@ const LIMITS = {
 const BARRED_MS = 10_000;
 /** Share of `drain_ms` for begun responses: resources closed after the server have the rest. */
 const BEGUN_SHARE = 0.8;
-/** Headers of answers that the application does not give. */
-const STANDARD_HEADERS = {
-  'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
-} as const;
-
 /**
  * Listens, and returns once it does. `/health`, `/ready`, `/status` and `/metrics` are there
  * besides the routes. Throws a `Fault` when a port cannot be opened.
@@ -97,11 +85,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const { is_on: hasLimit } = options.http_limits?.connections ?? ON;
   const { trust_proxy_hops = 0 } = options;
   const nextId = requestIds();
-  const always = (): Headers => ({
-    ...options.headers,
-    ...STANDARD_HEADERS,
-    'x-request-id': nextId(),
-  });
+  const always = (): Headers => ({ ...options.headers, 'x-request-id': nextId() });
   const ofOne = limitConnections(server, options);
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const { socket } = request;
@@ -208,33 +192,11 @@ function failureOfParser({ code = '' }: NodeJS.ErrnoException): Failure {
   return { status, code: 'invalid_request', message: STATUS_CODES[status] ?? '' };
 }
 
-type Answer = HttpResponse & { readonly body: string };
-
-function answerOf(failure: Failure, shape: ErrorShape): Answer {
+function answerOf(failure: Failure, shape: ErrorShape): LastAnswer {
   return { status: failure.status, body: shape.body(failure) };
 }
 
 type Headers = Readonly<Record<string, string>>;
-
-function headersOf({ body, content_type: type = JSON_TYPE, headers }: Answer, always: Headers) {
-  return {
-    ...always,
-    'content-type': type,
-    'content-length': String(Buffer.byteLength(body)),
-    connection: 'close',
-    ...headers,
-  };
-}
-
-/** Answers on a connection whose request Node has not made a response for, and closes it. */
-function endWith(socket: Duplex, answer: Answer, always: Headers): void {
-  if (!socket.writable) return void socket.destroy();
-  const head = [
-    `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}`,
-    ...Object.entries(headersOf(answer, always)).map(([name, value]) => `${name}: ${value}`),
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${answer.body}`, () => socket.destroy());
-}
 
 const CONNECTIONS_MAX = 10_000;
 /** Connections that the kernel has taken and the process has not: a burst overflows Node's 511. */
@@ -254,6 +216,7 @@ function limitConnections(
   let open = 0;
   // Node's own limit counts those that it closes at once, with which one client could fill it
   server.on('connection', (socket) => {
+    if (open >= max) limits?.connections.refused();
     const closed = open < max ? ofOne.take(clientOf({ socket })) : undefined;
     if (closed === undefined) return void socket.destroy();
     open++;

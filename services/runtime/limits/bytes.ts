@@ -68,10 +68,15 @@ export class BodyBytes {
       return process.nextTick(() => {
         const came: unknown = request.read();
         if (Buffer.isBuffer(came)) take(came);
-        if (bytes === Number(request.headers['content-length'] ?? 0)) return done();
+        if (bytes === lengthOf(request)) return done();
         if (isOver) return undefined;
         return request.on('data', take).once('end', done).once('error', broken);
       });
     };
   }
+}
+
+/** NaN for a body whose length is known at its end. */
+function lengthOf({ headers }: Pick<Request, 'headers'>): number {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : NaN;
 }

@@ -1,4 +1,18 @@
-/** The clients that an operation is for. They come and go while it waits. */
+/** Who a request counts for, and the clients that an operation is for. They come and go while it waits. */
+
+/** How many times the limit of one account all accounts of an address have together. */
+export const ACCOUNTS_PER_ADDRESS = 3;
+
+/** Names an account at its address, or a client without one, as those who take turns. */
+export function turnOf(client: string, account?: string): string {
+  return account === undefined ? client : `${client} ${account}`;
+}
+
+/** The address of an account that takes turns; undefined for a client without one. */
+export function addressOf(turn: string): string | undefined {
+  const [address, account] = turn.split(' ');
+  return account === undefined ? undefined : address;
+}
 
 interface Watcher {
   readonly joined: (client: string) => void;

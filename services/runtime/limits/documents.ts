@@ -18,19 +18,23 @@ import { ON, type Limit } from './limits.ts';
  * Tokens of one document. Introspection has 184, and all queries with every field and `__typename`
  * have 273.
  */
-export const TOKENS_MAX = 300;
+const TOKENS_MAX = 300;
 /** Errors of one document that are reported. */
-export const ERRORS_MAX = 10;
+const ERRORS_MAX = 10;
 /** Errors of variables that are reported: each one prints the whole variable. */
 export const VARIABLE_ERRORS_MAX = 1;
 
-/** The standard introspection query is 15 deep and has some 200 fields. */
+/**
+ * The standard introspection query is 15 deep and has some 200 fields. An alias is in every row of
+ * an answer.
+ */
 const OPERATION_LIMITS = {
   depth: 20,
   fields: 500,
   aliases: 50,
   root_fields: 10,
   repeats: 10,
+  alias_length: 64,
 } as const;
 /** A subscription is executed again and again: twice what a list with every field needs. */
 const SUBSCRIPTION_LIMITS = {
@@ -39,13 +43,14 @@ const SUBSCRIPTION_LIMITS = {
   aliases: 10,
   root_fields: 1,
   repeats: 10,
+  alias_length: 64,
 } as const;
 /** Signing in recovers a public key, which costs as much as many other fields. */
 const ROOT_COSTS: ReadonlyMap<string, number> = new Map([
   ['generateToken', OPERATION_LIMITS.root_fields],
 ]);
 
-const NOTHING = { depth: 0, fields: 0, aliases: 0, root_fields: 0, repeats: 0 };
+const NOTHING = { depth: 0, fields: 0, aliases: 0, root_fields: 0, repeats: 0, alias_length: 0 };
 type Size = Readonly<typeof NOTHING>;
 
 /** Bounds of one document: options of graphql-js and a validation rule. */
@@ -57,23 +62,34 @@ export interface DocumentLimits {
   /** of `getVariableValues` and Apollo */
   readonly variables: { readonly maxErrors?: number };
   readonly rules: readonly ValidationRule[];
+  /** Counts a document that was not parsed because of its tokens. */
+  readonly refused: () => void;
 }
 
 export function documentLimits(limit: Limit = ON): DocumentLimits {
-  if (!limit.is_on) return { parsing: {}, validation: {}, variables: {}, rules: [] };
+  if (!limit.is_on)
+    return { parsing: {}, validation: {}, variables: {}, rules: [], refused: limit.refused };
   return {
     parsing: { maxTokens: TOKENS_MAX },
     validation: { maxErrors: ERRORS_MAX },
     variables: { maxErrors: VARIABLE_ERRORS_MAX },
     rules: [(context) => operationLimits(context, limit)],
+    refused: limit.refused,
   };
 }
 
 /** A validation rule for the size of an operation. A fragment counts at each of its uses. */
-export function operationLimits(context: ValidationContext, limit = ON): ASTVisitor {
+function operationLimits(context: ValidationContext, limit = ON): ASTVisitor {
   const sizes = new Map<FragmentDefinitionNode, Size>();
   const sizeOf = (set: SelectionSetNode | undefined): Size => {
-    let { depth, fields, aliases, root_fields: rootFields, repeats } = NOTHING;
+    let {
+      depth,
+      fields,
+      aliases,
+      root_fields: rootFields,
+      repeats,
+      alias_length: length,
+    } = NOTHING;
     const named = new Map<string, number>();
     for (const selection of set?.selections ?? []) {
       if (selection.kind === Kind.FIELD) {
@@ -85,6 +101,7 @@ export function operationLimits(context: ValidationContext, limit = ON): ASTVisi
         depth = Math.max(depth, inner.depth + 1);
         fields += inner.fields + 1;
         aliases += inner.aliases + (selection.alias === undefined ? 0 : 1);
+        length = Math.max(length, inner.alias_length, selection.alias?.value.length ?? 0);
         rootFields += ROOT_COSTS.get(selection.name.value) ?? 1;
       } else {
         const inner =
@@ -96,9 +113,10 @@ export function operationLimits(context: ValidationContext, limit = ON): ASTVisi
         aliases += inner.aliases;
         rootFields += inner.root_fields;
         repeats = Math.max(repeats, inner.repeats);
+        length = Math.max(length, inner.alias_length);
       }
     }
-    return { depth, fields, aliases, root_fields: rootFields, repeats };
+    return { depth, fields, aliases, root_fields: rootFields, repeats, alias_length: length };
   };
   const sizeOfFragment = (name: string): Size => {
     const fragment = context.getFragment(name);

@@ -14,6 +14,7 @@ import { LRUCache } from 'lru-cache';
 import type { SharedCounts } from '../shared-counts.ts';
 import { clientOf, networksAround } from '../http/client-address.ts';
 import type { ErrorShape, HttpRequest, HttpResponse } from '../http/handler.ts';
+import { ACCOUNTS_PER_ADDRESS } from './clients.ts';
 import { ON, type Limit } from './limits.ts';
 
 interface Bucket {
@@ -41,13 +42,15 @@ export interface Sharing {
 /** Requests that passed and that Redis has not been told of. */
 interface Passed {
   requests: number;
+  /** the limit of the bucket, in those of one client */
+  readonly times: number;
   /** when the first of them passed, ms */
   readonly since: number;
 }
 
 const CLIENTS_MAX = 50_000;
 const TELL_MS = 100;
-const TELL_CLIENTS_MAX = 500;
+const TELL_BUCKETS_MAX = 500;
 
 /**
  * KEYS: buckets. ARGV: ms of a token; a bucket with more than so many ms to its full burst is left
@@ -98,9 +101,11 @@ export class RateLimit {
   take(client: string, now: number, requests = 1, account?: string): number {
     // one that counts as more than a burst would never pass
     const taken = Math.min(requests, this.#burst);
-    const wait = this.#takeHere(bucketsOf(client, account), now, taken);
+    const buckets = bucketsOf(client, account);
+    const wait = this.#takeHere(buckets, now, taken);
     if (wait > 0) this.#limit.refused();
-    if (wait === 0 && this.#sharing !== undefined) this.#note(account ?? client, now, taken);
+    if (wait === 0 && this.#sharing !== undefined)
+      for (const [bucket, times] of buckets) this.#note(bucket, times, now, taken);
     return wait;
   }
 
@@ -117,7 +122,10 @@ export class RateLimit {
     if (wait > 0 || this.#sharing === undefined) return wait;
     const burstMs = this.#burst / this.#perMs;
     // beyond the precision of the stored time
-    const [fullIn] = await this.#share([[client, { requests: 1, since: now }]], burstMs + 0.01);
+    const [fullIn] = await this.#share(
+      [[client, { requests: 1, times: 1, since: now }]],
+      burstMs + 0.01,
+    );
     return fullIn === undefined ? 0 : Math.max(0, fullIn - burstMs - 0.01);
   }
 
@@ -137,10 +145,10 @@ export class RateLimit {
     return 0;
   }
 
-  #note(client: string, now: number, requests: number): void {
-    const passed = this.#passed.get(client);
+  #note(bucket: string, times: number, now: number, requests: number): void {
+    const passed = this.#passed.get(bucket);
     if (passed !== undefined) passed.requests += requests;
-    else if (this.#passed.set(client, { requests, since: now }).size === 1)
+    else if (this.#passed.set(bucket, { requests, times, since: now }).size === 1)
       setTimeout(() => void this.#tell(), TELL_MS).unref();
   }
 
@@ -148,8 +156,8 @@ export class RateLimit {
   async #tell(): Promise<void> {
     const passed = [...this.#passed];
     this.#passed = new Map();
-    for (let at = 0; at < passed.length; at += TELL_CLIENTS_MAX)
-      await this.#share(passed.slice(at, at + TELL_CLIENTS_MAX), Number.MAX_SAFE_INTEGER);
+    for (let at = 0; at < passed.length; at += TELL_BUCKETS_MAX)
+      await this.#share(passed.slice(at, at + TELL_BUCKETS_MAX), Number.MAX_SAFE_INTEGER);
   }
 
   /** In how many ms each shared bucket is full; empty while Redis is away. */
@@ -157,36 +165,35 @@ export class RateLimit {
     const asked = this.#now();
     const answer = await this.#sharing?.counts.run(
       TAKE,
-      passed.map(([client]) => this.#prefix + client),
+      passed.map(([bucket]) => this.#prefix + bucket),
       [
         1 / this.#perMs,
         mostMs,
-        ...passed.flatMap(([, { requests, since }]) => [asked - since, requests]),
+        ...passed.flatMap(([, { requests, times, since }]) => [asked - since, requests / times]),
       ],
     );
     const fullIn = Array.isArray(answer) ? answer.map(Number) : [];
-    for (const [at, [client, { requests }]] of passed.entries()) {
-      const bucket = this.#buckets.peek(client);
+    for (const [at, [name, { requests, times }]] of passed.entries()) {
+      const bucket = this.#buckets.peek(name);
       const ms = fullIn[at];
       if (bucket === undefined || ms === undefined) continue;
       const isTaken = ms <= mostMs;
-      const since = (this.#passed.get(client)?.requests ?? 0) - (isTaken ? 0 : requests);
-      const shared = this.#burst - (ms + asked - bucket.at) * this.#perMs - since;
+      const since = (this.#passed.get(name)?.requests ?? 0) - (isTaken ? 0 : requests);
+      const shared = (this.#burst - (ms + asked - bucket.at) * this.#perMs) * times - since;
       bucket.tokens = Math.min(bucket.tokens, shared);
     }
     return fullIn;
   }
 }
 
-/** How many times the limit of one account all accounts of an address have together. */
-const ACCOUNTS_PER_ADDRESS = 3;
-
 /** The bucket that a request counts in, and those around it. */
 function bucketsOf(client: string, account?: string): ReturnType<typeof networksAround> {
   if (account === undefined) return networksAround(client);
   return [
     [account, 1],
-    [`accounts of ${client}`, ACCOUNTS_PER_ADDRESS],
+    ...networksAround(client).map(
+      ([network, times]) => [`accounts of ${network}`, times * ACCOUNTS_PER_ADDRESS] as const,
+    ),
   ];
 }
 
@@ -201,7 +208,7 @@ export function openRateLimit(
   return new RateLimit(options, counts && { name, counts }, limit);
 }
 
-/** A client that asks again as soon as it is refused must not keep the process busy. */
+/** A client that asks again as soon as it is refused must not keep the process busy: it waits. */
 export const REFUSAL_DELAY_MS = 500;
 
 /** A body counts as a request for each so many bytes. */
@@ -217,7 +224,7 @@ function requestsOf({ headers }: Pick<HttpRequest, 'headers'>): number {
 type Counted = Pick<HttpRequest, 'ip' | 'socket' | 'headers'>;
 
 /**
- * Refuses requests beyond the limit, after a delay. `now` in ms; `accountOf`: the account of a
+ * Refuses requests beyond the limit. `now` in ms; `accountOf`: the account of a
  * valid token, by which the request counts.
  */
 export function rateGuard<Request extends Counted>(
@@ -226,13 +233,10 @@ export function rateGuard<Request extends Counted>(
   shape: Pick<ErrorShape, 'body'>,
   accountOf: (request: Request) => string | undefined | Promise<string | undefined> = () =>
     undefined,
-): (request: Request) => Promise<HttpResponse | undefined> | undefined {
-  const refuse = (request: Request, account?: string): Promise<HttpResponse> | undefined => {
+): (request: Request) => HttpResponse | Promise<HttpResponse | undefined> | undefined {
+  const refuse = (request: Request, account?: string): HttpResponse | undefined => {
     const wait = limit.take(clientOf(request), now(), requestsOf(request), account);
-    if (wait === 0) return undefined;
-    return new Promise((resolve) => {
-      setTimeout(resolve, REFUSAL_DELAY_MS, rateLimited(wait, shape));
-    });
+    return wait === 0 ? undefined : rateLimited(wait, shape);
   };
   return (request) => {
     const account = accountOf(request);

@@ -2,16 +2,19 @@
  * A limited number of operations reads at once, each for another client. The others wait, and
  * clients take turns: one that sends many operations waits for its own. After a turn with many
  * values a client rests, so it has a twentieth of the processor time at most. It rests also when
- * nobody waits for a turn: others need the event loop for what needs no turn. Values count and not
- * time, which a slow Postgres or another process takes.
+ * nobody waits for a turn: others need the event loop for what needs no turn. All accounts of an
+ * address rest together, a third as long each. Values count and not time, which a slow Postgres or
+ * another process takes.
  */
-import type { Clients } from './clients.ts';
+import { ACCOUNTS_PER_ADDRESS, addressOf, type Clients } from './clients.ts';
 import { LimitReached, ON, type Limit } from './limits.ts';
 
 /** A turn with fewer values needs no rest. */
 const MANY_VALUES = 4_000;
 /** Nineteen times as long as a value takes to be read and to become text, about 2.5 µs. */
 const REST_MS_PER_VALUE = 0.0475;
+/** The rest that accounts of an address may owe together and still take turns. */
+const OWED_MS_MAX = 10_000;
 
 interface Waiter {
   /** the lane it waits in, or had its turn in */
@@ -32,6 +35,8 @@ export class Turns {
   readonly #limit: Limit;
   /** of the clients that wait, have a turn, or rest; the first is next */
   readonly #lanes = new Map<string, Lane>();
+  /** of an address with accounts, when the rests of all of them are over */
+  readonly #restedAt = new Map<string, number>();
   #taken = 0;
 
   /** `waitingMax`: operations that wait in the lane of a client. */
@@ -119,7 +124,8 @@ export class Turns {
   #beginTurns(): void {
     for (const [client, lane] of this.#lanes) {
       if (this.#taken >= this.#max) return;
-      const waiter = lane.isBusy ? undefined : lane.waiting.shift();
+      const isHeld = lane.isBusy || this.#owedMs(addressOf(client)) > OWED_MS_MAX;
+      const waiter = isHeld ? undefined : lane.waiting.shift();
       if (waiter === undefined) continue;
       this.#taken++;
       lane.isBusy = true;
@@ -138,8 +144,29 @@ export class Turns {
       this.#beginTurns();
     };
     if (values <= MANY_VALUES) return rested();
-    setTimeout(rested, values * REST_MS_PER_VALUE).unref();
+    const rest = values * REST_MS_PER_VALUE;
+    setTimeout(rested, rest).unref();
+    this.#owe(lane.client, rest / ACCOUNTS_PER_ADDRESS);
     this.#beginTurns();
+  }
+
+  /** `address`: of an account. */
+  #owedMs(address: string | undefined): number {
+    if (address === undefined) return 0;
+    return (this.#restedAt.get(address) ?? 0) - performance.now();
+  }
+
+  /** What an account owes, all accounts of its address do. */
+  #owe(client: string, ms: number): void {
+    const address = addressOf(client);
+    if (address === undefined) return;
+    const owed = Math.max(0, this.#owedMs(address)) + ms;
+    const at = performance.now() + owed;
+    this.#restedAt.set(address, at);
+    if (owed > OWED_MS_MAX) setTimeout(() => this.#beginTurns(), owed - OWED_MS_MAX + 1).unref();
+    setTimeout(() => {
+      if (this.#restedAt.get(address) === at) this.#restedAt.delete(address);
+    }, owed).unref();
   }
 
   #forgetIdle(lane: Lane): void {

@@ -21,6 +21,14 @@ export const TOO_LARGE: readonly (readonly [string, string])[] = [
     'a subscription with many aliases',
     `subscription { recentTripsUpdated { ${Array.from({ length: 11 }, (_, at) => `a${at}: txHash`).join(' ')} } }`,
   ],
+  [
+    'a subscription with a long alias',
+    `subscription { recentTripsUpdated { ${'a'.repeat(65)}: txHash } }`,
+  ],
+  [
+    'a long alias in a fragment',
+    `{ chainInfo { ...f } } fragment f on ChainInfo { ${'a'.repeat(65)}: chainId }`,
+  ],
   ['deep nesting', deep(50)],
   ['many tokens', `{ chainInfo { ${'chainId '.repeat(2_000)} } }`],
   [

@@ -63,7 +63,6 @@ async function open(
       callers: new Callers('secret', () => 0),
     }),
     cache: { answers, keyOf },
-    reads_bodies: true,
     trust_proxy_hops: 1,
   });
   return `${server.url}/graphql`;

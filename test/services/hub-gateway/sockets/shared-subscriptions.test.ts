@@ -330,3 +330,37 @@ test('a socket that closes before the first result leaves its subscription', asy
   await open(state, 'a');
   expect(state.subscriptions.size).toBe(1);
 });
+
+test('who leaves before the first result takes nothing from those who wait for it', async () => {
+  const state = await world();
+  const gate = Promise.withResolvers<void>();
+  state.gate = gate.promise;
+  const left = new AbortController();
+  const leaving = state.subscriptions.open('a', OPERATION, { ...HOLDER, left: left.signal });
+  const staying = open(state, 'a', { ...HOLDER, client: '192.0.2.2' });
+  left.abort();
+  gate.resolve();
+  expect(await leaving).toMatchObject(refused('the socket is closed'));
+  const collector = new Collector();
+  (await staying).start(collector);
+  state.value = '2';
+  state.subscriptions.notify('market', ['ours']);
+  await expect.poll(() => collector.payloads).toEqual([payload('1'), payload('2')]);
+});
+
+test('results that nobody waited for take no memory', async () => {
+  const state = await world();
+  state.value = 'x'.repeat(CLIENT_CHARACTERS - payload('').length);
+  for (let at = 0; at < 20; at++) {
+    const left = new AbortController();
+    const opening = state.subscriptions.open(`${at}`, OPERATION, { ...HOLDER, left: left.signal });
+    left.abort();
+    await opening;
+  }
+  await Promise.all(
+    [1, 2, 3, 4, 5, 6, 7, 8].map((at) =>
+      open(state, 'all', { ...HOLDER, client: `192.0.2.${at}` }),
+    ),
+  );
+  expect(state.subscriptions.size).toBe(1);
+});

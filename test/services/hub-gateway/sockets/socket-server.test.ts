@@ -1,11 +1,14 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
+import { WebSocket } from 'ws';
 import { readHubGatewayConfig } from '../../../../services/hub-gateway/config.ts';
 import type { Session } from '../../../../services/hub-gateway/sockets/protocol.ts';
 import { SocketServer } from '../../../../services/hub-gateway/sockets/socket-server.ts';
+import { openLimits } from '../../../../services/runtime/limits/limits.ts';
 import { RateLimit } from '../../../../services/runtime/limits/rate.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
+import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 import { SECRET } from '../../../support/tokens.ts';
 import { RawSocket } from '../raw-socket.ts';
 
@@ -15,9 +18,16 @@ async function open(): Promise<RawSocket> {
   return RawSocket.open(url);
 }
 
-/** `sessions`: of the sockets, in order. */
-async function serve(): Promise<{ readonly url: string; readonly sessions: readonly Session[] }> {
+interface Served {
+  readonly url: string;
+  /** of the sockets, in order */
+  readonly sessions: readonly Session[];
+  readonly metrics: Metrics;
+}
+
+async function serve(): Promise<Served> {
   const sessions: Session[] = [];
+  const metrics = new Metrics('test');
   const sockets = new SocketServer({
     settings: readHubGatewayConfig({
       APP_NETWORK: 'testnet',
@@ -37,6 +47,7 @@ async function serve(): Promise<{ readonly url: string; readonly sessions: reado
       },
     },
     rate: new RateLimit({ rate_per_second: 1, rate_burst: 5 }),
+    limits: openLimits(new Set(), metrics),
     log: openLog({ service: 'test', level: 'silent' }),
     now: () => 0,
   });
@@ -51,7 +62,7 @@ async function serve(): Promise<{ readonly url: string; readonly sessions: reado
   });
   const address = server.address();
   if (typeof address !== 'object' || address === null) throw new Error('not listening');
-  return { url: `ws://127.0.0.1:${address.port}/graphql/ws`, sessions };
+  return { url: `ws://127.0.0.1:${address.port}/graphql/ws`, sessions, metrics };
 }
 
 test.each(['ping', 'pong'] as const)(
@@ -81,8 +92,28 @@ test('each socket that a client opens counts as a request', async () => {
   await expect(RawSocket.open(url)).rejects.toThrow('answered 429');
 });
 
-test('a message of too many fragments closes its socket', async () => {
-  const { socket, closed } = await open();
-  for (let sent = 0; sent < 300; sent++) socket.send('a', { fin: false });
-  expect(await closed).toBe(1008);
+test.each([
+  ['fragments', (socket: WebSocket) => socket.send('a', { fin: false }), 300, 1008],
+  ['bytes', (socket: WebSocket) => socket.send('a'.repeat(100_000)), 1, 1009],
+] as const)(
+  'a message of too many %s closes its socket, and is counted',
+  async (_, send, times, code) => {
+    const { url, metrics } = await serve();
+    const { socket, closed } = await RawSocket.open(url);
+    for (let sent = 0; sent < times; sent++) send(socket);
+    expect(await closed).toBe(code);
+    expect(await metrics.text()).toMatch(/^limit_refusals_total\{.*limit="bytes".*\} 1$/m);
+  },
+);
+
+test('messages of a caller with a token count for the account, not for all of its address', async () => {
+  const { url, sessions } = await serve();
+  const sockets = [await RawSocket.open(url), await RawSocket.open(url)];
+  for (const [at, session] of sessions.entries())
+    session.caller = { account: `0x${at}`, expires_at: 1 };
+  for (const { socket } of sockets)
+    for (let sent = 0; sent < 5; sent++) socket.send('{"id":"1","type":"complete"}');
+  sockets[0]?.socket.send('{"id":"1","type":"complete"}');
+  expect(await sockets[0]?.closed).toBe(1008);
+  expect(sockets[1]?.socket.readyState).toBe(WebSocket.OPEN);
 });

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { DECIDE } from '../../../../schemas/operations-api/document.ts';
 import { posted } from '../../../../services/runtime/http/posted.ts';
@@ -15,11 +14,10 @@ const SENT = {
 };
 
 /** The answer to a body, which shows the values that the handler is given. */
-async function answered(body: string, type = 'application/json'): Promise<object> {
+async function answered(body: string | Buffer | undefined): Promise<object> {
   const { handle } = posted(DECIDE, (values) => ({ status: 200, body: JSON.stringify(values) }));
-  const headers = { 'content-type': type, 'content-length': String(body.length) };
-  const request = Object.assign(Object(Readable.from([body])), { headers, params: {}, query: {} });
-  return handle(request);
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  return handle(Object({ body: bytes, headers: {}, params: {}, query: {} }));
 }
 
 test('the fields of a body are read, and others are ignored', async () => {
@@ -29,15 +27,16 @@ test('the fields of a body are read, and others are ignored', async () => {
   });
 });
 
-test.each(['', '{', 'null', '5'])('%j is no JSON object', async (body) => {
-  expect(await answered(body)).toMatchObject({ message: 'the body is a JSON object' });
-});
-
-test('a body that a form can send is refused', async () => {
-  expect(await answered(JSON.stringify(SENT), 'text/plain')).toMatchObject({
-    refused: 'invalid_request',
-    message: 'the body is JSON, with its length',
-  });
+test.each([
+  ['null', 'the body is a JSON object'],
+  ['5', 'the body is a JSON object'],
+  ['', 'the body is not JSON'],
+  ['{', 'the body is not JSON'],
+  [Buffer.from('{"actor":"\xff"}', 'latin1'), 'the body is not UTF-8'],
+  // such as one that a form can send
+  [undefined, 'the body is JSON, with content-type application/json'],
+])('the body %j is refused: %s', async (body, message) => {
+  expect(await answered(body)).toEqual({ refused: 'invalid_request', message });
 });
 
 test.each([

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { Turns } from '../../../../services/runtime/limits/turns.ts';
-import { Clients } from '../../../../services/runtime/limits/clients.ts';
+import { Clients, turnOf } from '../../../../services/runtime/limits/clients.ts';
 
 function take(turns: Turns, client: string): Promise<(rows: number) => void> {
   return turns.take(new Clients([client]));
@@ -80,6 +80,36 @@ test('a client rests after a turn with many values, also while no other waits', 
     await vi.advanceTimersByTimeAsync(1);
     await own;
     expect(order).toEqual(['b', 'a']);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('all accounts of an address together have three times the turns of one', async () => {
+  vi.useFakeTimers();
+  try {
+    const turns = new Turns(4);
+    let begun = 0;
+    const read = async (who: string): Promise<void> => {
+      const end = await take(turns, who);
+      begun++;
+      // a rest of 9.5 s
+      end(200_000);
+    };
+    const accounts = Array.from({ length: 120 }, (_, at) => read(turnOf('192.0.2.1', `0x${at}`)));
+    await vi.advanceTimersByTimeAsync(0);
+    // the fourth to end owes more than 10 s with the others; three had begun meanwhile
+    expect(begun).toBe(7);
+    await read(turnOf('192.0.2.2', '0x1'));
+    await read('192.0.2.1');
+    await vi.advanceTimersByTimeAsync(95_000);
+    begun = 0;
+    await vi.advanceTimersByTimeAsync(95_000);
+    // three times ten
+    expect(begun).toBeGreaterThan(26);
+    expect(begun).toBeLessThan(34);
+    await vi.runAllTimersAsync();
+    await Promise.all(accounts);
   } finally {
     vi.useRealTimers();
   }
