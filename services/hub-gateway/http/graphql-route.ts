@@ -42,6 +42,13 @@ export function cacheKeyOf({
   return text.includes('mutation') || text.includes('\\u') ? undefined : `${accept}\n${text}`;
 }
 
+/** One client, until it leaves. */
+function clientOf(response: Response, client: string): Clients {
+  const clients = new Clients([client]);
+  response.once('close', () => clients.delete(client));
+  return clients;
+}
+
 export interface GraphqlOptions {
   readonly pipeline: Pipeline;
   readonly introspection: boolean;
@@ -66,7 +73,7 @@ export function graphqlRoutes({
     const asker = {
       caller,
       client,
-      clients: () => exchange.clients ?? new Clients([turnOf(client, caller?.account)]),
+      clients: () => exchange.clients ?? clientOf(response, turnOf(client, caller?.account)),
       // another cache would give its answer to callers whose token is valid
       ...(request.headers.authorization === undefined && {
         shares: () => void (exchange.is_shared = true),

@@ -126,14 +126,15 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     onSubscribe: (connection, id, payload) => prepare(connection, id, payload),
     execute: async (args: ExecutionArgs) => {
       const { id, session, caller } = operationOf(args);
-      const { client } = session;
-      const asker = {
-        caller,
-        client,
-        clients: () => new Clients([turnOf(client, caller?.account)]),
-      };
+      const { client, left } = session;
+      const turn = turnOf(client, caller?.account);
+      const clients = new Clients([turn]);
+      const leave = (): void => clients.delete(turn);
       const executed = async (): Promise<Answer> => {
+        left.addEventListener('abort', leave);
+        const asker = { caller, client, clients: () => clients };
         const result = await pipeline.execute(given(args), asker);
+        left.removeEventListener('abort', leave);
         return new Answer(id, await textOfResult(result), session, unread);
       };
       return await session.pending.run(id, executed());

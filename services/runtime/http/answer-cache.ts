@@ -16,10 +16,24 @@ export interface AnswerCacheOptions {
   readonly characters_max?: number;
 }
 
+/** A request for an answer. */
+export interface Asker {
+  readonly client: string;
+  /** Tells the clients that wait for the answer, of which this is one until it leaves. */
+  readonly waitsWith: (clients: Clients) => void;
+  readonly make: () => Promise<Answer>;
+}
+
 interface Making {
   readonly answer: Promise<Answer>;
   /** those that wait for it */
   readonly clients: Clients;
+}
+
+function madeFor({ client, waitsWith, make }: Asker): Making {
+  const clients = new Clients([client]);
+  waitsWith(clients);
+  return { answer: make(), clients };
 }
 
 const CHARACTERS_MAX = 64 * 1024 * 1024;
@@ -55,33 +69,22 @@ export class AnswerCache {
   }
 
   /**
-   * The response of this key, from the cache or made for these clients. While Postgres cannot be
-   * asked for the version, each request makes its own. Rejects as `make` does.
+   * The response of this key, from the cache, or one that is made for all that ask meanwhile. While
+   * Postgres cannot be asked for the version, each request makes its own. Rejects as `make` does.
    */
-  answer(
-    key: string,
-    client: string,
-    make: (clients: Clients) => Promise<Answer>,
-  ): Answer | Promise<Answer> {
-    if (this.#entriesMax === 0) return make(new Clients([client]));
-    if (this.#version.known !== this.#keptVersion) return this.#afterVersion(key, client, make);
-    return this.#found(key) ?? this.#share(key, client, make);
-  }
-
-  async #afterVersion(
-    key: string,
-    client: string,
-    make: (clients: Clients) => Promise<Answer>,
-  ): Promise<Answer> {
-    let version: number;
-    try {
-      version = await this.#version.current();
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      return await make(new Clients([client]));
+  async answer(key: string, asker: Asker): Promise<Answer> {
+    if (this.#entriesMax === 0) return await madeFor(asker).answer;
+    if (this.#version.known !== this.#keptVersion) {
+      let version: number;
+      try {
+        version = await this.#version.current();
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        return await madeFor(asker).answer;
+      }
+      if (version !== this.#keptVersion) this.#clear(version);
     }
-    if (version !== this.#keptVersion) this.#clear(version);
-    return this.#found(key) ?? (await this.#share(key, client, make));
+    return this.#found(key) ?? (await this.#share(key, asker));
   }
 
   #found(key: string): Answer | undefined {
@@ -90,18 +93,15 @@ export class AnswerCache {
     return found;
   }
 
-  async #share(
-    key: string,
-    client: string,
-    make: (clients: Clients) => Promise<Answer>,
-  ): Promise<Answer> {
+  async #share(key: string, asker: Asker): Promise<Answer> {
     const others = this.#inFlight.get(key);
-    if (others !== undefined) {
-      others.clients.add(client);
+    // what all have left may end without an answer
+    if (others !== undefined && others.clients.size > 0) {
+      others.clients.add(asker.client);
+      asker.waitsWith(others.clients);
       return await others.answer;
     }
-    const clients = new Clients([client]);
-    const making = { answer: make(clients), clients };
+    const making = madeFor(asker);
     this.#inFlight.set(key, making);
     try {
       const made = await making.answer;

@@ -203,12 +203,18 @@ function start(starts: Starts, cache: CacheOptions | undefined, replies: Replies
     const found = cache.answers.found(key);
     if (found !== undefined) return replies.send(response, found);
     const share = async (): Promise<void> => {
-      const answer = await cache.answers.answer(key, exchange.client, (clients) => {
-        exchange.clients = clients;
-        return new Promise((resolve) => {
-          exchange.made = resolve;
-          next();
-        });
+      if (response.destroyed) return;
+      const answer = await cache.answers.answer(key, {
+        client: exchange.client,
+        waitsWith: (clients) => {
+          exchange.clients = clients;
+          response.once('close', () => clients.delete(exchange.client));
+        },
+        make: () =>
+          new Promise((resolve) => {
+            exchange.made = resolve;
+            next();
+          }),
       });
       await replies.send(response, answer);
     };

@@ -21,25 +21,34 @@ interface Watcher {
 }
 
 export class Clients {
-  readonly #all: Set<string>;
+  /** how many times each waits for it */
+  readonly #all = new Map<string, number>();
   #watcher: Watcher | undefined;
 
   constructor(clients: Iterable<string>) {
-    this.#all = new Set(clients);
+    for (const client of clients) this.add(client);
   }
 
   [Symbol.iterator](): Iterator<string> {
-    return this.#all.values();
+    return this.#all.keys();
+  }
+
+  /** How many different ones there are. */
+  get size(): number {
+    return this.#all.size;
   }
 
   add(client: string): void {
-    if (this.#all.has(client)) return;
-    this.#all.add(client);
-    this.#watcher?.joined(client);
+    const times = this.#all.get(client) ?? 0;
+    this.#all.set(client, times + 1);
+    if (times === 0) this.#watcher?.joined(client);
   }
 
+  /** One that waits for it has left. */
   delete(client: string): void {
-    if (this.#all.delete(client) && this.#all.size === 0) this.#watcher?.abandoned();
+    const times = this.#all.get(client) ?? 0;
+    if (times > 1) this.#all.set(client, times - 1);
+    else if (this.#all.delete(client) && this.#all.size === 0) this.#watcher?.abandoned();
   }
 
   /** Tells what happens from now on. */

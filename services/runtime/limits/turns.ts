@@ -3,8 +3,8 @@
  * clients take turns: one that sends many operations waits for its own. After a turn with many
  * values a client rests, so it has a twentieth of the processor time at most. It rests also when
  * nobody waits for a turn: others need the event loop for what needs no turn. All accounts of an
- * address rest together, a third as long each. Values count and not time, which a slow Postgres or
- * another process takes.
+ * address have half of the turns, and rest together, a third as long each. Values count and not
+ * time, which a slow Postgres or another process takes.
  */
 import { ACCOUNTS_PER_ADDRESS, addressOf, type Clients } from './clients.ts';
 import { LimitReached, ON, type Limit } from './limits.ts';
@@ -14,7 +14,7 @@ const MANY_VALUES = 4_000;
 /** Nineteen times as long as a value takes to be read and to become text, about 2.5 µs. */
 const REST_MS_PER_VALUE = 0.0475;
 /** The rest that accounts of an address may owe together and still take turns. */
-const OWED_MS_MAX = 10_000;
+const OWED_MS_MAX = 3_000;
 
 interface Waiter {
   /** the lane it waits in, or had its turn in */
@@ -29,14 +29,20 @@ interface Lane {
   isBusy: boolean;
 }
 
+interface Shared {
+  taken: number;
+  /** when all their rests are over, ms of a monotonic clock */
+  restedAt: number;
+}
+
 export class Turns {
   readonly #max: number;
   readonly #waitingMax: number;
   readonly #limit: Limit;
   /** of the clients that wait, have a turn, or rest; the first is next */
   readonly #lanes = new Map<string, Lane>();
-  /** of an address with accounts, when the rests of all of them are over */
-  readonly #restedAt = new Map<string, number>();
+  /** of the accounts of each address together */
+  readonly #ofAddress = new Map<string, Shared>();
   #taken = 0;
 
   /** `waitingMax`: operations that wait in the lane of a client. */
@@ -124,10 +130,12 @@ export class Turns {
   #beginTurns(): void {
     for (const [client, lane] of this.#lanes) {
       if (this.#taken >= this.#max) return;
-      const isHeld = lane.isBusy || this.#owedMs(addressOf(client)) > OWED_MS_MAX;
+      const address = addressOf(client);
+      const isHeld = lane.isBusy || (address !== undefined && this.#isHeld(address));
       const waiter = isHeld ? undefined : lane.waiting.shift();
       if (waiter === undefined) continue;
       this.#taken++;
+      if (address !== undefined) this.#sharedBy(address).taken++;
       lane.isBusy = true;
       // its next turn is after those of all others
       this.#lanes.delete(client);
@@ -138,35 +146,43 @@ export class Turns {
 
   #end(lane: Lane, values: number): void {
     this.#taken--;
+    const rest = values <= MANY_VALUES ? 0 : values * REST_MS_PER_VALUE;
+    const address = addressOf(lane.client);
+    if (address !== undefined) this.#endShared(address, rest / ACCOUNTS_PER_ADDRESS);
     const rested = (): void => {
       lane.isBusy = false;
       this.#forgetIdle(lane);
       this.#beginTurns();
     };
-    if (values <= MANY_VALUES) return rested();
-    const rest = values * REST_MS_PER_VALUE;
+    if (rest === 0) return rested();
     setTimeout(rested, rest).unref();
-    this.#owe(lane.client, rest / ACCOUNTS_PER_ADDRESS);
     this.#beginTurns();
   }
 
-  /** `address`: of an account. */
-  #owedMs(address: string | undefined): number {
-    if (address === undefined) return 0;
-    return (this.#restedAt.get(address) ?? 0) - performance.now();
+  #sharedBy(address: string): Shared {
+    const shared = this.#ofAddress.get(address) ?? { taken: 0, restedAt: 0 };
+    this.#ofAddress.set(address, shared);
+    return shared;
   }
 
-  /** What an account owes, all accounts of its address do. */
-  #owe(client: string, ms: number): void {
-    const address = addressOf(client);
-    if (address === undefined) return;
-    const owed = Math.max(0, this.#owedMs(address)) + ms;
-    const at = performance.now() + owed;
-    this.#restedAt.set(address, at);
+  #isHeld(address: string): boolean {
+    const { taken, restedAt } = this.#ofAddress.get(address) ?? { taken: 0, restedAt: 0 };
+    return taken >= Math.ceil(this.#max / 2) || restedAt - performance.now() > OWED_MS_MAX;
+  }
+
+  #endShared(address: string, rest: number): void {
+    const shared = this.#sharedBy(address);
+    const now = performance.now();
+    shared.taken--;
+    shared.restedAt = Math.max(now, shared.restedAt) + rest;
+    const owed = shared.restedAt - now;
     if (owed > OWED_MS_MAX) setTimeout(() => this.#beginTurns(), owed - OWED_MS_MAX + 1).unref();
-    setTimeout(() => {
-      if (this.#restedAt.get(address) === at) this.#restedAt.delete(address);
-    }, owed).unref();
+    const forget = (): void => {
+      if (shared.taken === 0 && shared.restedAt <= performance.now())
+        this.#ofAddress.delete(address);
+    };
+    if (owed === 0) forget();
+    else setTimeout(forget, owed + 1).unref();
   }
 
   #forgetIdle(lane: Lane): void {

@@ -92,6 +92,37 @@ test('a client that asks for what another client waits for does not wait behind 
   expect(await Promise.all([...own, other])).toEqual([200, 200, 200, 200, 200]);
 });
 
+test.each(['shared', 'with a token'])(
+  'operations whose clients have left are not executed: %s',
+  async (what) => {
+    const url = await open();
+    const left = new AbortController();
+    const headers = {
+      'content-type': 'application/json',
+      ...(what !== 'shared' && { authorization: 'Bearer none' }),
+    };
+    const asking = ['{ a1 }', '{ a2 }', '{ a2 }', '{ a3 }'].map((query) =>
+      fetch(url, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ query }),
+        signal: left.signal,
+      }).catch(() => undefined),
+    );
+    await expect.poll(() => asked, soon).toBe(4);
+    await expect.poll(() => hub.turns.waiting, soon).toBe(what === 'shared' ? 2 : 3);
+    left.abort();
+    await Promise.all(asking);
+    await expect.poll(() => hub.turns.waiting, soon).toBe(0);
+    const other = ask(url, '198.51.100.1', '{ other }');
+    ends[0]?.();
+    await expect.poll(() => ends.length).toBe(2);
+    ends[1]?.();
+    expect(await other).toBe(200);
+    expect(ends.length).toBe(2);
+  },
+);
+
 test('nor when both asked before the hub knew the version of its read model', async () => {
   let questions = 0;
   let newest = Promise.resolve(1);

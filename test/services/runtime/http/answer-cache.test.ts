@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { AnswerCache } from '../../../../services/runtime/http/answer-cache.ts';
 import { Answer } from '../../../../services/runtime/http/answer.ts';
+import { Clients } from '../../../../services/runtime/limits/clients.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 
 interface Response {
@@ -24,23 +25,26 @@ function cacheOver(
   };
   const cache = new AnswerCache(version, { answers_kept_max: entries, characters_max: characters });
   const ask = async (key: string): Promise<Response> => {
-    const { status, bytes } = await cache.answer(key, 'a client', async () => {
-      seen.made++;
-      const answer = await make(key);
-      if (answer instanceof Error) throw answer;
-      return new Answer({ ...answer, is_shared: seen.isShared }, answer.body);
+    const { status, bytes } = await cache.answer(key, {
+      ...ASKER,
+      make: async () => {
+        seen.made++;
+        const answer = await make(key);
+        if (answer instanceof Error) throw answer;
+        return new Answer({ ...answer, is_shared: seen.isShared }, answer.body);
+      },
     });
     return { status, body: bytes.toString() };
   };
   /** The body, if it is cached. */
   const cached = async (key: string): Promise<string | undefined> => {
-    const answer = await Promise.resolve(cache.answer(key, 'a client', notCached)).catch(
-      () => undefined,
-    );
+    const answer = await cache.answer(key, { ...ASKER, make: notCached }).catch(() => undefined);
     return answer?.bytes.toString();
   };
   return Object.assign(seen, { ask, cached, cache });
 }
+
+const ASKER = { client: 'a client', waitsWith: () => undefined };
 
 function notCached(): Promise<never> {
   return Promise.reject(new Error('not cached'));
@@ -149,4 +153,25 @@ test('the least recently used responses are evicted beyond the bounds of number 
   for (const key of ['100', '101', '200', '500']) for (const _ of [1, 2]) await small.ask(key);
   const bodies = await Promise.all(['100', '101', '200', '500'].map(small.cached));
   expect(bodies.map((body) => body?.length)).toEqual([undefined, 101, 200, undefined]);
+});
+
+test('who asks after all that waited have left is not given their answer, which may be none', async () => {
+  const { cache } = cacheOver(() => Promise.reject(new Error('not used')));
+  const abandoned = Promise.withResolvers<Answer>();
+  const waiting: Clients[] = [];
+  const asker = { client: 'a client', waitsWith: (clients: Clients) => void waiting.push(clients) };
+  const first = cache.answer('key', { ...asker, make: () => abandoned.promise });
+  const joined = cache.answer('key', { ...asker, make: notCached });
+  await expect.poll(() => waiting.length).toBe(2);
+  expect(waiting[0]).toBe(waiting[1]);
+  waiting[0]?.delete('a client');
+  expect(waiting[0]?.size).toBe(1);
+  waiting[0]?.delete('a client');
+  const next = await cache.answer('key', {
+    ...asker,
+    make: () => Promise.resolve(new Answer(found('[1]'), '[1]')),
+  });
+  expect(next.bytes.toString()).toBe('[1]');
+  abandoned.reject(new Error('nobody waits'));
+  await expect(Promise.all([first, joined])).rejects.toThrow('nobody waits');
 });

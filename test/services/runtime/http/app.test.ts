@@ -108,14 +108,13 @@ test.each(['leaves', 'sends no HTTP'])(
       .on('error', () => undefined)
       .resume();
     const closed = once(first, 'close');
-    first.write(
-      `GET /list HTTP/1.1\r\nhost: x\r\n\r\n${how === 'leaves' ? '' : 'NO HTTP\r\n\r\n'}`,
-    );
+    first.write('GET /list HTTP/1.1\r\nhost: x\r\n\r\n');
     await asked.promise;
-    if (how === 'leaves') first.destroy();
-    await closed;
     const others = [1, 2, 3].map(async () => (await fetch(`${url}/list`)).text());
     await expect.poll(() => asking).toBe(4);
+    if (how === 'leaves') first.destroy();
+    else first.write('NO HTTP\r\n\r\n');
+    await closed;
     gate.resolve();
     expect(await Promise.all(others)).toEqual(['[1]', '[1]', '[1]']);
     expect(made).toBe(1);
