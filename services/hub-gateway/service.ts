@@ -71,7 +71,7 @@ export async function serve(
     reader,
     node,
     chain,
-    turns: new Turns(EXECUTIONS_MAX, WAITING_MAX, limits.turns),
+    turns: new Turns(EXECUTIONS_MAX, { waiting_max: WAITING_MAX, limit: limits.turns }),
     balances: new Balances(reader),
     sign_ins: new SignIns(config, now, counts),
     rate,

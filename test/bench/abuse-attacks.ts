@@ -48,16 +48,22 @@ const VARIABLES = JSON.stringify({
     ]),
   },
 });
-const MANY_ROWS = JSON.stringify({
-  query: `{ ${Array.from({ length: 10 }, (_, at) => `a${at}: listRideRequests { ${ALL} }`).join(' ')} }`,
-});
+const LISTS = Array.from({ length: 10 }, (_, at) => `a${at}: listRideRequests { ${ALL} }`).join(
+  ' ',
+);
+const MANY_ROWS = JSON.stringify({ query: `{ ${LISTS} }` });
 const WRONG_SIGN_IN = (): string =>
   JSON.stringify({
     query: `mutation { generateToken(publicKey: "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf", timestamp: ${Math.floor(Date.now() / 1_000)},
       signature: {r: "0x${'5b'.repeat(32)}", s: "0x${'67'.repeat(32)}", v: 27}) { token } }`,
   });
-/** 291 tokens, which are 300 at most, and many pairs of fields; each is another text. */
 let documents = 0;
+/** Each is another text, whose answer no other request waits for. */
+const OWN_LISTS = (): string => JSON.stringify({ query: `query q${documents++} { ${LISTS} }` });
+/** Each row has the alias, of so many bytes. */
+const LONG_ALIAS = (): string =>
+  JSON.stringify({ query: `{ listRideRequests { ${'a'.repeat(16_000)}${documents++}: txHash } }` });
+/** 291 tokens, which are 300 at most, and many pairs of fields; each is another text. */
 const EXPENSIVE = (): string => {
   const fields = 'listRideRequests { pickupLocation { latitude } } '.repeat(41);
   return JSON.stringify({ query: `query q${documents++} { ${fields} }` });
@@ -87,6 +93,13 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     limit: 'rate',
     run: ({ hub }) => flood(() => send(`${hub}/graphql`, { body: WRONG_SIGN_IN() })),
   },
+  'forged tokens': {
+    limit: 'rate',
+    run: ({ deposits }) => {
+      const authorization = `Bearer ${goodToken({ pk: '0x', exp: 0 }, 'another secret')}`;
+      return flood(() => send(`${deposits}/api/v1/deposits`, { headers: { authorization } }));
+    },
+  },
   'new addresses': { limit: 'addresses', run: newAddresses },
   'connections that stay open': { limit: 'connections', run: connections },
   'requests in one packet': { limit: 'connections', run: pipelined },
@@ -107,18 +120,40 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     limit: 'documents',
     run: ({ hub }) => flood(() => send(`${hub}/graphql`, { body: EXPENSIVE() })),
   },
+  'long aliases': {
+    limit: 'documents',
+    run: ({ hub }) => flood(() => send(`${hub}/graphql`, { body: LONG_ALIAS() })),
+  },
   'documents on many sockets': { limit: 'starts', run: documentsOnSockets },
   'lists of all rows': {
     limit: 'turns',
     run: ({ hub }) =>
       flood(async () => {
-        const { status, bytes } = await send(`${hub}/graphql`, { body: MANY_ROWS });
+        const { status, bytes } = await send(`${hub}/graphql`, { body: OWN_LISTS() });
         if (status === 200 && bytes < 1_000_000) fail(`the lists have ${bytes} bytes`);
       }),
   },
+  'lists for many accounts': {
+    limit: 'turns',
+    run: ({ hub }) => {
+      const tokens = accounts(200);
+      return flood((turn) => {
+        const authorization = `Bearer ${tokens[turn % tokens.length]}`;
+        return send(`${hub}/graphql`, { body: OWN_LISTS(), headers: { authorization } });
+      });
+    },
+  },
   'answers that nobody reads': { limit: 'unread', run: unread },
   'answers on sockets that nobody reads': { limit: 'unread', run: unreadOnSockets },
-  'subscriptions of their own': { limit: 'subscriptions', run: subscriptions },
+  'subscriptions that fill the memory': {
+    limit: 'subscriptions',
+    // long results, and short ones for what is left beside them
+    run: ({ hub }) => subscribed(hub, (at) => [100, 10, 10, 10][at % 20] ?? 1),
+  },
+  'many subscriptions': {
+    limit: 'turns',
+    run: ({ hub }) => subscribed(hub, (at) => (at % 100) + 1),
+  },
   'scans of a busy account': {
     limit: 'long_reads',
     run: ({ explorer, busy_account: address }) =>
@@ -173,12 +208,18 @@ async function send(
   return { status: response.statusCode, bytes };
 }
 
-/** Each for an account that nobody has used before. */
-function newAddresses({ deposits }: Attacked): Promise<void> {
+/** Tokens, each of an account that nobody has used before. A sign-in costs an attacker a key. */
+function accounts(count: number): readonly string[] {
   const exp = Math.floor(Date.now() / 1_000) + 3_600;
-  return flood(async () => {
+  return Array.from({ length: count }, () => {
     const pk = `0x${randomBytes(20).toString('hex')}`;
-    const authorization = `Bearer ${goodToken({ pk, exp }, DEVELOPMENT_JWT_SECRET)}`;
+    return goodToken({ pk, exp }, DEVELOPMENT_JWT_SECRET);
+  });
+}
+
+function newAddresses({ deposits }: Attacked): Promise<void> {
+  return flood(async () => {
+    const authorization = `Bearer ${accounts(1)[0]}`;
     const { status } = await send(`${deposits}/api/v1/deposits`, {
       method: 'POST',
       headers: { authorization },
@@ -187,8 +228,8 @@ function newAddresses({ deposits }: Attacked): Promise<void> {
   });
 }
 
-/** A firewall stops a client that opens connections all the time, and no process can. */
-const REOPEN_MS = 100;
+/** Connections of the attacker that are opened again: more are for a firewall to stop. */
+const REOPENED_PER_SECOND = 200;
 
 /** Connections to a server, each opened again after it is closed. */
 async function connected(
@@ -202,7 +243,7 @@ async function connected(
     socket.on('error', () => undefined);
     act(socket, hostname);
     await once(socket, 'close');
-    await after(REOPEN_MS);
+    await after((most / REOPENED_PER_SECOND) * 1_000);
   };
   // connections that are not read do not keep a thread alive
   setInterval(() => undefined, 1_000);
@@ -244,19 +285,23 @@ async function unread({ hub }: Attacked): Promise<void> {
   });
 }
 
-/** As many sockets as one client gets, opened again when they are closed or refused. */
+/** Sockets that are opened again when they are closed or refused. `tokens`: of each in turn. */
 async function sockets(
   hub: string,
   act: (socket: WebSocket, at: number) => void,
   most = 100,
+  tokens: readonly string[] = [],
 ): Promise<void> {
   const url = `${hub.replace('http', 'ws')}/graphql/ws`;
   const open = async (at: number): Promise<void> => {
     const socket = new WebSocket(url, 'graphql-transport-ws', FROM);
     socket.on('error', () => undefined);
-    socket.on('open', () => socket.send('{"type":"connection_init"}'));
+    const token = tokens[at % tokens.length];
+    const payload = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+    socket.on('open', () => socket.send(JSON.stringify({ type: 'connection_init', payload })));
     socket.once('message', () => act(socket, at));
-    await once(socket, 'close');
+    await once(socket, 'close').catch(() => undefined);
+    await after((most / REOPENED_PER_SECOND) * 1_000);
   };
   await Promise.all(
     Array.from({ length: most }, async (_, at) => {
@@ -265,19 +310,29 @@ async function sockets(
   );
 }
 
-/** As many different subscriptions as a socket gets. */
-function subscriptions({ hub }: Attacked): Promise<void> {
-  return sockets(hub, (socket, at) => {
+/** As many different subscriptions as a socket gets, each of so many rows, or what there is room for. */
+function subscribed(hub: string, rowsOf: (at: number) => number): Promise<void> {
+  const act = (socket: WebSocket, at: number): void => {
+    const rows = Array.from({ length: 20 }, (_, more) => rowsOf(at * 20 + more));
+    const subscribe = (id: number, length: number): void => {
+      rows[id] = length;
+      const aliases = Array.from({ length: length > 1 ? 10 : 1 }, (_, k) => `a${at}_${id}_${k}`);
+      const fields = aliases.map((alias) => `${alias}: txHash`).join(' ');
+      const query = `subscription { rideRequestsUpdated(limit: ${length}) { ${fields} } }`;
+      socket.send(JSON.stringify({ id: String(id), type: 'subscribe', payload: { query } }));
+      countSent(1);
+    };
     socket.on('message', (data: Buffer) => {
-      if (data.includes('"errors"') && !data.includes('RATE_LIMITED')) fail(data.toString());
+      const text = data.toString();
+      if (!text.includes('"errors"') && !text.includes('"error"')) return;
+      if (!text.includes('RATE_LIMITED')) return fail(text);
+      const id = Number(JSON.parse(text).id);
+      if (text.includes('too many different'))
+        setTimeout(subscribe, 250, id, (rows[id] ?? 0) > 10 ? 10 : 1);
     });
-    for (let more = 0; more < 20; more++) {
-      const aliases = Array.from({ length: 10 }, (_, k) => `a${at}_${more}_${k}: txHash`);
-      const query = `subscription { rideRequestsUpdated { ${aliases.join(' ')} ${ALL} } }`;
-      socket.send(JSON.stringify({ id: String(more), type: 'subscribe', payload: { query } }));
-    }
-    countSent(20);
-  });
+    for (const [id, length] of rows.entries()) subscribe(id, length);
+  };
+  return sockets(hub, act, 100, accounts(100));
 }
 
 /** Twenty at once on each socket, each of another text. */

@@ -48,6 +48,9 @@ const DEFAULTS = [
   'APP_ADDRESSES_PER_MINUTE',
 ];
 
+/** Memory that an attack of seconds can fill, as one of minutes fills that of the default. */
+const SMALL = { APP_SUBSCRIPTION_BYTES_MAX: String(4 * 1_024 * 1_024) };
+
 /** The system under attack. */
 interface Attackable {
   readonly market: HubMarket;
@@ -81,6 +84,7 @@ async function startGateways(
 ): Promise<Pick<Attackable, 'hub' | 'explorer' | 'deposits'>> {
   const settings = {
     ...Object.fromEntries(DEFAULTS.map((name) => [name, ''])),
+    ...SMALL,
     APP_LIMITS_OFF: without ?? '',
     APP_LOG_LEVEL: 'fatal',
   };
@@ -325,7 +329,7 @@ function honest(who: number, { hub, explorer, deposits, chain }: Attackable): Cl
     () => ask(`${deposits.url}/api/v1/deposits`, { agent, authorization }),
     // as clients that come anew
     () => ask(`${explorer.url}/api/v1/blocks?limit=5`, { agent: false, localAddress }),
-    () => open(hub.url, localAddress),
+    () => subscribe(hub.url, localAddress, boundsOf(who, 0.1)),
   ];
   let turn = who;
   return async (seen, signal) => {
@@ -361,15 +365,19 @@ async function ask(
   return response.statusCode;
 }
 
-/** Opens a socket and closes it; 200 when it was greeted. */
-async function open(hub: string, localAddress: string): Promise<number> {
+/** Opens a socket, subscribes, and closes it; 200 when the first result was there. */
+async function subscribe(hub: string, localAddress: string, bounds: string): Promise<number> {
   const url = `${hub.replace('http', 'ws')}/graphql/ws`;
   const socket = new WebSocket(url, 'graphql-transport-ws', { localAddress });
   try {
     await once(socket, 'open');
     socket.send('{"type":"connection_init"}');
+    await once(socket, 'message');
+    const query = `subscription { rideRequestsUpdated(bounds: ${bounds}) { txHash } }`;
+    socket.send(JSON.stringify({ id: '1', type: 'subscribe', payload: { query } }));
     const [data] = await once(socket, 'message');
-    return String(data).includes('connection_ack') ? 200 : BROKEN;
+    // a refusal has errors in place of the list
+    return String(data).includes('"rideRequestsUpdated":[') ? 200 : BROKEN;
   } finally {
     socket.terminate();
   }

@@ -45,7 +45,7 @@ const LIMITS: Readonly<Record<LimitName, Described>> = {
   documents: {
     stops: 'GraphQL that takes long to check or to execute',
     by_default:
-      '300 tokens, 20 deep, 500 fields, 50 aliases, 10 fields at the root or of one name; 1 error of variables',
+      '300 tokens, 20 deep, 500 fields, 50 aliases of 64 characters, 10 fields at the root or of one name; of a subscription 50 fields, 10 aliases and 1 field at the root; 1 error of variables',
     file: 'documents.ts',
   },
   starts: {
@@ -54,9 +54,9 @@ const LIMITS: Readonly<Record<LimitName, Described>> = {
     file: 'starts.ts',
   },
   turns: {
-    stops: 'long lists one after the other',
+    stops: 'long lists one after the other, and many subscriptions',
     by_default:
-      '4 operations at once, each of another client, which rests 19 times as long as it read; 50 wait',
+      '4 operations at once, and as many of subscriptions, each of another client, which rests 19 times as long as it read; all accounts of an address have half of them, and rest together, a third as long; 50 wait',
     file: 'turns.ts',
   },
   unread: {
@@ -66,7 +66,7 @@ const LIMITS: Readonly<Record<LimitName, Described>> = {
     file: 'held.ts',
   },
   subscriptions: {
-    stops: 'many different subscriptions',
+    stops: 'subscriptions that leave no memory to others',
     by_default:
       '100 different of an address or an account, 1,000 of all accounts of an address; 20 operations on a socket; 256 MiB of results, an eighth of them for one client',
     file: 'subscriptions.ts',

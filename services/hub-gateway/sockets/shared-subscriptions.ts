@@ -142,7 +142,7 @@ export class SharedSubscriptions {
     this.#reads = new SharedReads(options.hub.reader);
     this.#lists = {
       reader: this.#reads,
-      turns: new Turns(EXECUTIONS_MAX, undefined, turns),
+      turns: new Turns(EXECUTIONS_MAX, { adds_up: true, limit: turns }),
       list_rows_max: options.hub.list_rows_max,
     };
   }
@@ -268,7 +268,7 @@ export class SharedSubscriptions {
   /** The refusal of a first result that the memory has no room for. */
   #fullOf(text: string): FormattedExecutionResult | undefined {
     const isFull = this.#characters + text.length > this.#options.subscription_bytes_max;
-    if (!isFull || !this.#limit.is_on) return undefined;
+    if (!isFull) return undefined;
     this.#limit.refused();
     return FULL;
   }

@@ -131,7 +131,7 @@ export class Scans {
   readonly #turns: Turns;
 
   constructor(limit: Limit = ON) {
-    this.#turns = new Turns(SCANS_AT_ONCE, SCANS_WAITING_MAX, limit);
+    this.#turns = new Turns(SCANS_AT_ONCE, { waiting_max: SCANS_WAITING_MAX, limit });
   }
 
   /** The result of the scan; undefined, without it, when too many of the client's wait already. */

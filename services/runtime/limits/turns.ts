@@ -9,10 +9,11 @@
 import { ACCOUNTS_PER_ADDRESS, addressOf, type Clients } from './clients.ts';
 import { LimitReached, ON, type Limit } from './limits.ts';
 
-/** A turn with fewer values needs no rest. */
+/** A client that has read fewer values needs no rest. */
 const MANY_VALUES = 4_000;
 /** Nineteen times as long as a value takes to be read and to become text, about 2.5 µs. */
 const REST_MS_PER_VALUE = 0.0475;
+const SHORT_REST_MS = MANY_VALUES * REST_MS_PER_VALUE;
 /** The rest that accounts of an address may owe together and still take turns. */
 const OWED_MS_MAX = 3_000;
 
@@ -27,6 +28,16 @@ interface Lane {
   readonly waiting: Waiter[];
   /** has its turn, or rests after it */
   isBusy: boolean;
+  /** the rest that is too short to be taken, ms */
+  owed_ms: number;
+}
+
+export interface TurnsOptions {
+  /** operations that wait in the lane of a client; default: any number */
+  readonly waiting_max?: number;
+  /** adds up short turns as well, of what a client begins once and the hub repeats */
+  readonly adds_up?: boolean;
+  readonly limit?: Limit;
 }
 
 interface Shared {
@@ -38,6 +49,7 @@ interface Shared {
 export class Turns {
   readonly #max: number;
   readonly #waitingMax: number;
+  readonly #addsUp: boolean;
   readonly #limit: Limit;
   /** of the clients that wait, have a turn, or rest; the first is next */
   readonly #lanes = new Map<string, Lane>();
@@ -45,11 +57,11 @@ export class Turns {
   readonly #ofAddress = new Map<string, Shared>();
   #taken = 0;
 
-  /** `waitingMax`: operations that wait in the lane of a client. */
-  constructor(max: number, waitingMax = Number.POSITIVE_INFINITY, limit: Limit = ON) {
+  constructor(max: number, options: TurnsOptions = {}) {
     this.#max = max;
-    this.#waitingMax = waitingMax;
-    this.#limit = limit;
+    this.#waitingMax = options.waiting_max ?? Number.POSITIVE_INFINITY;
+    this.#addsUp = options.adds_up ?? false;
+    this.#limit = options.limit ?? ON;
   }
 
   /** How many operations wait. */
@@ -87,7 +99,7 @@ export class Turns {
   }
 
   #laneOf(client: string): Lane {
-    return this.#lanes.get(client) ?? { client, waiting: [], isBusy: false };
+    return this.#lanes.get(client) ?? { client, waiting: [], isBusy: false, owed_ms: 0 };
   }
 
   /** Undefined without clients: they have left. */
@@ -146,7 +158,7 @@ export class Turns {
 
   #end(lane: Lane, values: number): void {
     this.#taken--;
-    const rest = values <= MANY_VALUES ? 0 : values * REST_MS_PER_VALUE;
+    const rest = values > MANY_VALUES || this.#addsUp ? values * REST_MS_PER_VALUE : 0;
     const address = addressOf(lane.client);
     if (address !== undefined) this.#endShared(address, rest / ACCOUNTS_PER_ADDRESS);
     const rested = (): void => {
@@ -154,8 +166,10 @@ export class Turns {
       this.#forgetIdle(lane);
       this.#beginTurns();
     };
-    if (rest === 0) return rested();
-    setTimeout(rested, rest).unref();
+    lane.owed_ms += rest;
+    if (lane.owed_ms <= SHORT_REST_MS) return rested();
+    setTimeout(rested, lane.owed_ms).unref();
+    lane.owed_ms = 0;
     this.#beginTurns();
   }
 

@@ -85,6 +85,31 @@ test('a client rests after a turn with many values, also while no other waits', 
   }
 });
 
+test('where short turns add up, a client rests after many of them', async () => {
+  vi.useFakeTimers();
+  try {
+    const turns = new Turns(1, { adds_up: true });
+    let begun = 0;
+    const read = async (): Promise<void> => {
+      const end = await take(turns, 'a');
+      begun++;
+      end(1_000);
+    };
+    const reads = Promise.all(Array.from({ length: 20 }, read));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(begun).toBe(5);
+    await vi.advanceTimersByTimeAsync(236);
+    expect(begun).toBe(5);
+    // nineteen times the 12.5 ms of five
+    await vi.advanceTimersByTimeAsync(1);
+    expect(begun).toBe(10);
+    await vi.runAllTimersAsync();
+    await reads;
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test('all accounts of an address have half of the turns, and three times those of one client', async () => {
   vi.useFakeTimers();
   try {
@@ -144,7 +169,7 @@ test('a client that joins an operation does not wait as long as the client that 
 });
 
 test('so many operations of a client wait, one more is refused, and others go on', async () => {
-  const turns = new Turns(1, 2);
+  const turns = new Turns(1, { waiting_max: 2 });
   const end = await take(turns, 'someone');
   const waiting = [take(turns, 'a'), take(turns, 'a')];
   await expect(take(turns, 'a')).rejects.toThrow('too many operations of yours wait');
@@ -154,7 +179,7 @@ test('so many operations of a client wait, one more is refused, and others go on
 });
 
 test('an operation whose clients have all left waits no more', async () => {
-  const turns = new Turns(1, 1);
+  const turns = new Turns(1, { waiting_max: 1 });
   const end = await take(turns, 'someone');
   const left = new Clients(['a', 'b']);
   const waiting = turns.take(left);
