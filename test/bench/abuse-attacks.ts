@@ -310,7 +310,7 @@ async function sockets(
   );
 }
 
-/** As many different subscriptions as a socket gets, each of so many rows, or what there is room for. */
+/** As many different subscriptions as a socket gets, each of so many rows or of one. */
 function subscribed(hub: string, rowsOf: (at: number) => number): Promise<void> {
   const act = (socket: WebSocket, at: number): void => {
     const rows = Array.from({ length: 20 }, (_, more) => rowsOf(at * 20 + more));

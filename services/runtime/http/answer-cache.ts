@@ -95,7 +95,7 @@ export class AnswerCache {
 
   async #share(key: string, asker: Asker): Promise<Answer> {
     const others = this.#inFlight.get(key);
-    // what all have left may end without an answer
+    // an answer that all have left may never be made
     if (others !== undefined && others.clients.size > 0) {
       others.clients.add(asker.client);
       asker.waitsWith(others.clients);

@@ -1,4 +1,7 @@
-/** Who a request counts for, and the clients that an operation is for. They come and go while it waits. */
+/**
+ * The names under which requests count, and the clients that an operation is for, which come and go
+ * while it waits.
+ */
 
 /** How many times the limit of one account all accounts of an address have together. */
 export const ACCOUNTS_PER_ADDRESS = 3;

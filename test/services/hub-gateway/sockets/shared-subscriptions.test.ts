@@ -331,7 +331,7 @@ test('a socket that closes before the first result leaves its subscription', asy
   expect(state.subscriptions.size).toBe(1);
 });
 
-test('who leaves before the first result takes nothing from those who wait for it', async () => {
+test('a client that leaves before the first result takes nothing from those that wait for it', async () => {
   const state = await world();
   const gate = Promise.withResolvers<void>();
   state.gate = gate.promise;

@@ -155,7 +155,7 @@ test('the least recently used responses are evicted beyond the bounds of number 
   expect(bodies.map((body) => body?.length)).toEqual([undefined, 101, 200, undefined]);
 });
 
-test('who asks after all that waited have left is not given their answer, which may be none', async () => {
+test('a request that comes after all that waited have left has an answer of its own', async () => {
   const { cache } = cacheOver(() => Promise.reject(new Error('not used')));
   const abandoned = Promise.withResolvers<Answer>();
   const waiting: Clients[] = [];

@@ -144,7 +144,7 @@ test('an answer that fails fails for all that wait for it, also when the first h
   expect(await Promise.all(others)).toEqual([500, 500]);
 });
 
-test('who asks for what another makes waits for its own turn, and not for that of the other', async () => {
+test('a request for an answer that another makes waits for its own turn, and not for that of the other', async () => {
   const turns = new Map<string, (() => void)[]>();
   const starts = Object.assign(new Starts(), {
     next: (client: string) =>
@@ -240,7 +240,7 @@ test.each(['foo://bar', 'foo:///list', 'ws://x/list', 'file:///list', 'http://']
   },
 );
 
-test('whatever refuses because of too many requests, the answer comes after a delay', async () => {
+test('an answer 429 comes after a delay, whether a guard or a route gives it', async () => {
   const refuse = (): HttpResponse => ({ status: 429, body: '{"code":"rate_limited"}' });
   const { url } = await open([{ method: 'get', path: '/refused', handle: refuse }], {
     guards: [({ path }) => (path === '/guarded' ? refuse() : undefined)],

@@ -85,7 +85,7 @@ test('a client rests after a turn with many values, also while no other waits', 
   }
 });
 
-test('where short turns add up, a client rests after many of them', async () => {
+test('a client rests after many short turns, if they add up', async () => {
   vi.useFakeTimers();
   try {
     const turns = new Turns(1, { adds_up: true });
