@@ -3,7 +3,7 @@
  * clients take turns: one that sends many operations waits for its own. After a turn with many
  * values a client rests, so it has a twentieth of the processor time at most. It rests also when
  * nobody waits for a turn: others need the event loop for what needs no turn. All accounts of an
- * address have half of the turns, and rest together, a third as long each. Values count and not
+ * address have one turn at a time, and rest together, a third as long each. Values count and not
  * time, which a slow Postgres or another process takes.
  */
 import { ACCOUNTS_PER_ADDRESS, addressOf, type Clients } from './clients.ts';
@@ -15,7 +15,7 @@ const MANY_VALUES = 4_000;
 const REST_MS_PER_VALUE = 0.0475;
 const SHORT_REST_MS = MANY_VALUES * REST_MS_PER_VALUE;
 /** The rest that accounts of an address may owe together and still take turns. */
-const OWED_MS_MAX = 3_000;
+const OWED_MS_MAX = 1_000;
 
 interface Waiter {
   /** the lane it waits in, or had its turn in */
@@ -41,7 +41,7 @@ export interface TurnsOptions {
 }
 
 interface Shared {
-  taken: number;
+  hasTurn: boolean;
   /** when all their rests are over, ms of a monotonic clock */
   restedAt: number;
 }
@@ -147,7 +147,7 @@ export class Turns {
       const waiter = isHeld ? undefined : lane.waiting.shift();
       if (waiter === undefined) continue;
       this.#taken++;
-      if (address !== undefined) this.#sharedBy(address).taken++;
+      if (address !== undefined) this.#sharedBy(address).hasTurn = true;
       lane.isBusy = true;
       // its next turn is after those of all others
       this.#lanes.delete(client);
@@ -174,26 +174,26 @@ export class Turns {
   }
 
   #sharedBy(address: string): Shared {
-    const shared = this.#ofAddress.get(address) ?? { taken: 0, restedAt: 0 };
+    const shared = this.#ofAddress.get(address) ?? { hasTurn: false, restedAt: 0 };
     this.#ofAddress.set(address, shared);
     return shared;
   }
 
   #isHeld(address: string): boolean {
-    const { taken, restedAt } = this.#ofAddress.get(address) ?? { taken: 0, restedAt: 0 };
-    return taken >= Math.ceil(this.#max / 2) || restedAt - performance.now() > OWED_MS_MAX;
+    const shared = this.#ofAddress.get(address);
+    if (shared === undefined) return false;
+    return shared.hasTurn || shared.restedAt - performance.now() > OWED_MS_MAX;
   }
 
   #endShared(address: string, rest: number): void {
     const shared = this.#sharedBy(address);
     const now = performance.now();
-    shared.taken--;
+    shared.hasTurn = false;
     shared.restedAt = Math.max(now, shared.restedAt) + rest;
     const owed = shared.restedAt - now;
     if (owed > OWED_MS_MAX) setTimeout(() => this.#beginTurns(), owed - OWED_MS_MAX + 1).unref();
     const forget = (): void => {
-      if (shared.taken === 0 && shared.restedAt <= performance.now())
-        this.#ofAddress.delete(address);
+      if (!shared.hasTurn && shared.restedAt <= performance.now()) this.#ofAddress.delete(address);
     };
     if (owed === 0) forget();
     else setTimeout(forget, owed + 1).unref();
