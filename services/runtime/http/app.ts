@@ -198,7 +198,7 @@ function start(starts: Starts, cache: CacheOptions | undefined, replies: Replies
     const key = cache?.keyOf(request);
     if (cache === undefined || key === undefined) {
       const turn = starts.next(exchange.client);
-      return turn === undefined ? next() : turn.then(next);
+      return turn === undefined ? next() : nextAfter(turn, next);
     }
     const found = cache.answers.found(key);
     if (found !== undefined) return replies.send(response, found);
@@ -221,6 +221,11 @@ function start(starts: Starts, cache: CacheOptions | undefined, replies: Replies
     const turn = starts.next(exchange.client);
     return turn === undefined ? share() : turn.then(share);
   };
+}
+
+async function nextAfter(turn: Promise<void>, next: NextFunction): Promise<void> {
+  await turn;
+  next();
 }
 
 /** Answers by the route of the request; 405 for another method of its path, otherwise 404. */

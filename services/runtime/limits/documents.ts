@@ -68,13 +68,19 @@ export interface DocumentLimits {
 
 export function documentLimits(limit: Limit = ON): DocumentLimits {
   if (!limit.is_on)
-    return { parsing: {}, validation: {}, variables: {}, rules: [], refused: limit.refused };
+    return {
+      parsing: {},
+      validation: {},
+      variables: {},
+      rules: [],
+      refused: () => limit.refused(),
+    };
   return {
     parsing: { maxTokens: TOKENS_MAX },
     validation: { maxErrors: ERRORS_MAX },
     variables: { maxErrors: VARIABLE_ERRORS_MAX },
     rules: [(context) => operationLimits(context, limit)],
-    refused: limit.refused,
+    refused: () => limit.refused(),
   };
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AnswerCache } from '../../../../services/runtime/http/answer-cache.ts';
 import { Answer } from '../../../../services/runtime/http/answer.ts';
-import { Clients } from '../../../../services/runtime/limits/clients.ts';
+import type { Clients } from '../../../../services/runtime/limits/clients.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 
 interface Response {

@@ -240,8 +240,11 @@ test.each(['foo://bar', 'foo:///list', 'ws://x/list', 'file:///list', 'http://']
   },
 );
 
+function refuse(): HttpResponse {
+  return { status: 429, body: '{"code":"rate_limited"}' };
+}
+
 test('an answer 429 comes after a delay, whether a guard or a route gives it', async () => {
-  const refuse = (): HttpResponse => ({ status: 429, body: '{"code":"rate_limited"}' });
   const { url } = await open([{ method: 'get', path: '/refused', handle: refuse }], {
     guards: [({ path }) => (path === '/guarded' ? refuse() : undefined)],
   });
