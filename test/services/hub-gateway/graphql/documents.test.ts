@@ -1,7 +1,8 @@
 import { getIntrospectionQuery, getNamedType, isObjectType, type GraphQLType } from 'graphql';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Documents } from '../../../../services/hub-gateway/graphql/documents.ts';
 import { hubSchema } from '../../../../services/hub-gateway/graphql/schema.ts';
+import { documentLimits } from '../../../../services/runtime/limits/documents.ts';
 import { TOO_LARGE } from '../too-large.ts';
 
 const schema = hubSchema();
@@ -9,6 +10,15 @@ const documents = new Documents(schema, true);
 
 test.each(TOO_LARGE)('an operation that is too large is refused: %s', (_what, query) => {
   expect(documents.read(query)).not.toHaveProperty('kind');
+});
+
+test('a document of too many tokens is counted as refused, one with a mistake is not', () => {
+  const limit = { is_on: true, refused: vi.fn<() => void>() };
+  const counted = new Documents(schema, true, documentLimits(limit));
+  counted.read('{ chainInfo');
+  expect(limit.refused).not.toHaveBeenCalled();
+  counted.read(`{ chainInfo { ${'chainId '.repeat(300)} } }`);
+  expect(limit.refused).toHaveBeenCalledOnce();
 });
 
 /** Every field of a type, and of the types of its fields. */
