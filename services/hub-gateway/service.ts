@@ -86,7 +86,14 @@ export async function serve(
     metrics,
     limit: limits.documents,
   });
-  const subscriptions = new SharedSubscriptions({ ...config, pipeline, hub, tracing, limits });
+  const subscriptions = new SharedSubscriptions({
+    ...config,
+    pipeline,
+    hub,
+    tracing,
+    limits,
+    starts,
+  });
   const market = followReadModels(service, reader, subscriptions);
 
   await pipeline.start();

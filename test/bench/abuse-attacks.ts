@@ -228,8 +228,8 @@ function newAddresses({ deposits }: Attacked): Promise<void> {
   });
 }
 
-/** Connections of the attacker that are opened again: more are for a firewall to stop. */
-const REOPENED_PER_SECOND = 200;
+/** Connections that the attacker opens: more are for a firewall to stop. */
+const OPENED_PER_SECOND = 200;
 
 /** Connections to a server, each opened again after it is closed. */
 async function connected(
@@ -243,7 +243,7 @@ async function connected(
     socket.on('error', () => undefined);
     act(socket, hostname);
     await once(socket, 'close');
-    await after((most / REOPENED_PER_SECOND) * 1_000);
+    await after((most / OPENED_PER_SECOND) * 1_000);
   };
   // connections that are not read do not keep a thread alive
   setInterval(() => undefined, 1_000);
@@ -301,10 +301,11 @@ async function sockets(
     socket.on('open', () => socket.send(JSON.stringify({ type: 'connection_init', payload })));
     socket.once('message', () => act(socket, at));
     await once(socket, 'close').catch(() => undefined);
-    await after((most / REOPENED_PER_SECOND) * 1_000);
+    await after((most / OPENED_PER_SECOND) * 1_000);
   };
   await Promise.all(
     Array.from({ length: most }, async (_, at) => {
+      await after((at / OPENED_PER_SECOND) * 1_000);
       for (;;) await open(at).catch(() => undefined);
     }),
   );

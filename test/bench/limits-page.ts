@@ -49,7 +49,7 @@ const LIMITS: Readonly<Record<LimitName, Described>> = {
     file: 'documents.ts',
   },
   starts: {
-    stops: 'one client’s requests before those of others',
+    stops: 'requests, sockets and subscriptions of one client before those of others',
     by_default: 'after 2 ms of a turn of the event loop one start of each client',
     file: 'starts.ts',
   },

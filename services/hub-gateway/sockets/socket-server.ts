@@ -8,7 +8,7 @@ import { endWith } from '../../runtime/http/last-answer.ts';
 import { MESSAGE_PARTS_MAX } from '../../runtime/limits/bytes.ts';
 import { Held } from '../../runtime/limits/held.ts';
 import { openLimits, type Limit, type Limits } from '../../runtime/limits/limits.ts';
-import { OrderedStarts, Starts } from '../../runtime/limits/starts.ts';
+import { OrderedStarts, type Starts } from '../../runtime/limits/starts.ts';
 import { REFUSAL_DELAY_MS, type RateLimit } from '../../runtime/limits/rate.ts';
 import { messageOf, propertyOf } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
@@ -40,8 +40,8 @@ export interface SocketServerOptions {
   readonly rate: RateLimit | undefined;
   /** default: all, and none is counted */
   readonly limits?: Limits;
-  /** of operations, over HTTP and on sockets */
-  readonly starts?: Starts;
+  /** of requests, of sockets and of operations on them */
+  readonly starts: Starts;
   readonly log: Logger;
   /** ms of a monotonic clock */
   readonly now: () => number;
@@ -108,7 +108,7 @@ export class SocketServer {
 
   /** For Node's event of this name. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const { settings, rate, now } = this.#options;
+    const { settings, rate, starts, now } = this.#options;
     socket.on('error', ignore);
     const ip = forwardedFor(request, settings.trust_proxy_hops);
     const client = clientOf({ ip, socket: request.socket });
@@ -117,19 +117,9 @@ export class SocketServer {
       return refuseLate(socket, `too many requests: try again in ${seconds} s`, seconds);
     if (request.url?.split('?', 1)[0] !== SOCKET_PATH)
       return refuse(socket, 404, 'NOT_FOUND', `sockets are at ${SOCKET_PATH}`);
-    if (this.#isClosing || this.#open.size >= settings.sockets_max) {
-      this.#connections.refused();
-      const message = 'no more sockets at the moment: try again shortly';
-      return refuse(socket, 503, 'RATE_LIMITED', message);
-    }
-    const closed = this.#sockets.take(client);
-    if (closed === undefined)
-      return refuseLate(socket, `at most ${settings.sockets_per_client_max} sockets at once`);
-    this.#server.handleUpgrade(request, socket, head, (opened) => {
-      socket.off('error', ignore);
-      opened.once('close', closed);
-      this.#serve(opened, socket, client);
-    });
+    const open = (): void => this.#openSocket(request, socket, head, client);
+    const turn = starts.next(client);
+    return turn === undefined ? open() : void turn.then(open);
   }
 
   /** Closes all sockets and admits no more. */
@@ -147,8 +137,24 @@ export class SocketServer {
     clearInterval(this.#checking);
   }
 
+  #openSocket(request: IncomingMessage, socket: Duplex, head: Buffer, client: string): void {
+    const { sockets_max: max, sockets_per_client_max: ofClientMax } = this.#options.settings;
+    if (this.#isClosing || this.#open.size >= max) {
+      this.#connections.refused();
+      const message = 'no more sockets at the moment: try again shortly';
+      return refuse(socket, 503, 'RATE_LIMITED', message);
+    }
+    const closed = this.#sockets.take(client);
+    if (closed === undefined) return refuseLate(socket, `at most ${ofClientMax} sockets at once`);
+    socket.once('close', closed);
+    this.#server.handleUpgrade(request, socket, head, (opened) => {
+      socket.off('error', ignore);
+      this.#serve(opened, socket, client);
+    });
+  }
+
   #serve(socket: WebSocket, stream: Duplex, client: string): void {
-    const { settings, protocol, rate, starts = new Starts(), log, now } = this.#options;
+    const { settings, protocol, rate, starts, log, now } = this.#options;
     const unread = this.#unread.is_on
       ? settings
       : { ...settings, socket_buffer_bytes_max: Number.POSITIVE_INFINITY };

@@ -1,7 +1,8 @@
 /**
- * When requests start. A request starts at once while the turn of the event loop is short. After
- * that each client waits in a lane of its own, and starts one request per turn: so one that sends
- * many at once delays the others by one of its requests, and not by all.
+ * When requests start, and what else a client causes: sockets, operations on them, and reads of its
+ * subscriptions after a change. A request starts at once while the turn of the event loop is short.
+ * After that each client waits in a lane of its own, and starts one request per turn: so one that
+ * sends many at once delays the others by one of its requests, and not by all.
  */
 import { ON, type Limit } from './limits.ts';
 

@@ -22,7 +22,7 @@ export interface SubscriptionSettings {
 }
 
 /** How many times as many all accounts of an address have together. */
-const ACCOUNTS_PER_ADDRESS = 10;
+const PLACES_PER_ADDRESS = 10;
 /** The part of the memory of all results that one holder may fill; all accounts of an address. */
 const CHARACTERS_PART = 1 / 8;
 const ADDRESS_CHARACTERS_PART = 1 / 2;
@@ -61,7 +61,7 @@ export class HeldSubscriptions {
       this.#limit.is_on &&
       holders.some(({ name, is_address: isAddress }) => {
         const shares = this.#held.get(name)?.shares;
-        const max = this.#countMax * (isAddress ? ACCOUNTS_PER_ADDRESS : 1);
+        const max = this.#countMax * (isAddress ? PLACES_PER_ADDRESS : 1);
         return shares !== undefined && shares.size >= max && !shares.has(subscription);
       });
     if (isFull) {

@@ -13,6 +13,8 @@ import { LimitReached, ON, type Limit } from './limits.ts';
 const MANY_VALUES = 4_000;
 /** Nineteen times as long as a value takes to be read and to become text, about 2.5 µs. */
 const REST_MS_PER_VALUE = 0.0475;
+/** An operation costs as much as so many values by itself: counted where short turns add up. */
+const VALUES_OF_TURN = 300;
 const SHORT_REST_MS = MANY_VALUES * REST_MS_PER_VALUE;
 /** The rest that accounts of an address may owe together and still take turns. */
 const OWED_MS_MAX = 1_000;
@@ -158,7 +160,8 @@ export class Turns {
 
   #end(lane: Lane, values: number): void {
     this.#taken--;
-    const rest = values > MANY_VALUES || this.#addsUp ? values * REST_MS_PER_VALUE : 0;
+    const costly = this.#addsUp ? values + VALUES_OF_TURN : values > MANY_VALUES ? values : 0;
+    const rest = costly * REST_MS_PER_VALUE;
     const address = addressOf(lane.client);
     if (address !== undefined) this.#endShared(address, rest / ACCOUNTS_PER_ADDRESS);
     const rested = (): void => {

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { expect, onTestFinished, test } from 'vitest';
+import { createServer, request } from 'node:http';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { readHubGatewayConfig } from '../../../../services/hub-gateway/config.ts';
 import type { Session } from '../../../../services/hub-gateway/sockets/protocol.ts';
 import { SocketServer } from '../../../../services/hub-gateway/sockets/socket-server.ts';
 import { openLimits } from '../../../../services/runtime/limits/limits.ts';
 import { RateLimit } from '../../../../services/runtime/limits/rate.ts';
+import { Starts } from '../../../../services/runtime/limits/starts.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 import { SECRET } from '../../../support/tokens.ts';
@@ -25,7 +26,10 @@ interface Served {
   readonly metrics: Metrics;
 }
 
-async function serve(): Promise<Served> {
+async function serve(
+  variables: Readonly<Record<string, string>> = {},
+  starts = new Starts(),
+): Promise<Served> {
   const sessions: Session[] = [];
   const metrics = new Metrics('test');
   const sockets = new SocketServer({
@@ -38,6 +42,7 @@ async function serve(): Promise<Served> {
       APP_JWT_SECRET: SECRET,
       APP_HTTP_PORT: '0',
       APP_OPS_PORT: '0',
+      ...variables,
     }),
     protocol: {
       opened: (socket, session) => {
@@ -48,11 +53,12 @@ async function serve(): Promise<Served> {
     },
     rate: new RateLimit({ rate_per_second: 1, rate_burst: 5 }),
     limits: openLimits(new Set(), metrics),
+    starts,
     log: openLog({ service: 'test', level: 'silent' }),
     now: () => 0,
   });
-  const server = createServer().on('upgrade', (request, socket, head) =>
-    sockets.upgrade(request, socket, head),
+  const server = createServer().on('upgrade', (upgrade, socket, head) =>
+    sockets.upgrade(upgrade, socket, head),
   );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -116,4 +122,29 @@ test('messages of a caller with a token count for the account, not for all of it
   sockets[0]?.socket.send('{"id":"1","type":"complete"}');
   expect(await sockets[0]?.closed).toBe(1008);
   expect(sockets[1]?.socket.readyState).toBe(WebSocket.OPEN);
+});
+
+test('a handshake that fails leaves its place to another socket', async () => {
+  const { url } = await serve({ APP_SOCKETS_PER_CLIENT_MAX: '1' });
+  const handshake = request(url.replace('ws', 'http'), {
+    headers: { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '7' },
+  });
+  handshake.end();
+  const [answer] = await once(handshake, 'response');
+  expect(answer.statusCode).toBe(400);
+  await once(answer.resume(), 'close');
+  await expect(RawSocket.open(url)).resolves.toBeDefined();
+});
+
+test('a socket opens at the turn of its client', async () => {
+  const starts = new Starts();
+  const { promise: turn, resolve: begin } = Promise.withResolvers<void>();
+  const next = vi.spyOn(starts, 'next').mockReturnValueOnce(turn);
+  const { url, sessions } = await serve({}, starts);
+  const opening = RawSocket.open(url);
+  await vi.waitFor(() => expect(next).toHaveBeenCalledOnce());
+  expect(sessions).toHaveLength(0);
+  begin();
+  await opening;
+  expect(sessions).toHaveLength(1);
 });

@@ -97,12 +97,12 @@ test('a client rests after many short turns, if they add up', async () => {
     };
     const reads = Promise.all(Array.from({ length: 20 }, read));
     await vi.advanceTimersByTimeAsync(0);
-    expect(begun).toBe(5);
-    await vi.advanceTimersByTimeAsync(236);
-    expect(begun).toBe(5);
-    // nineteen times the 12.5 ms of five
+    expect(begun).toBe(4);
+    await vi.advanceTimersByTimeAsync(246);
+    expect(begun).toBe(4);
+    // nineteen times the 13 ms of four
     await vi.advanceTimersByTimeAsync(1);
-    expect(begun).toBe(10);
+    expect(begun).toBe(8);
     await vi.runAllTimersAsync();
     await reads;
   } finally {
