@@ -19,7 +19,6 @@ import {
 import type { HttpResponse, HttpRequest, Route } from '../runtime/http/handler.ts';
 import { consoleLink, documentRoutes } from '../runtime/http/document-routes.ts';
 import type { Cells, Reader } from '../runtime/postgres/pool.ts';
-import { clientOf } from '../runtime/http/client-address.ts';
 import { posted } from '../runtime/http/posted.ts';
 import { served } from '../runtime/http/served.ts';
 import { rateLimited } from '../runtime/limits/rate.ts';
@@ -57,7 +56,7 @@ export function depositRoutes({
   };
   return [
     posted(OPEN_ADDRESS, async (_, request) => {
-      const address = await addresses.open(callers.of(request), clientOf(request));
+      const address = await addresses.open(callers.of(request), request.exchange.client);
       if (address === undefined) return LATE;
       return 'wait_ms' in address
         ? rateLimited(address.wait_ms, DEPOSIT_ERRORS, 'too many new addresses')

@@ -39,8 +39,8 @@ import { SocketServer } from './sockets/socket-server.ts';
 const NAME = 'hub-gateway';
 /** Operations at once that read lists; subscriptions apart. */
 const EXECUTIONS_MAX = 4;
-/** So many of one client wait: it waits minutes for them, and a page asks for a few. */
-const WAITING_MAX = 50;
+/** So many of one client wait, each for so long: a page asks for a few. */
+const WAITING = { waiting_max: 50, wait_ms_max: 30_000 } as const;
 
 /** ms of a monotonic clock */
 const clock = (): number => performance.now();
@@ -71,7 +71,7 @@ export async function serve(
     reader,
     node,
     chain,
-    turns: new Turns(EXECUTIONS_MAX, { waiting_max: WAITING_MAX, limit: limits.turns }),
+    turns: new Turns(EXECUTIONS_MAX, { ...WAITING, limit: limits.turns }),
     balances: new Balances(reader),
     sign_ins: new SignIns(config, now, counts),
     rate,
@@ -86,14 +86,7 @@ export async function serve(
     metrics,
     limit: limits.documents,
   });
-  const subscriptions = new SharedSubscriptions({
-    ...config,
-    pipeline,
-    hub,
-    tracing,
-    limits,
-    starts,
-  });
+  const subscriptions = new SharedSubscriptions({ ...config, pipeline, hub, tracing, limits });
   const market = followReadModels(service, reader, subscriptions);
 
   await pipeline.start();

@@ -49,8 +49,8 @@ const LIMITS: Readonly<Record<LimitName, Described>> = {
     file: 'documents.ts',
   },
   starts: {
-    stops: 'requests, sockets and subscriptions of one client before those of others',
-    by_default: 'after 2 ms of a turn of the event loop one start of each client',
+    stops: 'requests and sockets of one client before those of others',
+    by_default: 'after 2 ms of a turn of the event loop one start of each of 8 clients',
     file: 'starts.ts',
   },
   turns: {

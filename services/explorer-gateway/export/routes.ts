@@ -4,7 +4,6 @@ import { ACTIVITY } from '../../../schemas/explorer-api/accounts.ts';
 import { EXPORT_ACTIVITY, EXPORT_TRANSACTIONS } from '../../../schemas/explorer-api/operations.ts';
 import { TRANSACTION_DETAIL } from '../../../schemas/explorer-api/transactions.ts';
 import { invalid, type InvalidRequest, type Values } from '../../../schemas/http-api/parameters.ts';
-import { clientOf } from '../../runtime/http/client-address.ts';
 import type { GetRoute, HttpRequest, HttpResponse } from '../../runtime/http/handler.ts';
 import { rateLimited } from '../../runtime/limits/rate.ts';
 import { byteaBytes } from '../../runtime/postgres/cells.ts';
@@ -107,7 +106,7 @@ async function exported(
   const isText = values.amounts !== undefined && extension === 'ndjson';
   const toLine = isText ? stringAmountsRow : row;
   const first = request.method === 'HEAD' ? undefined : opening(fields);
-  const held = await slots.hold(clientOf(request), () =>
+  const held = await slots.hold(request.exchange.client, () =>
     start(reader, heights, (span) => read(reader, span, toLine), first),
   );
   if (held === undefined)

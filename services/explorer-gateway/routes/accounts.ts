@@ -19,7 +19,6 @@ import { accountBody, activityItem, balanceItem } from './json.ts';
 import { asGiven, pageOf } from './parameters.ts';
 import { indexResponse, isFinalRow, itemResponse, listResponse } from './responses.ts';
 import { served } from './served.ts';
-import { clientOf } from '../../runtime/http/client-address.ts';
 import type { Scans } from '../../runtime/limits/long-reads.ts';
 import { tooManyScans } from './transactions.ts';
 
@@ -43,7 +42,7 @@ export function accountRoutes(reader: Reader, scans: Scans): readonly GetRoute[]
       const path = `/api/v1/accounts/${name}/activity`;
       const read = (): Promise<readonly Cells[]> =>
         reader.rows(activityPage(address, page, { kind, direction }));
-      const rows = await (isScan ? scans.run(clientOf(request), read) : read());
+      const rows = await (isScan ? scans.run(request.exchange.waiting(), read) : read());
       if (rows === undefined) return tooManyScans();
       const filters = asGiven(request.query, ['kind', 'direction']);
       const toJson = (cells: Cells): string => activityItem(cells, name);

@@ -3,8 +3,8 @@ import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
 import { AMOUNTS } from '../../../schemas/explorer-api/parameters.ts';
 import type { Operation } from '../../../schemas/http-api/document.ts';
 import type { Parameter, Values } from '../../../schemas/http-api/parameters.ts';
-import type { GetRoute, HttpRequest } from '../../runtime/http/handler.ts';
-import { served as servedPlainly, type Answered } from '../../runtime/http/served.ts';
+import type { Answered, GetRoute, HttpRequest } from '../../runtime/http/handler.ts';
+import { served as servedPlainly } from '../../runtime/http/served.ts';
 
 /**
  * The route of an operation. Each knows `amounts`, and answers with its amounts as JSON text when

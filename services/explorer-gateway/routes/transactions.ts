@@ -13,7 +13,6 @@ import {
   LIST_TRANSACTIONS,
 } from '../../../schemas/explorer-api/operations.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
-import { clientOf } from '../../runtime/http/client-address.ts';
 import type { Scans } from '../../runtime/limits/long-reads.ts';
 import { rateLimited } from '../../runtime/limits/rate.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
@@ -42,7 +41,7 @@ export function transactionRoutes(reader: Reader, scans: Scans): readonly GetRou
       const read = (): Promise<readonly Cells[]> => reader.rows(transactionsPage(filter, page, by));
       const rows = matchesNone
         ? []
-        : await (needsScan(filter) ? scans.run(clientOf(request), read) : read());
+        : await (needsScan(filter) ? scans.run(request.exchange.waiting(), read) : read());
       if (rows === undefined) return tooManyScans();
       const { path } = LIST_TRANSACTIONS;
       const filters = asGiven(request.query, ['address', 'block', 'type', 'status']);

@@ -16,7 +16,7 @@ import {
   parse,
   type DocumentNode,
   type FormattedExecutionResult,
-  type GraphQLError,
+  GraphQLError,
   type GraphQLFormattedError,
   type GraphQLSchema,
   type OperationDefinitionNode,
@@ -27,7 +27,8 @@ import type { Metrics } from '../../runtime/process/metrics.ts';
 import { Truncation, type Dependency, type Hub, type HubContext } from './context.ts';
 import { documentLimits } from '../../runtime/limits/documents.ts';
 import type { Limit } from '../../runtime/limits/limits.ts';
-import { Documents } from './documents.ts';
+import { Documents, withCode } from './documents.ts';
+import { SOCKET_PATH } from '../config.ts';
 import { formatError, type ErrorFormatting } from './errors.ts';
 import { ListReader, type ListSources } from './list-reader.ts';
 import { textOfResult } from './result-text.ts';
@@ -171,6 +172,11 @@ function isDocument(read: Read): read is DocumentNode {
   return read !== undefined && 'kind' in read;
 }
 
+const SOCKETS_ONLY = withCode(
+  new GraphQLError(`subscriptions are at ${SOCKET_PATH}, by the protocol graphql-transport-ws`),
+  'BAD_USER_INPUT',
+);
+
 /**
  * Gives Apollo the document that was read, or answers with its errors; ends the reading of lists,
  * and adds the names of those that are truncated. The result of an anonymous query without errors
@@ -186,10 +192,12 @@ const operationPlugin: ApolloServerPlugin<OperationContext> = {
           Object.assign(context, { document: isDocument(read) ? read : REFUSED });
         return Promise.resolve();
       },
-      responseForOperation: () => {
+      responseForOperation: ({ operation, request }) => {
         const { read, format } = contextValue;
-        if (read === undefined || isDocument(read)) return Promise.resolve(null);
-        const singleResult = { errors: format(read) };
+        const isMisplaced =
+          operation.operation === OperationTypeNode.SUBSCRIPTION && request.http !== undefined;
+        if (read === undefined || (isDocument(read) && !isMisplaced)) return Promise.resolve(null);
+        const singleResult = { errors: format(isDocument(read) ? [SOCKETS_ONLY] : read) };
         const http = { status: 400, headers: new HeaderMap() };
         return Promise.resolve({ http, body: { kind: 'single', singleResult } });
       },

@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import { expressMiddleware } from '@as-integrations/express5';
-import type { Request, RequestHandler, Response } from 'express';
-import { Clients, turnOf } from '../../runtime/limits/clients.ts';
+import type { Request, RequestHandler } from 'express';
+import { turnOf } from '../../runtime/limits/clients.ts';
 import { RefusedRequest, type Route } from '../../runtime/http/handler.ts';
 import { jsonIn } from '../../runtime/http/json-body.ts';
 import { GRAPHQL_PATH, SOCKET_PATH } from '../config.ts';
@@ -42,13 +42,6 @@ export function cacheKeyOf({
   return text.includes('mutation') || text.includes('\\u') ? undefined : `${accept}\n${text}`;
 }
 
-/** One client, until it leaves. */
-function clientOf(response: Response, client: string): Clients {
-  const clients = new Clients([client]);
-  response.once('close', () => clients.delete(client));
-  return clients;
-}
-
 export interface GraphqlOptions {
   readonly pipeline: Pipeline;
   readonly introspection: boolean;
@@ -62,18 +55,16 @@ export function graphqlRoutes({
 }: GraphqlOptions): readonly Route[] {
   const context = async ({
     req: request,
-    res: response,
   }: {
     readonly req: Request;
-    readonly res: Response;
   }): Promise<OperationContext> => {
-    const { exchange } = response.locals;
+    const { exchange } = request;
     const { client } = exchange;
     const caller = await callers.of(request);
     const asker = {
       caller,
       client,
-      clients: () => exchange.clients ?? clientOf(response, turnOf(client, caller?.account)),
+      clients: () => exchange.waiting(turnOf(client, caller?.account)),
       // another cache would give its answer to callers whose token is valid
       ...(request.headers.authorization === undefined && {
         shares: () => void (exchange.is_shared = true),
@@ -91,10 +82,16 @@ export function graphqlRoutes({
     {
       method: 'get',
       path: GRAPHQL_PATH,
-      middleware: introspection ? [graphiql(), apollo] : [apollo],
+      middleware: introspection ? [headAsGet, graphiql(), apollo] : [headAsGet, apollo],
     },
   ];
 }
+
+/** Apollo answers GET and POST only. Node sends no body for what was a HEAD request. */
+const headAsGet: RequestHandler = (request, _response, next) => {
+  request.method = 'GET';
+  next();
+};
 
 /** The bytes of the body become JSON. */
 const parseBody: RequestHandler = (request, _response, next) => {

@@ -13,14 +13,13 @@ import {
   type Traced,
   type Tracing,
 } from '../../runtime/process/tracing.ts';
-import { addressOf, Clients, turnOf } from '../../runtime/limits/clients.ts';
+import { Clients, turnOf } from '../../runtime/limits/clients.ts';
 import { ON, type Limit, type Limits } from '../../runtime/limits/limits.ts';
 import {
   HeldSubscriptions,
   holdersOf,
   type SubscriptionSettings,
 } from '../../runtime/limits/subscriptions.ts';
-import type { Starts } from '../../runtime/limits/starts.ts';
 import { Turns } from '../../runtime/limits/turns.ts';
 import type { Dependency, Hub, Model } from '../graphql/context.ts';
 import type { ErrorCode } from '../graphql/errors.ts';
@@ -34,7 +33,6 @@ const EXECUTIONS_MAX = 4;
 /** After this many deliveries the event loop has a turn. */
 const DELIVERIES_PER_TURN = 250;
 
-const NO_PACE: Pick<Starts, 'next'> = { next: () => undefined };
 const FULL = refusal('too many different subscriptions are open: try again later');
 const CLOSED = refusal('the socket is closed');
 const TOO_LARGE = refusal(
@@ -64,8 +62,6 @@ export interface SharedSubscriptionsOptions extends SubscriptionSettings {
   /** default: all, and none is counted */
   readonly limits?: Pick<Limits, 'subscriptions' | 'turns'>;
   readonly pipeline: Pick<Pipeline, 'execute'>;
-  /** of requests and refreshes; default: all start at once */
-  readonly starts?: Pick<Starts, 'next'>;
   readonly hub: Pick<Hub, 'reader' | 'list_rows_max'>;
   /** off when not given */
   readonly tracing?: Tracing | undefined;
@@ -292,10 +288,8 @@ export class SharedSubscriptions {
   }
 
   async #refresh(shared: SharedSubscription): Promise<void> {
-    const { tracing = NO_TRACING, starts = NO_PACE } = this.#options;
-    await starts.next(clientOf(shared));
-    if (!this.#isOpen(shared)) return;
     shared.isStale = false;
+    const { tracing = NO_TRACING } = this.#options;
     const read = tracing.continued('read', shared.changes.splice(0));
     const { failed, text } = await read.run(() => this.#execute(shared));
     read.end(failed && new Error(failed.errors?.[0]?.message));
@@ -351,12 +345,6 @@ export class SharedSubscriptions {
       if (--this.#executions === 0) this.#reads.forget();
     }
   }
-}
-
-/** One of them: their refreshes start in turn with the requests of its address. */
-function clientOf({ clients }: SharedSubscription): string {
-  const [turn = ''] = clients.keys();
-  return addressOf(turn) ?? turn;
 }
 
 function refusal(message: string): FormattedExecutionResult {

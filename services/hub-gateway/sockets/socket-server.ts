@@ -23,6 +23,8 @@ const CHECK_MS = 100;
 const CHECKS_PER_PING = 120;
 /** A socket with more that have not started is not read. */
 const MESSAGES_WAITING_MAX = 10;
+/** Messages that ws has read before still come: with so many that wait, the socket is closed. */
+const MESSAGES_HELD_MAX = 200;
 /** Time that a client has to answer the close of its socket. */
 const CLOSE_MS = 1_000;
 
@@ -139,8 +141,11 @@ export class SocketServer {
 
   #openSocket(request: IncomingMessage, socket: Duplex, head: Buffer, client: string): void {
     const { sockets_max: max, sockets_per_client_max: ofClientMax } = this.#options.settings;
-    if (this.#isClosing || this.#open.size >= max) {
-      this.#connections.refused();
+    // it may have left while it waited
+    if (socket.destroyed) return;
+    const isFull = this.#open.size >= max;
+    if (isFull || this.#isClosing) {
+      if (isFull) this.#connections.refused();
       const message = 'no more sockets at the moment: try again shortly';
       return refuse(socket, 503, 'RATE_LIMITED', message);
     }
@@ -160,7 +165,8 @@ export class SocketServer {
       : { ...settings, socket_buffer_bytes_max: Number.POSITIVE_INFINITY };
     const outgoing = new BackpressuredSocket(socket, stream, unread, now);
     const left = new AbortController();
-    const messages = new OrderedStarts(starts, client);
+    const isOpen = (): boolean => socket.readyState === socket.OPEN;
+    const messages = new OrderedStarts(() => (isOpen() ? starts.next(client) : undefined));
     const open: Open = { socket, outgoing, awaitsPong: false };
     this.#open.add(open);
     const fail = (error: unknown): void => {
@@ -173,7 +179,7 @@ export class SocketServer {
       log.debug({ err: error }, 'socket failed');
     });
     const close = (code: number, reason: string): void => {
-      if (socket.readyState !== socket.OPEN) return;
+      if (!isOpen()) return;
       socket.close(code, reason);
       setTimeout(() => socket.terminate(), CLOSE_MS).unref();
     };
@@ -192,7 +198,7 @@ export class SocketServer {
         close(CLOSE_CODES.too_many, 'too many messages');
         socket.pause();
       }
-      return !isRefused && socket.readyState === socket.OPEN;
+      return !isRefused && isOpen();
     };
     socket.on('ping', mayPass);
     socket.on('pong', () => {
@@ -206,7 +212,7 @@ export class SocketServer {
         close,
         onMessage: (handle) => {
           socket.on('message', (data, isBinary) => {
-            if (socket.readyState !== socket.OPEN) return void mayPass();
+            if (!isOpen()) return void mayPass();
             outgoing.received();
             if (isBinary) return close(CLOSE_CODES.bad_message, 'text only');
             const text = textOf(data);
@@ -215,13 +221,15 @@ export class SocketServer {
               return close(CLOSE_CODES.bad_message, 'no message of a client');
             if (!COUNTED_ELSEWHERE.has(type) && !mayPass()) return;
             const act = (): void => {
-              if (socket.readyState !== socket.OPEN) return;
+              if (!isOpen()) return;
               handle(text).catch(fail);
               if (messages.waiting === 0 && !outgoing.isBehind) socket.resume();
             };
             if (type === 'subscribe') messages.paced(act);
             else messages.unpaced(act);
             if (messages.waiting > MESSAGES_WAITING_MAX) socket.pause();
+            if (messages.waiting > MESSAGES_HELD_MAX)
+              close(CLOSE_CODES.too_many, 'too many messages');
           });
         },
       },

@@ -19,6 +19,7 @@ import {
 import { TOPICS } from '../../../schemas/topics.ts';
 import { DECIDED_MAX } from '../../../schemas/treasury.ledger/events.ts';
 import type {
+  Answered,
   ErrorShape,
   Guard,
   HttpRequest,
@@ -26,7 +27,7 @@ import type {
   Route,
 } from '../../runtime/http/handler.ts';
 import { posted } from '../../runtime/http/posted.ts';
-import { served, type Answered } from '../../runtime/http/served.ts';
+import { served } from '../../runtime/http/served.ts';
 import { bearerToken } from '../../runtime/http/token.ts';
 import { assert, type Fault, type Refusal } from '../../runtime/process/errors.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';

@@ -99,7 +99,9 @@ export class AnswerCache {
     if (others !== undefined && others.clients.size > 0) {
       others.clients.add(asker.client);
       asker.waitsWith(others.clients);
-      return await others.answer;
+      const answer = await others.answer;
+      // a limit of that client, not of this one
+      return answer.status === 429 ? await madeFor(asker).answer : answer;
     }
     const making = madeFor(asker);
     this.#inFlight.set(key, making);

@@ -30,7 +30,7 @@ export class Answer {
   #bytes: Buffer | undefined;
   #etag: string | undefined;
 
-  constructor(response: HttpResponse, body: string | Buffer, route = '') {
+  constructor(response: Omit<HttpResponse, 'body'>, body: string | Buffer, route: string) {
     this.route = route;
     this.status = response.status;
     this.content_type = response.content_type ?? JSON_TYPE;

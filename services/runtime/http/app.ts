@@ -21,7 +21,7 @@ import express, {
 } from 'express';
 import type { AnswerCache } from './answer-cache.ts';
 import { clientOf, forwardedFor } from './client-address.ts';
-import { requestIds, type Exchange } from './exchange.ts';
+import { Exchange, requestIds } from './exchange.ts';
 import {
   JSON_TYPE,
   PLAIN_ERRORS,
@@ -126,13 +126,9 @@ function identify({
   const observe = observer(log, metrics);
   const nextId = requestIds();
   return (request, response, next) => {
-    const exchange: Exchange = {
-      id: nextId(),
-      started: performance.now(),
-      client: clientOf({ ip: forwardedFor(request, hops), socket: request.socket }),
-      route: 'unmatched',
-    };
-    response.locals.exchange = exchange;
+    const client = clientOf({ ip: forwardedFor(request, hops), socket: request.socket });
+    const exchange = new Exchange(nextId(), client, response);
+    request.exchange = exchange;
     // a request without a trace begins none
     const span = tracing.continued(request.method, [request]);
     // `close` comes once
@@ -194,11 +190,11 @@ function admit(
  */
 function start(starts: Starts, cache: CacheOptions | undefined, replies: Replies): RequestHandler {
   return (request, response, next) => {
-    const { exchange } = response.locals;
+    const { exchange } = request;
     const key = cache?.keyOf(request);
     if (cache === undefined || key === undefined) {
       const turn = starts.next(exchange.client);
-      return turn === undefined ? next() : nextAfter(turn, next);
+      return turn === undefined ? next() : nextAfter(turn, response, next);
     }
     const found = cache.answers.found(key);
     if (found !== undefined) return replies.send(response, found);
@@ -206,10 +202,7 @@ function start(starts: Starts, cache: CacheOptions | undefined, replies: Replies
       if (response.destroyed) return;
       const answer = await cache.answers.answer(key, {
         client: exchange.client,
-        waitsWith: (clients) => {
-          exchange.clients = clients;
-          response.once('close', () => clients.delete(exchange.client));
-        },
+        waitsWith: (clients) => exchange.waitsWith(clients),
         make: () =>
           new Promise((resolve) => {
             exchange.made = resolve;
@@ -223,9 +216,13 @@ function start(starts: Starts, cache: CacheOptions | undefined, replies: Replies
   };
 }
 
-async function nextAfter(turn: Promise<void>, next: NextFunction): Promise<void> {
+async function nextAfter(
+  turn: Promise<void>,
+  response: Response,
+  next: NextFunction,
+): Promise<void> {
   await turn;
-  next();
+  if (!response.destroyed) next();
 }
 
 /** Answers by the route of the request; 405 for another method of its path, otherwise 404. */
@@ -233,8 +230,8 @@ function route(routes: readonly Route[], shape: ErrorShape, replies: Replies): R
   const router = express.Router({ caseSensitive: true });
   for (const each of routes) {
     if ('middleware' in each) {
-      const enter: RequestHandler = (_request, response, next) => {
-        response.locals.exchange.route = each.path;
+      const enter: RequestHandler = (request, response, next) => {
+        request.exchange.route = each.path;
         response.send = (body: string | Buffer) => {
           void replies.send(response, answerIn(response, body));
           return response;
@@ -246,7 +243,7 @@ function route(routes: readonly Route[], shape: ErrorShape, replies: Replies): R
     }
     const { handle } = each;
     router[each.method](each.path, async (request: Request, response: Response) => {
-      response.locals.exchange.route = each.path;
+      request.exchange.route = each.path;
       const answer = await handle(request);
       if (!('refused' in answer)) return replies.send(response, answer);
       return replies.fail(response, refusalOf(answer, shape));
@@ -256,8 +253,8 @@ function route(routes: readonly Route[], shape: ErrorShape, replies: Replies): R
     const allow = routes
       .flatMap((each) => (each.path !== path ? [] : ALLOWED[each.method]))
       .join(', ');
-    router.all(path, (_request, response) => {
-      response.locals.exchange.route = path;
+    router.all(path, (request, response) => {
+      request.exchange.route = path;
       const message = `this path answers ${allow} only`;
       replies.fail(response, { status: 405, code: 'method_not_allowed', message }, { allow });
     });
@@ -277,7 +274,7 @@ function answerIn(response: Response, body: string | Buffer): HttpResponse {
     response.removeHeader(name);
   }
   const { 'content-type': content_type = JSON_TYPE, 'content-length': _bytes, ...others } = headers;
-  const is_shared = response.locals.exchange.is_shared === true;
+  const is_shared = response.req.exchange.is_shared === true;
   return { status, body, content_type, headers: others, is_shared };
 }
 
@@ -285,9 +282,8 @@ const ALLOWED = { get: ['GET', 'HEAD'], post: ['POST'] } as const;
 
 /** Turns what was thrown into an error response, or breaks off a response that has begun. */
 function fail(log: Logger, shape: ErrorShape, replies: Replies): ErrorRequestHandler {
-  return (error: unknown, { method }, response, _next) => {
+  return (error: unknown, { method, exchange }, response, _next) => {
     const failure = failureOf(error, shape);
-    const { exchange } = response.locals;
     if (failure.status >= 500 || response.headersSent) {
       const { id: request_id, route: path } = exchange;
       const { status } = failure;

@@ -1,6 +1,7 @@
 /** A page and its files as Vite has built them. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
+import { Answer } from './answer.ts';
 import type { GetRoute, HttpResponse } from './handler.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -34,7 +35,6 @@ export function builtPage(
 ): readonly GetRoute[] | undefined {
   if (!existsSync(document)) return undefined;
   const page = get({
-    status: 200,
     body: readFileSync(document),
     content_type: 'text/html; charset=utf-8',
     headers: {
@@ -51,7 +51,6 @@ export function builtPage(
     ...pages.map(page),
     ...readdirSync(assets).map((name) =>
       get({
-        status: 200,
         body: readFileSync(new URL(name, assets)),
         content_type: TYPES[extname(name)] ?? 'application/octet-stream',
         // the name has a hash of the content
@@ -61,6 +60,11 @@ export function builtPage(
   ];
 }
 
-function get(response: HttpResponse): (path: string) => GetRoute {
-  return (path) => ({ method: 'get', path, handle: () => response });
+type Made = Pick<HttpResponse, 'content_type' | 'headers'> & { readonly body: Buffer };
+
+function get({ body, ...head }: Made): (path: string) => GetRoute {
+  return (path) => {
+    const answer = new Answer({ status: 200, ...head }, body, path);
+    return { method: 'get', path, handle: () => answer };
+  };
 }

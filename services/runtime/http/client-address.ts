@@ -2,20 +2,25 @@
 import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
 import proxyAddr from 'proxy-addr';
-import type { HttpRequest } from './handler.ts';
 
 /** Longest text of an address. A longer `ip` is forged and must not become a key. */
 const CHARACTERS_MAX = 45;
 
+interface Addressed {
+  /** as trusted proxies tell it */
+  readonly ip?: string | undefined;
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}
+
 /** The client of a request: its address, or the network that `networkOf` gives. */
-export function clientOf({ ip, socket }: Pick<HttpRequest, 'ip' | 'socket'>): string {
+export function clientOf({ ip, socket }: Addressed): string {
   const isKnown = ip !== undefined && ip.length <= CHARACTERS_MAX;
   return networkOf(isKnown ? ip : (socket.remoteAddress ?? ''));
 }
 
 /** The address that the outermost of `hops` proxies saw. Each proxy appends one address. */
 export function forwardedFor(
-  request: Pick<HttpRequest, 'headers' | 'socket'>,
+  request: Pick<IncomingMessage, 'headers'> & Pick<Addressed, 'socket'>,
   hops: number,
 ): string | undefined {
   if (hops === 0) return request.socket.remoteAddress;

@@ -1,30 +1,54 @@
-/** A request and its response, as the middleware of `app.ts` shares it in `response.locals`. */
+/** A request and its response, as the middleware of `app.ts` shares it in the request. */
 import { randomBytes } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import type { Response } from 'express';
 import type { Answer } from './answer.ts';
-import type { Clients } from '../limits/clients.ts';
+import { Clients } from '../limits/clients.ts';
 
-export interface Exchange {
+export class Exchange {
   readonly id: string;
   /** ms of a monotonic clock */
-  readonly started: number;
+  readonly started = performance.now();
   /** whom limits count it for: an address or a network */
   readonly client: string;
   /** the template that matched */
-  route: string;
-  /** all that a shared answer is made for; default: `client` */
-  clients?: Clients;
+  route = 'unmatched';
   /** of an answer that a library makes: `is_shared` of the response */
   is_shared?: boolean;
   /** takes the answer in place of the client: the cache sends it */
   made?: ((answer: Answer) => void) | undefined;
   /** the status of the error that broke off its response */
   broken_off_as?: number;
+  readonly #response: Response;
+  #clients: Clients | undefined;
+
+  constructor(id: string, client: string, response: Response) {
+    this.id = id;
+    this.client = client;
+    this.#response = response;
+  }
+
+  /** All that the answer is made for. Without others this client, by the name it takes turns by. */
+  waiting(turn = this.client): Clients {
+    return (this.#clients ??= this.#waitsWith(new Clients([turn]), turn));
+  }
+
+  /** Joins those that wait for the same answer, until it leaves. */
+  waitsWith(clients: Clients): void {
+    this.#clients = this.#waitsWith(clients, this.client);
+  }
+
+  #waitsWith(clients: Clients, turn: string): Clients {
+    if (this.#response.destroyed) clients.delete(turn);
+    else this.#response.once('close', () => clients.delete(turn));
+    return clients;
+  }
 }
 
 declare global {
   // eslint-disable-next-line typescript/no-namespace -- the package declares its types in it
   namespace Express {
-    interface Locals {
+    interface Request {
       exchange: Exchange;
     }
   }

@@ -1,6 +1,8 @@
 /** Requests and responses of HTTP handlers, as values; `reply.ts` puts them on the wire. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request, RequestHandler } from 'express';
+import type { Answer } from './answer.ts';
+import type { Exchange } from './exchange.ts';
 import type { Fault, Refusal } from '../process/errors.ts';
 
 /**
@@ -54,26 +56,26 @@ export interface HttpRequest {
   /** the named parts of the route's path */
   readonly params: Readonly<Record<string, unknown>>;
   readonly headers: IncomingHttpHeaders;
-  /** the client's address, from trusted proxies if there are any */
-  readonly ip?: string | undefined;
-  readonly socket: { readonly remoteAddress?: string | undefined };
+  readonly exchange: Pick<Exchange, 'client' | 'waiting'>;
 }
 
-type Answered = HttpResponse | Refusal | Promise<HttpResponse | Refusal>;
+export type Answered = HttpResponse | Refusal;
+/** An `Answer` is made once for all requests. */
+type Served = Answered | Answer;
 
 /** Serves HEAD as well. */
 export interface GetRoute {
   readonly method: 'get';
   /** Express' template, also the label in metrics */
   readonly path: string;
-  readonly handle: (request: HttpRequest) => Answered;
+  readonly handle: (request: HttpRequest) => Served | Promise<Served>;
 }
 
 export interface PostRoute {
   readonly method: 'post';
   readonly path: string;
   /** `body`: the bytes of one that was sent as JSON, otherwise undefined */
-  readonly handle: (request: Request) => Answered;
+  readonly handle: (request: Request) => Served | Promise<Served>;
 }
 
 /** Thrown by middleware to refuse a request, which a handler does by its value. */

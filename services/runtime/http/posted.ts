@@ -10,9 +10,9 @@ import {
   type Parameter,
   type Values,
 } from '../../../schemas/http-api/parameters.ts';
-import type { HttpRequest, PostRoute } from './handler.ts';
+import type { Answered, HttpRequest, PostRoute } from './handler.ts';
 import { jsonIn } from './json-body.ts';
-import { readerOf, type Answered } from './served.ts';
+import { readerOf } from './served.ts';
 
 export function posted<const Parameters extends readonly Parameter[], Body extends TProperties>(
   { path, parameters, body }: Operation<Parameters, Body>,

@@ -2,7 +2,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Response } from 'express';
 import { Answer, isNamed } from './answer.ts';
-import type { Exchange } from './exchange.ts';
 import { JSON_TYPE, type ErrorShape, type Failure, type HttpResponse } from './handler.ts';
 import { LONG_BYTES_MIN, UNREAD, type Held } from '../limits/held.ts';
 import { assert } from '../process/errors.ts';
@@ -47,11 +46,8 @@ export class Replies {
    * piece.
    */
   send(response: Response, answer: HttpResponse | Answer): void | Promise<void> {
-    const { exchange }: { readonly exchange: Exchange } = response.locals;
-    if (answer instanceof Answer) {
-      exchange.route = answer.route;
-      return this.#sendWhole(response, answer);
-    }
+    const { exchange } = response.req;
+    if (answer instanceof Answer) return this.#sendWhole(response, answer);
     const { body } = answer;
     if (typeof body !== 'string' && !Buffer.isBuffer(body)) {
       assert(exchange.made === undefined, 'an answer in pieces is made for one request');
@@ -59,12 +55,7 @@ export class Replies {
       const writeHead = (): void => this.#writeHead(response, answer.status, head);
       return sendPieces(response, body, writeHead, this.#idleMs);
     }
-    const whole = new Answer(answer, body, exchange.route);
-    const { made } = exchange;
-    exchange.made = undefined;
-    // others wait for it, also when this client has left
-    if (made !== undefined) return made(whole);
-    return this.#sendWhole(response, whole);
+    return this.#sendWhole(response, new Answer(answer, body, exchange.route));
   }
 
   fail(response: Response, failure: Failure, headers: Readonly<Record<string, string>> = {}): void {
@@ -73,6 +64,12 @@ export class Replies {
   }
 
   #sendWhole(response: Response, answer: Answer): void | Promise<void> {
+    const { exchange } = response.req;
+    const { made } = exchange;
+    exchange.made = undefined;
+    // others wait for it, also when this client has left
+    if (made !== undefined) return made(answer);
+    exchange.route = answer.route;
     if (response.headersSent || response.destroyed) return undefined;
     if (answer.status === TOO_MANY_REQUESTS)
       return void setTimeout(() => {
@@ -106,7 +103,7 @@ export class Replies {
       this.#writeHead(response, status, headers);
       return void response.end();
     }
-    const { client } = response.locals.exchange;
+    const { client } = response.req.exchange;
     const read = length < LONG_BYTES_MIN ? NOTHING : this.#unread.take(client, length);
     if (read === undefined)
       return void this.send(response, rateLimited(RETRY_MS, this.#shape, UNREAD));
@@ -117,7 +114,7 @@ export class Replies {
   }
 
   #writeHead(response: Response, status: number, headers: Headers): void {
-    const { id } = response.locals.exchange;
+    const { id } = response.req.exchange;
     response.writeHead(status, { ...this.#always, 'x-request-id': id, ...headers });
   }
 }

@@ -8,10 +8,7 @@ import {
   type Parameter,
   type Values,
 } from '../../../schemas/http-api/parameters.ts';
-import type { Refusal } from '../process/errors.ts';
-import type { GetRoute, HttpRequest, HttpResponse } from './handler.ts';
-
-export type Answered = HttpResponse | Refusal;
+import type { Answered, GetRoute, HttpRequest } from './handler.ts';
 
 export function served<const Parameters extends readonly Parameter[]>(
   { path, parameters }: Operation<Parameters>,

@@ -23,7 +23,7 @@ export interface HttpOptions extends Omit<HttpAppOptions, 'metrics'>, OwnRoutesO
   readonly http_host: string;
   /** 0: any free one */
   readonly http_port: number;
-  /** time for a shutdown; after most of it, begun responses are broken off; default: awaited */
+  /** time for a shutdown; after most of it, responses are broken off; default: awaited */
   readonly drain_ms?: number;
   /** to a head of more than 16 KiB, which may be a token; default: 431 */
   readonly overflow?: LastAnswer;
@@ -55,8 +55,8 @@ const LIMITS = {
 } as const;
 /** A client that has sent more at once opens no connection for so long. */
 const BARRED_MS = 10_000;
-/** Share of `drain_ms` for begun responses: resources closed after the server have the rest. */
-const BEGUN_SHARE = 0.8;
+/** Share of `drain_ms` for responses: resources closed after the server have the rest. */
+const LATE_SHARE = 0.8;
 /**
  * Listens, and returns once it does. `/health`, `/ready`, `/status` and `/metrics` are there
  * besides the routes. Throws a `Fault` when a port cannot be opened.
@@ -142,7 +142,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         const late =
           drainMs === undefined
             ? undefined
-            : setTimeout(() => breakOffBegun(unanswered(), log), drainMs * BEGUN_SHARE);
+            : setTimeout(() => breakOffLate(unanswered(), log), drainMs * LATE_SHARE);
         server.close(() => {
           clearTimeout(late);
           ops?.close();
@@ -155,11 +155,10 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   };
 }
 
-/** Such as an export, or a long answer to a client that reads slowly. */
-function breakOffBegun(unanswered: readonly ServerResponse[], log: HttpOptions['log']): void {
-  const late = unanswered.filter(({ headersSent }) => headersSent);
+/** Such as an export, a long answer to a client that reads slowly, or one that waits its turn. */
+function breakOffLate(late: readonly ServerResponse[], log: HttpOptions['log']): void {
   if (late.length > 0)
-    log.warn({ streams: late.length }, 'shutdown breaks off responses that are still streaming');
+    log.warn({ responses: late.length }, 'shutdown breaks off responses that are not sent yet');
   for (const response of late) breakOff(response);
 }
 

@@ -11,6 +11,8 @@ export const TOO_LARGE: Failure = {
 /** Fragments of a socket's message, and packets of a frame: each costs more than its bytes. */
 export const MESSAGE_PARTS_MAX = 256;
 
+/** As errors of Express are read. */
+const TOO_LONG = Object.assign(new Error(TOO_LARGE.message), { status: TOO_LARGE.status });
 const JSON_BODY = /^application\/json *(?:;|$)/i;
 const ABORTED = 'the body was broken off';
 
@@ -49,7 +51,7 @@ export class BodyBytes {
       const take = (chunk: Buffer): void => {
         bytes += chunk.length;
         chunks.push(chunk);
-        if (this.exceeds(bytes)) end(new RefusedRequest('too_large', TOO_LARGE.message));
+        if (this.exceeds(bytes)) end(TOO_LONG);
       };
       const done = (): void => {
         request.body = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
@@ -57,7 +59,7 @@ export class BodyBytes {
       };
       const broken = (): void => end(new RefusedRequest('invalid_request', ABORTED));
       let isOver = false;
-      const end = (refused?: RefusedRequest): void => {
+      const end = (refused?: Error): void => {
         if (isOver) return;
         isOver = true;
         // its connection is closed after the answer: what is still to come is not read

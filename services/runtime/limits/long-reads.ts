@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { SharedCounts } from '../shared-counts.ts';
-import { Clients } from './clients.ts';
+import type { Clients } from './clients.ts';
 import { LimitReached, ON, type Limit } from './limits.ts';
 import { Turns } from './turns.ts';
 
@@ -134,11 +134,11 @@ export class Scans {
     this.#turns = new Turns(SCANS_AT_ONCE, { waiting_max: SCANS_WAITING_MAX, limit });
   }
 
-  /** The result of the scan; undefined, without it, when too many of the client's wait already. */
-  async run<Result>(client: string, scan: () => Promise<Result>): Promise<Result | undefined> {
+  /** The result of the scan; undefined, without it, when too many of the clients' wait already. */
+  async run<Result>(clients: Clients, scan: () => Promise<Result>): Promise<Result | undefined> {
     let end;
     try {
-      end = await this.#turns.take(new Clients([client]));
+      end = await this.#turns.take(clients);
     } catch (error) {
       if (error instanceof LimitReached) return undefined;
       throw error;

@@ -12,7 +12,7 @@
 import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
 import type { SharedCounts } from '../shared-counts.ts';
-import { clientOf, networksAround } from '../http/client-address.ts';
+import { networksAround } from '../http/client-address.ts';
 import type { ErrorShape, HttpRequest, HttpResponse } from '../http/handler.ts';
 import { ACCOUNTS_PER_ADDRESS } from './clients.ts';
 import { ON, type Limit } from './limits.ts';
@@ -221,7 +221,7 @@ function requestsOf({ headers }: Pick<HttpRequest, 'headers'>): number {
   return Math.max(1, Math.ceil(Number(headers['content-length'] ?? 0) / REQUEST_BYTES));
 }
 
-type Counted = Pick<HttpRequest, 'ip' | 'socket' | 'headers'>;
+type Counted = Pick<HttpRequest, 'exchange' | 'headers'>;
 
 /**
  * Refuses requests beyond the limit. `now` in ms; `accountOf`: the account of a
@@ -235,7 +235,7 @@ export function rateGuard<Request extends Counted>(
     undefined,
 ): (request: Request) => HttpResponse | Promise<HttpResponse | undefined> | undefined {
   const refuse = (request: Request, account?: string): HttpResponse | undefined => {
-    const wait = limit.take(clientOf(request), now(), requestsOf(request), account);
+    const wait = limit.take(request.exchange.client, now(), requestsOf(request), account);
     return wait === 0 ? undefined : rateLimited(wait, shape);
   };
   return (request) => {

@@ -1,8 +1,8 @@
 /**
- * When requests start, and what else a client causes: sockets, operations on them, and reads of its
- * subscriptions after a change. A request starts at once while the turn of the event loop is short.
- * After that each client waits in a lane of its own, and starts one request per turn: so one that
- * sends many at once delays the others by one of its requests, and not by all.
+ * When requests start, sockets, and operations on them. A request starts at once while the turn of
+ * the event loop is short. After that each client waits in a lane of its own, and in each turn
+ * eight clients start one request each: so one that sends many at once delays the others by one of
+ * its requests, and not by all.
  */
 import { ON, type Limit } from './limits.ts';
 
@@ -52,14 +52,13 @@ export class Starts {
 
 /** Acts of one socket in their order, of which those that are `paced` start as requests do. */
 export class OrderedStarts {
-  readonly #starts: Pick<Starts, 'next'>;
-  readonly #client: string;
+  /** undefined: it may start */
+  readonly #next: () => Promise<void> | undefined;
   #last: Promise<void> = Promise.resolve();
   #waiting = 0;
 
-  constructor(starts: Pick<Starts, 'next'>, client: string) {
-    this.#starts = starts;
-    this.#client = client;
+  constructor(next: () => Promise<void> | undefined) {
+    this.#next = next;
   }
 
   /** How many have not begun. */
@@ -68,8 +67,8 @@ export class OrderedStarts {
   }
 
   paced(act: () => void): void {
-    if (this.#waiting > 0) return this.#wait(act, () => this.#starts.next(this.#client));
-    const turn = this.#starts.next(this.#client);
+    if (this.#waiting > 0) return this.#wait(act, this.#next);
+    const turn = this.#next();
     return turn === undefined ? act() : this.#wait(act, () => turn);
   }
 

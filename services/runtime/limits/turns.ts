@@ -18,6 +18,8 @@ const VALUES_OF_TURN = 300;
 const SHORT_REST_MS = MANY_VALUES * REST_MS_PER_VALUE;
 /** The rest that accounts of an address may owe together and still take turns. */
 const OWED_MS_MAX = 1_000;
+/** A timer counts from the begin of a turn of the event loop: it fires so much early. */
+const EARLY_MS = 100;
 
 interface Waiter {
   /** the lane it waits in, or had its turn in */
@@ -37,13 +39,20 @@ interface Lane {
 export interface TurnsOptions {
   /** operations that wait in the lane of a client; default: any number */
   readonly waiting_max?: number;
+  /** how long one waits; default: any time */
+  readonly wait_ms_max?: number;
   /** adds up short turns as well, of what a client begins once and the hub repeats */
   readonly adds_up?: boolean;
   readonly limit?: Limit;
 }
 
+/** All accounts of an address. */
 interface Shared {
   hasTurn: boolean;
+  /** owes more rest than it may */
+  isResting: boolean;
+  /** operations that wait */
+  waiting: number;
   /** when all their rests are over, ms of a monotonic clock */
   restedAt: number;
 }
@@ -51,6 +60,7 @@ interface Shared {
 export class Turns {
   readonly #max: number;
   readonly #waitingMax: number;
+  readonly #waitMsMax: number | undefined;
   readonly #addsUp: boolean;
   readonly #limit: Limit;
   /** of the clients that wait, have a turn, or rest; the first is next */
@@ -62,6 +72,7 @@ export class Turns {
   constructor(max: number, options: TurnsOptions = {}) {
     this.#max = max;
     this.#waitingMax = options.waiting_max ?? Number.POSITIVE_INFINITY;
+    this.#waitMsMax = options.wait_ms_max;
     this.#addsUp = options.adds_up ?? false;
     this.#limit = options.limit ?? ON;
   }
@@ -74,7 +85,8 @@ export class Turns {
   /**
    * Resolves to the function that ends the turn, given how many values were read. An operation for
    * several clients waits in the shortest of their lanes, and moves to that of a client that joins
-   * with a shorter one. Throws a refusal when too many wait there, or once all clients have left.
+   * with a shorter one. Throws a refusal when too many wait there, when it has waited for too long,
+   * and once all clients have left.
    */
   async take(clients: Clients): Promise<(values: number) => void> {
     if (!this.#limit.is_on) return NOTHING_TO_END;
@@ -91,8 +103,19 @@ export class Turns {
       joined: (client) => this.#join(waiter, client),
       abandoned: () => this.#remove(waiter) && reject(new LimitReached(ABANDONED)),
     });
+    const giveUp = (): void => {
+      if (!this.#remove(waiter)) return;
+      this.#limit.refused();
+      reject(new LimitReached(TOO_LONG));
+    };
+    const ms = this.#waitMsMax;
+    const late = ms === undefined ? undefined : setTimeout(giveUp, ms).unref();
     this.#beginTurns();
-    await begun;
+    try {
+      await begun;
+    } finally {
+      clearTimeout(late);
+    }
     let hasEnded = false;
     return (values) => {
       if (!hasEnded) this.#end(waiter.lane, values);
@@ -107,25 +130,38 @@ export class Turns {
   /** Undefined without clients: they have left. */
   #shortestLane(clients: Iterable<string>): Lane | undefined {
     let shortest: Lane | undefined;
+    let least = Number.POSITIVE_INFINITY;
     for (const client of clients) {
       const lane = this.#laneOf(client);
-      if (shortest === undefined || lengthOf(lane) < lengthOf(shortest)) shortest = lane;
-      if (lengthOf(lane) === 0) break;
+      const length = this.#lengthOf(lane);
+      if (length < least) [shortest, least] = [lane, length];
+      if (least === 0) break;
     }
     return shortest;
+  }
+
+  /** How many are before one that is put into the lane; of an account, all of its address. */
+  #lengthOf(lane: Lane): number {
+    const address = addressOf(lane.client);
+    if (address === undefined) return lengthOf(lane);
+    const { waiting, hasTurn, isResting } = this.#ofAddress.get(address) ?? NONE;
+    return waiting + Number(lane.isBusy || hasTurn || isResting);
   }
 
   #enqueue(waiter: Waiter, lane: Lane): void {
     waiter.lane = lane;
     lane.waiting.push(waiter);
     this.#lanes.set(lane.client, lane);
+    const address = addressOf(lane.client);
+    if (address !== undefined) this.#sharedBy(address).waiting++;
   }
 
   #join(waiter: Waiter, client: string): void {
     const { lane: from } = waiter;
     const place = from.waiting.indexOf(waiter);
     const to = this.#laneOf(client);
-    if (place === -1 || lengthOf(to) >= place + Number(from.isBusy)) return;
+    const before = this.#lengthOf(from) - from.waiting.length + place;
+    if (place === -1 || this.#lengthOf(to) >= before) return;
     this.#remove(waiter);
     this.#enqueue(waiter, to);
     this.#beginTurns();
@@ -137,8 +173,17 @@ export class Turns {
     const place = lane.waiting.indexOf(waiter);
     if (place === -1) return false;
     lane.waiting.splice(place, 1);
+    this.#leftLane(lane);
     this.#forgetIdle(lane);
     return true;
+  }
+
+  /** One operation less waits in it. */
+  #leftLane({ client }: Lane): void {
+    const address = addressOf(client);
+    if (address === undefined) return;
+    this.#sharedBy(address).waiting--;
+    this.#forgetIdleAddress(address);
   }
 
   #beginTurns(): void {
@@ -150,6 +195,7 @@ export class Turns {
       if (waiter === undefined) continue;
       this.#taken++;
       if (address !== undefined) this.#sharedBy(address).hasTurn = true;
+      this.#leftLane(lane);
       lane.isBusy = true;
       // its next turn is after those of all others
       this.#lanes.delete(client);
@@ -177,15 +223,14 @@ export class Turns {
   }
 
   #sharedBy(address: string): Shared {
-    const shared = this.#ofAddress.get(address) ?? { hasTurn: false, restedAt: 0 };
+    const shared = this.#ofAddress.get(address) ?? { ...NONE };
     this.#ofAddress.set(address, shared);
     return shared;
   }
 
   #isHeld(address: string): boolean {
-    const shared = this.#ofAddress.get(address);
-    if (shared === undefined) return false;
-    return shared.hasTurn || shared.restedAt - performance.now() > OWED_MS_MAX;
+    const { hasTurn, isResting } = this.#ofAddress.get(address) ?? NONE;
+    return hasTurn || isResting;
   }
 
   #endShared(address: string, rest: number): void {
@@ -194,12 +239,21 @@ export class Turns {
     shared.hasTurn = false;
     shared.restedAt = Math.max(now, shared.restedAt) + rest;
     const owed = shared.restedAt - now;
-    if (owed > OWED_MS_MAX) setTimeout(() => this.#beginTurns(), owed - OWED_MS_MAX + 1).unref();
-    const forget = (): void => {
-      if (!shared.hasTurn && shared.restedAt <= performance.now()) this.#ofAddress.delete(address);
+    if (owed === 0) return this.#forgetIdleAddress(address);
+    setTimeout(() => this.#forgetIdleAddress(address), owed + EARLY_MS).unref();
+    if (owed <= OWED_MS_MAX) return undefined;
+    shared.isResting = true;
+    const rested = (): void => {
+      shared.isResting = false;
+      this.#beginTurns();
     };
-    if (owed === 0) forget();
-    else setTimeout(forget, owed + 1).unref();
+    return void setTimeout(rested, owed - OWED_MS_MAX).unref();
+  }
+
+  #forgetIdleAddress(address: string): void {
+    const { hasTurn, waiting, restedAt } = this.#sharedBy(address);
+    const isIdle = !hasTurn && waiting === 0 && restedAt <= performance.now();
+    if (isIdle) this.#ofAddress.delete(address);
   }
 
   #forgetIdle(lane: Lane): void {
@@ -207,8 +261,10 @@ export class Turns {
   }
 }
 
+const NONE: Shared = { hasTurn: false, isResting: false, waiting: 0, restedAt: 0 };
 const NOTHING_TO_END = (): void => undefined;
 const TOO_MANY = 'too many operations of yours wait: send more when they are answered';
+const TOO_LONG = 'your operations before this one take long: send it again when they are answered';
 const ABANDONED = 'nobody waits for this operation any more';
 
 function lengthOf({ waiting, isBusy }: Lane): number {

@@ -155,7 +155,7 @@ test('a shutdown breaks off unread exports in time and exits with 0', async () =
   child.kill('SIGTERM');
   await ended;
   expect(child.exitCode).toBe(0);
-  expect(text()).toContain('shutdown breaks off responses that are still streaming');
+  expect(text()).toContain('shutdown breaks off responses that are not sent yet');
   socket.destroy();
 });
 

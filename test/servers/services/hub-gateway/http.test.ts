@@ -73,6 +73,12 @@ test('every invalid token gets the same response as none, and lists are served',
   ).toEqual({ accountBalance: '0' });
 });
 
+test('a subscription over HTTP is refused with the address of the sockets', async () => {
+  const answer = await world.post('{"query":"subscription { rideRequestsUpdated { txHash } }"}');
+  expect([answer.status, codes(answer)]).toEqual([400, ['BAD_USER_INPUT']]);
+  expect(answer.text).toContain('subscriptions are at /graphql/ws');
+});
+
 test('a balance is found by address and by public key', async () => {
   const ask = async (publicKey: string): Promise<GraphqlAnswer> =>
     world.ask(

@@ -53,6 +53,18 @@ test('a cached answer goes through Express', async () => {
     .toEqual([1, 0]);
 });
 
+test('HEAD has the answer of GET without its body', async () => {
+  const url = `${world.url}/graphql?query=${encodeURIComponent('{ chainInfo { chainId } }')}`;
+  const [got, head] = await Promise.all(
+    ['GET', 'HEAD'].map((method) =>
+      fetch(url, { method, headers: { 'apollo-require-preflight': 'true' } }),
+    ),
+  );
+  expect([head?.status, await head?.text()]).toEqual([200, '']);
+  for (const name of ['content-type', 'content-length', 'etag', 'cache-control'])
+    expect(head?.headers.get(name)).toBe(got?.headers.get(name));
+});
+
 test('each operation on a socket is executed by Apollo', async () => {
   const socket = await RawSocket.begun(world.socket_url, { Authorization: `Bearer ${token}` });
   for (const [at, { operation }] of QUERIES_AND_MUTATIONS.entries())

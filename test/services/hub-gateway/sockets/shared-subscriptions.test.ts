@@ -1,5 +1,5 @@
 import { buildSchema, parse } from 'graphql';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Query } from '../../../../projections/contract/page.ts';
 import type { HubContext } from '../../../../services/hub-gateway/graphql/context.ts';
 import {
@@ -9,7 +9,6 @@ import {
   type Subscription,
 } from '../../../../services/hub-gateway/sockets/shared-subscriptions.ts';
 import type { Operation } from '../../../../services/hub-gateway/graphql/pipeline.ts';
-import { Starts } from '../../../../services/runtime/limits/starts.ts';
 import { quietHub, quietPipeline } from '../quiet-hub.ts';
 
 let reads = 0;
@@ -42,12 +41,11 @@ interface World {
   gate: Promise<void>;
 }
 
-async function world(starts = new Starts()): Promise<World> {
+async function world(): Promise<World> {
   const schema = buildSchema('type Query { value: String! } type Subscription { value: String! }');
   const subscriptions = new SharedSubscriptions({
     pipeline: await quietPipeline(schema, hub),
     hub,
-    starts,
     subscription_bytes_max: 8 * CLIENT_CHARACTERS,
     subscriptions_per_client_max: 3,
   });
@@ -108,27 +106,6 @@ test('subscribers of one operation share an execution, and get a further result 
   state.subscriptions.notify('market', undefined);
   for (const { payloads } of subscribers)
     await expect.poll(() => payloads).toEqual([payload('1'), payload('2')]);
-});
-
-test('a changed subscription is read at the turn of its address, unless it is left before', async () => {
-  const starts = new Starts();
-  const { promise: turn, resolve: begin } = Promise.withResolvers<void>();
-  const next = vi.spyOn(starts, 'next');
-  const state = await world(starts);
-  const kept = new Collector();
-  (await open(state, 'a', { ...HOLDER, account: '0x1' })).start(kept);
-  const left = await open(state, 'b');
-  next.mockReturnValue(turn);
-  state.subscriptions.notify('market', undefined);
-  expect(next.mock.calls).toEqual([['192.0.2.1'], ['192.0.2.1']]);
-  left.stop();
-  state.value = '2';
-  state.subscriptions.notify('market', undefined);
-  expect(state.executions).toBe(2);
-  begin();
-  await expect.poll(() => kept.payloads).toEqual([payload('1'), payload('2')]);
-  // the second change came before the read of the first
-  expect(state.executions).toBe(3);
 });
 
 test('changes during an execution cause one more execution', async () => {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { readHubGatewayConfig } from '../../../../services/hub-gateway/config.ts';
@@ -23,7 +24,11 @@ interface Served {
   readonly url: string;
   /** of the sockets, in order */
   readonly sessions: readonly Session[];
+  /** those that the protocol has been told the end of */
+  readonly ended: readonly Session[];
   readonly metrics: Metrics;
+  /** the connections that asked to be sockets */
+  readonly upgraded: readonly Duplex[];
 }
 
 async function serve(
@@ -31,6 +36,7 @@ async function serve(
   starts = new Starts(),
 ): Promise<Served> {
   const sessions: Session[] = [];
+  const ended: Session[] = [];
   const metrics = new Metrics('test');
   const sockets = new SocketServer({
     settings: readHubGatewayConfig({
@@ -48,7 +54,10 @@ async function serve(
       opened: (socket, session) => {
         socket.onMessage(() => Promise.resolve());
         sessions.push(session);
-        return () => Promise.resolve();
+        return () => {
+          ended.push(session);
+          return Promise.resolve();
+        };
       },
     },
     rate: new RateLimit({ rate_per_second: 1, rate_burst: 5 }),
@@ -57,9 +66,11 @@ async function serve(
     log: openLog({ service: 'test', level: 'silent' }),
     now: () => 0,
   });
-  const server = createServer().on('upgrade', (upgrade, socket, head) =>
-    sockets.upgrade(upgrade, socket, head),
-  );
+  const upgraded: Duplex[] = [];
+  const server = createServer().on('upgrade', (upgrade, socket, head) => {
+    upgraded.push(socket);
+    sockets.upgrade(upgrade, socket, head);
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(async () => {
@@ -68,7 +79,7 @@ async function serve(
   });
   const address = server.address();
   if (typeof address !== 'object' || address === null) throw new Error('not listening');
-  return { url: `ws://127.0.0.1:${address.port}/graphql/ws`, sessions, metrics };
+  return { url: `ws://127.0.0.1:${address.port}/graphql/ws`, sessions, ended, metrics, upgraded };
 }
 
 test.each(['ping', 'pong'] as const)(
@@ -147,4 +158,36 @@ test('a socket opens at the turn of its client', async () => {
   begin();
   await opening;
   expect(sessions).toHaveLength(1);
+});
+
+test('a socket that is gone at its turn takes no place', async () => {
+  const starts = new Starts();
+  const { promise: turn, resolve: begin } = Promise.withResolvers<void>();
+  const next = vi.spyOn(starts, 'next').mockReturnValueOnce(turn);
+  const { url, upgraded } = await serve({ APP_SOCKETS_PER_CLIENT_MAX: '1' }, starts);
+  const gone = RawSocket.open(url);
+  const failed = expect(gone).rejects.toThrow('socket hang up');
+  await vi.waitFor(() => expect(next).toHaveBeenCalledOnce());
+  upgraded[0]?.destroy();
+  await failed;
+  begin();
+  await expect(RawSocket.open(url)).resolves.toBeDefined();
+});
+
+test('operations that wait to start are bounded, and end with their socket', async () => {
+  const starts = new Starts();
+  const turns: (() => void)[] = [];
+  const { url, sessions, ended } = await serve({}, starts);
+  const { socket, closed } = await RawSocket.open(url);
+  vi.spyOn(starts, 'next').mockImplementation(
+    () => new Promise((resolve) => void turns.push(resolve)),
+  );
+  for (let sent = 0; sent < 1_000; sent++) socket.send('{"id":"1","type":"subscribe"}');
+  expect([1006, 1008]).toContain(await closed);
+  vi.restoreAllMocks();
+  // the first alone has asked for a turn; the others are dropped with it
+  expect(turns).toHaveLength(1);
+  expect(ended).toEqual([]);
+  turns[0]?.();
+  await vi.waitFor(() => expect(ended).toEqual(sessions));
 });

@@ -31,7 +31,7 @@ function cacheOver(
         seen.made++;
         const answer = await make(key);
         if (answer instanceof Error) throw answer;
-        return new Answer({ ...answer, is_shared: seen.isShared }, answer.body);
+        return new Answer({ ...answer, is_shared: seen.isShared }, answer.body, '/');
       },
     });
     return { status, body: bytes.toString() };
@@ -169,9 +169,19 @@ test('a request that comes after all that waited have left has an answer of its 
   waiting[0]?.delete('a client');
   const next = await cache.answer('key', {
     ...asker,
-    make: () => Promise.resolve(new Answer(found('[1]'), '[1]')),
+    make: () => Promise.resolve(new Answer(found('[1]'), '[1]', '/')),
   });
   expect(next.bytes.toString()).toBe('[1]');
   abandoned.reject(new Error('nobody waits'));
   await expect(Promise.all([first, joined])).rejects.toThrow('nobody waits');
+});
+
+test('a refusal by the limit of one client is no answer for those that asked meanwhile', async () => {
+  const { cache } = cacheOver(found);
+  const refused = Promise.withResolvers<Answer>();
+  const first = cache.answer('key', { ...ASKER, make: () => refused.promise });
+  const made = new Answer(found('[1]'), '[1]', '/');
+  const joined = cache.answer('key', { ...ASKER, make: () => Promise.resolve(made) });
+  refused.resolve(new Answer({ status: 429 }, '{}', '/'));
+  expect([(await first).status, await joined]).toEqual([429, made]);
 });

@@ -138,7 +138,7 @@ test('a response that is short, no text, or not for caches goes out as it is', a
 
 test('a response that several requests share is compressed once in each coding', async () => {
   const body = 'x'.repeat(2_000);
-  const answer = new Answer({ status: 200, body, headers: PUBLIC }, body);
+  const answer = new Answer({ status: 200, headers: PUBLIC }, body, '/');
   const [first, second, other] = [answer.coded('br'), answer.coded('br'), answer.coded('gzip')];
   expect(await first).toBe(await second);
   expect(await first).not.toBe(await other);

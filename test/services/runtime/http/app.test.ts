@@ -44,10 +44,7 @@ test.each([
     const where: Route = {
       method: 'post',
       path: '/where',
-      handle: ({ ip, res }) => ({
-        status: 200,
-        body: JSON.stringify([ip, res?.locals.exchange.client]),
-      }),
+      handle: ({ ip, exchange }) => ({ status: 200, body: JSON.stringify([ip, exchange.client]) }),
     };
     const { url } = await open([where], { trust_proxy_hops: 1 });
     const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
@@ -176,8 +173,8 @@ test('an answer from the cache counts for its route, and has no header of the co
     method: 'post',
     path: '/list',
     middleware: [
-      (_request, response) => {
-        response.locals.exchange.is_shared = true;
+      (request, response) => {
+        request.exchange.is_shared = true;
         response.send('{}');
       },
     ],

@@ -346,6 +346,10 @@ test('a body that is too large is refused unread, a body of unknown length ends 
   const large = await raw(port, 'POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 11\r\n\r\n');
   expect(large).toMatch(/^HTTP\/1\.1 413 /);
   expect(large).toContain('connection: close');
+  const head =
+    'POST /health HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked';
+  const long = await raw(port, `${head}\r\n\r\nb\r\n{"long":"a"}\r\n`);
+  expect(long).toMatch(/^HTTP\/1\.1 413 .*"too_large"/s);
   const endless = await raw(
     port,
     'GET /health HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabcde\r\n',
@@ -388,6 +392,20 @@ test('draining finishes requests in flight, closes idle connections and accepts 
   expect((await wholeText(answer)).length).toBe(1_000_002);
   await draining;
   agent.destroy();
+});
+
+test('draining breaks off what is not answered in time, also what nothing was sent of', async () => {
+  const asked = Promise.withResolvers<void>();
+  const handle = (): Promise<HttpResponse> => {
+    asked.resolve();
+    return new Promise(() => undefined);
+  };
+  const never: Route = { method: 'get', path: '/never', handle };
+  const { server, url } = await open([never], { drain_ms: 100 });
+  const answer = expect(fetch(`${url}/never`)).rejects.toThrow('fetch failed');
+  await asked.promise;
+  await server.drain();
+  await answer;
 });
 
 test('draining waits for a client that still reads, and then not for its connection to time out', async () => {

@@ -284,8 +284,8 @@ test('draining breaks off a stream that does not end in time', async () => {
   expect(lines).toMatchObject([
     {
       level: 'warn',
-      streams: 1,
-      msg: 'shutdown breaks off responses that are still streaming',
+      responses: 1,
+      msg: 'shutdown breaks off responses that are not sent yet',
     },
   ]);
 });

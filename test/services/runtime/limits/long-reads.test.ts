@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { Clients } from '../../../../services/runtime/limits/clients.ts';
 import { ExportSlots, Scans } from '../../../../services/runtime/limits/long-reads.ts';
 
 async function* counting(to: number): AsyncGenerator<string> {
@@ -93,7 +94,7 @@ test('so many scans run at once, each for another client, and so many of a clien
   const started: string[] = [];
   const gate = Promise.withResolvers<void>();
   const scan = (client: string): Promise<string | undefined> =>
-    scans.run(client, async () => {
+    scans.run(new Clients([client]), async () => {
       started.push(client);
       await gate.promise;
       return client;
@@ -108,8 +109,8 @@ test('so many scans run at once, each for another client, and so many of a clien
 
 test('a scan that fails makes room for the next', async () => {
   const scans = new Scans();
-  const failing = scans.run('a', () => Promise.reject(new Error('too slow')));
-  const waiting = scans.run('a', () => Promise.resolve('done'));
+  const failing = scans.run(new Clients(['a']), () => Promise.reject(new Error('too slow')));
+  const waiting = scans.run(new Clients(['a']), () => Promise.resolve('done'));
   await expect(failing).rejects.toThrow('too slow');
   expect(await waiting).toBe('done');
 });

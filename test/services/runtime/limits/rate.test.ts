@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { PLAIN_ERRORS } from '../../../../services/runtime/http/handler.ts';
+import { Clients } from '../../../../services/runtime/limits/clients.ts';
 import { RateLimit, rateGuard, type Sharing } from '../../../../services/runtime/limits/rate.ts';
 import type { SharedCounts } from '../../../../services/runtime/shared-counts.ts';
 
@@ -72,13 +73,15 @@ test('accounts of the networks of one customer have three times their limits', (
   expect(passed).toBe(2 * 4 * 3);
 });
 
+const EXCHANGE = { client: '10.0.0.1', waiting: () => new Clients([]) };
+
 test('a refusal says when to come back', () => {
   const guard = rateGuard(
     new RateLimit({ rate_per_second: 1, rate_burst: 1 }),
     () => 0,
     PLAIN_ERRORS,
   );
-  const ask = (): unknown => guard({ ip: '10.0.0.1', socket: {}, headers: {} });
+  const ask = (): unknown => guard({ exchange: EXCHANGE, headers: {} });
   expect(ask()).toBeUndefined();
   expect(ask()).toEqual({
     status: 429,
@@ -91,7 +94,7 @@ test('a refusal says when to come back', () => {
 function takenBy(headers: IncomingHttpHeaders): number {
   const limit = new RateLimit({ rate_per_second: 1, rate_burst: 30 });
   const guard = rateGuard(limit, () => 0, PLAIN_ERRORS);
-  expect(guard({ ip: '10.0.0.1', socket: {}, headers })).toBeUndefined();
+  expect(guard({ exchange: EXCHANGE, headers })).toBeUndefined();
   return limit.take('10.0.0.1', 0, 30) / 1_000;
 }
 

@@ -43,7 +43,7 @@ test('acts of one socket keep their order, and only those that are paced wait', 
   let isBusy = true;
   const next = (): Promise<void> | undefined =>
     isBusy ? new Promise((resolve) => void turns.push(resolve)) : undefined;
-  const socket = new OrderedStarts({ next }, 'a');
+  const socket = new OrderedStarts(next);
   const acts: string[] = [];
   const act = (name: string) => (): void => void acts.push(name);
   socket.unpaced(act('a'));

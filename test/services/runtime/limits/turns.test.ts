@@ -156,6 +156,49 @@ test('accounts of an address together have three times the turns of one client',
   }
 });
 
+test('an operation does not wait for accounts whose address has its turn, or rests', async () => {
+  vi.useFakeTimers();
+  try {
+    const turns = new Turns(4);
+    const [first, second] = ['0x1', '0x2'].map((account) => turnOf('192.0.2.1', account));
+    const end = await take(turns, String(first));
+    const order: string[] = [];
+    const begin = async (name: string, clients: readonly string[]): Promise<void> => {
+      const endOwn = await turns.take(new Clients(clients));
+      order.push(name);
+      endOwn(1);
+    };
+    const waiting = [begin('own', [String(second)])];
+    // its own lane is empty, that of its address is not
+    await begin('shared', [turnOf('192.0.2.1', '0x3'), '192.0.2.2']);
+    end(200_000);
+    await begin('shared while it rests', [turnOf('192.0.2.1', '0x3'), '192.0.2.2']);
+    expect(order).toEqual(['shared', 'shared while it rests']);
+    await vi.runAllTimersAsync();
+    await Promise.all(waiting);
+    expect(order).toHaveLength(3);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('an operation that waits for too long is refused, and its place is free', async () => {
+  vi.useFakeTimers();
+  try {
+    const turns = new Turns(1, { waiting_max: 1, wait_ms_max: 1_000 });
+    const end = await take(turns, 'someone');
+    const refused = expect(take(turns, 'a')).rejects.toThrow('take long');
+    await vi.advanceTimersByTimeAsync(1_000);
+    await refused;
+    const next = take(turns, 'a');
+    end(1);
+    (await next)(1);
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test('a client that joins an operation does not wait as long as the client that sent it', async () => {
   const turns = new Turns(1);
   const end = await take(turns, 'someone');
