@@ -5,18 +5,24 @@
  * anew after each change.
  */
 import { performance } from 'node:perf_hooks';
-import { ApolloServer, HeaderMap, type ApolloServerPlugin } from '@apollo/server';
+import {
+  ApolloServer,
+  HeaderMap,
+  type ApolloServerPlugin,
+  type GraphQLRequest,
+} from '@apollo/server';
 import {
   ApolloServerPluginCacheControlDisabled,
   ApolloServerPluginLandingPageDisabled,
 } from '@apollo/server/plugin/disabled';
 import {
+  getOperationAST,
+  GraphQLError,
   Kind,
   OperationTypeNode,
   parse,
   type DocumentNode,
   type FormattedExecutionResult,
-  GraphQLError,
   type GraphQLFormattedError,
   type GraphQLSchema,
   type OperationDefinitionNode,
@@ -172,6 +178,16 @@ function isDocument(read: Read): read is DocumentNode {
   return read !== undefined && 'kind' in read;
 }
 
+/** Over HTTP a subscription would be executed once, as a query. */
+function misplaced(
+  document: DocumentNode,
+  { http, operationName }: GraphQLRequest,
+): readonly GraphQLError[] | undefined {
+  if (http === undefined) return undefined;
+  const operation = getOperationAST(document, operationName);
+  return operation?.operation === OperationTypeNode.SUBSCRIPTION ? [SOCKETS_ONLY] : undefined;
+}
+
 const SOCKETS_ONLY = withCode(
   new GraphQLError(`subscriptions are at ${SOCKET_PATH}, by the protocol graphql-transport-ws`),
   'BAD_USER_INPUT',
@@ -192,12 +208,11 @@ const operationPlugin: ApolloServerPlugin<OperationContext> = {
           Object.assign(context, { document: isDocument(read) ? read : REFUSED });
         return Promise.resolve();
       },
-      responseForOperation: ({ operation, request }) => {
+      responseForOperation: ({ request }) => {
         const { read, format } = contextValue;
-        const isMisplaced =
-          operation.operation === OperationTypeNode.SUBSCRIPTION && request.http !== undefined;
-        if (read === undefined || (isDocument(read) && !isMisplaced)) return Promise.resolve(null);
-        const singleResult = { errors: format(isDocument(read) ? [SOCKETS_ONLY] : read) };
+        const errors = isDocument(read) ? misplaced(read, request) : read;
+        if (errors === undefined) return Promise.resolve(null);
+        const singleResult = { errors: format(errors) };
         const http = { status: 400, headers: new HeaderMap() };
         return Promise.resolve({ http, body: { kind: 'single', singleResult } });
       },

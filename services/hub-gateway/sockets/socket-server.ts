@@ -24,7 +24,7 @@ const CHECKS_PER_PING = 120;
 /** A socket with more that have not started is not read. */
 const MESSAGES_WAITING_MAX = 10;
 /** Messages that ws has read before still come: with so many that wait, the socket is closed. */
-const MESSAGES_HELD_MAX = 200;
+const MESSAGES_HELD_MAX = 1_000;
 /** Time that a client has to answer the close of its socket. */
 const CLOSE_MS = 1_000;
 

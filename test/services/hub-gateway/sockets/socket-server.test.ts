@@ -182,7 +182,7 @@ test('operations that wait to start are bounded, and end with their socket', asy
   vi.spyOn(starts, 'next').mockImplementation(
     () => new Promise((resolve) => void turns.push(resolve)),
   );
-  for (let sent = 0; sent < 1_000; sent++) socket.send('{"id":"1","type":"subscribe"}');
+  for (let sent = 0; sent < 2_000; sent++) socket.send('{"id":"1","type":"subscribe"}');
   expect([1006, 1008]).toContain(await closed);
   vi.restoreAllMocks();
   // the first alone has asked for a turn; the others are dropped with it
