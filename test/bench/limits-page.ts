@@ -56,7 +56,7 @@ const LIMITS: Readonly<Record<LimitName, Described>> = {
   turns: {
     stops: 'long lists one after the other, and many subscriptions',
     by_default:
-      '4 operations at once, and as many of subscriptions, each of another client, which rests 19 times as long as it read; all accounts of an address have one, and rest together, a third as long; 50 wait',
+      '4 operations at once, and as many of subscriptions, each of another client, which rests 19 times as long as it read; all accounts of an address have one, and rest together, a third as long; 50 wait, for 30 s at most',
     file: 'turns.ts',
   },
   unread: {

@@ -57,6 +57,8 @@ export interface Asker extends Pick<HubContext, 'caller' | 'client'> {
   readonly dependsOn?: (dependency: Dependency) => void;
   /** called when anonymous callers may share the result */
   readonly shares?: () => void;
+  /** called when a limit of the client refused a part of it */
+  readonly refuses?: () => void;
 }
 
 /** Apollo passes on a copy, of which each object is the same. */
@@ -65,6 +67,7 @@ export interface OperationContext extends Omit<HubContext, 'lists'> {
   readonly format: Pipeline['format'];
   readonly lists: ListReader;
   readonly shares: (() => void) | undefined;
+  readonly refuses: (() => void) | undefined;
 }
 
 export interface PipelineOptions {
@@ -136,7 +139,7 @@ export class Pipeline {
   }
 
   contextOf(
-    { caller, client, clients, sources = this.#hub, dependsOn, shares }: Asker,
+    { caller, client, clients, sources = this.#hub, dependsOn, shares, refuses }: Asker,
     read: Read,
   ): OperationContext {
     return {
@@ -149,6 +152,7 @@ export class Pipeline {
       truncation: new Truncation(),
       ...(dependsOn && { dependsOn }),
       shares,
+      refuses,
     };
   }
 
@@ -217,15 +221,17 @@ const operationPlugin: ApolloServerPlugin<OperationContext> = {
         return Promise.resolve({ http, body: { kind: 'single', singleResult } });
       },
       willSendResponse: ({ operation, request, response: { body, http } }) => {
-        const { caller, lists, shares, truncation } = contextValue;
+        const { caller, lists, shares, refuses, truncation } = contextValue;
         lists.close();
         if (body.kind !== 'single') return Promise.resolve();
         const { extensions } = truncation;
         if (extensions !== undefined) body.singleResult.extensions = extensions;
+        const { errors } = body.singleResult;
+        if (errors?.some((error) => error.extensions?.['code'] === 'RATE_LIMITED')) refuses?.();
         const isShared =
           operation?.operation === OperationTypeNode.QUERY &&
           caller === undefined &&
-          body.singleResult.errors === undefined;
+          errors === undefined;
         if (!isShared || shares === undefined) return Promise.resolve();
         shares();
         if (request.http?.method === 'GET')

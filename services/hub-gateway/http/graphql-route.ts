@@ -65,6 +65,7 @@ export function graphqlRoutes({
       caller,
       client,
       clients: () => exchange.waiting(turnOf(client, caller?.account)),
+      refuses: () => void (exchange.is_refusal = true),
       // another cache would give its answer to callers whose token is valid
       ...(request.headers.authorization === undefined && {
         shares: () => void (exchange.is_shared = true),

@@ -64,6 +64,7 @@ export class SocketServer {
   readonly #unread: Limit;
   readonly #bytes: Limit;
   readonly #connections: Limit;
+  readonly #starts: Limit;
   readonly #checking: NodeJS.Timeout;
   #checks = 0;
   #givenUp = 0;
@@ -76,6 +77,7 @@ export class SocketServer {
     this.#unread = limits.unread;
     this.#bytes = bytes;
     this.#connections = limits.connections;
+    this.#starts = limits.starts;
     this.#sockets = new Held(settings.sockets_per_client_max, limits.connections);
     this.#server = new WebSocketServer({
       noServer: true,
@@ -228,8 +230,9 @@ export class SocketServer {
             if (type === 'subscribe') messages.paced(act);
             else messages.unpaced(act);
             if (messages.waiting > MESSAGES_WAITING_MAX) socket.pause();
-            if (messages.waiting > MESSAGES_HELD_MAX)
-              close(CLOSE_CODES.too_many, 'too many messages');
+            if (messages.waiting <= MESSAGES_HELD_MAX) return;
+            this.#starts.refused();
+            close(CLOSE_CODES.too_many, 'too many messages');
           });
         },
       },

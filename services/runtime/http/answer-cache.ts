@@ -100,8 +100,8 @@ export class AnswerCache {
       others.clients.add(asker.client);
       asker.waitsWith(others.clients);
       const answer = await others.answer;
-      // a limit of that client, not of this one
-      return answer.status === 429 ? await madeFor(asker).answer : answer;
+      // by a limit of that client, not of this one
+      return answer.is_refusal ? await madeFor(asker).answer : answer;
     }
     const making = madeFor(asker);
     this.#inFlight.set(key, making);

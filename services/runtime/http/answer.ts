@@ -23,6 +23,8 @@ export class Answer {
   readonly route: string;
   /** whether requests with the same key may have it */
   readonly is_shared: boolean;
+  /** by a limit of the client that it was made for */
+  readonly is_refusal: boolean;
   /** whether caches may keep it */
   readonly is_public: boolean;
   readonly #body: string | Buffer;
@@ -35,6 +37,7 @@ export class Answer {
     this.status = response.status;
     this.content_type = response.content_type ?? JSON_TYPE;
     this.headers = response.headers ?? {};
+    this.is_refusal = response.is_refusal === true || response.status === 429;
     this.is_shared = response.is_shared === true && response.status === 200;
     const { 'cache-control': control = 'private' } = this.headers;
     this.is_public = this.status === 200 && !control.startsWith('private');
@@ -65,8 +68,14 @@ export class Answer {
       : preferredCoding(acceptEncoding);
   }
 
-  coded(coding: Coding): Promise<Buffer> {
-    return (this.#coded[coding] ??= compress(this.#body, coding));
+  async coded(coding: Coding): Promise<Buffer> {
+    const coded = (this.#coded[coding] ??= compress(this.#body, coding));
+    try {
+      return await coded;
+    } catch (error) {
+      delete this.#coded[coding];
+      throw error;
+    }
   }
 }
 

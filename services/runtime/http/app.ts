@@ -274,18 +274,18 @@ function answerIn(response: Response, body: string | Buffer): HttpResponse {
     response.removeHeader(name);
   }
   const { 'content-type': content_type = JSON_TYPE, 'content-length': _bytes, ...others } = headers;
-  const is_shared = response.req.exchange.is_shared === true;
-  return { status, body, content_type, headers: others, is_shared };
+  const { is_shared, is_refusal } = response.req.exchange;
+  return { status, body, content_type, headers: others, is_shared, is_refusal };
 }
 
 const ALLOWED = { get: ['GET', 'HEAD'], post: ['POST'] } as const;
 
 /** Turns what was thrown into an error response, or breaks off a response that has begun. */
 function fail(log: Logger, shape: ErrorShape, replies: Replies): ErrorRequestHandler {
-  return (error: unknown, { method, exchange }, response, _next) => {
+  return (error: unknown, { exchange }, response, _next) => {
     const failure = failureOf(error, shape);
     if (failure.status >= 500 || response.headersSent) {
-      const { id: request_id, route: path } = exchange;
+      const { id: request_id, method, route: path } = exchange;
       const { status } = failure;
       log.error({ err: error, request_id, method, route: path, status }, messageOf(error));
     }
@@ -372,12 +372,12 @@ function observer(log: Logger, metrics: Metrics | undefined) {
     'status',
   ]);
   return (
-    { id, started, route: path, broken_off_as: brokenOffAs }: Exchange,
-    { method, originalUrl }: HttpRequest,
+    { id, started, method, route: path, broken_off_as: brokenOffAs }: Exchange,
+    { originalUrl }: HttpRequest,
     response: ServerResponse,
   ): void => {
     const elapsed = performance.now() - started;
-    // 499: the client left before the answer
+    // 499: the client left before the answer, or the process ended
     const status = response.writableFinished ? response.statusCode : (brokenOffAs ?? 499);
     const label = METHODS.has(method) ? method : 'other';
     seconds?.observe({ route: path, method: label, status }, elapsed / 1_000);

@@ -11,10 +11,13 @@ export class Exchange {
   readonly started = performance.now();
   /** whom limits count it for: an address or a network */
   readonly client: string;
+  /** as it was sent */
+  readonly method: string;
   /** the template that matched */
   route = 'unmatched';
-  /** of an answer that a library makes: `is_shared` of the response */
-  is_shared?: boolean;
+  /** of an answer that a library makes: `is_shared` and `is_refusal` of the response */
+  is_shared = false;
+  is_refusal = false;
   /** takes the answer in place of the client: the cache sends it */
   made?: ((answer: Answer) => void) | undefined;
   /** the status of the error that broke off its response */
@@ -25,6 +28,7 @@ export class Exchange {
   constructor(id: string, client: string, response: Response) {
     this.id = id;
     this.client = client;
+    this.method = response.req.method;
     this.#response = response;
   }
 

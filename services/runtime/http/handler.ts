@@ -19,6 +19,8 @@ export interface HttpResponse {
   readonly headers?: Readonly<Record<string, string>>;
   /** made from the read model and the key of the request alone: others may have it */
   readonly is_shared?: boolean;
+  /** in part or as a whole, by a limit of the client: others that asked for it make their own */
+  readonly is_refusal?: boolean;
 }
 
 /** Why a request is not served, before it takes the service's shape. */

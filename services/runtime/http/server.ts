@@ -43,7 +43,7 @@ export interface HttpServer {
   readonly url: string;
   /** the same of `/status` and `/metrics` */
   readonly ops_url: string;
-  /** stops accepting, finishes requests in flight, closes connections; breaks off late streams */
+  /** stops accepting, finishes requests in flight, closes connections; breaks off late ones */
   drain(): Promise<void>;
 }
 

@@ -134,7 +134,7 @@ export class Scans {
     this.#turns = new Turns(SCANS_AT_ONCE, { waiting_max: SCANS_WAITING_MAX, limit });
   }
 
-  /** The result of the scan; undefined, without it, when too many of the clients' wait already. */
+  /** The result of the scan; undefined without it: too many of theirs wait, or all have left. */
   async run<Result>(clients: Clients, scan: () => Promise<Result>): Promise<Result | undefined> {
     let end;
     try {

@@ -18,8 +18,8 @@ const VALUES_OF_TURN = 300;
 const SHORT_REST_MS = MANY_VALUES * REST_MS_PER_VALUE;
 /** The rest that accounts of an address may owe together and still take turns. */
 const OWED_MS_MAX = 1_000;
-/** A timer counts from the begin of a turn of the event loop: it fires so much early. */
-const EARLY_MS = 100;
+/** A timer counts whole ms, and may fire so much early. */
+const EARLY_MS = 2;
 
 interface Waiter {
   /** the lane it waits in, or had its turn in */
@@ -51,8 +51,8 @@ interface Shared {
   hasTurn: boolean;
   /** owes more rest than it may */
   isResting: boolean;
-  /** operations that wait */
-  waiting: number;
+  /** those that have operations that wait */
+  accounts: number;
   /** when all their rests are over, ms of a monotonic clock */
   restedAt: number;
 }
@@ -140,12 +140,13 @@ export class Turns {
     return shortest;
   }
 
-  /** How many are before one that is put into the lane; of an account, all of its address. */
+  /** How many are before one that is put in the lane: of each other account of its address one. */
   #lengthOf(lane: Lane): number {
     const address = addressOf(lane.client);
     if (address === undefined) return lengthOf(lane);
-    const { waiting, hasTurn, isResting } = this.#ofAddress.get(address) ?? NONE;
-    return waiting + Number(lane.isBusy || hasTurn || isResting);
+    const { accounts, hasTurn, isResting } = this.#ofAddress.get(address) ?? NONE;
+    const others = accounts - Number(lane.waiting.length > 0);
+    return lane.waiting.length + others + Number(lane.isBusy || hasTurn || isResting);
   }
 
   #enqueue(waiter: Waiter, lane: Lane): void {
@@ -153,7 +154,7 @@ export class Turns {
     lane.waiting.push(waiter);
     this.#lanes.set(lane.client, lane);
     const address = addressOf(lane.client);
-    if (address !== undefined) this.#sharedBy(address).waiting++;
+    if (address !== undefined && lane.waiting.length === 1) this.#sharedBy(address).accounts++;
   }
 
   #join(waiter: Waiter, client: string): void {
@@ -179,10 +180,10 @@ export class Turns {
   }
 
   /** One operation less waits in it. */
-  #leftLane({ client }: Lane): void {
+  #leftLane({ client, waiting }: Lane): void {
     const address = addressOf(client);
-    if (address === undefined) return;
-    this.#sharedBy(address).waiting--;
+    if (address === undefined || waiting.length > 0) return;
+    this.#sharedBy(address).accounts--;
     this.#forgetIdleAddress(address);
   }
 
@@ -251,8 +252,8 @@ export class Turns {
   }
 
   #forgetIdleAddress(address: string): void {
-    const { hasTurn, waiting, restedAt } = this.#sharedBy(address);
-    const isIdle = !hasTurn && waiting === 0 && restedAt <= performance.now();
+    const { hasTurn, accounts, restedAt } = this.#sharedBy(address);
+    const isIdle = !hasTurn && accounts === 0 && restedAt <= performance.now();
     if (isIdle) this.#ofAddress.delete(address);
   }
 
@@ -261,10 +262,10 @@ export class Turns {
   }
 }
 
-const NONE: Shared = { hasTurn: false, isResting: false, waiting: 0, restedAt: 0 };
+const NONE: Shared = { hasTurn: false, isResting: false, accounts: 0, restedAt: 0 };
 const NOTHING_TO_END = (): void => undefined;
 const TOO_MANY = 'too many operations of yours wait: send more when they are answered';
-const TOO_LONG = 'your operations before this one take long: send it again when they are answered';
+const TOO_LONG = 'it was not the turn of this operation for too long: ask for fewer rows, or later';
 const ABANDONED = 'nobody waits for this operation any more';
 
 function lengthOf({ waiting, isBusy }: Lane): number {

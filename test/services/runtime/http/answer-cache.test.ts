@@ -176,12 +176,18 @@ test('a request that comes after all that waited have left has an answer of its 
   await expect(Promise.all([first, joined])).rejects.toThrow('nobody waits');
 });
 
-test('a refusal by the limit of one client is no answer for those that asked meanwhile', async () => {
-  const { cache } = cacheOver(found);
-  const refused = Promise.withResolvers<Answer>();
-  const first = cache.answer('key', { ...ASKER, make: () => refused.promise });
-  const made = new Answer(found('[1]'), '[1]', '/');
-  const joined = cache.answer('key', { ...ASKER, make: () => Promise.resolve(made) });
-  refused.resolve(new Answer({ status: 429 }, '{}', '/'));
-  expect([(await first).status, await joined]).toEqual([429, made]);
-});
+test.each([
+  ['as a whole', { status: 429 }],
+  ['in part', { status: 200, is_refusal: true }],
+])(
+  'a refusal %s by the limit of one client is no answer for those that asked meanwhile',
+  async (_, refusal) => {
+    const { cache } = cacheOver(found);
+    const refused = Promise.withResolvers<Answer>();
+    const first = cache.answer('key', { ...ASKER, make: () => refused.promise });
+    const made = new Answer(found('[1]'), '[1]', '/');
+    const joined = cache.answer('key', { ...ASKER, make: () => Promise.resolve(made) });
+    refused.resolve(new Answer(refusal, '{}', '/'));
+    expect([(await first).status, await joined]).toEqual([refusal.status, made]);
+  },
+);

@@ -182,12 +182,32 @@ test('an operation does not wait for accounts whose address has its turn, or res
   }
 });
 
+test('an operation of two accounts of an address does not wait for all that one of them sent', async () => {
+  const order: string[] = [];
+  const turns = new Turns(4);
+  const [many, one] = ['0x1', '0x2'].map((account) => turnOf('192.0.2.1', account));
+  const end = await take(turns, String(many));
+  const begin = async (name: string, ...clients: readonly (string | undefined)[]) => {
+    const endOwn = await turns.take(new Clients(clients.map(String)));
+    order.push(name);
+    endOwn(1);
+  };
+  const all = ['a1', 'a2', 'a3'].map((name) => begin(name, many));
+  all.push(begin('shared', many, one));
+  const joined = new Clients([String(many)]);
+  const last = turns.take(joined).then((endOwn) => (order.push('joined'), endOwn(1)));
+  joined.add(String(one));
+  end(1);
+  await Promise.all([...all, last]);
+  expect(order).toEqual(['a1', 'shared', 'a2', 'joined', 'a3']);
+});
+
 test('an operation that waits for too long is refused, and its place is free', async () => {
   vi.useFakeTimers();
   try {
     const turns = new Turns(1, { waiting_max: 1, wait_ms_max: 1_000 });
     const end = await take(turns, 'someone');
-    const refused = expect(take(turns, 'a')).rejects.toThrow('take long');
+    const refused = expect(take(turns, 'a')).rejects.toThrow('not the turn');
     await vi.advanceTimersByTimeAsync(1_000);
     await refused;
     const next = take(turns, 'a');
