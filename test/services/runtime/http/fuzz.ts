@@ -109,8 +109,10 @@ function judgeRaw(
   bytes: string,
   count: (what: number | string) => void,
 ): void {
-  if (bytes === '') return count('closed');
-  const [head = '', body = ''] = bytes.replace(CONTINUE, '').split(/\r\n\r\n(.*)/s);
+  // the client ends its side before an answer that takes long
+  const answer = bytes.replace(CONTINUE, '');
+  if (answer === '') return count('closed');
+  const [head = '', body = ''] = answer.split(/\r\n\r\n(.*)/s);
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]);
   count(status);
   if (!(status < 500)) throw new Error(bytes.slice(0, 500));
