@@ -39,7 +39,7 @@ import { SocketServer } from './sockets/socket-server.ts';
 const NAME = 'hub-gateway';
 /** Operations at once that read lists; subscriptions apart. */
 const EXECUTIONS_MAX = 4;
-/** So many of one client wait, each for so long: a page asks for a few. */
+/** A client may have this many operations waiting, each for at most this long. */
 const WAITING = { waiting_max: 50, wait_ms_max: 30_000 } as const;
 
 /** ms of a monotonic clock */

@@ -120,7 +120,6 @@ export const HUB_ERRORS: ErrorShape = {
     invalid_request: 400,
     not_found: 404,
     rate_limited: 429,
-    too_large: 413,
     unsupported_media_type: 415,
   },
   fault: () => ({ status: 503, code: 'upstream_error', message: UPSTREAM.message }),

@@ -182,7 +182,7 @@ function isDocument(read: Read): read is DocumentNode {
   return read !== undefined && 'kind' in read;
 }
 
-/** Over HTTP a subscription would be executed once, as a query. */
+/** The error of a subscription over HTTP, which Apollo would execute once, as a query. */
 function misplaced(
   document: DocumentNode,
   { http, operationName }: GraphQLRequest,

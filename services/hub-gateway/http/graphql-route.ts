@@ -88,7 +88,7 @@ export function graphqlRoutes({
   ];
 }
 
-/** Apollo answers GET and POST only. Node sends no body for what was a HEAD request. */
+/** Apollo refuses HEAD. Node leaves the body out, since the request was HEAD when it came. */
 const headAsGet: RequestHandler = (request, _response, next) => {
   request.method = 'GET';
   next();

@@ -7,7 +7,7 @@ import { clientOf, forwardedFor } from '../../runtime/http/client-address.ts';
 import { endWith } from '../../runtime/http/last-answer.ts';
 import { MESSAGE_PARTS_MAX } from '../../runtime/limits/bytes.ts';
 import { Held } from '../../runtime/limits/held.ts';
-import { openLimits, type Limit, type Limits } from '../../runtime/limits/limits.ts';
+import { openLimits, type Limits } from '../../runtime/limits/limits.ts';
 import { OrderedStarts, type Starts } from '../../runtime/limits/starts.ts';
 import { REFUSAL_DELAY_MS, type RateLimit } from '../../runtime/limits/rate.ts';
 import { messageOf, propertyOf } from '../../runtime/process/errors.ts';
@@ -23,7 +23,7 @@ const CHECK_MS = 100;
 const CHECKS_PER_PING = 120;
 /** A socket with more that have not started is not read. */
 const MESSAGES_WAITING_MAX = 10;
-/** Messages that ws has read before still come: with so many that wait, the socket is closed. */
+/** A socket is closed when more wait: after a pause ws still delivers what it has read. */
 const MESSAGES_HELD_MAX = 1_000;
 /** Time that a client has to answer the close of its socket. */
 const CLOSE_MS = 1_000;
@@ -61,10 +61,7 @@ export class SocketServer {
   readonly #open = new Set<Open>();
   /** of each client */
   readonly #sockets: Held;
-  readonly #unread: Limit;
-  readonly #bytes: Limit;
-  readonly #connections: Limit;
-  readonly #starts: Limit;
+  readonly #limits: Limits;
   readonly #checking: NodeJS.Timeout;
   #checks = 0;
   #givenUp = 0;
@@ -74,10 +71,7 @@ export class SocketServer {
     const { settings, limits = openLimits() } = options;
     const { bytes } = limits;
     this.#options = options;
-    this.#unread = limits.unread;
-    this.#bytes = bytes;
-    this.#connections = limits.connections;
-    this.#starts = limits.starts;
+    this.#limits = limits;
     this.#sockets = new Held(settings.sockets_per_client_max, limits.connections);
     this.#server = new WebSocketServer({
       noServer: true,
@@ -147,7 +141,7 @@ export class SocketServer {
     if (socket.destroyed) return;
     const isFull = this.#open.size >= max;
     if (isFull || this.#isClosing) {
-      if (isFull) this.#connections.refused();
+      if (isFull) this.#limits.connections.refused();
       const message = 'no more sockets at the moment: try again shortly';
       return refuse(socket, 503, 'RATE_LIMITED', message);
     }
@@ -162,7 +156,7 @@ export class SocketServer {
 
   #serve(socket: WebSocket, stream: Duplex, client: string): void {
     const { settings, protocol, rate, starts, log, now } = this.#options;
-    const unread = this.#unread.is_on
+    const unread = this.#limits.unread.is_on
       ? settings
       : { ...settings, socket_buffer_bytes_max: Number.POSITIVE_INFINITY };
     const outgoing = new BackpressuredSocket(socket, stream, unread, now);
@@ -177,7 +171,7 @@ export class SocketServer {
     };
     // ws closes the socket with the fitting code, as for a message too large or invalid UTF-8
     socket.on('error', (error) => {
-      if (TOO_MANY_BYTES.has(propertyOf(error, 'code'))) this.#bytes.refused();
+      if (TOO_MANY_BYTES.has(propertyOf(error, 'code'))) this.#limits.bytes.refused();
       log.debug({ err: error }, 'socket failed');
     });
     const close = (code: number, reason: string): void => {
@@ -231,7 +225,7 @@ export class SocketServer {
             else messages.unpaced(act);
             if (messages.waiting > MESSAGES_WAITING_MAX) socket.pause();
             if (messages.waiting <= MESSAGES_HELD_MAX) return;
-            this.#starts.refused();
+            this.#limits.starts.refused();
             close(CLOSE_CODES.too_many, 'too many messages');
           });
         },
@@ -251,7 +245,7 @@ export class SocketServer {
       const { socket, outgoing } = open;
       if (outgoing.check()) {
         this.#givenUp++;
-        this.#unread.refused();
+        this.#limits.unread.refused();
       }
       // a socket that is behind is not read, and has a deadline of its own
       if (!isPingTime || outgoing.isBehind) continue;

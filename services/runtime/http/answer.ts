@@ -23,7 +23,7 @@ export class Answer {
   readonly route: string;
   /** whether requests with the same key may have it */
   readonly is_shared: boolean;
-  /** by a limit of the client that it was made for */
+  /** a limit of the client that it was made for refused it, or a part */
   readonly is_refusal: boolean;
   /** whether caches may keep it */
   readonly is_public: boolean;
@@ -68,14 +68,8 @@ export class Answer {
       : preferredCoding(acceptEncoding);
   }
 
-  async coded(coding: Coding): Promise<Buffer> {
-    const coded = (this.#coded[coding] ??= compress(this.#body, coding));
-    try {
-      return await coded;
-    } catch (error) {
-      delete this.#coded[coding];
-      throw error;
-    }
+  coded(coding: Coding): Promise<Buffer> {
+    return (this.#coded[coding] ??= compress(this.#body, coding));
   }
 }
 

@@ -32,17 +32,17 @@ export class Exchange {
     this.#response = response;
   }
 
-  /** All that the answer is made for. Without others this client, by the name it takes turns by. */
+  /** The clients that wait for the answer; only this one, as `turn`, unless it joined others. */
   waiting(turn = this.client): Clients {
-    return (this.#clients ??= this.#waitsWith(new Clients([turn]), turn));
+    return (this.#clients ??= this.#untilLeft(new Clients([turn]), turn));
   }
 
-  /** Joins those that wait for the same answer, until it leaves. */
+  /** Tells that this client is one of those that wait for the answer, until it leaves. */
   waitsWith(clients: Clients): void {
-    this.#clients = this.#waitsWith(clients, this.client);
+    this.#clients = this.#untilLeft(clients, this.client);
   }
 
-  #waitsWith(clients: Clients, turn: string): Clients {
+  #untilLeft(clients: Clients, turn: string): Clients {
     if (this.#response.destroyed) clients.delete(turn);
     else this.#response.once('close', () => clients.delete(turn));
     return clients;

@@ -19,7 +19,7 @@ export interface HttpResponse {
   readonly headers?: Readonly<Record<string, string>>;
   /** made from the read model and the key of the request alone: others may have it */
   readonly is_shared?: boolean;
-  /** in part or as a whole, by a limit of the client: others that asked for it make their own */
+  /** a limit of the client refused a part: others that wait for this answer make their own */
   readonly is_refusal?: boolean;
 }
 

@@ -1,8 +1,8 @@
 /**
- * When requests start, sockets, and operations on them. A request starts at once while the turn of
- * the event loop is short. After that each client waits in a lane of its own, and in each turn
- * eight clients start one request each: so one that sends many at once delays the others by one of
- * its requests, and not by all.
+ * Decides when requests, sockets and operations on sockets start. A request starts at once while
+ * the turn of the event loop is short. After that each client waits in a lane of its own, and in
+ * each turn eight clients start one request each: so a client that sends many at once delays the
+ * others by one of its requests, and not by all.
  */
 import { ON, type Limit } from './limits.ts';
 

@@ -13,12 +13,12 @@ import { LimitReached, ON, type Limit } from './limits.ts';
 const MANY_VALUES = 4_000;
 /** Nineteen times as long as a value takes to be read and to become text, about 2.5 µs. */
 const REST_MS_PER_VALUE = 0.0475;
-/** An operation costs as much as so many values by itself: counted where short turns add up. */
+/** The cost of an operation itself, in values. It counts only where short turns add up. */
 const VALUES_OF_TURN = 300;
 const SHORT_REST_MS = MANY_VALUES * REST_MS_PER_VALUE;
 /** The rest that accounts of an address may owe together and still take turns. */
 const OWED_MS_MAX = 1_000;
-/** A timer counts whole ms, and may fire so much early. */
+/** A timer may fire this many ms early, since it counts whole ms. */
 const EARLY_MS = 2;
 
 interface Waiter {
@@ -51,7 +51,7 @@ interface Shared {
   hasTurn: boolean;
   /** owes more rest than it may */
   isResting: boolean;
-  /** those that have operations that wait */
+  /** how many of them have operations that wait */
   accounts: number;
   /** when all their rests are over, ms of a monotonic clock */
   restedAt: number;
@@ -140,7 +140,7 @@ export class Turns {
     return shortest;
   }
 
-  /** How many are before one that is put in the lane: of each other account of its address one. */
+  /** How many turns come before a new operation: of each other account of its address one. */
   #lengthOf(lane: Lane): number {
     const address = addressOf(lane.client);
     if (address === undefined) return lengthOf(lane);
@@ -179,7 +179,7 @@ export class Turns {
     return true;
   }
 
-  /** One operation less waits in it. */
+  /** Call it after an operation was taken from the lane. */
   #leftLane({ client, waiting }: Lane): void {
     const address = addressOf(client);
     if (address === undefined || waiting.length > 0) return;
@@ -265,7 +265,8 @@ export class Turns {
 const NONE: Shared = { hasTurn: false, isResting: false, accounts: 0, restedAt: 0 };
 const NOTHING_TO_END = (): void => undefined;
 const TOO_MANY = 'too many operations of yours wait: send more when they are answered';
-const TOO_LONG = 'it was not the turn of this operation for too long: ask for fewer rows, or later';
+const TOO_LONG =
+  'the operation waited too long for its turn: ask for fewer rows, or try again later';
 const ABANDONED = 'nobody waits for this operation any more';
 
 function lengthOf({ waiting, isBusy }: Lane): number {

@@ -63,6 +63,9 @@ test('HEAD has the answer of GET without its body', async () => {
   expect([head?.status, await head?.text()]).toEqual([200, '']);
   for (const name of ['content-type', 'content-length', 'etag', 'cache-control'])
     expect(head?.headers.get(name)).toBe(got?.headers.get(name));
+  await expect
+    .poll(() => world.metrics.text())
+    .toMatch(/^http_request_seconds_count\{.*route="\/graphql",method="HEAD",status="200".*\} 1$/m);
 });
 
 test('each operation on a socket is executed by Apollo', async () => {

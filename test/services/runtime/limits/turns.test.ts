@@ -207,7 +207,7 @@ test('an operation that waits for too long is refused, and its place is free', a
   try {
     const turns = new Turns(1, { waiting_max: 1, wait_ms_max: 1_000 });
     const end = await take(turns, 'someone');
-    const refused = expect(take(turns, 'a')).rejects.toThrow('not the turn');
+    const refused = expect(take(turns, 'a')).rejects.toThrow('waited too long');
     await vi.advanceTimersByTimeAsync(1_000);
     await refused;
     const next = take(turns, 'a');
