@@ -12,11 +12,21 @@ import {
 /** kafkajs tries again for less than that, but can wait for ever when a connection breaks. */
 const ANSWER_MS = 60_000;
 
+/** Of a broker that leads a partition no more, or does not know yet that it does. */
+const LEADER_CHANGES: ReadonlySet<string | undefined> = new Set([
+  'LEADER_NOT_AVAILABLE',
+  'NOT_LEADER_FOR_PARTITION',
+]);
+const TRIES = 5;
+const BACK_OFF_MS = 100;
+
 export class KafkajsAdmin implements Admin {
+  readonly #open: () => kafkajs.Admin;
   readonly #admin: kafkajs.Admin;
 
-  constructor(admin: kafkajs.Admin) {
-    this.#admin = admin;
+  constructor(open: () => kafkajs.Admin) {
+    this.#open = open;
+    this.#admin = open();
   }
 
   async clusterId(): Promise<string> {
@@ -28,7 +38,7 @@ export class KafkajsAdmin implements Admin {
   }
 
   async ends(topic: string): Promise<readonly LogEnd[]> {
-    const ends = await this.#ask((admin) => admin.fetchTopicOffsets(topic), describing(topic));
+    const ends = await this.#askLeaders((admin) => admin.fetchTopicOffsets(topic), topic);
     return ends
       .map(({ partition, low, high }) => ({
         topic,
@@ -40,9 +50,9 @@ export class KafkajsAdmin implements Admin {
   }
 
   async offsetsAt(topic: string, time: number): Promise<ReadonlyMap<number, bigint>> {
-    const offsets = await this.#ask(
+    const offsets = await this.#askLeaders(
       (admin) => admin.fetchTopicOffsetsByTimestamp(topic, time),
-      describing(topic),
+      topic,
     );
     return new Map(offsets.map(({ partition, offset }) => [partition, BigInt(offset)]));
   }
@@ -91,6 +101,24 @@ export class KafkajsAdmin implements Admin {
 
   async disconnect(): Promise<void> {
     await this.#admin.disconnect();
+  }
+
+  /** kafkajs gives up when a leader has changed; a client of its own asks for the present ones. */
+  async #askLeaders<Answer>(
+    question: (admin: kafkajs.Admin) => Promise<Answer>,
+    topic: string,
+  ): Promise<Answer> {
+    for (let tries = 1; ; tries++) {
+      const asked = tries === 1 ? this : new KafkajsAdmin(this.#open);
+      try {
+        return await asked.#ask(question, describing(topic));
+      } catch (error) {
+        if (tries === TRIES || !LEADER_CHANGES.has(errorType(error))) throw error;
+      } finally {
+        if (asked !== this) await asked.disconnect();
+      }
+      await after(BACK_OFF_MS * 2 ** (tries - 1));
+    }
   }
 
   /** `right`: the one that the question needs, by Kafka's name. */

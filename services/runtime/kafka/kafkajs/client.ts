@@ -89,7 +89,7 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
   return {
     replication_min: settings.kafka_replication_min ?? 1,
     prefix: '',
-    admin: () => new KafkajsAdmin(client.admin()),
+    admin: () => new KafkajsAdmin(() => client.admin()),
     appender: () => new KafkajsAppender(client, requestMs, settings.compressed_bytes_min),
     fetcher: () => new KafkajsFetcher(client, settings.kafka_rack),
     // a frozen coordinator is given up soon; a sound one waits for other members

@@ -1,0 +1,52 @@
+import kafkajs from 'kafkajs';
+import { expect, test } from 'vitest';
+import { KafkajsAdmin } from '../../../../../services/runtime/kafka/kafkajs/admin.ts';
+
+type Question = 'fetchTopicOffsets' | 'fetchTopicOffsetsByTimestamp';
+
+/** Clients whose first `failing` questions are answered with this error of the brokers. */
+function brokers(type: string, failing: number) {
+  const seen = { opened: 0, closed: 0, asked: 0 };
+  const answer = () => {
+    const error = Object.assign(new Error('from a broker'), { type, retriable: true });
+    if (seen.asked++ < failing) return Promise.reject(error);
+    return Promise.resolve([{ partition: 0, offset: '7', low: '0', high: '7' }]);
+  };
+  const answers: Record<Question | 'connect' | 'disconnect', () => Promise<unknown>> = {
+    connect: () => Promise.resolve(),
+    disconnect: () => Promise.resolve(seen.closed++),
+    fetchTopicOffsets: answer,
+    fetchTopicOffsetsByTimestamp: answer,
+  };
+  const open = (): kafkajs.Admin => {
+    seen.opened++;
+    return Object.assign(new kafkajs.Kafka({ brokers: ['nowhere:1'] }).admin(), answers);
+  };
+  return { admin: new KafkajsAdmin(open), seen };
+}
+
+const questions = {
+  ends: (admin: KafkajsAdmin) => admin.ends('a'),
+  'offsets at a time': (admin: KafkajsAdmin) => admin.offsetsAt('a', 0),
+};
+
+for (const [what, ask] of Object.entries(questions)) {
+  for (const type of ['NOT_LEADER_FOR_PARTITION', 'LEADER_NOT_AVAILABLE'])
+    test(`${what} are asked of the present leader after ${type}`, async () => {
+      const { admin, seen } = brokers(type, 2);
+      await ask(admin);
+      expect(seen).toEqual({ opened: 3, closed: 2, asked: 3 });
+    });
+
+  test(`${what} that no leader answers are given up`, async () => {
+    const { admin, seen } = brokers('NOT_LEADER_FOR_PARTITION', Infinity);
+    await expect(ask(admin)).rejects.toThrow('from a broker');
+    expect(seen).toEqual({ opened: 5, closed: 4, asked: 5 });
+  });
+
+  test(`${what} are asked once when the brokers refuse`, async () => {
+    const { admin, seen } = brokers('UNSUPPORTED_VERSION', 1);
+    await expect(ask(admin)).rejects.toThrow('from a broker');
+    expect(seen).toEqual({ opened: 1, closed: 0, asked: 1 });
+  });
+}
