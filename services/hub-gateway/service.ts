@@ -30,6 +30,7 @@ import { Balances, ChainParameters, type Hub, type Model } from './graphql/conte
 import { HUB_ERRORS } from './graphql/errors.ts';
 import { Pipeline } from './graphql/pipeline.ts';
 import { hubSchema } from './graphql/schema.ts';
+import { SharedReads } from './graphql/shared-reads.ts';
 import { BODY_BYTES_MAX, cacheKeyOf, graphqlRoutes } from './http/graphql-route.ts';
 import { schemaRoutes } from './http/schema-routes.ts';
 import { socketProtocol } from './sockets/protocol.ts';
@@ -66,9 +67,11 @@ export async function serve(
   const rate = openRateLimit(NAME, config, counts, limits.rate);
   const starts = new Starts(limits.starts);
   const unread = new Held(UNREAD_BYTES_MAX, limits.unread);
+  const market = followReadModels(service, reader, () => subscriptions);
   const hub: Hub = {
     ...config,
-    reader,
+    reader: new SharedReads(reader, market),
+    direct: reader,
     node,
     chain,
     turns: new Turns(EXECUTIONS_MAX, { ...WAITING, limit: limits.turns }),
@@ -86,8 +89,13 @@ export async function serve(
     metrics,
     limit: limits.documents,
   });
-  const subscriptions = new SharedSubscriptions({ ...config, pipeline, hub, tracing, limits });
-  const market = followReadModels(service, reader, subscriptions);
+  const subscriptions: SharedSubscriptions = new SharedSubscriptions({
+    ...config,
+    pipeline,
+    hub,
+    tracing,
+    limits,
+  });
 
   await pipeline.start();
   closing.add('Apollo', () => pipeline.stop());
@@ -167,14 +175,14 @@ export async function serve(
 function followReadModels(
   { config, log, metrics, closing }: Service<HubGatewayConfig>,
   reader: Reader,
-  subscriptions: SharedSubscriptions,
+  subscriptions: () => SharedSubscriptions,
 ): ReadVersion {
   const open = (model: Model, position: Query): ReadVersion =>
     new ReadVersion({
       reader,
       position,
       now: clock,
-      onChange: (keys, traceparent) => subscriptions.notify(model, keys, traceparent),
+      onChange: (keys, traceparent) => subscriptions().notify(model, keys, traceparent),
     });
   const market = open('market', marketHead());
   const accounts = open('accounts', indexedPosition());
@@ -198,10 +206,10 @@ function followReadModels(
   closing.add('Redis', () => notifications.close());
   // finds changes whose notifications were lost
   const check = async (): Promise<void> => {
-    if (subscriptions.size === 0) return;
+    if (subscriptions().size === 0) return;
     try {
       await Promise.all([market.current(), accounts.current()]);
-      subscriptions.retryFailed();
+      subscriptions().retryFailed();
     } catch (error) {
       log.debug({ err: error }, 'the versions of the read models cannot be checked');
     }

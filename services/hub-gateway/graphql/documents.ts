@@ -52,11 +52,11 @@ export class Documents {
   }
 
   #validate(document: DocumentNode): readonly GraphQLError[] {
-    const { rules, validation } = this.#limits;
+    const { tooLarge, validation } = this.#limits;
+    // before the validation, which takes long for what is refused here
+    const errors = tooLarge(document);
+    if (errors.length > 0) return errors;
     try {
-      // before the others, which take long for what these refuse
-      const tooLarge = validate(this.#schema, document, rules, validation);
-      if (tooLarge.length > 0) return tooLarge;
       return validate(this.#schema, document, this.#rules, validation);
     } catch (error) {
       // graphql-js throws some validation errors of subscriptions

@@ -13,6 +13,7 @@ const ROWS_PER_TURN = 100;
 const FIELDS_PER_ROW = 20;
 
 export interface ListSources {
+  /** as new as the known version of the market */
   readonly reader: Reader;
   readonly turns: Turns;
   /** of all lists together */

@@ -26,7 +26,6 @@ import type { ErrorCode } from '../graphql/errors.ts';
 import type { ListSources } from '../graphql/list-reader.ts';
 import type { Operation, Pipeline } from '../graphql/pipeline.ts';
 import { textOfResult } from '../graphql/result-text.ts';
-import { SharedReads } from './shared-reads.ts';
 
 /** Executions at once that read lists. The other connections to Postgres answer queries. */
 const EXECUTIONS_MAX = 4;
@@ -127,9 +126,7 @@ export class SharedSubscriptions {
   readonly #shared = new Map<string, SharedSubscription>();
   readonly #held: HeldSubscriptions;
   readonly #limit: Limit;
-  readonly #reads: SharedReads;
   readonly #lists: ListSources;
-  #executions = 0;
   #deliveries = 0;
   /** of the latest results */
   #characters = 0;
@@ -139,9 +136,8 @@ export class SharedSubscriptions {
     const { subscriptions: limit = ON, turns = ON } = options.limits ?? {};
     this.#limit = limit;
     this.#held = new HeldSubscriptions(options, limit);
-    this.#reads = new SharedReads(options.hub.reader);
     this.#lists = {
-      reader: this.#reads,
+      reader: options.hub.reader,
       turns: new Turns(EXECUTIONS_MAX, { adds_up: true, limit: turns }),
       list_rows_max: options.hub.list_rows_max,
     };
@@ -193,7 +189,6 @@ export class SharedSubscriptions {
 
   /** Schedules what a change of these keys touches; without keys, all that reads the model. */
   notify(model: Model, keys: readonly string[] | undefined, traceparent?: string): void {
-    this.#reads.forget();
     for (const shared of this.#shared.values()) {
       if (!shared.isTouchedBy(model, keys)) continue;
       if (traceparent !== undefined)
@@ -335,14 +330,12 @@ export class SharedSubscriptions {
       sources: this.#lists,
       dependsOn: (dependency: Dependency) => void dependencies.push(dependency),
     };
-    this.#executions++;
     try {
       const result = await this.#options.pipeline.execute(shared.operation, asker);
       if (result.errors !== undefined) return { failed: result, text: '' };
       return { text: await textOfResult(result) };
     } finally {
       shared.dependencies = dependencies;
-      if (--this.#executions === 0) this.#reads.forget();
     }
   }
 }

@@ -6,11 +6,9 @@ import {
   GraphQLError,
   Kind,
   OperationTypeNode,
-  type ASTVisitor,
+  type DocumentNode,
   type FragmentDefinitionNode,
   type SelectionSetNode,
-  type ValidationContext,
-  type ValidationRule,
 } from 'graphql';
 import { ON, type Limit } from './limits.ts';
 
@@ -53,7 +51,7 @@ const ROOT_COSTS: ReadonlyMap<string, number> = new Map([
 const NOTHING = { depth: 0, fields: 0, aliases: 0, root_fields: 0, repeats: 0, alias_length: 0 };
 type Size = Readonly<typeof NOTHING>;
 
-/** Bounds of one document: options of graphql-js and a validation rule. */
+/** Bounds of one document: options of graphql-js, and what it is asked before its validation. */
 export interface DocumentLimits {
   /** of `parse` */
   readonly parsing: { readonly maxTokens?: number };
@@ -61,7 +59,8 @@ export interface DocumentLimits {
   readonly validation: { readonly maxErrors?: number };
   /** of `getVariableValues` and Apollo */
   readonly variables: { readonly maxErrors?: number };
-  readonly rules: readonly ValidationRule[];
+  /** Errors of the first operation that is too large. */
+  readonly tooLarge: (document: DocumentNode) => readonly GraphQLError[];
   /** Counts a document that was not parsed because of its tokens. */
   readonly refused: () => void;
 }
@@ -72,20 +71,27 @@ export function documentLimits(limit: Limit = ON): DocumentLimits {
       parsing: {},
       validation: {},
       variables: {},
-      rules: [],
+      tooLarge: () => [],
       refused: () => limit.refused(),
     };
   return {
     parsing: { maxTokens: TOKENS_MAX },
     validation: { maxErrors: ERRORS_MAX },
     variables: { maxErrors: VARIABLE_ERRORS_MAX },
-    rules: [(context) => operationLimits(context, limit)],
+    tooLarge(document) {
+      const errors = sizeErrors(document);
+      for (const _ of errors) limit.refused();
+      return errors;
+    },
     refused: () => limit.refused(),
   };
 }
 
-/** A validation rule for the size of an operation. A fragment counts at each of its uses. */
-function operationLimits(context: ValidationContext, limit = ON): ASTVisitor {
+/** A fragment counts at each of its uses. */
+function sizeErrors({ definitions }: DocumentNode): readonly GraphQLError[] {
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  for (const each of definitions)
+    if (each.kind === Kind.FRAGMENT_DEFINITION) fragments.set(each.name.value, each);
   const sizes = new Map<FragmentDefinitionNode, Size>();
   const sizeOf = (set: SelectionSetNode | undefined): Size => {
     let {
@@ -125,8 +131,8 @@ function operationLimits(context: ValidationContext, limit = ON): ASTVisitor {
     return { depth, fields, aliases, root_fields: rootFields, repeats, alias_length: length };
   };
   const sizeOfFragment = (name: string): Size => {
-    const fragment = context.getFragment(name);
-    if (fragment === null || fragment === undefined) return NOTHING;
+    const fragment = fragments.get(name);
+    if (fragment === undefined) return NOTHING;
     const known = sizes.get(fragment);
     if (known !== undefined) return known;
     // ends the recursion of a fragment that contains itself, which another rule refuses
@@ -135,17 +141,18 @@ function operationLimits(context: ValidationContext, limit = ON): ASTVisitor {
     sizes.set(fragment, size);
     return size;
   };
-  return {
-    OperationDefinition(node) {
-      const size: Readonly<Record<string, number>> = { ...sizeOf(node.selectionSet) };
-      const isSubscription = node.operation === OperationTypeNode.SUBSCRIPTION;
-      const limits = isSubscription ? SUBSCRIPTION_LIMITS : OPERATION_LIMITS;
-      for (const [dimension, max] of Object.entries(limits)) {
-        if ((size[dimension] ?? 0) <= max) continue;
-        limit.refused();
+  for (const node of definitions) {
+    if (node.kind !== Kind.OPERATION_DEFINITION) continue;
+    const size: Readonly<Record<string, number>> = { ...sizeOf(node.selectionSet) };
+    const isSubscription = node.operation === OperationTypeNode.SUBSCRIPTION;
+    const limits = isSubscription ? SUBSCRIPTION_LIMITS : OPERATION_LIMITS;
+    const errors = Object.entries(limits)
+      .filter(([dimension, max]) => (size[dimension] ?? 0) > max)
+      .map(([dimension, max]) => {
         const message = `the ${node.operation} is too large: at most ${max} for its ${dimension.replace('_', ' ')}`;
-        context.reportError(new GraphQLError(message, { nodes: node }));
-      }
-    },
-  };
+        return new GraphQLError(message, { nodes: node });
+      });
+    if (errors.length > 0) return errors;
+  }
+  return [];
 }

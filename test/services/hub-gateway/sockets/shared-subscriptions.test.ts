@@ -11,11 +11,7 @@ import {
 import type { Operation } from '../../../../services/hub-gateway/graphql/pipeline.ts';
 import { quietHub, quietPipeline } from '../quiet-hub.ts';
 
-let reads = 0;
-const hub = quietHub(() => {
-  reads++;
-  return Promise.resolve([['a row']]);
-});
+const hub = quietHub(() => Promise.resolve([['a row']]));
 
 const CLIENT_CHARACTERS = 100;
 const HOLDER: Holder = {
@@ -261,26 +257,6 @@ test('a client has so many different subscriptions, an account as many, and plac
 /** A client rests long after a long turn. */
 const SHORT_TURN = { interval: 1 };
 const ROWS: Query = { name: 'rows', text: 'SELECT', values: [1] };
-
-test('subscriptions that read the same rows share a read until the market changes', async () => {
-  const state = await world();
-  reads = 0;
-  state.query = ROWS;
-  const gate = Promise.withResolvers<void>();
-  state.gate = gate.promise;
-  // each client has one turn at a time
-  const opening = ['a', 'b', 'c'].map((key) => open(state, key, { ...HOLDER, client: key }));
-  await expect.poll(() => state.executions, SHORT_TURN).toBe(3);
-  expect(reads).toBe(1);
-  state.subscriptions.notify('market', ['ours']);
-  gate.resolve();
-  await Promise.all(opening);
-  await expect.poll(() => state.executions).toBe(6);
-  expect(reads).toBe(2);
-  state.query = { ...ROWS, values: [2] };
-  await open(state, 'a', { ...HOLDER, client: 'another' });
-  expect(reads).toBe(2);
-});
 
 test('a subscription stays open until its last member leaves', async () => {
   const state = await world();

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { SharedReads } from '../../../../services/hub-gateway/graphql/shared-reads.ts';
+import type { Cells } from '../../../../services/runtime/postgres/pool.ts';
+import { ReadVersion, VERSION_CHECK_MS } from '../../../../services/runtime/read-version.ts';
+
+/** A market of one row, which is read at once unless `gate` holds up the reads that begin. */
+function market() {
+  const state = { row: '1', position: '1', now: 0, reads: 0, gate: Promise.resolve() };
+  const version = new ReadVersion({
+    reader: { rows: () => Promise.resolve([[state.position]]) },
+    position: { name: 'position', text: 'SELECT', values: [] },
+    now: () => state.now,
+  });
+  const table = {
+    rows: async (): Promise<readonly Cells[]> => {
+      state.reads++;
+      const { row, gate } = state;
+      await gate;
+      return [[row]];
+    },
+  };
+  const shared = new SharedReads(table, version);
+  const read = async (limit = 1): Promise<unknown> =>
+    (await shared.rows({ name: 'list', text: 'SELECT', values: [limit] }))[0]?.[0];
+  return { state, version, read };
+}
+
+test('the same rows are read once until the market changes, others by themselves', async () => {
+  const { state, version, read } = market();
+  expect(await Promise.all([read(), read()])).toEqual(['1', '1']);
+  expect([await read(), state.reads]).toEqual(['1', 1]);
+  await read(2);
+  expect(state.reads).toBe(2);
+  state.row = '2';
+  version.changed(['any key']);
+  expect(await Promise.all([read(), read()])).toEqual(['2', '2']);
+  expect(state.reads).toBe(3);
+});
+
+test('a read that begins after a change does not share one from before it', async () => {
+  const { state, version, read } = market();
+  await read(2);
+  const gate = Promise.withResolvers<void>();
+  state.gate = gate.promise;
+  const before = read();
+  state.row = '2';
+  version.changed();
+  const after = read();
+  gate.resolve();
+  expect(await Promise.all([before, after])).toEqual(['1', '2']);
+  expect(await read()).toBe('2');
+});
+
+test('rows are at most as old as the last look at the market when a notification is lost', async () => {
+  const { state, read } = market();
+  await read();
+  [state.row, state.position] = ['2', '2'];
+  state.now = VERSION_CHECK_MS;
+  expect(await read()).toBe('2');
+});
+
+test('a read that fails is not shared with those that begin later', async () => {
+  const { state, read } = market();
+  state.gate = Promise.reject(new Error('away'));
+  const failed = await Promise.allSettled([read(), read()]);
+  expect([failed.map(({ status }) => status), state.reads]).toEqual([['rejected', 'rejected'], 1]);
+  state.gate = Promise.resolve();
+  expect([await read(), state.reads]).toEqual(['1', 2]);
+});
