@@ -70,8 +70,8 @@ export async function serve(
   const market = followReadModels(service, reader, () => subscriptions);
   const hub: Hub = {
     ...config,
-    reader: new SharedReads(reader, market),
-    direct: reader,
+    reader,
+    shared_reads: new SharedReads(reader, market),
     node,
     chain,
     turns: new Turns(EXECUTIONS_MAX, { ...WAITING, limit: limits.turns }),

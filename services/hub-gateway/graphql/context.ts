@@ -18,7 +18,7 @@ import type { ListReader, ListSources } from './list-reader.ts';
 /** Shared by all operations of the process. */
 export interface Hub extends ListSources {
   /** reads what is there now */
-  readonly direct: Reader;
+  readonly reader: Reader;
   readonly chain: Pick<ChainParameters, 'info'>;
   readonly node: Pick<ChainNode, 'nextNonce' | 'submit'>;
   readonly balances: Balances;

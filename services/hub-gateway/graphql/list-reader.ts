@@ -13,8 +13,8 @@ const ROWS_PER_TURN = 100;
 const FIELDS_PER_ROW = 20;
 
 export interface ListSources {
-  /** as new as the known version of the market */
-  readonly reader: Reader;
+  /** the rows may be a second old */
+  readonly shared_reads: Reader;
   readonly turns: Turns;
   /** of all lists together */
   readonly list_rows_max: number;
@@ -69,13 +69,13 @@ export class ListReader {
   }
 
   async #read(query: (limit: number) => Query, limit: number, fields: number): Promise<ListRows> {
-    const { reader, turns } = this.#sources;
+    const { shared_reads: reads, turns } = this.#sources;
     // an operation also ends at its first error
     if (this.#isClosed) return { rows: [], isTruncated: false };
     await (this.#turn ??= turns.take(this.#clients()));
     const rowsPerRow = Math.ceil(fields / FIELDS_PER_ROW);
     const most = Math.floor(this.#rowsLeft / rowsPerRow);
-    const rows = await reader.rows(query(Math.min(limit, most + 1)));
+    const rows = await reads.rows(query(Math.min(limit, most + 1)));
     const shown = Math.min(rows.length, most);
     this.#rowsLeft -= shown * rowsPerRow;
     this.#values += shown * fields;

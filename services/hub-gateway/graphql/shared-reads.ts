@@ -1,13 +1,15 @@
 /**
  * Reads of lists: operations that show other fields of the same rows share one read, until the
- * market changes.
+ * market is known to have changed. That is a second later at most, when a notification is lost.
  */
 import { LRUCache } from 'lru-cache';
 import type { Cells, Reader, Statement } from '../../runtime/postgres/pool.ts';
+import { Fault } from '../../runtime/process/errors.ts';
 import type { ReadVersion } from '../../runtime/read-version.ts';
 
-/** Each may hold the rows of a whole list. */
 const READS_MAX = 8;
+/** A longer list is shared only while it is read. */
+const ROWS_KEPT_MAX = 10_001;
 
 export class SharedReads implements Reader {
   readonly #reader: Reader;
@@ -23,7 +25,13 @@ export class SharedReads implements Reader {
   }
 
   async rows(statement: Statement): Promise<readonly Cells[]> {
-    const version = this.#version.known ?? (await this.#version.current());
+    let version = this.#version.known;
+    try {
+      version ??= await this.#version.current();
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      return await this.#reader.rows(statement);
+    }
     if (version !== this.#readVersion) this.#reads.clear();
     this.#readVersion = version;
     const key = JSON.stringify([statement.text, statement.values]);
@@ -31,9 +39,16 @@ export class SharedReads implements Reader {
     if (known !== undefined) return await known;
     const read = this.#reader.rows(statement);
     this.#reads.set(key, read);
-    read.catch(() => {
+    const forget = (): void => {
       if (this.#reads.peek(key) === read) this.#reads.delete(key);
-    });
-    return await read;
+    };
+    try {
+      const rows = await read;
+      if (rows.length > ROWS_KEPT_MAX) forget();
+      return rows;
+    } catch (error) {
+      forget();
+      throw error;
+    }
   }
 }

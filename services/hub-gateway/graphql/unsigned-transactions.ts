@@ -56,7 +56,7 @@ export const rideOffer: UnsignedOf<RequestHash & Fare> = async (caller, args, { 
 
 export const rideAcceptance: UnsignedOf<OfferHash> = async (caller, args, { hub }) => {
   const hash = readHash('rideOfferTransactionHash', args.rideOfferTransactionHash);
-  const [row] = await hub.direct.rows(offerByHash(hash));
+  const [row] = await hub.reader.rows(offerByHash(hash));
   if (row === undefined) throw notFound('there is no such ride offer');
   const [status, , , , passenger] = row;
   if (byteaHex(passenger) !== caller.account)

@@ -61,7 +61,7 @@ export interface SharedSubscriptionsOptions extends SubscriptionSettings {
   /** default: all, and none is counted */
   readonly limits?: Pick<Limits, 'subscriptions' | 'turns'>;
   readonly pipeline: Pick<Pipeline, 'execute'>;
-  readonly hub: Pick<Hub, 'reader' | 'list_rows_max'>;
+  readonly hub: Pick<Hub, 'shared_reads' | 'list_rows_max'>;
   /** off when not given */
   readonly tracing?: Tracing | undefined;
   /** of the latest results of all subscriptions together; beyond, new subscriptions are refused */
@@ -137,7 +137,7 @@ export class SharedSubscriptions {
     this.#limit = limit;
     this.#held = new HeldSubscriptions(options, limit);
     this.#lists = {
-      reader: options.hub.reader,
+      shared_reads: options.hub.shared_reads,
       turns: new Turns(EXECUTIONS_MAX, { adds_up: true, limit: turns }),
       list_rows_max: options.hub.list_rows_max,
     };

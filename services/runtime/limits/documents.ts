@@ -51,7 +51,7 @@ const ROOT_COSTS: ReadonlyMap<string, number> = new Map([
 const NOTHING = { depth: 0, fields: 0, aliases: 0, root_fields: 0, repeats: 0, alias_length: 0 };
 type Size = Readonly<typeof NOTHING>;
 
-/** Bounds of one document: options of graphql-js, and what it is asked before its validation. */
+/** Bounds of one document: options of graphql-js, and a check of its size before it is validated. */
 export interface DocumentLimits {
   /** of `parse` */
   readonly parsing: { readonly maxTokens?: number };
@@ -59,7 +59,7 @@ export interface DocumentLimits {
   readonly validation: { readonly maxErrors?: number };
   /** of `getVariableValues` and Apollo */
   readonly variables: { readonly maxErrors?: number };
-  /** Errors of the first operation that is too large. */
+  /** The errors of the first operation that is too large; empty: none is. */
   readonly tooLarge: (document: DocumentNode) => readonly GraphQLError[];
   /** Counts a document that was not parsed because of its tokens. */
   readonly refused: () => void;
@@ -87,7 +87,7 @@ export function documentLimits(limit: Limit = ON): DocumentLimits {
   };
 }
 
-/** A fragment counts at each of its uses. */
+/** As `tooLarge` returns them. A fragment counts at each of its uses. */
 function sizeErrors({ definitions }: DocumentNode): readonly GraphQLError[] {
   const fragments = new Map<string, FragmentDefinitionNode>();
   for (const each of definitions)
@@ -135,7 +135,7 @@ function sizeErrors({ definitions }: DocumentNode): readonly GraphQLError[] {
     if (fragment === undefined) return NOTHING;
     const known = sizes.get(fragment);
     if (known !== undefined) return known;
-    // ends the recursion of a fragment that contains itself, which another rule refuses
+    // ends the recursion of a fragment that contains itself, which validation refuses
     sizes.set(fragment, NOTHING);
     const size = sizeOf(fragment.selectionSet);
     sizes.set(fragment, size);

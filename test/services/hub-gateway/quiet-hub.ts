@@ -19,7 +19,7 @@ export function quietHub(rows: Reader['rows']): Hub {
   const reader = { rows };
   return {
     reader,
-    direct: reader,
+    shared_reads: reader,
     turns: new Turns(1),
     chain: {
       info: { chainId: '1', isTestnet: true, txFee: '1', totalSupply: '1', mintAuthority: '0x' },

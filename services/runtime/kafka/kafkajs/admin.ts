@@ -12,7 +12,7 @@ import {
 /** kafkajs tries again for less than that, but can wait for ever when a connection breaks. */
 const ANSWER_MS = 60_000;
 
-/** Of a broker that leads a partition no more, or does not know yet that it does. */
+/** Errors of a broker that leads a partition no more, or does not know yet that it does. */
 const LEADER_CHANGES: ReadonlySet<string | undefined> = new Set([
   'LEADER_NOT_AVAILABLE',
   'NOT_LEADER_FOR_PARTITION',
@@ -22,7 +22,8 @@ const BACK_OFF_MS = 100;
 
 export class KafkajsAdmin implements Admin {
   readonly #open: () => kafkajs.Admin;
-  readonly #admin: kafkajs.Admin;
+  #admin: kafkajs.Admin;
+  #isClosed = false;
 
   constructor(open: () => kafkajs.Admin) {
     this.#open = open;
@@ -100,25 +101,38 @@ export class KafkajsAdmin implements Admin {
   }
 
   async disconnect(): Promise<void> {
+    this.#isClosed = true;
     await this.#admin.disconnect();
   }
 
-  /** kafkajs gives up when a leader has changed; a client of its own asks for the present ones. */
+  /**
+   * After a change of the leader kafkajs gives up, and keeps what it knew for minutes: another client
+   * takes the place of this one, and asks for the present leader.
+   */
   async #askLeaders<Answer>(
     question: (admin: kafkajs.Admin) => Promise<Answer>,
     topic: string,
   ): Promise<Answer> {
     for (let tries = 1; ; tries++) {
-      const asked = tries === 1 ? this : new KafkajsAdmin(this.#open);
+      const asked = this.#admin;
       try {
-        return await asked.#ask(question, describing(topic));
+        return await this.#ask(question, describing(topic));
       } catch (error) {
-        if (tries === TRIES || !LEADER_CHANGES.has(errorType(error))) throw error;
-      } finally {
-        if (asked !== this) await asked.disconnect();
+        const isReplaced = asked !== this.#admin;
+        const mayHelp = isReplaced || LEADER_CHANGES.has(errorType(error));
+        if (tries === TRIES || this.#isClosed || !mayHelp) throw error;
+        if (!isReplaced) this.#replace();
+        await after(BACK_OFF_MS * 2 ** (tries - 1));
+        if (this.#isClosed) throw error;
       }
-      await after(BACK_OFF_MS * 2 ** (tries - 1));
     }
+  }
+
+  #replace(): void {
+    const stale = this.#admin;
+    this.#admin = this.#open();
+    // its connections are gone when they fail to close
+    stale.disconnect().catch(() => undefined);
   }
 
   /** `right`: the one that the question needs, by Kafka's name. */

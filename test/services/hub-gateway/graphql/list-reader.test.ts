@@ -33,7 +33,7 @@ async function read(
 test('the lists of an operation share its rows in their order, and tell that they have more', async () => {
   const { limits, reader } = table(6);
   const lists = new ListReader(
-    { reader, turns: new Turns(1), list_rows_max: 10 },
+    { shared_reads: reader, turns: new Turns(1), list_rows_max: 10 },
     () => new Clients(['a']),
   );
   const all = await Promise.all([
@@ -56,7 +56,7 @@ test('the lists of an operation share its rows in their order, and tell that the
 test('a row with many fields counts as several', async () => {
   const { limits, reader } = table(6);
   const lists = new ListReader(
-    { reader, turns: new Turns(1), list_rows_max: 10 },
+    { shared_reads: reader, turns: new Turns(1), list_rows_max: 10 },
     () => new Clients(['a']),
   );
   expect(await read(lists, undefined, 41)).toEqual([3, true]);
@@ -66,7 +66,7 @@ test('a row with many fields counts as several', async () => {
 
 test('an operation reads once others have ended their turns, and nothing after its own end', async () => {
   const { limits, reader } = table(1);
-  const sources = { reader, turns: new Turns(1), list_rows_max: 10 };
+  const sources = { shared_reads: reader, turns: new Turns(1), list_rows_max: 10 };
   const first = new ListReader(sources, () => new Clients(['a']));
   const second = new ListReader(sources, () => new Clients(['b']));
   await first.read(query);
@@ -82,7 +82,7 @@ test('an operation reads once others have ended their turns, and nothing after i
 
 test('an operation that ends while it waits gives its turn on', async () => {
   const { reader } = table(1);
-  const sources = { reader, turns: new Turns(1), list_rows_max: 10 };
+  const sources = { shared_reads: reader, turns: new Turns(1), list_rows_max: 10 };
   const [first, second, third] = [1, 2, 3].map(
     () => new ListReader(sources, () => new Clients(['a'])),
   );

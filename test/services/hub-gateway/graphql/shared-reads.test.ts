@@ -1,22 +1,30 @@
 import { expect, test } from 'vitest';
 import { SharedReads } from '../../../../services/hub-gateway/graphql/shared-reads.ts';
 import type { Cells } from '../../../../services/runtime/postgres/pool.ts';
+import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { ReadVersion, VERSION_CHECK_MS } from '../../../../services/runtime/read-version.ts';
+
+const AWAY = 'away';
 
 /** A market of one row, which is read at once unless `gate` holds up the reads that begin. */
 function market() {
-  const state = { row: '1', position: '1', now: 0, reads: 0, gate: Promise.resolve() };
+  const state = { row: '1', rows: 1, position: '1', now: 0, reads: 0, gate: Promise.resolve() };
   const version = new ReadVersion({
-    reader: { rows: () => Promise.resolve([[state.position]]) },
+    reader: {
+      rows: () =>
+        state.position === AWAY
+          ? Promise.reject(new Fault('postgres', 'no answer', { retry: true }))
+          : Promise.resolve([[state.position]]),
+    },
     position: { name: 'position', text: 'SELECT', values: [] },
     now: () => state.now,
   });
   const table = {
     rows: async (): Promise<readonly Cells[]> => {
       state.reads++;
-      const { row, gate } = state;
+      const { row, rows, gate } = state;
       await gate;
-      return [[row]];
+      return Array.from({ length: rows }, () => [row]);
     },
   };
   const shared = new SharedReads(table, version);
@@ -66,4 +74,25 @@ test('a read that fails is not shared with those that begin later', async () => 
   expect([failed.map(({ status }) => status), state.reads]).toEqual([['rejected', 'rejected'], 1]);
   state.gate = Promise.resolve();
   expect([await read(), state.reads]).toEqual(['1', 2]);
+});
+
+test('each operation reads by itself while the version of the market cannot be read', async () => {
+  const { state, read } = market();
+  state.position = AWAY;
+  expect(await Promise.all([read(), read()])).toEqual(['1', '1']);
+  expect(state.reads).toBe(2);
+});
+
+test('a list of more rows than are kept is shared only while it is read', async () => {
+  const { state, read } = market();
+  for (const [rows, reads] of [
+    [10_001, 1],
+    [10_002, 2],
+  ] as const) {
+    [state.rows, state.reads] = [rows, 0];
+    await Promise.all([read(rows), read(rows)]);
+    expect(state.reads).toBe(1);
+    await read(rows);
+    expect(state.reads).toBe(reads);
+  }
 });

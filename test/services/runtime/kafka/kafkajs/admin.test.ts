@@ -36,6 +36,8 @@ for (const [what, ask] of Object.entries(questions)) {
       const { admin, seen } = brokers(type, 2);
       await ask(admin);
       expect(seen).toEqual({ opened: 3, closed: 2, asked: 3 });
+      await ask(admin);
+      expect(seen).toEqual({ opened: 3, closed: 2, asked: 4 });
     });
 
   test(`${what} that no leader answers are given up`, async () => {
@@ -50,3 +52,18 @@ for (const [what, ask] of Object.entries(questions)) {
     expect(seen).toEqual({ opened: 1, closed: 0, asked: 1 });
   });
 }
+
+test('a client that was disconnected while the leader changed asks no more', async () => {
+  const { admin, seen } = brokers('NOT_LEADER_FOR_PARTITION', Infinity);
+  const asking = admin.ends('a');
+  await expect.poll(() => seen.asked).toBe(1);
+  await admin.disconnect();
+  await expect(asking).rejects.toThrow('from a broker');
+  expect(seen).toEqual({ opened: 2, closed: 2, asked: 1 });
+});
+
+test('a question that another one has lost the client of is asked again', async () => {
+  const { admin, seen } = brokers('NOT_LEADER_FOR_PARTITION', 2);
+  await Promise.all([admin.ends('a'), admin.ends('b')]);
+  expect(seen).toEqual({ opened: 2, closed: 1, asked: 4 });
+});
