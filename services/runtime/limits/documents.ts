@@ -51,7 +51,7 @@ const ROOT_COSTS: ReadonlyMap<string, number> = new Map([
 const NOTHING = { depth: 0, fields: 0, aliases: 0, root_fields: 0, repeats: 0, alias_length: 0 };
 type Size = Readonly<typeof NOTHING>;
 
-/** Bounds of one document: options of graphql-js, and a check of its size before it is validated. */
+/** Bounds of one document: options of graphql-js, and a check of its size before validation. */
 export interface DocumentLimits {
   /** of `parse` */
   readonly parsing: { readonly maxTokens?: number };

@@ -106,8 +106,8 @@ export class KafkajsAdmin implements Admin {
   }
 
   /**
-   * After a change of the leader kafkajs gives up, and keeps what it knew for minutes: another client
-   * takes the place of this one, and asks for the present leader.
+   * After a change of the leader kafkajs gives up, and keeps what it knew for minutes: another
+   * client takes the place of this one, and asks for the present leader.
    */
   async #askLeaders<Answer>(
     question: (admin: kafkajs.Admin) => Promise<Answer>,
