@@ -16,9 +16,11 @@ import { serve } from '../../../services/hub-gateway/service.ts';
 import { openLog } from '../../../services/runtime/process/log.ts';
 import { Closing } from '../../../services/runtime/process/main.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
+import { VERSION_CHECK_MS } from '../../../services/runtime/read-version.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { TestDevnet } from '../../support/devnet.ts';
 import { SECRET } from '../../support/tokens.ts';
+import { until } from '../../support/until.ts';
 import type { TestWallet } from '../../support/wallets.ts';
 import { argumentItems, readUnsigned, type UnsignedJson } from './unsigned.ts';
 import { ReadModels } from './read-models.ts';
@@ -44,6 +46,8 @@ export interface HubWorldOptions {
   /** clock of the hub, Unix ms */
   readonly now?: () => number;
 }
+
+const HEARD = 'hub_notifications_total';
 
 export class HubWorld {
   readonly url: string;
@@ -205,10 +209,19 @@ export class HubWorld {
     return String(answer.transaction_hash);
   }
 
-  /** Makes a block of the pending transactions and brings the read models up to it. */
+  /**
+   * Makes a block of the pending transactions and brings the read models up to it. The hub shows it
+   * once it has heard of it, or at its next look at Postgres.
+   */
   async block(): Promise<void> {
+    const heard = await this.figure(HEARD);
     await this.devnet.block();
-    await this.models.follow(this.devnet.devnet.node);
+    const published = await this.models.follow(this.devnet.devnet.node);
+    const looksAgain = performance.now() + VERSION_CHECK_MS;
+    await until(
+      async () => performance.now() > looksAgain || (await this.figure(HEARD)) >= heard + published,
+      'the hub to hear of the block',
+    );
   }
 
   async fund(account: string, amount: bigint): Promise<void> {

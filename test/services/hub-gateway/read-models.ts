@@ -59,10 +59,13 @@ export class ReadModels {
     return new ReadModels(pools, notifications);
   }
 
-  /** Applies the node's blocks: reverts those that left its chain, then applies the new ones. */
-  async follow(node: CltNode): Promise<void> {
+  /**
+   * Applies the node's blocks: reverts those that left its chain, then applies the new ones. How
+   * many changes it published.
+   */
+  async follow(node: CltNode): Promise<number> {
     const from = Math.max(0, this.#standing.length - REORG_MAX);
-    if (node.head.height < from) return;
+    if (node.head.height < from) return 0;
     const texts = await node.store.readRange(from, node.head.height, 1 << 30);
     const blocks = texts.map((text): NodeBlock => {
       const parsed = parseBlock(JSON.parse(text.toString()));
@@ -72,7 +75,7 @@ export class ReadModels {
     const fork = blocks.findIndex(
       ({ hash }, at) => this.#standing[from + at]?.hash.equals(hash) !== true,
     );
-    if (fork < 0) return;
+    if (fork < 0) return 0;
     const left = this.#standing.splice(from + fork);
     const added = blocks.slice(fork);
     this.#standing.push(...added);
@@ -87,8 +90,11 @@ export class ReadModels {
       events.push({ type: 'BlocksFinalized', sequence: next(), height, hash });
       this.#finalHeight = height;
     }
-    for (const [projection, pool] of this.#pools) await this.#apply(projection, pool, events);
+    let published = 0;
+    for (const [projection, pool] of this.#pools)
+      if (await this.#apply(projection, pool, events)) published++;
     this.#offset += events.length;
+    return published;
   }
 
   async close(): Promise<void> {
@@ -96,11 +102,12 @@ export class ReadModels {
     for (const [, pool] of this.#pools) await pool.end();
   }
 
+  /** Whether it published a change. */
   async #apply(
     projection: Projection<ExplorerEvent>,
     pool: Pool,
     events: readonly ChainEvent[],
-  ): Promise<void> {
+  ): Promise<boolean> {
     const from = this.#offset;
     const recorded = events.map((event, at) => ({
       event,
@@ -131,9 +138,10 @@ export class ReadModels {
     );
     if (applied.outcome !== 'applied' || applied.broken !== undefined)
       throw new Error(`not applied: ${JSON.stringify(applied.outcome)}`);
-    if (!this.notifies || applied.announced.length === 0) return;
+    if (!this.notifies || applied.announced.length === 0) return false;
     const position = { topic: TOPIC, partition: 0, next_offset: String(applied.next_offset) };
     const notification = { projection: projection.name, keys: applied.announced, position };
     this.#notifications.publish(`projection:${projection.name}`, JSON.stringify(notification));
+    return true;
   }
 }
