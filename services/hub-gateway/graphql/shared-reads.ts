@@ -1,10 +1,9 @@
 /**
  * Reads of lists: operations that show other fields of the same rows share one read, until the
- * market is known to have changed. That is a second later at most, when a notification is lost.
+ * hub knows that the market has changed: at most a second later, when a notification is lost.
  */
 import { LRUCache } from 'lru-cache';
 import type { Cells, Reader, Statement } from '../../runtime/postgres/pool.ts';
-import { Fault } from '../../runtime/process/errors.ts';
 import type { ReadVersion } from '../../runtime/read-version.ts';
 
 const READS_MAX = 8;
@@ -25,11 +24,10 @@ export class SharedReads implements Reader {
   }
 
   async rows(statement: Statement): Promise<readonly Cells[]> {
-    let version = this.#version.known;
-    try {
-      version ??= await this.#version.current();
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
+    const version = this.#version.known;
+    if (version === undefined) {
+      // such rows are not shared, and do not wait until the version is looked up
+      this.#version.current().catch(() => undefined);
       return await this.#reader.rows(statement);
     }
     if (version !== this.#readVersion) this.#reads.clear();

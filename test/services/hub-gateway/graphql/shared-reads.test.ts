@@ -7,7 +7,7 @@ import { ReadVersion, VERSION_CHECK_MS } from '../../../../services/runtime/read
 const AWAY = 'away';
 
 /** A market of one row, which is read at once unless `gate` holds up the reads that begin. */
-function market() {
+async function market() {
   const state = { row: '1', rows: 1, position: '1', now: 0, reads: 0, gate: Promise.resolve() };
   const version = new ReadVersion({
     reader: {
@@ -28,13 +28,14 @@ function market() {
     },
   };
   const shared = new SharedReads(table, version);
+  await version.current();
   const read = async (limit = 1): Promise<unknown> =>
     (await shared.rows({ name: 'list', text: 'SELECT', values: [limit] }))[0]?.[0];
   return { state, version, read };
 }
 
 test('the same rows are read once until the market changes, others by themselves', async () => {
-  const { state, version, read } = market();
+  const { state, version, read } = await market();
   expect(await Promise.all([read(), read()])).toEqual(['1', '1']);
   expect([await read(), state.reads]).toEqual(['1', 1]);
   await read(2);
@@ -46,7 +47,7 @@ test('the same rows are read once until the market changes, others by themselves
 });
 
 test('a read that begins after a change does not share one from before it', async () => {
-  const { state, version, read } = market();
+  const { state, version, read } = await market();
   await read(2);
   const gate = Promise.withResolvers<void>();
   state.gate = gate.promise;
@@ -60,7 +61,7 @@ test('a read that begins after a change does not share one from before it', asyn
 });
 
 test('rows are at most as old as the last look at the market when a notification is lost', async () => {
-  const { state, read } = market();
+  const { state, read } = await market();
   await read();
   [state.row, state.position] = ['2', '2'];
   state.now = VERSION_CHECK_MS;
@@ -68,7 +69,7 @@ test('rows are at most as old as the last look at the market when a notification
 });
 
 test('a read that fails is not shared with those that begin later', async () => {
-  const { state, read } = market();
+  const { state, read } = await market();
   state.gate = Promise.reject(new Error('away'));
   const failed = await Promise.allSettled([read(), read()]);
   expect([failed.map(({ status }) => status), state.reads]).toEqual([['rejected', 'rejected'], 1]);
@@ -76,15 +77,30 @@ test('a read that fails is not shared with those that begin later', async () => 
   expect([await read(), state.reads]).toEqual(['1', 2]);
 });
 
-test('each operation reads by itself while the version of the market cannot be read', async () => {
-  const { state, read } = market();
-  state.position = AWAY;
+test.each([
+  ['is looked up', '1'],
+  ['cannot be read', AWAY],
+])('each operation reads by itself while the version of the market %s', async (_what, position) => {
+  const { state, read } = await market();
+  await read();
+  state.position = position;
+  state.now = VERSION_CHECK_MS;
   expect(await Promise.all([read(), read()])).toEqual(['1', '1']);
-  expect(state.reads).toBe(2);
+  expect(state.reads).toBe(3);
+});
+
+test('reads are shared again once the version of the market was looked up', async () => {
+  const { state, version, read } = await market();
+  state.now = VERSION_CHECK_MS;
+  await read();
+  await version.current();
+  state.reads = 0;
+  await Promise.all([read(), read()]);
+  expect(state.reads).toBe(1);
 });
 
 test('a list of more rows than are kept is shared only while it is read', async () => {
-  const { state, read } = market();
+  const { state, read } = await market();
   for (const [rows, reads] of [
     [10_001, 1],
     [10_002, 2],
