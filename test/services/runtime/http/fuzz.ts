@@ -116,7 +116,8 @@ function judgeRaw(
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]);
   count(status);
   if (!(status < 500)) throw new Error(bytes.slice(0, 500));
-  const hasNoBody = sent.startsWith('HEAD ') && /content-length: [1-9]/i.test(head);
+  // line breaks before a request are nothing (RFC 9112, 2.2)
+  const hasNoBody = /^[\r\n]*HEAD /.test(sent) && /content-length: [1-9]/i.test(head);
   if (status >= 400 && !hasNoBody && !isError(body, status))
     throw new Error(`no error of the interface: ${bytes.slice(0, 500)}`);
 }
