@@ -7,7 +7,10 @@ import type { Cells, Reader, Statement } from '../../runtime/postgres/pool.ts';
 import type { ReadVersion } from '../../runtime/read-version.ts';
 
 const READS_MAX = 8;
-/** A longer list is shared only while it is read. */
+/**
+ * The longest list by default and the row that shows that it has more. A longer list is shared only
+ * while it is read.
+ */
 const ROWS_KEPT_MAX = 10_001;
 
 export class SharedReads implements Reader {

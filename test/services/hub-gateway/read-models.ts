@@ -60,8 +60,8 @@ export class ReadModels {
   }
 
   /**
-   * Applies the node's blocks: reverts those that left its chain, then applies the new ones. How
-   * many changes it published.
+   * Applies the node's blocks: reverts those that left its chain, then applies the new ones.
+   * Resolves to the number of changes that it published.
    */
   async follow(node: CltNode): Promise<number> {
     const from = Math.max(0, this.#standing.length - REORG_MAX);
