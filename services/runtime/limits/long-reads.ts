@@ -1,10 +1,11 @@
 /**
  * The limit of reads that take long: scans, which read rows that they then drop, and exports. Each
- * has at most one statement in flight, so they leave connections of the pool to all other queries.
+ * scan has one statement in flight, and all exports of a process have one together, so they leave
+ * connections of the pool and processor time to all other queries.
  */
 import { randomUUID } from 'node:crypto';
 import type { SharedCounts } from '../shared-counts.ts';
-import type { Clients } from './clients.ts';
+import { Clients } from './clients.ts';
 import { LimitReached, ON, type Limit } from './limits.ts';
 import { Turns } from './turns.ts';
 
@@ -48,6 +49,8 @@ export class ExportSlots {
   readonly #clientMax: number;
   readonly #counts: Pick<SharedCounts, 'run'> | undefined;
   readonly #limit: Limit;
+  /** to read a piece */
+  readonly #turns: Turns;
   /** of this process, each with its client */
   readonly #taken = new Map<string, string>();
 
@@ -57,12 +60,14 @@ export class ExportSlots {
     this.#clientMax = Math.max(1, Math.floor(max / 2));
     this.#counts = counts;
     this.#limit = limit;
+    this.#turns = new Turns(1, { limit });
   }
 
   /**
    * Starts an export in a slot, which is free again when `start` fails or is refused. Undefined
-   * when all slots are taken, or half of them by this client. The body gives the slot back when it
-   * has ended, also when nothing was ever read from it.
+   * when all slots are taken, or half of them by this client. The exports of a process read their
+   * pieces one after the other. The body gives the slot back when it has ended, also when nothing
+   * was ever read from it.
    */
   async hold<Refused extends object>(
     client: string,
@@ -76,7 +81,10 @@ export class ExportSlots {
     try {
       const started = await start();
       if ('pieces' in started)
-        return { headers: started.headers, body: ending(started.pieces, release) };
+        return {
+          headers: started.headers,
+          body: ending(this.#inTurns(client, started.pieces), release),
+        };
       release();
       return started;
     } catch (error) {
@@ -105,6 +113,15 @@ export class ExportSlots {
       clearInterval(renewing);
       if (this.#taken.delete(slot)) void this.#counts?.run(FREE, [KEY], [slot]);
     };
+  }
+
+  async *#inTurns(client: string, pieces: AsyncGenerator<string>): AsyncGenerator<string> {
+    for (;;) {
+      const end = await this.#turns.take(new Clients([client]));
+      const piece = await pieces.next().finally(() => end(0));
+      if (piece.done === true) return;
+      yield piece.value;
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Clients } from '../../../../services/runtime/limits/clients.ts';
 import { ExportSlots, Scans } from '../../../../services/runtime/limits/long-reads.ts';
 
@@ -73,6 +73,40 @@ test('a slot stays taken while a statement is in flight', async () => {
   expect(await next).toEqual({ done: false, value: 'x' });
   await ended;
   await iteratorIn(slots);
+});
+
+test('exports read one piece at a time', async () => {
+  const slots = new ExportSlots(4);
+  const begun: string[] = [];
+  const answers: (() => void)[] = [];
+  async function* reading(name: string): AsyncGenerator<string> {
+    for (;;) {
+      begun.push(name);
+      await new Promise<void>((resolve) => answers.push(resolve));
+      yield name;
+    }
+  }
+  const open = (name: string): Promise<AsyncIterator<string>> =>
+    iteratorIn(slots, reading(name), name.slice(0, 1));
+  const [a1, a2, b] = await Promise.all(['a1', 'a2', 'b'].map(open));
+  const all = [a1?.next(), a2?.next(), b?.next()];
+  for (const count of [1, 2, 3]) {
+    await vi.waitFor(() => expect(begun).toHaveLength(count));
+    expect(answers).toHaveLength(count);
+    answers.at(-1)?.();
+  }
+  await Promise.all(all);
+  expect(begun).toEqual(['a1', 'a2', 'b']);
+});
+
+test('a piece that fails makes room for the next', async () => {
+  const slots = new ExportSlots(2);
+  async function* failing(): AsyncGenerator<string> {
+    yield await Promise.reject<string>(new Error('too slow'));
+  }
+  const [first, second] = [await iteratorIn(slots, failing()), await iteratorIn(slots)];
+  await expect(first.next()).rejects.toThrow('too slow');
+  expect(await second.next()).toEqual({ done: false, value: '0' });
 });
 
 test('without slots nothing is exported', async () => {
