@@ -14,6 +14,8 @@ export interface Started {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** After each piece of an export: about as long as it takes to be read, so one core is half free. */
+const PIECE_REST_MS = 5;
 /** The slots that are taken, each with the time (ms) at which it is free unless it is renewed. */
 const KEY = 'limits:exports';
 /** After so long the slots of a killed process are free. */
@@ -66,8 +68,8 @@ export class ExportSlots {
   /**
    * Starts an export in a slot, which is free again when `start` fails or is refused. Undefined
    * when all slots are taken, or half of them by this client. The exports of a process read their
-   * pieces one after the other. The body gives the slot back when it has ended, also when nothing
-   * was ever read from it.
+   * pieces one after the other, and rest after each. The body gives the slot back when it has
+   * ended, also when nothing was ever read from it.
    */
   async hold<Refused extends object>(
     client: string,
@@ -118,7 +120,7 @@ export class ExportSlots {
   async *#inTurns(client: string, pieces: AsyncGenerator<string>): AsyncGenerator<string> {
     for (;;) {
       const end = await this.#turns.take(new Clients([client]));
-      const piece = await pieces.next().finally(() => end(0));
+      const piece = await pieces.next().finally(() => setTimeout(end, PIECE_REST_MS, 0).unref());
       if (piece.done === true) return;
       yield piece.value;
     }
