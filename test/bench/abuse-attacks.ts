@@ -1,11 +1,9 @@
-/** The attacks of `abuse.ts`; as a thread, the attacker. All come from one address. */
+/** The attacks of `abuse.ts`; as a program, the attacker. All come from one address. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect, Socket } from 'node:net';
-import { constants, setPriority } from 'node:os';
 import { setTimeout as after } from 'node:timers/promises';
-import { isMainThread, workerData } from 'node:worker_threads';
 import { WebSocket } from 'ws';
 import { DEVELOPMENT_JWT_SECRET } from '../../schemas/development.ts';
 import type { LimitName } from '../../services/runtime/limits/limits.ts';
@@ -20,8 +18,14 @@ export interface Attacked {
   readonly deposits: string;
   /** an account of the explorer with many transactions, 0x + hex */
   readonly busy_account: string;
-  /** requests, messages and pings sent so far; answers 200 to new addresses so far */
-  readonly counts: Int32Array;
+}
+
+/** So far. */
+export interface Counts {
+  /** requests, messages and pings */
+  sent: number;
+  /** answers 200 to new addresses */
+  addresses: number;
 }
 
 interface Attack {
@@ -31,8 +35,8 @@ interface Attack {
 }
 
 const AT_ONCE = 16;
-const { counts = new Int32Array(2) }: Partial<Attacked> = workerData ?? {};
-const countSent = (more: number): void => void Atomics.add(counts, 0, more);
+const counts: Counts = { sent: 0, addresses: 0 };
+const countSent = (more: number): void => void (counts.sent += more);
 const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
 /** All attacks come from this address. */
 const FROM = { localAddress: '127.2.0.1' };
@@ -224,12 +228,12 @@ function newAddresses({ deposits }: Attacked): Promise<void> {
       method: 'POST',
       headers: { authorization },
     });
-    if (status === 200) Atomics.add(counts, 1, 1);
+    if (status === 200) counts.addresses++;
   });
 }
 
-/** Connections that the attacker opens: more are for a firewall to stop. */
-const OPENED_PER_SECOND = 200;
+/** Connections that the attacker opens at first, and again: more are for a firewall to stop. */
+const [BEGUN_PER_SECOND, OPENED_PER_SECOND] = [2_000, 200];
 
 /** Connections to a server, each opened again after it is closed. */
 async function connected(
@@ -245,10 +249,9 @@ async function connected(
     await once(socket, 'close');
     await after((most / OPENED_PER_SECOND) * 1_000);
   };
-  // connections that are not read do not keep a thread alive
-  setInterval(() => undefined, 1_000);
   await Promise.all(
-    Array.from({ length: most }, async () => {
+    Array.from({ length: most }, async (_, at) => {
+      await after((at / BEGUN_PER_SECOND) * 1_000);
       for (;;) await open().catch(() => undefined);
     }),
   );
@@ -406,9 +409,9 @@ function pings({ hub }: Attacked): Promise<void> {
   });
 }
 
-if (!isMainThread) {
-  // on Linux this concerns this thread alone, and an attacker has a machine of its own
-  setPriority(constants.priority.PRIORITY_LOW);
-  const attacked: Attacked = workerData;
+const COUNTED_MS = 100;
+if (import.meta.main) {
+  const attacked: Attacked = JSON.parse(process.argv[2] ?? '');
+  setInterval(() => process.send?.(counts), COUNTED_MS);
   await ATTACKS[attacked.attack]?.run(attacked);
 }

@@ -2,17 +2,18 @@
  * One client that attacks the gateways at default settings, beside many honest ones: what these
  * wait for, in turns with and without the attack. Clients have addresses of 127.0.0.0/8.
  */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request, type RequestOptions } from 'node:http';
 import { setTimeout as after } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
+import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
 import { toHex } from '../../schemas/address.ts';
 import { DEVELOPMENT_JWT_SECRET } from '../../schemas/development.ts';
 import { LIMIT_NAMES } from '../../services/runtime/limits/limits.ts';
 import { startStack, type ServiceHandle, type Stack } from '../support/stack.ts';
 import { goodToken } from '../support/tokens.ts';
-import { ATTACKS, type Attacked } from './abuse-attacks.ts';
+import { ATTACKS, type Attacked, type Counts } from './abuse-attacks.ts';
 import { say, type Bench } from './bench.ts';
 import { until } from '../support/until.ts';
 import { emptyDatabase, settle, type BenchDatabase } from './databases.ts';
@@ -118,6 +119,8 @@ interface Seen {
   blocked_ms: number;
 }
 
+const ATTACKER = fileURLToPath(new URL('./abuse-attacks.ts', import.meta.url));
+
 /** Addresses that one attack may make: each is watched for ever. */
 const ADDRESSES_MAX = 100;
 
@@ -160,18 +163,17 @@ async function measure(
   for (let round = 1; round <= given.rounds && ended.length === 0; round++) {
     for (const attack of attacks) {
       const alone = await phase(clients, at, () => after(seconds));
-      const counts = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
       const attacked: Attacked = {
         attack,
         hub: at.hub.url,
         explorer: at.explorer.url,
         deposits: at.deposits.url,
         busy_account: toHex(at.chain.filled.counts.hot.address),
-        counts,
       };
-      const under = await phase(clients, at, () => strike(attacked, seconds));
-      const [sent = 0, addresses = 0] = counts;
-      made = Math.max(made, addresses);
+      const struck: Counts = { sent: 0, addresses: 0 };
+      const under = await phase(clients, at, () => strike(attacked, seconds, struck));
+      const { sent } = struck;
+      made = Math.max(made, struck.addresses);
       strength.set(attack, [...(strength.get(attack) ?? []), sent / given.seconds]);
       note('no attack', alone);
       note(attack, under, alone);
@@ -390,20 +392,25 @@ async function subscribe(hub: string, localAddress: string, bounds: string): Pro
 }
 
 /**
- * The attacker has a thread of its own, which does not slow the honest clients here: of the
- * processors it gets what gateways and honest clients leave.
+ * The attacker is a process of the lowest priority: of the processors it gets what gateways and
+ * honest clients leave, as one on another machine does.
  */
-async function strike(attacked: Attacked, ms: number): Promise<void> {
-  const worker = new Worker(new URL('./abuse-attacks.ts', import.meta.url), {
-    workerData: attacked,
+async function strike(attacked: Attacked, ms: number, counts: Counts): Promise<void> {
+  const program = [process.execPath, ...process.execArgv, ATTACKER, JSON.stringify(attacked)];
+  const attacker = spawn('nice', ['-n', '19', ...program], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  const failed = once(worker, 'error').then(([error]) => {
-    throw error;
-  });
-  failed.catch(() => undefined);
+  attacker.on('message', (counted) => Object.assign(counts, counted));
+  const ended = once(attacker, 'exit');
+  const ending = new AbortController();
   try {
-    await Promise.race([after(ms), failed]);
+    await Promise.race([
+      after(ms, undefined, ending),
+      ended.then(() => Promise.reject(new Error(`the attacker of "${attacked.attack}" ended`))),
+    ]);
   } finally {
-    await worker.terminate();
+    ending.abort();
+    attacker.kill('SIGKILL');
+    await ended;
   }
 }
