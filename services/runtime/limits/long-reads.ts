@@ -1,7 +1,8 @@
 /**
  * The limit of reads that take long: scans, which read rows that they then drop, and exports. Each
- * scan has one statement in flight, and all exports of a process have one together, so they leave
- * connections of the pool and processor time to all other queries.
+ * scan has one statement in flight, and all exports of a process have one together. After a
+ * statement they rest as long as it took. So they leave connections of the pool and half of the
+ * processor time of a core to all other queries.
  */
 import { randomUUID } from 'node:crypto';
 import type { SharedCounts } from '../shared-counts.ts';
@@ -14,8 +15,8 @@ export interface Started {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** After each piece of an export: about as long as it takes to be read, so one core is half free. */
-const PIECE_REST_MS = 5;
+/** A statement may have waited for a server that was away. */
+const REST_MS_MAX = 1_000;
 /** The slots that are taken, each with the time (ms) at which it is free unless it is renewed. */
 const KEY = 'limits:exports';
 /** After so long the slots of a killed process are free. */
@@ -120,7 +121,7 @@ export class ExportSlots {
   async *#inTurns(client: string, pieces: AsyncGenerator<string>): AsyncGenerator<string> {
     for (;;) {
       const end = await this.#turns.take(new Clients([client]));
-      const piece = await pieces.next().finally(() => setTimeout(end, PIECE_REST_MS, 0).unref());
+      const piece = await thenRest(() => pieces.next(), end);
       if (piece.done === true) return;
       yield piece.value;
     }
@@ -162,10 +163,19 @@ export class Scans {
       if (error instanceof LimitReached) return undefined;
       throw error;
     }
-    try {
-      return await scan();
-    } finally {
-      end(0);
-    }
+    return await thenRest(scan, end);
+  }
+}
+
+/** Ends the turn of a read when it has rested. */
+async function thenRest<Result>(
+  read: () => Promise<Result>,
+  end: (values: number) => void,
+): Promise<Result> {
+  const begun = performance.now();
+  try {
+    return await read();
+  } finally {
+    setTimeout(end, Math.min(performance.now() - begun, REST_MS_MAX), 0).unref();
   }
 }
