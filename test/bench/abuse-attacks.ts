@@ -148,7 +148,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     },
   },
   'answers that nobody reads': { limit: 'unread', run: unread },
-  'answers on sockets that nobody reads': { limit: 'unread', run: unreadOnSockets },
+  'answers on sockets that nobody reads': { limit: 'turns', run: unreadOnSockets },
   'subscriptions that fill the memory': {
     limit: 'subscriptions',
     // long results, and short ones for what is left beside them
@@ -277,14 +277,33 @@ function pipelined({ explorer }: Attacked): Promise<void> {
   });
 }
 
-/** Large answers on many connections, of which none is read. */
+/**
+ * Large answers, as often as the hub makes them for accounts of one address, on many connections.
+ * A piece of each is read now and then, so that none is closed.
+ */
 async function unread({ hub }: Attacked): Promise<void> {
-  const lines = 'content-type: application/json';
-  await connected(hub, 100, (socket, host) => {
-    const head = `POST /graphql HTTP/1.1\r\nhost: ${host}\r\n${lines}\r\n`;
-    const piece = `${head}content-length: ${MANY_ROWS.length}\r\n\r\n${MANY_ROWS}`;
-    socket.pause().write(piece.repeat(5));
-    countSent(5);
+  const tokens = accounts(200);
+  const open: Socket[] = [];
+  let turn = 0;
+  const ask = (host: string): void => {
+    const body = OWN_LISTS();
+    const lines = [
+      'POST /graphql HTTP/1.1',
+      `host: ${host}`,
+      `authorization: Bearer ${tokens[turn % tokens.length]}`,
+      'content-type: application/json',
+      `content-length: ${body.length}`,
+    ];
+    open[turn++ % open.length]?.write(`${lines.join('\r\n')}\r\n\r\n${body}`);
+    countSent(1);
+  };
+  setInterval(() => ask(new URL(hub).host), 1_000);
+  setInterval(() => {
+    for (const socket of open) socket.resume();
+  }, 20_000);
+  await connected(hub, 100, (socket) => {
+    open.push(socket.on('data', () => socket.pause()).pause());
+    socket.once('close', () => open.splice(open.indexOf(socket), 1));
   });
 }
 

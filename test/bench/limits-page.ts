@@ -61,8 +61,7 @@ const LIMITS: Readonly<Record<LimitName, Described>> = {
   },
   unread: {
     stops: 'answers that nobody reads and that stay in memory',
-    by_default:
-      '64 MiB of long answers of a client; a socket 1 MiB, then the latest results only, for 60 s',
+    by_default: '64 MiB of long answers of a client',
     file: 'held.ts',
   },
   subscriptions: {
@@ -72,8 +71,9 @@ const LIMITS: Readonly<Record<LimitName, Described>> = {
     file: 'subscriptions.ts',
   },
   long_reads: {
-    stops: 'scans and exports that take all connections to Postgres',
-    by_default: '2 scans, each of another client, and 4 exports, half of them of one client',
+    stops: 'scans and exports that take all connections to Postgres, or a core for long',
+    by_default:
+      '2 scans, each of another client, and 4 exports, half of them of one client, of which one reads at a time; each rests as long as it read',
     file: 'long-reads.ts',
   },
 };

@@ -156,10 +156,7 @@ export class SocketServer {
 
   #serve(socket: WebSocket, stream: Duplex, client: string): void {
     const { settings, protocol, rate, starts, log, now } = this.#options;
-    const unread = this.#limits.unread.is_on
-      ? settings
-      : { ...settings, socket_buffer_bytes_max: Number.POSITIVE_INFINITY };
-    const outgoing = new BackpressuredSocket(socket, stream, unread, now);
+    const outgoing = new BackpressuredSocket(socket, stream, settings, now);
     const left = new AbortController();
     const isOpen = (): boolean => socket.readyState === socket.OPEN;
     const messages = new OrderedStarts(() => (isOpen() ? starts.next(client) : undefined));
@@ -243,10 +240,7 @@ export class SocketServer {
     const isPingTime = ++this.#checks % CHECKS_PER_PING === 0;
     for (const open of this.#open) {
       const { socket, outgoing } = open;
-      if (outgoing.check()) {
-        this.#givenUp++;
-        this.#limits.unread.refused();
-      }
+      if (outgoing.check()) this.#givenUp++;
       // a socket that is behind is not read, and has a deadline of its own
       if (!isPingTime || outgoing.isBehind) continue;
       if (open.awaitsPong) socket.terminate();
