@@ -6,7 +6,6 @@ import { marketHead } from '../../projections/ride-market/queries.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
 import { corsHeaders, preflight, type HttpRequest } from '../runtime/http/handler.ts';
-import { Held, UNREAD_BYTES_MAX } from '../runtime/limits/held.ts';
 import { openLimits } from '../runtime/limits/limits.ts';
 import { openRateLimit, rateGuard } from '../runtime/limits/rate.ts';
 import { Starts } from '../runtime/limits/starts.ts';
@@ -66,7 +65,6 @@ export async function serve(
   const limits = openLimits(config.limits_off, metrics, log);
   const rate = openRateLimit(NAME, config, counts, limits.rate);
   const starts = new Starts(limits.starts);
-  const unread = new Held(UNREAD_BYTES_MAX, limits.unread);
   const market = followReadModels(service, reader, () => subscriptions);
   const hub: Hub = {
     ...config,
@@ -109,7 +107,6 @@ export async function serve(
     pipeline,
     formatting,
     subscriptions,
-    unread,
     limit: limits.subscriptions,
     now,
   });
@@ -156,7 +153,6 @@ export async function serve(
     body_bytes_max: BODY_BYTES_MAX,
     http_limits: limits,
     starts,
-    unread,
     cache: { answers: cache, keyOf: cacheKeyOf },
     // those of sockets, and as many as others have for requests
     http_connections_max: config.sockets_max + 10_000,

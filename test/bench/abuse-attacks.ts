@@ -147,7 +147,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
       });
     },
   },
-  'answers that nobody reads': { limit: 'unread', run: unread },
+  'answers that nobody reads': { limit: 'turns', run: unread },
   'answers on sockets that nobody reads': { limit: 'turns', run: unreadOnSockets },
   'subscriptions that fill the memory': {
     limit: 'subscriptions',

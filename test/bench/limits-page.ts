@@ -59,11 +59,6 @@ const LIMITS: Readonly<Record<LimitName, Described>> = {
       '4 operations at once, and as many of subscriptions, each of another client, which rests 19 times as long as it read; all accounts of an address have one, and rest together, a third as long; 50 wait, for 30 s at most',
     file: 'turns.ts',
   },
-  unread: {
-    stops: 'answers that nobody reads and that stay in memory',
-    by_default: '64 MiB of long answers of a client',
-    file: 'held.ts',
-  },
   subscriptions: {
     stops: 'subscriptions that leave no memory to others',
     by_default:

@@ -12,11 +12,10 @@ import {
 import { makeServer, type Context, type Server, type SubscribePayload } from 'graphql-ws';
 import { Clients, turnOf } from '../../runtime/limits/clients.ts';
 import { VARIABLE_ERRORS_MAX } from '../../runtime/limits/documents.ts';
-import { Held, LONG_BYTES_MIN, UNREAD, UNREAD_BYTES_MAX } from '../../runtime/limits/held.ts';
 import { ON, type Limit } from '../../runtime/limits/limits.ts';
 import { callerOf, type Caller } from '../graphql/authentication.ts';
 import { textOf, withCode } from '../graphql/documents.ts';
-import { errorBody, formatError, Refused, type ErrorFormatting } from '../graphql/errors.ts';
+import { formatError, Refused, type ErrorFormatting } from '../graphql/errors.ts';
 import type { Pipeline } from '../graphql/pipeline.ts';
 import { textOfResult } from '../graphql/result-text.ts';
 import type { BackpressuredSocket } from './backpressured-socket.ts';
@@ -35,8 +34,6 @@ export interface ProtocolOptions {
   readonly jwt_secret: string;
   readonly socket_operations_max: number;
   readonly socket_init_ms: number;
-  /** bytes that clients have not read, over HTTP and on sockets */
-  readonly unread?: Held;
   /** of operations on a socket; default: on, and not counted */
   readonly limit?: Limit;
   /** Unix milliseconds */
@@ -75,7 +72,6 @@ interface SocketOperation {
 
 export function socketProtocol(options: ProtocolOptions): Server<Session> {
   const { schema, pipeline, subscriptions, formatting, now, limit = ON } = options;
-  const { unread = new Held(UNREAD_BYTES_MAX) } = options;
   const { socket_operations_max: operationsMax } = options;
 
   const prepare = (
@@ -135,7 +131,7 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
         const asker = { caller, client, clients: () => clients };
         const result = await pipeline.execute(given(args), asker);
         left.removeEventListener('abort', leave);
-        return new Answer(id, await textOfResult(result), session, unread);
+        return new Answer(id, await textOfResult(result), session);
       };
       return await session.pending.run(id, executed());
     },
@@ -147,7 +143,7 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
         const holder = { client, account: caller?.account, left };
         const result = await subscriptions.open(key, given(args), holder);
         if ('start' in result) return new Deliveries(id, result, session.socket);
-        return new Answer(id, await textOfResult(result), session, unread);
+        return new Answer(id, await textOfResult(result), session);
       };
       return await session.pending.run(id, opened(), (discarded) => void discarded.return());
     },
@@ -208,19 +204,15 @@ function prefixOf(id: string): string {
   return `{"id":${JSON.stringify(id)},"type":"next","payload":`;
 }
 
-const TOO_MUCH_UNREAD = errorBody('RATE_LIMITED', UNREAD);
-
-/** The one result of an operation; a refusal instead of a long one when too much is unread. */
+/** The one result of an operation. */
 class Answer implements AsyncIterableIterator<ExecutionResult, undefined> {
   readonly #prefix: string;
   readonly #session: Session;
   /** not kept longer than it takes to send it */
   #text: string;
-  readonly #unread: Held;
   #isOver = false;
 
-  constructor(id: string, text: string, session: Session, unread: Held) {
-    this.#unread = unread;
+  constructor(id: string, text: string, session: Session) {
     this.#prefix = prefixOf(id);
     this.#text = text;
     this.#session = session;
@@ -231,15 +223,10 @@ class Answer implements AsyncIterableIterator<ExecutionResult, undefined> {
   }
 
   next(): Promise<Step> {
-    const { socket, client } = this.#session;
+    const { socket } = this.#session;
     const text = this.#text;
     this.#text = '';
-    const read = text.length < LONG_BYTES_MIN ? ignore : this.#unread.take(client, text.length);
-    const sent = socket.send(this.#prefix, read === undefined ? TOO_MUCH_UNREAD : text);
-    return sent.then(() => {
-      read?.();
-      return this.#isOver ? never() : DONE;
-    });
+    return socket.send(this.#prefix, text).then(() => (this.#isOver ? never() : DONE));
   }
 
   return(): Promise<Step> {
@@ -278,10 +265,6 @@ class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, S
   deliver(payload: Payload): void {
     this.#socket.deliver(this.#prefix, payload, () => this.#subscription.latest());
   }
-}
-
-function ignore(): void {
-  // a short answer holds nothing
 }
 
 function never(): Promise<never> {

@@ -35,7 +35,6 @@ import {
 } from './handler.ts';
 import { breakOff, Replies } from './reply.ts';
 import { BodyBytes, TOO_LARGE } from '../limits/bytes.ts';
-import { Held, UNREAD_BYTES_MAX } from '../limits/held.ts';
 import type { Limits } from '../limits/limits.ts';
 import { Starts } from '../limits/starts.ts';
 import { Fault, messageOf, propertyOf, type Refusal } from '../process/errors.ts';
@@ -67,8 +66,6 @@ export interface HttpAppOptions {
   readonly http_limits?: Limits;
   /** of requests; default: of this server alone */
   readonly starts?: Starts;
-  /** bytes that clients have not read; default: of this server alone */
-  readonly unread?: Held;
 }
 
 export interface CacheOptions {
@@ -88,8 +85,7 @@ export function buildHttpApp(options: HttpAppOptions): RequestListener {
     idle_ms = IDLE_MS,
     http_limits: limits,
   } = options;
-  const { unread = new Held(UNREAD_BYTES_MAX, limits?.unread) } = options;
-  const replies = new Replies({ headers, shape, idle_ms, unread });
+  const replies = new Replies({ headers, shape, idle_ms });
   const app = express();
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing');
   app.set('query parser', queryOf);

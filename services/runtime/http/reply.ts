@@ -3,16 +3,12 @@ import type { ServerResponse } from 'node:http';
 import type { Response } from 'express';
 import { Answer, isNamed } from './answer.ts';
 import { JSON_TYPE, type ErrorShape, type Failure, type HttpResponse } from './handler.ts';
-import { LONG_BYTES_MIN, UNREAD, type Held } from '../limits/held.ts';
 import { assert } from '../process/errors.ts';
-import { rateLimited, REFUSAL_DELAY_MS } from '../limits/rate.ts';
+import { REFUSAL_DELAY_MS } from '../limits/rate.ts';
 
 type Headers = Readonly<Record<string, string | number>>;
 
-const NOTHING = (): void => undefined;
 const TOO_MANY_REQUESTS = 429;
-/** After which a client may ask again that has not read its answers. */
-const RETRY_MS = 1_000;
 
 export interface ReplyOptions {
   /** of every response */
@@ -20,17 +16,14 @@ export interface ReplyOptions {
   readonly shape: ErrorShape;
   /** ms; a client that does not read for so long is disconnected */
   readonly idle_ms: number;
-  /** bytes that clients have not read */
-  readonly unread: Held;
 }
 
 export class Replies {
   readonly #always: Headers;
   readonly #shape: ErrorShape;
   readonly #idleMs: number;
-  readonly #unread: Held;
 
-  constructor({ headers, shape, idle_ms: idleMs, unread }: ReplyOptions) {
+  constructor({ headers, shape, idle_ms: idleMs }: ReplyOptions) {
     this.#always = {
       ...headers,
       'cache-control': 'no-store',
@@ -38,7 +31,6 @@ export class Replies {
     };
     this.#shape = shape;
     this.#idleMs = idleMs;
-    this.#unread = unread;
   }
 
   /**
@@ -103,11 +95,6 @@ export class Replies {
       this.#writeHead(response, status, headers);
       return void response.end();
     }
-    const { client } = response.req.exchange;
-    const read = length < LONG_BYTES_MIN ? NOTHING : this.#unread.take(client, length);
-    if (read === undefined)
-      return void this.send(response, rateLimited(RETRY_MS, this.#shape, UNREAD));
-    if (read !== NOTHING) response.once('close', read);
     const head = { 'content-type': type, 'content-length': length, ...headers };
     this.#writeHead(response, status, head);
     response.end(bytes);

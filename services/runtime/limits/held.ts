@@ -1,6 +1,5 @@
 /**
- * How much of something each client holds, and at most may: connections, sockets, or bytes that it
- * has not read.
+ * How much of something each client holds, and at most may: connections or sockets.
  */
 import { ON, type Limit } from './limits.ts';
 
@@ -8,12 +7,6 @@ import { ON, type Limit } from './limits.ts';
 export const CONNECTIONS_PER_CLIENT_MAX = 1_000;
 /** Requests of one connection that have no answer yet: browsers and proxies send one at a time. */
 export const PIPELINED_MAX = 16;
-/** Bytes of long answers that one client has not read. */
-export const UNREAD_BYTES_MAX = 64 * 1_024 * 1_024;
-/** Shorter answers do not count as unread. */
-export const LONG_BYTES_MIN = 16 * 1_024;
-/** In place of an answer beyond `UNREAD_BYTES_MAX`. */
-export const UNREAD = 'too many long answers of yours are not read yet';
 
 export class Held {
   readonly #max: number;

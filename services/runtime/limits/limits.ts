@@ -13,7 +13,6 @@ export const LIMIT_NAMES = [
   'documents',
   'starts',
   'turns',
-  'unread',
   'subscriptions',
   'long_reads',
 ] as const;
@@ -62,7 +61,6 @@ export function openLimits(
     documents: open('documents'),
     starts: open('starts'),
     turns: open('turns'),
-    unread: open('unread'),
     subscriptions: open('subscriptions'),
     long_reads: open('long_reads'),
   };

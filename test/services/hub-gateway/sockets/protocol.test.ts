@@ -5,7 +5,6 @@ import { Refused } from '../../../../services/hub-gateway/graphql/errors.ts';
 import { BackpressuredSocket } from '../../../../services/hub-gateway/sockets/backpressured-socket.ts';
 import { Session, socketProtocol } from '../../../../services/hub-gateway/sockets/protocol.ts';
 import { SharedSubscriptions } from '../../../../services/hub-gateway/sockets/shared-subscriptions.ts';
-import { Held } from '../../../../services/runtime/limits/held.ts';
 import { silentLog } from '../../../support/kafka.ts';
 import { SECRET } from '../../../support/tokens.ts';
 import { quietHub, quietPipeline } from '../quiet-hub.ts';
@@ -40,7 +39,6 @@ interface Message {
 /** A socket that writes what it is given when the test says so. */
 class World {
   readonly written: Message[] = [];
-  readonly unread = new Held(64 * MIB);
   isWriting = true;
   bufferedAmount = 0;
   readonly OPEN = 1;
@@ -61,7 +59,6 @@ class World {
       subscriptions_per_client_max: 100,
       socket_operations_max: 20,
       socket_init_ms: 0,
-      unread: world.unread,
       jwt_secret: SECRET,
       now: () => 0,
     };
@@ -166,22 +163,6 @@ test('a query completes once its result is written', async () => {
   world.drain();
   await answered;
   expect(world.written[2]).toEqual(COMPLETE);
-});
-
-test('a long result is refused while its client has too much unread on all its sockets', async () => {
-  const world = await World.open();
-  const read = world.unread.take('192.0.2.1', 64 * MIB);
-  await world.subscribe('{ list }');
-  const message = 'too many long answers of yours are not read yet';
-  expect(world.written.slice(1)).toEqual([
-    next({ errors: [{ message, extensions: { code: 'RATE_LIMITED' } }] }),
-    COMPLETE,
-  ]);
-  await world.subscribe('{ __typename }');
-  expect(world.written[3]).toEqual(next({ data: { __typename: 'Query' } }));
-  read?.();
-  await world.subscribe('{ list }');
-  expect(world.written[5]).toEqual(next({ data: { list: LIST } }));
 });
 
 test.each(['subscription { value }', '{ list }'])(

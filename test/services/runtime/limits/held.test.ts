@@ -23,14 +23,14 @@ test('a client that holds nothing may take more than the limit', () => {
 
 test('a limit counts what it refuses; one that is switched off refuses nothing', async () => {
   const metrics = new Metrics('test');
-  const limits = openLimits(new Set(['unread']), metrics);
+  const limits = openLimits(new Set(['addresses']), metrics);
   const sockets = new Held(1, limits.connections);
-  const bytes = new Held(1, limits.unread);
+  const off = new Held(1, limits.addresses);
   for (let taken = 0; taken < 3; taken++) {
     sockets.take('a');
-    expect(bytes.take('a', 1_000)).toBeDefined();
+    expect(off.take('a', 1_000)).toBeDefined();
   }
   const text = await metrics.text();
   expect(text).toMatch(/^limit_refusals_total\{.*limit="connections".*\} 2$/m);
-  expect(text).toMatch(/^limit_refusals_total\{.*limit="unread".*\} 0$/m);
+  expect(text).toMatch(/^limit_refusals_total\{.*limit="addresses".*\} 0$/m);
 });
