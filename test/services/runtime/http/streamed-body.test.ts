@@ -310,24 +310,3 @@ test('a client is not disconnected while its next piece is being made', async ()
   goOn.resolve(undefined);
   expect(await answer.text()).toBe('begun');
 });
-
-test('a client that does not read its long answers gets no more of them, until it has read or left', async () => {
-  const answer: HttpResponse = { status: 200, body: Buffer.alloc(20 << 20, 'x') };
-  const { send, url } = await open(() => answer);
-  const unread = Array.from({ length: 3 }, () => send(GET));
-  const begun = unread.map(async (socket) => {
-    await once(socket.resume(), 'data');
-    socket.pause();
-  });
-  await Promise.all(begun);
-  const refused = await fetch(url);
-  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
-  expect(await refused.json()).toMatchObject({ code: 'rate_limited' });
-  unread[0]?.destroy();
-  const status = async (): Promise<number> => {
-    const answered = await fetch(url);
-    await answered.bytes();
-    return answered.status;
-  };
-  await expect.poll(status).toBe(200);
-});
