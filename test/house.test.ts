@@ -332,6 +332,25 @@ test('the imports that this test reads exist', () => {
   expect(broken).toEqual([]);
 });
 
+test('no file imports itself through others, types included', () => {
+  const imports = new Map(
+    SOURCES.map(({ path, source }) => [
+      path,
+      importsOf(path, source).flatMap(({ file }) => (file === undefined ? [] : [file])),
+    ]),
+  );
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (path: string, way: readonly string[]): void => {
+    if (way.includes(path)) circles.push([...way.slice(way.indexOf(path)), path].join(' > '));
+    if (done.has(path)) return;
+    done.add(path);
+    for (const next of imports.get(path) ?? []) visit(next, [...way, path]);
+  };
+  for (const path of imports.keys()) visit(path, []);
+  expect(circles).toEqual([]);
+});
+
 test('no gateway opens the writer pool, and none reads the log but for the owners of addresses', () => {
   const gateways = SOURCES.filter(({ path }) => /^services\/[\w-]+-gateway\//.test(path));
   expect(gateways.length).toBeGreaterThan(0);

@@ -9,7 +9,8 @@ import type {
 import { amountIn, countIn, recordIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type { Load, Loaded, LoadedRow, Recorded, Row } from '../contract/projection.ts';
 import type { Deposit } from './domain/deposit.ts';
-import { MintBook, needsApproval, WINDOW_MS, type Policy } from './domain/mint-book.ts';
+import { MintBook, needsApproval, WINDOW_MS } from './domain/mint-book.ts';
+import type { Policy } from './domain/proof.ts';
 import { goesFirstAt } from './domain/mint-queue.ts';
 import type { StoredDeposit } from './deposit-rows.ts';
 import { POLICIES } from './rows.ts';

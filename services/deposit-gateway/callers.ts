@@ -1,6 +1,7 @@
 /** The callers. Every request under `/api/` but a preflight is checked for its token first. */
 import { parseAddress, toHex } from '../../schemas/address.ts';
-import type { HttpRequest, HttpResponse } from '../runtime/http/handler.ts';
+import type { HttpRequest } from '../runtime/http/handler.ts';
+import type { HttpResponse } from '../runtime/http/response.ts';
 import { bearerToken, verifyToken } from '../runtime/http/token.ts';
 import { assert } from '../runtime/process/errors.ts';
 import { errorBody } from './errors.ts';

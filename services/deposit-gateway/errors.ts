@@ -1,5 +1,6 @@
 /** The error responses of deposits: `{error}`. Everything that is not there has the same bytes. */
-import type { ErrorShape, Failure, HttpResponse } from '../runtime/http/handler.ts';
+import type { ErrorShape, Failure } from '../runtime/http/handler.ts';
+import type { HttpResponse } from '../runtime/http/response.ts';
 import type { Fault, Refusal } from '../runtime/process/errors.ts';
 
 export const NOT_FOUND: Refusal<'not_found'> = { refused: 'not_found', message: 'not found' };

@@ -16,7 +16,8 @@ import {
   LIST_EVENTS,
   OPEN_ADDRESS,
 } from '../../schemas/deposit-api/document.ts';
-import type { HttpResponse, HttpRequest, Route } from '../runtime/http/handler.ts';
+import type { HttpRequest, Route } from '../runtime/http/handler.ts';
+import type { HttpResponse } from '../runtime/http/response.ts';
 import { consoleLink, documentRoutes } from '../runtime/http/document-routes.ts';
 import type { Cells, Reader } from '../runtime/postgres/pool.ts';
 import { posted } from '../runtime/http/posted.ts';

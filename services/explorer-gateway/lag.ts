@@ -2,7 +2,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { indexedHead } from '../../projections/explorer/queries/chain.ts';
 import { ChainNode, type NodeHead } from '../runtime/clt-node.ts';
-import type { KafkaSettings } from '../runtime/kafka/client.ts';
+import type { KafkaSettings } from '../runtime/kafka/port.ts';
 import type { Reader, Statement } from '../runtime/postgres/pool.ts';
 import { Fault, messageOf } from '../runtime/process/errors.ts';
 import type { Check, HealthProblem } from '../runtime/process/health.ts';

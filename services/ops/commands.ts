@@ -24,6 +24,11 @@ const PROJECTION = {
   demandOption: true,
   describe: 'the projection',
 } as const;
+const PACE = {
+  ...TEXT,
+  describe: 'how much of the time it works while it loads: full, or a percentage',
+  defaultDescription: '50',
+} as const;
 const AFRESH = { type: 'boolean', describe: 'discard what an interrupted call has built' } as const;
 
 export function addCommands(commands: Commands, run: Run): void {
@@ -240,10 +245,12 @@ function addRebuild(commands: Commands, run: Run): void {
           describe: 'switch back to the previous tables once they have caught up with the log',
         })
         .option('afresh', AFRESH)
-        .conflicts('rollback', 'afresh')
+        .option('pace', PACE)
+        .conflicts('rollback', ['afresh', 'pace'])
         .epilogue(
           'Builds staging tables from the beginning of the log and switches to them in one short transaction. Projector and gateways go on meanwhile. ' +
-            'A second call goes on where an interrupted one stopped. The previous tables are kept until the next rebuild.\n\n' +
+            'A second call goes on where an interrupted one stopped. The previous tables are kept until the next rebuild. ' +
+            'With --pace full it is as fast as a first load, and readers wait longer meanwhile.\n\n' +
             'Exits 0 when the tables are switched, 1 when refused, also while another rebuild of the projection runs, 2 when something did not answer.',
         ),
     run(async (args) => (await import('./rebuild/rebuild.ts')).rebuild(args)),
@@ -259,6 +266,7 @@ function addRebuild(commands: Commands, run: Run): void {
           describe: 'the projection, or all of them',
         })
         .option('afresh', AFRESH)
+        .option('pace', PACE)
         .epilogue(
           'Folds the log into staging tables and compares every row of every table with the live ones at the same offsets, and the digest of the records with the one that the projector kept. Projector and gateways go on ' +
             'meanwhile. A second call goes on where an interrupted one stopped.\n\n' +

@@ -1,5 +1,6 @@
 /** Shared by the operator's commands: clients of the servers, signals, printing. */
-import { openKafka, type KafkaSettings } from '../runtime/kafka/client.ts';
+import { openKafka } from '../runtime/kafka/client.ts';
+import type { KafkaSettings } from '../runtime/kafka/port.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import { openLog } from '../runtime/process/log.ts';

@@ -29,7 +29,8 @@ import { TransferQueue } from './ledger/transfer-queue.ts';
 import { LogFollower } from './log-follower.ts';
 import { openTreasuryMetrics, type TreasuryState } from './metrics.ts';
 import { LastCheck } from './minting/last-check.ts';
-import { chainTopicOf, Minting, type MintingOptions } from './minting/minting.ts';
+import { Minting } from './minting/minting.ts';
+import { chainTopicOf, type MintingOptions } from './minting/options.ts';
 import { BELIEVED, type Proofs } from '../../projections/reserve/position.ts';
 import type { OwnAddresses } from './reconciliation/measure.ts';
 

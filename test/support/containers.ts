@@ -27,7 +27,7 @@ import {
   postgres_image,
   superuser,
 } from '../../infra/postgres/settings.ts';
-import type { ServerHandle } from './stack.ts';
+import type { ServerHandle } from './server-handle.ts';
 import { until } from './until.ts';
 
 /** A server in a container on a fixed host port, behind the same handle as a local one. */

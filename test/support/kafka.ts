@@ -1,6 +1,7 @@
 /** For tests of the log: a silent logger, fresh topics, and a topic read back whole. */
 import { randomUUID } from 'node:crypto';
-import { openKafka, type KafkaSettings } from '../../services/runtime/kafka/client.ts';
+import { openKafka } from '../../services/runtime/kafka/client.ts';
+import type { KafkaSettings } from '../../services/runtime/kafka/port.ts';
 import { ensureTopics } from '../../services/runtime/kafka/topics.ts';
 import type { LogEntry } from '../../services/runtime/kafka/record.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';

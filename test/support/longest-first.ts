@@ -31,7 +31,7 @@ const LONG = [
   'servers/infra/local/cluster/servers',
   'servers/services/ops/console/page',
   'servers/infra/local/main',
-  'servers/services/projector/load/batch-writer',
+  'servers/services/projector/engine/batch-writer',
   'servers/services/runtime/kafka/reader-lost',
   'servers/services/projector/engine/runner-halts',
   'servers/services/tron-watcher/watcher',

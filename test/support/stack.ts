@@ -32,19 +32,8 @@ import { engineSocket } from './docker-engine.ts';
 import { takePort } from './free-ports.ts';
 import { removeSystem } from './kept-logs.ts';
 import { HANG_MS } from './limits.ts';
+import type { ServerHandle } from './server-handle.ts';
 import { until } from './until.ts';
-
-/** A server that a test may kill and start again on the same port and data. */
-export interface ServerHandle {
-  readonly name: string;
-  readonly port: number;
-  readonly pid: number | undefined;
-  /** Resolves when it answers. */
-  start(): Promise<void>;
-  /** SIGKILL by default. Resolves when it has ended or is stopped, and at once for SIGCONT. */
-  kill(signal?: NodeJS.Signals): Promise<void>;
-  stop(): Promise<void>;
-}
 
 /** A service that a test has spawned. */
 export interface ServiceHandle {

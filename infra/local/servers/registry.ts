@@ -1,11 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Programs } from '../fetch/programs.ts';
+import { registry_version } from '../fetch/versions.ts';
 import { plainEnvironment } from '../process/child.ts';
 import type { ServerSpec } from '../process/server.ts';
 import type { Folder } from '../stack/folder.ts';
 
-export const registry_version = '2.6.13.Final';
 /** The image runs the same program: this version's H2 database, with a file in place of memory. */
 export const registry_image = `apicurio/apicurio-registry-mem:${registry_version}`;
 /** A registry has few requests, so a quick start matters more than speed. */

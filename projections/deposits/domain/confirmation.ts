@@ -25,7 +25,7 @@ import type {
 } from '../../../schemas/treasury.ledger/events.ts';
 import type { Recorded } from '../../contract/projection.ts';
 import type { Ledger } from './ledger.ts';
-import type { Policy } from './mint-book.ts';
+import type { Policy } from './proof.ts';
 
 /** No events: the state is already as wanted. */
 export type Decision<Reason extends string, Event extends TreasuryEvent = TreasuryEvent> =

@@ -44,7 +44,8 @@ import {
   type LedgerFacts,
   type Misfit,
 } from './governance.ts';
-import { MintBook, type CountedMint, type Policy } from './mint-book.ts';
+import { MintBook, type CountedMint } from './mint-book.ts';
+import type { Policy } from './proof.ts';
 import { MintQueue, type QueuedDeposit } from './mint-queue.ts';
 
 /** Sums over all deposits, in micro-USDT: gross = credit + fees - shortfalls. */

@@ -20,7 +20,7 @@ import type {
 } from '../../../schemas/treasury.ledger/events.ts';
 import type { Deposit } from './deposit.ts';
 import { isByPolicy } from './governance.ts';
-import { whyNotTerms } from './proof.ts';
+import { whyNotTerms, type Policy } from './proof.ts';
 
 /** The rolling cap holds over (t - 24 h, t]. */
 export const WINDOW_MS = 86_400_000;
@@ -34,8 +34,6 @@ export interface CountedMint {
   /** the ledger's time, Unix milliseconds */
   readonly at: number;
 }
-
-export type Policy = PolicyLimits & Pick<PolicySet, 'version' | 'network' | 'decided_at'>;
 
 /** The state of a book that does not begin with the ledger. */
 export interface StoredMints {

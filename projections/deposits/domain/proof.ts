@@ -4,10 +4,15 @@
  * believe nothing of them.
  */
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
-import { creditOf, feeOf } from '../../../schemas/deposit-policy.ts';
+import { creditOf, feeOf, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
 import type { TransferEvent, TransferObserved } from '../../../schemas/tron.transfers/events.ts';
-import type { DepositConfirmed, RefundRecorded } from '../../../schemas/treasury.ledger/events.ts';
-import type { Policy } from './mint-book.ts';
+import type {
+  DepositConfirmed,
+  PolicySet,
+  RefundRecorded,
+} from '../../../schemas/treasury.ledger/events.ts';
+
+export type Policy = PolicyLimits & Pick<PolicySet, 'version' | 'network' | 'decided_at'>;
 
 /**
  * The reason why no honest writer confirms on these terms; undefined when one would. `policy` is

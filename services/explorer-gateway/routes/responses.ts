@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib';
 import type { Page, Query } from '../../../projections/contract/page.ts';
 import { CURSOR_PATTERN } from '../../../schemas/explorer-api/parameters.ts';
 import { AT_HEAD } from '../../runtime/http/answer.ts';
-import type { HttpResponse } from '../../runtime/http/handler.ts';
+import type { HttpResponse } from '../../runtime/http/response.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { pageBody } from './json.ts';

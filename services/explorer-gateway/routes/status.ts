@@ -2,7 +2,8 @@
 import { indexedHead } from '../../../projections/explorer/queries/chain.ts';
 import { POSITION } from '../../../schemas/explorer-api/network.ts';
 import { GET_STATUS } from '../../../schemas/explorer-api/operations.ts';
-import type { GetRoute, HttpResponse } from '../../runtime/http/handler.ts';
+import type { GetRoute } from '../../runtime/http/handler.ts';
+import type { HttpResponse } from '../../runtime/http/response.ts';
 import type { Reader, Statement } from '../../runtime/postgres/pool.ts';
 import { rowWriter } from '../../runtime/postgres/row-json.ts';
 import type { LogEnds } from '../lag.ts';

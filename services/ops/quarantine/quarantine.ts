@@ -10,7 +10,8 @@ import { openCodec, openDecoder, poisonReason, type Decoder } from '../../runtim
 import { learnSchemas } from '../../runtime/kafka/decode.ts';
 import { readLogBatches } from '../../runtime/kafka/range.ts';
 import { fingerprint as fingerprintOf, type LogRecord } from '../../runtime/kafka/record.ts';
-import { Skips, type RecordAt } from '../../runtime/kafka/skips.ts';
+import { Skips } from '../../runtime/kafka/skips.ts';
+import type { RecordAt } from '../../runtime/kafka/position.ts';
 import { readTopicEnds } from '../../runtime/kafka/ends.ts';
 import { ensureTopics } from '../../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../runtime/kafka/writer.ts';

@@ -19,6 +19,7 @@ import { Misuse, type SharedArguments } from '../usage.ts';
 interface ProjectionArguments extends SharedArguments {
   readonly projection: string;
   readonly afresh: boolean | undefined;
+  readonly pace: string | undefined;
 }
 
 export async function rebuild(
@@ -122,6 +123,7 @@ async function withProjection<Result extends object>(
   ) => Promise<Result | RebuildRefusal>,
 ): Promise<Result> {
   const { projection: name, afresh = false, stack } = args;
+  const pace = args.pace === undefined ? {} : { pace: paceOf(args.pace) };
   const named = PROJECTIONS.find((each) => each.name === name);
   if (named === undefined) throw new Misuse(`there is no projection ${name}`);
   const config = readSettings({ ...KAFKA, ...REGISTRY, ...POSTGRES }, stack);
@@ -134,11 +136,20 @@ async function withProjection<Result extends object>(
       const kafka = kafkaOf(config);
       const where = { ...config, kafka };
       const codec = await openDecoder(where, topicsOf(projection), projection.unread);
-      return work({ ...config, projection, kafka, codec, log: LOG, signal, onStep, afresh });
+      return work({ ...config, projection, kafka, codec, log: LOG, signal, onStep, afresh, ...pace });
     })
     .finally(() => progress.end());
   if ('refused' in outcome) throw new Misuse(outcome.message, outcome.refused);
   return outcome;
+}
+
+/** The share of the time that `--pace` says. Throws `Misuse`. */
+export function paceOf(text: string): number {
+  if (text === 'full') return 1;
+  const percentage = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (percentage < 1 || percentage > 100)
+    throw new Misuse(`--pace is full, or a percentage from 1 to 100, not ${text}`);
+  return percentage / 100;
 }
 
 /** The part of the records that are folded; undefined where records do not tell. */

@@ -3,13 +3,12 @@
  * checkpoint, commits. While loading, a coalescer may add further batches to the transaction.
  */
 import type { ClientBase, Pool } from 'pg';
-import type { Folded, Outcomes, Projection } from '../../../projections/contract/projection.ts';
+import type { Changes, Folded, Outcomes, Projection } from '../../../projections/contract/projection.ts';
 import { newCopyRows } from '../../runtime/postgres/copy-rows.ts';
 import { inOrder, setPipeline } from '../../runtime/postgres/pipeline.ts';
 import { faultOf, withFaults } from '../../runtime/postgres/pool.ts';
 import { assert, Fault } from '../../runtime/process/errors.ts';
 import { NO_SPAN } from '../../runtime/process/tracing.ts';
-import type { WriteCoalescer } from '../load/write-coalescer.ts';
 import {
   anotherVersion,
   beginWriting,
@@ -79,13 +78,20 @@ export interface Coalesced extends Written {
   readonly to: Checkpoint;
 }
 
+/** Adds further batches to a transaction. */
+export interface Coalescer {
+  canWrite(changes: Changes): boolean;
+  /** Writes a folded batch, and any number of batches after it. */
+  write(transaction: WriteTransaction, first: Complete, to: Checkpoint): Promise<Coalesced>;
+}
+
 export interface ApplyOptions<Event extends { readonly type: string }> {
   readonly pool: Pool;
   readonly projection: Projection<Event>;
   readonly cluster_id: string;
   /** the tables have no indexes, and nobody builds them during the transaction */
   readonly loading?: boolean | undefined;
-  readonly coalescer?: WriteCoalescer<Event> | undefined;
+  readonly coalescer?: Coalescer | undefined;
   /** aborts the transaction */
   readonly signal?: AbortSignal | undefined;
   /** of the transaction; 60 s when not given, 10 min while loading */

@@ -11,7 +11,8 @@ import type { Retrying } from '../../runtime/kafka/ends.ts';
 import { unreadable, type LogLost } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { faultOf, withFaults } from '../../runtime/postgres/pool.ts';
-import type { RecordAt, Skips } from '../../runtime/kafka/skips.ts';
+import type { Skips } from '../../runtime/kafka/skips.ts';
+import type { RecordAt } from '../../runtime/kafka/position.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 
 const POLL_MS = 1_000;
@@ -29,8 +30,11 @@ export interface SkipOptions {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly retrying: Retrying;
-  /** called when the projection halts, and with undefined when it goes on */
-  readonly onHalted: (lost: LogLost | undefined) => void;
+  /**
+   * called when the projection halts, and with undefined when it goes on; a record that nobody has
+   * skipped throws `LogLost` when not given
+   */
+  readonly onHalted?: ((lost: LogLost | undefined) => void) | undefined;
 }
 
 /**
@@ -54,11 +58,12 @@ export async function skipPoison(
 async function awaitSkip(options: SkipOptions, record: RecordAt, why: string): Promise<void> {
   const { projection, pool, skips, log, signal, retrying, onHalted } = options;
   const { topic, partition, offset, fingerprint } = record;
+  const lost = unreadable(record, why);
+  if (onHalted === undefined) throw lost;
   const text = `INSERT INTO projector.quarantine (projection, topic, partition, record_offset, fingerprint, error) VALUES ($1, $2, $3, $4, $5, $6)
                 ON CONFLICT (projection, topic, partition, record_offset) DO UPDATE SET fingerprint = excluded.fingerprint, error = excluded.error`;
   const values = [projection.name, topic, partition, offset, fingerprint, why];
   await retrying('quarantining a record', () => withFaults(pool.query(text, values)));
-  const lost = unreadable(record, why);
   const { message: reason, remedy } = lost;
   onHalted(lost);
   log.error({ projection: projection.name, reason, remedy }, 'projection halted');

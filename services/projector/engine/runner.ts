@@ -6,12 +6,9 @@
 import type { Pool } from 'pg';
 import type { Outcomes, Projection } from '../../../projections/contract/projection.ts';
 import type { Decoder } from '../../runtime/kafka/codec.ts';
-import { poisonAt, type Poison } from '../../runtime/kafka/decode.ts';
 import { watchLog, type Retrying } from '../../runtime/kafka/ends.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
-import { LogLost, partitionKey, type Positions } from '../../runtime/kafka/position.ts';
-import { LogReader } from '../../runtime/kafka/reader.ts';
-import { Skips } from '../../runtime/kafka/skips.ts';
+import { LogLost } from '../../runtime/kafka/position.ts';
 import { withFaults } from '../../runtime/postgres/pool.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
@@ -19,15 +16,14 @@ import type { Metrics } from '../../runtime/process/metrics.ts';
 import { aborted, retrying } from '../../runtime/process/retry.ts';
 import { NO_SPAN, type Tracing } from '../../runtime/process/tracing.ts';
 import type { NotificationPublisher } from '../../runtime/redis.ts';
-import { BatchWriter, type LoadStatus } from '../load/batch-writer.ts';
 import { terminateStalledWriters } from '../tables/live-tables.ts';
 import type { Applied } from './apply-batch.ts';
-import { BatchLookahead, type Batch } from './batches.ts';
-import { readCheckpoints, readPositions } from './checkpoint.ts';
+import type { LoadStatus } from './batch-writer.ts';
+import type { Batch } from './batches.ts';
+import { readCheckpoints } from './checkpoint.ts';
+import { Engine } from './engine.ts';
 import { Progress, recordsIn } from './progress.ts';
-import { skipPoison } from './quarantine.ts';
 
-const READ_AHEAD_BYTES = 32 * 1024 * 1024;
 const SILENCE_MS = 10_000;
 /** A notification with more keys has none: its readers then read everything again. */
 const NOTIFICATION_KEYS_MAX = 1_000;
@@ -65,51 +61,44 @@ export class Runner<Event extends { readonly type: string }> {
   /** the caller's signal, or our own when the projection has halted */
   readonly #signal: AbortSignal;
   readonly #metrics;
-  readonly #skips: Skips;
-  readonly #reader: LogReader;
-  readonly #writer: BatchWriter<Event>;
-  readonly #batches: BatchLookahead<Event>;
+  readonly #engine: Engine<Event>;
   /** the failed attempts that are being retried, by name */
   readonly #faults = new Map<string, Fault>();
   #status: RunnerStatus = { status: 'starting' };
-  #clusterId = '';
 
   constructor(options: RunnerOptions<Event>) {
     this.#options = options;
     this.#signal = AbortSignal.any([options.signal, this.#stopping.signal]);
-    const { projection, kafka, metrics, log, kafka_session_ms: session } = options;
-    this.#metrics = projectionMetrics(metrics, () => this.#status.status === 'halted');
+    const { projection, metrics, log } = options;
+    this.#metrics = projectionMetrics(metrics, {
+      isHalted: () => this.#status.status === 'halted',
+      load: () => this.#engine.loading,
+    });
     this.#progress = new Progress({
       metrics,
       log,
       silence_ms: options.silence_ms ?? SILENCE_MS,
       checkpoints: () => withFaults(readCheckpoints(options.pool, projection)),
-      onUndone: () => this.#reader.rewind(),
+      onUndone: () => this.#engine.rewind(),
     });
-    this.#reader = new LogReader({
-      kafka,
-      group_id: options.group_id ?? `projector-${projection.name}`,
-      topics: projection.topics,
-      log,
-      retrying: this.#retrying,
-      ahead_bytes_max: READ_AHEAD_BYTES,
-      ...(session === undefined ? {} : { session_ms: session }),
-      positions: () => this.#positions(),
-    });
-    this.#skips = new Skips(options);
-    this.#writer = new BatchWriter({
+    this.#engine = new Engine({
       ...options,
+      group_id: options.group_id ?? `projector-${projection.name}`,
       signal: this.#signal,
       applied: this.#progress.applied,
       retrying: this.#retrying,
-      isStale: (batch) => this.#reader.isStale(batch),
-    });
-    this.#batches = new BatchLookahead({
-      ...options,
-      take: (records, bytes) => this.#reader.take(records, bytes),
-      retrying: this.#retrying,
-      load: this.#writer,
-      load_bytes_max: this.#writer.load_bytes_max,
+      onPositions: () => this.#begun(),
+      onApplied: (batch, applied, seconds) => {
+        this.#metrics.batch.observe(seconds);
+        this.#publish(batch, applied);
+      },
+      onConflict: () => this.#metrics.conflicts.inc(),
+      onSkipped: () => this.#metrics.records.inc({ outcome: 'skipped' }),
+      onHalted: (lost) =>
+        (this.#status =
+          lost === undefined
+            ? { status: 'running' }
+            : { status: 'halted', reason: lost.message, remedy: lost.remedy }),
     });
   }
 
@@ -117,29 +106,22 @@ export class Runner<Event extends { readonly type: string }> {
     if (this.#status.status === 'halted' || this.#status.status === 'stopped') return this.#status;
     const fault = this.#faults.values().next().value ?? this.#progress.silence;
     if (fault !== undefined) return { status: 'waiting', fault };
-    return this.#status.status === 'running' ? (this.#writer.status ?? this.#status) : this.#status;
+    return this.#status.status === 'running' ? (this.#engine.loading ?? this.#status) : this.#status;
   }
 
   /** Another process of the consumer group has all partitions. */
   get isStandingBy(): boolean {
-    return !this.#reader.isAssigned;
+    return this.#engine.isStandingBy;
   }
 
   /** Runs until the signal is aborted, also when halted. Throws only bugs. */
   async run(): Promise<void> {
-    const reader = this.#reader;
-    // `take` then ends, so that the batch in flight is the last one
-    this.#signal.addEventListener('abort', () => void this.#close(), { once: true });
+    const engine = this.#engine;
     const watching = this.#watch();
     try {
-      if (!this.#signal.aborted) await Promise.race([reader.start(), aborted(this.#signal)]);
-      if (!this.#signal.aborted) await this.#writer.begin();
-      for (;;) {
-        const batch = await this.#writer.next(this.#batches);
-        if (batch === undefined) break;
-        const { span = NO_SPAN } = batch;
-        if (!reader.isStale(batch)) await span.run(() => this.#apply(batch));
-      }
+      await engine.start();
+      if (!this.#signal.aborted) await engine.begin();
+      await engine.run();
     } catch (error) {
       if (error instanceof LogLost) this.#halt(error);
       // the last fault of a retry that the shutdown ended; it is logged already
@@ -147,17 +129,9 @@ export class Runner<Event extends { readonly type: string }> {
     } finally {
       if (this.#status.status !== 'halted') this.#status = { status: 'stopped' };
       this.#stopping.abort();
-      await Promise.all([this.#close(), watching]);
+      await Promise.all([engine.close(), watching]);
     }
     await aborted(this.#options.signal);
-  }
-
-  async #close(): Promise<void> {
-    await this.#reader
-      .close()
-      .catch((error: unknown) =>
-        this.#options.log.warn({ err: error }, 'the consumer was not closed'),
-      );
   }
 
   #watch(): Promise<void> {
@@ -174,52 +148,11 @@ export class Runner<Event extends { readonly type: string }> {
     });
   }
 
-  async #apply(batch: Batch<Event>): Promise<void> {
-    const { topic, partition } = batch;
-    if (batch.next > batch.from) {
-      const timed = this.#metrics.batch.startTimer();
-      const applied = await this.#writer.apply(batch, this.#batches, this.#clusterId);
-      timed();
-      if (applied.outcome === 'conflict') {
-        this.#metrics.conflicts.inc();
-        return this.#reader.rewind();
-      }
-      this.#publish(batch, applied);
-      if (applied.broken !== undefined)
-        return this.#skip(batch, poisonAt(batch, applied.broken.offset, applied.broken.reason));
-      this.#reader.commit(topic, partition, applied.next_offset);
-    }
-    if (batch.poison !== undefined) await this.#skip(batch, batch.poison);
-  }
-
-  /** Waits for a person to skip the record. */
-  async #skip({ topic, partition }: Batch<Event>, { reason, ...record }: Poison): Promise<void> {
-    const isMoved = await skipPoison(
-      {
-        ...this.#options,
-        skips: this.#skips,
-        cluster_id: this.#clusterId,
-        signal: this.#signal,
-        retrying: this.#retrying,
-        onHalted: (lost) =>
-          (this.#status =
-            lost === undefined
-              ? { status: 'running' }
-              : { status: 'halted', reason: lost.message, remedy: lost.remedy }),
-      },
-      { topic, partition, ...record },
-      reason,
-    );
-    if (isMoved) this.#metrics.records.inc({ outcome: 'skipped' });
-    this.#reader.rewind();
-  }
-
   #publish(
     { topic, partition, span = NO_SPAN }: Batch<Event>,
     { outcomes, announced, rows, next_offset: next }: Applied,
   ): void {
     const { projection, notifications } = this.#options;
-    this.#progress.applied.set(partitionKey(topic, partition), next);
     this.#metrics.count(outcomes);
     this.#metrics.rows.inc(rows);
     if (announced.length === 0) return;
@@ -234,18 +167,11 @@ export class Runner<Event extends { readonly type: string }> {
     );
   }
 
-  async #positions(): Promise<Positions> {
-    const { kafka, pool, projection, log } = this.#options;
-    const { name, version } = projection;
-    const read = await readPositions(kafka, pool, projection);
-    for (const [key, { next_offset: next }] of read.positions)
-      this.#progress.applied.set(key, next);
-    this.#clusterId = read.cluster_id;
-    if (this.#status.status === 'starting') {
-      log.info({ projection: name, version }, 'projecting');
-      this.#status = { status: 'running' };
-    }
-    return read.positions;
+  #begun(): void {
+    if (this.#status.status !== 'starting') return;
+    const { name, version } = this.#options.projection;
+    this.#options.log.info({ projection: name, version }, 'projecting');
+    this.#status = { status: 'running' };
   }
 
   readonly #retrying: Retrying = (what, attempt) => {
@@ -269,10 +195,17 @@ export class Runner<Event extends { readonly type: string }> {
   }
 }
 
-/** `isHalted` is read at each scrape. */
-function projectionMetrics(metrics: Metrics, isHalted: () => boolean) {
+/** What is asked for is read at each scrape. */
+function projectionMetrics(
+  metrics: Metrics,
+  { isHalted, load }: { isHalted: () => boolean; load: () => LoadStatus | undefined },
+) {
   metrics.gauge('projection_halted', '1 while the projection is halted', [], function () {
     this.set(Number(isHalted()));
+  });
+  metrics.gauge('projection_loading', '1 while the tables are loaded or indexed', [], function () {
+    const status = load()?.status;
+    this.set(Number(status === 'loading' || status === 'building'));
   });
   const records = metrics.counter('projection_records_total', 'records of the log by outcome', [
     'outcome',

@@ -1,13 +1,23 @@
 /** Reads the rows that a fold needs. */
 import type { ClientBase, Pool } from 'pg';
 import type {
+  KeyedLoad,
   Load,
   Loaded,
   LoadedRow,
   SelectLoad,
+  Value,
 } from '../../../projections/contract/projection.ts';
 import { inOrder } from '../../runtime/postgres/pipeline.ts';
-import type { DirtyRows } from '../load/write-coalescer.ts';
+
+/** Rows that are changed and not written yet. */
+export interface Unwritten {
+  /** Those among the rows wanted, and the keys of the others. */
+  find(load: KeyedLoad): {
+    readonly rows: readonly LoadedRow[];
+    readonly missing: readonly Value[];
+  };
+}
 
 /** From Postgres; the statements are sent together. */
 export async function loadRows(
@@ -22,7 +32,7 @@ export async function loadRows(
 export async function loadMissingRows(
   pool: Pick<Pool, 'query'>,
   loads: readonly Load[],
-  unwritten: DirtyRows,
+  unwritten: Unwritten,
 ): Promise<Loaded> {
   const loaded: Record<string, readonly LoadedRow[]> = {};
   for (const load of loads) {

@@ -6,11 +6,11 @@
 import { hostname } from 'node:os';
 import type { ClientBase, Pool } from 'pg';
 import type { Projection, Table } from '../../../projections/contract/projection.ts';
-import { Rate, readEnds, recordsBehind, type Offsets } from '../engine/progress.ts';
+import { Engine } from '../engine/engine.ts';
+import { Rate, readEnds, recordsBehind, recordsIn, type Offsets } from '../engine/progress.ts';
 import type { Decoder } from '../../runtime/kafka/codec.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import { Fault, type Refusal } from '../../runtime/process/errors.ts';
-import { buildIndexes } from '../tables/index-build.ts';
 import { readTableVersion, type TableVersion } from '../tables/live-tables.ts';
 import { CONFIRMATIONS } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
@@ -18,7 +18,6 @@ import { prepareDatabase } from '../tables/migrations.ts';
 import { guardWriters } from '../tables/readers.ts';
 import { faultOf, openWriter, withFaults } from '../../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
-import { Replay } from './replay.ts';
 import { takeAdvisoryLock } from './advisory-lock.ts';
 import { dropTables, nextName, previousName, readOffsets, switchTables } from './switch.ts';
 
@@ -53,7 +52,14 @@ export interface RebuildOptions<Event extends { readonly type: string }> {
   readonly onStep?: (step: RebuildStep) => void;
   /** drops the unfinished tables of an earlier call */
   readonly afresh?: boolean;
+  /**
+   * Share of the time in which it loads, above 0 and at most 1. Default 0.5, with which readers of
+   * the live tables wait hardly longer. With 1 it takes all of the machine that a load takes.
+   */
+  readonly pace?: number;
 }
+
+const PACE = 0.5;
 
 export interface Rebuilt {
   /** of the live tables */
@@ -100,11 +106,11 @@ export function rebuild<Event extends { readonly type: string }>(
       ...options,
       beside: projection.name,
     });
-    return await withReplay(work, next, false, async (replay, pool) => {
+    return await withEngine(work, next, false, async (engine, pool) => {
       if ((await readTableVersion(work.session, next.name))?.indexed !== true)
-        await load(work, next, replay, pool);
+        await load(work, next, engine, pool);
       const kept = live?.version ?? next.version;
-      return await switchOver(work, replay, pool, next.name, kept, { exchange: false });
+      return await switchOver(work, engine, pool, next.name, kept, { exchange: false });
     });
   });
 }
@@ -135,8 +141,8 @@ export function rollback<Event extends { readonly type: string }>(
         refused: 'not_loaded',
         message: `the tables kept had not been loaded when they were replaced: ops rebuild ${projection.name} builds new ones`,
       };
-    return await withReplay(work, previous, false, (replay, pool) =>
-      switchOver(work, replay, pool, previous.name, live.version, { exchange: true }),
+    return await withEngine(work, previous, false, (engine, pool) =>
+      switchOver(work, engine, pool, previous.name, live.version, { exchange: true }),
     );
   });
 }
@@ -199,35 +205,48 @@ export async function alone<Event extends { readonly type: string }, Result>(
   }
 }
 
-/** Opens a replay into the tables of that name. */
-export async function withReplay<Event extends { readonly type: string }, Result>(
-  { options, signal, progress }: Work<Event>,
+/** Opens an engine that folds into the tables of that name. `exact`: as of `EngineOptions`. */
+export async function withEngine<Event extends { readonly type: string }, Result>(
+  { options, signal: stop, progress }: Work<Event>,
   projection: Projection<Event>,
   exact: boolean,
-  use: (replay: Replay<Event>, pool: Pool) => Promise<Result>,
+  use: (engine: Engine<Event>, pool: Pool) => Promise<Result>,
 ): Promise<Result> {
-  const { postgres_url, log } = options;
-  const { name } = projection;
+  const { postgres_url, log, pace = PACE } = options;
   const pool = openWriter(
-    { postgres_url, application_name: name, schema: name, session: SESSION },
+    { postgres_url, application_name: projection.name, schema: projection.name, session: SESSION },
     log,
   );
-  const replay = new Replay({
+  const over = new AbortController();
+  const signal = AbortSignal.any([stop, over.signal]);
+  const applied = new Map<string, bigint>();
+  const engine = new Engine({
     ...options,
     projection,
     pool,
     signal,
+    applied,
+    pace,
     exact,
-    onApplied: (records) => progress.count(records),
+    retrying: (what, attempt) => retrying({ what, log, signal, onFault: throwForPerson }, attempt),
+    // the tables must not displace those that are read in Postgres' buffers
+    indexes: { at_once: pace < 1 ? 1 : 2, warm: false, onStep: (what) => progress.index(what) },
+    onApplied: (_batch, { outcomes }) => progress.count(recordsIn(outcomes)),
   });
-  progress.watch(replay);
+  progress.watch(applied);
   try {
-    await replay.start();
-    return await use(replay, pool);
+    await engine.start();
+    return await use(engine, pool);
   } finally {
-    await replay.close();
+    over.abort();
+    await engine.close();
     await pool.end();
   }
+}
+
+/** A person has to mend the registry, and hears of it from the caller. */
+function throwForPerson(fault: Fault | undefined): void {
+  if (fault?.code === 'another_registry') throw fault;
 }
 
 function endsOf<Event extends { readonly type: string }>({
@@ -242,23 +261,17 @@ function endsOf<Event extends { readonly type: string }>({
 async function load<Event extends { readonly type: string }>(
   work: Work<Event>,
   next: Projection<Event>,
-  replay: Replay<Event>,
+  engine: Engine<Event>,
   pool: Pool,
 ): Promise<void> {
   const { options, signal, progress } = work;
-  const { log } = options;
-  const retry = { log, signal };
   // an earlier call may have loaded a part
-  await replay.refresh();
-  const ends = await endsOf(work);
-  progress.begin('loading', ends);
-  await replay.advance(ends, { loading: true });
-  progress.begin('indexing');
+  await engine.refresh();
+  progress.begin('loading', await endsOf(work));
+  await engine.begin();
+  await engine.finishLoad();
   const onStep = (what: string): void => progress.say(what);
-  await retrying({ ...retry, what: 'building the indexes' }, () =>
-    buildIndexes({ pool, projection: next, log, signal, onStep, at_once: 1, warm: false }),
-  );
-  await retrying({ ...retry, what: 'vacuuming the tables' }, () =>
+  await retrying({ what: 'vacuuming the tables', log: options.log, signal }, () =>
     vacuum(pool, next.tables, onStep, signal),
   );
 }
@@ -292,7 +305,7 @@ async function vacuum(
  */
 async function switchOver<Event extends { readonly type: string }>(
   work: Work<Event>,
-  replay: Replay<Event>,
+  engine: Engine<Event>,
   pool: Pool,
   name: string,
   keptVersion: number,
@@ -302,12 +315,12 @@ async function switchOver<Event extends { readonly type: string }>(
   const { projection } = options;
   const build = (await readTableVersion(session, name))?.build;
   let catching = Promise.resolve();
-  const catchUp = (ends: Offsets): Promise<void> =>
-    (catching = replay.advance(ends, { loading: false }));
+  const catchUp = (ends: Offsets): Promise<void> => (catching = engine.reach(ends));
   const keep = previousName(projection.name);
   const of_another_log = await isBeyondLog(work);
   for (;;) {
-    await replay.refresh();
+    await engine.refresh();
+    await engine.begin();
     const ends = await endsOf(work);
     progress.begin('catching_up', ends);
     await catchUp(ends);
@@ -370,7 +383,7 @@ class RebuildProgress {
   }
 
   /** The offsets that count as applied. */
-  watch({ applied }: { readonly applied: Offsets }): void {
+  watch(applied: Offsets): void {
     this.#applied = applied;
   }
 
@@ -384,6 +397,11 @@ class RebuildProgress {
   say(what: string): void {
     this.#what = what;
     this.#now();
+  }
+
+  index(what: string): void {
+    if (this.#step !== 'indexing') this.begin('indexing');
+    this.say(what);
   }
 
   count(records: number): void {

@@ -12,15 +12,15 @@ import { faultOf } from '../../runtime/postgres/pool.ts';
 import { compareTables, TEXT_SETTINGS, type Compared } from './compare.ts';
 import {
   alone,
-  withReplay,
+  withEngine,
   type RebuildOptions,
   type RebuildRefusal,
   type Work,
 } from './rebuild.ts';
 import { dropTables, readOffsets, verifyName } from './switch.ts';
 import { readCheckpoints, type ProjectionId } from '../engine/checkpoint.ts';
+import type { Engine } from '../engine/engine.ts';
 import type { Offsets } from '../engine/progress.ts';
-import type { Replay } from './replay.ts';
 
 export interface Verified {
   readonly version: number;
@@ -55,8 +55,8 @@ export function verify<Event extends { readonly type: string }>(
     const fresh = { ...projection, name: verifyName(projection.name) };
     if (await isUseless(work, fresh.name)) await dropTables(work.session, fresh.name);
     await prepareDatabase(options.postgres_url, fresh, { ...options, beside: projection.name });
-    const verified = await withReplay(work, fresh, true, (replay) =>
-      compare(work, fresh.name, replay),
+    const verified = await withEngine(work, fresh, true, (engine) =>
+      compare(work, fresh.name, engine),
     );
     await dropTables(work.session, fresh.name);
     return verified;
@@ -83,14 +83,15 @@ async function isUseless<Event extends { readonly type: string }>(
 async function compare<Event extends { readonly type: string }>(
   { options, session, progress }: Work<Event>,
   name: string,
-  replay: Replay<Event>,
+  engine: Engine<Event>,
 ): Promise<Verified> {
   const { projection, postgres_url } = options;
   const load = async (step: 'loading' | 'catching_up', ends: Offsets): Promise<void> => {
-    await replay.refresh();
+    await engine.refresh();
     progress.begin(step, ends);
     // comparing needs no indexes
-    await replay.advance(ends, { loading: true });
+    await engine.begin(ends);
+    await engine.reach(ends);
   };
   await load('loading', await readOffsets(session, projection.name));
   return await withClient(postgres_url, async (snapshot) => {

@@ -6,7 +6,7 @@
  */
 import { hash } from 'node:crypto';
 import { compress, preferredCoding, type Coding } from './content-coding.ts';
-import { JSON_TYPE, type HttpResponse } from './handler.ts';
+import { JSON_TYPE, type HttpResponse } from './response.ts';
 
 /** The next block may change the answer. Browsers ask each time, a CDN is at most 5 s late. */
 export const AT_HEAD = 'public, max-age=0, s-maxage=1, stale-while-revalidate=4';

@@ -2,7 +2,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { Answer } from './answer.ts';
-import type { GetRoute, HttpResponse } from './handler.ts';
+import type { GetRoute } from './handler.ts';
+import type { HttpResponse } from './response.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',

@@ -1,27 +1,10 @@
-/** Requests and responses of HTTP handlers, as values; `reply.ts` puts them on the wire. */
+/** Routes and requests of HTTP handlers, and how they refuse. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request, RequestHandler } from 'express';
 import type { Answer } from './answer.ts';
 import type { Exchange } from './exchange.ts';
+import type { HttpResponse } from './response.ts';
 import type { Fault, Refusal } from '../process/errors.ts';
-
-/**
- * `body` is text, bytes, or pieces that are made at the pace of the client. An error of the first
- * piece becomes an error response; an error of a later one breaks the response off. `return` of the
- * pieces' iterator is always called, also when no piece was wanted.
- */
-export interface HttpResponse {
-  readonly status: number;
-  readonly body: string | Buffer | AsyncIterable<string>;
-  /** default: JSON */
-  readonly content_type?: string;
-  /** `cache-control` is no-store if not given; with it, a 200 is sent as `answer.ts` says */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** made from the read model and the key of the request alone: others may have it */
-  readonly is_shared?: boolean;
-  /** a limit of the client refused a part: others that wait for this answer make their own */
-  readonly is_refusal?: boolean;
-}
 
 /** Why a request is not served, before it takes the service's shape. */
 export interface Failure {
@@ -112,8 +95,6 @@ export const PLAIN_ERRORS: ErrorShape = {
   fault: ({ code }) => ({ status: 503, code, message: 'temporarily unavailable; try again later' }),
   body: ({ code, message }) => JSON.stringify({ code, message }),
 };
-
-export const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
  * The headers of every response; a page may read those that are `exposed`. Any web page may read:

@@ -1,7 +1,7 @@
 /** Answers after which a connection is closed, of requests that Express never gets. */
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { JSON_TYPE, type HttpResponse } from './handler.ts';
+import { JSON_TYPE, type HttpResponse } from './response.ts';
 
 export type LastAnswer = HttpResponse & { readonly body: string };
 

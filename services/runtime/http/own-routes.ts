@@ -3,7 +3,8 @@ import { performance } from 'node:perf_hooks';
 import { Health, type Check, type Remarks } from '../process/health.ts';
 import type { Logger } from '../process/log.ts';
 import type { Metrics } from '../process/metrics.ts';
-import type { ErrorShape, HttpResponse, Route } from './handler.ts';
+import type { ErrorShape, Route } from './handler.ts';
+import type { HttpResponse } from './response.ts';
 
 export interface OwnRoutesOptions {
   /** where `/status` and `/metrics` are; default: on the port of the other routes */

@@ -2,7 +2,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Response } from 'express';
 import { Answer, isNamed } from './answer.ts';
-import { JSON_TYPE, type ErrorShape, type Failure, type HttpResponse } from './handler.ts';
+import type { ErrorShape, Failure } from './handler.ts';
+import { JSON_TYPE, type HttpResponse } from './response.ts';
 import { assert } from '../process/errors.ts';
 import { REFUSAL_DELAY_MS } from '../limits/rate.ts';
 

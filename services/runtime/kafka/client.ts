@@ -1,20 +1,9 @@
 /** Clients of the brokers, as every service opens them. */
 import { setTimeout as after } from 'node:timers/promises';
-import type { KafkaOptions } from '../process/kafka-settings.ts';
 import type { Logger } from '../process/log.ts';
 import { openKafkajs } from './kafkajs/client.ts';
 import { prefixed } from './prefix.ts';
-import { kafkaFault, type Admin, type Kafka, type SocketFactory } from './port.ts';
-
-export interface KafkaSettings extends KafkaOptions {
-  /** host:port of at least one broker */
-  readonly kafka_brokers: readonly string[];
-  readonly client_id: string;
-  /** smaller batches are not compressed */
-  readonly compressed_bytes_min?: number | undefined;
-  /** opens connections; by default to the address that a broker advertises */
-  readonly socket_factory?: SocketFactory;
-}
+import { kafkaFault, type Admin, type Kafka, type KafkaSettings } from './port.ts';
 
 export function openKafka(settings: KafkaSettings, log: Logger): Kafka {
   return prefixed(openKafkajs(settings, log), settings.kafka_prefix ?? '');

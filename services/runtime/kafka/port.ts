@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import { Bug, Fault, messageOf } from '../process/errors.ts';
 import { LogLost } from './position.ts';
 import type { LogEntry, LogRecord } from './record.ts';
+import type { KafkaOptions } from '../process/kafka-settings.ts';
 
 export interface Kafka {
   /** the least number of replicas of a topic */
@@ -187,4 +188,15 @@ export function errorType(error: unknown): string | undefined {
 export function kafkaFault(what: string, cause: unknown): Error {
   if (cause instanceof Fault || cause instanceof Bug || cause instanceof LogLost) return cause;
   return new Fault('kafka', `${what}: ${messageOf(cause)}`, { retry: true, cause });
+}
+
+/** How the brokers are reached. */
+export interface KafkaSettings extends KafkaOptions {
+  /** host:port of at least one broker */
+  readonly kafka_brokers: readonly string[];
+  readonly client_id: string;
+  /** smaller batches are not compressed */
+  readonly compressed_bytes_min?: number | undefined;
+  /** opens connections; by default to the address that a broker advertises */
+  readonly socket_factory?: SocketFactory;
 }

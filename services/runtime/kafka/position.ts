@@ -1,5 +1,12 @@
 /** The position of a reader, and the ways in which a log can differ from the one that was read. */
-import type { RecordAt } from './skips.ts';
+
+/** A record of the log, by its position and its content. */
+export interface RecordAt {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: bigint;
+  readonly fingerprint: Buffer;
+}
 
 export interface Position {
   /** offset of the first record not applied yet */

@@ -11,17 +11,9 @@ import { Fault } from '../process/errors.ts';
 import type { Decoder } from './codec.ts';
 import { readTopicEnds } from './ends.ts';
 import type { Kafka } from './port.ts';
-import { unreadable } from './position.ts';
+import { unreadable, type RecordAt } from './position.ts';
 import { readLogRange } from './range.ts';
 import type { LogRecord } from './record.ts';
-
-/** A record of the log, by its position and its content. */
-export interface RecordAt {
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: bigint;
-  readonly fingerprint: Buffer;
-}
 
 export interface SkipsOptions {
   readonly kafka: Kafka;

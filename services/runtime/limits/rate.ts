@@ -13,7 +13,8 @@ import { performance } from 'node:perf_hooks';
 import { LRUCache } from 'lru-cache';
 import type { SharedCounts } from '../shared-counts.ts';
 import { networksAround } from '../http/client-address.ts';
-import type { ErrorShape, HttpRequest, HttpResponse } from '../http/handler.ts';
+import type { ErrorShape, HttpRequest } from '../http/handler.ts';
+import type { HttpResponse } from '../http/response.ts';
 import { ACCOUNTS_PER_ADDRESS } from './clients.ts';
 import { ON, type Limit } from './limits.ts';
 

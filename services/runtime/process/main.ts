@@ -7,7 +7,8 @@ import { messageOf } from './errors.ts';
 import { openLog, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { aborted } from './retry.ts';
-import { NO_TRACING, openTracing, type Tracing } from './tracing.ts';
+import { NO_TRACING, type Tracing } from './tracing.ts';
+import { openTracing } from './open-tracing.ts';
 
 const NODE_MAJOR_MIN = 26;
 

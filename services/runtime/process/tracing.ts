@@ -1,11 +1,9 @@
 /**
  * Tracing (OPS-15): spans of the way of a block or a deposit through the services, and the trace
  * that records, notifications and requests carry as W3C `traceparent`. Without APP_OTLP_URL every
- * function here does nothing, and OpenTelemetry (`opentelemetry.ts`) is not loaded.
+ * function here does nothing, and `open-tracing.ts` does not load OpenTelemetry.
  * Source of the header: https://www.w3.org/TR/trace-context/#traceparent-header
  */
-import type { Logger } from './log.ts';
-
 /** of one span; a batch of a projector that was away has thousands of traces */
 export const LINKS_MAX = 32;
 
@@ -62,21 +60,3 @@ export const NO_TRACING: Tracing = {
   continued: () => NO_SPAN,
   close: () => Promise.resolve(),
 };
-
-export interface TracingSettings {
-  /** of a collector, without `/v1/traces`; undefined: nothing is traced */
-  readonly otlp_url: string | undefined;
-  /** one of so many traces is recorded */
-  readonly trace_every: number;
-}
-
-export async function openTracing(
-  service: string,
-  settings: TracingSettings,
-  log: Logger,
-): Promise<Tracing> {
-  const { otlp_url: url, trace_every: every } = settings;
-  if (url === undefined) return NO_TRACING;
-  const { exportingTo } = await import('./opentelemetry.ts');
-  return exportingTo(url, { service, every, log });
-}

@@ -13,19 +13,23 @@ import type { RequestedMint } from '../../../projections/deposits/domain/ledger.
 import type { NodeChain } from '../../../schemas/chain-node.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { retrying, untilAborted } from '../../runtime/process/retry.ts';
-import type { MintingParts } from './minting.ts';
+import type { MintingParts } from './options.ts';
 
 /** Mints of a ledger of an older writer that tell whose ledger it is; each takes 0.5 ms. */
 const TELLING = 100;
 
+export interface AuthorizedParts extends MintingParts {
+  readonly authority: Authority;
+}
+
 export class Authority {
-  readonly #options: Omit<MintingParts, 'authority'>;
+  readonly #options: MintingParts;
   /** as the node says */
   #chains: Buffer | undefined;
   /** of a ledger that this process pins */
   readonly #ledgerId = randomBytes(32);
 
-  constructor(options: Omit<MintingParts, 'authority'>) {
+  constructor(options: MintingParts) {
     this.#options = options;
   }
 

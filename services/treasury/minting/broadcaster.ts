@@ -9,17 +9,17 @@ import { mintCallOf } from '../../../projections/deposits/domain/minting.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { waitingFor, type HealthProblem } from '../../runtime/process/health.ts';
 import type { Minter } from './minter.ts';
-import type { MintingParts } from './minting.ts';
+import type { AuthorizedParts } from './authority.ts';
 
 export class Broadcaster {
-  readonly #options: MintingParts;
+  readonly #options: AuthorizedParts;
   readonly #minter: Minter;
   /** time of each mint's last broadcast on the monotonic clock, by its sequence */
   readonly #sent = new Map<number, number>();
   #fault: Fault | undefined;
   #notSigned: { readonly sequence: number; readonly message: string } | undefined;
 
-  constructor(options: MintingParts, minter: Minter) {
+  constructor(options: AuthorizedParts, minter: Minter) {
     this.#options = options;
     this.#minter = minter;
   }

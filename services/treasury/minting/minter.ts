@@ -21,7 +21,7 @@ import {
   type MintVoided,
   type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
-import type { MintingParts } from './minting.ts';
+import type { AuthorizedParts } from './authority.ts';
 
 /** Intents of one append. Each takes a signature (0.5 ms), during which nothing else is decided. */
 const INTENTS_OF_A_BATCH = 50;
@@ -31,14 +31,14 @@ const LIVE_MAX = 500;
 const MEANWHILE = 'nothing is minted meanwhile';
 
 export class Minter {
-  readonly #options: MintingParts;
+  readonly #options: AuthorizedParts;
   #isCaughtUp = false;
   #halted: string | undefined;
   #closed: string | undefined;
   /** mints that our key has signed, by sequence, while the ledger shows them as not final */
   readonly #ours = new Set<number>();
 
-  constructor(options: MintingParts) {
+  constructor(options: AuthorizedParts) {
     this.#options = options;
   }
 

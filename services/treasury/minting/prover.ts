@@ -10,14 +10,13 @@ import type { Deposit } from '../../../projections/deposits/domain/deposit.ts';
 import { whyNotTransfer } from '../../../projections/deposits/domain/proof.ts';
 import { holdReasonOf, type HoldReason } from '../../../schemas/deposit-policy.ts';
 import { bytesKey } from '../../../schemas/address.ts';
-import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import type { DepositConfirmed, DepositHeld } from '../../../schemas/treasury.ledger/events.ts';
 import { transfersIn, type TokenTransfer, type TronReceipt } from '../../../schemas/trongrid.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { waitingFor, type HealthProblem } from '../../runtime/process/health.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 import type { Confirmation } from '../ledger/books.ts';
-import { RefundProofs } from './refund-proofs.ts';
+import { RefundProofs, type RefundProofsOptions } from './refund-proofs.ts';
 import type { TransferLog } from '../ledger/transfer-log.ts';
 import type { TreasuryContext } from '../ledger/ledger-writer.ts';
 
@@ -26,17 +25,10 @@ const READ_AT_ONCE = 1_000;
 /** Pause after a failure, and before TRON is asked again about a transaction it does not know. */
 const AGAIN_MS = 5_000;
 
-export interface ProverOptions extends TreasuryContext {
+export interface ProverOptions extends TreasuryContext, RefundProofsOptions {
   /** resolves once the ledger and the addresses are read to their ends, or at the abort */
   readonly catchUp: () => Promise<void>;
   readonly transfers: TransferLog;
-  /** 20 bytes: the only contract whose transfers are USDT */
-  readonly usdt_contract: Buffer;
-  /** 20 bytes each */
-  readonly custody_addresses: readonly Buffer[];
-  readonly deposit_key: DepositKey;
-  /** what TRON shows of a transaction, once it is solidified; when missing, the log is believed */
-  readonly receipt?: ((txId: Buffer) => Promise<TronReceipt | undefined>) | undefined;
   /** a transfer that TRON, asked again and again, has not known for this long is held */
   readonly late_ms: number;
   readonly again_ms?: number;

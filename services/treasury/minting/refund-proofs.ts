@@ -4,13 +4,21 @@
  */
 import { isOurs } from '../../../projections/deposits/domain/confirmation.ts';
 import { whyNotPaidBack } from '../../../projections/deposits/domain/proof.ts';
-import { transfersIn } from '../../../schemas/trongrid.ts';
-import type { ProverOptions } from './prover.ts';
+import type { DepositKey } from '../../../schemas/deposit-address.ts';
+import { transfersIn, type TronReceipt } from '../../../schemas/trongrid.ts';
+import type { TreasuryContext } from '../ledger/ledger-writer.ts';
 
-type Options = Pick<
-  ProverOptions,
-  'books' | 'receipt' | 'usdt_contract' | 'custody_addresses' | 'deposit_key' | 'signal' | 'log'
-> & { readonly again_ms: number };
+export interface RefundProofsOptions extends Pick<TreasuryContext, 'books' | 'signal' | 'log'> {
+  /** 20 bytes: the only contract whose transfers are USDT */
+  readonly usdt_contract: Buffer;
+  /** 20 bytes each */
+  readonly custody_addresses: readonly Buffer[];
+  readonly deposit_key: DepositKey;
+  /** what TRON shows of a transaction, once it is solidified; when missing, the log is believed */
+  readonly receipt?: ((txId: Buffer) => Promise<TronReceipt | undefined>) | undefined;
+}
+
+type Options = RefundProofsOptions & { readonly again_ms: number };
 
 export class RefundProofs {
   readonly #options: Options;

@@ -7,7 +7,7 @@ import { KafkaWriter } from '../../../services/runtime/kafka/writer.ts';
 import { Fault } from '../../../services/runtime/process/errors.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { READING_ENDED, ReserveLogs } from '../../../services/treasury/reconciliation/logs.ts';
-import type { MintingOptions } from '../../../services/treasury/minting/minting.ts';
+import type { MintingOptions } from '../../../services/treasury/minting/options.ts';
 import { MintSigner } from '../../../services/treasury/minting/mint-signer.ts';
 import {
   mintingForbidden,

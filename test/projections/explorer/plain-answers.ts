@@ -1,5 +1,5 @@
 /** The expected bodies of the explorer's answers, computed from a plain list of blocks. */
-import type { PlainBlock, PlainEffect, PlainTransaction } from './seeded-rows.ts';
+import type { PlainBlock, PlainEffect, PlainTransaction } from './plain-block.ts';
 
 type Json =
   bigint | boolean | number | string | null | readonly Json[] | { readonly [name: string]: Json };

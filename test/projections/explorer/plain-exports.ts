@@ -1,6 +1,6 @@
 /** The expected items of exports as JSON text, oldest first, from a plain list of blocks. */
 import { exactJson, plainTransaction, type PlainFilter } from './plain-answers.ts';
-import type { PlainBlock, PlainEffect } from './seeded-rows.ts';
+import type { PlainBlock, PlainEffect } from './plain-block.ts';
 
 export interface PlainSpan {
   /** heights, both included */

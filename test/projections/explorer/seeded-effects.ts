@@ -1,6 +1,6 @@
 /** Balance effects for a seeded list of blocks. */
 import type { Random } from '../../support/random.ts';
-import type { PlainBlock, PlainEffect, PlainTransaction } from './seeded-rows.ts';
+import type { PlainBlock, PlainEffect, PlainTransaction } from './plain-block.ts';
 
 /** Only the chain moves it, and nobody signs for it: an account that is a contract. */
 export const POOL = Buffer.alloc(20, 0xee);

@@ -1,5 +1,5 @@
 /** The expected rows of the explorer's tables for a plain list of blocks. */
-import type { PlainBlock, PlainEffect, PlainTransaction } from './seeded-rows.ts';
+import type { PlainBlock, PlainEffect, PlainTransaction } from './plain-block.ts';
 
 type Row = Readonly<Record<string, boolean | number | string | null>>;
 

@@ -1,7 +1,8 @@
 /**
  * A short chain with one block of more than 20,000 transactions and 60,000 movements of balances.
  */
-import { seededBlocks, type PlainBlock } from '../../projections/explorer/seeded-rows.ts';
+import { seededBlocks } from '../../projections/explorer/seeded-rows.ts';
+import type { PlainBlock } from '../../projections/explorer/plain-block.ts';
 
 export function chainWithBigBlock(): {
   readonly blocks: readonly PlainBlock[];

@@ -10,7 +10,7 @@ import {
   plainStats,
   plainTransaction,
 } from '../../projections/explorer/plain-answers.ts';
-import type { PlainBlock } from '../../projections/explorer/seeded-rows.ts';
+import type { PlainBlock } from '../../projections/explorer/plain-block.ts';
 import {
   entriesOf,
   plainOf,

@@ -10,7 +10,7 @@ import {
   plainTransactions,
   plainValidators,
 } from '../../projections/explorer/plain-answers.ts';
-import type { PlainBlock, PlainTransaction } from '../../projections/explorer/seeded-rows.ts';
+import type { PlainBlock, PlainTransaction } from '../../projections/explorer/plain-block.ts';
 
 export interface StormTransaction {
   readonly plain: PlainTransaction;

@@ -38,7 +38,7 @@ import { ensureTopics } from '../../../services/runtime/kafka/topics.ts';
 import { KafkaWriter } from '../../../services/runtime/kafka/writer.ts';
 import { toEntries as toLedgerEntries } from '../../../services/treasury/ledger/ledger-writer.ts';
 import { MintSigner } from '../../../services/treasury/minting/mint-signer.ts';
-import type { MintingOptions } from '../../../services/treasury/minting/minting.ts';
+import type { MintingOptions } from '../../../services/treasury/minting/options.ts';
 import type { TreasuryOptions } from '../../../services/treasury/treasury.ts';
 import { accountAt } from '../../support/deposit-log.ts';
 import { openDevnet, type TestDevnet } from '../../support/devnet.ts';

@@ -3,7 +3,7 @@
  * (docs/decisions/dependencies.md). Without TLS, accounts and near replicas.
  */
 import type { Base, BaseOptions } from '@platformatic/kafka';
-import type { KafkaSettings } from '../../../services/runtime/kafka/client.ts';
+import type { KafkaSettings } from '../../../services/runtime/kafka/port.ts';
 import type { Kafka } from '../../../services/runtime/kafka/port.ts';
 import { prefixed } from '../../../services/runtime/kafka/prefix.ts';
 import { PlatformaticAdmin } from './admin.ts';

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import kafkajs, { type ISocketFactory, type LogEntry as KafkajsEntry } from 'kafkajs';
 import type { Logger } from '../../process/log.ts';
-import type { KafkaSettings } from '../client.ts';
+import type { KafkaSettings } from '../port.ts';
 import type { Kafka } from '../port.ts';
 import { KafkajsAdmin } from './admin.ts';
 import { KafkajsAppender } from './appender.ts';

@@ -1,7 +1,7 @@
 /** TLS and the account, as kafkajs takes them. */
 import type { KafkaConfig, Mechanism, SASLOptions } from 'kafkajs';
 import { Fault, messageOf } from '../../process/errors.ts';
-import type { KafkaSettings } from '../client.ts';
+import type { KafkaSettings } from '../port.ts';
 
 const ANSWER_MS = 5_000;
 /** The part of a token's life after which another one is asked for. */

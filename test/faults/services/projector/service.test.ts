@@ -28,7 +28,7 @@ import {
   isMarkedIndexed,
   isRunning,
   wantedIndexes,
-} from '../../../services/projector/load/loading.ts';
+} from '../../../services/projector/engine/loading.ts';
 import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
 import { openCodec } from '../../../support/codec.ts';
 

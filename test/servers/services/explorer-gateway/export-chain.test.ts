@@ -9,12 +9,8 @@ import {
   plainExportedActivity,
   plainExportedTransactions,
 } from '../../../projections/explorer/plain-exports.ts';
-import {
-  mostFrequent,
-  seededBlocks,
-  TYPES,
-  type PlainBlock,
-} from '../../../projections/explorer/seeded-rows.ts';
+import { mostFrequent, seededBlocks, TYPES } from '../../../projections/explorer/seeded-rows.ts';
+import type { PlainBlock } from '../../../projections/explorer/plain-block.ts';
 import { becomes, filled, linesOf, openExports, type ExportServer } from './export-server.ts';
 
 const TOP = 399;

@@ -1,7 +1,8 @@
 /** Whole answers, byte by byte, as clients have come to know them; they may have new fields. */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { freshDatabase } from '../../../support/database.ts';
-import { fillExplorer, type PlainBlock } from '../../../projections/explorer/seeded-rows.ts';
+import { fillExplorer } from '../../../projections/explorer/seeded-rows.ts';
+import type { PlainBlock } from '../../../projections/explorer/plain-block.ts';
 import { exactJson } from '../../../projections/explorer/plain-answers.ts';
 import { encodeCursor } from '../../../../services/explorer-gateway/routes/responses.ts';
 import {

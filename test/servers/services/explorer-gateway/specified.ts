@@ -3,11 +3,8 @@
  * every digit.
  */
 import { inject } from 'vitest';
-import {
-  fillExplorer,
-  seededBlocks,
-  type PlainBlock,
-} from '../../../projections/explorer/seeded-rows.ts';
+import { fillExplorer, seededBlocks } from '../../../projections/explorer/seeded-rows.ts';
+import type { PlainBlock } from '../../../projections/explorer/plain-block.ts';
 import { freshDatabase } from '../../../support/database.ts';
 import {
   openExplorer,

@@ -14,13 +14,8 @@ import {
   type PlainFilter,
 } from '../../../projections/explorer/plain-answers.ts';
 import { POOL } from '../../../projections/explorer/seeded-effects.ts';
-import {
-  fillExplorer,
-  seededBlocks,
-  TYPES,
-  type PlainBlock,
-  type PlainEffect,
-} from '../../../projections/explorer/seeded-rows.ts';
+import { fillExplorer, seededBlocks, TYPES } from '../../../projections/explorer/seeded-rows.ts';
+import type { PlainBlock, PlainEffect } from '../../../projections/explorer/plain-block.ts';
 import { freshDatabase } from '../../../support/database.ts';
 import {
   openExplorer,

@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
 import { AnswerCache } from '../../../../services/runtime/http/answer-cache.ts';
-import type { Guard, HttpResponse, Route } from '../../../../services/runtime/http/handler.ts';
+import type { Guard, Route } from '../../../../services/runtime/http/handler.ts';
+import type { HttpResponse } from '../../../../services/runtime/http/response.ts';
 import {
   openHttp,
   type HttpOptions,

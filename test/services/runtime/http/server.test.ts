@@ -4,7 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
-import type { ErrorShape, HttpResponse, Route } from '../../../../services/runtime/http/handler.ts';
+import type { ErrorShape, Route } from '../../../../services/runtime/http/handler.ts';
+import type { HttpResponse } from '../../../../services/runtime/http/response.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import {
   openHttp,

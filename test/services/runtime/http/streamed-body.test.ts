@@ -4,7 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import type { HttpResponse, Route } from '../../../../services/runtime/http/handler.ts';
+import type { Route } from '../../../../services/runtime/http/handler.ts';
+import type { HttpResponse } from '../../../../services/runtime/http/response.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import {
   openHttp,

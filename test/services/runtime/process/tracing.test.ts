@@ -3,12 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openHttp } from '../../../../services/runtime/http/server.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
-import {
-  NO_SPAN,
-  NO_TRACING,
-  openTracing,
-  type Tracing,
-} from '../../../../services/runtime/process/tracing.ts';
+import { NO_SPAN, NO_TRACING, type Tracing } from '../../../../services/runtime/process/tracing.ts';
+import { openTracing } from '../../../../services/runtime/process/open-tracing.ts';
 import { Collector, type CollectedSpan } from '../../../support/collector.ts';
 
 const lines: string[] = [];

@@ -10,7 +10,7 @@ import { chainEvents } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { silentLog } from '../../../../support/kafka.ts';
 import { differences, plainFold, readTables } from '../../../../support/plain-fold.ts';
-import { hold, holdIndexing, holdWrites } from '../../../../services/projector/load/loading.ts';
+import { hold, holdIndexing, holdWrites } from '../../../../services/projector/engine/loading.ts';
 import {
   appliedUpTo,
   expectProjected,

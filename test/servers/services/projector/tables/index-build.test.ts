@@ -15,7 +15,7 @@ import {
   isMarkedIndexed,
   isRunning,
   wantedIndexes,
-} from '../../../../services/projector/load/loading.ts';
+} from '../../../../services/projector/engine/loading.ts';
 import {
   openTables,
   ownExplorer,

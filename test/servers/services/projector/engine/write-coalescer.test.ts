@@ -8,7 +8,7 @@ import {
 } from '../../../../../services/projector/engine/apply-batch.ts';
 import type { Batch } from '../../../../../services/projector/engine/batches.ts';
 import { readCheckpoints } from '../../../../../services/projector/engine/checkpoint.ts';
-import { WriteCoalescer } from '../../../../../services/projector/load/write-coalescer.ts';
+import { WriteCoalescer } from '../../../../../services/projector/engine/write-coalescer.ts';
 import { chainEvents } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { differences, plainFold, readTables } from '../../../../support/plain-fold.ts';

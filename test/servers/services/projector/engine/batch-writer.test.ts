@@ -17,7 +17,7 @@ import {
   isMarkedIndexed,
   isRunning,
   wantedIndexes,
-} from '../../../../services/projector/load/loading.ts';
+} from '../../../../services/projector/engine/loading.ts';
 import {
   faultAtCommit,
   openTables,

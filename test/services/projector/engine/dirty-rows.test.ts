@@ -5,7 +5,7 @@ import type {
   Row,
   Table,
 } from '../../../../projections/contract/projection.ts';
-import { DirtyRows } from '../../../../services/projector/load/write-coalescer.ts';
+import { DirtyRows } from '../../../../services/projector/engine/dirty-rows.ts';
 import { CopyRows } from '../../../../services/runtime/postgres/copy-rows.ts';
 
 const ACCOUNTS: Table = {

@@ -1,7 +1,7 @@
 /**
  * Writes batches. Live, a batch is a transaction. New tables are first loaded without indexes and
  * many batches at a time, up to where the log ended when the load began; then the indexes are
- * built; then the projection is live. Everything in this folder serves the load.
+ * built; then the tables are live. A rebuild is a load beside the live tables.
  *
  *     Kafka --fetch--> reader --decode--> unfinalized  --fold--> rows  --COPY--> Postgres
  *                      queue              buffer                 dirty --MERGE-> (at COMMIT)
@@ -40,17 +40,16 @@ import { partitionKey } from '../../runtime/kafka/position.ts';
 import { withFaults } from '../../runtime/postgres/pool.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import type { Metrics } from '../../runtime/process/metrics.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
 import {
   applyBatch,
   type Applied,
   type ApplyOutcome,
   type Conflict,
-} from '../engine/apply-batch.ts';
-import type { Batch, BatchLookahead, LoadExtent } from '../engine/batches.ts';
-import { Rate, readEnds, recordsBehind, recordsIn } from '../engine/progress.ts';
-import { buildIndexes } from '../tables/index-build.ts';
+} from './apply-batch.ts';
+import type { Batch, BatchLookahead, LoadExtent } from './batches.ts';
+import { Rate, readEnds, recordsBehind, recordsIn, type Offsets } from './progress.ts';
+import { buildIndexes, type IndexBuild } from '../tables/index-build.ts';
 import { TOPICS } from '../../../schemas/topics.ts';
 import { isIndexed, type LoadPhase } from '../tables/live-tables.ts';
 import { WriteCoalescer } from './write-coalescer.ts';
@@ -68,23 +67,28 @@ export type LoadStatus =
   | { readonly status: 'starting' }
   | {
       readonly status: 'loading';
-      /** of the records that were in the log when the load began */
+      /** of the records below the end of the load */
       readonly records_behind: bigint;
       readonly records_per_second: number | undefined;
       readonly seconds_left: number | undefined;
     }
   | { readonly status: 'building'; readonly what: string };
 
+export interface IndexOptions extends Pick<IndexBuild, 'at_once' | 'warm'> {
+  /** called with each step of the build, such as `index 3 of 9 (blocks_hash)` */
+  readonly onStep?: (what: string) => void;
+}
+
 export interface BatchWriterOptions<Event extends { readonly type: string }> {
   readonly projection: Projection<Event>;
   readonly pool: Pool;
   readonly kafka: Kafka;
-  readonly metrics: Metrics;
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly retrying: Retrying;
   /** first offset not applied yet, by `partitionKey`, no matter by which process */
-  readonly applied: ReadonlyMap<string, bigint>;
+  readonly applied: Offsets;
+  readonly indexes?: IndexOptions | undefined;
   /** the reader was rewound since: the batch must not be applied */
   readonly isStale: (batch: Batch<Event>) => boolean;
 }
@@ -92,28 +96,27 @@ export interface BatchWriterOptions<Event extends { readonly type: string }> {
 export class BatchWriter<Event extends { readonly type: string }> implements LoadExtent {
   readonly #options: BatchWriterOptions<Event>;
   readonly #rate = new Rate();
-  readonly #gauge;
   #phase: LoadPhase | 'starting' = 'starting';
   #building = 'indexes';
-  /** where the log ended when the load began, by `partitionKey` */
-  #ends: ReadonlyMap<string, bigint> = new Map();
+  /** where the load ends */
+  #ends: Offsets = new Map();
   #reporting: NodeJS.Timeout | undefined;
 
   constructor(options: BatchWriterOptions<Event>) {
     this.#options = options;
-    this.#gauge = options.metrics.gauge(
-      'projection_loading',
-      '1 while the tables are loaded or indexed',
-      [],
-      () => {
-        this.#gauge.set(this.#phase === 'loading' || this.#phase === 'building' ? 1 : 0);
-      },
-    );
   }
 
-  /** Finds out whether the tables have to be loaded, and up to where. */
-  async begin(): Promise<void> {
+  /**
+   * Finds out whether the tables have to be loaded, and up to where: to these ends, or to where the
+   * log ends now.
+   */
+  async begin(given?: Offsets): Promise<void> {
     const { projection, pool, kafka, log, signal, retrying } = this.#options;
+    if (given !== undefined) {
+      this.#ends = given;
+      this.#phase = 'loading';
+      return;
+    }
     const indexed = (): Promise<boolean> => withFaults(isIndexed(pool, projection));
     if (await retrying('reading whether the tables have their indexes', indexed)) {
       this.#phase = 'live';
@@ -143,8 +146,13 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
     return { status: 'loading', records_behind: behind, ...this.#rate.estimate(behind) };
   }
 
+  /** The offset at which a load ends in that partition. */
+  endOf(topic: string, partition: number): bigint {
+    return this.#ends.get(partitionKey(topic, partition)) ?? 0n;
+  }
+
   goesBeyond(topic: string, partition: number, offset: bigint): boolean {
-    return (this.#ends.get(partitionKey(topic, partition)) ?? 0n) > offset + 1n;
+    return this.endOf(topic, partition) > offset + 1n;
   }
 
   /** Limit of a batch while loading; undefined where batches are not coalesced. */
@@ -251,11 +259,13 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
 
   async #buildIndexes(): Promise<void> {
     this.#phase = 'building';
+    const { indexes, retrying } = this.#options;
     const onStep = (what: string): void => {
       this.#building = what;
+      indexes?.onStep?.(what);
     };
-    await this.#options.retrying('building the indexes', () =>
-      buildIndexes({ ...this.#options, onStep }),
+    await retrying('building the indexes', () =>
+      buildIndexes({ ...this.#options, ...indexes, onStep }),
     );
     this.#enterLive();
   }

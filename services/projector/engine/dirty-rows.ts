@@ -1,0 +1,130 @@
+/** The rows that a transaction of many batches has changed, and writes once, at its end. */
+import { randomBytes } from 'node:crypto';
+import { BytesIndex } from '../../../projections/bytes-index.ts';
+import type {
+  Changes,
+  KeyedLoad,
+  LoadedRow,
+  Row,
+  Table,
+  TableRows,
+  Value,
+} from '../../../projections/contract/projection.ts';
+import { CopyRows } from '../../runtime/postgres/copy-rows.ts';
+import type { Unwritten } from './table-reader.ts';
+
+/** of one table; a row takes about 250 bytes */
+const DIRTY_ROWS_MAX = 200_000;
+
+/** Rows that an open transaction has changed and not written yet: the newest state of each. */
+export class DirtyRows implements Unwritten {
+  readonly #rowsMax: number;
+  /** by table name; of tables whose key is one column */
+  readonly #tables = new Map<string, DirtyTable>();
+
+  constructor(rowsMax = DIRTY_ROWS_MAX) {
+    this.#rowsMax = rowsMax;
+  }
+
+  /** Whether `add` can take these changes: upserts alone, by one key column, within the bound. */
+  canHold({ cuts, deletes, upserts }: Changes): boolean {
+    return (
+      cuts.length === 0 &&
+      deletes.every(({ rows }) => rows.length === 0) &&
+      upserts.every(
+        (change) =>
+          change.rows.length === 0 ||
+          (change.table.key.length === 1 &&
+            this.#of(change.table).size + change.rows.length <= this.#rowsMax),
+      )
+    );
+  }
+
+  add(upserts: readonly TableRows[]): void {
+    for (const { table, rows } of upserts)
+      if (rows.length > 0) for (const row of rows) this.#of(table).set(row);
+  }
+
+  find({ table, keys }: KeyedLoad): ReturnType<Unwritten['find']> {
+    const rows: LoadedRow[] = [];
+    const missing: Value[] = [];
+    const dirty = this.#of(table);
+    for (const key of keys) {
+      const row = dirty.get(key);
+      if (row === undefined) missing.push(key);
+      else rows.push(row);
+    }
+    return { rows, missing };
+  }
+
+  /** All of them, by table. */
+  encoded(): readonly CopyRows[] {
+    return [...this.#tables.values()].map((table) => table.encoded());
+  }
+
+  #of(table: Table): DirtyTable {
+    let dirty = this.#tables.get(table.name);
+    if (dirty === undefined) this.#tables.set(table.name, (dirty = new DirtyTable(table)));
+    return dirty;
+  }
+}
+
+/**
+ * Rows are held without the bytes of their key: those are a slice of a larger buffer, which they
+ * would keep alive.
+ */
+class DirtyTable {
+  readonly #table: Table;
+  readonly #keyAt: number;
+  /**
+   * an object with all columns: to copy it and set its properties is twice as fast as to add them
+   */
+  readonly #template: Readonly<Record<string, Value>>;
+  /** seeded: those who choose keys cannot choose collisions */
+  readonly #keys = new BytesIndex(randomBytes(4).readInt32LE());
+  /** by position in `#keys` */
+  readonly #rows: Row[] = [];
+
+  constructor(table: Table) {
+    this.#table = table;
+    const columns = Object.keys(table.columns);
+    this.#keyAt = columns.indexOf(table.key[0] ?? '');
+    this.#template = Object.fromEntries(columns.map((column) => [column, null]));
+  }
+
+  get size(): number {
+    return this.#rows.length;
+  }
+
+  set(row: Row): void {
+    const key = row[this.#keyAt] ?? null;
+    const bytes = bytesOf(key);
+    let position = this.#keys.find(bytes);
+    if (position === -1) position = this.#keys.add(bytes);
+    this.#rows[position] = Buffer.isBuffer(key) ? row.with(this.#keyAt, null) : row;
+  }
+
+  get(key: Value): LoadedRow | undefined {
+    const row = this.#rows[this.#keys.find(bytesOf(key))];
+    if (row === undefined) return undefined;
+    const loaded = { ...this.#template };
+    let at = 0;
+    for (const column in loaded) {
+      loaded[column] = at === this.#keyAt ? key : (row[at] ?? null);
+      at++;
+    }
+    return loaded;
+  }
+
+  encoded(): CopyRows {
+    const encoded = new CopyRows(this.#table);
+    for (const [position, row] of this.#rows.entries())
+      encoded.add(row[this.#keyAt] === null ? row.with(this.#keyAt, this.#keys.at(position)) : row);
+    return encoded;
+  }
+}
+
+/** Keys of one column have one type; 1 and 1n are the same key. */
+function bytesOf(key: Value): Uint8Array {
+  return Buffer.isBuffer(key) ? key : Buffer.from(String(key));
+}

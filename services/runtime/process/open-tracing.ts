@@ -1,0 +1,21 @@
+/** Tracing as the settings say. OpenTelemetry is loaded only where traces are exported. */
+import type { Logger } from './log.ts';
+import { NO_TRACING, type Tracing } from './tracing.ts';
+
+export interface TracingSettings {
+  /** of a collector, without `/v1/traces`; undefined: nothing is traced */
+  readonly otlp_url: string | undefined;
+  /** one of so many traces is recorded */
+  readonly trace_every: number;
+}
+
+export async function openTracing(
+  service: string,
+  settings: TracingSettings,
+  log: Logger,
+): Promise<Tracing> {
+  const { otlp_url: url, trace_every: every } = settings;
+  if (url === undefined) return NO_TRACING;
+  const { exportingTo } = await import('./opentelemetry.ts');
+  return exportingTo(url, { service, every, log });
+}

@@ -1,0 +1,59 @@
+/** What minting is given, and what its parts share. */
+import type { Network, PolicyLimits } from '../../../schemas/deposit-policy.ts';
+import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
+import type { ChainNode } from '../../runtime/clt-node.ts';
+import type { Append, TreasuryContext } from '../ledger/ledger-writer.ts';
+import type { ChainBook } from './chain-book.ts';
+import type { LastCheck } from './last-check.ts';
+import type { MintSigner } from './mint-signer.ts';
+import type { Prover, ProverOptions } from './prover.ts';
+import type { SecondNode } from './second-node.ts';
+
+export interface MintingOptions {
+  readonly signer: MintSigner;
+  readonly node: ChainNode;
+  /** what TRON shows of a solidified transaction; when missing, `tron.transfers` is believed */
+  readonly receipt?: ProverOptions['receipt'];
+  /** has to show the same final blocks before anything is minted or concluded */
+  readonly second_node?: ChainNode | undefined;
+  readonly chain_id: number;
+  /** why nothing may be minted now; undefined when it is allowed */
+  readonly allowed: () => string | undefined;
+  /** interval of the checks for mints that time alone makes due */
+  readonly every_ms: number;
+  /** a mint in no block is broadcast again after this time */
+  readonly again_ms: number;
+  /** a mint in no block this long after its request needs a person */
+  readonly late_ms: number;
+  /** the clock may be this far from the newest final block's time; 0: any distance */
+  readonly clock_apart_max_ms: number;
+  /** another name than that of `chain.blocks` */
+  readonly chain_topic?: string;
+  /** Unix milliseconds, by default the clock's */
+  readonly now?: () => number;
+}
+
+export function chainTopicOf({ chain_topic: topic }: MintingOptions): string {
+  return topic ?? CHAIN_BLOCKS.name;
+}
+
+export interface MintingContext
+  extends
+    TreasuryContext,
+    Pick<ProverOptions, 'transfers' | 'usdt_contract' | 'custody_addresses' | 'deposit_key'> {
+  readonly network: Network;
+  readonly limits: PolicyLimits;
+  /** has taken every event of the ledger that counts */
+  readonly last: LastCheck;
+  readonly append: Append;
+  /** resolves once ledger, addresses and chain are read to their ends, or at the abort */
+  readonly catchUp: () => Promise<void>;
+}
+
+/** Shared by the parts of minting. */
+export interface MintingParts extends MintingContext, MintingOptions {
+  readonly chain: ChainBook;
+  readonly second: SecondNode | undefined;
+  readonly prover: Prover;
+  readonly now: () => number;
+}
