@@ -161,17 +161,14 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
   }
 
   /**
-   * The next batch to apply; undefined at the end. Builds the indexes first as soon as the load is
-   * complete: a process that waits for its turn gets no batch and sees that by the checkpoints.
+   * The next batch to apply; undefined at the end. `loaded` when the load is complete, also by
+   * another process: the indexes are built next. A process that waits for its turn gets no batch,
+   * and sees that by the checkpoints.
    */
-  async next(batches: BatchLookahead<Event>): Promise<Batch<Event> | undefined> {
-    for (;;) {
-      if (this.#isComplete) await this.#buildIndexes();
-      const next = await (this.isLoading ? this.#peekUnlessComplete(batches) : batches.peek());
-      if (next === 'complete') continue;
-      if (next !== undefined) batches.advance();
-      return next;
-    }
+  async next(batches: BatchLookahead<Event>): Promise<Batch<Event> | 'loaded' | undefined> {
+    const next = await (this.isLoading ? this.#peekUnlessLoaded(batches) : batches.peek());
+    if (next !== 'loaded' && next !== undefined) batches.advance();
+    return next;
   }
 
   /**
@@ -224,17 +221,18 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
   }
 
   /** Everything that was in the log when the load began is applied. */
-  get #isComplete(): boolean {
+  get #isLoaded(): boolean {
     return this.#phase === 'loading' && recordsBehind(this.#ends, this.#options.applied) === 0n;
   }
 
-  async #peekUnlessComplete(
+  async #peekUnlessLoaded(
     batches: BatchLookahead<Event>,
-  ): Promise<Batch<Event> | 'complete' | undefined> {
+  ): Promise<Batch<Event> | 'loaded' | undefined> {
+    if (this.#isLoaded) return 'loaded';
     const over = new AbortController();
-    const completion = async (): Promise<'complete'> => {
-      while (!over.signal.aborted && !this.#isComplete) await untilAborted(POLL_MS, over.signal);
-      return 'complete';
+    const completion = async (): Promise<'loaded'> => {
+      while (!over.signal.aborted && !this.#isLoaded) await untilAborted(POLL_MS, over.signal);
+      return 'loaded';
     };
     try {
       return await Promise.race([batches.peek(), completion()]);
@@ -257,7 +255,8 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
       });
   }
 
-  async #buildIndexes(): Promise<void> {
+  /** Then the tables are live. */
+  async buildIndexes(): Promise<void> {
     this.#phase = 'building';
     const { indexes, retrying } = this.#options;
     const onStep = (what: string): void => {

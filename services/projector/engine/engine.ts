@@ -160,8 +160,9 @@ export class Engine<Event extends { readonly type: string }> {
     while (!isDone()) {
       const batch = await this.#writer.next(this.#batches);
       if (batch === undefined) return;
-      const { span = NO_SPAN } = batch;
-      if (!this.#reader.isStale(batch)) await span.run(() => this.#apply(batch));
+      if (batch === 'loaded') await this.#writer.buildIndexes();
+      else if (!this.#reader.isStale(batch))
+        await (batch.span ?? NO_SPAN).run(() => this.#apply(batch));
     }
   }
 
