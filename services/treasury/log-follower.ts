@@ -1,14 +1,18 @@
-/** Reading of topics in the background, from the positions of their folds. */
+/**
+ * Reading of topics in the background, from the positions of their folds. A topic is read and
+ * decoded once for all of its folds. For one that comes later the reading goes back: the others
+ * ignore records that they have folded.
+ */
 import { BrokenChain } from '../../schemas/hash-chain.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
 import { decode, poisonAt, type Decoded, type Poison } from '../runtime/kafka/decode.ts';
 import { readLogEnds, watchLog, type Retrying } from '../runtime/kafka/ends.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
-import { partitionKey, type Positions } from '../runtime/kafka/position.ts';
+import { partitionKey, type Position, type Positions } from '../runtime/kafka/position.ts';
 import { LogReader } from '../runtime/kafka/reader.ts';
 import { Skips } from '../runtime/kafka/skips.ts';
 import type { LogRecord } from '../runtime/kafka/record.ts';
-import { Fault } from '../runtime/process/errors.ts';
+import { assert, Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { aborted } from '../runtime/process/retry.ts';
 
@@ -81,8 +85,19 @@ export interface FollowedTopic<Event extends { readonly type: string }> {
   readonly positions?: () => Positions;
   /** resolves when the fold can take more */
   readonly room?: () => Promise<void>;
-  /** takes records of one partition, in order, without a gap; may throw `BrokenChain` */
+  /**
+   * takes records of one partition, in order, without a gap; ignores those below `ends`; may throw
+   * `BrokenChain`
+   */
   readonly fold: (decoded: Decoded<Event>) => void;
+  /** gets what else the fold throws, which ends this fold alone; by default it ends all reading */
+  readonly onFailure?: (error: unknown) => void;
+}
+
+/** A topic that is read. */
+interface Feed {
+  readonly reader: LogReader;
+  readonly folds: Fold[];
 }
 
 export class LogFollower {
@@ -93,9 +108,7 @@ export class LogFollower {
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>[] = [];
   /** by topic */
-  readonly #ends = new Map<string, () => readonly bigint[]>();
-  /** by topic of one partition, where its fold goes on: beyond marks of transactions at the end */
-  readonly #folded = new Map<string, bigint>();
+  readonly #feeds = new Map<string, Feed>();
   /** by `partitionKey` */
   readonly #applied = new Map<string, bigint>();
 
@@ -106,8 +119,8 @@ export class LogFollower {
   }
 
   /** Watches the ends of these logs for lag and loss. */
-  watch(topics: readonly string[]): void {
-    const { kafka, log, onLag } = this.#options;
+  watch(topics: readonly string[], onLag = this.#options.onLag): void {
+    const { kafka, log } = this.#options;
     const watching = watchLog({
       kafka,
       topics,
@@ -121,37 +134,30 @@ export class LogFollower {
     this.run(watching);
   }
 
-  /**
-   * Reads one topic, all of its partitions, decoded.
-   */
-  follow<Event extends { readonly type: string }>(topic: FollowedTopic<Event>): void {
-    const { topic: name, ends } = topic;
+  /** Reads one topic, all of its partitions, decoded, for this fold too. */
+  follow<Event extends { readonly type: string }>(followed: FollowedTopic<Event>): void {
+    const { topic } = followed;
+    const fold = foldOf(followed);
+    const known = this.#feeds.get(topic);
+    if (known !== undefined) {
+      known.folds.push(fold);
+      return known.reader.rewind();
+    }
     const options = { ...this.#options, signal: this.signal };
-    let last: Buffer | null = null;
-    const fold = (decoded: Decoded<Event>): Poison | undefined => {
-      const broken = brokenIn(topic, decoded);
-      const next = broken?.offset ?? decoded.next;
-      if (topic.positions === undefined) this.#folded.set(name, next);
-      const folded = decoded.events.filter(({ offset }) => offset < next).length;
-      last = decoded.fingerprints[folded - 1] ?? last;
-      this.noteApplied();
-      this.changes.notify();
-      return broken ?? decoded.poison;
-    };
-    const atEnd = (): Positions =>
-      new Map([
-        [partitionKey(name, PARTITION), { next_offset: ends()[0] ?? 0n, last_record: last }],
-      ]);
-    const positions = topic.positions ?? atEnd;
-    this.#ends.set(name, ends);
+    const folds = [fold];
     const reader = new LogReader({
       ...options,
-      retrying: (what, attempt) => options.retrying(`${what} (${name})`, attempt),
-      topics: [name],
-      positions: () => Promise.resolve(positions()),
+      retrying: (what, attempt) => options.retrying(`${what} (${topic})`, attempt),
+      topics: [topic],
+      positions: () => Promise.resolve(lowest(folds)),
       ahead_bytes_max: AHEAD_BYTES_MAX,
     });
-    this.run(readTopic(reader, { ...topic, fold }, options));
+    this.#feeds.set(topic, { reader, folds });
+    const onFolded = (): void => {
+      this.noteApplied();
+      this.changes.notify();
+    };
+    this.run(readTopic({ topic, reader, folds, onFolded }, options));
   }
 
   /** Ends all reading when this work fails. */
@@ -159,14 +165,15 @@ export class LogFollower {
     this.#running.push(work.catch((error: unknown) => this.fail(error)));
   }
 
-  /** The ends of the applied records. */
+  /** The ends of the records that every fold has applied. */
   get applied(): readonly AppliedOffset[] {
-    return [...this.#ends].flatMap(([topic, ends]) =>
-      ends().map((end, partition) => {
-        const folded = this.#folded.get(topic) ?? 0n;
-        return { topic, partition, next_offset: folded > end ? folded : end };
-      }),
-    );
+    return [...this.#feeds].flatMap(([topic, { folds }]) => {
+      const [first = [], ...others] = folds.map((fold) => fold.ends());
+      return first.map((end, partition) => {
+        const ends = [end, ...others.map(({ [partition]: other = 0n }) => other)];
+        return { topic, partition, next_offset: ends.reduce(least) };
+      });
+    });
   }
 
   /** To be called when records are applied otherwise than by their fold. */
@@ -208,6 +215,65 @@ export class LogFollower {
   }
 }
 
+/** A fold of a topic, and how far it is. */
+interface Fold extends Pick<FollowedTopic<{ readonly type: string }>, 'isEvent' | 'room'> {
+  /** of each partition, the first offset not folded: beyond marks of transactions at the end */
+  readonly ends: () => readonly bigint[];
+  readonly positions: () => Positions;
+  /** folds up to the first record that cannot be applied, and returns that */
+  readonly take: (decoded: Decoded<{ readonly type: string }>) => Poison | undefined;
+  readonly onFailure: ((error: unknown) => void) | undefined;
+}
+
+function foldOf<Event extends { readonly type: string }>(followed: FollowedTopic<Event>): Fold {
+  const { topic, isEvent, room, onFailure, positions } = followed;
+  // of a topic with one partition
+  let folded = 0n;
+  let last: Buffer | null = null;
+  const end = (): bigint => followed.ends()[PARTITION] ?? 0n;
+  const atEnd = (): Positions =>
+    new Map([[partitionKey(topic, PARTITION), { next_offset: end(), last_record: last }]]);
+  return {
+    isEvent,
+    ...(room === undefined ? {} : { room }),
+    onFailure,
+    ends: () => followed.ends().map((each) => (folded > each ? folded : each)),
+    positions: positions ?? atEnd,
+    take(decoded) {
+      assert(isOf(isEvent, decoded), `an event is none of ${topic}`);
+      const broken = brokenIn(followed, decoded);
+      const next = broken?.offset ?? decoded.next;
+      if (positions === undefined && next > folded) {
+        folded = next;
+        const count = decoded.events.filter(({ offset }) => offset < next).length;
+        last = decoded.fingerprints[count - 1] ?? last;
+      }
+      return broken;
+    },
+  };
+}
+
+function isOf<Event extends { readonly type: string }>(
+  isEvent: FollowedTopic<Event>['isEvent'],
+  decoded: Decoded<{ readonly type: string }>,
+): decoded is Decoded<Event> {
+  return decoded.events.every(({ event }) => isEvent(event));
+}
+
+/** Where the fold that is behind goes on, in each partition. */
+function lowest(folds: readonly Fold[]): Positions {
+  const found = new Map<string, Position>();
+  for (const [key, position] of folds.flatMap(({ positions }) => [...positions()])) {
+    const known = found.get(key);
+    if (known === undefined || position.next_offset < known.next_offset) found.set(key, position);
+  }
+  return found;
+}
+
+function least(one: bigint, other: bigint): bigint {
+  return one < other ? one : other;
+}
+
 /** Folds the events, up to the first one that does not follow from those before it. */
 function brokenIn<Event extends { readonly type: string }>(
   { fold }: FollowedTopic<Event>,
@@ -222,36 +288,29 @@ function brokenIn<Event extends { readonly type: string }>(
   }
 }
 
-interface ReadTopic<Event extends { readonly type: string }> extends Pick<
-  FollowedTopic<Event>,
-  'topic' | 'isEvent' | 'room'
-> {
-  /** folds up to the first record that cannot be applied, and returns that */
-  readonly fold: (decoded: Decoded<Event>) => Poison | undefined;
+interface ReadTopic extends Feed {
+  readonly topic: string;
+  readonly onFolded: () => void;
 }
 
-/** Reads until the abort. Throws `LogLost`, and what the fold throws. */
-async function readTopic<Event extends { readonly type: string }>(
-  reader: LogReader,
-  topic: ReadTopic<Event>,
-  options: LogFollowerOptions,
-): Promise<void> {
+/** Reads until the abort. Throws `LogLost`, and what a fold throws. */
+async function readTopic(read: ReadTopic, options: LogFollowerOptions): Promise<void> {
+  const { reader, folds } = read;
   const { signal } = options;
   const skips = new Skips(options);
   // closing the reader ends a pending `take`
   const closed = aborted(signal).then(() => reader.close());
   await Promise.race([reader.start(), closed]);
   while (!signal.aborted) {
-    await topic.room?.();
-    await takeChunk(reader, topic, skips, options);
+    for (const { room } of folds) await room?.();
+    await takeChunk(read, skips, options);
   }
   await closed;
 }
 
 /** Stays at a record that cannot be applied until a person has it skipped. */
-async function takeChunk<Event extends { readonly type: string }>(
-  reader: LogReader,
-  { topic, isEvent, fold }: ReadTopic<Event>,
+async function takeChunk(
+  { topic, reader, folds, onFolded }: ReadTopic,
   skips: Skips,
   { codec, retrying, onRecord }: LogFollowerOptions,
 ): Promise<void> {
@@ -260,6 +319,7 @@ async function takeChunk<Event extends { readonly type: string }>(
   const { partition } = chunk;
   for (let { from, records } = chunk; ;) {
     const rest = { ...chunk, from, records };
+    const isEvent = folds[0]?.isEvent ?? isAny;
     const decoded = await retrying(`decoding ${topic}`, () =>
       decode({ name: 'the treasury', isEvent }, codec, rest),
     );
@@ -267,7 +327,8 @@ async function takeChunk<Event extends { readonly type: string }>(
     if (onRecord !== undefined)
       for (const [at, { event }] of decoded.events.entries())
         onRecord(event, records[at]?.headers ?? {});
-    const poison = fold(decoded);
+    const poison = foldAll(folds, decoded) ?? decoded.poison;
+    onFolded();
     if (poison === undefined) return;
     const { offset, reason, fingerprint } = poison;
     await retrying(`reading ${topic}/${partition}@${offset}`, () =>
@@ -277,4 +338,26 @@ async function takeChunk<Event extends { readonly type: string }>(
     from = offset + 1n;
     records = records.filter((record) => record.offset > offset);
   }
+}
+
+/** The first record that a fold cannot apply. */
+function foldAll(folds: Fold[], decoded: Decoded<{ readonly type: string }>): Poison | undefined {
+  let first: Poison | undefined;
+  for (const fold of folds.slice()) {
+    try {
+      const poison = fold.take(decoded);
+      if (poison !== undefined && (first === undefined || poison.offset < first.offset))
+        first = poison;
+    } catch (error) {
+      if (fold.onFailure === undefined) throw error;
+      folds.splice(folds.indexOf(fold), 1);
+      fold.onFailure(error);
+    }
+  }
+  return first;
+}
+
+/** Nobody folds the topic any more. */
+function isAny(_event: { readonly type: string }): _event is { readonly type: string } {
+  return true;
 }

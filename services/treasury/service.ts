@@ -100,29 +100,6 @@ export async function serve({
   phase = () => lease.phase('deciding');
   closing.add('lease', () => lease.close());
   await opening.retrying('joining the group of treasuries', () => lease.start());
-  const reconciliation = new Reconciliation({
-    config,
-    lease,
-    kafka,
-    codec,
-    metrics,
-    log,
-    signal,
-    signer,
-    newest,
-    arrivals,
-    proofs: {
-      isProven: (id) => treasury.proofs.isProven(id),
-      isPaidBack: (id) => treasury.proofs.isPaidBack(id),
-      isInternal: (id) => treasury.proofs.isInternal(id),
-      displaced: () => treasury.proofs.displaced(),
-    },
-    own_addresses: {
-      catchUp: () => treasury.own_addresses.catchUp(),
-      has: (receiver) => treasury.own_addresses.has(receiver),
-    },
-    source: 'treasury',
-  });
   const minting = {
     signer,
     node: new ChainNode(config.node_url, signal),
@@ -148,6 +125,27 @@ export async function serve({
     tracing,
     signal,
     minting,
+  });
+  const reconciliation = new Reconciliation({
+    config,
+    lease,
+    kafka,
+    codec,
+    metrics,
+    log,
+    signal,
+    signer,
+    newest,
+    reading: treasury.reading,
+    arrivals,
+    proofs: {
+      isProven: (id) => treasury.proofs.isProven(id),
+      isPaidBack: (id) => treasury.proofs.isPaidBack(id),
+      isInternal: (id) => treasury.proofs.isInternal(id),
+      displaced: () => treasury.proofs.displaced(),
+    },
+    own_addresses: treasury.own_addresses,
+    source: 'treasury',
   });
   problem = () => lease.problem ?? treasury.problem ?? reconciliation.problem;
   remarks = () => {

@@ -207,6 +207,11 @@ export class Treasury {
     return heldUp.length === 0 ? undefined : { status: 'waiting', message: heldUp.join('; ') };
   }
 
+  /** For others who fold the same logs. */
+  get reading(): LogFollower {
+    return this.#follower;
+  }
+
   /** For reserve runs: what this treasury has proven. Before it mints, the ledger is believed. */
   get proofs(): Proofs {
     return this.#minting?.proofs ?? BELIEVED;

@@ -22,7 +22,18 @@ import { defaultSettings } from '../../infra/services/settings.ts';
 import type { Folder } from '../../infra/local/stack/folder.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { takePort } from './free-ports.ts';
-import { handleOf, end, KAFKA_JAVA, killAtExit, makeFolder, PATIENT, programsFor, serverHandle, specOf, type ServiceHandle } from './stack.ts';
+import {
+  handleOf,
+  end,
+  KAFKA_JAVA,
+  killAtExit,
+  makeFolder,
+  PATIENT,
+  programsFor,
+  serverHandle,
+  specOf,
+  type ServiceHandle,
+} from './stack.ts';
 import type { ServerHandle } from './server-handle.ts';
 
 /** The servers of a cluster; a test may kill each and start it again. */

@@ -5,7 +5,10 @@ import { plainEnvironment } from '../process/child.ts';
 import type { ServerSpec } from '../process/server.ts';
 import type { Folder } from '../stack/folder.ts';
 
-/** Containers run a newer one than the local stack. The digest is that of Docker's record of official images. */
+/**
+ * Containers run a newer one than the local stack. The digest is that of Docker's record of
+ * official images.
+ */
 export const redis_image =
   'redis:8.2.9@sha256:66b7f4c2f3c6ef1b298bbd7b13c806bc6f71e61f1136a4f58710daf2cb053b21';
 

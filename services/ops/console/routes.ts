@@ -18,7 +18,13 @@ import {
 } from '../../../schemas/operations-api/document.ts';
 import { TOPICS } from '../../../schemas/topics.ts';
 import { DECIDED_MAX } from '../../../schemas/treasury.ledger/events.ts';
-import type { Answered, ErrorShape, Guard, HttpRequest, Route } from '../../runtime/http/handler.ts';
+import type {
+  Answered,
+  ErrorShape,
+  Guard,
+  HttpRequest,
+  Route,
+} from '../../runtime/http/handler.ts';
 import type { HttpResponse } from '../../runtime/http/response.ts';
 import { posted } from '../../runtime/http/posted.ts';
 import { served } from '../../runtime/http/served.ts';

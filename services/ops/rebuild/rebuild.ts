@@ -136,7 +136,17 @@ async function withProjection<Result extends object>(
       const kafka = kafkaOf(config);
       const where = { ...config, kafka };
       const codec = await openDecoder(where, topicsOf(projection), projection.unread);
-      return work({ ...config, projection, kafka, codec, log: LOG, signal, onStep, afresh, ...pace });
+      return work({
+        ...config,
+        projection,
+        kafka,
+        codec,
+        log: LOG,
+        signal,
+        onStep,
+        afresh,
+        ...pace,
+      });
     })
     .finally(() => progress.end());
   if ('refused' in outcome) throw new Misuse(outcome.message, outcome.refused);

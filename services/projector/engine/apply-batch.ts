@@ -3,7 +3,12 @@
  * checkpoint, commits. While loading, a coalescer may add further batches to the transaction.
  */
 import type { ClientBase, Pool } from 'pg';
-import type { Changes, Folded, Outcomes, Projection } from '../../../projections/contract/projection.ts';
+import type {
+  Changes,
+  Folded,
+  Outcomes,
+  Projection,
+} from '../../../projections/contract/projection.ts';
 import { newCopyRows } from '../../runtime/postgres/copy-rows.ts';
 import { inOrder, setPipeline } from '../../runtime/postgres/pipeline.ts';
 import { faultOf, withFaults } from '../../runtime/postgres/pool.ts';

@@ -41,12 +41,7 @@ import { withFaults } from '../../runtime/postgres/pool.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { untilAborted } from '../../runtime/process/retry.ts';
-import {
-  applyBatch,
-  type Applied,
-  type ApplyOutcome,
-  type Conflict,
-} from './apply-batch.ts';
+import { applyBatch, type Applied, type ApplyOutcome, type Conflict } from './apply-batch.ts';
 import type { Batch, BatchLookahead, LoadExtent } from './batches.ts';
 import { Rate, readEnds, recordsBehind, recordsIn, type Offsets } from './progress.ts';
 import { buildIndexes, type IndexBuild } from '../tables/index-build.ts';

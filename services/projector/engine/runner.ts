@@ -106,7 +106,9 @@ export class Runner<Event extends { readonly type: string }> {
     if (this.#status.status === 'halted' || this.#status.status === 'stopped') return this.#status;
     const fault = this.#faults.values().next().value ?? this.#progress.silence;
     if (fault !== undefined) return { status: 'waiting', fault };
-    return this.#status.status === 'running' ? (this.#engine.loading ?? this.#status) : this.#status;
+    return this.#status.status === 'running'
+      ? (this.#engine.loading ?? this.#status)
+      : this.#status;
   }
 
   /** Another process of the consumer group has all partitions. */
@@ -195,7 +197,7 @@ export class Runner<Event extends { readonly type: string }> {
   }
 }
 
-/** What is asked for is read at each scrape. */
+/** `isHalted` and `load` are asked at each scrape. */
 function projectionMetrics(
   metrics: Metrics,
   { isHalted, load }: { isHalted: () => boolean; load: () => LoadStatus | undefined },

@@ -4,7 +4,12 @@
  */
 import { setTimeout as after } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import type { Changes, Load, Outcomes, Projection } from '../../../projections/contract/projection.ts';
+import type {
+  Changes,
+  Load,
+  Outcomes,
+  Projection,
+} from '../../../projections/contract/projection.ts';
 import { newCopyRows } from '../../runtime/postgres/copy-rows.ts';
 import type { Coalesced, Coalescer, Complete, WriteTransaction } from './apply-batch.ts';
 import type { Batch, BatchLookahead, LoadExtent } from './batches.ts';

@@ -22,7 +22,15 @@ import express, {
 import type { AnswerCache } from './answer-cache.ts';
 import { clientOf, forwardedFor } from './client-address.ts';
 import { Exchange, requestIds } from './exchange.ts';
-import { PLAIN_ERRORS, RefusedRequest, type ErrorShape, type Failure, type Guard, type HttpRequest, type Route } from './handler.ts';
+import {
+  PLAIN_ERRORS,
+  RefusedRequest,
+  type ErrorShape,
+  type Failure,
+  type Guard,
+  type HttpRequest,
+  type Route,
+} from './handler.ts';
 import { JSON_TYPE, type HttpResponse } from './response.ts';
 import { breakOff, Replies } from './reply.ts';
 import { BodyBytes, TOO_LARGE } from '../limits/bytes.ts';

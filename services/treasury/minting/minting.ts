@@ -5,11 +5,7 @@ import { Authority, type AuthorizedParts } from './authority.ts';
 import { Broadcaster } from './broadcaster.ts';
 import { ChainBook } from './chain-book.ts';
 import { Minter } from './minter.ts';
-import {
-  chainTopicOf,
-  type MintingContext,
-  type MintingOptions,
-} from './options.ts';
+import { chainTopicOf, type MintingContext, type MintingOptions } from './options.ts';
 import { Prover } from './prover.ts';
 import { SecondNode } from './second-node.ts';
 

@@ -1,4 +1,4 @@
-/** What minting is given, and what its parts share. */
+/** The options of minting, and the parts that it is made of. */
 import type { Network, PolicyLimits } from '../../../schemas/deposit-policy.ts';
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';

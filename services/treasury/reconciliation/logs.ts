@@ -1,4 +1,4 @@
-/** The logs behind a reconciliation, read independently of the minter's. */
+/** The logs behind a reconciliation, folded apart from the minter's. */
 import { isChainEvent, type ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { HEADER_RULES } from '../../../schemas/chain.blocks/rules.ts';
 import { BrokenChain } from '../../../schemas/hash-chain.ts';
@@ -16,7 +16,7 @@ import { Fault } from '../../runtime/process/errors.ts';
 import { Activity, needsPerson } from '../../runtime/process/health.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { CONFIRMATIONS, endLost } from '../../runtime/kafka/position.ts';
-import { untilAborted } from '../../runtime/process/retry.ts';
+import { aborted, untilAborted } from '../../runtime/process/retry.ts';
 import { LogFollower, PARTITION } from '../log-follower.ts';
 import type { NewestRun } from './newest-run.ts';
 import { PublishedHeads } from './published-heads.ts';
@@ -43,6 +43,8 @@ export interface ReserveLogsOptions {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly newest: NewestRun;
+  /** reads chain and ledger for others too; by default they are read for this alone */
+  readonly reading?: LogFollower | undefined;
   readonly onLag: (topic: string, partition: number, records: bigint) => void;
   /** other names than the declared ones */
   readonly names?: LogNames;
@@ -54,9 +56,16 @@ export class ReserveLogs {
   readonly supply = new ChainSupply();
   readonly newest: NewestRun;
   readonly names: LogNames;
+  /** reads the runs: minting is closed without them, and all else goes on */
   readonly #follower: LogFollower;
+  /** reads chain and ledger */
+  readonly #reading: LogFollower;
   readonly #heads: PublishedHeads;
   readonly #activity: Activity;
+  readonly #stopping = new AbortController();
+  /** of the caller, of the reading, or of a fold that has failed */
+  readonly #signal: AbortSignal;
+  readonly #onLag: ReserveLogsOptions['onLag'];
   #isOnce = false;
   #failure: { readonly error: unknown } | undefined;
   /** events of the chain that break a rule of their fields */
@@ -68,22 +77,29 @@ export class ReserveLogs {
     this.#heads = new PublishedHeads(this.names.ledger);
     this.#activity = new Activity(options);
     this.#activity.enter('reading');
+    this.#onLag = options.onLag;
     this.#follower = new LogFollower({
       ...options,
+      signal: AbortSignal.any([options.signal, this.#stopping.signal]),
       retrying: (what, attempt) =>
         this.#activity.retrying(what, () =>
           attempt().catch((error: unknown) => this.#thrown(error)),
         ),
-      onFailure: (error) => {
-        this.#failure ??= { error };
-      },
+      onFailure: this.#fail,
     });
+    this.#reading = options.reading ?? this.#follower;
+    this.#signal = AbortSignal.any([this.#follower.signal, this.#reading.signal]);
   }
 
   /** Why reading does not go on before a person has acted. */
   get halted(): string | undefined {
     return this.#activity.isHalted ? this.#activity.problem?.message : undefined;
   }
+
+  readonly #fail = (error: unknown): void => {
+    this.#failure ??= { error };
+    this.#stopping.abort();
+  };
 
   /** One run on demand waits for no person. */
   #thrown(error: unknown): never {
@@ -100,10 +116,14 @@ export class ReserveLogs {
     const { chain, ledger, runs } = this.names;
     const { newest } = this;
     const follower = this.#follower;
-    follower.watch([chain, ledger, runs]);
+    const reading = this.#reading;
+    const onFailure = this.#fail;
+    follower.watch([runs]);
+    reading.watch([chain, ledger], this.#onLag);
     follower.follow({
       topic: runs,
       isEvent: isReserveEvent,
+      onFailure,
       ends: () => [newest.end],
       fold: (decoded) => {
         newest.fold(decoded);
@@ -112,18 +132,22 @@ export class ReserveLogs {
     });
     // then the ledger is held against all of them as it is read
     await follower.catchUp([runs]);
-    follower.follow({
+    reading.follow({
       topic: chain,
       isEvent: isChainEvent,
+      onFailure,
       ends: () => [this.supply.end],
       fold: (decoded) => this.#foldChain(decoded),
     });
-    follower.follow({
+    reading.follow({
       topic: ledger,
       isEvent: isTreasuryEvent,
+      onFailure,
       ends: () => [this.ledger.end],
       fold: (decoded) => this.#foldLedger(decoded),
     });
+    await aborted(this.#signal);
+    this.#stopping.abort();
     await follower.ended();
     if (this.#failure !== undefined) throw this.#failure.error;
   }
@@ -134,10 +158,10 @@ export class ReserveLogs {
    */
   async catchUp(which: keyof LogNames): Promise<void> {
     const topic = this.names[which];
-    const { signal } = this.#follower;
+    const signal = this.#signal;
     const wanted = which === 'ledger' ? this.#heads.furthest : 0n;
     for (let looks = 1; ; looks++) {
-      await this.#follower.catchUp([topic]);
+      await (which === 'runs' ? this.#follower : this.#reading).catchUp([topic]);
       if (signal.aborted)
         throw new Fault(READING_ENDED, `${topic} was not read to its end: the reading has ended`, {
           retry: false,

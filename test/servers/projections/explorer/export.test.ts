@@ -10,7 +10,12 @@ import {
 } from '../../../../services/runtime/postgres/pool.ts';
 import { freshDatabase } from '../../../support/database.ts';
 import { explained, PLAN_CACHES } from '../../../projections/explorer/explained.ts';
-import { fillExplorer, mostFrequent, seededBlocks, TYPES } from '../../../projections/explorer/seeded-rows.ts';
+import {
+  fillExplorer,
+  mostFrequent,
+  seededBlocks,
+  TYPES,
+} from '../../../projections/explorer/seeded-rows.ts';
 import type { PlainBlock } from '../../../projections/explorer/plain-block.ts';
 import { HANG_MS } from '../../../support/limits.ts';
 
