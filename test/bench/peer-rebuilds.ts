@@ -1,4 +1,4 @@
-/** Rebuilds of the explorer by the projector, by batched upserts and by emmett, in turns. */
+/** First loads of the explorer by the projector, by batched upserts and by emmett, in turns. */
 import type { Pool } from 'pg';
 import { explorer } from '../../projections/explorer/explorer.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
@@ -44,7 +44,7 @@ export async function measureRebuilds(
       await checkRows(pool, settings, counts);
       return await digestOf(pool);
     });
-    // else autovacuum does it during the next rebuild
+    // else autovacuum does it during the next load
     await vacuum(stack, database);
     const secondsOf = async (into: BenchDatabase, by: (pool: Pool) => Promise<number>) =>
       await withPool(into, async (pool) => {
@@ -72,19 +72,19 @@ export async function measureRebuilds(
   return {
     database,
     measured: [
-      { what: 'rebuild: projector process, from its start', unit, rounds: rates.projector },
+      { what: 'bulk load: projector process, from its start', unit, rounds: rates.projector },
       { what: '  of which start of the process and its tables', unit: 's', rounds: starts },
-      { what: 'rebuild: batched upserts, in a running process', unit, rounds: rates.batches },
-      { what: 'rebuild: emmett, in a running process', unit, rounds: rates.emmett },
+      { what: 'bulk load: batched upserts, in a running process', unit, rounds: rates.batches },
+      { what: 'bulk load: emmett, in a running process', unit, rounds: rates.emmett },
     ],
     ratios: [
       {
-        what: 'rebuild: rows/s, projector / batched upserts',
+        what: 'bulk load: rows/s, projector / batched upserts',
         ratio: ratio / median(rates.batches),
         goal: '>= 1',
       },
       {
-        what: 'rebuild: rows/s, projector / emmett',
+        what: 'bulk load: rows/s, projector / emmett',
         ratio: ratio / median(rates.emmett),
         goal: '>= 1',
       },
@@ -93,7 +93,9 @@ export async function measureRebuilds(
 }
 
 /** Equal digests: the same rows in all tables. */
-async function digestOf(pool: Pool): Promise<{ readonly rows: number; readonly digest: string }> {
+export async function digestOf(
+  pool: Pool,
+): Promise<{ readonly rows: number; readonly digest: string }> {
   const digests: string[] = [];
   let rows = 0;
   for (const { name } of explorer.tables) {
