@@ -8,8 +8,7 @@ import { BrokenChain } from '../../../schemas/hash-chain.ts';
 import { placed } from '../../support/deposit-events.ts';
 import { accountAt, BEGIN, depositKey } from '../../support/deposit-log.ts';
 import { plainHash, plainHead, plainLinks } from '../../support/plain-chain.ts';
-import { DEPOSITS_ANSWERS, WATCH_ANSWERS } from './answers.ts';
-import { MemoryTables } from './memory-tables.ts';
+import { FoldedTables, type Folding } from '../folded-tables.ts';
 
 const ACCOUNTS = 8;
 
@@ -50,27 +49,22 @@ function headInMemory(log: readonly DepositAddressEvent[]): Buffer {
   return book.head;
 }
 
-const READ_MODELS = [
-  ['deposits', () => new MemoryTables(deposits, DEPOSITS_ANSWERS)],
-  ['watch', () => new MemoryTables(watch, WATCH_ANSWERS)],
-] as const;
+const READ_MODELS: readonly Folding<DepositAddressEvent>[] = [deposits, watch];
 
-function storedHead(
-  tables: ReturnType<(typeof READ_MODELS)[number][1]>,
-  log: readonly DepositAddressEvent[],
-): unknown {
-  for (const [from, event] of log.entries()) tables.apply({ partition: 0, from, events: [event] });
+function storedHead(readModel: Folding<DepositAddressEvent>, log: readonly DepositAddressEvent[]) {
+  const tables = new FoldedTables(readModel);
+  for (const [from, event] of log.entries()) tables.apply({ from, events: [event] });
   return tables.rows('book')[0]?.['head'];
 }
 
 function expectBroken(log: readonly DepositAddressEvent[]): void {
   expect(() => headInMemory(log)).toThrow(BrokenChain);
-  for (const [, open] of READ_MODELS) expect(() => storedHead(open(), log)).toThrow(/names/);
+  for (const readModel of READ_MODELS) expect(() => storedHead(readModel, log)).toThrow(/names/);
 }
 
 function expectHead(log: readonly DepositAddressEvent[], head: Buffer): void {
   expect(headInMemory(log)).toEqual(head);
-  for (const [, open] of READ_MODELS) expect(storedHead(open(), log)).toEqual(head);
+  for (const readModel of READ_MODELS) expect(storedHead(readModel, log)).toEqual(head);
 }
 
 test('the head is the same in memory and in both read models', () => {

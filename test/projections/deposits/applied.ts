@@ -7,7 +7,7 @@ import { prepareDatabase } from '../../../services/projector/tables/migrations.t
 import { openWriter } from '../../../services/runtime/postgres/pool.ts';
 import { silentLog } from '../../support/kafka.ts';
 import { plainHash } from '../../support/plain-chain.ts';
-import type { Stretch } from './memory-tables.ts';
+import type { Stretch } from '../folded-tables.ts';
 
 /** Creates the tables, in the schema that queries name, and a pool that finds them. */
 export async function openTables(

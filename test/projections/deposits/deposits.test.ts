@@ -9,17 +9,12 @@ import { accountAt, addressLog, depositKey, ledgerLog, XPUB } from '../../suppor
 import { BY } from '../../support/operators.ts';
 import { plainDeposits } from '../../support/plain-deposits.ts';
 import { differences, digestOf } from '../../support/plain-fold.ts';
-import { DEPOSITS_ANSWERS } from './answers.ts';
 import { interleaved } from './interleaved.ts';
 import { fixedCases } from '../../support/fixed-cases.ts';
-import { MemoryTables } from './memory-tables.ts';
-import { plainRows, rowsIn } from '../../support/plain-rows.ts';
+import { FoldedTables } from '../folded-tables.ts';
+import { specify } from '../specify.ts';
 
 type Event = DepositAddressEvent | TreasuryEvent;
-
-function tables(): MemoryTables<Event> {
-  return new MemoryTables(deposits, DEPOSITS_ANSWERS);
-}
 
 function logsOf(
   seed: number,
@@ -47,7 +42,7 @@ test('any batching, redelivery and interleaving gives the rows of a plain fold o
   fc.assert(
     fc.property(CUTS, ({ seed, cut, size_max, back }) => {
       const { addresses, ledger } = logsOf(seed);
-      const folded = tables();
+      const folded = new FoldedTables(deposits);
       const logs: { partition: number; events: readonly Event[] }[] = [
         { partition: 0, events: addresses },
         { partition: 0, events: ledger },
@@ -60,7 +55,7 @@ test('any batching, redelivery and interleaving gives the rows of a plain fold o
       );
       // read once more from the beginning: nothing is new
       for (const { partition, events } of logs)
-        expect(folded.apply({ partition, events, from: 0 })).toBe(0);
+        expect(folded.apply({ partition, events }).outcomes.applied).toBe(0);
       expect(differences(folded.texts(), plainDeposits(addresses, ledger))).toEqual([]);
     }),
     { numRuns: 10, examples: fixedCases(5, CUTS) },
@@ -73,10 +68,10 @@ test('batches of one, of seven and of everything give the same bytes', () => {
   for (let seed = 1; seed <= 20; seed++) {
     const { addresses, ledger } = logsOf(seed);
     const digests = [1, 7, 1_000].map((size) => {
-      const folded = tables();
+      const folded = new FoldedTables(deposits);
       for (const events of [addresses, ledger]) {
         for (let from = 0; from < events.length; from += size)
-          folded.apply({ partition: 0, from, events: events.slice(from, from + size) });
+          folded.apply({ from, events: events.slice(from, from + size) });
       }
       return digestOf(folded.texts());
     });
@@ -85,8 +80,8 @@ test('batches of one, of seven and of everything give the same bytes', () => {
 });
 
 test('seq and the ordinals of owners and timelines are dense from 0', () => {
-  const folded = tables();
-  folded.apply({ partition: 0, from: 0, events: ledgerLog({ seed: 8, accounts: 5, events: 800 }) });
+  const folded = new FoldedTables(deposits);
+  folded.apply({ events: ledgerLog({ seed: 8, accounts: 5, events: 800 }) });
   const groups: readonly (readonly [table: string, group: string, ordinal: string])[] = [
     ['deposits', '', 'seq'],
     ['deposits', 'clt_address', 'ordinal'],
@@ -105,8 +100,8 @@ test('seq and the ordinals of owners and timelines are dense from 0', () => {
 });
 
 test('gross is credit and fees less shortfalls, to the micro-USDT', () => {
-  const folded = tables();
-  folded.apply({ partition: 0, from: 0, events: ledgerLog({ seed: 9, accounts: 5, events: 500 }) });
+  const folded = new FoldedTables(deposits);
+  folded.apply({ events: ledgerLog({ seed: 9, accounts: 5, events: 500 }) });
   const rows = folded.rows('deposits');
   const sum = (of: (row: (typeof rows)[number]) => bigint): bigint =>
     rows.reduce((total, row) => total + of(row), 0n);
@@ -133,31 +128,30 @@ test('owners of changed deposits and of new addresses are announced once each', 
     depositEvents(one.deposit_id).held('internal_transfer'),
     one,
   ]);
-  const batch = log.map((event, at) => ({ event, partition: 0, offset: BigInt(at), timestamp: 0 }));
   const hex = [1, 2].map((index) => `0x${accountAt(index).toString('hex')}`);
-  expect(deposits.fold({}, batch, plainRows)).toMatchObject({
-    announced: hex,
-    outcomes: { applied: 4, replayed: 0, ignored: 1 },
-  });
-  const requests: DepositAddressEvent[] = [
+  specify<Event>(deposits)
+    .when(log)
+    .thenFolded({ announced: hex, outcomes: { applied: 4, replayed: 0, ignored: 1 } });
+  const requested = specify<Event>(deposits).when([
     { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: 0 },
     { type: 'AddressRequested', clt_address: accountAt(1), requested_at: 1 },
     { type: 'AddressRequested', clt_address: accountAt(1), requested_at: 2 },
     { type: 'PanelOpened', clt_address: accountAt(1), opened_at: 3 },
-  ];
-  const asked = requests.map((event, at) => ({
-    event,
-    partition: 0,
-    offset: BigInt(at),
-    timestamp: 0,
-  }));
-  const folded = deposits.fold({}, asked, plainRows);
-  expect(folded).toMatchObject({
+  ]);
+  requested.thenFolded({
     announced: hex.slice(0, 1),
     outcomes: { applied: 3, replayed: 1, ignored: 0 },
   });
-  const appended = 'changes' in folded ? folded.changes.appends.flatMap(rowsIn) : [];
-  expect(appended).toEqual([[accountAt(1), 0, depositKey().addressAt(0), 1]]);
+  requested.thenRows({
+    addresses: [
+      {
+        clt_address: accountAt(1),
+        derivation_index: 0,
+        deposit_address: depositKey().addressAt(0),
+        requested_at: 1,
+      },
+    ],
+  });
 });
 
 test('only events of its topics are its events', () => {

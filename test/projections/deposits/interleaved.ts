@@ -1,6 +1,6 @@
 /** Partitions of several topics in batches, interleaved as a projector may receive them. */
 import { Random } from '../../support/random.ts';
-import type { Stretch } from './memory-tables.ts';
+import type { Stretch } from '../folded-tables.ts';
 
 /**
  * Each log is one partition, whose batches come in order. `back`: how far a batch may overlap the

@@ -3,16 +3,12 @@ import { expect, test } from 'vitest';
 import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { deposits } from '../../../projections/deposits/deposits.ts';
 import { BrokenChain } from '../../../schemas/hash-chain.ts';
-import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import type { TreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { placed } from '../../support/deposit-events.ts';
 import { ledgerLog } from '../../support/deposit-log.ts';
 import { plainHash, plainHead } from '../../support/plain-chain.ts';
 import { Random } from '../../support/random.ts';
-import { DEPOSITS_ANSWERS } from './answers.ts';
-import { MemoryTables } from './memory-tables.ts';
-
-type Tables = MemoryTables<DepositAddressEvent | TreasuryEvent>;
+import { FoldedTables } from '../folded-tables.ts';
 
 const SEEDS = Array.from({ length: 10 }, (_, at) => at + 1);
 
@@ -33,16 +29,12 @@ function folded(log: readonly TreasuryEvent[]): Ledger {
   return ledger;
 }
 
-function tables(): Tables {
-  return new MemoryTables(deposits, DEPOSITS_ANSWERS);
-}
-
-function stored(log: readonly TreasuryEvent[], seed: number): Tables {
+function stored(log: readonly TreasuryEvent[], seed: number): FoldedTables<TreasuryEvent> {
   const random = new Random(seed);
-  const made = tables();
+  const made = new FoldedTables<TreasuryEvent>(deposits);
   for (let from = 0; from < log.length;) {
     const events = log.slice(from, from + 1 + random.below(20));
-    made.apply({ partition: 0, from, events });
+    made.apply({ from, events });
     from += events.length;
   }
   return made;
@@ -153,8 +145,8 @@ test('a read model that continues finds changed records before its checkpoint by
     const at = log.findIndex(({ sequence }, offset) => sequence === offset);
     const anew = linkedFrom(changedAt(log, at), 0);
     expect(() => folded(anew)).not.toThrow();
-    const made = tables();
-    made.apply({ partition: 0, from: 0, events: log.slice(0, 30) });
-    expect(() => made.apply({ partition: 0, from: 30, events: anew.slice(30) })).toThrow(/names/);
+    const made = new FoldedTables<TreasuryEvent>(deposits);
+    made.apply({ events: log.slice(0, 30) });
+    expect(() => made.apply({ from: 30, events: anew.slice(30) })).toThrow(/names/);
   }
 });

@@ -1,17 +1,15 @@
 /** A log cut into batches, as a projector may come to see it, and folded into tables in memory. */
 import * as fc from 'fast-check';
 import { expect } from 'vitest';
-import type { Folded } from '../../../projections/contract/projection.ts';
+import { explorer } from '../../../projections/explorer/explorer.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { differences, plainFold, type TableTexts } from '../../support/plain-fold.ts';
-import { MemoryTables } from './memory-tables.ts';
+import { FoldedTables, type Changed, type Folding, type Stretch } from '../folded-tables.ts';
 
 /** Repeatedly, how many events the next batch has. */
 export const BATCHINGS = fc.array(fc.integer({ min: 1, max: 15 }), { minLength: 1, maxLength: 5 });
 
-export interface Batch {
-  readonly from: number;
-  readonly events: readonly ChainEvent[];
+export interface Batch extends Stretch<ChainEvent> {
   /** the offset after its last event */
   readonly end: number;
 }
@@ -25,20 +23,19 @@ export function* batches(
   for (let next = 0, at = 0; next < log.length; at++) {
     const from = Math.max(0, next - back);
     next = Math.min(log.length, next + (sizes[at % sizes.length] ?? 1));
-    yield { from, events: log.slice(from, next), end: next };
+    yield { events: log.slice(from, next), partition: 0, from, end: next };
   }
 }
 
+/** The tables of a projection of the chain, and how each batch was folded. */
 export function project(
+  projection: Folding<ChainEvent>,
   log: readonly ChainEvent[],
   sizes: readonly number[],
   back = 0,
-): { tables: MemoryTables; folded: Folded[] } {
-  const tables = new MemoryTables();
-  const folded = [...batches(log, sizes, back)].map(({ from, events }) =>
-    tables.apply(events, from),
-  );
-  return { tables, folded };
+): { tables: FoldedTables<ChainEvent>; folded: Changed[] } {
+  const tables = new FoldedTables(projection);
+  return { tables, folded: [...batches(log, sizes, back)].map((batch) => tables.apply(batch)) };
 }
 
 /** A disturbance after event `end`: its last `length` records again, or one stray record. */
@@ -87,9 +84,7 @@ export function foldedRows(
   log: readonly ChainEvent[],
   size: number,
 ): (table: string) => readonly TextRow[] {
-  const { tables, folded } = project(log, [size]);
-  expect(folded.filter((each) => 'broken' in each)).toEqual([]);
-  const texts = tables.texts();
+  const texts = project(explorer, log, [size]).tables.texts();
   expect(differences(texts, plainFold(log))).toEqual([]);
   return (table) => rowsOf(texts, table);
 }

@@ -15,7 +15,8 @@ import {
   project,
   type TextRow,
 } from './batches.ts';
-import { MemoryTables } from './memory-tables.ts';
+import { FoldedTables } from '../folded-tables.ts';
+import { specify } from '../specify.ts';
 import { WILD_CHAINS } from './wild-chain.ts';
 
 const CHAINS: fc.Arbitrary<ChainOptions> = fc.record({
@@ -38,8 +39,7 @@ test('for any batches, redeliveries and stray records the tables equal a plain f
       fc.nat({ max: 9 }),
       (options, sizes, disturbances, back) => {
         const log = disturbed([...chainEvents(options)], disturbances);
-        const { tables, folded } = project(log, sizes, back);
-        expect(folded.filter((each) => 'broken' in each)).toEqual([]);
+        const { tables } = project(explorer, log, sizes, back);
         expect(differences(tables.texts(), plainFold(log))).toEqual([]);
       },
     ),
@@ -51,7 +51,9 @@ test('distinct and shared buffers for equal addresses give the same rows', () =>
   fc.assert(
     fc.property(WILD_CHAINS, BATCHINGS, ({ log }, sizes) => {
       const apart = log.map((event) => copyOf(event));
-      expect(project(apart, sizes).tables.texts()).toEqual(project(log, sizes).tables.texts());
+      expect(project(explorer, apart, sizes).tables.texts()).toEqual(
+        project(explorer, log, sizes).tables.texts(),
+      );
     }),
   );
 });
@@ -74,12 +76,15 @@ test('for any effects, types and reorganisations the tables equal a plain fold a
       fc.nat({ max: 9 }),
       ({ log: sound }, sizes, disturbances, back) => {
         const log = disturbed(sound, disturbances);
-        const tables = new MemoryTables();
-        for (const { from, events, end } of batches(log, sizes, back)) {
-          expect(tables.apply(events, from)).not.toHaveProperty('broken');
-          expect(differences(tables.texts(), plainFold(log.slice(0, end)))).toEqual([]);
+        const tables = new FoldedTables(explorer);
+        for (const batch of batches(log, sizes, back)) {
+          tables.apply(batch);
+          expect(differences(tables.texts(), plainFold(log.slice(0, batch.end)))).toEqual([]);
         }
-        expect(tables.apply(log)).toMatchObject({ announced: [], outcomes: { applied: 0 } });
+        expect(tables.fold({ events: log })).toMatchObject({
+          announced: [],
+          outcomes: { applied: 0 },
+        });
         expect(differences(tables.texts(), plainFold(log))).toEqual([]);
       },
     ),
@@ -96,7 +101,7 @@ test('a deep reorganisation may be split between batches at any record', () => {
     ...Array.from({ length: 6 }, () => chain.append(10)),
   ];
   for (let cut = 1; cut < deep.length; cut++) {
-    const { tables } = project(deep, [cut, deep.length]);
+    const { tables } = project(explorer, deep, [cut, deep.length]);
     expect(differences(tables.texts(), plainFold(deep))).toEqual([]);
   }
 });
@@ -106,7 +111,7 @@ test('every batch size gives the same bytes', () => {
     fc.property(CHAINS, (options) => {
       const log = [...chainEvents(options)];
       const digests = [1, 7, log.length].map((size) =>
-        digestOf(project(log, [size]).tables.texts()),
+        digestOf(project(explorer, log, [size]).tables.texts()),
       );
       expect(new Set([...digests, digestOf(plainFold(log))]).size).toBe(1);
     }),
@@ -117,8 +122,7 @@ test('every batch size gives the same bytes', () => {
 test('a log from racing writers is folded without error', () => {
   fc.assert(
     fc.property(raceOfWriters(), BATCHINGS, ({ log }, sizes) => {
-      const { tables, folded } = project(log, sizes);
-      expect(folded.filter((each) => 'broken' in each)).toEqual([]);
+      const { tables } = project(explorer, log, sizes);
       expect(differences(tables.texts(), plainFold(log))).toEqual([]);
     }),
     { numRuns: 20 },
@@ -181,7 +185,7 @@ function expectDense(
 
 test('folding the same batch twice gives the same changes', () => {
   const log = [...chainEvents({ seed: 5, blocks: 30, reorg_probability: 0.3 })];
-  const folds = [0, 1].map(() => project(log, [6]).folded);
+  const folds = [0, 1].map(() => project(explorer, log, [6]).folded);
   expect(folds[0]).toEqual(folds[1]);
 });
 
@@ -195,18 +199,16 @@ test('every changed height is announced once; finality is not announced', () => 
     chain.append(2),
     chain.append(0),
   ];
-  const [folded] = project(log, [log.length]).folded;
-  expect(folded).toMatchObject({
+  const tables = new FoldedTables(explorer);
+  expect(tables.fold({ events: log })).toMatchObject({
     announced: ['0', '1', '2'],
     outcomes: { applied: 6, replayed: 0, ignored: 0 },
   });
-  const tables = new MemoryTables();
-  tables.apply(log);
-  expect(tables.apply(log)).toMatchObject({
+  expect(tables.fold({ events: log })).toMatchObject({
     announced: [],
     outcomes: { applied: 0, replayed: 6, ignored: 0 },
   });
-  expect(tables.apply(log, log.length)).toMatchObject({
+  expect(tables.fold({ events: log, from: log.length })).toMatchObject({
     announced: [],
     outcomes: { applied: 0, replayed: 0, ignored: 6 },
   });
@@ -214,25 +216,18 @@ test('every changed height is announced once; finality is not announced', () => 
 
 test('an inconsistent log is broken at its first wrong record and changes no row', () => {
   const chain = new TestChain({ seed: 2 });
-  const [first, second, , fourth] = [
-    chain.append(1),
-    chain.append(1),
-    chain.append(1),
-    chain.append(1),
-  ];
-  const tables = new MemoryTables();
-  const folded = tables.apply(
-    [first, second, { ...fourth, sequence: 2 }].filter((event) => event !== undefined),
-  );
-  expect(folded).toEqual({
-    broken: {
-      at: 2,
-      reason: expect.stringMatching(
-        /^BlockAppended 2 at height 3: the newest block is 1 [0-9a-f]{64}, to which it does not link$/,
-      ),
-    },
-  });
-  expect(tables.texts()['head']).toEqual([]);
+  const blocks = [0, 1, 2].map(() => chain.append(1));
+  const astray = { ...chain.append(1), sequence: 2 };
+  specify(explorer)
+    .when(blocks.with(2, astray))
+    .thenFolded({
+      broken: {
+        at: 2,
+        reason: expect.stringMatching(
+          /^BlockAppended 2 at height 3: the newest block is 1 [0-9a-f]{64}, to which it does not link$/,
+        ),
+      },
+    });
 });
 
 test('loads cover the touched rows, and stored blocks only when reverted', () => {

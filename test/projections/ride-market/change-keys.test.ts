@@ -8,11 +8,13 @@ import {
   TRIPS_KEY,
   partyKey,
 } from '../../../projections/ride-market/change-keys.ts';
+import { rideMarket } from '../../../projections/ride-market/ride-market.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { ChainByHand } from '../../support/chain-by-hand.ts';
 import { texts } from '../../support/plain-fold.ts';
 import { batches } from '../explorer/batches.ts';
-import { MemoryTables } from './memory-tables.ts';
+import { FoldedTables } from '../folded-tables.ts';
+import { specify } from '../specify.ts';
 import { plainMarket, type PlainMarket, type PlainRow } from './plain-market.ts';
 import { rideChain } from './ride-chain.ts';
 
@@ -67,14 +69,13 @@ test('a batch announces the key of every list that it changes, also by a reorgan
     reorg_probability: 0.4,
     final_depth: 5,
   });
-  const tables = new MemoryTables();
+  const tables = new FoldedTables(rideMarket);
   const logSoFar: ChainEvent[] = [];
   let before: ReadonlyMap<string, readonly string[]> = new Map();
   let changes = 0;
-  for (const { from, events } of batches(log, [1, 2, 1, 5])) {
-    const folded = tables.apply(events, from);
-    if ('broken' in folded) throw new Error(folded.broken.reason);
-    logSoFar.push(...events);
+  for (const batch of batches(log, [1, 2, 1, 5])) {
+    const folded = tables.apply(batch);
+    logSoFar.push(...batch.events);
     const after = listsOf(plainMarket(logSoFar));
     const changed = changedKeys(before, after);
     expect(folded.announced).toEqual(expect.arrayContaining([...changed]));
@@ -90,8 +91,7 @@ test('a block without ride calls and a finalized block announce no keys', () => 
   chain.append();
   chain.append({ transactions: [{ from: Buffer.alloc(20, 1), to: Buffer.alloc(20, 2) }] });
   chain.finalize();
-  expect(new MemoryTables().apply(chain.log)).toMatchObject({
-    announced: [],
-    outcomes: { applied: 3 },
-  });
+  specify(rideMarket)
+    .when(chain.log)
+    .thenFolded({ announced: [], outcomes: { applied: 3, replayed: 0, ignored: 0 } });
 });

@@ -1,11 +1,12 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Folded } from '../../../projections/contract/projection.ts';
+import { rideMarket } from '../../../projections/ride-market/ride-market.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { chainEvents } from '../../support/chain.ts';
 import { differences, digestOf } from '../../support/plain-fold.ts';
-import { batches, BATCHINGS, disturbed, DISTURBANCES } from '../explorer/batches.ts';
-import { MemoryTables } from './memory-tables.ts';
+import { batches, BATCHINGS, disturbed, DISTURBANCES, project } from '../explorer/batches.ts';
+import { FoldedTables } from '../folded-tables.ts';
+import { specify } from '../specify.ts';
 import { plainMarket, textsOf, withoutJournal } from './plain-market.ts';
 import { rideChain, type RideChainOptions } from './ride-chain.ts';
 
@@ -26,18 +27,6 @@ const LONG: RideChainOptions = {
   final_depth: 6,
 };
 
-function project(
-  log: readonly ChainEvent[],
-  sizes: readonly number[],
-  back = 0,
-): { tables: MemoryTables; folded: Folded[] } {
-  const tables = new MemoryTables();
-  const folded = [...batches(log, sizes, back)].map(({ from, events }) =>
-    tables.apply(events, from),
-  );
-  return { tables, folded };
-}
-
 type MarketRow = Readonly<Record<string, unknown>>;
 
 function hex(value: unknown): string | null {
@@ -53,7 +42,7 @@ function farePaid(row: MarketRow): bigint {
 }
 
 /** The tables are those of a plain reading of the log. */
-function expectPlain(tables: MemoryTables, log: readonly ChainEvent[]): void {
+function expectPlain(tables: FoldedTables<ChainEvent>, log: readonly ChainEvent[]): void {
   const plain = plainMarket(log);
   expect(differences(withoutJournal(tables.texts()), textsOf(plain))).toEqual([]);
   expect(tables.rows('journal').map(({ height }) => Number(height))).toEqual(plain.journal_heights);
@@ -63,10 +52,9 @@ test('for any batches the tables of the devnet’s chain equal a plain fold', ()
   fc.assert(
     fc.property(CHAINS, BATCHINGS, fc.nat({ max: 5 }), (options, sizes, back) => {
       const { log } = rideChain(options);
-      const { tables, folded } = project(log, sizes, back);
-      expect(folded.filter((each) => 'broken' in each)).toEqual([]);
+      const { tables } = project(rideMarket, log, sizes, back);
       expectPlain(tables, log);
-      expect(digestOf(tables.texts())).toBe(digestOf(project(log, [1]).tables.texts()));
+      expect(digestOf(tables.texts())).toBe(digestOf(project(rideMarket, log, [1]).tables.texts()));
     }),
     { numRuns: 4 },
   );
@@ -76,8 +64,7 @@ test('redelivered and stray records do not change the tables', () => {
   fc.assert(
     fc.property(CHAINS, BATCHINGS, DISTURBANCES, (options, sizes, disturbances) => {
       const log = disturbed(rideChain(options).log, disturbances);
-      const { tables, folded } = project(log, sizes);
-      expect(folded.filter((each) => 'broken' in each)).toEqual([]);
+      const { tables } = project(rideMarket, log, sizes);
       expectPlain(tables, log);
     }),
     { numRuns: 4 },
@@ -90,7 +77,7 @@ test('on a chain without rules, calls that name no open row have no effect', () 
       const log = [
         ...chainEvents({ seed, blocks: 25, transactions_per_block: 20, reorg_probability: 0.3 }),
       ];
-      const { tables } = project(log, sizes);
+      const { tables } = project(rideMarket, log, sizes);
       expectPlain(tables, log);
       expect(tables.rows('offers')).toEqual([]);
     }),
@@ -101,7 +88,7 @@ test('on a chain without rules, calls that name no open row have no effect', () 
 const long = rideChain(LONG);
 
 test("open requests, offers and trips equal the chain's own state", () => {
-  const { tables } = project(long.log, [9, 1, 4]);
+  const { tables } = project(rideMarket, long.log, [9, 1, 4]);
   const { requests, offers, trips } = long.rows;
   const openRequests = tables.rows('open_requests');
   expect(
@@ -162,7 +149,7 @@ test("open requests, offers and trips equal the chain's own state", () => {
 });
 
 test('the test chain covers every ride outcome', () => {
-  const { tables } = project(long.log, [50]);
+  const { tables } = project(rideMarket, long.log, [50]);
   expectPlain(tables, long.log);
   const ended = tables.rows('ended_trips');
   expect(ended.filter((row) => row['trip_status'] === 'completed').length).toBeGreaterThan(20);
@@ -182,7 +169,7 @@ test('the test chain covers every ride outcome', () => {
 });
 
 test('a completed trip is paid exactly its fare, every other one less', () => {
-  const { tables } = project(long.log, [50]);
+  const { tables } = project(rideMarket, long.log, [50]);
   const [active, ended] = [tables.rows('active_trips'), tables.rows('ended_trips')];
   for (const row of [...active, ...ended]) {
     const fare = amount(row['fare']);
@@ -199,10 +186,10 @@ test('after every batch the tables equal the log so far, also right after a reor
     reorg_probability: 0.4,
     final_depth: 4,
   });
-  const tables = new MemoryTables();
-  for (const { from, events, end } of batches(log, [1, 3, 2])) {
-    tables.apply(events, from);
-    expectPlain(tables, log.slice(0, end));
+  const tables = new FoldedTables(rideMarket);
+  for (const batch of batches(log, [1, 3, 2])) {
+    tables.apply(batch);
+    expectPlain(tables, log.slice(0, batch.end));
   }
 });
 
@@ -214,16 +201,16 @@ test('applied records count as replayed, records at another offset as ignored', 
     reorg_probability: 0,
     final_depth: 9,
   });
-  const tables = new MemoryTables();
-  expect(tables.apply(log)).toMatchObject({
+  const tables = new FoldedTables(rideMarket);
+  expect(tables.fold({ events: log })).toMatchObject({
     outcomes: { applied: log.length, replayed: 0, ignored: 0 },
   });
   const before = tables.texts();
-  expect(tables.apply(log)).toMatchObject({
+  expect(tables.fold({ events: log })).toMatchObject({
     outcomes: { applied: 0, replayed: log.length, ignored: 0 },
     announced: [],
   });
-  expect(tables.apply(log, log.length)).toMatchObject({
+  expect(tables.fold({ events: log, from: log.length })).toMatchObject({
     outcomes: { applied: 0, replayed: 0, ignored: log.length },
     announced: [],
   });
@@ -238,11 +225,10 @@ test('an inconsistent log is broken and changes no row', () => {
     reorg_probability: 0,
     final_depth: 3,
   }).log;
-  const tables = new MemoryTables();
-  tables.apply(log.slice(0, 3));
-  const before = tables.texts();
   const [first] = log;
   if (first === undefined) throw new Error('the log is empty');
-  expect(tables.apply([{ ...first, sequence: 3 }], 3)).toMatchObject({ broken: { at: 0 } });
-  expect(tables.texts()).toEqual(before);
+  specify(rideMarket)
+    .given(log.slice(0, 3))
+    .when([{ ...first, sequence: 3 }])
+    .thenFolded({ broken: { at: 0 } });
 });

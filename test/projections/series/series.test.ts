@@ -1,14 +1,16 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { series } from '../../../projections/series/series.ts';
 import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { withTimes } from '../../support/block-times.ts';
 import { ChainByHand, named } from '../../support/chain-by-hand.ts';
 import { differences, digestOf } from '../../support/plain-fold.ts';
-import { batches, BATCHINGS, disturbed, DISTURBANCES } from '../explorer/batches.ts';
+import { batches, BATCHINGS, disturbed, DISTURBANCES, project } from '../explorer/batches.ts';
 import { WILD_CHAINS } from '../explorer/wild-chain.ts';
 import { rideChain } from '../ride-market/ride-chain.ts';
 import { withoutJournal } from '../ride-market/plain-market.ts';
-import { MemoryTables } from './memory-tables.ts';
+import { FoldedTables } from '../folded-tables.ts';
+import { specify } from '../specify.ts';
 import { plainSeries } from './plain-series.ts';
 
 const HOUR_MS = 3_600_000;
@@ -29,7 +31,7 @@ function timed(log: readonly ChainEvent[], steps: readonly number[]): readonly C
   });
 }
 
-function expectPlain(tables: MemoryTables, log: readonly ChainEvent[]): void {
+function expectPlain(tables: FoldedTables<ChainEvent>, log: readonly ChainEvent[]): void {
   const plain = plainSeries(log);
   expect(differences(withoutJournal(tables.texts()), plain.tables)).toEqual([]);
   expect(tables.rows('journal').map(({ height }) => Number(height))).toEqual(plain.journal_heights);
@@ -45,12 +47,15 @@ test('for any blocks, times, batches and reorganisations the tables equal a plai
       fc.nat({ max: 9 }),
       ({ log: sound }, steps, sizes, disturbances, back) => {
         const log = disturbed(timed(sound, steps), disturbances);
-        const tables = new MemoryTables();
-        for (const { from, events, end } of batches(log, sizes, back)) {
-          expect(tables.apply(events, from)).not.toHaveProperty('broken');
-          expectPlain(tables, log.slice(0, end));
+        const tables = new FoldedTables<ChainEvent>(series);
+        for (const batch of batches(log, sizes, back)) {
+          tables.apply(batch);
+          expectPlain(tables, log.slice(0, batch.end));
         }
-        expect(tables.apply(log)).toMatchObject({ announced: [], outcomes: { applied: 0 } });
+        expect(tables.fold({ events: log })).toMatchObject({
+          announced: [],
+          outcomes: { applied: 0 },
+        });
       },
     ),
     { numRuns: 60 },
@@ -67,8 +72,7 @@ test('rides, fares, fees and supply of the devnet’s chain equal a plain fold, 
   });
   const log = timed(sound, [0, 7, 13]);
   const digests = [1, 7, log.length].map((size) => {
-    const tables = new MemoryTables();
-    for (const { from, events } of batches(log, [size])) tables.apply(events, from);
+    const { tables } = project(series, log, [size]);
     expectPlain(tables, log);
     return digestOf(tables.texts());
   });
@@ -83,77 +87,72 @@ const ALICE = named('alice');
 const BOB = named('bob');
 const CAROL = named('carol');
 
-/** Blocks at these hours after `BEGIN`, each with a transfer between two accounts. */
-function chainOf(blocks: readonly (readonly [hour: number, from: Buffer, to: Buffer])[]): {
-  readonly chain: ChainByHand;
-  readonly tables: MemoryTables;
-  readonly fold: () => void;
-} {
+/** A log of blocks at these hours after `BEGIN`, each with a transfer between two accounts. */
+function logOf(
+  blocks: readonly (readonly [hour: number, from: Buffer, to: Buffer])[],
+  goOn: (chain: ChainByHand) => void = () => {},
+): readonly ChainEvent[] {
   const chain = new ChainByHand();
-  const hours = blocks.map(([hour]) => hour);
   for (const [, from, to] of blocks) chain.append({ transactions: [{ from, to }] });
-  const tables = new MemoryTables();
-  let folded = 0;
-  const fold = (): void => {
-    const log = withTimes(chain.log, ({ height }) => BEGIN + (hours[height] ?? 0) * HOUR_MS);
-    const events = log.slice(folded);
-    tables.apply(events, folded);
-    folded = chain.log.length;
-  };
-  return { chain, tables, fold };
-}
-
-function counted(tables: MemoryTables, table: 'hours' | 'days'): readonly number[] {
-  return tables.rows(table).map(({ active_accounts: active }) => Number(active));
+  goOn(chain);
+  return withTimes(chain.log, ({ height }) => BEGIN + (blocks[height]?.[0] ?? 0) * HOUR_MS);
 }
 
 test('an account counts once in each hour and once in each day', () => {
-  const { tables, fold } = chainOf([
+  const log = logOf([
     [0, ALICE, BOB],
     [0, BOB, ALICE],
     [1, ALICE, CAROL],
     [2, CAROL, CAROL],
   ]);
-  fold();
-  expect(counted(tables, 'hours')).toEqual([2, 2, 1]);
-  expect(counted(tables, 'days')).toEqual([2, 2]);
+  specify(series)
+    .when(log)
+    .thenRows({
+      hours: [
+        { last_height: 1, active_accounts: 2 },
+        { last_height: 2, active_accounts: 2 },
+        { last_height: 3, active_accounts: 1 },
+      ],
+      days: [{ active_accounts: 2 }, { active_accounts: 2 }],
+    });
 });
 
 test('an account whose block is reverted counts as before, also when it comes back in another hour', () => {
-  const { chain, tables, fold } = chainOf([
+  const blocks = [
     [0, ALICE, BOB],
     [1, ALICE, CAROL],
-  ]);
-  fold();
-  chain.revert(1);
-  fold();
-  expect(counted(tables, 'hours')).toEqual([2]);
-  expect(counted(tables, 'days')).toEqual([2]);
-  expect(tables.rows('accounts').map(({ address }) => address)).toEqual([ALICE, BOB]);
-  chain.revert(1);
-  fold();
-  expect(tables.rows('hours').concat(tables.rows('days'), tables.rows('accounts'))).toEqual([]);
+  ] as const;
+  const log = logOf(blocks, (chain) => chain.revert(2));
+  const first = specify(series).given(log.slice(0, 2)).when(log.slice(2, 3));
+  first.thenRows({
+    hours: [{ active_accounts: 2 }],
+    days: [{ active_accounts: 2 }],
+    accounts: [{ address: ALICE }, { address: BOB }],
+  });
+  first.when(log.slice(3)).thenRows({ hours: [], days: [], accounts: [] });
 });
 
 test('a block that says an earlier hour than the one before it counts in the later hour', () => {
-  const { tables, fold } = chainOf([
+  const log = logOf([
     [3, ALICE, BOB],
     [1, ALICE, CAROL],
   ]);
-  fold();
-  expect(tables.rows('hours')).toMatchObject([{ blocks: 2, active_accounts: 3, last_height: 1 }]);
+  specify(series)
+    .when(log)
+    .thenRows({ hours: [{ blocks: 2, active_accounts: 3, last_height: 1 }] });
 });
 
 test('a revert needs no block that is final', () => {
-  const { chain, tables, fold } = chainOf([
+  const blocks = [
     [0, ALICE, BOB],
     [1, ALICE, BOB],
     [1, BOB, CAROL],
-  ]);
-  chain.finalize(0);
-  fold();
-  expect(tables.rows('journal')).toHaveLength(2);
-  chain.revert(2);
-  fold();
-  expect(tables.rows('hours')).toMatchObject([{ blocks: 1, active_accounts: 2 }]);
+  ] as const;
+  const log = logOf(blocks, (chain) => {
+    chain.finalize(0);
+    chain.revert(2);
+  });
+  const final = specify(series).given(log.slice(0, 4));
+  final.thenRows({ journal: [{ height: 1 }, { height: 2 }] });
+  final.when(log.slice(4)).thenRows({ hours: [{ blocks: 1, active_accounts: 2 }] });
 });

@@ -15,17 +15,12 @@ import {
 } from '../../support/deposit-log.ts';
 import { plainWatch } from '../../support/plain-deposits.ts';
 import { differences, digestOf } from '../../support/plain-fold.ts';
-import { WATCH_ANSWERS } from '../deposits/answers.ts';
 import { interleaved } from '../deposits/interleaved.ts';
-import { MemoryTables } from '../deposits/memory-tables.ts';
-import { plainRows } from '../../support/plain-rows.ts';
+import { FoldedTables } from '../folded-tables.ts';
+import { specify, type Specification } from '../specify.ts';
 import { fixedCases } from '../../support/fixed-cases.ts';
 
 type Event = DepositAddressEvent | TransferEvent;
-
-function tables(): MemoryTables<Event> {
-  return new MemoryTables(watch, WATCH_ANSWERS);
-}
 
 interface Logs {
   readonly addresses: readonly DepositAddressEvent[];
@@ -58,7 +53,7 @@ test('for any batches, redeliveries and interleavings the rows equal a plain fol
   fc.assert(
     fc.property(CUTS, ({ seed, cut, size_max, back }) => {
       const { addresses, transfers, all } = logsOf(seed);
-      const folded = tables();
+      const folded = new FoldedTables(watch);
       for (const stretch of interleaved(all, { seed: cut, size_max, back })) folded.apply(stretch);
       expect(differences(folded.texts(), plainWatch(addresses, transfers))).toEqual([]);
       counts.transfers += folded.rows('transfers').length;
@@ -80,7 +75,7 @@ test('the order of the topics and the batch size do not change the rows', () => 
     const { addresses, transfers, all } = logsOf(seed);
     const digests = [all, all.toReversed()].flatMap((logs) =>
       [1, 1_000].map((size) => {
-        const folded = tables();
+        const folded = new FoldedTables(watch);
         for (const { partition, events } of logs) {
           for (let from = 0; from < events.length; from += size)
             folded.apply({ partition, from, events: events.slice(from, from + size) });
@@ -116,39 +111,20 @@ const checked = (at: number, until: number): TransferEvent => ({
   checked: [{ address: ADDRESS, until }],
 });
 
-/** The one entry of the queue after these. */
-function entryAfter(
-  ...events: readonly (readonly [Event, number])[]
-): Readonly<Record<string, unknown>> {
-  const folded = tables();
-  events.forEach(([event, partition], from) => folded.apply({ partition, from, events: [event] }));
-  expect(folded.rows('queue')).toHaveLength(1);
-  return folded.rows('queue')[0] ?? {};
-}
+/** The address has been asked for. */
+const begun: Specification<Event> = specify<Event>(watch).given([PINNED, requested(BEGIN)]);
 
 test('an address is hot for 24 hours after its request and after each panel opening', () => {
-  const begin: readonly (readonly [Event, number])[] = [
-    [PINNED, 0],
-    [requested(BEGIN), 0],
-  ];
-  expect(entryAfter(...begin)).toMatchObject({
-    hot: true,
-    hot_until: BEGIN + HOT_WINDOW_MS,
-    checked_at: 0,
-  });
   const end = BEGIN + HOT_WINDOW_MS;
-  expect(entryAfter(...begin, [checked(end - 1, BEGIN), PARTITION])).toMatchObject({
-    hot: true,
-    checked_at: end - 1,
-    checked_until: BEGIN,
-  });
-  expect(entryAfter(...begin, [checked(end, BEGIN), PARTITION])).toMatchObject({ hot: false });
-  expect(
-    entryAfter(...begin, [checked(end, BEGIN), PARTITION], [opened(end + 5), 0]),
-  ).toMatchObject({
-    hot: true,
-    hot_until: end + 5 + HOT_WINDOW_MS,
-  });
+  begun.thenRows({ queue: [{ hot: true, hot_until: end, checked_at: 0 }] });
+  begun
+    .when([checked(end - 1, BEGIN)], PARTITION)
+    .thenRows({ queue: [{ hot: true, checked_at: end - 1, checked_until: BEGIN }] });
+  const cold = begun.given([checked(end, BEGIN)], PARTITION);
+  cold.thenRows({ queue: [{ hot: false }] });
+  cold
+    .when([opened(end + 5)])
+    .thenRows({ queue: [{ hot: true, hot_until: end + 5 + HOT_WINDOW_MS }] });
 });
 
 const paid = (value = 1n): TransferEvent => ({
@@ -165,86 +141,53 @@ const paid = (value = 1n): TransferEvent => ({
 });
 
 test('a hot address is due at once, and after a check when a part of its time since the opening has passed', () => {
-  const begin: readonly (readonly [Event, number])[] = [
-    [PINNED, 0],
-    [requested(BEGIN), 0],
-  ];
   const hour = 3_600_000;
-  const check = [checked(BEGIN + hour, BEGIN), PARTITION] as const;
-  expect(entryAfter(...begin)).toMatchObject({
-    due_at: BEGIN,
-    pause_level: 0,
-    turn_at: BEGIN,
-    openings: 1,
-  });
-  expect(entryAfter(...begin, check)).toMatchObject({
-    due_at: BEGIN + hour + hour / 4,
-    pause_level: 5,
-    turn_at: BEGIN + hour,
+  const check = [checked(BEGIN + hour, BEGIN)];
+  begun.thenRows({ queue: [{ due_at: BEGIN, pause_level: 0, turn_at: BEGIN, openings: 1 }] });
+  const once = begun.given(check, PARTITION);
+  once.thenRows({
+    queue: [{ due_at: BEGIN + hour + hour / 4, pause_level: 5, turn_at: BEGIN + hour }],
   });
   // an account that looks again and again without paying has longer pauses
-  const looks = [opened(BEGIN + 1), opened(BEGIN + 2), opened(BEGIN)].map(
-    (event) => [event, 0] as const,
-  );
-  expect(entryAfter(...begin, ...looks, check)).toMatchObject({
-    openings: 4,
-    due_at: BEGIN + hour + hour - 2,
-  });
-  expect(entryAfter(...begin, check, [paid(), PARTITION])).toMatchObject({
-    paid: true,
-    due_at: BEGIN + hour + hour / 16,
-  });
-  expect(entryAfter(...begin, check, [paid(0n), PARTITION])).toMatchObject({ paid: false });
-  expect(entryAfter(...begin, check, [opened(BEGIN + 2 * hour), 0])).toMatchObject({
-    due_at: BEGIN + 2 * hour,
-    turn_at: BEGIN + 2 * hour,
-  });
+  begun
+    .given([opened(BEGIN + 1), opened(BEGIN + 2), opened(BEGIN)])
+    .when(check, PARTITION)
+    .thenRows({ queue: [{ openings: 4, due_at: BEGIN + hour + hour - 2 }] });
+  once
+    .when([paid()], PARTITION)
+    .thenRows({ queue: [{ paid: true, due_at: BEGIN + hour + hour / 16 }] });
+  once.when([paid(0n)], PARTITION).thenRows({ queue: [{ paid: false }] });
+  once
+    .when([opened(BEGIN + 2 * hour)])
+    .thenRows({ queue: [{ due_at: BEGIN + 2 * hour, turn_at: BEGIN + 2 * hour }] });
 });
 
 test('times in the queue never decrease', () => {
-  const entry = entryAfter(
-    [PINNED, 0],
-    [requested(BEGIN), 0],
-    [checked(BEGIN + 9, 9), PARTITION],
-    [checked(BEGIN + 5, 12), PARTITION],
-    [opened(5), 0],
-  );
-  expect(entry).toMatchObject({
-    hot_until: BEGIN + HOT_WINDOW_MS,
-    checked_at: BEGIN + 9,
-    checked_until: 12,
-  });
+  begun
+    .given([checked(BEGIN + 9, 9)], PARTITION)
+    .when([checked(BEGIN + 5, 12)], PARTITION)
+    .when([opened(5)])
+    .thenRows({
+      queue: [{ hot_until: BEGIN + HOT_WINDOW_MS, checked_at: BEGIN + 9, checked_until: 12 }],
+    });
 });
 
 test('a record in the wrong partition for its address has no effect', () => {
-  const other = (PARTITION + 1) % 6;
-  expect(
-    entryAfter([PINNED, 0], [requested(BEGIN), 0], [checked(BEGIN + 9, 9), other]),
-  ).toMatchObject({ checked_at: 0, checked_until: 0 });
+  begun
+    .when([checked(BEGIN + 9, 9)], (PARTITION + 1) % 6)
+    .thenRows({ queue: [{ checked_at: 0, checked_until: 0 }] });
 });
 
 test('addresses that become hot are announced; others are not', () => {
-  const batch = (
-    [PINNED, requested(BEGIN), opened(BEGIN - 5), checked(BEGIN, BEGIN)] satisfies Event[]
-  ).map((event, at) => ({
-    event,
-    partition: 0,
-    offset: BigInt(at),
-    timestamp: 0,
-  }));
-  expect(watch.fold({}, batch.slice(0, 3), plainRows)).toMatchObject({
-    announced: [`0x${ADDRESS.toString('hex')}`],
-    outcomes: { applied: 3 },
-  });
-  expect(
-    watch.fold(
-      {},
-      batch
-        .slice(3)
-        .map(({ event, offset }) => ({ event, offset, partition: PARTITION, timestamp: 0 })),
-      plainRows,
-    ),
-  ).toMatchObject({ announced: [], outcomes: { applied: 1 } });
+  specify<Event>(watch)
+    .when([PINNED, requested(BEGIN), opened(BEGIN - 5)])
+    .thenFolded({
+      announced: [`0x${ADDRESS.toString('hex')}`],
+      outcomes: { applied: 3 },
+    });
+  specify<Event>(watch)
+    .when([checked(BEGIN, BEGIN)], PARTITION)
+    .thenFolded({ announced: [], outcomes: { applied: 1 } });
 });
 
 test('isEvent accepts the events of its topics only', () => {
