@@ -1,9 +1,9 @@
-/** Shell blocks of README and docs. One marked `sh no-run` needs more than a local stack. */
+/** Code blocks of README and docs. One marked `sh no-run` needs more than a local stack. */
 import { globSync, readFileSync } from 'node:fs';
 import { checkout } from '../../infra/local/stack/folder.ts';
 
-export interface ShellBlock {
-  /** after `sh`, such as `no-run` */
+export interface CodeBlock {
+  /** after the language, such as `no-run` */
   readonly mark: string;
   readonly code: string;
 }
@@ -13,10 +13,12 @@ export function documentPaths(): readonly string[] {
   return ['README.md', ...globSync('docs/**/*.md', { cwd: checkout }).toSorted()];
 }
 
-export function shellBlocks(path: string): readonly ShellBlock[] {
+export function codeBlocks(path: string, language: string): readonly CodeBlock[] {
   const text = readFileSync(`${checkout}/${path}`, 'utf8');
-  return Array.from(text.matchAll(/^```sh *(.*)\n([^]*?)^```$/gm), ([, mark = '', code = '']) => ({
-    mark,
-    code,
-  }));
+  const block = new RegExp(`^\`\`\`${language} *(.*)\\n([^]*?)^\`\`\`$`, 'gm');
+  return Array.from(text.matchAll(block), ([, mark = '', code = '']) => ({ mark, code }));
+}
+
+export function shellBlocks(path: string): readonly CodeBlock[] {
+  return codeBlocks(path, 'sh');
 }

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { reserve } from '../../../projections/reserve/reserve.ts';
-import type { Folded, Row } from '../../../projections/contract/projection.ts';
 import { selectOf } from '../../../services/projector/engine/table-reader.ts';
 import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts';
-import { plainHash, plainHead } from '../../support/plain-chain.ts';
-import { plainRows, rowsIn } from '../../support/plain-rows.ts';
+import { plainHead } from '../../support/plain-chain.ts';
+import { FoldedTables } from '../folded-tables.ts';
+import { specify } from '../specify.ts';
 
 function run(id: string, supply = 1n): ReserveReconciled {
   return {
@@ -38,115 +37,82 @@ function run(id: string, supply = 1n): ReserveReconciled {
   };
 }
 
-function recorded(runs: readonly ReserveReconciled[], from = 0) {
-  return runs.map((event, at) => ({
-    event,
-    partition: 0,
-    offset: BigInt(from + at),
-    timestamp: 0,
-    value_hash: plainHash(event),
-  }));
-}
-
 const HASH = Buffer.alloc(32, 7);
-
-/** Folds a batch behind as many records as there were runs before. */
-function fold(
-  runs: readonly ReserveReconciled[],
-  before: number | undefined,
-  known: readonly string[],
-): Extract<Folded, { readonly changes: unknown }> {
-  const batch = recorded(runs, before);
-  const log_end = String(before);
-  const head = before === undefined ? [] : [{ runs: String(before), log_end, hash: HASH }];
-  const folded = reserve.fold(
-    { head, known: known.map((run_id) => ({ run_id })) },
-    batch,
-    plainRows,
-  );
-  if ('broken' in folded) throw new Error(folded.broken.reason);
-  return folded;
-}
-
-function sha256(...parts: readonly Buffer[]): Buffer {
-  return createHash('sha256').update(Buffer.concat(parts)).digest();
-}
-
-function rowsOf(folded: Extract<Folded, { readonly changes: unknown }>): readonly Row[] {
-  return folded.changes.appends.flatMap(rowsIn);
-}
+const [A, B, C] = [run('a'), run('b'), run('c')];
 
 test('runs are numbered in the order of the log, after the stored ones', () => {
-  expect(
-    rowsOf(fold([run('a'), run('b')], undefined, [])).map(([ordinal, id]) => [ordinal, id]),
-  ).toEqual([
-    [0, 'a'],
-    [1, 'b'],
-  ]);
-  const folded = fold([run('c')], 2, []);
-  expect(rowsOf(folded).map(([ordinal]) => ordinal)).toEqual([2]);
-  const hash = sha256(HASH, plainHash(run('c')));
-  expect(folded.changes.upserts).toEqual([
-    expect.objectContaining({ rows: [[true, 3, 3n, hash]] }),
-  ]);
+  specify(reserve)
+    .given([A, B])
+    .when([C])
+    .thenRows({
+      runs: [
+        { ordinal: 0, run_id: 'a' },
+        { ordinal: 1, run_id: 'b' },
+        { ordinal: 2, run_id: 'c' },
+      ],
+      head: [{ one: true, runs: 3, log_end: 3n, hash: plainHead([A, B, C]) }],
+    });
 });
 
 test('a repeated run counts once, in the same batch and in a later one', () => {
-  const folded = fold([run('a'), run('b'), run('b'), run('c')], 1, ['a']);
-  expect(rowsOf(folded).map(([, id]) => id)).toEqual(['b', 'c']);
-  expect(folded.outcomes).toEqual({ applied: 2, replayed: 2, ignored: 0 });
-  expect(folded.announced).toEqual(['b', 'c']);
+  const repeated = specify(reserve).given([A]).when([A, B, B, C]);
+  repeated.thenRows({ runs: [{ run_id: 'a' }, { run_id: 'b' }, { run_id: 'c' }] });
+  repeated.thenFolded({
+    outcomes: { applied: 2, replayed: 2, ignored: 0 },
+    announced: ['b', 'c'],
+  });
 });
 
 test('a repetition is a record of the chain, a record that was folded changes nothing', () => {
-  const folded = fold([run('a')], 1, ['a']);
-  expect(rowsOf(folded)).toEqual([]);
-  expect(folded.changes.upserts.flatMap(({ rows }) => rows)).toEqual([
-    [true, 1, 2n, sha256(HASH, plainHash(run('a')))],
-  ]);
-  const head = [{ runs: '2', log_end: '2', hash: HASH }];
-  const again = reserve.fold({ head, known: [] }, recorded([run('a'), run('b')]), plainRows);
-  expect(again).toMatchObject({ changes: { upserts: [{ rows: [] }] } });
+  specify(reserve)
+    .given([A])
+    .when([A])
+    .thenRows({ head: [{ runs: 1, log_end: 2n, hash: plainHead([A, A]) }] });
+  const tables = new FoldedTables(reserve);
+  tables.apply({ events: [A, B] });
+  expect(tables.fold({ events: [A, B] })).toMatchObject({ changes: { upserts: [{ rows: [] }] } });
 });
 
+function second(sequence: number, previous: Buffer): ReserveReconciled {
+  return { ...B, sequence, previous };
+}
+
 test('a run that names another hash of the record before it, at its sequence, breaks the chain', () => {
-  const next = (sequence: number, previous: Buffer): ReserveReconciled => ({
-    ...run('b'),
-    sequence,
-    previous,
-  });
-  const folding = (second: ReserveReconciled): Folded =>
-    reserve.fold({}, recorded([run('a'), second]), plainRows);
-  expect(folding(next(1, plainHead([run('a')])))).toHaveProperty('changes');
-  expect(folding(next(1, HASH))).toMatchObject({ broken: { at: 1 } });
+  const whole = { changes: expect.anything() };
+  specify(reserve)
+    .when([A, second(1, plainHead([A]))])
+    .thenFolded(whole);
+  specify(reserve)
+    .when([A, second(1, HASH)])
+    .thenFolded({ broken: { at: 1 } });
   // another run came first
-  expect(folding(next(0, HASH))).toHaveProperty('changes');
+  specify(reserve)
+    .when([A, second(0, HASH)])
+    .thenFolded(whole);
 });
 
 test('every value is in the column of its name', () => {
-  const event = run('a', 2n ** 80n);
-  const [row = []] = rowsOf(fold([event], undefined, []));
-  const names = Object.keys(reserve.tables[1]?.columns ?? {});
-  const named = Object.fromEntries(names.map((name, at) => [name, row[at]]));
-  const { type: _type, ...fields } = event;
-  expect(named).toEqual({ ordinal: 0, ledger_head: Buffer.alloc(0), ...fields });
+  const { type: _type, ...fields } = run('a', 2n ** 80n);
+  const tables = new FoldedTables(reserve);
+  tables.apply({ events: [run('a', 2n ** 80n)] });
+  expect(tables.rows('runs')).toEqual([{ ordinal: 0, ledger_head: Buffer.alloc(0), ...fields }]);
 });
 
 test('a run of an older writer says nothing of what came later', () => {
-  const { frozen: _frozen, unminted: _unminted, ...older } = run('a');
-  const [row = []] = rowsOf(fold([older], undefined, []));
-  const names = Object.keys(reserve.tables[1]?.columns ?? {});
-  expect(['frozen', 'unminted'].map((name) => row[names.indexOf(name)])).toEqual([0n, 0n]);
+  const { frozen: _frozen, unminted: _unminted, ...older } = A;
+  specify(reserve)
+    .when([older])
+    .thenRows({ runs: [{ frozen: 0n, unminted: 0n }] });
 });
 
 test('a run with a field out of range is a record of the chain, and no run', () => {
-  const broken = { ...run('b'), custody_reported: 10n };
-  const folded = fold([run('a'), broken, run('c')], undefined, []);
-  expect(rowsOf(folded).map(([, id]) => id)).toEqual(['a', 'c']);
-  expect(folded.outcomes).toEqual({ applied: 2, replayed: 0, ignored: 1 });
-  expect(folded.changes.upserts.flatMap(({ rows }) => rows)).toEqual([
-    [true, 2, 3n, plainHead([run('a'), broken, run('c')])],
-  ]);
+  const wrong = { ...B, custody_reported: 10n };
+  const folded = specify(reserve).when([A, wrong, C]);
+  folded.thenFolded({ outcomes: { applied: 2, replayed: 0, ignored: 1 } });
+  folded.thenRows({
+    runs: [{ run_id: 'a' }, { run_id: 'c' }],
+    head: [{ runs: 2, log_end: 3n, hash: plainHead([A, wrong, C]) }],
+  });
 });
 
 test('known runs are loaded by the ids of the batch', () => {
