@@ -1,8 +1,7 @@
 /**
  * The tables of any projection in memory, to fold events without a server: SQLite makes them of
- * `table.sql`, so their constraints hold, and answers each load by its own SELECT, with no row more.
- *
- * It keeps a numeric as text, which is exact: a load may add it up, and compare it with 0 alone.
+ * `table.sql`, so their constraints hold, and answers each load by its own SELECT, with no row
+ * more. It keeps a numeric as text, which is exact: a load may add it up, and compare it with 0.
  */
 import { readFileSync } from 'node:fs';
 import {

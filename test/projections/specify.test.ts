@@ -39,8 +39,8 @@ function failure(openings: number, projection = panels): unknown {
 test('a row that is otherwise is shown beside the one that was expected', () => {
   expect(failure(3)).toMatchObject({
     message: expect.stringContaining('in batches of up to 1000'),
-    expected: { panels: ['{"openings":"3"}'] },
-    actual: { panels: ['{"openings":"2"}'] },
+    expected: { panels: [{ openings: '3' }] },
+    actual: { panels: [{ openings: '2' }] },
   });
 });
 

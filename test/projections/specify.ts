@@ -10,7 +10,7 @@
  */
 import { expect } from 'vitest';
 import type { Value } from '../../projections/contract/projection.ts';
-import { texts, type TableTexts } from '../support/plain-fold.ts';
+import { texts } from '../support/plain-fold.ts';
 import { FoldedTables, topicOf, type Folding, type Named, type Stretch } from './folded-tables.ts';
 
 /** All rows of some tables; a row has the columns that matter, in each row of a table the same. */
@@ -56,8 +56,8 @@ export class Specification<Event extends { readonly type: string }> {
         table,
         tables.rows(table).map((row) => only(Object.keys(rows[0] ?? row), row)),
       ]);
-      expect(asTexts(Object.fromEntries(found)), `rows in batches of up to ${size}`).toEqual(
-        asTexts(expected),
+      expect(readable(Object.fromEntries(found)), `rows in batches of up to ${size}`).toEqual(
+        readable(expected),
       );
     }
   }
@@ -92,10 +92,21 @@ export function specify<Event extends { readonly type: string }>(
 
 function only(columns: readonly string[], row: Named): Named {
   return Object.fromEntries(
-    columns.map((column): [string, Value] => [column, row[column] ?? null]),
+    columns.map((column): [string, Value] => {
+      const value = row[column];
+      if (value === undefined) throw new Error(`there is no column ${column}`);
+      return [column, value];
+    }),
   );
 }
 
-function asTexts(rows: ExpectedRows): TableTexts {
-  return Object.fromEntries(Object.entries(rows).map(([table, each]) => [table, texts(each)]));
+/** Sorted, with every value as text. */
+function readable(rows: ExpectedRows): object {
+  const tables = Object.entries(rows);
+  return Object.fromEntries(
+    tables.map(([table, each]) => [
+      table,
+      texts(each).map((text): Readonly<Record<string, string | null>> => JSON.parse(text)),
+    ]),
+  );
 }

@@ -1,7 +1,7 @@
 import { test } from 'vitest';
-import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
-import { specify } from '../../projections/specify.ts';
-import { panels } from './panels.ts';
+import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
+import { specify } from '../projections/specify.ts';
+import { panels } from './panels/panels.ts';
 
 const [ALICE, BOB] = [Buffer.alloc(20, 1), Buffer.alloc(20, 2)];
 
