@@ -2,7 +2,7 @@
  * Shows a topic: reads on through every failure of the brokers, each record once and in the order
  * of its partition, and holds little of it at a time.
  */
-import { partitionKey, type Positions } from '../../runtime/kafka/position.ts';
+import { partitionKey, type Position } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
@@ -45,14 +45,22 @@ export async function tailLog(
   options: TailOptions,
 ): Promise<{ readonly read: number; readonly shown: number }> {
   const tail = new Tail(options);
-  if (tail.next.size === 0) return tail;
-  const { kafka, topic, log, signal } = options;
+  const { kafka, topic, ranges, log, signal } = options;
+  const positions = new Map<string, Position>();
+  const ends = new Map<string, bigint>();
+  for (const { partition, start, from, to } of ranges) {
+    if (to !== undefined && from >= to) continue;
+    const key = partitionKey(topic, partition);
+    positions.set(key, { next_offset: start, last_record: null });
+    if (to !== undefined) ends.set(key, to);
+  }
   const reader = new LogReader({
     kafka,
     topics: [topic],
     log,
     retrying: (what, attempt) => tail.retrying(what, attempt),
-    positions: () => Promise.resolve(tail.positions),
+    positions: () => Promise.resolve(positions),
+    ends,
     ahead_bytes_max: AHEAD_BYTES_MAX,
     lenient: true,
   });
@@ -62,11 +70,7 @@ export async function tailLog(
     await reader.start();
     while (!signal.aborted) {
       const chunk = await reader.take(CHUNK_RECORDS, AHEAD_BYTES_MAX);
-      if (chunk === undefined) break;
-      const open = tail.next.size;
-      if (!(await tail.show(chunk)) || tail.next.size === 0) break;
-      // without the partition that has been read to its end
-      if (tail.next.size < open) reader.rewind();
+      if (chunk === undefined || !(await tail.show(chunk))) break;
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -81,26 +85,15 @@ class Tail {
   read = 0;
   shown = 0;
   readonly #options: TailOptions;
-  readonly #ranges: ReadonlyMap<number, PartitionRange>;
-  /** by partition, the offset that comes next, of those that are not read to their end */
-  readonly next: Map<number, bigint>;
+  /** by partition; without those that end before a time, and have reached it */
+  readonly #open: Map<number, PartitionRange>;
   #text = '';
   /** false when no more is wanted; a piece is written while the next one is made */
   #writing: Promise<boolean> = Promise.resolve(true);
 
   constructor(options: TailOptions) {
     this.#options = options;
-    this.#ranges = new Map(options.ranges.map((range) => [range.partition, range]));
-    const open = options.ranges.filter(({ from, to }) => to === undefined || from < to);
-    this.next = new Map(open.map(({ partition, start }) => [partition, start]));
-  }
-
-  get positions(): Positions {
-    const entries = [...this.next].map(
-      ([partition, next_offset]) =>
-        [partitionKey(this.#options.topic, partition), { next_offset, last_record: null }] as const,
-    );
-    return new Map(entries);
+    this.#open = new Map(options.ranges.map((range) => [range.partition, range]));
   }
 
   retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
@@ -110,19 +103,16 @@ class Tail {
 
   /** Every record that is within its range. False when no more is wanted. */
   async show({ partition, records }: Pick<Chunk, 'partition' | 'records'>): Promise<boolean> {
-    const range = this.#ranges.get(partition);
-    if (range === undefined || !this.next.has(partition)) return true;
-    const { from, to = Infinity, before = Infinity } = range;
+    const range = this.#open.get(partition);
+    if (range === undefined) return true;
+    const { from, before = Infinity } = range;
     const { render, schemas, limit, topic } = this.#options;
     const place = partitionKey(topic, partition);
     for (const record of records) {
-      // the reader may have gone back while this chunk is shown
-      if (record.offset < (this.next.get(partition) ?? 0n)) continue;
-      const next = record.offset + 1n;
-      const isPast = next > to || record.timestamp >= before;
-      if (isPast || next === to) this.next.delete(partition);
-      else this.next.set(partition, next);
-      if (isPast) break;
+      if (record.timestamp >= before) {
+        this.#open.delete(partition);
+        break;
+      }
       if (record.offset < from) continue;
       this.read++;
       if (!schemas.knows(record.value))
@@ -136,7 +126,8 @@ class Tail {
       if (this.shown >= limit) break;
       if (this.#text.length >= PIECE_CHARACTERS && !(await this.#flush())) return false;
     }
-    return (await this.#flush()) && (await this.#writing) && this.shown < limit;
+    const isOpen = this.shown < limit && this.#open.size > 0;
+    return (await this.#flush()) && (await this.#writing) && isOpen;
   }
 
   /** Hands the text on when all before it is written. */

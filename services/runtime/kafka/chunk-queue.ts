@@ -21,6 +21,8 @@ export class ChunkQueue {
   #chunks: Chunk[] = [];
   #bytes = 0;
   #ended: { readonly error: unknown } | undefined;
+  /** no chunk follows those that are here */
+  #isFinished = false;
   /** resolves when there is a chunk, or the end */
   #filled = Promise.withResolvers<void>();
   /** resolves when chunks were taken or dropped */
@@ -50,7 +52,14 @@ export class ChunkQueue {
   clear(): void {
     this.#chunks = [];
     this.#bytes = 0;
+    this.#isFinished = false;
     this.#drain();
+  }
+
+  /** Says that no chunk follows, unless the queue is cleared. */
+  finish(): void {
+    this.#isFinished = true;
+    this.#filled.resolve();
   }
 
   /** Ends the queue: with an error, or undefined when it is closed. The first end counts. */
@@ -62,10 +71,10 @@ export class ChunkQueue {
 
   /**
    * Waits for records, and takes those of one partition and generation up to the limits; one record
-   * always. Undefined when closed.
+   * always. Undefined when closed, and when all of a finished queue are taken.
    */
   async take(recordsMax: number, bytesMax: number): Promise<Chunk | undefined> {
-    while (this.#chunks.length === 0 && this.#ended === undefined) {
+    while (this.#chunks.length === 0 && this.#ended === undefined && !this.#isFinished) {
       this.#filled = Promise.withResolvers();
       await this.#filled.promise;
     }

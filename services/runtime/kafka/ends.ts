@@ -39,34 +39,47 @@ export function readLogEnds(
 /** Retries an attempt until it succeeds. */
 export type Retrying = <Result>(what: string, attempt: () => Promise<Result>) => Promise<Result>;
 
-export interface LossOptions {
+export interface LookOptions {
   readonly kafka: Kafka;
   readonly retrying: Retrying;
   readonly topics: readonly string[];
   readonly positions: Positions;
-  /** only the positions have to be in the log, wherever it begins */
+  /** as for `LogReader` */
+  readonly ends?: ReadonlyMap<string, bigint>;
   readonly lenient?: boolean;
   readonly signal: AbortSignal;
 }
 
-/** The loss that keeps reading from going on at these positions, if there is one. */
-export async function findLoss(options: LossOptions): Promise<LogLost | undefined> {
-  const { kafka, retrying, topics, positions, lenient = false, signal } = options;
+/** The ends of the log, and the loss that keeps reading from going on, if there is one. */
+export async function lookAtLog(
+  options: LookOptions,
+): Promise<{ readonly found: readonly LogEnd[]; readonly lost: Error | undefined }> {
+  const { kafka, retrying, topics, positions, ends, lenient = false, signal } = options;
   for (let looks = 1; ; looks++) {
-    const ends = await retrying('looking at the ends of the log', () =>
-      withAdmin(kafka, (admin) => Promise.all(topics.map((topic) => admin.ends(topic)))),
+    const found = await retrying('looking at the ends of the log', () =>
+      withAdmin(kafka, async (admin) =>
+        (await Promise.all(topics.map((topic) => admin.ends(topic)))).flat(),
+      ),
     );
-    let short: LogLost | undefined;
-    for (const { topic, partition, low, high } of ends.flat()) {
-      const position = positions.get(partitionKey(topic, partition));
+    let lost: Error | undefined;
+    for (const { topic, partition, low, high } of found) {
+      const key = partitionKey(topic, partition);
+      const position = positions.get(key);
       const next = position?.next_offset ?? 0n;
-      if (lenient) {
-        const isThere = low <= next && next <= high;
-        if (position !== undefined && !isThere) short = offsetLost(topic, partition, next);
-      } else if (low > 0n) return startLost(topic, partition, low, next);
-      else if (high < next) short = endLost(topic, partition, high, next);
+      if (ends === undefined) {
+        if (low > 0n) return { found, lost: startLost(topic, partition, low, next) };
+        if (high < next) lost = endLost(topic, partition, high, next);
+      } else if (position !== undefined) {
+        const to = lenient ? next : (ends.get(key) ?? next);
+        if (low <= next && to <= high) continue;
+        const range = `records ${next} to ${to - 1n} of ${key} were not read`;
+        lost = lenient
+          ? offsetLost(topic, partition, next)
+          : kafkaFault(range, new Error(`the log holds records ${low} to ${high - 1n}`));
+        if (low > next) return { found, lost };
+      }
     }
-    if (short === undefined || looks === CONFIRMATIONS || signal.aborted) return short;
+    if (lost === undefined || looks === CONFIRMATIONS || signal.aborted) return { found, lost };
     await untilAborted(LOOK_AGAIN_MS, signal);
   }
 }

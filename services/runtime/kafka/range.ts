@@ -1,12 +1,11 @@
 /** Reads a range of one partition, for processes that must know the log before they write. */
-import { disconnect } from './client.ts';
-import { readLogEnds } from './ends.ts';
-import { PartitionLog } from './partition-log.ts';
-import { kafkaFault, type Kafka } from './port.ts';
+import { Fault } from '../process/errors.ts';
+import { NO_LOG } from '../process/log.ts';
+import type { Retrying } from './ends.ts';
+import type { Kafka } from './port.ts';
+import { partitionKey } from './position.ts';
+import { LogReader } from './reader.ts';
 import type { LogRecord } from './record.ts';
-
-const FETCH_BYTES = 8 * 1024 * 1024;
-const WAIT_MS = 500;
 
 export interface LogRange {
   readonly topic: string;
@@ -17,6 +16,8 @@ export interface LogRange {
   readonly to: bigint;
   /** how much is fetched at once; a batch of one writer is never cut */
   readonly bytes_max?: number;
+  /** retries faults of the brokers; by default they end the reading */
+  readonly retrying?: Retrying;
 }
 
 /** Calls `take` with each record of offsets `from` to `to` - 1. Throws as `readLogBatches`. */
@@ -41,51 +42,33 @@ export function readLogRange(
  */
 export async function readLogBatches(
   kafka: Kafka,
-  range: LogRange,
+  { topic, partition, from, to, bytes_max, retrying = once }: LogRange,
   take: (records: readonly LogRecord[]) => void | Promise<void>,
 ): Promise<void> {
-  const { topic, partition, from, to, bytes_max = FETCH_BYTES } = range;
   if (from >= to) return;
-  const what = `records ${from} to ${to - 1n} of ${topic}/${partition} were not read`;
-  const fault = (cause: unknown): never => {
-    throw kafkaFault(what, cause);
-  };
-  const fetcher = kafka.fetcher();
+  const key = partitionKey(topic, partition);
+  const reader = new LogReader({
+    kafka,
+    topics: [topic],
+    log: NO_LOG,
+    retrying,
+    positions: () => Promise.resolve(new Map([[key, { next_offset: from, last_record: null }]])),
+    ends: new Map([[key, to]]),
+    // one fetch
+    ahead_bytes_max: 1,
+    ...(bytes_max === undefined ? {} : { fetch_bytes: bytes_max }),
+  });
   try {
-    await assertHeld(kafka, range);
-    const log = new PartitionLog({
-      fetcher,
-      topic,
-      topic_id: await fetcher.topicId(topic),
-      partition,
-      next_offset: from,
-      last_record: null,
-      bytes_max,
-      wait_ms: WAIT_MS,
-    });
-    let reading = log.read();
-    for (let position = from, isOpen = true; isOpen;) {
-      const records = await reading.catch(fault);
-      isOpen = log.next < to;
-      // the end of the log may have been lost meanwhile
-      if (log.next === position) await assertHeld(kafka, range);
-      position = log.next;
-      if (isOpen) reading = log.read();
-      // an error is thrown where the records are awaited
-      reading.catch(() => undefined);
-      const wanted = records.filter(({ offset }) => offset < to);
-      if (wanted.length > 0) await take(wanted);
+    await reader.start();
+    for (let next = from; next < to;) {
+      const chunk = await reader.take(Infinity, Infinity);
+      if (chunk === undefined) throw new Fault('kafka', `there is no ${key}`, { retry: true });
+      if (chunk.records.length > 0) await take(chunk.records);
+      next = chunk.next;
     }
   } finally {
-    await disconnect(fetcher);
+    await reader.close();
   }
 }
 
-async function assertHeld(kafka: Kafka, { topic, partition, from, to }: LogRange): Promise<void> {
-  const { low, high } = await readLogEnds(kafka, topic, partition);
-  if (low > from || high < to)
-    throw kafkaFault(
-      `records ${from} to ${to - 1n} of ${topic}/${partition} were not read`,
-      new Error(`the log holds records ${low} to ${high - 1n}`),
-    );
-}
+const once: Retrying = (_what, attempt) => attempt();

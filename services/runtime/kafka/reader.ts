@@ -5,8 +5,8 @@
  */
 import type { Logger } from '../process/log.ts';
 import { ChunkQueue, type Chunk } from './chunk-queue.ts';
-import { disconnect, withAdmin } from './client.ts';
-import { findLoss, type Retrying } from './ends.ts';
+import { disconnect } from './client.ts';
+import { lookAtLog, type Retrying } from './ends.ts';
 import { Membership } from './membership.ts';
 import { PartitionLog } from './partition-log.ts';
 import { errorType, kafkaFault, type Assigned, type Fetcher, type Kafka } from './port.ts';
@@ -33,10 +33,15 @@ export interface LogReaderOptions {
   readonly positions: () => Promise<Positions>;
   /** limit of what is fetched and not taken yet */
   readonly ahead_bytes_max: number;
+  /** limit of one answer of the brokers; default 8 MiB */
+  readonly fetch_bytes?: number;
   /**
-   * Reads any log: positions may lie behind a lost beginning, offsets may have no record, and
-   * partitions without a position are not read. Default: each offset from 0 on counts.
+   * Reads ranges: of each partition that has a position, wherever the log begins, the records below
+   * its end, by `partitionKey`; without an end for ever. A log that does not hold them ends the
+   * reader with a fault with retry. Default: all partitions, and each offset from 0 on counts.
    */
+  readonly ends?: ReadonlyMap<string, bigint>;
+  /** Reads ranges of any log: offsets may have no record, and ends may not be written yet. */
   readonly lenient?: boolean;
   /**
    * After this silence of a member another takes over; at least group.min.session.timeout.ms of the
@@ -88,7 +93,10 @@ export class LogReader {
     await Promise.all([this.#membership?.close(), this.#endGeneration()]);
   }
 
-  /** The next records of one partition, in order; undefined when closed. Throws `LogLost`. */
+  /**
+   * The next records of one partition, in order; undefined when closed, and when all ranges are
+   * read. Throws `LogLost`, and faults that nobody retries.
+   */
   take(recordsMax: number, bytesMax: number): Promise<Chunk | undefined> {
     return this.#queue.take(recordsMax, bytesMax);
   }
@@ -144,22 +152,21 @@ export class LogReader {
   }
 
   async #begin(generation: number): Promise<void> {
-    const { log, retrying, lenient = false } = this.#options;
+    const { topics, log, retrying, ends } = this.#options;
+    const assigned = this.#assigned;
     // a member without partitions asks for the positions too: its process stands by
-    if (this.#membership !== undefined && this.#assigned === undefined) return;
-    const assigned =
-      this.#assigned ?? (await retrying('looking at the topics', () => this.#allPartitions()));
-    const topics = [...assigned.keys()];
+    if (this.#membership !== undefined && assigned === undefined) return;
     const positions = await retrying('reading the checkpoints', this.#options.positions);
-    const lost = await this.#loss(topics, positions);
+    const { found, lost } = await this.#look([...(assigned?.keys() ?? topics)], positions);
     if (!this.#isCurrent(generation)) return;
     if (lost !== undefined) throw lost;
-    const partitions = topics
-      .flatMap((topic) => assigned.get(topic)?.map((partition) => ({ topic, partition })) ?? [])
-      .filter(({ topic, partition }) => !lenient || positions.has(partitionKey(topic, partition)));
+    const partitions =
+      assigned === undefined
+        ? found.filter((at) => ends === undefined || positions.has(keyOf(at)))
+        : [...assigned].flatMap(([topic, own]) => own.map((partition) => ({ topic, partition })));
     log.info(
       {
-        assigned: Object.fromEntries(assigned),
+        partitions: partitions.map(keyOf),
         positions: Object.fromEntries(
           [...positions].map(([key, { next_offset }]) => [key, next_offset.toString()]),
         ),
@@ -171,31 +178,26 @@ export class LogReader {
         this.#follow(generation, topic, partition, positions),
       ),
     );
+    if (ends !== undefined && this.#isCurrent(generation)) this.#queue.finish();
   }
 
-  async #allPartitions(): Promise<Assigned> {
-    const { kafka, topics } = this.#options;
-    const ends = await withAdmin(kafka, (admin) => Promise.all(topics.map((t) => admin.ends(t))));
-    return new Map(
-      topics.map((topic, at) => [topic, ends[at]?.map(({ partition }) => partition) ?? []]),
-    );
+  #look(topics: readonly string[], positions: Positions): ReturnType<typeof lookAtLog> {
+    return lookAtLog({ ...this.#options, topics, positions, signal: this.#stopping.signal });
   }
 
-  #loss(topics: readonly string[], positions: Positions): ReturnType<typeof findLoss> {
-    return findLoss({ ...this.#options, topics, positions, signal: this.#stopping.signal });
-  }
-
-  /** Reads one partition until the next generation. */
+  /** Reads one partition until its end, or the next generation. */
   async #follow(
     generation: number,
     topic: string,
     partition: number,
     positions: Positions,
   ): Promise<void> {
-    const { kafka, retrying } = this.#options;
+    const { kafka, retrying, ends, lenient = false, fetch_bytes } = this.#options;
+    const key = partitionKey(topic, partition);
+    const begin = positions.get(key) ?? BEGINNING;
+    const end = ends?.get(key);
     const fetcher = kafka.fetcher();
     this.#fetchers.add(fetcher);
-    const begin = positions.get(partitionKey(topic, partition)) ?? BEGINNING;
     // a fetcher of an earlier generation is closed and never answers
     const topicId = await retrying('asking for the id of the topic', () =>
       this.#isCurrent(generation) ? fetcher.topicId(topic) : Promise.resolve(undefined),
@@ -208,32 +210,38 @@ export class LogReader {
       topic,
       topic_id: topicId,
       partition,
-      bytes_max: FETCH_BYTES,
+      bytes_max: fetch_bytes ?? FETCH_BYTES,
       wait_ms: WAIT_MS,
     });
-    const what = `reading ${topic}/${partition}`;
-    const read = async (): Promise<readonly LogRecord[]> => {
+    const what = `reading ${key}`;
+    const loss = async (): Promise<Error | undefined> => {
+      const position = { ...begin, next_offset: partitionLog.next };
+      return (await this.#look([topic], new Map([[key, position]]))).lost;
+    };
+    // a loss is returned, because no retry mends it
+    const read = async (): Promise<readonly LogRecord[] | Error> => {
+      if (!this.#isCurrent(generation)) return [];
+      const from = partitionLog.next;
       try {
-        return this.#isCurrent(generation) ? await partitionLog.read() : [];
+        const records = await partitionLog.read();
+        // the end of the range may have been lost meanwhile
+        const isShort = end !== undefined && !lenient && partitionLog.next === from;
+        return (isShort ? await loss() : undefined) ?? records;
       } catch (cause) {
         if (!this.#isCurrent(generation)) return [];
-        const lost =
-          errorType(cause) === 'OFFSET_OUT_OF_RANGE'
-            ? await this.#loss(
-                [topic],
-                new Map([
-                  [partitionKey(topic, partition), { ...begin, next_offset: partitionLog.next }],
-                ]),
-              )
-            : undefined;
-        throw lost ?? kafkaFault(`${what} from offset ${partitionLog.next} failed`, cause);
+        const lost = errorType(cause) === 'OFFSET_OUT_OF_RANGE' ? await loss() : undefined;
+        if (lost !== undefined) return lost;
+        throw kafkaFault(`${what} from offset ${partitionLog.next} failed`, cause);
       }
     };
-    while (this.#isCurrent(generation)) {
+    while (this.#isCurrent(generation) && !(end !== undefined && partitionLog.next >= end)) {
       const from = partitionLog.next;
-      const records = await retrying(what, read);
+      const found = await retrying(what, read);
       if (!this.#isCurrent(generation)) return;
-      const { next } = partitionLog;
+      if (found instanceof Error) throw found;
+      const isPast = end !== undefined && partitionLog.next > end;
+      const next = isPast ? end : partitionLog.next;
+      const records = isPast ? found.filter(({ offset }) => offset < end) : found;
       if (next > from) {
         const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0);
         const covered = { topic, partition, generation, from, next };
@@ -245,3 +253,13 @@ export class LogReader {
 }
 
 const BEGINNING = { next_offset: 0n, last_record: null };
+
+function keyOf({
+  topic,
+  partition,
+}: {
+  readonly topic: string;
+  readonly partition: number;
+}): string {
+  return partitionKey(topic, partition);
+}

@@ -53,6 +53,9 @@ export function openLog({
   );
 }
 
+/** For work whose errors say everything. */
+export const NO_LOG: Logger = pino({ enabled: false });
+
 /** Lines that are kept while the disk of a log file is full, bytes; further ones are dropped. */
 const KEPT_BYTES_MAX = 2 ** 20;
 

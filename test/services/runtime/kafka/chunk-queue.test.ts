@@ -102,3 +102,19 @@ test('the first end counts: a closed queue gives undefined, a failed one its err
   await expect(failed.take(1, 1)).rejects.toThrow('lost');
   expect(failed.isFull()).toBe(false);
 });
+
+test('a finished queue gives its chunks and then undefined, until it is cleared', async () => {
+  const queue = new ChunkQueue(10);
+  queue.put(chunk(0, 2));
+  queue.finish();
+  expect(offsets(await queue.take(1, 10))).toEqual([0]);
+  expect(offsets(await queue.take(9, 10))).toEqual([1]);
+  expect(await queue.take(9, 10)).toBeUndefined();
+  queue.clear();
+  const waiting = queue.take(9, 10);
+  queue.put(chunk(5, 1));
+  expect(offsets(await waiting)).toEqual([5]);
+  const last = queue.take(9, 10);
+  queue.finish();
+  expect(await last).toBeUndefined();
+});

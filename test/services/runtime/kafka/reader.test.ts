@@ -2,7 +2,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { Admin, Fetcher, Kafka } from '../../../../services/runtime/kafka/port.ts';
 import { LogReader } from '../../../../services/runtime/kafka/reader.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
-import { insisting, silentLog } from '../../../support/kafka.ts';
+import { partitionKey } from '../../../../services/runtime/kafka/position.ts';
+import { insisting, numbered, ownTopic, range, silentLog } from '../../../support/kafka.ts';
+import { MemoryKafka } from '../../../support/memory-kafka.ts';
+import { openReader, take } from '../../../support/reader.ts';
 
 function unused(): never {
   throw new Error('a reader without a group only fetches');
@@ -66,4 +69,49 @@ test('a reader that is rewound while no broker answers asks by its new connectio
   await expect.poll(() => [...asked.values()][1]).toBeGreaterThan(5);
   const [[, after] = []] = asked;
   expect(after).toBeLessThanOrEqual((before ?? 0) + 1);
+});
+
+test('a reader with ends gives the records below them, where it has a position, and then none', async () => {
+  const topic = ownTopic({ partitions: 3 });
+  const memory = new MemoryKafka([topic]);
+  for (const partition of [0, 1, 2])
+    for (const from of [0, 4]) memory.append(topic.name, partition, numbered(from, 4));
+  const at = (next_offset: bigint) => ({ next_offset, last_record: null });
+  const [first, second] = [0, 1].map((partition) => partitionKey(topic.name, partition));
+  const reader = await openReader(memory, topic.name, {
+    positions: () =>
+      Promise.resolve(
+        new Map([
+          [first ?? '', at(1n)],
+          [second ?? '', at(2n)],
+        ]),
+      ),
+    ends: new Map([
+      [first ?? '', 6n],
+      [second ?? '', 2n],
+    ]),
+  });
+  for (const _again of [1, 2]) {
+    const chunk = await reader.take(100, Infinity);
+    expect(chunk).toMatchObject({ partition: 0, from: 1n, next: 6n });
+    expect(chunk?.records.map(({ offset }) => Number(offset))).toEqual(range(1, 6));
+    expect(await reader.take(100, Infinity)).toBeUndefined();
+    reader.rewind();
+  }
+});
+
+test('a lenient reader waits for the records before its end that are not written yet', async () => {
+  const topic = ownTopic();
+  const memory = new MemoryKafka([topic]);
+  memory.append(topic.name, 0, numbered(0, 2));
+  const key = partitionKey(topic.name, 0);
+  const reader = await openReader(memory, topic.name, {
+    positions: () => Promise.resolve(new Map([[key, { next_offset: 0n, last_record: null }]])),
+    ends: new Map([[key, 5n]]),
+    lenient: true,
+  });
+  expect(await take(reader, 2)).toEqual([0, 1]);
+  const rest = take(reader, 99);
+  memory.append(topic.name, 0, numbered(2, 9));
+  expect(await rest).toEqual([2, 3, 4]);
 });
