@@ -3,6 +3,7 @@ import { openKafka } from '../runtime/kafka/client.ts';
 import type { KafkaSettings } from '../runtime/kafka/port.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
+import type { Fault } from '../runtime/process/errors.ts';
 import { openLog } from '../runtime/process/log.ts';
 import type { SharedArguments } from './usage.ts';
 
@@ -76,4 +77,30 @@ export function print(text: string): void {
 /** Towards the person alone: remarks and progress. With --json there are none. */
 export function note(text: string, { json }: Partial<SharedArguments> = {}): void {
   if (json !== true) process.stderr.write(`${text}\n`);
+}
+
+/** How long a server may be away before this is logged. */
+const SILENT_MS = 2_000;
+
+/**
+ * Says that something has been away for long, and that it is back; called with each fault, and with
+ * undefined on success; `what` was asked.
+ */
+export function faultNotes(
+  say: (text: string) => void = note,
+): (fault: Fault | undefined, what: string) => void {
+  const failing = new Map<string, { readonly since: number; noted: boolean }>();
+  return (fault, what) => {
+    const now = performance.now();
+    const failure = failing.get(what) ?? { since: now, noted: false };
+    if (fault === undefined) {
+      if (failure.noted) say('going on');
+      failing.delete(what);
+      return;
+    }
+    failing.set(what, failure);
+    if (failure.noted || now - failure.since <= SILENT_MS) return;
+    say(`waiting, ${what}: ${fault.message}`);
+    failure.noted = true;
+  };
 }

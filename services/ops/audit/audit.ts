@@ -31,13 +31,14 @@ import type { FinalSupply } from '../../../projections/reserve/supply.ts';
 import { openDecoder, undecodable, type Decoder } from '../../runtime/kafka/codec.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import { readLogEvents } from '../../runtime/kafka/log-events.ts';
-import { readLogEnds } from '../../runtime/kafka/ends.ts';
+import { readLogEnds, type Retrying } from '../../runtime/kafka/ends.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { optional } from '../../runtime/process/config.ts';
 import { DEPOSIT_KEY } from '../../runtime/process/deposit-key.ts';
+import { retrying } from '../../runtime/process/retry.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY, USDT } from '../config.ts';
-import { jsonOf, kafkaOf, print, withReader } from '../connections.ts';
+import { faultNotes, jsonOf, kafkaOf, LOG, note, print, withReader } from '../connections.ts';
 import { Rate } from '../../projector/engine/progress.ts';
 import { openProgress } from '../progress.ts';
 import { money } from '../text.ts';
@@ -74,6 +75,8 @@ export interface AuditSources {
   readonly deposit_key?: DepositKey | undefined;
   /** a head of a chained log that somebody noted before */
   readonly seen?: Buffer | undefined;
+  /** retries reading while brokers fail; by default a fault ends the audit */
+  readonly retrying?: Retrying;
   /** called about once a second */
   readonly onProgress?: (progress: AuditProgress) => void;
 }
@@ -117,9 +120,18 @@ export async function audit(
     const part = records / (records + Number(records_behind));
     progress.show(`${topic}/${partition}: offset ${offset}${time}`, part);
   };
+  const onFault = faultNotes((text) => {
+    progress.end();
+    note(text);
+  });
+  // a signal ends the process
+  const { signal } = new AbortController();
+  const insisting: Retrying = (what, attempt) =>
+    retrying({ what, log: LOG, signal, onFault: (fault) => onFault(fault, what) }, attempt);
+  const sources = { ...config, kafka, codec, seen, retrying: insisting, onProgress };
   const result = await withReader(
     config,
-    (reader) => auditLogs({ ...config, kafka, codec, reader, seen, onProgress }),
+    (reader) => auditLogs({ ...sources, reader }),
     STATEMENT_MS,
   ).finally(() => progress.end());
   print(json === true ? auditJson(result) : auditText(result));
@@ -247,7 +259,7 @@ export async function auditLogs(sources: AuditSources) {
       const { topic, partition, end } = place;
       await readLogEvents(
         { kafka, codec },
-        { topic, partition, from: 0n, to: end },
+        { topic, partition, from: 0n, to: end, retrying: sources.retrying },
         (event, record) => {
           if (!isEvent(event))
             throw undecodable(

@@ -4,10 +4,9 @@ import { openKafka } from '../../runtime/kafka/client.ts';
 import { openDecoder } from '../../runtime/kafka/codec.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import type { Config } from '../../runtime/process/config.ts';
-import type { Fault } from '../../runtime/process/errors.ts';
 import type { RegistrySettings } from '../../runtime/kafka/schema-registry.ts';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
-import { LOG, note } from '../connections.ts';
+import { faultNotes, LOG, note } from '../connections.ts';
 import { count, didYouMean, Misuse, type SharedArguments } from '../usage.ts';
 import { Effects } from './effects.ts';
 import { findRanges, parseBound, type RangeOptions } from './range.ts';
@@ -203,25 +202,4 @@ function filterOf({ key: keys, header }: TopicFilters): (record: LogRecord) => b
     wanted.every(([name, value]) =>
       [headers[name] ?? []].flat().some((each) => textOf(each) === value),
     );
-}
-
-/** How long a server may be away before this is logged. */
-const SILENT_MS = 2_000;
-
-/** Says that something has been away for long, and that it is back; `what` was asked of it. */
-function faultNotes(): (fault: Fault | undefined, what: string) => void {
-  const failing = new Map<string, { readonly since: number; noted: boolean }>();
-  return (fault, what) => {
-    const now = performance.now();
-    const failure = failing.get(what) ?? { since: now, noted: false };
-    if (fault === undefined) {
-      if (failure.noted) note('going on');
-      failing.delete(what);
-      return;
-    }
-    failing.set(what, failure);
-    if (failure.noted || now - failure.since <= SILENT_MS) return;
-    note(`waiting, ${what}: ${fault.message}`);
-    failure.noted = true;
-  };
 }

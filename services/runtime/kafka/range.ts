@@ -17,7 +17,7 @@ export interface LogRange {
   /** how much is fetched at once; a batch of one writer is never cut */
   readonly bytes_max?: number;
   /** retries faults of the brokers; by default they end the reading */
-  readonly retrying?: Retrying;
+  readonly retrying?: Retrying | undefined;
 }
 
 /** Calls `take` with each record of offsets `from` to `to` - 1. Throws as `readLogBatches`. */

@@ -162,11 +162,13 @@ export class LogReader {
     if (lost !== undefined) throw lost;
     const partitions =
       assigned === undefined
-        ? found.filter((at) => ends === undefined || positions.has(keyOf(at)))
+        ? found.filter(
+            (at) => ends === undefined || positions.has(partitionKey(at.topic, at.partition)),
+          )
         : [...assigned].flatMap(([topic, own]) => own.map((partition) => ({ topic, partition })));
     log.info(
       {
-        partitions: partitions.map(keyOf),
+        partitions: partitions.map((at) => partitionKey(at.topic, at.partition)),
         positions: Object.fromEntries(
           [...positions].map(([key, { next_offset }]) => [key, next_offset.toString()]),
         ),
@@ -253,13 +255,3 @@ export class LogReader {
 }
 
 const BEGINNING = { next_offset: 0n, last_record: null };
-
-function keyOf({
-  topic,
-  partition,
-}: {
-  readonly topic: string;
-  readonly partition: number;
-}): string {
-  return partitionKey(topic, partition);
-}

@@ -7,6 +7,7 @@ import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import {
   deleteRecordsBefore,
   freshTopic,
+  insisting,
   never,
   numbered,
   ownTopic,
@@ -61,6 +62,11 @@ test('a range outside the log is a fault that names the available range', async 
     });
   }
   expect(await numbersIn(topic, 0, 4n, 10n)).toHaveLength(6);
+  // no retry mends it
+  const range = { topic, partition: 0, from: 0n, to: 10n, retrying: insisting };
+  await expect(readLogBatches(kafka, range, () => undefined)).rejects.toMatchObject({
+    message: expect.stringContaining('the log holds records 4 to 9') as unknown,
+  });
 });
 
 test('an error of the visitor is rethrown unchanged and ends the reading', async () => {

@@ -1,0 +1,25 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { faultNotes } from '../../../services/ops/connections.ts';
+import { Fault } from '../../../services/runtime/process/errors.ts';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+afterEach(() => void vi.useRealTimers());
+
+test('a server that is away for more than two seconds is told once, and so is its return', () => {
+  const said: string[] = [];
+  const onFault = faultNotes((text) => said.push(text));
+  const fault = new Fault('kafka', 'no broker answers', { retry: true });
+  onFault(fault, 'reading a/0');
+  vi.advanceTimersByTime(2_000);
+  onFault(fault, 'reading a/0');
+  onFault(fault, 'reading a/1');
+  onFault(undefined, 'reading a/1');
+  expect(said).toEqual([]);
+  for (const _time of [1, 2]) {
+    vi.advanceTimersByTime(1);
+    onFault(fault, 'reading a/0');
+  }
+  onFault(undefined, 'reading a/0');
+  onFault(undefined, 'reading a/0');
+  expect(said).toEqual(['waiting, reading a/0: no broker answers', 'going on']);
+});
