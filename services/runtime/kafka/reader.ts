@@ -236,7 +236,8 @@ export class LogReader {
         throw kafkaFault(`${what} from offset ${partitionLog.next} failed`, cause);
       }
     };
-    while (this.#isCurrent(generation) && !(end !== undefined && partitionLog.next >= end)) {
+    const isAtEnd = (): boolean => end !== undefined && partitionLog.next >= end;
+    while (this.#isCurrent(generation) && !isAtEnd()) {
       const from = partitionLog.next;
       const found = await retrying(what, read);
       if (!this.#isCurrent(generation)) return;

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { Admin, Fetcher, Kafka } from '../../../../services/runtime/kafka/port.ts';
 import { LogReader } from '../../../../services/runtime/kafka/reader.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
-import { partitionKey } from '../../../../services/runtime/kafka/position.ts';
+import { partitionKey, type Position } from '../../../../services/runtime/kafka/position.ts';
 import { insisting, numbered, ownTopic, range, silentLog } from '../../../support/kafka.ts';
 import { MemoryKafka } from '../../../support/memory-kafka.ts';
 import { openReader, take } from '../../../support/reader.ts';
@@ -71,24 +71,27 @@ test('a reader that is rewound while no broker answers asks by its new connectio
   expect(after).toBeLessThanOrEqual((before ?? 0) + 1);
 });
 
+function at(next_offset: bigint): Position {
+  return { next_offset, last_record: null };
+}
+
 test('a reader with ends gives the records below them, where it has a position, and then none', async () => {
   const topic = ownTopic({ partitions: 3 });
   const memory = new MemoryKafka([topic]);
   for (const partition of [0, 1, 2])
     for (const from of [0, 4]) memory.append(topic.name, partition, numbered(from, 4));
-  const at = (next_offset: bigint) => ({ next_offset, last_record: null });
-  const [first, second] = [0, 1].map((partition) => partitionKey(topic.name, partition));
+  const [first, second] = [partitionKey(topic.name, 0), partitionKey(topic.name, 1)];
   const reader = await openReader(memory, topic.name, {
     positions: () =>
       Promise.resolve(
         new Map([
-          [first ?? '', at(1n)],
-          [second ?? '', at(2n)],
+          [first, at(1n)],
+          [second, at(2n)],
         ]),
       ),
     ends: new Map([
-      [first ?? '', 6n],
-      [second ?? '', 2n],
+      [first, 6n],
+      [second, 2n],
     ]),
   });
   for (const _again of [1, 2]) {
@@ -106,7 +109,7 @@ test('a lenient reader waits for the records before its end that are not written
   memory.append(topic.name, 0, numbered(0, 2));
   const key = partitionKey(topic.name, 0);
   const reader = await openReader(memory, topic.name, {
-    positions: () => Promise.resolve(new Map([[key, { next_offset: 0n, last_record: null }]])),
+    positions: () => Promise.resolve(new Map([[key, at(0n)]])),
     ends: new Map([[key, 5n]]),
     lenient: true,
   });
