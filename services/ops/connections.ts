@@ -1,10 +1,12 @@
 /** Shared by the operator's commands: clients of the servers, signals, printing. */
 import { openKafka } from '../runtime/kafka/client.ts';
+import type { Retrying } from '../runtime/kafka/ends.ts';
 import type { KafkaSettings } from '../runtime/kafka/port.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import type { Fault } from '../runtime/process/errors.ts';
 import { openLog } from '../runtime/process/log.ts';
+import { retrying } from '../runtime/process/retry.ts';
 import type { SharedArguments } from './usage.ts';
 
 const STATEMENT_MS = 5_000;
@@ -103,4 +105,11 @@ export function faultNotes(
     say(`waiting, ${what}: ${fault.message}`);
     failure.noted = true;
   };
+}
+
+/** Retries what fails until the signal is aborted, with these notes. */
+export function retryingWithNotes(signal: AbortSignal, say?: (text: string) => void): Retrying {
+  const onFault = faultNotes(say);
+  return (what, attempt) =>
+    retrying({ what, log: LOG, signal, onFault: (fault) => onFault(fault, what) }, attempt);
 }

@@ -36,9 +36,8 @@ import type { Kafka } from '../../runtime/kafka/port.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { optional } from '../../runtime/process/config.ts';
 import { DEPOSIT_KEY } from '../../runtime/process/deposit-key.ts';
-import { retrying } from '../../runtime/process/retry.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY, USDT } from '../config.ts';
-import { faultNotes, jsonOf, kafkaOf, LOG, note, print, withReader } from '../connections.ts';
+import { jsonOf, kafkaOf, note, print, retryingWithNotes, withReader } from '../connections.ts';
 import { Rate } from '../../projector/engine/progress.ts';
 import { openProgress } from '../progress.ts';
 import { money } from '../text.ts';
@@ -120,15 +119,12 @@ export async function audit(
     const part = records / (records + Number(records_behind));
     progress.show(`${topic}/${partition}: offset ${offset}${time}`, part);
   };
-  const onFault = faultNotes((text) => {
+  // a signal ends the process itself
+  const retrying = retryingWithNotes(new AbortController().signal, (text) => {
     progress.end();
     note(text);
   });
-  // a signal ends the process
-  const { signal } = new AbortController();
-  const insisting: Retrying = (what, attempt) =>
-    retrying({ what, log: LOG, signal, onFault: (fault) => onFault(fault, what) }, attempt);
-  const sources = { ...config, kafka, codec, seen, retrying: insisting, onProgress };
+  const sources = { ...config, kafka, codec, seen, retrying, onProgress };
   const result = await withReader(
     config,
     (reader) => auditLogs({ ...sources, reader }),

@@ -19,6 +19,7 @@ import { isTreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../../schemas/tron.transfers/events.ts';
 import type { Decoder } from '../../runtime/kafka/codec.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
+import type { Retrying } from '../../runtime/kafka/ends.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import { learnSchemas } from '../../runtime/kafka/decode.ts';
 import { readLogBatches } from '../../runtime/kafka/range.ts';
@@ -129,20 +130,22 @@ export class Effects {
 
   /**
    * Reads these partitions from their beginning to their present end, so that a revert behind the
-   * shown range counts too. `onRecords`: how many were read, of all. Throws faults.
+   * shown range counts too. `onRecords`: how many were read, of all; `retrying`: as for ranges of
+   * the log. Throws faults.
    */
   async read(
     kafka: Kafka,
     topic: string,
     partitions: readonly number[],
-    onRecords: (read: number, all: number) => void = () => undefined,
+    onRecords: (read: number, all: number) => void,
+    retrying?: Retrying,
   ): Promise<void> {
     const ends = await withAdmin(kafka, (admin) => admin.ends(topic));
     const chosen = ends.filter(({ partition }) => partitions.includes(partition));
     const all = chosen.reduce((sum, { low, high }) => sum + Number(high - low), 0);
     let read = 0;
     for (const { partition, low: from, high: to } of chosen)
-      await readLogBatches(kafka, { topic, partition, from, to }, async (records) => {
+      await readLogBatches(kafka, { topic, partition, from, to, retrying }, async (records) => {
         await learnSchemas(this.#codec, { topic, partition, records });
         for (const record of records) this.has(partition, record);
         onRecords((read += records.length), all);

@@ -2,11 +2,12 @@
 import { TOPICS } from '../../../schemas/topics.ts';
 import { openKafka } from '../../runtime/kafka/client.ts';
 import { openDecoder } from '../../runtime/kafka/codec.ts';
+import type { Retrying } from '../../runtime/kafka/ends.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import type { Config } from '../../runtime/process/config.ts';
 import type { RegistrySettings } from '../../runtime/kafka/schema-registry.ts';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
-import { faultNotes, LOG, note } from '../connections.ts';
+import { faultNotes, LOG, note, retryingWithNotes } from '../connections.ts';
 import { count, didYouMean, Misuse, type SharedArguments } from '../usage.ts';
 import { Effects } from './effects.ts';
 import { findRanges, parseBound, type RangeOptions } from './range.ts';
@@ -53,6 +54,8 @@ export interface TopicReading {
   readonly onProgress?: (step: 'judging' | 'reading', records: number, all: number) => void;
   /** ends the judging */
   readonly signal?: AbortSignal;
+  /** retries the judging; by default a fault ends it */
+  readonly retrying?: Retrying;
 }
 
 /** How many records were read and shown, and the fields that no record had. */
@@ -71,8 +74,9 @@ export async function readTopic(
   reading: TopicReading & Pick<TopicOutput, 'write' | 'signal'>,
 ): Promise<Pick<TopicRead, 'read' | 'shown'>> {
   const open = readFilters(args);
-  const run = await open(readSettings({ ...KAFKA, ...REGISTRY }, args.stack), reading);
   const { write, signal } = reading;
+  const settings = readSettings({ ...KAFKA, ...REGISTRY }, args.stack);
+  const run = await open(settings, { ...reading, retrying: retryingWithNotes(signal) });
   const { read, shown, missing } = await run({ write, signal, onFault: faultNotes() });
   if (shown === 0 && !signal.aborted) note(whyNothing(read, missing));
   return { read, shown };
@@ -108,7 +112,7 @@ async function openTopic(
   reading: TopicReading,
 ): Promise<ReadTopic> {
   const { topic } = args;
-  const { render: textOfRecord, onProgress = () => undefined, signal } = reading;
+  const { render: textOfRecord, onProgress = () => undefined, signal, retrying } = reading;
   const schemas = reading.schemasOf?.(config) ?? new RecordSchemas(config);
   const filtered = reading.schemasOf === undefined ? schemas : new RecordSchemas(config);
   const kafka = openKafka({ ...config, client_id: 'ops-tail' }, LOG);
@@ -121,7 +125,7 @@ async function openTopic(
     signal?.throwIfAborted();
     onProgress('judging', records, all);
   };
-  await effects?.read(kafka, topic, partitions, onJudged).catch((error: unknown) => {
+  await effects?.read(kafka, topic, partitions, onJudged, retrying).catch((error: unknown) => {
     if (signal?.aborted !== true) throw error;
   });
   const known = {

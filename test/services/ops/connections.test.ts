@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { faultNotes } from '../../../services/ops/connections.ts';
+import { faultNotes, retryingWithNotes } from '../../../services/ops/connections.ts';
 import { Fault } from '../../../services/runtime/process/errors.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
@@ -21,5 +21,18 @@ test('a server that is away for more than two seconds is told once, and so is it
   }
   onFault(undefined, 'reading a/0');
   onFault(undefined, 'reading a/0');
+  expect(said).toEqual(['waiting, reading a/0: no broker answers', 'going on']);
+});
+
+test('reading that is tried again is told as long as it fails', async () => {
+  const said: string[] = [];
+  const reading = retryingWithNotes(new AbortController().signal, (text) => said.push(text));
+  let tries = 0;
+  const read = reading('reading a/0', async () => {
+    vi.advanceTimersByTime(1_500);
+    if (++tries <= 3) throw new Fault('kafka', 'no broker answers', { retry: true });
+    return await Promise.resolve(tries);
+  });
+  expect(await read).toBe(4);
   expect(said).toEqual(['waiting, reading a/0: no broker answers', 'going on']);
 });
