@@ -151,6 +151,26 @@ export const SCHEMA_IDS: Topic = {
   events: [],
 };
 
+/**
+ * Bytes (`services/treasury/snapshots`), no events. Newer ones replace older ones: without any of
+ * them the treasury reads its logs from their beginning.
+ */
+export const TREASURY_SNAPSHOTS: Topic = {
+  name: 'treasury.snapshots',
+  about: 'What the treasury holds in memory, so that its start reads only what came since.',
+  key: 'id of the snapshot',
+  partitions: 1,
+  config: {
+    ...OUR_CLOCKS,
+    'cleanup.policy': 'delete',
+    'retention.ms': '-1',
+    'retention.bytes': String(512 * MIB),
+    'segment.bytes': String(128 * MIB),
+    'max.message.bytes': String(MIB),
+  },
+  events: [],
+};
+
 /** Every topic of events. */
 export const TOPICS: readonly Topic[] = [
   CHAIN_BLOCKS,

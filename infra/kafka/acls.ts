@@ -10,6 +10,7 @@ import {
   SCHEMA_IDS,
   TOPICS,
   TREASURY_LEDGER,
+  TREASURY_SNAPSHOTS,
   TRON_TRANSFERS,
   type Topic,
 } from '../../schemas/topics.ts';
@@ -65,8 +66,9 @@ export const RIGHTS: readonly Rights[] = [
       TREASURY_LEDGER,
       RESERVE_RUNS,
       PROJECTOR_SKIPS,
+      TREASURY_SNAPSHOTS,
     ],
-    appends: [TREASURY_LEDGER, RESERVE_RUNS],
+    appends: [TREASURY_LEDGER, RESERVE_RUNS, TREASURY_SNAPSHOTS],
     groups: ['treasury'],
   }),
   projector('reserve', 'reserve', [RESERVE_RUNS]),

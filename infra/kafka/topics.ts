@@ -1,8 +1,14 @@
 /** The topics of a cluster, as its administrator creates them. */
-import { durableConfig, SCHEMA_IDS, TOPICS, type Topic } from '../../schemas/topics.ts';
+import {
+  durableConfig,
+  SCHEMA_IDS,
+  TOPICS,
+  TREASURY_SNAPSHOTS,
+  type Topic,
+} from '../../schemas/topics.ts';
 
-/** Every topic of the log. */
-export const ALL_TOPICS: readonly Topic[] = [...TOPICS, SCHEMA_IDS];
+/** Every topic. */
+export const ALL_TOPICS: readonly Topic[] = [...TOPICS, SCHEMA_IDS, TREASURY_SNAPSHOTS];
 
 /** The services' settings of the same cluster. */
 export interface Layout {

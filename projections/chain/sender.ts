@@ -68,20 +68,46 @@ interface OwnBlock {
   readonly sent: readonly { readonly claim: SentTransaction; readonly why: string | undefined }[];
 }
 
+/** Everything that was folded. */
+export interface SenderState {
+  chain: Chain;
+  end: bigint;
+  /** the blocks that are not final, by height */
+  readonly revertible: Map<number, OwnBlock>;
+  readonly revertible_hashes: Set<string>;
+  /** by nonce */
+  readonly final: Map<number, SentTransaction>;
+  final_block: FinalBlock | undefined;
+  forged: ForgedTransaction | undefined;
+  next_nonce: number;
+}
+
+function nothingSent(): SenderState {
+  return {
+    chain: EMPTY_CHAIN,
+    end: 0n,
+    revertible: new Map(),
+    revertible_hashes: new Set(),
+    final: new Map(),
+    final_block: undefined,
+    forged: undefined,
+    next_nonce: 0,
+  };
+}
+
 export class Sender {
   readonly #options: SenderOptions;
-  #chain: Chain = EMPTY_CHAIN;
-  #end = 0n;
-  /** the blocks that are not final, by height */
-  readonly #revertible = new Map<number, OwnBlock>();
-  readonly #revertibleHashes = new Set<string>();
-  readonly #final = new Map<number, SentTransaction>();
-  #finalBlock: FinalBlock | undefined;
-  #forged: ForgedTransaction | undefined;
-  #nextNonce = 0;
+  readonly #state: SenderState;
 
-  constructor(options: SenderOptions) {
+  /** `state`: of an earlier one with the same options, which it goes on from. */
+  constructor(options: SenderOptions, state = nothingSent()) {
     this.#options = options;
+    this.#state = state;
+  }
+
+  /** To be copied at once: it changes with the next record. */
+  get state(): SenderState {
+    return this.#state;
   }
 
   /** 20 bytes */
@@ -91,51 +117,51 @@ export class Sender {
 
   /** The offset after the last record folded. */
   get end(): bigint {
-    return this.#end;
+    return this.#state.end;
   }
 
   /** -1: nothing is final yet. */
   get finalHeight(): number {
-    return this.#finalBlock?.height ?? -1;
+    return this.#state.final_block?.height ?? -1;
   }
 
   /** The newest final block; undefined before the first. */
   get finalBlock(): FinalBlock | undefined {
-    return this.#finalBlock;
+    return this.#state.final_block;
   }
 
   /** The first forged transaction in a final block. */
   get forged(): ForgedTransaction | undefined {
-    return this.#forged;
+    return this.#state.forged;
   }
 
   /** Its next nonce as of the newest final block. */
   get finalNonce(): number {
-    return this.#nextNonce;
+    return this.#state.next_nonce;
   }
 
   /** Its final transaction with this nonce. */
   finalAt(nonce: number): SentTransaction | undefined {
-    return this.#final.get(nonce);
+    return this.#state.final.get(nonce);
   }
 
   /** Whether the transaction is in a block, final or not. */
   has(nonce: number, txHash: Buffer): boolean {
     return (
-      this.#final.get(nonce)?.tx_hash.equals(txHash) === true ||
-      this.#revertibleHashes.has(bytesKey(txHash))
+      this.#state.final.get(nonce)?.tx_hash.equals(txHash) === true ||
+      this.#state.revertible_hashes.has(bytesKey(txHash))
     );
   }
 
   /** Folds the record at this offset; every record, in order. `broken`: an impossible log. */
   apply(event: ChainEvent, offset: bigint): { readonly broken: string } | undefined {
-    if (offset < this.#end) return undefined;
-    this.#end = offset + 1n;
-    const judged = evolve(this.#chain, event, offset);
+    if (offset < this.#state.end) return undefined;
+    this.#state.end = offset + 1n;
+    const judged = evolve(this.#state.chain, event, offset);
     if (judged.verdict === 'broken') return { broken: judged.reason };
     if (judged.verdict !== 'applied') return undefined;
     const before = this.finalHeight;
-    this.#chain = judged.chain;
+    this.#state.chain = judged.chain;
     switch (event.type) {
       case 'BlockAppended':
         this.#appended(event);
@@ -154,39 +180,43 @@ export class Sender {
     const sent = block.transactions
       .filter(({ from }) => from.equals(this.#options.address))
       .map((each) => ({ claim: claimIn(block, each), why: whyForged(each, this.#options) }));
-    this.#revertible.set(block.height, { hash: block.hash, timestamp: block.timestamp, sent });
+    this.#state.revertible.set(block.height, {
+      hash: block.hash,
+      timestamp: block.timestamp,
+      sent,
+    });
     for (const { claim, why } of sent)
-      if (why === undefined) this.#revertibleHashes.add(bytesKey(claim.tx_hash));
+      if (why === undefined) this.#state.revertible_hashes.add(bytesKey(claim.tx_hash));
   }
 
   #removed(height: number): OwnBlock | undefined {
-    const block = this.#revertible.get(height);
+    const block = this.#state.revertible.get(height);
     for (const { claim } of block?.sent ?? [])
-      this.#revertibleHashes.delete(bytesKey(claim.tx_hash));
-    this.#revertible.delete(height);
+      this.#state.revertible_hashes.delete(bytesKey(claim.tx_hash));
+    this.#state.revertible.delete(height);
     return block;
   }
 
   #finalized(height: number): void {
     const block = this.#removed(height);
     if (block === undefined) return;
-    this.#finalBlock = { height, hash: block.hash, timestamp: block.timestamp };
+    this.#state.final_block = { height, hash: block.hash, timestamp: block.timestamp };
     for (const { claim, why = this.#whyOutOfTurn(claim) } of block.sent) {
       if (why !== undefined) {
-        this.#forged ??= { tx_hash: claim.tx_hash, block_height: height, reason: why };
+        this.#state.forged ??= { tx_hash: claim.tx_hash, block_height: height, reason: why };
         continue;
       }
-      this.#final.set(claim.nonce, claim);
-      this.#nextNonce = claim.nonce + 1;
+      this.#state.final.set(claim.nonce, claim);
+      this.#state.next_nonce = claim.nonce + 1;
       this.#options.onFinal?.(claim);
     }
   }
 
   /** A chain takes an account's nonces one after the other. */
   #whyOutOfTurn({ nonce }: SentTransaction): string | undefined {
-    return nonce === this.#nextNonce
+    return nonce === this.#state.next_nonce
       ? undefined
-      : `its nonce is ${nonce}, and ${this.#nextNonce} comes next`;
+      : `its nonce is ${nonce}, and ${this.#state.next_nonce} comes next`;
   }
 }
 

@@ -322,42 +322,56 @@ export interface Receiver extends Holder {
 
 /** The transfers that deposit addresses received, from the ledger. */
 export class Receipts {
-  /** by their keys, in the order of first deposits */
-  readonly #receivers = new Map<string, Receiver>();
-  #newest = 0;
+  #state = {
+    /** by their keys, in the order of first deposits */
+    receivers: new Map<string, Receiver>(),
+    newest: 0,
+  };
+
+  /** Everything that was folded, to be copied at once: it changes with the next record. */
+  get state() {
+    return this.#state;
+  }
+
+  /** Goes on from the state of another. */
+  restore(state: Receipts['state']): void {
+    this.#state = state;
+  }
 
   /** Takes each DepositConfirmed that counts, in order. */
   add(deposit: DepositConfirmed, offset: bigint): void {
     const { tx_id, deposit_address: address, clt_address: owner, block_timestamp } = deposit;
     const holder = holderOf(address);
-    const known = this.#receivers.get(holder.key);
+    const known = this.#state.receivers.get(holder.key);
     const receiver = known ?? { ...holder, owners: [], received: [], newest: 0 };
-    this.#receivers.set(holder.key, receiver);
+    this.#state.receivers.set(holder.key, receiver);
     if (!receiver.owners.some((other) => other.equals(owner))) receiver.owners.push(owner);
     receiver.received.push({ tx_id, offset, block_timestamp });
     receiver.newest = Math.max(receiver.newest, block_timestamp);
-    this.#newest = Math.max(this.#newest, block_timestamp);
+    this.#state.newest = Math.max(this.#state.newest, block_timestamp);
   }
 
   /** Block time of the newest deposit, 0 before the first: TRON is solid up to there. */
   get newest_block_timestamp(): number {
-    return this.#newest;
+    return this.#state.newest;
   }
 
   /** Block time of an address' newest deposit; 0: it has none. */
   newestTo({ key }: Holder): number {
-    return this.#receivers.get(key)?.newest ?? 0;
+    return this.#state.receivers.get(key)?.newest ?? 0;
   }
 
   /** In the order of first deposits; with an offset, only those with a deposit from there on. */
   holders(fromOffset = 0n): readonly Receiver[] {
-    return [...this.#receivers.values()].filter(
+    return [...this.#state.receivers.values()].filter(
       ({ received }) => (received.at(-1)?.offset ?? -1n) >= fromOffset,
     );
   }
 
   /** An address' transfers before this ledger offset. */
   of({ key }: Holder, beforeOffset: bigint): readonly Received[] {
-    return (this.#receivers.get(key)?.received ?? []).filter(({ offset }) => offset < beforeOffset);
+    return (this.#state.receivers.get(key)?.received ?? []).filter(
+      ({ offset }) => offset < beforeOffset,
+    );
   }
 }

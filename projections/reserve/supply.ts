@@ -36,65 +36,92 @@ interface BlockChange {
 
 export type SupplyVerdict = 'applied' | 'replayed' | 'ignored' | { readonly broken: string };
 
+/** Everything that was folded. */
+export interface SupplyState {
+  chain: Chain;
+  end: bigint;
+  final: FinalSupply | undefined;
+  /** changes of the revertible blocks, the newest last */
+  readonly open: BlockChange[];
+  /** the sums of what was burned, by the height of the block that burned, ascending */
+  readonly burned: { readonly height: number; readonly burned: bigint }[];
+  /** by transaction, its hash in latin1 */
+  readonly mints: Map<string, readonly ChainMint[]>;
+}
+
 export class ChainSupply {
   readonly #onFinal: (final: FinalSupply) => void;
-  #chain: Chain = EMPTY_CHAIN;
-  #end = 0n;
-  #final: FinalSupply | undefined;
-  /** changes of the revertible blocks, the newest last */
-  readonly #open: BlockChange[] = [];
-  /** the sums of what was burned, by the height of the block that burned, ascending */
-  readonly #burned: { readonly height: number; readonly burned: bigint }[] = [];
-  /** by transaction, its hash in latin1 */
-  readonly #mints = new Map<string, readonly ChainMint[]>();
+  #state: SupplyState = {
+    chain: EMPTY_CHAIN,
+    end: 0n,
+    final: undefined,
+    open: [],
+    burned: [],
+    mints: new Map(),
+  };
 
   /** `onFinal` gets every final block, in order. */
   constructor(onFinal: (final: FinalSupply) => void = () => undefined) {
     this.#onFinal = onFinal;
   }
 
+  /** To be copied at once: it changes with the next record. */
+  get state(): SupplyState {
+    return this.#state;
+  }
+
+  /** Goes on from the state of another. */
+  restore(state: SupplyState): boolean {
+    this.#state = state;
+    return true;
+  }
+
   /** The offset after the last record folded. */
   get end(): bigint {
-    return this.#end;
+    return this.#state.end;
   }
 
   /** Undefined until a block is final. */
   get final(): FinalSupply | undefined {
-    return this.#final;
+    return this.#state.final;
   }
 
   /** Mints of a transaction in a final block. */
   mintsOf(txHash: Buffer): readonly ChainMint[] {
-    return this.#mints.get(txHash.toString('latin1')) ?? [];
+    return this.#state.mints.get(txHash.toString('latin1')) ?? [];
   }
 
   /** Burned in final blocks up to this height. */
   burnedUpTo(height: number): bigint {
-    return this.#burned.findLast((each) => each.height <= height)?.burned ?? 0n;
+    return this.#state.burned.findLast((each) => each.height <= height)?.burned ?? 0n;
   }
 
   /** Folds the record at this offset; every record, in order. `broken`: an impossible log. */
   apply(event: ChainEvent, offset: bigint): SupplyVerdict {
-    if (offset < this.#end) return 'replayed';
-    const judged = evolve(this.#chain, event, offset);
+    if (offset < this.#state.end) return 'replayed';
+    const judged = evolve(this.#state.chain, event, offset);
     if (judged.verdict === 'broken') return { broken: judged.reason };
     const isApplied = judged.verdict === 'applied';
-    const isFirst = isApplied && event.type === 'BlockAppended' && this.#chain.status === 'empty';
+    const isFirst =
+      isApplied && event.type === 'BlockAppended' && this.#state.chain.status === 'empty';
     if (isFirst && event.height !== 0)
       return { broken: `the first block is ${event.height}, not 0: blocks before it are missing` };
-    this.#end = offset + 1n;
+    this.#state.end = offset + 1n;
     if (judged.verdict !== 'applied') return judged.verdict;
-    this.#chain = judged.chain;
+    this.#state.chain = judged.chain;
     switch (event.type) {
       case 'BlockAppended':
-        this.#open.push(changeOf(event));
+        this.#state.open.push(changeOf(event));
         return 'applied';
       case 'BlockReverted':
-        this.#open.pop();
+        this.#state.open.pop();
         return 'applied';
       case 'BlocksFinalized': {
-        const behind = this.#open.findIndex(({ height }) => height > event.height);
-        for (const change of this.#open.splice(0, behind === -1 ? this.#open.length : behind))
+        const behind = this.#state.open.findIndex(({ height }) => height > event.height);
+        for (const change of this.#state.open.splice(
+          0,
+          behind === -1 ? this.#state.open.length : behind,
+        ))
           this.#settle(change);
         return 'applied';
       }
@@ -102,8 +129,8 @@ export class ChainSupply {
   }
 
   #settle({ height, hash, timestamp, created, burned, mints }: BlockChange): void {
-    const before = this.#final;
-    this.#final = {
+    const before = this.#state.final;
+    this.#state.final = {
       height,
       hash,
       timestamp,
@@ -111,10 +138,10 @@ export class ChainSupply {
       supply: (before?.supply ?? 0n) + created,
       burned: (before?.burned ?? 0n) + burned,
     };
-    if (burned !== 0n) this.#burned.push({ height, burned: this.#final.burned });
+    if (burned !== 0n) this.#state.burned.push({ height, burned: this.#state.final.burned });
     for (const { tx_hash, ...mint } of mints)
-      this.#mints.set(tx_hash.toString('latin1'), [...this.mintsOf(tx_hash), mint]);
-    this.#onFinal(this.#final);
+      this.#state.mints.set(tx_hash.toString('latin1'), [...this.mintsOf(tx_hash), mint]);
+    this.#onFinal(this.#state.final);
   }
 }
 

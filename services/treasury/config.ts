@@ -89,6 +89,12 @@ export const SETTINGS = {
     max: 2_592_000_000,
   }),
   mint_late_ms: integer('APP_MINT_LATE_MS', { default: 600_000, min: 100, max: 2_592_000_000 }),
+  /** bytes of records after which what they came to is kept for the next start, at least */
+  snapshot_bytes_min: integer('APP_SNAPSHOT_BYTES_MIN', {
+    default: 16_777_216,
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
+  }),
   /** from which every deposit address is derived */
   deposit_key: DEPOSIT_KEY,
 } as const;

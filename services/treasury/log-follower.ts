@@ -14,7 +14,9 @@ import { Skips } from '../runtime/kafka/skips.ts';
 import type { LogRecord } from '../runtime/kafka/record.ts';
 import { assert, Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
+import { Rate } from '../runtime/process/rate.ts';
 import { aborted } from '../runtime/process/retry.ts';
+import type { Snapshots } from './snapshots/snapshots.ts';
 
 /** The partition of a topic that has only one. */
 export const PARTITION = 0;
@@ -61,6 +63,15 @@ export interface AppliedOffset {
   readonly next_offset: bigint;
 }
 
+/** How far the reading of topics is. */
+export interface Reading {
+  readonly read: bigint;
+  /** as seen last */
+  readonly behind: bigint;
+  /** undefined before two chunks are read */
+  readonly seconds_left: number | undefined;
+}
+
 export interface LogFollowerOptions {
   readonly kafka: Kafka;
   readonly codec: Codec;
@@ -73,6 +84,27 @@ export interface LogFollowerOptions {
   readonly onLag: (topic: string, partition: number, records: bigint) => void;
   /** receives every failure; the first one ends all reading */
   readonly onFailure: (error: unknown) => void;
+  /** whence folds go on that are kept; by default they begin at the beginning */
+  readonly snapshots?: Snapshots | undefined;
+}
+
+/** A fold that snapshots keep. */
+export interface KeptFold<State> {
+  readonly name: string;
+  /** copied at once */
+  readonly state: () => State;
+  /** Goes on from there, before the first record. False: the state is of other settings. */
+  restore(state: State): boolean;
+}
+
+/** A fold that has its state as a whole; `restore` may refuse one. */
+interface Stateful<State> {
+  readonly state: State;
+  restore(state: State): boolean | void;
+}
+
+export function keptOf<State>(name: string, fold: Stateful<State>): KeptFold<State> {
+  return { name, state: () => fold.state, restore: (state) => fold.restore(state) !== false };
 }
 
 export interface FollowedTopic<Event extends { readonly type: string }> {
@@ -90,6 +122,7 @@ export interface FollowedTopic<Event extends { readonly type: string }> {
    * `BrokenChain`
    */
   readonly fold: (decoded: Decoded<Event>) => void;
+  readonly kept?: KeptFold<unknown>;
   /** gets what else the fold throws, which ends this fold alone; by default it ends all reading */
   readonly onFailure?: (error: unknown) => void;
 }
@@ -98,6 +131,8 @@ export interface FollowedTopic<Event extends { readonly type: string }> {
 interface Feed {
   readonly reader: LogReader;
   readonly folds: Fold[];
+  /** records in a second */
+  readonly rate: Rate;
 }
 
 export class LogFollower {
@@ -111,6 +146,8 @@ export class LogFollower {
   readonly #feeds = new Map<string, Feed>();
   /** by `partitionKey` */
   readonly #applied = new Map<string, bigint>();
+  /** by `partitionKey`, the records not applied as seen last */
+  readonly #behind = new Map<string, bigint>();
 
   constructor(options: LogFollowerOptions) {
     this.#options = options;
@@ -128,7 +165,10 @@ export class LogFollower {
       signal: this.signal,
       every_ms: WATCH_MS,
       applied: this.#applied,
-      onLag,
+      onLag: (topic, partition, records) => {
+        this.#behind.set(partitionKey(topic, partition), records);
+        onLag(topic, partition, records);
+      },
       onLost: (lost) => this.fail(lost),
     });
     this.run(watching);
@@ -137,10 +177,18 @@ export class LogFollower {
   /** Reads one topic, all of its partitions, decoded, for this fold too. */
   follow<Event extends { readonly type: string }>(followed: FollowedTopic<Event>): void {
     const { topic } = followed;
-    const fold = foldOf(followed);
+    const fold = foldOf(followed, this.#restore(followed));
+    const { kept } = followed;
+    if (kept !== undefined)
+      this.#options.snapshots?.keep(kept.name, () => ({
+        topic,
+        positions: fold.positions(),
+        state: kept.state(),
+      }));
     const known = this.#feeds.get(topic);
     if (known !== undefined) {
       known.folds.push(fold);
+      this.noteApplied();
       return known.reader.rewind();
     }
     const options = { ...this.#options, signal: this.signal };
@@ -152,12 +200,45 @@ export class LogFollower {
       positions: () => Promise.resolve(lowest(folds)),
       ahead_bytes_max: AHEAD_BYTES_MAX,
     });
-    this.#feeds.set(topic, { reader, folds });
-    const onFolded = (): void => {
+    const rate = new Rate();
+    this.#feeds.set(topic, { reader, folds, rate });
+    this.noteApplied();
+    const onFolded = (records: number, bytes: number): void => {
+      rate.count(records);
+      if (folds.some(({ kept }) => kept !== undefined)) options.snapshots?.folded(bytes);
       this.noteApplied();
       this.changes.notify();
     };
     this.run(readTopic({ topic, reader, folds, onFolded }, options));
+  }
+
+  /** The positions that a fold goes on from, once it has its state from there. */
+  #restore<Event extends { readonly type: string }>({
+    topic,
+    kept,
+  }: FollowedTopic<Event>): Positions | undefined {
+    const { snapshots, log } = this.#options;
+    const found = kept && snapshots?.take(kept.name);
+    if (found === undefined || kept?.restore(found.state) === true) return found?.positions;
+    log.warn({ topic, fold: found.name }, 'a snapshot is of other settings: reading the log again');
+    return undefined;
+  }
+
+  /** How far these topics are read together. */
+  reading(topics: readonly string[]): Reading {
+    let [read, behind, seconds] = [0n, 0n, 0];
+    let isKnown = true;
+    for (const { topic, partition, next_offset: next } of this.applied) {
+      if (!topics.includes(topic)) continue;
+      read += next;
+      const left = this.#behind.get(partitionKey(topic, partition)) ?? 0n;
+      behind += left;
+      if (left === 0n) continue;
+      const { seconds_left } = this.#feeds.get(topic)?.rate.estimate(left) ?? {};
+      if (seconds_left === undefined) isKnown = false;
+      else seconds += seconds_left;
+    }
+    return { read, behind, seconds_left: isKnown ? seconds : undefined };
   }
 
   /** Ends all reading when this work fails. */
@@ -216,7 +297,7 @@ export class LogFollower {
 }
 
 /** A fold of a topic, and how far it is. */
-interface Fold extends Pick<FollowedTopic<{ readonly type: string }>, 'isEvent' | 'room'> {
+interface Fold extends Pick<FollowedTopic<{ readonly type: string }>, 'isEvent' | 'room' | 'kept'> {
   /** of each partition, the first offset not folded: beyond marks of transactions at the end */
   readonly ends: () => readonly bigint[];
   readonly positions: () => Positions;
@@ -225,17 +306,22 @@ interface Fold extends Pick<FollowedTopic<{ readonly type: string }>, 'isEvent' 
   readonly onFailure: ((error: unknown) => void) | undefined;
 }
 
-function foldOf<Event extends { readonly type: string }>(followed: FollowedTopic<Event>): Fold {
-  const { topic, isEvent, room, onFailure, positions } = followed;
+function foldOf<Event extends { readonly type: string }>(
+  followed: FollowedTopic<Event>,
+  begin: Positions | undefined,
+): Fold {
+  const { topic, isEvent, room, onFailure, positions, kept } = followed;
   // of a topic with one partition
-  let folded = 0n;
-  let last: Buffer | null = null;
+  const at = positions === undefined ? begin?.get(partitionKey(topic, PARTITION)) : undefined;
+  let folded = at?.next_offset ?? 0n;
+  let last = at?.last_record ?? null;
   const end = (): bigint => followed.ends()[PARTITION] ?? 0n;
   const atEnd = (): Positions =>
     new Map([[partitionKey(topic, PARTITION), { next_offset: end(), last_record: last }]]);
   return {
     isEvent,
     ...(room === undefined ? {} : { room }),
+    ...(kept === undefined ? {} : { kept }),
     onFailure,
     ends: () => followed.ends().map((each) => (folded > each ? folded : each)),
     positions: positions ?? atEnd,
@@ -288,9 +374,9 @@ function brokenIn<Event extends { readonly type: string }>(
   }
 }
 
-interface ReadTopic extends Feed {
+interface ReadTopic extends Pick<Feed, 'reader' | 'folds'> {
   readonly topic: string;
-  readonly onFolded: () => void;
+  readonly onFolded: (records: number, bytes: number) => void;
 }
 
 /** Reads until the abort. Throws `LogLost`, and what a fold throws. */
@@ -328,7 +414,7 @@ async function takeChunk(
       for (const [at, { event }] of decoded.events.entries())
         onRecord(event, records[at]?.headers ?? {});
     const poison = foldAll(folds, decoded) ?? decoded.poison;
-    onFolded();
+    onFolded(decoded.events.length, chunk.bytes);
     if (poison === undefined) return;
     const { offset, reason, fingerprint } = poison;
     await retrying(`reading ${topic}/${partition}@${offset}`, () =>

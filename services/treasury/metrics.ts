@@ -20,6 +20,8 @@ export interface TreasuryState {
   readonly nodes_disagree: boolean;
   /** of the newest final block that the second node shows, too; -1: none does */
   readonly agreed_height: number;
+  /** when the newest snapshot was written, Unix milliseconds; undefined: none, or a standby */
+  readonly snapshot_at: number | undefined;
   readonly applied: readonly AppliedOffset[];
   /** by topic, the records read that break a rule of their fields */
   readonly broken: readonly (readonly [topic: string, records: number])[];
@@ -34,23 +36,30 @@ export function openTreasuryMetrics(
   dust_below: bigint,
 ) {
   const queue = new QueueMetrics(metrics, ledger, dust_below);
-  const confirmed = metrics.counter(
+  let counts = newCounts();
+  metrics.counter(
     'treasury_deposits_confirmed_total',
     'deposits confirmed in the ledger, from its beginning',
+    [],
+    (counter) => counter.inc(counts.confirmed),
   );
-  const held = metrics.counter(
+  metrics.counter(
     'treasury_deposits_held_total',
     'times that a deposit was held for a person, from the beginning of the ledger',
     ['reason'],
+    (counter) => counts.held.forEach((count, reason) => counter.inc({ reason }, count)),
   );
-  const policies = metrics.counter(
+  metrics.counter(
     'treasury_policies_total',
     'policies set in the ledger, from its beginning',
+    [],
+    (counter) => counter.inc(counts.policies),
   );
-  const mints = metrics.counter(
+  metrics.counter(
     'treasury_mints_total',
     'mints requested, and their outcomes, from the beginning of the ledger',
     ['event'],
+    (counter) => counts.mints.forEach((count, event) => counter.inc({ event }, count)),
   );
   const broadcasts = metrics.counter(
     'treasury_broadcasts_total',
@@ -110,6 +119,16 @@ export function openTreasuryMetrics(
       for (const [topic, records] of state().broken) this.set({ topic }, records);
     },
   );
+  metrics.gauge(
+    'treasury_snapshot_age_seconds',
+    'since the newest snapshot was written, from which a start goes on; none while there is none',
+    [],
+    function () {
+      const { snapshot_at: at } = state();
+      if (at === undefined) this.reset();
+      else this.set((Date.now() - at) / 1_000);
+    },
+  );
   const gauge = (name: string, help: string, value: (now: TreasuryState) => number): void => {
     metrics.gauge(name, help, [], function () {
       this.set(value(state()));
@@ -160,11 +179,18 @@ export function openTreasuryMetrics(
   );
   return {
     /** an event that counts */
+    /** What was counted of the ledger, to be copied at once: it changes with the next record. */
+    counted: () => ({ ...counts, queue: queue.state }),
+    /** Counts on from there. */
+    restore({ queue: queued, ...own }: ReturnType<typeof newCounts> & { queue: QueueState }): void {
+      counts = own;
+      queue.restore(queued);
+    },
     applied(event: TreasuryEvent): void {
       queue.applied(event);
-      if (event.type === 'DepositConfirmed') confirmed.inc();
-      if (event.type === 'DepositHeld') held.inc({ reason: event.reason });
-      if (event.type === 'PolicySet') policies.inc();
+      if (event.type === 'DepositConfirmed') counts.confirmed++;
+      if (event.type === 'DepositHeld') countOne(counts.held, event.reason);
+      if (event.type === 'PolicySet') counts.policies++;
       const { type } = event;
       if (
         type === 'MintIntended' ||
@@ -172,7 +198,7 @@ export function openTreasuryMetrics(
         type === 'MintDead' ||
         type === 'MintVoided'
       )
-        mints.inc({ event: type });
+        countOne(counts.mints, type);
     },
     /** `answer`: the node's code */
     broadcast: (answer: string) => broadcasts.inc({ answer }),
@@ -183,6 +209,19 @@ export function openTreasuryMetrics(
     lag: (topic: string, partition: number, records: bigint) =>
       lag.set({ topic, partition }, Number(records)),
   };
+}
+
+function newCounts() {
+  return {
+    confirmed: 0,
+    policies: 0,
+    held: new Map<string, number>(),
+    mints: new Map<string, number>(),
+  };
+}
+
+function countOne(counts: Map<string, number>, of: string): void {
+  counts.set(of, (counts.get(of) ?? 0) + 1);
 }
 
 type QueuedDeposits = Pick<Ledger, 'policy' | 'waiting' | 'waitingCount' | 'live' | 'deposit'>;
@@ -199,8 +238,17 @@ interface Queue {
 
 /** Deposits that wait for a person, since when, and how much arrived for them. */
 class Held {
-  readonly #deposits = new Map<string, { readonly gross: bigint; readonly since: number }>();
+  #deposits = new Map<string, { readonly gross: bigint; readonly since: number }>();
   #amount = 0n;
+
+  get state() {
+    return { deposits: this.#deposits, amount: this.#amount };
+  }
+
+  restore({ deposits, amount }: Held['state']): void {
+    this.#deposits = deposits;
+    this.#amount = amount;
+  }
 
   set(id: string, deposit: { readonly gross: bigint; readonly since: number }): void {
     this.delete(id);
@@ -218,6 +266,8 @@ class Held {
     return { deposits: this.#deposits.size, oldest: first?.since, amount: this.#amount };
   }
 }
+
+type QueueState = QueueMetrics['state'];
 
 /** How many deposits wait, for what, and since when. */
 export class QueueMetrics {
@@ -273,6 +323,15 @@ export class QueueMetrics {
         }
       },
     );
+  }
+
+  get state() {
+    return { held: this.#held.state, dust: this.#dust.state };
+  }
+
+  restore({ held, dust }: QueueState): void {
+    this.#held.restore(held);
+    this.#dust.restore(dust);
   }
 
   /** An event that counts. */

@@ -5,9 +5,11 @@ import {
   RESERVE_RUNS,
   SCHEMA_IDS,
   TREASURY_LEDGER,
+  TREASURY_SNAPSHOTS,
   TRON_TRANSFERS,
 } from '../../schemas/topics.ts';
 import { GET_RECONCILIATION, TREASURY_API } from '../../schemas/treasury-api/document.ts';
+import { toHex } from '../../schemas/address.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
 import {
@@ -29,6 +31,7 @@ import { Arrivals, arrivalsRoute } from './reconciliation/arrivals.ts';
 import { LOG_TOPICS } from './reconciliation/logs.ts';
 import { NewestRun, reconciliationRoute } from './reconciliation/newest-run.ts';
 import { Reconciliation } from './reconciliation/reconciliation.ts';
+import { Snapshots } from './snapshots/snapshots.ts';
 import { Treasury } from './treasury.ts';
 
 const TOPICS = [
@@ -88,6 +91,21 @@ export async function serve({
   const codec = await opening.retrying('registering the schemas', () =>
     openCodec({ ...config, kafka, log }, WRITTEN, TOPICS),
   );
+  const snapshots = new Snapshots({
+    kafka,
+    topic: TREASURY_SNAPSHOTS,
+    names: ['ledger', 'addresses', 'transfers', 'mints', 'runs', 'supply', 'reserve'],
+    settings: settingsOf(config),
+    key: signer.derived('treasury.snapshots'),
+    bytes_min: config.snapshot_bytes_min,
+    log,
+    signal,
+  });
+  // where an administrator makes the topics, this one may be missing
+  await ensureTopics(kafka, [TREASURY_SNAPSHOTS]).catch((error: unknown) =>
+    log.warn({ err: error }, 'there is no topic for snapshots: starts read all logs'),
+  );
+  await snapshots.load();
   const lease = new Lease({
     kafka,
     group_id: 'treasury',
@@ -125,6 +143,7 @@ export async function serve({
     tracing,
     signal,
     minting,
+    snapshots,
   });
   const reconciliation = new Reconciliation({
     config,
@@ -137,6 +156,7 @@ export async function serve({
     signer,
     newest,
     reading: treasury.reading,
+    snapshots,
     arrivals,
     proofs: {
       isProven: (id) => treasury.proofs.isProven(id),
@@ -153,4 +173,10 @@ export async function serve({
     return { alarms, notes: [...notes, ...reconciliation.notes] };
   };
   await Promise.all([treasury.run(), reconciliation.run()]);
+}
+
+/** On which folds in memory depend. */
+function settingsOf({ chain_id, usdt_contract, deposit_key, dust_below }: TreasuryConfig): string {
+  const { fingerprint } = deposit_key;
+  return [chain_id, toHex(usdt_contract), toHex(fingerprint), dust_below].join(' ');
 }

@@ -4,7 +4,6 @@ import type { DepositKey } from '../../schemas/deposit-address.ts';
 import { isDepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import { sameLimits, type Network, type PolicyLimits } from '../../schemas/deposit-policy.ts';
 import type { Governed } from '../../projections/deposits/domain/governing.ts';
-import type { Ledger } from '../../projections/deposits/domain/ledger.ts';
 import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { isTreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../schemas/tron.transfers/events.ts';
@@ -22,17 +21,20 @@ import { aborted } from '../runtime/process/retry.ts';
 import { Books } from './ledger/books.ts';
 import { contradiction, Decider } from './ledger/decider.ts';
 import { ledgerWriter, type Append, type TreasuryContext } from './ledger/ledger-writer.ts';
+import { keptLedger } from './ledger/kept-ledger.ts';
+import { capNotes } from './ledger/cap-notes.ts';
 import { otherInForce, putInForce } from './ledger/opening.ts';
 import { TransferLog } from './ledger/transfer-log.ts';
 import { DepositTraces } from './ledger/traces.ts';
 import { TransferQueue } from './ledger/transfer-queue.ts';
-import { LogFollower } from './log-follower.ts';
+import { keptOf, LogFollower } from './log-follower.ts';
 import { openTreasuryMetrics, type TreasuryState } from './metrics.ts';
 import { LastCheck } from './minting/last-check.ts';
 import { Minting } from './minting/minting.ts';
 import { chainTopicOf, type MintingOptions } from './minting/options.ts';
 import { BELIEVED, type Proofs } from '../../projections/reserve/position.ts';
 import type { OwnAddresses } from './reconciliation/measure.ts';
+import type { Snapshots } from './snapshots/snapshots.ts';
 
 /** Deposit addresses whose owners are checked at the start, which takes almost 1 ms each. */
 const OWNERS_CHECKED = 1_000;
@@ -43,6 +45,7 @@ const TAKING_OVER: HealthProblem = {
   phase: 'taking_over',
   message: 'comparing the settings with the ledger',
 };
+const LOADING = 'loading';
 const RESTORE =
   'What to do: point APP_KAFKA_BROKERS to the right cluster, or restore the topic from a replica or a backup, then start the treasury again; nothing is written meanwhile';
 
@@ -86,6 +89,8 @@ export interface TreasuryOptions {
   readonly minting?: MintingOptions;
   /** by default this is the only treasury */
   readonly lease?: Held;
+  /** by default each start reads the logs from their beginning */
+  readonly snapshots?: Snapshots;
 }
 
 export class Treasury {
@@ -155,7 +160,9 @@ export class Treasury {
 
   /** Why the treasury is not ready, and what to do. */
   get problem(): HealthProblem | undefined {
-    const problem = this.#activity.problem ?? this.#otherInForce;
+    const halted = this.#activity.problem;
+    if (halted !== undefined && halted.phase !== LOADING) return halted;
+    const problem = this.#loading ?? this.#otherInForce;
     if (problem !== undefined || !this.#context.lease.isHeld) return problem;
     return this.#works ? (this.#heldUp ?? this.#minting?.problem) : TAKING_OVER;
   }
@@ -189,6 +196,20 @@ export class Treasury {
       [TREASURY_LEDGER.name, ledger.broken.length],
       [DEPOSIT_ADDRESSES.name, ledger.addresses.broken],
     ];
+  }
+
+  /** Until everything that mints depend on was read once. */
+  get #loading(): HealthProblem | undefined {
+    const { minting, snapshots } = this.#options;
+    const isRead = minting === undefined ? this.#queue !== undefined : this.#minting?.isCaughtUp;
+    if (isRead === true) return undefined;
+    const { ledger, addresses } = this.#topics;
+    const chain = minting === undefined ? [] : [chainTopicOf(minting)];
+    const { read, behind, seconds_left } = this.#follower.reading([ledger, addresses, ...chain]);
+    const why =
+      snapshots?.unfit === undefined ? '' : ` (the snapshot was thrown away: ${snapshots.unfit})`;
+    const message = `reading the logs: ${read} records of ${read + behind} are read${why}`;
+    return { status: 'working', phase: LOADING, eta_s: seconds_left, message };
   }
 
   get #otherInForce(): HealthProblem | undefined {
@@ -324,7 +345,7 @@ export class Treasury {
     ]);
     this.#activity.enter({
       status: 'working',
-      phase: 'loading',
+      phase: LOADING,
       message: 'reading the ledger and the addresses',
     });
     follower.follow({
@@ -332,12 +353,14 @@ export class Treasury {
       isEvent: isTreasuryEvent,
       ends: () => [books.ledger.end],
       fold: (decoded) => books.foldLedger(decoded),
+      kept: keptLedger({ ...this.#context, last: this.#last }),
     });
     follower.follow({
       topic: addresses,
       isEvent: isDepositAddressEvent,
       ends: () => [books.ledger.addresses.end],
       fold: (decoded) => books.foldAddresses(decoded),
+      kept: keptOf('addresses', books.ledger.addresses),
     });
     await this.#catchUp();
     this.#brokenBefore = this.#broken.reduce((sum, [, count]) => sum + count, 0);
@@ -374,8 +397,22 @@ export class Treasury {
       isEvent: isChainEvent,
       ends: () => [chain.end],
       fold: (decoded) => chain.fold(decoded),
+      kept: keptOf('mints', chain),
     });
     this.#follower.run(minting.run());
+    this.#follower.run(this.#keepSnapshots(minting));
+  }
+
+  /** Writes snapshots while nothing else is to be done. */
+  async #keepSnapshots(minting: Minting): Promise<void> {
+    const { signal, changes } = this.#context;
+    const { snapshots } = this.#options;
+    while (!signal.aborted) {
+      const { next } = changes;
+      const isIdle = this.#works && minting.isCaughtUp && this.#queue?.waiting === 0;
+      if (isIdle && snapshots?.isDue === true) await snapshots.write();
+      await next;
+    }
   }
 
   /**
@@ -400,6 +437,7 @@ export class Treasury {
         queue.put(decoded);
         decider.skipDecided(queue);
       },
+      kept: keptOf('transfers', queue),
     });
     this.#queue = queue;
     this.#follower.noteApplied();
@@ -453,31 +491,9 @@ export class Treasury {
       forged: this.#minting?.chain.forged !== undefined,
       nodes_disagree: this.#minting?.second?.disagrees ?? false,
       agreed_height: this.#minting?.second?.agreed_height ?? -1,
+      snapshot_at: this.#works ? this.#options.snapshots?.written_at : undefined,
       applied: this.#follower.applied,
       broken: this.#broken,
     };
   }
-}
-
-/** That the rolling cap is full, and until when. */
-function capNotes(ledger: Ledger, now: number): readonly string[] {
-  const { policy } = ledger;
-  const left = ledger.leftAt(now);
-  let [deposits, amount, first] = [0, 0n, 0n];
-  for (const { deposit_id: id } of ledger.waiting) {
-    const deposit = ledger.deposit(id);
-    if (deposit.status !== 'confirmed' || deposit.terms.credit <= left) continue;
-    if (deposits === 0) first = deposit.terms.credit;
-    deposits++;
-    amount += deposit.terms.credit;
-  }
-  if (policy === undefined || deposits === 0) return [];
-  const at = ledger.roomAt(first, now);
-  const until =
-    at === undefined
-      ? `its ${first} are above the cap itself, which operators raise with \`ops policy set --rolling-cap\``
-      : `there is room for the first at ${new Date(at).toISOString()}`;
-  return [
-    `the rolling cap of ${policy.rolling_cap} micro-USDT within 24 hours is full: ${deposits} deposits of together ${amount} wait, and ${until}`,
-  ];
 }

@@ -32,7 +32,8 @@ export function settingsFor(requests: number): Settings {
       APP_COLD_EVERY_MS: '500',
       APP_CROSS_CHECK_EVERY: '10',
     },
-    treasury: LOGGED,
+    // whoever is killed has often just written one, or is about to
+    treasury: { ...LOGGED, APP_SNAPSHOT_BYTES_MIN: '1' },
     'projector-deposits': { ...LOGGED, ...QUIET_KAFKA },
     'projector-watch': { ...LOGGED, ...QUIET_KAFKA },
   };

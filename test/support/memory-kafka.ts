@@ -42,6 +42,8 @@ class Partition {
 }
 
 export interface MemoryKafkaOptions {
+  /** of every topic, 32 hex digits */
+  readonly topic_id?: string;
   /** called at each request */
   readonly onRequest?: () => void;
   /** called before and after each append of a client */
@@ -108,7 +110,7 @@ export class MemoryKafka implements Kafka {
     const ended = Promise.withResolvers<never>();
     ended.promise.catch(() => undefined);
     return {
-      topicId: () => Promise.resolve(TOPIC_ID),
+      topicId: () => Promise.resolve(this.#options.topic_id ?? TOPIC_ID),
       disconnect: async () => ended.reject(new Error('disconnected')),
       fetch: async ({ topic, partition, offset }) => {
         const log = this.#partition(topic, partition);

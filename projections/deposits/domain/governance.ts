@@ -111,98 +111,121 @@ const PROPOSAL_MS = 7 * 86_400_000;
 /** The signatures that a record needs in order to count. */
 type Signers = 'nobody' | 'authority' | 'operator' | 'two_operators' | 'authority_or_operators';
 
-export class Governance {
-  #operators: Operators | undefined;
-  #custody: CustodyPinned | undefined;
-  #authority: Authority | undefined;
-  readonly #authorities: Buffer[] = [];
-  #baseline: BaselinePinned | undefined;
-  #surplus = 0n;
-  #ledgerId: Buffer | undefined;
-  #pin: LedgerPinned | undefined;
-  #isStopped: boolean;
+/** Everything that was folded. */
+interface GovernanceState {
+  operators: Operators | undefined;
+  custody: CustodyPinned | undefined;
+  authority: Authority | undefined;
+  readonly authorities: Buffer[];
+  baseline: BaselinePinned | undefined;
+  surplus: bigint;
+  ledger_id: Buffer | undefined;
+  pin: LedgerPinned | undefined;
+  is_stopped: boolean;
   /** by operator, as `bytesKey` gives it */
-  readonly #proposals: Map<string, Proposal>;
-  readonly #acknowledged = new Map<string, Acknowledged>();
-  readonly #refused: Record<SignatureRefusal, number> = { unsigned: 0, foreign_signature: 0 };
+  readonly proposals: Map<string, Proposal>;
+  readonly acknowledged: Map<string, Acknowledged>;
+  readonly refused: Record<SignatureRefusal, number>;
+}
+
+export class Governance {
+  #state: GovernanceState;
 
   /** Begins with what was in force where the caller's fold continues. */
   constructor(stored: StoredGovernance = {}) {
-    this.#operators = stored.operators;
-    this.#authority = stored.authority;
-    this.#ledgerId = stored.ledger_id;
-    this.#isStopped = stored.is_stopped ?? false;
-    this.#proposals = new Map(
-      (stored.proposals ?? []).map((each) => [bytesKey(each.operator), each]),
-    );
+    const { operators, authority, ledger_id, is_stopped = false, proposals = [] } = stored;
+    this.#state = {
+      operators,
+      custody: undefined,
+      authority,
+      authorities: [],
+      baseline: undefined,
+      surplus: 0n,
+      ledger_id,
+      pin: undefined,
+      is_stopped,
+      proposals: new Map(proposals.map((each) => [bytesKey(each.operator), each])),
+      acknowledged: new Map(),
+      refused: { unsigned: 0, foreign_signature: 0 },
+    };
+  }
+
+  /** Everything that was folded, to be copied at once: it changes with the next record. */
+  get state() {
+    return this.#state;
+  }
+
+  /** Goes on from the state of another. */
+  restore(state: Governance['state']): void {
+    this.#state = state;
   }
 
   /** The id that every signature names; undefined before the ledger is pinned. */
   get ledger_id(): Buffer | undefined {
-    return this.#ledgerId;
+    return this.#state.ledger_id;
   }
 
   /** Undefined before the ledger is pinned. */
   get pin(): LedgerPinned | undefined {
-    return this.#pin;
+    return this.#state.pin;
   }
 
   /** Whether operators have stopped all minting. */
   get isStopped(): boolean {
-    return this.#isStopped;
+    return this.#state.is_stopped;
   }
 
   /** Decisions that wait for a second operator. */
   get proposals(): readonly Proposal[] {
-    return [...this.#proposals.values()];
+    return [...this.#state.proposals.values()];
   }
 
   /** In force; undefined before the first. */
   get operators(): Operators | undefined {
-    return this.#operators;
+    return this.#state.operators;
   }
 
   /** In force; undefined before the first. */
   get custody(): CustodyPinned | undefined {
-    return this.#custody;
+    return this.#state.custody;
   }
 
   /** In force; undefined before the first. */
   get authority(): Authority | undefined {
-    return this.#authority;
+    return this.#state.authority;
   }
 
   /** Every one that was ever in force, in order. */
   get authorities(): readonly Buffer[] {
-    return this.#authorities;
+    return this.#state.authorities;
   }
 
   get baseline(): BaselinePinned | undefined {
-    return this.#baseline;
+    return this.#state.baseline;
   }
 
   /** The sum of booked surpluses, micro-USDT. */
   get bookedSurplus(): bigint {
-    return this.#surplus;
+    return this.#state.surplus;
   }
 
   /** Acknowledged Mints, by their hash as `bytesKey` gives it. */
   get acknowledged(): ReadonlyMap<string, Acknowledged> {
-    return this.#acknowledged;
+    return this.#state.acknowledged;
   }
 
   /** Records without effect for lack of a valid signature. */
   get refused(): Readonly<Record<SignatureRefusal, number>> {
-    return this.#refused;
+    return this.#state.refused;
   }
 
   /** Who approves with this event, which was admitted, and how many operators a deposit needs. */
   approvingBy(event: TreasuryEvent): Approvals {
     const isApproval = event.type === 'DepositApproved' || event.type === 'DepositsDecided';
-    const signer = isApproval ? signerOf(event, this.#ledgerId) : undefined;
+    const signer = isApproval ? signerOf(event, this.#state.ledger_id) : undefined;
     const operator = signer === undefined ? '' : bytesKey(signer);
-    const in_force = (this.#operators?.operators ?? []).map(bytesKey);
-    const above = this.#operators?.two_above ?? 0n;
+    const in_force = (this.#state.operators?.operators ?? []).map(bytesKey);
+    const above = this.#state.operators?.two_above ?? 0n;
     return (deposit) => {
       const isLarge = 'terms' in deposit && above > 0n && deposit.terms.credit > above;
       return { operator, in_force, needed: isLarge ? 2 : 1 };
@@ -214,9 +237,12 @@ export class Governance {
     if (!maySign(event)) return true;
     const signers = this.#signersOf(event, on);
     if (signers === 'nobody') return true;
-    const signer = signerOf(event, event.type === 'LedgerPinned' ? undefined : this.#ledgerId);
+    const signer = signerOf(
+      event,
+      event.type === 'LedgerPinned' ? undefined : this.#state.ledger_id,
+    );
     const refusal = this.#refusalOf(event, signer, signers);
-    if (refusal !== undefined) this.#refused[refusal]++;
+    if (refusal !== undefined) this.#state.refused[refusal]++;
     if (refusal !== undefined || signer === undefined) return false;
     const isForTwo = signers === 'two_operators' || signers === 'authority_or_operators';
     const isTheirs = signers.startsWith('authority') && this.#isAuthority(signer);
@@ -226,7 +252,7 @@ export class Governance {
 
   /** Whether this operator has proposed the same, and another one has to decide it too. */
   isProposed(decision: HumanDecision, operator: Buffer): boolean {
-    const own = this.#proposals.get(bytesKey(operator));
+    const own = this.#state.proposals.get(bytesKey(operator));
     return (
       own?.content.equals(contentOf(decision)) === true &&
       Math.abs(decision.decided_at - own.decided_at) <= PROPOSAL_MS
@@ -240,18 +266,19 @@ export class Governance {
   ): SignatureRefusal | undefined {
     if (event.signature === undefined || event.signature.length === 0) return 'unsigned';
     if (signer === undefined) return 'foreign_signature';
-    const authority = event.type === 'LedgerPinned' ? event.authority : this.#authority?.authority;
+    const authority =
+      event.type === 'LedgerPinned' ? event.authority : this.#state.authority?.authority;
     const isAuthority = signers.startsWith('authority') && authority?.equals(signer) === true;
     const isOperator = signers !== 'authority' && this.#isOperator(signer);
     return isAuthority || isOperator ? undefined : 'foreign_signature';
   }
 
   #isAuthority(signer: Buffer): boolean {
-    return this.#authority?.authority.equals(signer) === true;
+    return this.#state.authority?.authority.equals(signer) === true;
   }
 
   #isOperator(signer: Buffer): boolean {
-    return this.#operators?.operators.some((each) => each.equals(signer)) === true;
+    return this.#state.operators?.operators.some((each) => each.equals(signer)) === true;
   }
 
   /** Whether another operator in force has proposed the same; else it is a proposal itself. */
@@ -266,8 +293,9 @@ export class Governance {
         this.#isOperator(each.operator),
     );
     if (other === undefined)
-      this.#proposals.set(bytesKey(operator), { operator, content, decided_at });
-    else for (const each of [operator, other.operator]) this.#proposals.delete(bytesKey(each));
+      this.#state.proposals.set(bytesKey(operator), { operator, content, decided_at });
+    else
+      for (const each of [operator, other.operator]) this.#state.proposals.delete(bytesKey(each));
     return other !== undefined;
   }
 
@@ -276,47 +304,47 @@ export class Governance {
     if (misfitOf(event, this, facts) !== undefined) return false;
     switch (event.type) {
       case 'OperatorsSet':
-        this.#operators = event;
+        this.#state.operators = event;
         break;
       case 'CustodyPinned':
-        this.#custody = event;
+        this.#state.custody = event;
         break;
       case 'AuthoritySet':
-        this.#authority = event;
-        this.#authorities.push(event.authority);
+        this.#state.authority = event;
+        this.#state.authorities.push(event.authority);
         break;
       case 'BaselinePinned':
-        this.#baseline = event;
+        this.#state.baseline = event;
         break;
       case 'MintAcknowledged':
-        this.#acknowledged.set(bytesKey(event.tx_hash), event);
+        this.#state.acknowledged.set(bytesKey(event.tx_hash), event);
         break;
       case 'SurplusBooked':
-        this.#surplus += event.amount;
+        this.#state.surplus += event.amount;
         break;
       case 'MintingSet':
-        this.#isStopped = !event.open;
+        this.#state.is_stopped = !event.open;
         break;
       case 'LedgerPinned':
-        this.#pin = event;
-        this.#ledgerId = event.ledger_id;
-        if (this.#authority === undefined) {
-          this.#authority = { version: 1, authority: event.authority };
-          this.#authorities.push(event.authority);
+        this.#state.pin = event;
+        this.#state.ledger_id = event.ledger_id;
+        if (this.#state.authority === undefined) {
+          this.#state.authority = { version: 1, authority: event.authority };
+          this.#state.authorities.push(event.authority);
         }
     }
     return true;
   }
 
   get #asksForTwo(): boolean {
-    return this.#ledgerId !== undefined && (this.#operators?.two_above ?? 0n) > 0n;
+    return this.#state.ledger_id !== undefined && (this.#state.operators?.two_above ?? 0n) > 0n;
   }
 
   #signersOf(event: SignedDecision, { policy, deposit }: DecidedOn): Signers {
-    const isPinned = this.#ledgerId !== undefined;
+    const isPinned = this.#state.ledger_id !== undefined;
     const first = isPinned ? 'authority' : 'nobody';
     const loosening = this.#asksForTwo ? 'two_operators' : 'operator';
-    const hasOperators = this.#operators !== undefined;
+    const hasOperators = this.#state.operators !== undefined;
     switch (event.type) {
       case 'LedgerPinned':
         return 'authority';
@@ -326,7 +354,7 @@ export class Governance {
         // by the event alone: the fold of rows knows no custody
         return event.version === 1 ? first : loosening;
       case 'AuthoritySet':
-        return this.#authority === undefined ? first : loosening;
+        return this.#state.authority === undefined ? first : loosening;
       case 'PolicySet':
         if (!hasOperators || event.version === 1) return first;
         return policy !== undefined && isTighter(event, policy) ? 'operator' : loosening;

@@ -83,39 +83,61 @@ export interface BrokenRecord {
   readonly rule: string;
 }
 
+function newState() {
+  const none: Sums = { gross: 0n, credit: 0n, fees: 0n, shortfalls: 0n, minted: 0n, refunded: 0n };
+  const broken: BrokenRecord[] = [];
+  return {
+    deposits: new Map<string, Deposit>(),
+    /** how many deposits an account has, by its bytes in latin1 */
+    counts: new Map<string, number>(),
+    /** every intent that ever counted, by its sequence */
+    requested: new Map<number, RequestedMint>(),
+    /** by the hash of its transaction in latin1; one that names the hash of another is left out */
+    requested_by: new Map<string, RequestedMint>(),
+    /** the mints in flight, by nonce, in order */
+    live: new Map<number, RequestedMint>(),
+    /** by deposit, its mints that were given up (dead, failed or released), the newest last */
+    given_up: new Map<string, readonly RequestedMint[]>(),
+    refunds: new Map<string, Refund>(),
+    /** the deposits that were paid back, by the hash of the transaction on TRON in latin1 */
+    refunded_by: new Map<string, string>(),
+    broken,
+    sums: none,
+    is_policy_signed: false,
+    end: 0n,
+    head: NO_RECORDS,
+  };
+}
+
 export class Ledger {
   readonly addresses = new AddressBook();
   readonly governance = new Governance();
-  readonly #deposits = new Map<string, Deposit>();
-  /** how many deposits an account has, by its bytes in latin1 */
-  readonly #counts = new Map<string, number>();
   readonly #book = new MintBook();
   readonly #queue = new MintQueue();
-  /** every intent that ever counted, by its sequence */
-  readonly #requested = new Map<number, RequestedMint>();
-  /** by the hash of its transaction in latin1; one that names the hash of another is left out */
-  readonly #requestedBy = new Map<string, RequestedMint>();
-  /** the mints in flight, by nonce, in order */
-  #live = new Map<number, RequestedMint>();
-  /** by deposit, its mints that were given up (dead, failed or released), the newest last */
-  readonly #givenUp = new Map<string, readonly RequestedMint[]>();
-  readonly #refunds = new Map<string, Refund>();
-  /** the deposits that were paid back, by the hash of the transaction on TRON in latin1 */
-  readonly #refundedBy = new Map<string, string>();
-  readonly #broken: BrokenRecord[] = [];
-  #sums: Sums = { gross: 0n, credit: 0n, fees: 0n, shortfalls: 0n, minted: 0n, refunded: 0n };
-  #isPolicySigned = false;
-  #end = 0n;
-  #head = NO_RECORDS;
+  #state = newState();
+
+  /** What was folded of the ledger, to be copied at once: it changes with the next record. */
+  get state() {
+    const { state: governance } = this.governance;
+    return { ...this.#state, governance, book: this.#book.state, queue: this.#queue.state };
+  }
+
+  /** Goes on from the state of another; the addresses have their own. */
+  restore({ governance, book, queue, ...own }: Ledger['state']): void {
+    this.#state = own;
+    this.governance.restore(governance);
+    this.#book.restore(book);
+    this.#queue.restore(queue);
+  }
 
   /** The offset after the last record folded: what the next event is written for. */
   get end(): bigint {
-    return this.#end;
+    return this.#state.end;
   }
 
   /** The hash of the last record of the chain; empty before the first. */
   get head(): Buffer {
-    return this.#head;
+    return this.#state.head;
   }
 
   /** The policy in force; undefined before the first. */
@@ -124,12 +146,12 @@ export class Ledger {
   }
 
   get sums(): Sums {
-    return this.#sums;
+    return this.#state.sums;
   }
 
   /** Whether operators, or the key of a pinned ledger, have signed the policy in force. */
   get isPolicySigned(): boolean {
-    return this.#isPolicySigned;
+    return this.#state.is_policy_signed;
   }
 
   policyOf(version: number): Policy | undefined {
@@ -138,32 +160,32 @@ export class Ledger {
 
   /** An unknown deposit is absent. */
   deposit(id: string): Deposit {
-    return this.#deposits.get(id) ?? ABSENT;
+    return this.#state.deposits.get(id) ?? ABSENT;
   }
 
   /** By id, in the order of the ledger. */
   get deposits(): ReadonlyMap<string, Deposit> {
-    return this.#deposits;
+    return this.#state.deposits;
   }
 
   /** How many deposits an account has: the ordinal of its next. */
   depositsOf(account: Buffer): number {
-    return this.#counts.get(account.toString('latin1')) ?? 0;
+    return this.#state.counts.get(account.toString('latin1')) ?? 0;
   }
 
   /** The records that break a rule of their fields, in order. */
   get broken(): readonly BrokenRecord[] {
-    return this.#broken;
+    return this.#state.broken;
   }
 
   /** The deposit that was paid back with this transaction on TRON, if any. */
   refundedBy(txId: Buffer): string | undefined {
-    return this.#refundedBy.get(txId.toString('latin1'));
+    return this.#state.refunded_by.get(txId.toString('latin1'));
   }
 
   /** By deposit, what a person recorded as paid back. */
   get refunds(): ReadonlyMap<string, Refund> {
-    return this.#refunds;
+    return this.#state.refunds;
   }
 
   /** Deposits that wait to be minted, in the order of service, with those about to be held. */
@@ -177,34 +199,34 @@ export class Ledger {
 
   /** The mints in flight: requested, and neither credited nor given up; by nonce, in order. */
   get live(): ReadonlyMap<number, RequestedMint> {
-    return this.#live;
+    return this.#state.live;
   }
 
   /** The mint that was ever requested with this transaction, if any. */
   requestedBy(txHash: Buffer): RequestedMint | undefined {
-    return this.#requestedBy.get(txHash.toString('latin1'));
+    return this.#state.requested_by.get(txHash.toString('latin1'));
   }
 
   /** The mint that the MintIntended of this sequence requested, if it counts. */
   requestedAt(sequence: number): RequestedMint | undefined {
-    return this.#requested.get(sequence);
+    return this.#state.requested.get(sequence);
   }
 
   /** A deposit's mints that were given up, the newest last. */
   givenUp(depositId: string): readonly RequestedMint[] {
-    return this.#givenUp.get(depositId) ?? [];
+    return this.#state.given_up.get(depositId) ?? [];
   }
 
   /** The mints that were given up and whose deposits wait to be minted again. */
   get givenUpToMint(): readonly RequestedMint[] {
-    return [...this.#givenUp].flatMap(([id, mints]) =>
+    return [...this.#state.given_up].flatMap(([id, mints]) =>
       this.deposit(id).status === 'confirmed' ? mints : [],
     );
   }
 
   /** Every mint that was ever requested, with those given up, in order. */
   get requested(): Iterable<RequestedMint> {
-    return this.#requested.values();
+    return this.#state.requested.values();
   }
 
   /** Mints requested and not given up, in order: at least those in the window of the cap. */
@@ -246,18 +268,18 @@ export class Ledger {
     offset: bigint,
     valueHash?: Buffer,
   ): 'applied' | 'replayed' | 'ignored' {
-    if (offset < this.#end) return 'replayed';
+    if (offset < this.#state.end) return 'replayed';
     const counts = isWrittenFor(event, offset);
     // before the end moves: a record that breaks the chain is read again
-    if (counts) this.#head = linked(this.#head, event, offset, valueHash);
-    this.#end = offset + 1n;
+    if (counts) this.#state.head = linked(this.#state.head, event, offset, valueHash);
+    this.#state.end = offset + 1n;
     if (!counts) return 'ignored';
     return this.#takes(event, offset) ? 'applied' : 'ignored';
   }
 
   #takes(event: TreasuryEvent, offset: bigint): boolean {
     const rule = brokenRule(LEDGER_RULES, event);
-    if (rule !== undefined) this.#broken.push({ offset, type: event.type, rule });
+    if (rule !== undefined) this.#state.broken.push({ offset, type: event.type, rule });
     return (
       rule === undefined &&
       this.governance.admits(event, this.#decidedOn(event)) &&
@@ -282,15 +304,15 @@ export class Ledger {
   #setPolicy(event: PolicySet): boolean {
     if (!this.#book.setPolicy(event)) return false;
     const { ledger_id, operators } = this.governance;
-    this.#isPolicySigned =
+    this.#state.is_policy_signed =
       ledger_id !== undefined || (operators !== undefined && event.version > 1);
     return true;
   }
 
   get #facts(): LedgerFacts {
     return {
-      isMinting: this.#live.size > 0,
-      hasMinted: this.#requested.size > 0,
+      isMinting: this.#state.live.size > 0,
+      hasMinted: this.#state.requested.size > 0,
       network: this.policy?.network,
       isOurs: (txHash) => this.#isOurs(txHash),
     };
@@ -316,14 +338,17 @@ export class Ledger {
     if (!this.#isDue(event, before)) return false;
     const after = evolve(before, event, approvals(before));
     if (after === before) return false;
-    this.#deposits.set(event.deposit_id, after);
+    this.#state.deposits.set(event.deposit_id, after);
     this.#queue.apply(event, after);
     if (event.type === 'DepositConfirmed') this.#confirmed(event);
     if (event.type === 'MintIntended') this.#intended(event);
     if (event.type === 'RefundRecorded') {
-      this.#sums = { ...this.#sums, refunded: this.#sums.refunded + event.amount };
-      this.#refunds.set(event.deposit_id, event);
-      this.#refundedBy.set(event.tron_tx_id.toString('latin1'), event.deposit_id);
+      this.#state.sums = {
+        ...this.#state.sums,
+        refunded: this.#state.sums.refunded + event.amount,
+      };
+      this.#state.refunds.set(event.deposit_id, event);
+      this.#state.refunded_by.set(event.tron_tx_id.toString('latin1'), event.deposit_id);
     }
     if (before.status === 'mint_requested') this.#concluded(event, before);
     if (before.status === 'credited') this.#voided(event, before);
@@ -355,9 +380,9 @@ export class Ledger {
 
   #confirmed(event: DepositConfirmed): void {
     const { clt_address: account, gross, fee, credit } = event;
-    this.#counts.set(account.toString('latin1'), this.depositsOf(account) + 1);
-    const sums = this.#sums;
-    this.#sums = {
+    this.#state.counts.set(account.toString('latin1'), this.depositsOf(account) + 1);
+    const sums = this.#state.sums;
+    this.#state.sums = {
       ...sums,
       gross: sums.gross + gross,
       credit: sums.credit + credit,
@@ -372,41 +397,42 @@ export class Ledger {
     const authority = this.governance.authority?.authority;
     const mint = { deposit_id, sequence, nonce, to, amount, tx_hash, at, authority };
     const hash = tx_hash.toString('latin1');
-    this.#requested.set(sequence, mint);
-    if ((this.#requestedBy.get(hash)?.deposit_id ?? deposit_id) === deposit_id)
-      this.#requestedBy.set(hash, mint);
-    const isLast = this.#live.keys().every((other) => other < nonce);
-    this.#live.set(nonce, mint);
+    this.#state.requested.set(sequence, mint);
+    if ((this.#state.requested_by.get(hash)?.deposit_id ?? deposit_id) === deposit_id)
+      this.#state.requested_by.set(hash, mint);
+    const isLast = this.#state.live.keys().every((other) => other < nonce);
+    this.#state.live.set(nonce, mint);
     // a free nonce
-    if (!isLast) this.#live = new Map([...this.#live].toSorted(([one], [other]) => one - other));
+    if (!isLast)
+      this.#state.live = new Map([...this.#state.live].toSorted(([one], [other]) => one - other));
   }
 
   /** The mint in flight ended: credited, dead, void, failed on the chain, or released. */
   #concluded(event: DepositEvent, { mint: { nonce, sequence }, terms }: MintRequested): void {
-    const ended = this.#live.get(nonce);
-    this.#live.delete(nonce);
+    const ended = this.#state.live.get(nonce);
+    this.#state.live.delete(nonce);
     if (event.type === 'MintCredited')
-      this.#sums = { ...this.#sums, minted: this.#sums.minted + terms.credit };
+      this.#state.sums = { ...this.#state.sums, minted: this.#state.sums.minted + terms.credit };
     else {
       if (event.type === 'MintVoided') this.#book.unmake(sequence);
       else this.#book.giveUp(sequence);
       if (event.type === 'DepositRejected' || event.type === 'MintVoided')
-        this.#book.freeNonce(nonce, this.#live.keys());
+        this.#book.freeNonce(nonce, this.#state.live.keys());
       if (ended !== undefined) this.#gaveUp(event, ended);
     }
   }
 
   /** A credit turned out not to be on the chain. */
   #voided(event: DepositEvent, { mint: { nonce, sequence }, terms }: Credited): void {
-    this.#sums = { ...this.#sums, minted: this.#sums.minted - terms.credit };
+    this.#state.sums = { ...this.#state.sums, minted: this.#state.sums.minted - terms.credit };
     this.#book.unmake(sequence);
-    this.#book.freeNonce(nonce, this.#live.keys());
+    this.#book.freeNonce(nonce, this.#state.live.keys());
     const mint = this.requestedAt(sequence);
     if (mint !== undefined) this.#gaveUp(event, mint);
   }
 
   #gaveUp({ deposit_id: id }: DepositEvent, mint: RequestedMint): void {
-    this.#givenUp.set(id, [...this.givenUp(id), mint]);
+    this.#state.given_up.set(id, [...this.givenUp(id), mint]);
   }
 }
 

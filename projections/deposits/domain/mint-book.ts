@@ -63,67 +63,75 @@ const NOTHING: StoredMints = {
 };
 
 export class MintBook {
-  readonly #policies: Map<number, Policy>;
-  #policy: Policy | undefined;
-  #lastNonce: number;
-  #freeNonces: readonly number[];
-  #time: number;
-  /** by sequence, which is their order; without those that left the window */
-  #counted: Map<number, CountedMint>;
-  /** those that left it, in order: they count again when what moved the window is void */
-  #past: CountedMint[] = [];
-  #sum: bigint;
+  #state;
 
   constructor(stored: StoredMints = NOTHING) {
     const { policies, policy_version, last_nonce, free_nonces, time, counted } = stored;
-    this.#policies = new Map(policies.map((policy) => [policy.version, policy]));
-    this.#policy = this.#policies.get(policy_version);
-    this.#lastNonce = last_nonce;
-    this.#freeNonces = free_nonces;
-    this.#time = time;
-    this.#counted = new Map(counted.map((mint) => [mint.sequence, mint]));
-    this.#sum = counted.reduce((sum, { amount }) => sum + amount, 0n);
+    const known = new Map(policies.map((policy) => [policy.version, policy]));
+    const past: CountedMint[] = [];
+    this.#state = {
+      policies: known,
+      policy: known.get(policy_version),
+      last_nonce,
+      free_nonces,
+      time,
+      /** by sequence, which is their order; without those that left the window */
+      counted: new Map(counted.map((mint) => [mint.sequence, mint])),
+      /** those that left it, in order: they count again when what moved the window is void */
+      past,
+      sum: counted.reduce((sum, { amount }) => sum + amount, 0n),
+    };
+  }
+
+  /** Everything that was folded, to be copied at once: it changes with the next record. */
+  get state() {
+    return this.#state;
+  }
+
+  /** Goes on from the state of another. */
+  restore(state: MintBook['state']): void {
+    this.#state = state;
   }
 
   /** The policy in force; undefined before the first. */
   get policy(): Policy | undefined {
-    return this.#policy;
+    return this.#state.policy;
   }
 
   policyOf(version: number): Policy | undefined {
-    return this.#policies.get(version);
+    return this.#state.policies.get(version);
   }
 
   /** The nonce that the next intent has to be above, unless it has a free one; -1: any. */
   get lastNonce(): number {
-    return this.#lastNonce;
+    return this.#state.last_nonce;
   }
 
   /** Nonces below the last one that count again, ascending. */
   get freeNonces(): readonly number[] {
-    return this.#freeNonces;
+    return this.#state.free_nonces;
   }
 
   /** The mints in the window at `time`, without those given up since; in order. */
   get counted(): Iterable<CountedMint> {
-    return this.#counted.values();
+    return this.#state.counted.values();
   }
 
   /** The ledger's time of the last intent that counted, 0 before the first. */
   get time(): number {
-    return this.#time;
+    return this.#state.time;
   }
 
   /** The ledger's time of an intent decided at this moment. */
   timeOf(decidedAt: number): number {
-    return Math.max(this.#time, decidedAt);
+    return Math.max(this.#state.time, decidedAt);
   }
 
   /** The room under the rolling cap, micro-USDT; negative after a cap was lowered. */
   leftAt(decidedAt: number): bigint {
     const windowStart = this.timeOf(decidedAt) - WINDOW_MS;
-    let left = (this.#policy?.rolling_cap ?? 0n) - this.#sum;
-    for (const { at, amount } of this.#counted.values()) {
+    let left = (this.#state.policy?.rolling_cap ?? 0n) - this.#state.sum;
+    for (const { at, amount } of this.#state.counted.values()) {
       if (at > windowStart) break;
       left += amount;
     }
@@ -138,7 +146,7 @@ export class MintBook {
     const windowStart = this.timeOf(decidedAt) - WINDOW_MS;
     let left = this.leftAt(decidedAt);
     if (left >= amount) return decidedAt;
-    for (const mint of this.#counted.values()) {
+    for (const mint of this.#state.counted.values()) {
       if (mint.at <= windowStart) continue;
       left += mint.amount;
       if (left >= amount) return mint.at + WINDOW_MS;
@@ -148,32 +156,32 @@ export class MintBook {
 
   /** Puts the policy in force and returns true, unless it is not the next of this network. */
   setPolicy(event: PolicySet): boolean {
-    const before = this.#policy;
+    const before = this.#state.policy;
     if (event.version !== (before?.version ?? 0) + 1) return false;
     if (before !== undefined && event.network !== before.network) return false;
-    this.#policy = event;
-    this.#policies.set(event.version, event);
+    this.#state.policy = event;
+    this.#state.policies.set(event.version, event);
     return true;
   }
 
   /** Why no honest writer confirms on these terms. `ordinal`: its account's deposits before. */
   whyNotTerms(event: DepositConfirmed, ordinal: number): string | undefined {
-    return whyNotTerms(event, this.#policy, ordinal);
+    return whyNotTerms(event, this.#state.policy, ordinal);
   }
 
   /** Whether a hold that names a limit names the right one; other reasons are claims. */
   isHold(deposit: Deposit, event: DepositHeld): boolean {
     if (deposit.status === 'absent' || !isByPolicy(event)) return true;
-    const limits = this.#policies.get(deposit.terms.policy_version);
+    const limits = this.#state.policies.get(deposit.terms.policy_version);
     return limits !== undefined && holdReasonOf(limits, deposit.terms.credit) === event.reason;
   }
 
   /** The reason why an intent for this deposit does not count; undefined when it does. */
   voidReasonOf(deposit: Deposit, intent: MintIntended): VoidReason | undefined {
     if (deposit.status !== 'confirmed') return 'not_waiting';
-    const terms = this.#policies.get(deposit.terms.policy_version);
-    if (terms === undefined || this.#policy === undefined) return 'no_policy';
-    if (intent.nonce <= this.#lastNonce && !this.#freeNonces.includes(intent.nonce))
+    const terms = this.#state.policies.get(deposit.terms.policy_version);
+    if (terms === undefined || this.#state.policy === undefined) return 'no_policy';
+    if (intent.nonce <= this.#state.last_nonce && !this.#state.free_nonces.includes(intent.nonce))
       return 'nonce_taken';
     if (needsApproval(deposit, terms)) return 'outside_limits';
     return intent.amount > this.leftAt(intent.decided_at) ? 'over_rolling_cap' : undefined;
@@ -182,42 +190,42 @@ export class MintBook {
   /** Adds an intent that counts. */
   count({ sequence, nonce, amount, decided_at }: MintIntended): CountedMint {
     const at = this.timeOf(decided_at);
-    for (const gone of this.#counted.values()) {
+    for (const gone of this.#state.counted.values()) {
       if (gone.at > at - WINDOW_MS) break;
       this.giveUp(gone.sequence);
-      this.#past.push(gone);
+      this.#state.past.push(gone);
     }
     const mint = { sequence, amount, at };
-    this.#counted.set(sequence, mint);
-    this.#sum += amount;
-    if (nonce > this.#lastNonce) this.#lastNonce = nonce;
-    else this.#freeNonces = this.#freeNonces.filter((free) => free !== nonce);
-    this.#time = at;
+    this.#state.counted.set(sequence, mint);
+    this.#state.sum += amount;
+    if (nonce > this.#state.last_nonce) this.#state.last_nonce = nonce;
+    else this.#state.free_nonces = this.#state.free_nonces.filter((free) => free !== nonce);
+    this.#state.time = at;
     return mint;
   }
 
   /** After a rotation nonces are those of another account; no mint is in flight. */
   beginNonces(): void {
-    this.#lastNonce = -1;
-    this.#freeNonces = [];
+    this.#state.last_nonce = -1;
+    this.#state.free_nonces = [];
   }
 
   /** The nonce of a mint that was released or is void counts again. `inFlight`: of the others. */
   freeNonce(nonce: number, inFlight: Iterable<number>): void {
     const taken = [...inFlight];
     const last = Math.max(-1, ...taken);
-    const free = [...this.#freeNonces, nonce].filter(
+    const free = [...this.#state.free_nonces, nonce].filter(
       (each) => each < last && !taken.includes(each),
     );
-    this.#freeNonces = [...new Set(free)].toSorted((one, other) => one - other);
-    this.#lastNonce = last;
+    this.#state.free_nonces = [...new Set(free)].toSorted((one, other) => one - other);
+    this.#state.last_nonce = last;
   }
 
   /** Gives up an intent that counted: its part of the window is free again. */
   giveUp(sequence: number): void {
-    this.#sum -= this.#counted.get(sequence)?.amount ?? 0n;
-    if (!this.#counted.delete(sequence))
-      this.#past = this.#past.filter((mint) => mint.sequence !== sequence);
+    this.#state.sum -= this.#state.counted.get(sequence)?.amount ?? 0n;
+    if (!this.#state.counted.delete(sequence))
+      this.#state.past = this.#state.past.filter((mint) => mint.sequence !== sequence);
   }
 
   /**
@@ -226,12 +234,12 @@ export class MintBook {
    */
   unmake(sequence: number): void {
     this.giveUp(sequence);
-    const all = [...this.#past, ...this.#counted.values()];
-    this.#time = all.reduce((time, { at }) => Math.max(time, at), 0);
-    this.#past = all.filter(({ at }) => at <= this.#time - WINDOW_MS);
-    const counted = all.filter(({ at }) => at > this.#time - WINDOW_MS);
-    this.#counted = new Map(counted.map((mint) => [mint.sequence, mint]));
-    this.#sum = counted.reduce((sum, { amount }) => sum + amount, 0n);
+    const all = [...this.#state.past, ...this.#state.counted.values()];
+    this.#state.time = all.reduce((time, { at }) => Math.max(time, at), 0);
+    this.#state.past = all.filter(({ at }) => at <= this.#state.time - WINDOW_MS);
+    const counted = all.filter(({ at }) => at > this.#state.time - WINDOW_MS);
+    this.#state.counted = new Map(counted.map((mint) => [mint.sequence, mint]));
+    this.#state.sum = counted.reduce((sum, { amount }) => sum + amount, 0n);
   }
 }
 

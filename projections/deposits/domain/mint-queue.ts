@@ -44,41 +44,55 @@ export function goesFirstAt(
 }
 
 export class MintQueue {
-  /** with those whose mint is in flight: they may return */
-  readonly #positions = new Map<string, QueuedDeposit>();
-  #waiting = new Map<string, QueuedDeposit>();
-  #isSorted = true;
+  #state = {
+    /** with those whose mint is in flight: they may return */
+    positions: new Map<string, QueuedDeposit>(),
+    waiting: new Map<string, QueuedDeposit>(),
+    is_sorted: true,
+  };
+
+  /** Everything that was folded, to be copied at once: it changes with the next record. */
+  get state() {
+    return this.#state;
+  }
+
+  /** Goes on from the state of another. */
+  restore(state: MintQueue['state']): void {
+    this.#state = state;
+  }
 
   /** In order. */
   get waiting(): Iterable<QueuedDeposit> {
-    if (!this.#isSorted) {
-      const sorted = [...this.#waiting].toSorted(([, one], [, other]) => one.offset - other.offset);
-      this.#waiting = new Map(sorted);
-      this.#isSorted = true;
+    if (!this.#state.is_sorted) {
+      const sorted = [...this.#state.waiting].toSorted(
+        ([, one], [, other]) => one.offset - other.offset,
+      );
+      this.#state.waiting = new Map(sorted);
+      this.#state.is_sorted = true;
     }
-    return this.#waiting.values();
+    return this.#state.waiting.values();
   }
 
   get size(): number {
-    return this.#waiting.size;
+    return this.#state.waiting.size;
   }
 
   /** An event of a deposit that counts, and the deposit after it. */
   apply(event: DepositEvent, after: Deposit): void {
     const { deposit_id: id } = event;
-    const before = this.#positions.get(id);
+    const before = this.#state.positions.get(id);
     const position = positionAfter(before, event, after);
     if (position === undefined) {
-      this.#positions.delete(id);
-      this.#waiting.delete(id);
+      this.#state.positions.delete(id);
+      this.#state.waiting.delete(id);
       return;
     }
     const queued = position === before ? before : { deposit_id: id, ...position };
-    this.#positions.set(id, queued);
-    this.#waiting.delete(id);
+    this.#state.positions.set(id, queued);
+    this.#state.waiting.delete(id);
     if (event.type === 'MintIntended') return;
-    this.#waiting.set(id, queued);
+    this.#state.waiting.set(id, queued);
     // a new position is the last one, a former one need not be
-    if (event.type === 'MintDead' || event.type === 'MintVoided') this.#isSorted = false;
+    if (event.type === 'MintDead' || event.type === 'MintVoided') this.#state.is_sorted = false;
   }
 }

@@ -38,7 +38,7 @@ import { optional } from '../../runtime/process/config.ts';
 import { DEPOSIT_KEY } from '../../runtime/process/deposit-key.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY, USDT } from '../config.ts';
 import { jsonOf, kafkaOf, note, print, retryingWithNotes, withReader } from '../connections.ts';
-import { Rate } from '../../projector/engine/progress.ts';
+import { Rate } from '../../runtime/process/rate.ts';
 import { openProgress } from '../progress.ts';
 import { money } from '../text.ts';
 import type { SharedArguments } from '../usage.ts';

@@ -42,6 +42,7 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['oldest balance in seconds', 'reserve_oldest_reading_age_seconds'],
   ['reserve', 'reserve_amount', 'figure'],
   ['lease held', 'lease_held'],
+  ['snapshot age in seconds', 'treasury_snapshot_age_seconds'],
   ['partitions watched', 'tron_partitions_assigned'],
   ['longest unasked in seconds', 'tron_cold_check_age_seconds'],
   ['sockets', 'hub_sockets'],

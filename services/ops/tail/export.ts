@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { zstdCompress } from 'node:zlib';
 import avro from 'avsc';
 import { TOPICS } from '../../../schemas/topics.ts';
-import { Rate } from '../../projector/engine/progress.ts';
+import { Rate } from '../../runtime/process/rate.ts';
 import { messageOf } from '../../runtime/process/errors.ts';
 import { jsonOf, note, print, stopAtSignals } from '../connections.ts';
 import { openProgress, type Progress } from '../progress.ts';

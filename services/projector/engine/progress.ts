@@ -40,47 +40,6 @@ export function recordsIn({ applied, replayed, ignored }: Outcomes): number {
   return applied + replayed + ignored;
 }
 
-const RATE_WINDOW_MS = 30_000;
-
-/** A rate over the last half minute, or since the count before the last if that is longer. */
-export class Rate {
-  readonly #now: () => number;
-  #counts: { readonly at: number; readonly count: number }[] = [];
-
-  /** `now`: a monotonic clock, ms */
-  constructor(now: () => number = () => performance.now()) {
-    this.#now = now;
-  }
-
-  count(count: number): void {
-    const at = this.#now();
-    this.#counts.push({ at, count });
-    const within = this.#counts.findIndex((each) => each.at >= at - RATE_WINDOW_MS);
-    this.#counts = this.#counts.slice(Math.max(0, Math.min(within, this.#counts.length - 2)));
-  }
-
-  /** Undefined before the second count. */
-  get perSecond(): number | undefined {
-    const [first, ...others] = this.#counts;
-    if (first === undefined || others.length === 0) return undefined;
-    const sum = others.reduce((so, { count }) => so + count, 0);
-    const seconds = (this.#now() - first.at) / 1_000;
-    return seconds > 0 && sum > 0 ? sum / seconds : undefined;
-  }
-
-  /** Both undefined before the second count. */
-  estimate(behind: bigint): {
-    readonly records_per_second: number | undefined;
-    readonly seconds_left: number | undefined;
-  } {
-    const rate = this.perSecond;
-    return {
-      records_per_second: rate === undefined ? undefined : Math.round(rate),
-      seconds_left: rate === undefined ? undefined : Math.ceil(Number(behind) / rate),
-    };
-  }
-}
-
 export interface ProgressOptions {
   readonly metrics: Metrics;
   readonly log: Logger;

@@ -7,7 +7,7 @@ import { hostname } from 'node:os';
 import type { ClientBase, Pool } from 'pg';
 import type { Projection, Table } from '../../../projections/contract/projection.ts';
 import { Engine } from '../engine/engine.ts';
-import { Rate, readEnds, recordsBehind, recordsIn, type Offsets } from '../engine/progress.ts';
+import { readEnds, recordsBehind, recordsIn, type Offsets } from '../engine/progress.ts';
 import type { Decoder } from '../../runtime/kafka/codec.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import { Fault, type Refusal } from '../../runtime/process/errors.ts';
@@ -18,6 +18,7 @@ import { prepareDatabase } from '../tables/migrations.ts';
 import { guardWriters } from '../tables/readers.ts';
 import { faultOf, openWriter, withFaults } from '../../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
+import { Rate } from '../../runtime/process/rate.ts';
 import { takeAdvisoryLock } from './advisory-lock.ts';
 import { dropTables, nextName, previousName, readOffsets, switchTables } from './switch.ts';
 

@@ -19,12 +19,25 @@ export class Metrics {
     if (of_process) collectDefaultMetrics({ register: this.registry });
   }
 
+  /** `collect` runs at each scrape, after all is counted from 0 again. */
   counter<Label extends string = never>(
     name: string,
     help: string,
     labels: readonly Label[] = [],
+    collect?: (counter: Counter<Label>) => void,
   ): Counter<Label> {
-    return new Counter({ name, help, labelNames: [...labels], registers: [this.registry] });
+    return new Counter({
+      name,
+      help,
+      labelNames: [...labels],
+      registers: [this.registry],
+      ...(collect && {
+        collect(this: Counter<Label>) {
+          this.reset();
+          collect(this);
+        },
+      }),
+    });
   }
 
   /** `collect` runs at each scrape and may set the gauge. */

@@ -29,25 +29,38 @@ export class Books {
   readonly ledger = new Ledger();
   readonly #key: DepositKey;
   readonly #onApplied: (event: TreasuryEvent) => void;
-  /** the newest deposits of each partition of `tron.transfers`, the newest transfer first */
-  readonly #newest = new Map<number, readonly DepositConfirmed[]>();
-  /** the newest of each partition whose mint was requested, which takes the key of the authority */
-  readonly #minted = new Map<number, DepositConfirmed>();
-  /** deposit addresses that are children of the key, by their bytes in latin1 */
-  readonly #own = new Set<string>();
-  /** of the deposits that are not credited, by id */
-  readonly #confirmations = new Map<string, Confirmation>();
-  /** the mints of deposits that the ledger calls credited, until a final block has shown them */
-  readonly #credits = new Map<string, RequestedMint>();
-  /** deposits that wait for a person */
-  readonly #held = new Set<string>();
-  /** the first deposit of each deposit address, by its bytes in latin1 */
-  readonly #firsts = new Map<string, DepositConfirmed>();
+  #state = {
+    /** the newest deposits of each partition of `tron.transfers`, the newest transfer first */
+    newest: new Map<number, readonly DepositConfirmed[]>(),
+    /** the newest of each partition whose mint was requested: that takes the authority's key */
+    minted: new Map<number, DepositConfirmed>(),
+    /** deposit addresses that are children of the key, by their bytes in latin1 */
+    own: new Set<string>(),
+    /** of the deposits that are not credited, by id */
+    confirmations: new Map<string, Confirmation>(),
+    /** the mints of deposits that the ledger calls credited, until a final block has shown them */
+    credits: new Map<string, RequestedMint>(),
+    /** deposits that wait for a person */
+    held: new Set<string>(),
+    /** the first deposit of each deposit address, by its bytes in latin1 */
+    firsts: new Map<string, DepositConfirmed>(),
+  };
 
   /** `key` derives every deposit address. `onApplied` receives every event that counts. */
   constructor(key: DepositKey, onApplied: (event: TreasuryEvent) => void) {
     this.#key = key;
     this.#onApplied = onApplied;
+  }
+
+  /** What was folded of the ledger, to be copied at once: it changes with the next record. */
+  get state() {
+    return { ...this.#state, ledger: this.ledger.state };
+  }
+
+  /** Goes on from the state of another; the addresses have their own. */
+  restore({ ledger, ...own }: Books['state']): void {
+    this.#state = own;
+    this.ledger.restore(ledger);
   }
 
   foldLedger({ events }: Decoded<TreasuryEvent>): void {
@@ -56,7 +69,7 @@ export class Books {
       if (event.type === 'DepositConfirmed') this.#confirmed(event);
       if (event.type === 'MintIntended') this.#intended(event.deposit_id);
       if (event.type === 'MintCredited') this.#credited(event.deposit_id);
-      if (event.type === 'MintVoided') this.#credits.delete(event.deposit_id);
+      if (event.type === 'MintVoided') this.#state.credits.delete(event.deposit_id);
       for (const { deposit_id: id } of depositEventsIn(event)) this.#noteHeld(id);
       this.#onApplied(event);
     }
@@ -88,21 +101,24 @@ export class Books {
   /** Whether one of these accounts has this address; derives it the first time. */
   isOurs(deposit_address: Buffer, accounts: readonly Buffer[]): boolean {
     const key = deposit_address.toString('latin1');
-    if (this.#own.has(key)) return true;
+    if (this.#state.own.has(key)) return true;
     const isOurs = accounts.some((clt_address) => this.owns({ clt_address, deposit_address }));
-    if (isOurs) this.#own.add(key);
+    if (isOurs) this.#state.own.add(key);
     return isOurs;
   }
 
   /** The newest deposits of a partition of `tron.transfers`, of which strangers may write any. */
   newestIn(partition: number): readonly DepositConfirmed[] {
-    const minted = this.#minted.get(partition);
-    return [...(this.#newest.get(partition) ?? []), ...(minted === undefined ? [] : [minted])];
+    const minted = this.#state.minted.get(partition);
+    return [
+      ...(this.#state.newest.get(partition) ?? []),
+      ...(minted === undefined ? [] : [minted]),
+    ];
   }
 
   /** Deposits that wait for a person. */
   get held(): Iterable<string> {
-    return this.#held;
+    return this.#state.held;
   }
 
   /**
@@ -110,30 +126,30 @@ export class Books {
    * forgotten with their confirmations.
    */
   creditsNotShown(isShown: (mint: RequestedMint) => boolean): readonly RequestedMint[] {
-    for (const [id, mint] of this.#credits) {
+    for (const [id, mint] of this.#state.credits) {
       if (!isShown(mint)) continue;
-      this.#credits.delete(id);
-      this.#confirmations.delete(id);
+      this.#state.credits.delete(id);
+      this.#state.confirmations.delete(id);
     }
-    return [...this.#credits.values()];
+    return [...this.#state.credits.values()];
   }
 
   /** Undefined for a deposit whose credit was shown, or that is not confirmed. */
   confirmation(depositId: string): Confirmation | undefined {
-    return this.#confirmations.get(depositId);
+    return this.#state.confirmations.get(depositId);
   }
 
   /** Notes a record of `tron.transfers`; true when it is the transfer that a deposit names. */
   observed({ event, partition, offset }: Omit<Recorded<TransferEvent>, 'timestamp'>): boolean {
     if (event.type !== 'TransferObserved') return false;
     const id = depositIdOf(event.tx_id, event.log_index);
-    const known = this.#confirmations.get(id);
+    const known = this.#state.confirmations.get(id);
     const isNamed =
       known !== undefined &&
       known.event.transfer_partition === partition &&
       BigInt(known.event.transfer_offset) === offset &&
       isTransferOf(known.event, event);
-    if (isNamed) this.#confirmations.set(id, { ...known, transfer: event });
+    if (isNamed) this.#state.confirmations.set(id, { ...known, transfer: event });
     return isNamed;
   }
 
@@ -143,7 +159,7 @@ export class Books {
    * is never minted.
    */
   strangerAmong(newest: number): DepositConfirmed | undefined {
-    const firsts = [...this.#firsts.values()].slice(-newest);
+    const firsts = [...this.#state.firsts.values()].slice(-newest);
     const strangers = firsts.filter((first) => !this.owns(first));
     if (strangers.length * 2 > firsts.length) return strangers[0];
     return strangers.find((first) => this.#isCredited(first));
@@ -151,7 +167,7 @@ export class Books {
 
   /** An earlier, credited deposit of the same address with another owner. */
   contradicted({ deposit_address, clt_address }: DepositConfirmed): DepositConfirmed | undefined {
-    const first = this.#firsts.get(deposit_address.toString('latin1'));
+    const first = this.#state.firsts.get(deposit_address.toString('latin1'));
     return first === undefined || first.clt_address.equals(clt_address) || !this.#isCredited(first)
       ? undefined
       : first;
@@ -162,32 +178,32 @@ export class Books {
   }
 
   #intended(id: string): void {
-    const event = this.#confirmations.get(id)?.event;
+    const event = this.#state.confirmations.get(id)?.event;
     if (event === undefined) return;
-    const newest = this.#minted.get(event.transfer_partition)?.transfer_offset ?? -1;
-    if (event.transfer_offset > newest) this.#minted.set(event.transfer_partition, event);
+    const newest = this.#state.minted.get(event.transfer_partition)?.transfer_offset ?? -1;
+    if (event.transfer_offset > newest) this.#state.minted.set(event.transfer_partition, event);
   }
 
   #credited(id: string): void {
     const deposit = this.ledger.deposit(id);
     const mint = 'mint' in deposit ? this.ledger.requestedAt(deposit.mint.sequence) : undefined;
-    if (mint !== undefined) this.#credits.set(id, mint);
+    if (mint !== undefined) this.#state.credits.set(id, mint);
   }
 
   #noteHeld(id: string): void {
     const deposit = this.ledger.deposit(id);
-    if (deposit.status === 'needs_manual' && !deposit.rejected) this.#held.add(id);
-    else this.#held.delete(id);
+    if (deposit.status === 'needs_manual' && !deposit.rejected) this.#state.held.add(id);
+    else this.#state.held.delete(id);
   }
 
   #confirmed(event: DepositConfirmed): void {
     const { deposit_id, deposit_address, transfer_partition: partition } = event;
     const key = deposit_address.toString('latin1');
-    if (!this.#firsts.has(key)) this.#firsts.set(key, event);
-    this.#confirmations.set(deposit_id, { event, transfer: undefined });
-    const newest = this.#newest.get(partition) ?? [];
+    if (!this.#state.firsts.has(key)) this.#state.firsts.set(key, event);
+    this.#state.confirmations.set(deposit_id, { event, transfer: undefined });
+    const newest = this.#state.newest.get(partition) ?? [];
     if (event.transfer_offset > (newest.at(NEWEST_MAX - 1)?.transfer_offset ?? -1))
-      this.#newest.set(
+      this.#state.newest.set(
         partition,
         [event, ...newest]
           .toSorted((one, other) => other.transfer_offset - one.transfer_offset)

@@ -12,7 +12,16 @@ const KEPT_MAX = 10_000;
 export class DepositTraces {
   readonly #tracing: Tracing;
   /** the newest record of each deposit, by its id, and of each block with a Mint */
-  readonly #newest = new Map<string, Traced>();
+  #newest = new Map<string, Traced>();
+
+  /** To be copied at once: it changes with the next record. */
+  get state() {
+    return this.#newest;
+  }
+
+  restore(state: DepositTraces['state']): void {
+    this.#newest = state;
+  }
 
   constructor(tracing: Tracing) {
     this.#tracing = tracing;

@@ -49,6 +49,16 @@ export class TransferQueue {
     }));
   }
 
+  /** What is read, to be copied at once: it changes with the next record. */
+  get state() {
+    return this.#lanes.map(({ next, last, end, waiting }) => ({ next, last, end, waiting }));
+  }
+
+  /** Goes on from the state of another. */
+  restore(state: TransferQueue['state']): void {
+    for (const [partition, read] of state.entries()) Object.assign(this.#lane(partition), read);
+  }
+
   /** Where reading continues. */
   get positions(): Positions {
     return new Map(

@@ -8,10 +8,18 @@ import type { ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import {
   Sender,
   type ForgedTransaction,
+  type SenderState,
   type SentTransaction,
 } from '../../../projections/chain/sender.ts';
 import type { Ledger, RequestedMint } from '../../../projections/deposits/domain/ledger.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
+
+/** Everything that was folded. */
+export interface ChainBookState {
+  /** by address, as `bytesKey` gives it */
+  readonly senders: ReadonlyMap<string, SenderState>;
+  readonly open: readonly SentTransaction[];
+}
 
 export interface ChainBookOptions {
   readonly chain_id: number;
@@ -23,31 +31,50 @@ export interface ChainBookOptions {
 export class ChainBook {
   readonly #options: ChainBookOptions;
   /** by address, as `bytesKey` gives it; each from the first block on */
-  readonly #senders: ReadonlyMap<string, Sender>;
+  #senders: ReadonlyMap<string, Sender>;
   /** final Mints whose deposits the ledger does not show as credited */
   #open: SentTransaction[] = [];
 
   /** Follows the authorities that the ledger, read to its end, has had so far, and our own key. */
   constructor(options: ChainBookOptions) {
-    const { chain_id, ledger, own } = options;
     this.#options = options;
+    const { ledger, own } = options;
     const addresses = [...ledger.governance.authorities, own];
+    this.#senders = new Map(addresses.map((each) => [bytesKey(each), this.#senderOf(each)]));
+  }
+
+  /** To be copied at once: it changes with the next record. */
+  get state(): ChainBookState {
+    const senders = [...this.#senders].map(([key, { state }]) => [key, state] as const);
+    return { senders: new Map(senders), open: this.#open };
+  }
+
+  /** Goes on from the state of another. False: that one has followed other authorities. */
+  restore({ senders, open }: ChainBookState): boolean {
+    const isSame =
+      senders.size === this.#senders.size &&
+      [...senders.keys()].every((key) => this.#senders.has(key));
+    if (!isSame) return false;
     this.#senders = new Map(
-      addresses.map((address) => {
-        const sender = new Sender({
-          address,
-          chain_id,
-          hasSigned: (txHash) => {
-            const mint = ledger.requestedBy(txHash);
-            return mint !== undefined && this.#authorityOf(mint).equals(address);
-          },
-          onFinal: (transaction) => {
-            if (transaction.function_call_type === 'Mint') this.#open.push(transaction);
-          },
-        });
-        return [bytesKey(address), sender];
-      }),
+      [...this.#senders].map(([key, { address }]) => [
+        key,
+        this.#senderOf(address, senders.get(key)),
+      ]),
     );
+    this.#open = [...open];
+    return true;
+  }
+
+  #senderOf(address: Buffer, state?: SenderState): Sender {
+    const { chain_id, ledger } = this.#options;
+    const hasSigned = (txHash: Buffer): boolean => {
+      const mint = ledger.requestedBy(txHash);
+      return mint !== undefined && this.#authorityOf(mint).equals(address);
+    };
+    const onFinal = (transaction: SentTransaction): void => {
+      if (transaction.function_call_type === 'Mint') this.#open.push(transaction);
+    };
+    return new Sender({ address, chain_id, hasSigned, onFinal }, state);
   }
 
   /** The transactions of the authority in force. */

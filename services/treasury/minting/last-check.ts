@@ -17,13 +17,25 @@ export interface MintToSign {
 }
 
 export class LastCheck {
-  readonly #terms = new Map<string, Terms>();
-  /** the Mints of each deposit that were requested and not given up, the newest last */
-  readonly #mints = new Map<string, readonly bigint[]>();
-  /** of all Mints that were requested and not given up */
-  #minted = 0n;
-  /** what arrived, less the fees, for the deposits of those Mints, each counted once */
-  #covered = 0n;
+  #state = {
+    terms: new Map<string, Terms>(),
+    /** the Mints of each deposit that were requested and not given up, the newest last */
+    mints: new Map<string, readonly bigint[]>(),
+    /** of all Mints that were requested and not given up */
+    minted: 0n,
+    /** what arrived, less the fees, for the deposits of those Mints, each counted once */
+    covered: 0n,
+  };
+
+  /** Everything that was folded, to be copied at once: it changes with the next record. */
+  get state() {
+    return this.#state;
+  }
+
+  /** Goes on from the state of another. */
+  restore(state: LastCheck['state']): void {
+    this.#state = state;
+  }
 
   /** Takes every event of the ledger that counts, in order. */
   apply(event: TreasuryEvent): void {
@@ -32,7 +44,7 @@ export class LastCheck {
     const { deposit_id: id } = event;
     switch (event.type) {
       case 'DepositConfirmed':
-        this.#terms.set(id, { gross: event.gross, fee: event.fee });
+        this.#state.terms.set(id, { gross: event.gross, fee: event.fee });
         return;
       case 'MintIntended':
         this.#set(id, [...this.#of(id), event.amount]);
@@ -52,31 +64,31 @@ export class LastCheck {
 
   /** Why the Mint must not be signed. `arrived`: as its transfer says, micro-USDT. */
   whyNot({ deposit_id: id, amount }: MintToSign, arrived: bigint | undefined): string | undefined {
-    const terms = this.#terms.get(id);
+    const terms = this.#state.terms.get(id);
     if (terms === undefined || arrived === undefined) return 'nothing shows that it has arrived';
     const { gross, fee } = terms;
     if (arrived !== gross) return `${arrived} arrived, and the ledger says ${gross}`;
     if (fee < 0n) return `its fee is ${fee}`;
     if (amount <= 0n || amount > arrived - fee)
       return `it is of ${amount}, and ${arrived} arrived less a fee of ${fee}`;
-    return this.#minted <= this.#covered
+    return this.#state.minted <= this.#state.covered
       ? undefined
-      : `all mints together are of ${this.#minted}, and ${this.#covered} arrived for them less fees`;
+      : `all mints together are of ${this.#state.minted}, and ${this.#state.covered} arrived for them less fees`;
   }
 
   #of(id: string): readonly bigint[] {
-    return this.#mints.get(id) ?? [];
+    return this.#state.mints.get(id) ?? [];
   }
 
   #set(id: string, mints: readonly bigint[]): void {
     const before = this.#of(id);
     if (mints.length === before.length) return;
-    const { gross, fee } = this.#terms.get(id) ?? { gross: 0n, fee: 0n };
+    const { gross, fee } = this.#state.terms.get(id) ?? { gross: 0n, fee: 0n };
     const net = gross > fee ? gross - fee : 0n;
-    this.#minted += sumOf(mints) - sumOf(before);
-    this.#covered += (mints.length > 0 ? net : 0n) - (before.length > 0 ? net : 0n);
-    if (mints.length > 0) this.#mints.set(id, mints);
-    else this.#mints.delete(id);
+    this.#state.minted += sumOf(mints) - sumOf(before);
+    this.#state.covered += (mints.length > 0 ? net : 0n) - (before.length > 0 ? net : 0n);
+    if (mints.length > 0) this.#state.mints.set(id, mints);
+    else this.#state.mints.delete(id);
   }
 }
 

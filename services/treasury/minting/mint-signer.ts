@@ -2,6 +2,7 @@
  * The mint authority's key. Signs only Mints, the same Mint with the same bytes (RFC 6979), the
  * reserve runs that this process measured, and its decisions in the ledger.
  */
+import { hkdfSync } from 'node:crypto';
 import { computeAddress, SigningKey } from 'ethers';
 import { parseAddress, toHex } from '../../../schemas/address.ts';
 import { signatureBy, type SignedDecision } from '../../../schemas/operator-signature.ts';
@@ -55,6 +56,12 @@ export class MintSigner {
     const { r, s, v } = this.#key.sign(unsignedDigest(unsigned));
     const raw = Buffer.from(encodeRaw({ ...unsigned, signature: { r, s, v } }));
     return { raw, tx_hash: Buffer.from(transactionHash(raw).slice(2), 'hex') };
+  }
+
+  /** A key for another purpose, 32 bytes: only who has the mint authority's has it. */
+  derived(purpose: string): Buffer {
+    const key = Buffer.from(this.#key.privateKey.slice(2), 'hex');
+    return Buffer.from(hkdfSync('sha256', key, '', purpose, 32));
   }
 
   /** 65 bytes, valid only at the place in this ledger that the decision names. */

@@ -66,6 +66,11 @@ export class Minting {
     return { status: 'waiting', phase: 'minting', message };
   }
 
+  /** Whether the chain and the ledger were read to their ends once. */
+  get isCaughtUp(): boolean {
+    return this.#minter.isCaughtUp;
+  }
+
   /** Nothing is minted before a person has done something, which may be here only. */
   get isHalted(): boolean {
     return this.#minter.halted !== undefined || this.#parts.authority.problem !== undefined;

@@ -17,9 +17,10 @@ import { Activity, needsPerson } from '../../runtime/process/health.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { CONFIRMATIONS, endLost } from '../../runtime/kafka/position.ts';
 import { aborted, untilAborted } from '../../runtime/process/retry.ts';
-import { LogFollower, PARTITION } from '../log-follower.ts';
+import { LogFollower, PARTITION, type KeptFold } from '../log-follower.ts';
 import type { NewestRun } from './newest-run.ts';
 import { PublishedHeads } from './published-heads.ts';
+import type { Snapshots } from '../snapshots/snapshots.ts';
 
 export const READING_ENDED = 'reading_ended';
 const LOOK_AGAIN_MS = 500;
@@ -46,6 +47,7 @@ export interface ReserveLogsOptions {
   /** reads chain and ledger for others too; by default they are read for this alone */
   readonly reading?: LogFollower | undefined;
   readonly onLag: (topic: string, partition: number, records: bigint) => void;
+  readonly snapshots?: Snapshots | undefined;
   /** other names than the declared ones */
   readonly names?: LogNames;
 }
@@ -129,6 +131,15 @@ export class ReserveLogs {
         newest.fold(decoded);
         for (const { event } of decoded.events) this.#heads.published(event);
       },
+      kept: {
+        name: 'runs',
+        state: () => ({ newest: newest.state, heads: this.#heads.state }),
+        restore: ({ newest: run, heads }) => {
+          newest.restore(run);
+          this.#heads.restore(heads);
+          return true;
+        },
+      } satisfies KeptFold<{ newest: NewestRun['state']; heads: PublishedHeads['state'] }>,
     });
     // then the ledger is held against all of them as it is read
     await follower.catchUp([runs]);
@@ -138,6 +149,15 @@ export class ReserveLogs {
       onFailure,
       ends: () => [this.supply.end],
       fold: (decoded) => this.#foldChain(decoded),
+      kept: {
+        name: 'supply',
+        state: () => ({ supply: this.supply.state, broken: this.#brokenOfChain }),
+        restore: ({ supply, broken }) => {
+          this.supply.restore(supply);
+          this.#brokenOfChain = broken;
+          return true;
+        },
+      } satisfies KeptFold<{ supply: ChainSupply['state']; broken: number }>,
     });
     reading.follow({
       topic: ledger,
@@ -145,6 +165,15 @@ export class ReserveLogs {
       onFailure,
       ends: () => [this.ledger.end],
       fold: (decoded) => this.#foldLedger(decoded),
+      kept: {
+        name: 'reserve',
+        state: () => ({ ledger: this.ledger.state, receipts: this.receipts.state }),
+        restore: ({ ledger, receipts }) => {
+          this.ledger.restore(ledger);
+          this.receipts.restore(receipts);
+          return true;
+        },
+      } satisfies KeptFold<{ ledger: Ledger['state']; receipts: Receipts['state'] }>,
     });
     await aborted(this.#signal);
     this.#stopping.abort();

@@ -25,38 +25,61 @@ import { Fault } from '../../runtime/process/errors.ts';
  */
 const CHECKED_MAX = 100;
 
+/** Everything that was folded. */
+interface RunState {
+  run: ReserveReconciled | undefined;
+  /** the time of its record: the brokers take none from the future */
+  written_at: number;
+  own: ReserveReconciled | undefined;
+  /** may be own ones, in the order of the log: the signatures are not checked yet */
+  unchecked: ReserveReconciled[];
+  end: bigint;
+  head: Buffer;
+  broken: number;
+}
+
 export class NewestRun {
   readonly #authority: Buffer | undefined;
-  #run: ReserveReconciled | undefined;
-  /** the time of its record: the brokers take none from the future */
-  #writtenAt = 0;
-  #own: ReserveReconciled | undefined;
-  /** may be own ones, in the order of the log: the signatures are not checked yet */
-  #unchecked: ReserveReconciled[] = [];
   #changed = new AbortController();
-  #end = 0n;
-  #head = NO_RECORDS;
   #isRead = false;
-  #broken = 0;
+  #state: RunState = {
+    run: undefined,
+    written_at: 0,
+    own: undefined,
+    unchecked: [],
+    end: 0n,
+    head: NO_RECORDS,
+    broken: 0,
+  };
 
   /** `authority`: runs with a signature of this account are own ones, 20 bytes; none: no run is. */
   constructor(authority?: Buffer) {
     this.#authority = authority;
   }
 
+  /** Everything that was folded, to be copied at once: it changes with the next record. */
+  get state() {
+    return this.#state;
+  }
+
+  /** Goes on from the state of another. */
+  restore(state: NewestRun['state']): void {
+    this.#state = state;
+  }
+
   /** Undefined: there is none, as read so far. */
   get run(): ReserveReconciled | undefined {
-    return this.#run;
+    return this.#state.run;
   }
 
   /** Undefined: there is none, as read so far. */
   get own(): ReserveReconciled | undefined {
-    return this.#own;
+    return this.#state.own;
   }
 
   /** This process measured it: it counts before it is in the log. */
   made(own: ReserveReconciled): void {
-    this.#own = own;
+    this.#state.own = own;
   }
 
   /** Aborted when another run becomes the newest in the log. */
@@ -66,17 +89,17 @@ export class NewestRun {
 
   /** The offset after the last record folded. */
   get end(): bigint {
-    return this.#end;
+    return this.#state.end;
   }
 
   /** The hash of the last record folded; empty before the first. */
   get head(): Buffer {
-    return this.#head;
+    return this.#state.head;
   }
 
   /** Records that break a rule of their fields: they have no effect. */
   get broken(): number {
-    return this.#broken;
+    return this.#state.broken;
   }
 
   /** The log was read to its end once: its newest run is known. */
@@ -97,34 +120,34 @@ export class NewestRun {
    */
   fold({ events }: Decoded<ReserveReconciled>): void {
     for (const { event, offset, timestamp, value_hash: hash } of events) {
-      if (offset < this.#end) continue;
+      if (offset < this.#state.end) continue;
       const isWhole = brokenRule(RUN_RULES, event) === undefined;
       const { sequence, previous = NO_RECORDS } = event;
-      const isInPlace = sequence === Number(offset) && previous.equals(this.#head);
-      this.#head = linked(this.#head, event, offset, hash);
-      this.#end = offset + 1n;
+      const isInPlace = sequence === Number(offset) && previous.equals(this.#state.head);
+      this.#state.head = linked(this.#state.head, event, offset, hash);
+      this.#state.end = offset + 1n;
       if (!isWhole) {
-        this.#broken++;
+        this.#state.broken++;
         continue;
       }
-      if (isInPlace || runForbids(event) !== undefined) this.#unchecked.push(event);
-      if (isOlder(event, this.#run, this.#writtenAt)) continue;
-      this.#run = event;
-      this.#writtenAt = timestamp;
+      if (isInPlace || runForbids(event) !== undefined) this.#state.unchecked.push(event);
+      if (isOlder(event, this.#state.run, this.#state.written_at)) continue;
+      this.#state.run = event;
+      this.#state.written_at = timestamp;
       this.#changed.abort();
       this.#changed = new AbortController();
     }
     if (this.#isRead) this.#check();
-    else this.#unchecked = this.#unchecked.slice(-CHECKED_MAX);
+    else this.#state.unchecked = this.#state.unchecked.slice(-CHECKED_MAX);
   }
 
   #check(): void {
     const authority = this.#authority;
-    for (const run of this.#unchecked) {
+    for (const run of this.#state.unchecked) {
       const isOwn = authority !== undefined && signerOf(run)?.equals(authority) === true;
-      if (isOwn && !isOlder(run, this.#own, this.#own?.run_at)) this.#own = run;
+      if (isOwn && !isOlder(run, this.#state.own, this.#state.own?.run_at)) this.#state.own = run;
     }
-    this.#unchecked = [];
+    this.#state.unchecked = [];
   }
 }
 

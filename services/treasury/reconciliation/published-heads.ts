@@ -12,43 +12,55 @@ type Published = Pick<ReserveReconciled, 'run_id' | 'ledger_offset' | 'ledger_he
 
 export class PublishedHeads {
   readonly #topic: string;
-  /** runs ahead of the ledger, by its offset */
-  readonly #awaited = new Map<bigint, Published>();
-  /** the newest heads of the ledger, by its end */
-  readonly #passed = new Map<bigint, Buffer>();
-  #furthest = 0n;
-  /** the end of the ledger */
-  #end = 0n;
+  #state = {
+    /** runs ahead of the ledger, by its offset */
+    awaited: new Map<bigint, Published>(),
+    /** the newest heads of the ledger, by its end */
+    passed: new Map<bigint, Buffer>(),
+    furthest: 0n,
+    /** the end of the ledger */
+    end: 0n,
+  };
 
   constructor(topic: string) {
     this.#topic = topic;
   }
 
+  /** Everything that was folded, to be copied at once: it changes with the next record. */
+  get state() {
+    return this.#state;
+  }
+
+  /** Goes on from the state of another. */
+  restore(state: PublishedHeads['state']): void {
+    this.#state = state;
+  }
+
   /** The end that the ledger has at least. */
   get furthest(): bigint {
-    return this.#furthest;
+    return this.#state.furthest;
   }
 
   /** Takes each run. Throws `LogLost`. */
   published(run: Published): void {
     if (run.ledger_head === undefined || run.ledger_head.length === 0) return;
     const end = BigInt(run.ledger_offset);
-    if (end > this.#furthest) this.#furthest = end;
-    const head = this.#passed.get(end) ?? this.#awaited.get(end)?.ledger_head;
+    if (end > this.#state.furthest) this.#state.furthest = end;
+    const head = this.#state.passed.get(end) ?? this.#state.awaited.get(end)?.ledger_head;
     if (head !== undefined) this.#compare(run, head);
-    else if (end > this.#end) this.#awaited.set(end, run);
+    else if (end > this.#state.end) this.#state.awaited.set(end, run);
   }
 
   /** Takes the ledger after each record. Throws `LogLost`. */
   folded({ end, head }: { readonly end: bigint; readonly head: Buffer }): void {
-    const run = this.#awaited.get(end);
+    const run = this.#state.awaited.get(end);
     if (run !== undefined) this.#compare(run, head);
-    this.#awaited.delete(end);
-    this.#end = end;
-    this.#passed.set(end, head);
-    for (const oldest of this.#passed.keys()) {
-      if (this.#passed.size <= PASSED_MAX) break;
-      this.#passed.delete(oldest);
+    this.#state.awaited.delete(end);
+    this.#state.end = end;
+    this.#state.passed.set(end, head);
+    for (const oldest of this.#state.passed.keys()) {
+      if (this.#state.passed.size <= PASSED_MAX) break;
+      this.#state.passed.delete(oldest);
     }
   }
 

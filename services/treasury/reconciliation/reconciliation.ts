@@ -16,6 +16,7 @@ import type { LogFollower } from '../log-follower.ts';
 import type { MintSigner } from '../minting/mint-signer.ts';
 import type { Arrivals } from './arrivals.ts';
 import { openReserveMetrics } from './metrics.ts';
+import type { Snapshots } from '../snapshots/snapshots.ts';
 import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';
 import type { OwnAddresses, Progress } from './measure.ts';
 import { mintingForbidden, NewestRun, runNotes } from './newest-run.ts';
@@ -41,6 +42,7 @@ export interface ReconciliationOptions {
   readonly newest?: NewestRun;
   /** as of `ReserveLogsOptions` */
   readonly reading?: LogFollower;
+  readonly snapshots?: Snapshots;
   readonly arrivals?: Arrivals;
   readonly own_addresses?: OwnAddresses;
   readonly proofs?: Proofs;

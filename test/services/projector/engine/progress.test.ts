@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Checkpoint } from '../../../../services/projector/engine/checkpoint.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
-import { Progress, Rate } from '../../../../services/projector/engine/progress.ts';
+import { Progress } from '../../../../services/projector/engine/progress.ts';
 import { silentLog } from '../../../support/kafka.ts';
 
 function open(
@@ -104,46 +104,4 @@ test('brokers silent for too long are a fault until they answer', async () => {
   await expect.poll(() => progress.silence).toMatchObject({ code: 'kafka', retry: true });
   progress.heard('log', 0, 0n);
   expect(progress.silence).toBeUndefined();
-});
-
-function openRate(): { rate: Rate; at: (ms: number) => Rate } {
-  let now = 0;
-  const rate = new Rate(() => now);
-  return {
-    rate,
-    at(ms) {
-      now = ms;
-      return rate;
-    },
-  };
-}
-
-test('there is no rate before the second count, and none of zero records', () => {
-  const { rate, at } = openRate();
-  expect(rate.perSecond).toBeUndefined();
-  at(1_000).count(100);
-  expect(at(2_000).perSecond).toBeUndefined();
-  at(3_000).count(0);
-  expect(at(4_000).perSecond).toBeUndefined();
-});
-
-test('the rate covers all counts after the first, and falls without counts', () => {
-  const { at } = openRate();
-  at(1_000).count(999);
-  at(2_000).count(50);
-  at(3_000).count(150);
-  expect(at(3_000).perSecond).toBe(100);
-  expect(at(5_000).perSecond).toBe(50);
-});
-
-test('counts older than half a minute are dropped, except the last two', () => {
-  const { at } = openRate();
-  at(0).count(1);
-  at(1_000).count(1_000_000);
-  at(40_000).count(1);
-  at(41_000).count(20);
-  at(42_000).count(20);
-  expect(at(42_000).perSecond).toBe(20);
-  at(100_000).count(580);
-  expect(at(100_000).perSecond).toBe(10);
 });
