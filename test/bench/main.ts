@@ -18,6 +18,7 @@ import { peers } from './peers.ts';
 import { rebuild } from './rebuild.ts';
 import { missedGoals, save, tableOf } from './report.ts';
 import { size } from './size.ts';
+import { start } from './start.ts';
 import { tail } from './tail.ts';
 import { sockets } from './sockets.ts';
 import { subscriptionLatency } from './subscription-latency.ts';
@@ -48,6 +49,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   pass,
   watching,
   rebuild,
+  start,
   tail,
   peers,
   console: consoleBench,
