@@ -4,7 +4,7 @@
  * ignore records that they have folded.
  */
 import { BrokenChain } from '../../schemas/hash-chain.ts';
-import type { Codec } from '../runtime/kafka/codec.ts';
+import { SparingDecoder, type Codec, type Decoder } from '../runtime/kafka/codec.ts';
 import { decode, poisonAt, type Decoded, type Poison } from '../runtime/kafka/decode.ts';
 import { readLogEnds, watchLog, type Retrying } from '../runtime/kafka/ends.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
@@ -75,6 +75,8 @@ export interface Reading {
 export interface LogFollowerOptions {
   readonly kafka: Kafka;
   readonly codec: Codec;
+  /** leaves out fields of `sparing` topics; where a fold needs them, an event is read again */
+  readonly sparing?: Decoder | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly retrying: Retrying;
@@ -123,6 +125,8 @@ export interface FollowedTopic<Event extends { readonly type: string }> {
    */
   readonly fold: (decoded: Decoded<Event>) => void;
   readonly kept?: KeptFold<unknown>;
+  /** of a topic that the sparing decoder knows: whether an event is needed with all its fields */
+  readonly needsAll?: (event: Event) => boolean;
   /** gets what else the fold throws, which ends this fold alone; by default it ends all reading */
   readonly onFailure?: (error: unknown) => void;
 }
@@ -297,7 +301,10 @@ export class LogFollower {
 }
 
 /** A fold of a topic, and how far it is. */
-interface Fold extends Pick<FollowedTopic<{ readonly type: string }>, 'isEvent' | 'room' | 'kept'> {
+interface Fold extends Pick<
+  FollowedTopic<{ readonly type: string }>,
+  'isEvent' | 'room' | 'kept' | 'needsAll'
+> {
   /** of each partition, the first offset not folded: beyond marks of transactions at the end */
   readonly ends: () => readonly bigint[];
   readonly positions: () => Positions;
@@ -310,7 +317,7 @@ function foldOf<Event extends { readonly type: string }>(
   followed: FollowedTopic<Event>,
   begin: Positions | undefined,
 ): Fold {
-  const { topic, isEvent, room, onFailure, positions, kept } = followed;
+  const { topic, isEvent, room, onFailure, positions, kept, needsAll } = followed;
   // of a topic with one partition
   const at = positions === undefined ? begin?.get(partitionKey(topic, PARTITION)) : undefined;
   let folded = at?.next_offset ?? 0n;
@@ -322,6 +329,7 @@ function foldOf<Event extends { readonly type: string }>(
     isEvent,
     ...(room === undefined ? {} : { room }),
     ...(kept === undefined ? {} : { kept }),
+    ...(needsAll && { needsAll: (event) => !isEvent(event) || needsAll(event) }),
     onFailure,
     ends: () => followed.ends().map((each) => (folded > each ? folded : each)),
     positions: positions ?? atEnd,
@@ -398,16 +406,18 @@ async function readTopic(read: ReadTopic, options: LogFollowerOptions): Promise<
 async function takeChunk(
   { topic, reader, folds, onFolded }: ReadTopic,
   skips: Skips,
-  { codec, retrying, onRecord }: LogFollowerOptions,
+  options: LogFollowerOptions,
 ): Promise<void> {
   const chunk = await reader.take(RECORDS_MAX, BYTES_MAX);
   if (chunk === undefined) return;
+  const { retrying, onRecord } = options;
   const { partition } = chunk;
+  const decoder = decoderFor(folds, options);
   for (let { from, records } = chunk; ;) {
     const rest = { ...chunk, from, records };
     const isEvent = folds[0]?.isEvent ?? isAny;
     const decoded = await retrying(`decoding ${topic}`, () =>
-      decode({ name: 'the treasury', isEvent }, codec, rest),
+      decode({ name: 'the treasury', isEvent }, decoder, rest),
     );
     if (reader.isStale(chunk)) return;
     if (onRecord !== undefined)
@@ -424,6 +434,17 @@ async function takeChunk(
     from = offset + 1n;
     records = records.filter((record) => record.offset > offset);
   }
+}
+
+/** Leaves out the fields that no fold needs. */
+function decoderFor(
+  folds: readonly Fold[],
+  { codec, sparing }: Pick<LogFollowerOptions, 'codec' | 'sparing'>,
+): Decoder {
+  if (sparing === undefined || folds.some(({ needsAll }) => needsAll === undefined)) return codec;
+  const isEnough = (event: { readonly type: string }): boolean =>
+    !folds.some(({ needsAll }) => needsAll?.(event));
+  return new SparingDecoder(sparing, codec, isEnough);
 }
 
 /** The first record that a fold cannot apply. */

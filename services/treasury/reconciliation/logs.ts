@@ -149,6 +149,7 @@ export class ReserveLogs {
       onFailure,
       ends: () => [this.supply.end],
       fold: (decoded) => this.#foldChain(decoded),
+      needsAll: () => false,
       kept: {
         name: 'supply',
         state: () => ({ supply: this.supply.state, broken: this.#brokenOfChain }),
