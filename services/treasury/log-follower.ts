@@ -242,7 +242,7 @@ export class LogFollower {
       if (seconds_left === undefined) isKnown = false;
       else seconds += seconds_left;
     }
-    return { read, behind, seconds_left: isKnown ? seconds : undefined };
+    return { read, behind, seconds_left: isKnown && behind > 0n ? seconds : undefined };
   }
 
   /** Ends all reading when this work fails. */

@@ -7,7 +7,7 @@ import type { Governed } from '../../projections/deposits/domain/governing.ts';
 import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { isTreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../schemas/tron.transfers/events.ts';
-import type { Codec } from '../runtime/kafka/codec.ts';
+import type { Codec, Decoder } from '../runtime/kafka/codec.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
 import { ALWAYS_HELD, type Held } from '../runtime/kafka/lease.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
@@ -26,6 +26,7 @@ import { capNotes } from './ledger/cap-notes.ts';
 import { otherInForce, putInForce } from './ledger/opening.ts';
 import { TransferLog } from './ledger/transfer-log.ts';
 import { DepositTraces } from './ledger/traces.ts';
+import { LOADING, loadingProblem } from './loading.ts';
 import { TransferQueue } from './ledger/transfer-queue.ts';
 import { keptOf, LogFollower } from './log-follower.ts';
 import { openTreasuryMetrics, type TreasuryState } from './metrics.ts';
@@ -45,7 +46,6 @@ const TAKING_OVER: HealthProblem = {
   phase: 'taking_over',
   message: 'comparing the settings with the ledger',
 };
-const LOADING = 'loading';
 const RESTORE =
   'What to do: point APP_KAFKA_BROKERS to the right cluster, or restore the topic from a replica or a backup, then start the treasury again; nothing is written meanwhile';
 
@@ -64,6 +64,8 @@ const TOPIC_NAMES: TopicNames = {
 export interface TreasuryOptions {
   readonly kafka: Kafka;
   readonly codec: Codec;
+  /** leaves out `raw` and `arguments` of transactions */
+  readonly sparing?: Decoder;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** off when not given */
@@ -106,6 +108,8 @@ export class Treasury {
   #queue: TransferQueue | undefined;
   #minting: Minting | undefined;
   #bug: { readonly error: unknown } | undefined;
+  /** everything that mints depend on was read once */
+  #isRead = false;
   /** in which the settings were compared with the ledger */
   #term = 0;
   /** records that break a rule, when the ledger was read to its end first */
@@ -198,18 +202,17 @@ export class Treasury {
     ];
   }
 
-  /** Until everything that mints depend on was read once. */
   get #loading(): HealthProblem | undefined {
-    const { minting, snapshots } = this.#options;
-    const isRead = minting === undefined ? this.#queue !== undefined : this.#minting?.isCaughtUp;
-    if (isRead === true) return undefined;
+    if (this.#isRead) return undefined;
     const { ledger, addresses } = this.#topics;
-    const chain = minting === undefined ? [] : [chainTopicOf(minting)];
-    const { read, behind, seconds_left } = this.#follower.reading([ledger, addresses, ...chain]);
-    const why =
-      snapshots?.unfit === undefined ? '' : ` (the snapshot was thrown away: ${snapshots.unfit})`;
-    const message = `reading the logs: ${read} records of ${read + behind} are read${why}`;
-    return { status: 'working', phase: LOADING, eta_s: seconds_left, message };
+    const reading = this.#follower.reading([ledger, addresses, ...this.#chainTopics]);
+    return loadingProblem(reading, this.#options.snapshots?.unfit);
+  }
+
+  /** None where nothing is minted. */
+  get #chainTopics(): readonly string[] {
+    const { minting } = this.#options;
+    return minting === undefined ? [] : [chainTopicOf(minting)];
   }
 
   get #otherInForce(): HealthProblem | undefined {
@@ -279,6 +282,7 @@ export class Treasury {
     await this.#readBooks();
     if (signal.aborted) return;
     this.#mint(append);
+    this.#follower.run(this.#catchUp(...this.#chainTopics).then(() => void (this.#isRead = true)));
     const queue = await this.#readTransfers(decider);
     this.#activity.enter('deciding');
     const { deposits, policy } = this.#books.ledger;
@@ -336,18 +340,10 @@ export class Treasury {
 
   async #readBooks(): Promise<void> {
     const { addresses, ledger } = this.#topics;
-    const { minting } = this.#options;
     const books = this.#books;
     const follower = this.#follower;
-    follower.watch([
-      ...Object.values(this.#topics),
-      ...(minting === undefined ? [] : [chainTopicOf(minting)]),
-    ]);
-    this.#activity.enter({
-      status: 'working',
-      phase: LOADING,
-      message: 'reading the ledger and the addresses',
-    });
+    follower.watch([...Object.values(this.#topics), ...this.#chainTopics]);
+    this.#activity.enter(loadingProblem());
     follower.follow({
       topic: ledger,
       isEvent: isTreasuryEvent,
@@ -398,6 +394,7 @@ export class Treasury {
       ends: () => [chain.end],
       fold: (decoded) => chain.fold(decoded),
       kept: keptOf('mints', chain),
+      needsAll: (event) => chain.needsAll(event),
     });
     this.#follower.run(minting.run());
     this.#follower.run(this.#keepSnapshots(minting));
