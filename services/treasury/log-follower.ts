@@ -228,14 +228,14 @@ export class LogFollower {
     return undefined;
   }
 
-  /** How far these topics are read together. */
+  /** How far these topics, which are watched, are read together. */
   reading(topics: readonly string[]): Reading {
     let [read, behind, seconds] = [0n, 0n, 0];
     let isKnown = true;
-    for (const { topic, partition, next_offset: next } of this.applied) {
-      if (!topics.includes(topic)) continue;
-      read += next;
-      const left = this.#behind.get(partitionKey(topic, partition)) ?? 0n;
+    for (const [key, left] of this.#behind) {
+      const topic = topics.find((each) => key.startsWith(`${each}/`));
+      if (topic === undefined) continue;
+      read += this.#applied.get(key) ?? 0n;
       behind += left;
       if (left === 0n) continue;
       const { seconds_left } = this.#feeds.get(topic)?.rate.estimate(left) ?? {};
