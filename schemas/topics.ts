@@ -152,7 +152,7 @@ export const SCHEMA_IDS: Topic = {
 };
 
 /**
- * Bytes (`services/treasury/snapshots`), no events. Newer ones replace older ones: without any of
+ * Bytes (`services/runtime/snapshots`), no events. Newer ones replace older ones: without any of
  * them the treasury reads its logs from their beginning.
  */
 export const TREASURY_SNAPSHOTS: Topic = {

@@ -144,6 +144,7 @@ const ROOMS: readonly Room[] = [
       'projections/chain',
       'projections/reserve',
       'services/runtime/kafka',
+      'services/runtime/snapshots',
       'services/runtime/clt-node',
       'services/runtime/trongrid',
     ],

@@ -16,7 +16,7 @@ import { assert, Fault } from '../runtime/process/errors.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import { Rate } from '../runtime/process/rate.ts';
 import { aborted } from '../runtime/process/retry.ts';
-import type { Snapshots } from './snapshots/snapshots.ts';
+import type { Snapshots } from '../runtime/snapshots/snapshots.ts';
 
 /** The partition of a topic that has only one. */
 export const PARTITION = 0;
@@ -209,7 +209,7 @@ export class LogFollower {
     this.noteApplied();
     const onFolded = (records: number, bytes: number): void => {
       rate.count(records);
-      if (folds.some(({ kept }) => kept !== undefined)) options.snapshots?.folded(bytes);
+      if (folds.some((each) => each.kept !== undefined)) options.snapshots?.folded(bytes);
       this.noteApplied();
       this.changes.notify();
     };

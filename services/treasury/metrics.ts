@@ -179,7 +179,7 @@ export function openTreasuryMetrics(
   );
   return {
     /** an event that counts */
-    /** What was counted of the ledger, to be copied at once: it changes with the next record. */
+    /** The counts of the ledger, to be copied at once: it changes with the next record. */
     counted: () => ({ ...counts, queue: queue.state }),
     /** Counts on from there. */
     restore({ queue: queued, ...own }: ReturnType<typeof newCounts> & { queue: QueueState }): void {

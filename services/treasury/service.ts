@@ -24,6 +24,8 @@ import { openKafka } from '../runtime/kafka/client.ts';
 import { Lease } from '../runtime/kafka/lease.ts';
 import { ensureTopics, watchTopics } from '../runtime/kafka/topics.ts';
 import type { Service } from '../runtime/process/main.ts';
+import { Snapshots } from '../runtime/snapshots/snapshots.ts';
+import { sourcesVersion } from '../runtime/snapshots/sources-version.ts';
 import { showProvider } from '../runtime/trongrid/settings.ts';
 import type { TreasuryConfig } from './config.ts';
 import { MintSigner } from './minting/mint-signer.ts';
@@ -31,7 +33,6 @@ import { Arrivals, arrivalsRoute } from './reconciliation/arrivals.ts';
 import { LOG_TOPICS } from './reconciliation/logs.ts';
 import { NewestRun, reconciliationRoute } from './reconciliation/newest-run.ts';
 import { Reconciliation } from './reconciliation/reconciliation.ts';
-import { Snapshots } from './snapshots/snapshots.ts';
 import { Treasury } from './treasury.ts';
 
 const TOPICS = [
@@ -101,7 +102,7 @@ export async function serve({
     kafka,
     topic: TREASURY_SNAPSHOTS,
     names: ['ledger', 'addresses', 'transfers', 'mints', 'runs', 'supply', 'reserve'],
-    settings: settingsOf(config),
+    version: versionOf(config),
     key: signer.derived('treasury.snapshots'),
     bytes_min: config.snapshot_bytes_min,
     log,
@@ -182,8 +183,10 @@ export async function serve({
   await Promise.all([treasury.run(), reconciliation.run()]);
 }
 
-/** On which folds in memory depend. */
-function settingsOf({ chain_id, usdt_contract, deposit_key, dust_below }: TreasuryConfig): string {
+/** The code and the settings that the folds depend on. */
+function versionOf({ chain_id, usdt_contract, deposit_key, dust_below }: TreasuryConfig): string {
+  const folders = ['../../projections', '../../schemas', '.'];
+  const sources = sourcesVersion(folders.map((folder) => new URL(folder, import.meta.url)));
   const { fingerprint } = deposit_key;
-  return [chain_id, toHex(usdt_contract), toHex(fingerprint), dust_below].join(' ');
+  return [sources, chain_id, toHex(usdt_contract), toHex(fingerprint), dust_below].join(' ');
 }

@@ -35,7 +35,7 @@ import { Minting } from './minting/minting.ts';
 import { chainTopicOf, type MintingOptions } from './minting/options.ts';
 import { BELIEVED, type Proofs } from '../../projections/reserve/position.ts';
 import type { OwnAddresses } from './reconciliation/measure.ts';
-import type { Snapshots } from './snapshots/snapshots.ts';
+import type { Snapshots } from '../runtime/snapshots/snapshots.ts';
 
 /** Deposit addresses whose owners are checked at the start, which takes almost 1 ms each. */
 const OWNERS_CHECKED = 1_000;

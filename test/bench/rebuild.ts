@@ -1,8 +1,8 @@
 /**
  * Rebuilds of the explorer at full pace against first loads, in turns. Then rebuilds at the default
  * pace while it is read and blocks arrive: latencies with and without a rebuild, in turns, and
- * failed requests; the same for every projection, one after the other. Then a rebuild that is killed
- * and continued several times; at the end all rows are compared with the log.
+ * failed requests; the same for every projection, one after the other. Then a rebuild that is
+ * killed and continued several times; at the end all rows are compared with the log.
  */
 import { setTimeout as after } from 'node:timers/promises';
 import type { ChainEvent } from '../../schemas/chain.blocks/events.ts';

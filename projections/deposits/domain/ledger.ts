@@ -116,7 +116,7 @@ export class Ledger {
   readonly #queue = new MintQueue();
   #state = newState();
 
-  /** What was folded of the ledger, to be copied at once: it changes with the next record. */
+  /** Everything folded of the ledger, to be copied at once: it changes with the next record. */
   get state() {
     const { state: governance } = this.governance;
     return { ...this.#state, governance, book: this.#book.state, queue: this.#queue.state };

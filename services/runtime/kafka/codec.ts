@@ -138,7 +138,7 @@ export type Pins = () => Promise<readonly Pin[]>;
 
 const NO_PINS: Pins = () => Promise.resolve([]);
 
-/** Reads by `some`, which leaves fields out, and by `all` the events for which that is not enough. */
+/** Reads by `some`, which leaves fields out; by `all` the events for which that is not enough. */
 export class SparingDecoder implements Decoder {
   readonly #some: Decoder;
   readonly #all: Decoder;

@@ -52,7 +52,7 @@ export class Books {
     this.#onApplied = onApplied;
   }
 
-  /** What was folded of the ledger, to be copied at once: it changes with the next record. */
+  /** Everything folded of the ledger, to be copied at once: it changes with the next record. */
   get state() {
     return { ...this.#state, ledger: this.ledger.state };
   }

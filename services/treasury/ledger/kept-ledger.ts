@@ -1,4 +1,4 @@
-/** What snapshots keep of the ledger: everything that has seen each of its events. */
+/** The part of a snapshot that is of the ledger: everything that has seen each of its events. */
 import type { KeptFold } from '../log-follower.ts';
 import type { TreasuryMetrics } from '../metrics.ts';
 import type { LastCheck } from '../minting/last-check.ts';

@@ -49,7 +49,7 @@ export class TransferQueue {
     }));
   }
 
-  /** What is read, to be copied at once: it changes with the next record. */
+  /** Everything that is read, to be copied at once: it changes with the next record. */
   get state() {
     return this.#lanes.map(({ next, last, end, waiting }) => ({ next, last, end, waiting }));
   }

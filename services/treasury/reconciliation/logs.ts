@@ -20,7 +20,7 @@ import { aborted, untilAborted } from '../../runtime/process/retry.ts';
 import { LogFollower, PARTITION, type KeptFold } from '../log-follower.ts';
 import type { NewestRun } from './newest-run.ts';
 import { PublishedHeads } from './published-heads.ts';
-import type { Snapshots } from '../snapshots/snapshots.ts';
+import type { Snapshots } from '../../runtime/snapshots/snapshots.ts';
 
 export const READING_ENDED = 'reading_ended';
 const LOOK_AGAIN_MS = 500;
@@ -169,9 +169,9 @@ export class ReserveLogs {
       kept: {
         name: 'reserve',
         state: () => ({ ledger: this.ledger.state, receipts: this.receipts.state }),
-        restore: ({ ledger, receipts }) => {
-          this.ledger.restore(ledger);
-          this.receipts.restore(receipts);
+        restore: (state) => {
+          this.ledger.restore(state.ledger);
+          this.receipts.restore(state.receipts);
           return true;
         },
       } satisfies KeptFold<{ ledger: Ledger['state']; receipts: Receipts['state'] }>,

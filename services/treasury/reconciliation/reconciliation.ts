@@ -16,7 +16,7 @@ import type { LogFollower } from '../log-follower.ts';
 import type { MintSigner } from '../minting/mint-signer.ts';
 import type { Arrivals } from './arrivals.ts';
 import { openReserveMetrics } from './metrics.ts';
-import type { Snapshots } from '../snapshots/snapshots.ts';
+import type { Snapshots } from '../../runtime/snapshots/snapshots.ts';
 import { READING_ENDED, ReserveLogs, type LogNames } from './logs.ts';
 import type { OwnAddresses, Progress } from './measure.ts';
 import { mintingForbidden, NewestRun, runNotes } from './newest-run.ts';

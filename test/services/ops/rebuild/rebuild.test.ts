@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { stepText } from '../../../../services/ops/rebuild/rebuild.ts';
+import { paceOf, stepText } from '../../../../services/ops/rebuild/rebuild.ts';
 import type { RebuildStep } from '../../../../services/projector/rebuild/rebuild.ts';
 
 const begun: RebuildStep = {
@@ -36,4 +36,17 @@ test.each<[RebuildStep, string]>([
   [{ ...begun, step: 'comparing' }, 'comparing'],
 ])('the progress of a rebuild is one line: %#', (step, line) => {
   expect(stepText(step)).toBe(line);
+});
+
+test.each([
+  ['full', 1],
+  ['100', 1],
+  ['50', 0.5],
+  ['1', 0.01],
+])('--pace %s is a share of the time of %f', (text, share) => {
+  expect(paceOf(text)).toBe(share);
+});
+
+test.each(['0', '101', '-5', '5.5', 'half', '', '50%', '1000'])('--pace %j is refused', (text) => {
+  expect(() => paceOf(text)).toThrow(`--pace is full, or a percentage from 1 to 100, not ${text}`);
 });

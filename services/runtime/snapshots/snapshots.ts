@@ -1,20 +1,19 @@
 /**
- * What the folds of a process hold in memory, kept in a topic, so that a start reads only what came
- * since. A snapshot counts where it is ours, of this version of the code, and where each log still
- * has the record that it ends with. Else it is thrown away, and the logs are read from their
- * beginning. Nobody has to believe one: the audit reads the logs.
+ * The state of a process' folds, kept in a topic, so that a start reads only the records since. A
+ * snapshot counts where it is ours, of this version of the code, and where each log still has the
+ * record that it ends with. Else it is thrown away, and the logs are read from their beginning.
+ * Nobody has to believe one: the audit reads the logs.
  */
 import { deserialize, serialize } from 'node:v8';
 import type { Topic } from '../../../schemas/topics.ts';
-import { disconnect, withAdmin } from '../../runtime/kafka/client.ts';
-import type { Kafka } from '../../runtime/kafka/port.ts';
-import { LogLost, partitionKey, type Positions } from '../../runtime/kafka/position.ts';
-import { readLogRange } from '../../runtime/kafka/range.ts';
-import { fingerprint } from '../../runtime/kafka/record.ts';
-import { KafkaWriter } from '../../runtime/kafka/writer.ts';
-import { Fault } from '../../runtime/process/errors.ts';
-import type { Logger } from '../../runtime/process/log.ts';
-import { foldVersion } from './fold-version.ts';
+import { disconnect, withAdmin } from '../kafka/client.ts';
+import type { Kafka } from '../kafka/port.ts';
+import { LogLost, partitionKey, type Positions } from '../kafka/position.ts';
+import { readLogRange } from '../kafka/range.ts';
+import { fingerprint } from '../kafka/record.ts';
+import { KafkaWriter } from '../kafka/writer.ts';
+import { Fault } from '../process/errors.ts';
+import type { Logger } from '../process/log.ts';
 import { SnapshotLog } from './snapshot-log.ts';
 
 /** A larger one would drive itself out of its topic. */
@@ -22,7 +21,7 @@ const BYTES_MAX = 256 * 1024 * 1024;
 /** Logs are read for so many times the bytes of a snapshot before the next. */
 const READ_TIMES = 2;
 
-/** What a fold of a topic holds, and how far it is. */
+/** The state of a fold of a topic, and how far it is. */
 export interface Kept {
   readonly topic: string;
   readonly positions: Positions;
@@ -53,14 +52,13 @@ export interface SnapshotsOptions {
   readonly names: readonly string[];
   /** bytes of records that are folded before one is written, at least */
   readonly bytes_min: number;
-  /** on which the folds depend, besides the logs and the code */
-  readonly settings: string;
+  /** all that the states depend on besides the logs: the code, and settings */
+  readonly version: string;
 }
 
 export class Snapshots {
   readonly #options: SnapshotsOptions;
   readonly #log: SnapshotLog;
-  readonly #version: string;
   /** those of the newest snapshot that no fold has asked for, by name */
   readonly #found = new Map<string, Named>();
   /** by name */
@@ -73,7 +71,6 @@ export class Snapshots {
   constructor(options: SnapshotsOptions) {
     this.#options = options;
     this.#log = new SnapshotLog(options);
-    this.#version = `${foldVersion()} ${options.settings}`;
   }
 
   /** When the newest was written, Unix milliseconds; undefined: there is none that fits. */
@@ -135,7 +132,7 @@ export class Snapshots {
       const topic_ids = await this.#topicIds(this.#kept().map(({ topic }) => topic));
       const written_at = Date.now();
       const folds = this.#kept();
-      const version = this.#version;
+      const { version } = this.#options;
       const body = serialize({ version, written_at, folds, topic_ids } satisfies Contents);
       this.#folded = 0;
       this.#size = body.length;
@@ -162,7 +159,8 @@ export class Snapshots {
   /** Why it does not fit. */
   async #take(body: Buffer): Promise<string | undefined> {
     const contents: unknown = deserialize(body);
-    if (!isOfVersion(contents, this.#version)) return 'another version of the software wrote it';
+    if (!isOfVersion(contents, this.#options.version))
+      return 'another version of the software wrote it, or one with other settings';
     const { folds, written_at, topic_ids: was } = contents;
     const is = await this.#topicIds([...was.keys()]);
     const other = [...was].find(([topic, id]) => id !== is.get(topic));
@@ -208,7 +206,7 @@ export class Snapshots {
   }
 
   #kept(): readonly Named[] {
-    return [...this.#folds].map(([name, kept]) => ({ name, ...kept() }));
+    return [...this.#folds].map(([name, kept]) => Object.assign({ name }, kept()));
   }
 
   #throwAway(why: string): void {

@@ -1,15 +1,15 @@
 /**
- * Snapshots in their topic: bytes in records of limited size, the last of which carries a MAC.
- * Whoever may write to the topic, and has not the key, makes none that counts. A writer that was
- * killed leaves a part: each record names the last record of the newest whole snapshot before it.
+ * Snapshots in their topic: bytes in records of limited size, the last of which carries a MAC. None
+ * counts that was made without the key. A writer that was killed leaves a part: each record names
+ * the last record of the newest whole snapshot before it.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Topic } from '../../../schemas/topics.ts';
-import { readLogEnds } from '../../runtime/kafka/ends.ts';
-import type { Kafka } from '../../runtime/kafka/port.ts';
-import { readLogRange } from '../../runtime/kafka/range.ts';
-import type { LogRecord } from '../../runtime/kafka/record.ts';
-import type { KafkaWriter } from '../../runtime/kafka/writer.ts';
+import { readLogEnds } from '../kafka/ends.ts';
+import type { Kafka } from '../kafka/port.ts';
+import { readLogRange } from '../kafka/range.ts';
+import type { LogRecord } from '../kafka/record.ts';
+import type { KafkaWriter } from '../kafka/writer.ts';
 
 const PARTITION = 0;
 /** A record is half of what the topic takes. */

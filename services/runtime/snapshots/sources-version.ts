@@ -1,19 +1,16 @@
 /**
- * The version of everything that a snapshot depends on: the sources of the folds, of the events
- * that they fold and of the treasury, and the engine whose format the bytes are in. No change of
- * the code can be forgotten.
+ * A version of the code in these folders, and of the engine whose format `node:v8` writes: another
+ * one after any change, so that none can be forgotten.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const FOLDERS = ['../../../projections', '../../../schemas', '../../treasury'];
-
-/** Hex digits. Takes a few milliseconds. */
-export function foldVersion(): string {
+/** 16 hex digits. Takes a few milliseconds. */
+export function sourcesVersion(folders: readonly URL[]): string {
   const hash = createHash('sha256').update(process.versions.v8);
-  for (const folder of FOLDERS) {
-    const path = fileURLToPath(new URL(folder, import.meta.url));
+  for (const folder of folders) {
+    const path = fileURLToPath(folder);
     const files = readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) =>
       /\.(?:ts|avsc)$/.test(name),
     );

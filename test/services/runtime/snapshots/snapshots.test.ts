@@ -6,8 +6,8 @@ import { fingerprint } from '../../../../services/runtime/kafka/record.ts';
 import { partitionKey } from '../../../../services/runtime/kafka/position.ts';
 import type { Appender, Share } from '../../../../services/runtime/kafka/port.ts';
 import { KafkaWriter } from '../../../../services/runtime/kafka/writer.ts';
-import { SnapshotLog } from '../../../../services/treasury/snapshots/snapshot-log.ts';
-import { Snapshots } from '../../../../services/treasury/snapshots/snapshots.ts';
+import { SnapshotLog } from '../../../../services/runtime/snapshots/snapshot-log.ts';
+import { Snapshots } from '../../../../services/runtime/snapshots/snapshots.ts';
 import { never, numbered, silentLog } from '../../../support/kafka.ts';
 import { MemoryKafka } from '../../../support/memory-kafka.ts';
 
@@ -22,7 +22,7 @@ function kafkaWith(records: number, options = {}): MemoryKafka {
   return kafka;
 }
 
-function open(kafka: MemoryKafka, change: { key?: Buffer; settings?: string } = {}): Snapshots {
+function open(kafka: MemoryKafka, change: { key?: Buffer; version?: string } = {}): Snapshots {
   return new Snapshots({
     kafka,
     topic: TREASURY_SNAPSHOTS,
@@ -31,7 +31,7 @@ function open(kafka: MemoryKafka, change: { key?: Buffer; settings?: string } = 
     signal: never,
     names: ['count'],
     bytes_min: 100,
-    settings: 'ours',
+    version: 'ours',
     ...change,
   });
 }
@@ -50,7 +50,7 @@ async function written(kafka: MemoryKafka, next: number): Promise<void> {
 
 async function loaded(
   kafka: MemoryKafka,
-  change: { key?: Buffer; settings?: string } = {},
+  change: { key?: Buffer; version?: string } = {},
 ): Promise<{ readonly state: unknown; readonly unfit: string | undefined }> {
   const reading = open(kafka, change);
   await reading.load();
@@ -76,7 +76,7 @@ test('a start goes on from the newest snapshot', async () => {
 
 test.each([
   ['another key has signed', { key: Buffer.alloc(32, 8) }],
-  ['other settings wrote', { settings: 'others' }],
+  ['another version wrote', { version: 'others' }],
 ] as const)('one that %s is thrown away', async (_what, change) => {
   const kafka = kafkaWith(9);
   await written(kafka, 7);

@@ -1,27 +1,27 @@
 /** Each fold that snapshots keep, stopped after any record and gone on with elsewhere. */
 import { deserialize, serialize } from 'node:v8';
 import { expect, test } from 'vitest';
-import { Receipts } from '../../../../projections/reserve/position.ts';
-import { ChainSupply } from '../../../../projections/reserve/supply.ts';
-import { deriveKey } from '../../../../infra/devnet/clt/keys.ts';
-import { parseAddress } from '../../../../schemas/address.ts';
-import { depositIdOf } from '../../../../schemas/deposit-id.ts';
-import { Metrics } from '../../../../services/runtime/process/metrics.ts';
-import { NO_TRACING } from '../../../../services/runtime/process/tracing.ts';
-import { Books } from '../../../../services/treasury/ledger/books.ts';
-import { keptLedger } from '../../../../services/treasury/ledger/kept-ledger.ts';
-import { DepositTraces } from '../../../../services/treasury/ledger/traces.ts';
-import { TransferQueue } from '../../../../services/treasury/ledger/transfer-queue.ts';
-import { keptOf, type KeptFold } from '../../../../services/treasury/log-follower.ts';
-import { openTreasuryMetrics } from '../../../../services/treasury/metrics.ts';
-import { ChainBook } from '../../../../services/treasury/minting/chain-book.ts';
-import { LastCheck } from '../../../../services/treasury/minting/last-check.ts';
-import { NewestRun } from '../../../../services/treasury/reconciliation/newest-run.ts';
-import { PublishedHeads } from '../../../../services/treasury/reconciliation/published-heads.ts';
-import { depositKey, PARTITIONS } from '../../../support/deposit-log.ts';
-import { Random } from '../../../support/random.ts';
-import { ADDRESSES, type Logs } from '../../ops/audit/audited.ts';
-import { randomLogs } from '../../ops/audit/random-logs.ts';
+import { Receipts } from '../../../projections/reserve/position.ts';
+import { ChainSupply } from '../../../projections/reserve/supply.ts';
+import { deriveKey } from '../../../infra/devnet/clt/keys.ts';
+import { parseAddress } from '../../../schemas/address.ts';
+import { depositIdOf } from '../../../schemas/deposit-id.ts';
+import { Metrics } from '../../../services/runtime/process/metrics.ts';
+import { NO_TRACING } from '../../../services/runtime/process/tracing.ts';
+import { Books } from '../../../services/treasury/ledger/books.ts';
+import { keptLedger } from '../../../services/treasury/ledger/kept-ledger.ts';
+import { DepositTraces } from '../../../services/treasury/ledger/traces.ts';
+import { TransferQueue } from '../../../services/treasury/ledger/transfer-queue.ts';
+import { keptOf, type KeptFold } from '../../../services/treasury/log-follower.ts';
+import { openTreasuryMetrics } from '../../../services/treasury/metrics.ts';
+import { ChainBook } from '../../../services/treasury/minting/chain-book.ts';
+import { LastCheck } from '../../../services/treasury/minting/last-check.ts';
+import { NewestRun } from '../../../services/treasury/reconciliation/newest-run.ts';
+import { PublishedHeads } from '../../../services/treasury/reconciliation/published-heads.ts';
+import { depositKey, PARTITIONS } from '../../support/deposit-log.ts';
+import { Random } from '../../support/random.ts';
+import { ADDRESSES, type Logs } from '../ops/audit/audited.ts';
+import { randomLogs } from '../ops/audit/random-logs.ts';
 
 const SEEDS = 24;
 const TOPIC = 'log';
@@ -46,6 +46,10 @@ function decoded<Event>(events: readonly Event[], offset: number) {
   return { ...of, events: [recorded(events, offset)], fingerprints, sizes: [1] };
 }
 
+function noGauges(): never {
+  throw new Error('nobody looks at the gauges');
+}
+
 /** Everything that a treasury folds; the ledger is known as far as the chain needs it. */
 function open({ ledger, chain, runs, transfers }: Logs): Process {
   const last = new LastCheck();
@@ -53,12 +57,9 @@ function open({ ledger, chain, runs, transfers }: Logs): Process {
     last.apply(event);
     metrics.applied(event);
   });
-  const state = (): never => {
-    throw new Error('nobody looks at the gauges');
-  };
   const metrics = openTreasuryMetrics(
     new Metrics('test', { of_process: false }),
-    state,
+    noGauges,
     () => books.ledger,
     10_000n,
   );
@@ -130,8 +131,8 @@ function schedule(logs: Logs, random: Random): readonly (readonly [log: string, 
   );
   const order: (readonly [string, number])[] = [];
   for (;;) {
-    const open = [...left].filter(([, { at, length }]) => at < length);
-    const [log, next] = open[random.below(Math.max(1, open.length))] ?? [];
+    const unread = [...left].filter(([, { at, length }]) => at < length);
+    const [log, next] = unread[random.below(Math.max(1, unread.length))] ?? [];
     if (log === undefined || next === undefined) return order;
     order.push([log, next.at++]);
   }
