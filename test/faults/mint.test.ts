@@ -19,6 +19,7 @@ test('two treasuries, each killed and frozen with and without the lease, with no
     'standby killed': 1,
     'standby frozen': 1,
   });
+  expect(report.from_snapshots).toBeGreaterThan(0);
   expect(Object.keys(report.failed).toSorted()).toEqual(Object.keys(NODE_FAULTS).toSorted());
   expect(report.reorganisations).toBeGreaterThan(0);
   const { checked } = report.audited;

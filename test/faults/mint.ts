@@ -66,6 +66,8 @@ export interface MintRunOptions {
 
 export interface MintRunReport extends FaultReport {
   readonly struck: Readonly<Record<string, number>>;
+  /** treasuries that went on from a snapshot after they were killed */
+  readonly from_snapshots: number;
   /** requests that each fault of the node has met */
   readonly failed: Readonly<Record<string, number>>;
   readonly reorganisations: number;
@@ -107,7 +109,7 @@ class MintRun {
   readonly #random: Random;
   readonly #failures: Deck<(typeof FAILURES)[number]>;
   readonly #strikes: Deck<(typeof STRIKES)[number]>;
-  readonly #treasuries: Treasuries;
+  readonly treasuries: Treasuries;
   readonly #progress: (line: string) => void;
   readonly #codec: Codec;
   readonly #second: LyingNode;
@@ -125,7 +127,7 @@ class MintRun {
     this.#second = second;
     this.#settings = { ...SETTINGS, treasury: { ...TREASURY, APP_SECOND_NODE_URL: second.url } };
     this.processes = new Processes(stack, this.#settings);
-    this.#treasuries = new Treasuries(this.processes);
+    this.treasuries = new Treasuries(this.processes);
     const kafka = testKafka(stack.addresses);
     this.#ledger = new LedgerLog({ kafka, codec, log: silentLog() });
     const accounts = UNPAID.index + 1;
@@ -177,11 +179,11 @@ class MintRun {
       if (kill % REORGANISE_EVERY === 0) await this.#reorganise();
       await this.#moment();
       const what = this.#strikes.draw();
-      const since = await this.#treasuries.strike(what);
+      const since = await this.treasuries.strike(what);
       this.struck[what] = (this.struck[what] ?? 0) + 1;
       await this.#pay(1);
       await until(
-        () => this.#treasuries.credited(),
+        () => this.treasuries.credited(),
         `all ${this.made} payments to be credited after a ${what}`,
         (seen) => seen === this.made,
       );
@@ -200,7 +202,7 @@ class MintRun {
   async rest(): Promise<void> {
     await this.processes.thaw();
     await this.#admin('/faults', undefined, 'DELETE');
-    await this.#treasuries.allCredited(() => this.made);
+    await this.treasuries.allCredited(() => this.made);
   }
 
   /** A foreign Mint and a theft close the gate; an acknowledgement and the money open it. */
@@ -215,27 +217,27 @@ class MintRun {
       solidified: true,
     }));
     await until(
-      () => this.#treasuries.each((slot) => this.#treasuries.isHalted(slot)),
+      () => this.treasuries.each((slot) => this.treasuries.isHalted(slot)),
       'minting to halt at the foreign Mint',
       (seen) => seen.includes(true),
     );
     await this.#admin('/tron/block', { transfers: stolen });
     // the second run of each began after the theft
-    await this.#treasuries.moreRuns(2, 'mismatch');
+    await this.treasuries.moreRuns(2, 'mismatch');
     const hash = String(Reflect.get(minted, 'transaction_hash'));
     await this.#ops('mint', 'acknowledge', hash, ...BECAUSE);
-    await this.#treasuries.everywhere(
+    await this.treasuries.everywhere(
       'the halt to end',
-      async (slot) => !(await this.#treasuries.isHalted(slot)),
+      async (slot) => !(await this.treasuries.isHalted(slot)),
     );
     await this.#nothingMinted('a forged run', async () => {
       await this.stranger.forge([
         { topic: RESERVE_RUNS, kind: 'a run that matches', forgery: OPENING_RUN },
       ]);
       // the second one of each was written, and read back, behind the forged one
-      await this.#treasuries.moreRuns(2);
-      const closed = await this.#treasuries.each((slot) =>
-        this.#treasuries.figure(slot, 'reserve_minting_closed'),
+      await this.treasuries.moreRuns(2);
+      const closed = await this.treasuries.each((slot) =>
+        this.treasuries.figure(slot, 'reserve_minting_closed'),
       );
       if (closed.includes(0)) this.violations.push('a forged run opened the gate');
     });
@@ -243,17 +245,17 @@ class MintRun {
     const custody = defaultSettings.APP_CUSTODY_ADDRESSES;
     const back = { from: thief, to: custody, value: String(value), solidified: true };
     await this.#admin('/tron/block', { transfers: [back] });
-    await this.#treasuries.allCredited(() => this.made);
+    await this.treasuries.allCredited(() => this.made);
     this.#progress('a foreign Mint was acknowledged, and stolen money came back');
   }
 
   /** The second node lies; meanwhile the authority is rotated. */
   async lieAndRotate(): Promise<void> {
     this.#second.lie = 'another_hash';
-    await this.#treasuries.everywhere(
+    await this.treasuries.everywhere(
       'the nodes to disagree',
       async (slot) =>
-        (await this.#treasuries.figure(slot, 'treasury_chain_contradicted', 'second_node')) === 1,
+        (await this.treasuries.figure(slot, 'treasury_chain_contradicted', 'second_node')) === 1,
     );
     const wallet = new Wallet(`0x${this.#random.bytes(32).toString('hex')}`);
     const address = wallet.address.toLowerCase();
@@ -271,7 +273,7 @@ class MintRun {
     this.#second.lie = 'none';
     this.#settings['treasury'] = { ...this.#settings['treasury'], APP_MINT_KEY: wallet.privateKey };
     for (const slot of TREASURIES) await this.processes.kill(slot);
-    await this.#treasuries.allCredited(() => this.made);
+    await this.treasuries.allCredited(() => this.made);
     this.#progress('the second node lied, and the authority was rotated');
   }
 
@@ -279,10 +281,10 @@ class MintRun {
   async forgeBlock(): Promise<void> {
     await this.processes.drain(['chain-ingester']);
     await this.stranger.forgeBlock(this.#authority);
-    await this.#treasuries.everywhere(
+    await this.treasuries.everywhere(
       'minting to halt at the forged block',
       async (slot) =>
-        (await this.#treasuries.figure(slot, 'treasury_chain_contradicted', 'bytes')) === 1,
+        (await this.treasuries.figure(slot, 'treasury_chain_contradicted', 'bytes')) === 1,
     );
   }
 
@@ -294,10 +296,10 @@ class MintRun {
       ...plantsOf(DEPOSIT_ADDRESSES, ADDRESSES).slice(0, 1),
     ];
     for await (const { topic, offset } of this.stranger.misplace(chained)) {
-      await this.#treasuries.everywhere(`the treasury to halt at ${topic}`, async (slot) =>
+      await this.treasuries.everywhere(`the treasury to halt at ${topic}`, async (slot) =>
         topic === RESERVE_RUNS.name
           ? this.processes.at(slot).log().includes('"msg":"reconciling halted"')
-          : (await this.#treasuries.figure(slot, 'treasury_halted')) === 1,
+          : (await this.treasuries.figure(slot, 'treasury_halted')) === 1,
       );
       const { code, stderr } = await this.audit();
       if (code !== 2 || !stderr.includes(`${topic}/0: the record at offset ${offset} `))
@@ -326,10 +328,10 @@ class MintRun {
     const before = await this.#requested();
     await this.#pay(MEANWHILE);
     const confirmed = this.made + FORGED_DEPOSITS;
-    await this.#treasuries.everywhere(
+    await this.treasuries.everywhere(
       'the deposits to be confirmed',
       async (slot) =>
-        (await this.#treasuries.figure(slot, 'treasury_deposits_confirmed_total')) === confirmed,
+        (await this.treasuries.figure(slot, 'treasury_deposits_confirmed_total')) === confirmed,
     );
     await happens();
     const minted = (await this.#requested()) - before;
@@ -439,11 +441,12 @@ async function reportOf(run: MintRun, options: MintRunOptions): Promise<MintRunR
     const others = options.halts > 0 ? 2 : 1;
     return {
       struck: run.struck,
+      from_snapshots: run.treasuries.from_snapshots,
       failed,
       reorganisations: run.reorganisations,
       audited,
       lines: [
-        `treasuries struck: ${countsLine(run.struck)}; requests that the node failed: ${countsLine(failed)}; reorganisations: ${run.reorganisations}`,
+        `treasuries struck: ${countsLine(run.struck)}, of which ${run.treasuries.from_snapshots} went on from a snapshot; requests that the node failed: ${countsLine(failed)}; reorganisations: ${run.reorganisations}`,
         `${deposits} deposits, ${mints} Mints; ${told / 2 - run.made} mints given up because somebody else had their nonce; ${audited.without_effect} records without effect`,
         `forged: ${run.stranger.planted.map(({ kind, found = 'never minted' }) => `${kind} (${found})`).join(', ')}`,
         `arrived ${sums.arrived}, minted ${sums.minted}, fees ${sums.fees}, held ${sums.held}, the same at every offset`,

@@ -12,6 +12,8 @@ export const STRIKES = [
 ] as const;
 
 export class Treasuries {
+  /** killed ones that went on from a snapshot */
+  from_snapshots = 0;
   readonly #processes: Processes;
 
   constructor(processes: Processes) {
@@ -31,6 +33,8 @@ export class Treasuries {
     }
     const started = await this.#processes.kill(slot);
     await this.#processes.at(slot).ready();
+    if (this.#processes.at(slot).log().includes('"msg":"going on from a snapshot"'))
+      this.from_snapshots++;
     return started;
   }
 
