@@ -156,9 +156,9 @@ export class Sender {
   /** Folds the record at this offset; every record, in order. `broken`: an impossible log. */
   apply(event: ChainEvent, offset: bigint): { readonly broken: string } | undefined {
     if (offset < this.#state.end) return undefined;
-    this.#state.end = offset + 1n;
     const judged = evolve(this.#state.chain, event, offset);
     if (judged.verdict === 'broken') return { broken: judged.reason };
+    this.#state.end = offset + 1n;
     if (judged.verdict !== 'applied') return undefined;
     const before = this.finalHeight;
     this.#state.chain = judged.chain;

@@ -33,6 +33,7 @@ import { Arrivals, arrivalsRoute } from './reconciliation/arrivals.ts';
 import { LOG_TOPICS } from './reconciliation/logs.ts';
 import { NewestRun, reconciliationRoute } from './reconciliation/newest-run.ts';
 import { Reconciliation } from './reconciliation/reconciliation.ts';
+import { TopicReadings } from './topic-readings.ts';
 import { Treasury } from './treasury.ts';
 
 const TOPICS = [
@@ -87,7 +88,7 @@ export async function serve({
 
   const kafka = openKafka({ ...config, client_id: 'treasury' }, log);
   // without its schemas no record can be read
-  const kept = [...TOPICS, SCHEMA_IDS];
+  const kept = [...TOPICS, SCHEMA_IDS, TREASURY_SNAPSHOTS];
   await opening.retrying('looking for the topics', () =>
     ensureTopics(kafka, kept, { durable: config.network === 'mainnet' }),
   );
@@ -106,13 +107,22 @@ export async function serve({
     key: signer.derived('treasury.snapshots'),
     bytes_min: config.snapshot_bytes_min,
     log,
-    signal,
   });
-  // where an administrator makes the topics, this one may be missing
-  await ensureTopics(kafka, [TREASURY_SNAPSHOTS]).catch((error: unknown) =>
-    log.warn({ err: error }, 'there is no topic for snapshots: starts read all logs'),
-  );
-  await snapshots.load();
+  await opening.retrying('looking for a snapshot', () => snapshots.load());
+  const reading = new Activity({ log, signal });
+  reading.enter('reading');
+  const readings = {
+    activity: reading,
+    readings: new TopicReadings({
+      kafka,
+      codec,
+      sparing,
+      log,
+      signal,
+      retrying: (what, attempt) => reading.retrying(what, attempt),
+      paused: snapshots.paused,
+    }),
+  };
   const lease = new Lease({
     kafka,
     group_id: 'treasury',
@@ -144,7 +154,7 @@ export async function serve({
     ...config,
     kafka,
     codec,
-    sparing,
+    readings,
     lease,
     metrics,
     log,
@@ -163,7 +173,7 @@ export async function serve({
     signal,
     signer,
     newest,
-    reading: treasury.reading,
+    readings: readings.readings,
     snapshots,
     arrivals,
     proofs: {
@@ -185,8 +195,14 @@ export async function serve({
 
 /** The code and the settings that the folds depend on. */
 function versionOf({ chain_id, usdt_contract, deposit_key, dust_below }: TreasuryConfig): string {
-  const folders = ['../../projections', '../../schemas', '.'];
-  const sources = sourcesVersion(folders.map((folder) => new URL(folder, import.meta.url)));
+  const paths = [
+    '../../projections',
+    '../../schemas',
+    '../runtime',
+    '.',
+    '../../package-lock.json',
+  ];
+  const sources = sourcesVersion(paths.map((path) => new URL(path, import.meta.url)));
   const { fingerprint } = deposit_key;
   return [sources, chain_id, toHex(usdt_contract), toHex(fingerprint), dust_below].join(' ');
 }

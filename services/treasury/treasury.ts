@@ -7,7 +7,8 @@ import type { Governed } from '../../projections/deposits/domain/governing.ts';
 import { DEPOSIT_ADDRESSES, TREASURY_LEDGER, TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { isTreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../schemas/tron.transfers/events.ts';
-import type { Codec, Decoder } from '../runtime/kafka/codec.ts';
+import type { Codec } from '../runtime/kafka/codec.ts';
+import type { Retrying } from '../runtime/kafka/ends.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
 import { ALWAYS_HELD, type Held } from '../runtime/kafka/lease.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
@@ -26,7 +27,7 @@ import { capNotes } from './ledger/cap-notes.ts';
 import { otherInForce, putInForce } from './ledger/opening.ts';
 import { TransferLog } from './ledger/transfer-log.ts';
 import { DepositTraces } from './ledger/traces.ts';
-import { LOADING, loadingProblem } from './loading.ts';
+import { loadingProblem } from './loading.ts';
 import { TransferQueue } from './ledger/transfer-queue.ts';
 import { keptOf, LogFollower } from './log-follower.ts';
 import { openTreasuryMetrics, type TreasuryState } from './metrics.ts';
@@ -35,6 +36,7 @@ import { Minting } from './minting/minting.ts';
 import { chainTopicOf, type MintingOptions } from './minting/options.ts';
 import { BELIEVED, type Proofs } from '../../projections/reserve/position.ts';
 import type { OwnAddresses } from './reconciliation/measure.ts';
+import { TopicReadings, type SharedReadings } from './topic-readings.ts';
 import type { Snapshots } from '../runtime/snapshots/snapshots.ts';
 
 /** Deposit addresses whose owners are checked at the start, which takes almost 1 ms each. */
@@ -64,8 +66,8 @@ const TOPIC_NAMES: TopicNames = {
 export interface TreasuryOptions {
   readonly kafka: Kafka;
   readonly codec: Codec;
-  /** leaves out `raw` and `arguments` of transactions */
-  readonly sparing?: Decoder;
+  /** reads the topics, for others too; by default for this treasury alone */
+  readonly readings?: SharedReadings;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** off when not given */
@@ -120,9 +122,11 @@ export class Treasury {
     const traces = new DepositTraces(tracing);
     this.#options = options;
     this.#topics = options.topics ?? TOPIC_NAMES;
+    const retrying: Retrying = (what, attempt) => this.#activity.retrying(what, attempt);
     this.#follower = new LogFollower({
       ...options,
-      retrying: (what, attempt) => this.#activity.retrying(what, attempt),
+      readings: options.readings?.readings ?? new TopicReadings({ ...options, retrying }),
+      retrying,
       onRecord: (event, headers) => traces.note(event, headers),
       onLag: (topic, partition, records) => {
         this.#activity.heard();
@@ -159,13 +163,17 @@ export class Treasury {
   /** A standby follows the logs, so that it can take over at once, and does nothing else. */
   get #works(): boolean {
     const { lease } = this.#context;
-    return lease.isHeld && lease.term === this.#term && !this.#activity.isHalted;
+    return lease.isHeld && lease.term === this.#term && !this.#isHalted;
+  }
+
+  get #isHalted(): boolean {
+    return this.#activity.isHalted || this.#options.readings?.activity.isHalted === true;
   }
 
   /** Why the treasury is not ready, and what to do. */
   get problem(): HealthProblem | undefined {
-    const halted = this.#activity.problem;
-    if (halted !== undefined && halted.phase !== LOADING) return halted;
+    const held = this.#activity.problem ?? this.#options.readings?.activity.problem;
+    if (held !== undefined && held.status !== 'working') return held;
     const problem = this.#loading ?? this.#otherInForce;
     if (problem !== undefined || !this.#context.lease.isHeld) return problem;
     return this.#works ? (this.#heldUp ?? this.#minting?.problem) : TAKING_OVER;
@@ -231,11 +239,6 @@ export class Treasury {
     return heldUp.length === 0 ? undefined : { status: 'waiting', message: heldUp.join('; ') };
   }
 
-  /** For others who fold the same logs. */
-  get reading(): LogFollower {
-    return this.#follower;
-  }
-
   /** For reserve runs: what this treasury has proven. Before it mints, the ledger is believed. */
   get proofs(): Proofs {
     return this.#minting?.proofs ?? BELIEVED;
@@ -289,7 +292,7 @@ export class Treasury {
     this.#options.log.info({ deposits: deposits.size, policy: policy?.version }, 'deciding');
     while (!signal.aborted) {
       const { next: change } = changes;
-      if (this.#activity.isHalted) {
+      if (this.#isHalted) {
         // at a record that a person has to skip: the records after it are not known
         this.#context.lease.yield();
         await change;
@@ -406,8 +409,8 @@ export class Treasury {
     const { snapshots } = this.#options;
     while (!signal.aborted) {
       const { next } = changes;
-      const isIdle = this.#works && minting.isCaughtUp && this.#queue?.waiting === 0;
-      if (isIdle && snapshots?.isDue === true) await snapshots.write();
+      if (this.#works && minting.isCaughtUp && snapshots?.isDue === true)
+        await snapshots.write(signal);
       await next;
     }
   }
@@ -481,7 +484,7 @@ export class Treasury {
     const { policy } = this.#books.ledger;
     return {
       has_own_policy: policy !== undefined && sameLimits(policy, this.#options.limits),
-      halted: this.#activity.isHalted,
+      halted: this.#isHalted,
       waiting: this.#queue?.waiting ?? 0,
       held_up: this.#queue?.heldUp.length ?? 0,
       minting_closed: this.#works && this.#minting?.closed !== undefined,

@@ -15,6 +15,9 @@ const PARTITION = 0;
 /** A record is half of what the topic takes. */
 const PART_BYTES = 512 * 1024;
 const NONE = -1n;
+const ID_BYTES = 16;
+/** The newest, one that was left unfinished before it, and one that is not ours. */
+const LOOKS_MAX = 3;
 
 export interface SnapshotLogOptions {
   readonly kafka: Kafka;
@@ -27,6 +30,7 @@ export interface SnapshotLogOptions {
 export type Found = { readonly body: Buffer } | { readonly unfit: string } | undefined;
 
 interface Part {
+  /** id of the snapshot, 16 bytes in hex */
   readonly snapshot: string;
   /** from 1 on */
   readonly part: number;
@@ -47,52 +51,70 @@ export class SnapshotLog {
   /** Throws faults of the writer; a part may be in the log by then, and counts for nothing. */
   async append(body: Buffer, writer: KafkaWriter): Promise<void> {
     const { topic } = this.#options;
-    const { last } = await this.#newestWhole();
-    const snapshot = randomBytes(16).toString('hex');
+    const before = String(await this.#newestWhole());
+    const snapshot = randomBytes(ID_BYTES).toString('hex');
     const parts = Math.max(1, Math.ceil(body.length / PART_BYTES));
     for (let part = 1; part <= parts; part++) {
-      const headers = {
-        part: `${part}/${parts}`,
-        before: String(last),
-        ...(part < parts ? {} : { mac: this.#macOf(snapshot, body).toString('hex') }),
-      };
+      const mac = part < parts ? {} : { mac: this.#macOf(snapshot, body).toString('hex') };
       const value = body.subarray((part - 1) * PART_BYTES, part * PART_BYTES);
+      const headers = { part: `${part}/${parts}`, before, ...mac };
       await writer.append(topic.name, PARTITION, [
         { key: snapshot, value, headers, timestamp: Date.now() },
       ]);
     }
   }
 
-  /** The newest whole one. Throws a fault with retry when the brokers fail. */
+  /** The newest whole one of ours. Throws a fault with retry when the brokers fail. */
   async newest(): Promise<Found> {
-    const { last, part, low } = await this.#newestWhole();
-    if (part === undefined) return undefined;
-    const { snapshot, parts, mac } = part;
-    const first = last - BigInt(parts) + 1n;
-    if (first < low) return { unfit: 'its beginning is deleted' };
-    const bodies: Buffer[] = [];
-    await this.#read(first, last + 1n, ({ key, value }) => {
-      if (key?.toString() === snapshot && value !== null) bodies.push(value);
+    let unfit: string | undefined;
+    for await (const { at, part, low } of this.#backwards()) {
+      if (part === undefined) return { unfit: unfit ?? 'its newest record is no snapshot' };
+      if (part.part < part.parts) continue;
+      const body = await this.#bodyOf(part, at, low);
+      if (body !== undefined) return { body };
+      unfit ??= 'it is damaged, or another key than APP_MINT_KEY has signed it';
+    }
+    return unfit === undefined ? undefined : { unfit };
+  }
+
+  async #newestWhole(): Promise<bigint> {
+    for await (const { at, part } of this.#backwards())
+      if (part !== undefined && part.part === part.parts) return at;
+    return NONE;
+  }
+
+  /** The newest record, and those that each names as the one before. */
+  async *#backwards(): AsyncGenerator<{ at: bigint; part: Part | undefined; low: bigint }> {
+    const { kafka, topic } = this.#options;
+    const { low, high } = await readLogEnds(kafka, topic.name, PARTITION);
+    let at = high - 1n;
+    for (let looks = 0; looks < LOOKS_MAX && at >= low; looks++) {
+      let part: Part | undefined;
+      await this.#read(at, at + 1n, (record) => (part = partOf(record)));
+      yield { at, part, low };
+      // one that points forward is none of ours
+      at = part !== undefined && part.before < at ? part.before : NONE;
+    }
+  }
+
+  /** Undefined where a part is missing or its MAC is another. */
+  async #bodyOf(
+    { snapshot, parts, before, mac }: Part,
+    last: bigint,
+    low: bigint,
+  ): Promise<Buffer | undefined> {
+    const found = new Map<number, Buffer>();
+    await this.#read(before >= low ? before + 1n : low, last + 1n, (record) => {
+      const each = partOf(record);
+      if (each?.snapshot !== snapshot || record.value === null) return;
+      // a part may be there twice, after an append without an answer
+      if (!found.has(each.part)) found.set(each.part, record.value);
     });
+    const bodies = Array.from({ length: parts }, (_, at) => found.get(at + 1) ?? []).flat();
     const body = Buffer.concat(bodies);
     const given = Buffer.from(mac, 'hex');
     const own = this.#macOf(snapshot, body);
-    return given.length === own.length && timingSafeEqual(given, own)
-      ? { body }
-      : { unfit: 'it is damaged, or another key than APP_MINT_KEY has signed it' };
-  }
-
-  async #newestWhole(): Promise<{ last: bigint; part: Part | undefined; low: bigint }> {
-    const { kafka, topic } = this.#options;
-    const { low, high } = await readLogEnds(kafka, topic.name, PARTITION);
-    for (let last = high - 1n; last >= low;) {
-      let part: Part | undefined;
-      await this.#read(last, last + 1n, (record) => (part = partOf(record)));
-      if (part === undefined || part.part === part.parts) return { last, part, low };
-      // a part of a snapshot without an end; one that points forward is none of ours
-      last = part.before < last ? part.before : NONE;
-    }
-    return { last: NONE, part: undefined, low };
+    return given.length === own.length && timingSafeEqual(given, own) ? body : undefined;
   }
 
   #read(from: bigint, to: bigint, take: (record: LogRecord) => void): Promise<void> {
@@ -101,19 +123,22 @@ export class SnapshotLog {
   }
 
   #macOf(snapshot: string, body: Buffer): Buffer {
-    return createHmac('sha256', this.#options.key).update(snapshot).update(body).digest();
+    const id = Buffer.from(snapshot, 'hex');
+    return createHmac('sha256', this.#options.key).update(id).update(body).digest();
   }
 }
 
+const ID = /^[0-9a-f]{32}$/;
 const PART = /^([1-9][0-9]{0,5})\/([1-9][0-9]{0,5})$/;
 
 /** Undefined for a record that no treasury wrote. */
 function partOf({ key, headers }: LogRecord): Part | undefined {
   const [, part, parts] = PART.exec(String(headers['part'])) ?? [];
   const before = String(headers['before']);
-  if (part === undefined || key === null || !/^-?[0-9]{1,18}$/.test(before)) return undefined;
+  const snapshot = String(key);
+  if (part === undefined || !ID.test(snapshot) || !/^-?[0-9]{1,18}$/.test(before)) return undefined;
   return {
-    snapshot: key.toString(),
+    snapshot,
     part: Number(part),
     parts: Number(parts),
     before: BigInt(before),

@@ -4,20 +4,23 @@
  * record that it ends with. Else it is thrown away, and the logs are read from their beginning.
  * Nobody has to believe one: the audit reads the logs.
  */
+import { setImmediate as immediate } from 'node:timers/promises';
 import { deserialize, serialize } from 'node:v8';
 import type { Topic } from '../../../schemas/topics.ts';
 import { disconnect, withAdmin } from '../kafka/client.ts';
 import type { Kafka } from '../kafka/port.ts';
-import { LogLost, partitionKey, type Positions } from '../kafka/position.ts';
+import { partitionKey, type Positions } from '../kafka/position.ts';
 import { readLogRange } from '../kafka/range.ts';
 import { fingerprint } from '../kafka/record.ts';
 import { KafkaWriter } from '../kafka/writer.ts';
-import { Fault } from '../process/errors.ts';
+import { Fault, messageOf } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import { SnapshotLog } from './snapshot-log.ts';
 
-/** A larger one would drive itself out of its topic. */
-const BYTES_MAX = 256 * 1024 * 1024;
+/** Of one fold: nothing else runs while it is copied, about 2 s. */
+const FOLD_BYTES_MAX = 128 * 1024 * 1024;
+/** A larger one would drive others out of the topic. */
+const BYTES_MAX = 384 * 1024 * 1024;
 /** Logs are read for so many times the bytes of a snapshot before the next. */
 const READ_TIMES = 2;
 
@@ -28,15 +31,17 @@ export interface Kept {
   readonly state: unknown;
 }
 
-interface Named extends Kept {
+interface Written extends Omit<Kept, 'state'> {
   readonly name: string;
+  /** by `serialize` */
+  readonly state: Buffer;
 }
 
 interface Contents {
   readonly version: string;
   /** Unix milliseconds */
   readonly written_at: number;
-  readonly folds: readonly Named[];
+  readonly folds: readonly Written[];
   /** by topic */
   readonly topic_ids: ReadonlyMap<string, string>;
 }
@@ -47,7 +52,6 @@ export interface SnapshotsOptions {
   /** authenticates snapshots */
   readonly key: Buffer;
   readonly log: Logger;
-  readonly signal: AbortSignal;
   /** the folds that a snapshot has */
   readonly names: readonly string[];
   /** bytes of records that are folded before one is written, at least */
@@ -60,9 +64,12 @@ export class Snapshots {
   readonly #options: SnapshotsOptions;
   readonly #log: SnapshotLog;
   /** those of the newest snapshot that no fold has asked for, by name */
-  readonly #found = new Map<string, Named>();
+  readonly #found = new Map<string, Written>();
   /** by name */
   readonly #folds = new Map<string, () => Kept>();
+  /** names of folds that are not kept, for they are too large */
+  readonly #large = new Set<string>();
+  #paused: Promise<void> | undefined;
   #folded = 0;
   #size = 0;
   #writtenAt: number | undefined;
@@ -83,25 +90,27 @@ export class Snapshots {
     return this.#unfit;
   }
 
-  /** Finds the newest and holds it against the logs. A start does without one in any case. */
+  /** Finds the newest and holds it against the logs. Throws a fault with retry. */
   async load(): Promise<void> {
-    const { log } = this.#options;
     try {
       const found = await this.#log.newest();
       if (found === undefined) return;
-      const why = 'unfit' in found ? found.unfit : await this.#take(found.body);
+      const why = 'unfit' in found ? found.unfit : await this.#find(found.body);
       if (why !== undefined) this.#throwAway(why);
     } catch (error) {
-      if (!(error instanceof Fault) && !(error instanceof LogLost)) throw error;
-      log.warn({ err: error }, 'no snapshot can be read: the logs are read from their beginning');
+      if (error instanceof Fault && error.retry) throw error;
+      this.#throwAway(`it cannot be read: ${messageOf(error)}`);
     }
   }
 
+  /** While folds are copied: resolves when they may go on. */
+  readonly paused = (): Promise<void> | undefined => this.#paused;
+
   /** The state of a fold that fits, once. */
-  take(name: string): Named | undefined {
+  take(name: string): Kept | undefined {
     const found = this.#found.get(name);
     this.#found.delete(name);
-    return found;
+    return found && { ...found, state: deserialize(found.state) };
   }
 
   /** So many bytes of records were folded. */
@@ -114,6 +123,11 @@ export class Snapshots {
     this.#folds.set(name, kept);
   }
 
+  /** Writes no snapshot any more: a start has to find again why the fold has failed. */
+  drop(name: string): void {
+    this.#folds.delete(name);
+  }
+
   /** Whether it is worth its writing, and all folds are there. */
   get isDue(): boolean {
     const { bytes_min: least, names } = this.#options;
@@ -124,40 +138,61 @@ export class Snapshots {
   }
 
   /** Writes what the folds hold at one moment. A failure is logged; the next one is due later. */
-  async write(): Promise<void> {
-    const { log, signal, kafka } = this.#options;
+  async write(signal: AbortSignal): Promise<void> {
+    const { log, kafka, version } = this.#options;
     const begun = performance.now();
     const writer = new KafkaWriter(kafka, { log, signal });
     try {
-      const topic_ids = await this.#topicIds(this.#kept().map(({ topic }) => topic));
+      const topics = [...this.#folds.values()].map((kept) => kept().topic);
+      const topic_ids = await this.#topicIds(topics);
       const written_at = Date.now();
-      const folds = this.#kept();
-      const { version } = this.#options;
+      const folds = await this.#copies();
       const body = serialize({ version, written_at, folds, topic_ids } satisfies Contents);
-      this.#folded = 0;
       this.#size = body.length;
-      if (body.length > BYTES_MAX)
-        throw new Fault(
-          'snapshot_too_large',
-          `it has ${body.length} bytes, and at most ${BYTES_MAX} are kept: starts read the logs from their beginning`,
-          { retry: false },
-        );
+      if (body.length > BYTES_MAX) throw tooLarge(body.length, BYTES_MAX);
       await this.#log.append(body, writer);
       this.#writtenAt = written_at;
       this.#unfit = undefined;
       const ms = Math.round(performance.now() - begun);
       log.info({ bytes: body.length, ms, folds: folds.map(placeOf) }, 'snapshot written');
     } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      this.#folded = 0;
+      // without a snapshot everything goes on, and the next start reads more
       if (!signal.aborted) log.warn({ err: error }, 'no snapshot was written');
     } finally {
+      this.#folded = 0;
       await writer.close();
     }
   }
 
+  /** One fold after the other, while none of them goes on. */
+  async #copies(): Promise<readonly Written[]> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#paused = promise;
+    try {
+      const copies: Written[] = [];
+      for (const [name, kept] of this.#folds) {
+        if (this.#large.has(name)) continue;
+        const { topic, positions, state } = kept();
+        const copy = { name, topic, positions, state: serialize(state) };
+        if (copy.state.length <= FOLD_BYTES_MAX) copies.push(copy);
+        else this.#leaveOut(copy);
+        await immediate();
+      }
+      return copies;
+    } finally {
+      this.#paused = undefined;
+      resolve();
+    }
+  }
+
+  #leaveOut({ name, state }: Written): void {
+    this.#large.add(name);
+    const err = tooLarge(state.length, FOLD_BYTES_MAX);
+    this.#options.log.warn({ err, fold: name }, 'a fold is left out of snapshots');
+  }
+
   /** Why it does not fit. */
-  async #take(body: Buffer): Promise<string | undefined> {
+  async #find(body: Buffer): Promise<string | undefined> {
     const contents: unknown = deserialize(body);
     if (!isOfVersion(contents, this.#options.version))
       return 'another version of the software wrote it, or one with other settings';
@@ -184,7 +219,7 @@ export class Snapshots {
       const place = partitionKey(topic, partition);
       const { next_offset: next = 0n, last_record: last = null } = positions.get(place) ?? {};
       if (high < next) return `${place} ends at ${high}, before the ${next} records it had`;
-      let isSame = last === null;
+      let isSame = last === null && next === 0n;
       if (last !== null)
         await readLogRange(kafka, topic, partition, next - 1n, next, (record) => {
           isSame = fingerprint(record).equals(last);
@@ -203,10 +238,6 @@ export class Snapshots {
     } finally {
       await disconnect(fetcher);
     }
-  }
-
-  #kept(): readonly Named[] {
-    return [...this.#folds].map(([name, kept]) => Object.assign({ name }, kept()));
   }
 
   #throwAway(why: string): void {
@@ -228,7 +259,15 @@ function isOfVersion(contents: unknown, version: string): contents is Contents {
   );
 }
 
-function placeOf({ name, positions }: Named): string {
+function placeOf({ name, positions }: Written): string {
   const at = [...positions].map(([place, { next_offset: next }]) => `${place}@${next}`);
   return `${name}: ${at.join(', ')}`;
+}
+
+function tooLarge(bytes: number, most: number): Fault {
+  return new Fault(
+    'snapshot_too_large',
+    `it has ${bytes} bytes, and at most ${most} are kept: a start reads its log from the beginning`,
+    { retry: false },
+  );
 }

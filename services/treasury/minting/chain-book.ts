@@ -18,7 +18,6 @@ import type { Decoded } from '../../runtime/kafka/decode.ts';
 export interface ChainBookState {
   /** by address, as `bytesKey` gives it */
   readonly senders: ReadonlyMap<string, SenderState>;
-  readonly open: readonly SentTransaction[];
 }
 
 export interface ChainBookOptions {
@@ -46,11 +45,11 @@ export class ChainBook {
   /** To be copied at once: it changes with the next record. */
   get state(): ChainBookState {
     const senders = [...this.#senders].map(([key, { state }]) => [key, state] as const);
-    return { senders: new Map(senders), open: this.#open };
+    return { senders: new Map(senders) };
   }
 
   /** Goes on from the state of another. False: that one has followed other authorities. */
-  restore({ senders, open }: ChainBookState): boolean {
+  restore({ senders }: ChainBookState): boolean {
     const isSame =
       senders.size === this.#senders.size &&
       [...senders.keys()].every((key) => this.#senders.has(key));
@@ -61,7 +60,11 @@ export class ChainBook {
         this.#senderOf(address, senders.get(key)),
       ]),
     );
-    this.#open = [...open];
+    // also those that the ledger has explained before: it may have taken that back
+    this.#open = [...senders.values()]
+      .flatMap(({ final }) => [...final.values()])
+      .filter(isMint)
+      .toSorted((one, other) => one.block_height - other.block_height);
     return true;
   }
 
@@ -72,7 +75,7 @@ export class ChainBook {
       return mint !== undefined && this.#authorityOf(mint).equals(address);
     };
     const onFinal = (transaction: SentTransaction): void => {
-      if (transaction.function_call_type === 'Mint') this.#open.push(transaction);
+      if (isMint(transaction)) this.#open.push(transaction);
     };
     return new Sender({ address, chain_id, hasSigned, onFinal }, state);
   }
@@ -198,4 +201,8 @@ export class ChainBook {
     if (sender === undefined) throw new Error('a chain book follows at least one account');
     return sender;
   }
+}
+
+function isMint({ function_call_type: type }: SentTransaction): boolean {
+  return type === 'Mint';
 }

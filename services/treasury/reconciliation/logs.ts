@@ -10,14 +10,16 @@ import { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { Receipts } from '../../../projections/reserve/position.ts';
 import { ChainSupply } from '../../../projections/reserve/supply.ts';
 import type { Codec } from '../../runtime/kafka/codec.ts';
+import type { Retrying } from '../../runtime/kafka/ends.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { Activity, needsPerson } from '../../runtime/process/health.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { CONFIRMATIONS, endLost } from '../../runtime/kafka/position.ts';
-import { aborted, untilAborted } from '../../runtime/process/retry.ts';
+import { untilAborted } from '../../runtime/process/retry.ts';
 import { LogFollower, PARTITION, type KeptFold } from '../log-follower.ts';
+import { TopicReadings } from '../topic-readings.ts';
 import type { NewestRun } from './newest-run.ts';
 import { PublishedHeads } from './published-heads.ts';
 import type { Snapshots } from '../../runtime/snapshots/snapshots.ts';
@@ -44,8 +46,8 @@ export interface ReserveLogsOptions {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly newest: NewestRun;
-  /** reads chain and ledger for others too; by default they are read for this alone */
-  readonly reading?: LogFollower | undefined;
+  /** reads the topics, for others too; by default for this alone */
+  readonly readings?: TopicReadings | undefined;
   readonly onLag: (topic: string, partition: number, records: bigint) => void;
   readonly snapshots?: Snapshots | undefined;
   /** other names than the declared ones */
@@ -58,16 +60,9 @@ export class ReserveLogs {
   readonly supply = new ChainSupply();
   readonly newest: NewestRun;
   readonly names: LogNames;
-  /** reads the runs: minting is closed without them, and all else goes on */
   readonly #follower: LogFollower;
-  /** reads chain and ledger */
-  readonly #reading: LogFollower;
   readonly #heads: PublishedHeads;
   readonly #activity: Activity;
-  readonly #stopping = new AbortController();
-  /** of the caller, of the reading, or of a fold that has failed */
-  readonly #signal: AbortSignal;
-  readonly #onLag: ReserveLogsOptions['onLag'];
   #isOnce = false;
   #failure: { readonly error: unknown } | undefined;
   /** events of the chain that break a rule of their fields */
@@ -79,29 +74,20 @@ export class ReserveLogs {
     this.#heads = new PublishedHeads(this.names.ledger);
     this.#activity = new Activity(options);
     this.#activity.enter('reading');
-    this.#onLag = options.onLag;
+    const retrying: Retrying = (what, attempt) =>
+      this.#activity.retrying(what, () => attempt().catch((error: unknown) => this.#thrown(error)));
     this.#follower = new LogFollower({
       ...options,
-      signal: AbortSignal.any([options.signal, this.#stopping.signal]),
-      retrying: (what, attempt) =>
-        this.#activity.retrying(what, () =>
-          attempt().catch((error: unknown) => this.#thrown(error)),
-        ),
-      onFailure: this.#fail,
+      readings: options.readings ?? new TopicReadings({ ...options, retrying }),
+      retrying,
+      onFailure: (error) => (this.#failure ??= { error }),
     });
-    this.#reading = options.reading ?? this.#follower;
-    this.#signal = AbortSignal.any([this.#follower.signal, this.#reading.signal]);
   }
 
   /** Why reading does not go on before a person has acted. */
   get halted(): string | undefined {
     return this.#activity.isHalted ? this.#activity.problem?.message : undefined;
   }
-
-  readonly #fail = (error: unknown): void => {
-    this.#failure ??= { error };
-    this.#stopping.abort();
-  };
 
   /** One run on demand waits for no person. */
   #thrown(error: unknown): never {
@@ -118,14 +104,10 @@ export class ReserveLogs {
     const { chain, ledger, runs } = this.names;
     const { newest } = this;
     const follower = this.#follower;
-    const reading = this.#reading;
-    const onFailure = this.#fail;
-    follower.watch([runs]);
-    reading.watch([chain, ledger], this.#onLag);
+    follower.watch([runs, chain, ledger]);
     follower.follow({
       topic: runs,
       isEvent: isReserveEvent,
-      onFailure,
       ends: () => [newest.end],
       fold: (decoded) => {
         newest.fold(decoded);
@@ -143,10 +125,9 @@ export class ReserveLogs {
     });
     // then the ledger is held against all of them as it is read
     await follower.catchUp([runs]);
-    reading.follow({
+    follower.follow({
       topic: chain,
       isEvent: isChainEvent,
-      onFailure,
       ends: () => [this.supply.end],
       fold: (decoded) => this.#foldChain(decoded),
       needsAll: () => false,
@@ -160,10 +141,9 @@ export class ReserveLogs {
         },
       } satisfies KeptFold<{ supply: ChainSupply['state']; broken: number }>,
     });
-    reading.follow({
+    follower.follow({
       topic: ledger,
       isEvent: isTreasuryEvent,
-      onFailure,
       ends: () => [this.ledger.end],
       fold: (decoded) => this.#foldLedger(decoded),
       kept: {
@@ -176,8 +156,6 @@ export class ReserveLogs {
         },
       } satisfies KeptFold<{ ledger: Ledger['state']; receipts: Receipts['state'] }>,
     });
-    await aborted(this.#signal);
-    this.#stopping.abort();
     await follower.ended();
     if (this.#failure !== undefined) throw this.#failure.error;
   }
@@ -188,10 +166,10 @@ export class ReserveLogs {
    */
   async catchUp(which: keyof LogNames): Promise<void> {
     const topic = this.names[which];
-    const signal = this.#signal;
+    const { signal } = this.#follower;
     const wanted = which === 'ledger' ? this.#heads.furthest : 0n;
     for (let looks = 1; ; looks++) {
-      await (which === 'runs' ? this.#follower : this.#reading).catchUp([topic]);
+      await this.#follower.catchUp([topic]);
       if (signal.aborted)
         throw new Fault(READING_ENDED, `${topic} was not read to its end: the reading has ended`, {
           retry: false,

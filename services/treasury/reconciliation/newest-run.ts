@@ -42,6 +42,8 @@ export class NewestRun {
   readonly #authority: Buffer | undefined;
   #changed = new AbortController();
   #isRead = false;
+  /** the newest one of this process, while the log has none that is not older */
+  #made: ReserveReconciled | undefined;
   #state: RunState = {
     run: undefined,
     written_at: 0,
@@ -74,12 +76,12 @@ export class NewestRun {
 
   /** Undefined: there is none, as read so far. */
   get own(): ReserveReconciled | undefined {
-    return this.#state.own;
+    return this.#made ?? this.#state.own;
   }
 
   /** This process measured it: it counts before it is in the log. */
   made(own: ReserveReconciled): void {
-    this.#state.own = own;
+    this.#made = own;
   }
 
   /** Aborted when another run becomes the newest in the log. */
@@ -145,7 +147,10 @@ export class NewestRun {
     const authority = this.#authority;
     for (const run of this.#state.unchecked) {
       const isOwn = authority !== undefined && signerOf(run)?.equals(authority) === true;
-      if (isOwn && !isOlder(run, this.#state.own, this.#state.own?.run_at)) this.#state.own = run;
+      if (!isOwn) continue;
+      const { own } = this.#state;
+      if (!isOlder(run, own, own?.run_at)) this.#state.own = run;
+      if (!isOlder(run, this.#made, this.#made?.run_at)) this.#made = undefined;
     }
     this.#state.unchecked = [];
   }

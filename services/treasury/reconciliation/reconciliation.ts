@@ -12,7 +12,7 @@ import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 import { openTronGrid, type TronGrid } from '../../runtime/trongrid/trongrid.ts';
 import { aborted } from '../../runtime/process/retry.ts';
-import type { LogFollower } from '../log-follower.ts';
+import type { TopicReadings } from '../topic-readings.ts';
 import type { MintSigner } from '../minting/mint-signer.ts';
 import type { Arrivals } from './arrivals.ts';
 import { openReserveMetrics } from './metrics.ts';
@@ -41,7 +41,7 @@ export interface ReconciliationOptions {
   readonly signer?: MintSigner;
   readonly newest?: NewestRun;
   /** as of `ReserveLogsOptions` */
-  readonly reading?: LogFollower;
+  readonly readings?: TopicReadings;
   readonly snapshots?: Snapshots;
   readonly arrivals?: Arrivals;
   readonly own_addresses?: OwnAddresses;

@@ -3,7 +3,7 @@ import { expect, inject, test } from 'vitest';
 import { TREASURY_SNAPSHOTS } from '../../../../schemas/topics.ts';
 import type { Fetcher, Kafka } from '../../../../services/runtime/kafka/port.ts';
 import { Snapshots } from '../../../../services/runtime/snapshots/snapshots.ts';
-import { freshTopic, never, rewriteTopic, silentLog } from '../../../support/kafka.ts';
+import { freshTopic, rewriteTopic, silentLog } from '../../../support/kafka.ts';
 import { credited, ownMintWorld, type MintWorld } from '../../../services/treasury/mint-world.ts';
 import { transferTo, type Working } from '../../../services/treasury/world.ts';
 
@@ -50,7 +50,6 @@ async function start(world: MintWorld, topic: string, version = 'ours'): Promise
     topic: { ...TREASURY_SNAPSHOTS, name: topic },
     key: KEY,
     log: silentLog(),
-    signal: never,
     names: ['ledger', 'addresses', 'transfers', 'mints'],
     bytes_min: 1,
     version,

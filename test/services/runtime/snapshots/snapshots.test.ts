@@ -2,8 +2,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { TREASURY_LEDGER, TREASURY_SNAPSHOTS } from '../../../../schemas/topics.ts';
-import { fingerprint } from '../../../../services/runtime/kafka/record.ts';
+import { fingerprint, type LogEntry } from '../../../../services/runtime/kafka/record.ts';
 import { partitionKey } from '../../../../services/runtime/kafka/position.ts';
+import { assert } from '../../../../services/runtime/process/errors.ts';
+
 import type { Appender, Share } from '../../../../services/runtime/kafka/port.ts';
 import { KafkaWriter } from '../../../../services/runtime/kafka/writer.ts';
 import { SnapshotLog } from '../../../../services/runtime/snapshots/snapshot-log.ts';
@@ -28,7 +30,6 @@ function open(kafka: MemoryKafka, change: { key?: Buffer; version?: string } = {
     topic: TREASURY_SNAPSHOTS,
     key: KEY,
     log: silentLog(),
-    signal: never,
     names: ['count'],
     bytes_min: 100,
     version: 'ours',
@@ -45,7 +46,7 @@ async function written(kafka: MemoryKafka, next: number): Promise<void> {
   ]);
   const writing = open(kafka);
   writing.keep('count', () => ({ topic: ledger, positions, state: next }));
-  await writing.write();
+  await writing.write(never);
 }
 
 async function loaded(
@@ -111,9 +112,128 @@ test('one of a log that has lost its end is thrown away', async () => {
   expect(unfit).toBe('treasury.ledger/0 ends at 5, before the 7 records it had');
 });
 
-test('a start does without snapshots while their topic cannot be read', async () => {
+test('a fault of the brokers is one to retry, and says nothing of a snapshot', async () => {
   const kafka = new MemoryKafka([TREASURY_LEDGER]);
-  expect(await loaded(kafka)).toEqual({ state: undefined, unfit: undefined });
+  await expect(loaded(kafka)).rejects.toMatchObject({ code: 'kafka', retry: true });
+});
+
+test('a record that is no snapshot is said to be none', async () => {
+  const kafka = kafkaWith(9);
+  await written(kafka, 7);
+  kafka.append(snapshots, 0, [{ key: 'x', value: Buffer.from('x'), headers: {}, timestamp: 1 }]);
+  const { state, unfit } = await loaded(kafka);
+  expect([state, unfit]).toEqual([undefined, 'its newest record is no snapshot']);
+});
+
+/** The parts of the snapshots in its topic. */
+function partsIn(kafka: MemoryKafka): LogEntry[] {
+  return kafka.records(snapshots, 0).map(({ key, value, headers, timestamp }) => ({
+    key: String(key),
+    value: value ?? Buffer.alloc(0),
+    headers,
+    timestamp,
+  }));
+}
+
+test('the border between id and content cannot be moved', async () => {
+  const kafka = kafkaWith(9);
+  await written(kafka, 7);
+  const [part] = partsIn(kafka);
+  assert(part !== undefined, 'a snapshot was written');
+  const { key, value } = part;
+  const moved = Buffer.concat([Buffer.from(key.slice(-2), 'hex'), value]);
+  for (const forged of [
+    { ...part, key: key.slice(0, -2), value: moved },
+    { ...part, key: key.slice(0, -1), value: Buffer.concat([Buffer.from(key.slice(-1)), value]) },
+    { ...part, key: `${key}${value.toString('hex', 0, 1)}`, value: value.subarray(1) },
+  ]) {
+    const other = kafkaWith(9);
+    other.append(snapshots, 0, [forged]);
+    expect((await loaded(other)).state).toBe(undefined);
+  }
+});
+
+test('content that nobody can read is thrown away', async () => {
+  const kafka = kafkaWith(9);
+  const writer = new KafkaWriter(kafka, { log: silentLog(), signal: never });
+  await logOf(kafka).append(Buffer.from('no serialized value'), writer);
+  expect((await loaded(kafka)).unfit).toMatch(/^it cannot be read: /);
+});
+
+test('parts of two writers between each other, and one that is there twice, do no harm', async () => {
+  const body = bodyOf(3 * PART_BYTES, 1);
+  const [one, other] = await Promise.all(
+    [body, bodyOf(2 * PART_BYTES, 2)].map(async (each) => {
+      const alone = kafkaWith(0);
+      const writer = new KafkaWriter(alone, { log: silentLog(), signal: never });
+      await logOf(alone).append(each, writer);
+      return partsIn(alone);
+    }),
+  );
+  const kafka = kafkaWith(0);
+  const [first, second, third] = one ?? [];
+  const mixed = [first, other?.[0], second, second, other?.[1], third].flatMap(
+    (each) => each ?? [],
+  );
+  kafka.append(snapshots, 0, mixed);
+  expect(await logOf(kafka).newest()).toEqual({ body });
+});
+
+test('forged parts that name each other are not followed for ever', async () => {
+  let requests = 0;
+  const kafka = kafkaWith(0, { onRequest: () => requests++ });
+  for (let at = 0; at < 500; at++) {
+    const headers = { part: '1/2', before: String(at - 1) };
+    const key = 'f'.repeat(32);
+    kafka.append(snapshots, 0, [{ key, value: Buffer.from('x'), headers, timestamp: 1 }]);
+  }
+  requests = 0;
+  expect(await logOf(kafka).newest()).toBe(undefined);
+  expect(requests).toBeLessThan(50);
+});
+
+test('a fold that has failed leaves no snapshot behind', async () => {
+  const kafka = kafkaWith(9);
+  const writing = open(kafka);
+  writing.folded(1_000);
+  writing.keep('count', () => ({ topic: ledger, positions: new Map(), state: 1 }));
+  expect(writing.isDue).toBe(true);
+  writing.drop('count');
+  expect(writing.isDue).toBe(false);
+});
+
+test('one that was written while nothing shows what was read is thrown away', async () => {
+  const kafka = kafkaWith(9);
+  const writing = open(kafka);
+  const positions = new Map([[partitionKey(ledger, 0), { next_offset: 7n, last_record: null }]]);
+  writing.keep('count', () => ({ topic: ledger, positions, state: 7 }));
+  await writing.write(never);
+  expect((await loaded(kafka)).unfit).toBe('treasury.ledger/0 has another record at 6 than it had');
+});
+
+test('a snapshot that cannot be written ends nothing', async () => {
+  const kafka = new MemoryKafka([TREASURY_LEDGER]);
+  const writing = open(kafka);
+  writing.keep('count', () => ({ topic: ledger, positions: new Map(), state: 7 }));
+  await writing.write(never);
+  expect([writing.written_at, writing.isDue]).toEqual([undefined, false]);
+});
+
+test('folds wait while they are copied, and go on with the rest of a snapshot', async () => {
+  const kafka = kafkaWith(9);
+  const writing = open(kafka);
+  const seen: boolean[] = [];
+  const kept = (state: number) => () => {
+    seen.push(writing.paused() !== undefined);
+    return { topic: ledger, positions: new Map(), state };
+  };
+  writing.keep('count', kept(1));
+  writing.keep('sum', kept(2));
+  expect(writing.paused()).toBe(undefined);
+  await writing.write(never);
+  // each is asked for its topic before
+  expect(seen).toEqual([false, false, true, true]);
+  expect(writing.paused()).toBe(undefined);
 });
 
 test('one is due once all folds are there and enough was read, more after a larger one', async () => {
@@ -124,7 +244,7 @@ test('one is due once all folds are there and enough was read, more after a larg
   const positions = new Map([[partitionKey(ledger, 0), { next_offset: 0n, last_record: null }]]);
   writing.keep('count', () => ({ topic: ledger, positions, state: Buffer.alloc(10_000) }));
   expect(writing.isDue).toBe(true);
-  await writing.write();
+  await writing.write(never);
   expect(writing.isDue).toBe(false);
   writing.folded(20_000);
   expect(writing.isDue).toBe(false);
@@ -182,7 +302,7 @@ test('among killed writers and forged records it is a whole one of ours, or none
           isForged = true;
           const headers = { part: step.part, before: step.before, mac: '00' };
           const value = Buffer.from('forged');
-          kafka.append(snapshots, 0, [{ key: 'forged', value, headers, timestamp: 1 }]);
+          kafka.append(snapshots, 0, [{ key: 'f'.repeat(32), value, headers, timestamp: 1 }]);
           continue;
         }
         const { parts, killed_after: killed } = step;
