@@ -34,6 +34,7 @@ import { LOG_TOPICS } from './reconciliation/logs.ts';
 import { NewestRun, reconciliationRoute } from './reconciliation/newest-run.ts';
 import { Reconciliation } from './reconciliation/reconciliation.ts';
 import { TopicReadings } from './topic-readings.ts';
+import { SNAPSHOT_NAMES } from './log-follower.ts';
 import { Treasury } from './treasury.ts';
 
 const TOPICS = [
@@ -102,7 +103,7 @@ export async function serve({
   const snapshots = new Snapshots({
     kafka,
     topic: TREASURY_SNAPSHOTS,
-    names: ['ledger', 'addresses', 'transfers', 'mints', 'runs', 'supply', 'reserve'],
+    names: SNAPSHOT_NAMES,
     version: versionOf(config),
     key: signer.derived('treasury.snapshots'),
     bytes_min: config.snapshot_bytes_min,

@@ -15,7 +15,6 @@ interface Tap {
   readBytes(): Buffer | undefined;
   readLong(): number;
   readString(): string | undefined;
-  skipString(): void;
 }
 
 /** The methods that avsc does not declare. */
@@ -139,8 +138,7 @@ class MapType extends avro.types.MapType {
     for (let count = entriesAt(tap); count > 0; count = entriesAt(tap))
       for (let left = count; left > 0; left--) {
         const name = tap.readString() ?? '';
-        // an assignment would set the prototype; nothing here writes this name
-        if (name === '__proto__') throw new RangeError('a map has the name __proto__');
+        refuseName(name);
         entries[name] = type._read(tap);
       }
     return entries;
@@ -150,10 +148,16 @@ class MapType extends avro.types.MapType {
     const type = this.valuesType;
     for (let count = entriesAt(tap); count > 0; count = entriesAt(tap))
       for (let left = count; left > 0; left--) {
-        tap.skipString();
+        // whoever skips it judges the record as whoever reads it
+        refuseName(tap.readString());
         type._skip(tap);
       }
   }
+}
+
+/** An assignment would set the prototype; nothing here writes this name. */
+function refuseName(name: string | undefined): void {
+  if (name === '__proto__') throw new RangeError('a map has the name __proto__');
 }
 
 class ArrayType extends avro.types.ArrayType {

@@ -1,12 +1,19 @@
 /** The treasury as its process runs it: minting, and reserve runs on their schedule. */
 import { NETWORK_LIMITS, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
+import { TREASURY_SNAPSHOTS } from '../../../schemas/topics.ts';
 import type { Codec } from '../../../services/runtime/kafka/codec.ts';
 import type { Kafka } from '../../../services/runtime/kafka/port.ts';
 import { LogLost } from '../../../services/runtime/kafka/position.ts';
 import { KafkaWriter } from '../../../services/runtime/kafka/writer.ts';
 import { Fault } from '../../../services/runtime/process/errors.ts';
+import { Activity } from '../../../services/runtime/process/health.ts';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
-import { READING_ENDED, ReserveLogs } from '../../../services/treasury/reconciliation/logs.ts';
+import { Snapshots } from '../../../services/runtime/snapshots/snapshots.ts';
+import {
+  READING_ENDED,
+  ReserveLogs,
+  type ReserveLogsOptions,
+} from '../../../services/treasury/reconciliation/logs.ts';
 import type { MintingOptions } from '../../../services/treasury/minting/options.ts';
 import { MintSigner } from '../../../services/treasury/minting/mint-signer.ts';
 import {
@@ -18,7 +25,9 @@ import {
   Reconciler,
   type ReconcilerOptions,
 } from '../../../services/treasury/reconciliation/reconciler.ts';
+import { SNAPSHOT_NAMES } from '../../../services/treasury/log-follower.ts';
 import { Treasury } from '../../../services/treasury/treasury.ts';
+import { TopicReadings } from '../../../services/treasury/topic-readings.ts';
 import { depositKey } from '../../support/deposit-log.ts';
 import { silentLog } from '../../support/kafka.ts';
 import { CHAIN_ID, MINT_KEY, type SimulatedNode } from './clt.ts';
@@ -66,7 +75,8 @@ class Reserve {
   constructor(
     { kafka, codec, tron }: Surroundings,
     options: Pick<ReconcilerOptions, 'own_addresses' | 'signer'> &
-      Partial<ReconcilerOptions> & { readonly newest: NewestRun; readonly signal: AbortSignal },
+      Partial<ReconcilerOptions> &
+      Pick<ReserveLogsOptions, 'newest' | 'signal' | 'readings' | 'snapshots'>,
   ) {
     const log = silentLog();
     this.#outside = options.signal;
@@ -142,6 +152,27 @@ export class TreasuryProcess {
     const { kafka, codec, node, second_node, tron, operators, two_above } = surroundings;
     const { signal } = this.#stop;
     const signer = new MintSigner(MINT_KEY, CHAIN_ID);
+    const log = silentLog();
+    // each time that it has nothing to do it writes one, from which a restart goes on
+    const snapshots = new Snapshots({
+      kafka,
+      topic: TREASURY_SNAPSHOTS,
+      names: SNAPSHOT_NAMES,
+      key: signer.derived('treasury.snapshots'),
+      bytes_min: 1,
+      version: 'of this model',
+      log,
+    });
+    const activity = new Activity({ log, signal });
+    activity.enter('reading');
+    const readings = new TopicReadings({
+      kafka,
+      codec,
+      log,
+      signal,
+      retrying: (what, attempt) => activity.retrying(what, attempt),
+      paused: snapshots.paused,
+    });
     this.newest = new NewestRun(signer.address);
     const { provider } = tron;
     const minting = {
@@ -170,6 +201,8 @@ export class TreasuryProcess {
       custody_addresses: [CUSTODY],
       deposit_key: depositKey(),
       minting,
+      readings: { readings, activity },
+      snapshots,
     });
     this.#reserve = new Reserve(surroundings, {
       newest: this.newest,
@@ -177,12 +210,15 @@ export class TreasuryProcess {
       ...proofsOf(this.#treasury),
       signer,
       signal,
+      readings,
+      snapshots,
     });
-    this.#ended = Promise.all([this.#treasury.run(), this.#reserve.run()]).catch(
-      (error: unknown) => {
+    this.#ended = snapshots
+      .load()
+      .then(() => Promise.all([this.#treasury.run(), this.#reserve.run()]))
+      .catch((error: unknown) => {
         this.bug = { error };
-      },
-    );
+      });
   }
 
   /** The transfers that it tells the watcher of. */

@@ -13,6 +13,7 @@ import {
   DEPOSIT_ADDRESSES,
   RESERVE_RUNS,
   TREASURY_LEDGER,
+  TREASURY_SNAPSHOTS,
   TRON_TRANSFERS,
 } from '../../../schemas/topics.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
@@ -99,7 +100,7 @@ export class World {
   constructor(two_above: bigint) {
     this.two_above = two_above;
     const sign = (): void => this.time.sign();
-    this.kafka = new MemoryKafka(TOPICS, {
+    this.kafka = new MemoryKafka([...TOPICS, TREASURY_SNAPSHOTS], {
       onRequest: sign,
       onAppend: (topic, when) => {
         if (topic === TREASURY_LEDGER.name) this.#spring(`${when}_append`);

@@ -20,7 +20,7 @@ import { NewestRun } from '../../../services/treasury/reconciliation/newest-run.
 import { PublishedHeads } from '../../../services/treasury/reconciliation/published-heads.ts';
 import { depositKey, PARTITIONS } from '../../support/deposit-log.ts';
 import { Random } from '../../support/random.ts';
-import { ADDRESSES, type Logs } from '../ops/audit/audited.ts';
+import { ACCOUNTS, ADDRESSES, type Logs } from '../ops/audit/audited.ts';
 import { randomLogs } from '../ops/audit/random-logs.ts';
 
 const SEEDS = 24;
@@ -29,6 +29,8 @@ const OWN = parseAddress(deriveKey('audit', 'authority 1').address) ?? Buffer.al
 
 interface Process {
   readonly kept: readonly KeptFold<unknown>[];
+  /** everything that one can ask of the folds */
+  readonly views: () => unknown;
   /** folds the next record of that log */
   readonly steps: Readonly<Record<string, (offset: number) => void>>;
 }
@@ -75,7 +77,36 @@ function open({ ledger, chain, runs, transfers }: Logs): Process {
   const receipts = new Receipts();
   const newest = new NewestRun(OWN);
   const heads = new PublishedHeads(TOPIC);
+  const views = (): unknown => {
+    const ids = [...books.ledger.deposits.keys()];
+    const { addresses, governance } = books.ledger;
+    const all = [books, books.ledger, governance, addresses, queue, mints, mints.sender];
+    return [
+      ...[...all, supply, receipts, newest, heads].map(gettersOf),
+      ids.map((id) => [books.ledger.deposit(id), books.ledger.givenUp(id), books.confirmation(id)]),
+      ids.map((deposit_id) => last.whyNot({ deposit_id, amount: 1n }, 10_000_000n)),
+      ledger.map(({ decided_at }) => [
+        books.ledger.leftAt(decided_at),
+        books.ledger.roomAt(1n, decided_at),
+      ]),
+      Array.from({ length: PARTITIONS }, (_, at) => books.newestIn(at)),
+      Array.from({ length: ACCOUNTS }, (_, at) => {
+        const owner = addresses.ownerAt(at) ?? OWN;
+        return [addresses.addressOf(owner), books.ledger.depositsOf(owner)];
+      }),
+      chain.map(({ height, hash }) => [supply.burnedUpTo(height), supply.mintsOf(hash)]),
+      chain.flatMap((event) =>
+        event.type === 'BlockAppended'
+          ? event.transactions.map(({ hash }) => supply.mintsOf(hash))
+          : [],
+      ),
+      receipts.holders(),
+      queue.first(1_000),
+      metrics.counted(),
+    ];
+  };
   return {
+    views,
     kept: [
       keptLedger({ books, last, metrics, traces }),
       keptOf('addresses', books.ledger.addresses),
@@ -121,6 +152,16 @@ function open({ ledger, chain, runs, transfers }: Logs): Process {
   };
 }
 
+/** The values of all getters but the state. */
+function gettersOf(object: object): readonly unknown[] {
+  const all = Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(object)));
+  return all.flatMap(([name, { get }]) => {
+    if (get === undefined || name === 'state' || name === 'changed') return [];
+    const value: unknown = get.call(object);
+    return [[name, value instanceof Iterator ? [...value] : value]];
+  });
+}
+
 /** The logs' records in one order: each log's own order is kept. */
 function schedule(logs: Logs, random: Random): readonly (readonly [log: string, at: number])[] {
   const { ledger, chain, runs, transfers } = logs;
@@ -158,6 +199,7 @@ test('each fold goes on from a snapshot as if it had never stopped', () => {
     }
     for (const [index, fold] of process.kept.entries())
       expect(fold.state(), `${fold.name}, seed ${seed}`).toEqual(whole.kept[index]?.state());
+    expect(process.views(), `seed ${seed}`).toEqual(whole.views());
   }
 });
 
