@@ -164,7 +164,7 @@ export const TREASURY_SNAPSHOTS: Topic = {
     ...OUR_CLOCKS,
     'cleanup.policy': 'delete',
     'retention.ms': '-1',
-    'retention.bytes': String(512 * MIB),
+    'retention.bytes': String(1024 * MIB),
     'segment.bytes': String(128 * MIB),
     'max.message.bytes': String(MIB),
   },

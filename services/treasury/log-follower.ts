@@ -94,8 +94,13 @@ export interface KeptFold<State> {
 
 /** The folds of a treasury and of its reserve runs, all of which a snapshot has. */
 export const SNAPSHOT_NAMES = [
-  ...['ledger', 'addresses', 'transfers', 'mints'],
-  ...['runs', 'supply', 'reserve'],
+  'ledger',
+  'addresses',
+  'transfers',
+  'mints',
+  'runs',
+  'supply',
+  'reserve',
 ];
 
 /** A fold that has its state as a whole; `restore` may refuse one. */

@@ -1,6 +1,8 @@
 /** How fast long work goes, and how long it still takes. */
 
 const RATE_WINDOW_MS = 30_000;
+/** Work that has just begun is slower than it will be. */
+const SETTLED_S = 2;
 
 /** A rate over the last half minute, or since the count before the last if that is longer. */
 export class Rate {
@@ -19,16 +21,16 @@ export class Rate {
     this.#counts = this.#counts.slice(Math.max(0, Math.min(within, this.#counts.length - 2)));
   }
 
-  /** Undefined before the second count. */
+  /** Undefined before the second count, and in the first 2 s. */
   get perSecond(): number | undefined {
     const [first, ...others] = this.#counts;
     if (first === undefined || others.length === 0) return undefined;
     const sum = others.reduce((so, { count }) => so + count, 0);
     const seconds = (this.#now() - first.at) / 1_000;
-    return seconds > 0 && sum > 0 ? sum / seconds : undefined;
+    return seconds >= SETTLED_S && sum > 0 ? sum / seconds : undefined;
   }
 
-  /** Both undefined before the second count. */
+  /** Both undefined where the rate is. */
   estimate(behind: bigint): {
     readonly records_per_second: number | undefined;
     readonly seconds_left: number | undefined;

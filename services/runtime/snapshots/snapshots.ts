@@ -17,7 +17,7 @@ import { Fault, messageOf } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import { SnapshotLog } from './snapshot-log.ts';
 
-/** Of one fold: nothing else runs while it is copied, about 2 s. */
+/** Limit of one fold: nothing else runs while it is copied, about 2 s. */
 const FOLD_BYTES_MAX = 128 * 1024 * 1024;
 /** A larger one would drive others out of the topic. */
 const BYTES_MAX = 384 * 1024 * 1024;

@@ -1,5 +1,5 @@
 /**
- * A version of the code in these folders and files, and of the engine whose format `node:v8` writes:
+ * A version of the code in folders and files, and of the engine whose format `node:v8` writes. It is
  * another one after any change, so that none can be forgotten.
  */
 import { createHash } from 'node:crypto';

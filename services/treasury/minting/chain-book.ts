@@ -61,10 +61,9 @@ export class ChainBook {
       ]),
     );
     // also those that the ledger has explained before: it may have taken that back
-    this.#open = [...senders.values()]
-      .flatMap(({ final }) => [...final.values()])
-      .filter(isMint)
-      .toSorted((one, other) => one.block_height - other.block_height);
+    this.#open = [];
+    for (const { final } of senders.values()) this.#open.push(...final.values().filter(isMint));
+    this.#open.sort(byHeight);
     return true;
   }
 
@@ -205,4 +204,8 @@ export class ChainBook {
 
 function isMint({ function_call_type: type }: SentTransaction): boolean {
   return type === 'Mint';
+}
+
+function byHeight(one: SentTransaction, other: SentTransaction): number {
+  return one.block_height - other.block_height;
 }

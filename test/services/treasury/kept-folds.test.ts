@@ -155,9 +155,9 @@ function open({ ledger, chain, runs, transfers }: Logs): Process {
 /** The values of all getters but the state. */
 function gettersOf(object: object): readonly unknown[] {
   const all = Object.entries(Object.getOwnPropertyDescriptors(Object.getPrototypeOf(object)));
-  return all.flatMap(([name, { get }]) => {
-    if (get === undefined || name === 'state' || name === 'changed') return [];
-    const value: unknown = get.call(object);
+  return all.flatMap(([name, descriptor]) => {
+    if (descriptor.get === undefined || name === 'state' || name === 'changed') return [];
+    const value: unknown = Reflect.get(object, name);
     return [[name, value instanceof Iterator ? [...value] : value]];
   });
 }
