@@ -1,5 +1,5 @@
 /**
- * A version of the code in folders and files, and of the engine whose format `node:v8` writes. It is
+ * A version of the code in folders and files, and of the engine whose format `node:v8` writes:
  * another one after any change, so that none can be forgotten.
  */
 import { createHash } from 'node:crypto';
