@@ -1,10 +1,10 @@
 /** How fast long work goes, and how long it still takes. */
 
-const RATE_WINDOW_MS = 30_000;
+const RATE_WINDOW_MS = 10_000;
 /** Work that has just begun is slower than it will be. */
 const SETTLED_S = 2;
 
-/** A rate over the last half minute, or since the count before the last if that is longer. */
+/** A rate over the last ten seconds, or since the count before the last if that is longer. */
 export class Rate {
   readonly #now: () => number;
   #counts: { readonly at: number; readonly count: number }[] = [];

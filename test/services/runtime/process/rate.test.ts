@@ -13,13 +13,18 @@ function openRate(): { rate: Rate; at: (ms: number) => Rate } {
   };
 }
 
-test('there is no rate before the second count, and none of zero records', () => {
+test('there is no rate before the second count, in the first two seconds, and of no records', () => {
   const { rate, at } = openRate();
   expect(rate.perSecond).toBeUndefined();
   at(1_000).count(100);
   expect(at(2_000).perSecond).toBeUndefined();
   at(3_000).count(0);
   expect(at(4_000).perSecond).toBeUndefined();
+  const quick = openRate();
+  quick.at(1_000).count(100);
+  quick.at(1_500).count(100);
+  expect(quick.at(2_900).perSecond).toBeUndefined();
+  expect(quick.at(3_000).perSecond).toBe(50);
 });
 
 test('the rate covers all counts after the first, and falls without counts', () => {
@@ -31,7 +36,7 @@ test('the rate covers all counts after the first, and falls without counts', () 
   expect(at(5_000).perSecond).toBe(50);
 });
 
-test('counts older than half a minute are dropped, except the last two', () => {
+test('counts older than ten seconds are dropped, except the last two', () => {
   const { at } = openRate();
   at(0).count(1);
   at(1_000).count(1_000_000);
