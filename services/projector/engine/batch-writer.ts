@@ -48,6 +48,7 @@ import { readEnds, recordsBehind, recordsIn, type Offsets } from './progress.ts'
 import { buildIndexes, type IndexBuild } from '../tables/index-build.ts';
 import { TOPICS } from '../../../schemas/topics.ts';
 import { isIndexed, type LoadPhase } from '../tables/live-tables.ts';
+import type { Rests } from './rests.ts';
 import { WriteCoalescer } from './write-coalescer.ts';
 
 const POLL_MS = 250;
@@ -85,6 +86,8 @@ export interface BatchWriterOptions<Event extends { readonly type: string }> {
   /** first offset not applied yet, by `partitionKey`, no matter by which process */
   readonly applied: Offsets;
   readonly indexes?: IndexOptions | undefined;
+  /** of a load, taken after each batch of a transaction; none when not given */
+  readonly rests?: Rests | undefined;
   /** the reader was rewound since: the batch must not be applied */
   readonly isStale: (batch: Batch<Event>) => boolean;
 }

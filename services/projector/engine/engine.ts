@@ -15,7 +15,7 @@ import { LogReader } from '../../runtime/kafka/reader.ts';
 import { Skips } from '../../runtime/kafka/skips.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
-import { aborted, untilAborted } from '../../runtime/process/retry.ts';
+import { aborted } from '../../runtime/process/retry.ts';
 import { NO_SPAN, type Tracing } from '../../runtime/process/tracing.ts';
 import type { Applied } from './apply-batch.ts';
 import { BatchLookahead, type Batch } from './batches.ts';
@@ -23,12 +23,11 @@ import { BatchWriter, type IndexOptions, type LoadStatus } from './batch-writer.
 import { readPositions } from './checkpoint.ts';
 import type { Offsets } from './progress.ts';
 import { skipPoison } from './quarantine.ts';
+import { realTime, Rests, type Timing } from './rests.ts';
 
 const READ_AHEAD_BYTES = 32 * 1024 * 1024;
 /** Fetches once, and not again before that is taken. */
 const PACED_AHEAD_BYTES = 1;
-/** A batch may have waited for a server that was away. */
-const REST_MS_MAX = 2_000;
 
 export interface EngineOptions<Event extends { readonly type: string }> {
   /** its name is that of the tables to fold into */
@@ -49,6 +48,8 @@ export interface EngineOptions<Event extends { readonly type: string }> {
   readonly kafka_session_ms?: number;
   /** share of the time in which a load works, above 0 and at most 1; 1 when not given */
   readonly pace?: number;
+  /** of the rests that this takes; the clock and timers of the process when not given */
+  readonly timing?: Timing;
   readonly indexes?: IndexOptions;
   /** a load applies no record at or beyond its ends; else its last batch may go beyond */
   readonly exact?: boolean;
@@ -75,15 +76,16 @@ export class Engine<Event extends { readonly type: string }> {
   readonly #skips: Skips;
   readonly #writer: BatchWriter<Event>;
   readonly #batches: BatchLookahead<Event>;
+  /** undefined at full pace */
+  readonly #rests: Rests | undefined;
   #clusterId = '';
-  /** when the last rest ended, ms of a monotonic clock */
-  #restedAt: number | undefined;
   /** records at or beyond the ends of a load were read and dropped */
   #hasDropped = false;
 
   constructor(options: EngineOptions<Event>) {
     this.#options = options;
-    const { projection, kafka_session_ms: session, pace = 1 } = options;
+    const { projection, kafka_session_ms: session, pace = 1, signal } = options;
+    this.#rests = pace < 1 ? new Rests(pace, options.timing ?? realTime(signal)) : undefined;
     this.#skips = new Skips(options);
     this.#reader = new LogReader({
       ...options,
@@ -94,6 +96,7 @@ export class Engine<Event extends { readonly type: string }> {
     });
     this.#writer = new BatchWriter({
       ...options,
+      rests: this.#rests,
       isStale: (batch) => this.#reader.isStale(batch),
     });
     this.#batches = new BatchLookahead({
@@ -158,6 +161,7 @@ export class Engine<Event extends { readonly type: string }> {
    */
   async run(isDone: () => boolean = () => false): Promise<void> {
     while (!isDone()) {
+      if (this.#writer.isLoading) await this.#rests?.take();
       const batch = await this.#writer.next(this.#batches);
       if (batch === undefined) return;
       if (batch === 'loaded') await this.#writer.buildIndexes();
@@ -184,7 +188,6 @@ export class Engine<Event extends { readonly type: string }> {
 
   async #take(recordsMax: number, bytesMax: number): Promise<Chunk | undefined> {
     for (;;) {
-      if (this.#writer.isLoading) await this.#rest();
       const chunk = await this.#reader.take(recordsMax, bytesMax);
       if (chunk === undefined || this.#options.exact !== true) return chunk;
       const end = this.#writer.endOf(chunk.topic, chunk.partition);
@@ -193,15 +196,6 @@ export class Engine<Event extends { readonly type: string }> {
       const next = chunk.next < end ? chunk.next : end;
       if (next > chunk.from) return { ...chunk, next, records };
     }
-  }
-
-  /** Before each batch of a load, for as long as the one before took and `pace` says. */
-  async #rest(): Promise<void> {
-    const { pace = 1, signal } = this.#options;
-    if (pace >= 1) return;
-    const worked = performance.now() - (this.#restedAt ?? performance.now());
-    await untilAborted(Math.min(REST_MS_MAX, worked * (1 / pace - 1)), signal);
-    this.#restedAt = performance.now();
   }
 
   async #apply(batch: Batch<Event>): Promise<void> {

@@ -15,11 +15,14 @@ import type { Coalesced, Coalescer, Complete, WriteTransaction } from './apply-b
 import type { Batch, BatchLookahead, LoadExtent } from './batches.ts';
 import { advanced, type Checkpoint } from './checkpoint.ts';
 import { DirtyRows } from './dirty-rows.ts';
+import type { Rests } from './rests.ts';
 import { loadMissingRows } from './table-reader.ts';
 import { writeChanges, writeUpserts } from './table-writer.ts';
 
 /** Age at which a transaction takes no further batch: a kill loses the work of about this long. */
 const TRANSACTION_MS = 10_000;
+/** A longer rest ends the transaction: Postgres ends a session that idles in one for 10 s. */
+const REST_MS_MAX = 5_000;
 /** How long a transaction waits for the next batch, and for the rows that it needs. */
 const WAIT_MS = 1_000;
 
@@ -31,6 +34,8 @@ export interface WriteCoalescerOptions<Event extends { readonly type: string }> 
   readonly load: LoadExtent;
   /** the reader was rewound since: the batch must not be applied */
   readonly isStale: (batch: Batch<Event>) => boolean;
+  /** taken after each batch, when Postgres has taken its rows; none when not given */
+  readonly rests?: Pick<Rests, 'due_ms' | 'take'> | undefined;
   /** dirty rows of one table; 200,000 when not given */
   readonly rows_max?: number | undefined;
 }
@@ -57,7 +62,7 @@ export class WriteCoalescer<Event extends { readonly type: string }> implements 
     first: Complete,
     firstTo: Checkpoint,
   ): Promise<Coalesced> {
-    const { batches, rows_max: rowsMax } = this.#options;
+    const { batches, rests, rows_max: rowsMax } = this.#options;
     const begun = performance.now();
     const dirty = new DirtyRows(rowsMax);
     const appended = new Set<string>();
@@ -77,6 +82,13 @@ export class WriteCoalescer<Event extends { readonly type: string }> implements 
       rows += await previous;
       over.throwIfAborted();
       if (performance.now() - begun > TRANSACTION_MS) break;
+      if (rests !== undefined) {
+        rows += await writing;
+        writing = Promise.resolve(0);
+        if (rests.due_ms > REST_MS_MAX) break;
+        await rests.take();
+        over.throwIfAborted();
+      }
       const next = await this.#foldNext(to, dirty, appended, over);
       if (next === undefined) break;
       this.#hasTaken = true;

@@ -8,6 +8,7 @@ import {
 } from '../../../../../services/projector/engine/apply-batch.ts';
 import type { Batch } from '../../../../../services/projector/engine/batches.ts';
 import { readCheckpoints } from '../../../../../services/projector/engine/checkpoint.ts';
+import type { Rests } from '../../../../../services/projector/engine/rests.ts';
 import { WriteCoalescer } from '../../../../../services/projector/engine/write-coalescer.ts';
 import { chainEvents } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
@@ -37,6 +38,7 @@ interface Steps {
   /** batches in one transaction */
   readonly batches_max?: number;
   readonly rows_max?: number;
+  readonly rests?: Pick<Rests, 'due_ms' | 'take'>;
 }
 
 /** One transaction from this offset on, with as many batches as the coalescer takes. */
@@ -44,7 +46,7 @@ async function applyFrom(
   { pool, projection }: Tables,
   events: readonly ChainEvent[],
   from: number,
-  { sizes, batches_max: batchesMax = Infinity, rows_max }: Steps,
+  { sizes, batches_max: batchesMax = Infinity, ...options }: Steps,
   signal?: AbortSignal,
 ): Promise<{ readonly outcome: ApplyOutcome; readonly batches: number }> {
   let at = from;
@@ -74,7 +76,7 @@ async function applyFrom(
         batches < batchesMax && Number(offset) + 1 < events.length,
     },
     isStale: () => false,
-    rows_max,
+    ...options,
   });
   const outcome = await applyBatch(
     { pool, projection, cluster_id: CLUSTER, coalescer, signal },
@@ -129,6 +131,21 @@ test('a transaction ends before it holds too many dirty rows', async () => {
   const tables = await open();
   const events = [...chainEvents({ seed: 5, blocks: 20, reorg_probability: 0 })];
   expect(await applyAll(tables, events, { sizes: [4], rows_max: 12 })).toBeGreaterThan(1);
+  await expectTables(tables, events);
+});
+
+test.each([
+  ['5 seconds are taken after each batch of a transaction', 5_000, 1, 8],
+  ['more than 5 seconds end a transaction', 5_001, 8, 0],
+])('rests of %s', async (_rests, due_ms, transactions, rested) => {
+  const tables = await open();
+  const events = [...chainEvents({ seed: 8, blocks: 40, reorg_probability: 0 })].slice(0, 40);
+  let taken = 0;
+  const take = async (): Promise<void> => void taken++;
+  expect(await applyAll(tables, events, { sizes: [5], rests: { due_ms, take } })).toBe(
+    transactions,
+  );
+  expect(taken).toBe(rested);
   await expectTables(tables, events);
 });
 

@@ -1,0 +1,122 @@
+import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { settled } from '../../../../../projections/chain/chain.ts';
+import type { Projection } from '../../../../../projections/contract/projection.ts';
+import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
+import { Engine, type EngineOptions } from '../../../../../services/projector/engine/engine.ts';
+import { chainEvents } from '../../../../support/chain.ts';
+import { freshDatabase } from '../../../../support/database.ts';
+import { insisting, silentLog } from '../../../../support/kafka.ts';
+import { holdWrites, isRunning } from '../../../../services/projector/engine/loading.ts';
+import {
+  openTables,
+  ownExplorer,
+  type TableOptions,
+  type Tables,
+} from '../../../../services/projector/engine/projected.ts';
+import {
+  expectProjected,
+  openOwnLog,
+  type OwnLog,
+} from '../../../../services/projector/engine/running.ts';
+
+const stack = inject('stack');
+let writerUrl: string;
+
+beforeAll(async () => {
+  ({ writer_url: writerUrl } = await freshDatabase(stack));
+});
+
+const EVENTS = [
+  ...chainEvents({ seed: 7, blocks: 60, transactions_per_block: 3, reorg_probability: 0 }),
+];
+
+type Opened = Tables & { readonly log: OwnLog };
+
+/** A log of these events, and tables of it; no batch has more than ten records. */
+async function open(
+  change: (topic: string) => Promise<Partial<Projection<ChainEvent>>> | object = () => ({}),
+  options: TableOptions = { indexed: false },
+): Promise<Opened> {
+  const log = await openOwnLog(stack);
+  await log.append(EVENTS);
+  const own = { ...ownExplorer(log.topic), settled, records_max: 10 };
+  const tables = await openTables(writerUrl, { ...own, ...(await change(log.topic)) }, options);
+  onTestFinished(() => tables.pool.end());
+  return { ...tables, log };
+}
+
+/** An engine over them; it is closed when the test has finished. */
+async function start(
+  { projection, pool, log }: Opened,
+  change: Partial<EngineOptions<ChainEvent>> = {},
+): Promise<Engine<ChainEvent>> {
+  const over = new AbortController();
+  const engine = new Engine({
+    projection,
+    kafka: log.kafka,
+    codec: log.codec,
+    pool,
+    log: silentLog(),
+    signal: over.signal,
+    retrying: insisting,
+    applied: new Map(),
+    ...change,
+  });
+  onTestFinished(async () => {
+    over.abort();
+    await engine.close();
+  });
+  await engine.start();
+  await engine.refresh();
+  return engine;
+}
+
+/** Statements that Postgres runs for others in the database of this file. */
+async function running({ pool }: Tables): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ query: string }>(
+    `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND state = 'active' AND pid <> pg_backend_pid()`,
+  );
+  return rows.map(({ query }) => query);
+}
+
+const FOLD_MS = 40;
+
+test.each([
+  ['of many batches', false],
+  ['of one batch, as several topics are read,', true],
+])(
+  'a load in transactions %s rests as long as its pace says, and Postgres runs nothing meanwhile',
+  async (_transactions, hasTwoTopics) => {
+    let now = 0;
+    let worked = 0;
+    const plain = ownExplorer();
+    const opened = await open(async (topic) => ({
+      topics: hasTwoTopics ? [topic, (await openOwnLog(stack)).topic] : [topic],
+      fold: (...given: Parameters<typeof plain.fold>) => {
+        now += FOLD_MS;
+        worked += FOLD_MS;
+        return plain.fold(...given);
+      },
+    }));
+    const rests: object[] = [];
+    const wanted: object[] = [];
+    const wait = async (ms: number): Promise<void> => {
+      wanted.push({ ms: worked * 4, busy: [] });
+      worked = 0;
+      rests.push({ ms, busy: await running(opened) });
+      now += ms;
+    };
+    const engine = await start(opened, { pace: 0.2, timing: { now: () => now, wait } });
+    const held = await holdWrites(writerUrl, opened.projection.name, 'blocks');
+    await engine.begin();
+    const loading = engine.finishLoad();
+    await expect.poll(() => isRunning(opened.pool, '%COPY blocks %')).toBe(true);
+    // the rest before the first batch
+    expect(rests).toEqual([{ ms: 0, busy: [] }]);
+    await held.letGo();
+    await loading;
+    expect(rests).toEqual(wanted);
+    expect(rests.length).toBeGreaterThan(EVENTS.length / 10);
+    await expectProjected(opened, EVENTS);
+  },
+);
