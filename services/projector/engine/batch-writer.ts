@@ -99,6 +99,8 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
   #building = 'indexes';
   /** where the load ends */
   #ends: Offsets = new Map();
+  /** the caller has given the ends, and wants no indexes */
+  #isPartial = false;
   #reporting: NodeJS.Timeout | undefined;
 
   constructor(options: BatchWriterOptions<Event>) {
@@ -111,6 +113,7 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
    */
   async begin(given?: Offsets): Promise<void> {
     const { projection, pool, kafka, log, signal, retrying } = this.#options;
+    this.#isPartial = given !== undefined;
     if (given !== undefined) {
       this.#ends = given;
       this.#phase = 'loading';
@@ -160,12 +163,18 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
   }
 
   /**
-   * The next batch to apply; undefined at the end. `loaded` when the load is complete, also by
-   * another process: the indexes are built next. A process that waits for its turn gets no batch,
-   * and sees that by the checkpoints.
+   * The next batch to apply; undefined at the end, and when `isDone`. `loaded` when the load is
+   * complete: the indexes are built next. No batch comes at the end of the log to a process whose
+   * last COMMIT had no answer, or that waits for its turn: it sees both by the checkpoints.
    */
-  async next(batches: BatchLookahead<Event>): Promise<Batch<Event> | 'loaded' | undefined> {
-    const next = await (this.isLoading ? this.#peekUnlessLoaded(batches) : batches.peek());
+  async next(
+    batches: BatchLookahead<Event>,
+    isDone?: () => boolean,
+  ): Promise<Batch<Event> | 'loaded' | undefined> {
+    const next = await (this.isLoading || isDone !== undefined
+      ? this.#peekUnlessOver(batches, isDone)
+      : batches.peek());
+    if (next === 'done') return undefined;
     if (next !== 'loaded' && next !== undefined) batches.advance();
     return next;
   }
@@ -219,22 +228,26 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
     );
   }
 
-  /** Everything that was in the log when the load began is applied. */
+  /** Everything that was in the log when the load began is applied: the indexes are next. */
   get #isLoaded(): boolean {
-    return this.#phase === 'loading' && recordsBehind(this.#ends, this.#options.applied) === 0n;
+    const isLoading = this.#phase === 'loading' && !this.#isPartial;
+    return isLoading && recordsBehind(this.#ends, this.#options.applied) === 0n;
   }
 
-  async #peekUnlessLoaded(
+  async #peekUnlessOver(
     batches: BatchLookahead<Event>,
-  ): Promise<Batch<Event> | 'loaded' | undefined> {
-    if (this.#isLoaded) return 'loaded';
+    isDone: () => boolean = () => false,
+  ): Promise<Batch<Event> | 'loaded' | 'done' | undefined> {
+    const outcome = (): 'loaded' | 'done' | undefined =>
+      isDone() ? 'done' : this.#isLoaded ? 'loaded' : undefined;
     const over = new AbortController();
-    const completion = async (): Promise<'loaded'> => {
-      while (!over.signal.aborted && !this.#isLoaded) await untilAborted(POLL_MS, over.signal);
-      return 'loaded';
+    const watched = async (): Promise<'loaded' | 'done' | undefined> => {
+      while (!over.signal.aborted && outcome() === undefined)
+        await untilAborted(POLL_MS, over.signal);
+      return outcome();
     };
     try {
-      return await Promise.race([batches.peek(), completion()]);
+      return outcome() ?? (await Promise.race([batches.peek(), watched()]));
     } finally {
       over.abort();
     }

@@ -159,10 +159,11 @@ export class Engine<Event extends { readonly type: string }> {
    * Applies batches until that is so, or the engine is closed; builds the indexes when everything
    * is loaded. Throws `LogLost`, and faults that no retry mends. One call at a time.
    */
-  async run(isDone: () => boolean = () => false): Promise<void> {
-    while (!isDone()) {
+  async run(isDone?: () => boolean): Promise<void> {
+    for (;;) {
+      if (isDone?.() === true) return;
       if (this.#writer.isLoading) await this.#rests?.take();
-      const batch = await this.#writer.next(this.#batches);
+      const batch = await this.#writer.next(this.#batches, isDone);
       if (batch === undefined) return;
       if (batch === 'loaded') await this.#writer.buildIndexes();
       else if (!this.#reader.isStale(batch))

@@ -1,13 +1,20 @@
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { settled } from '../../../../../projections/chain/chain.ts';
 import type { Projection } from '../../../../../projections/contract/projection.ts';
-import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
+import type { ExplorerEvent } from '../../../../../projections/explorer/events.ts';
 import { Engine, type EngineOptions } from '../../../../../services/projector/engine/engine.ts';
+import { partitionKey } from '../../../../../services/runtime/kafka/position.ts';
 import { chainEvents } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
+import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import { insisting, silentLog } from '../../../../support/kafka.ts';
-import { holdWrites, isRunning } from '../../../../services/projector/engine/loading.ts';
 import {
+  holdWrites,
+  isMarkedIndexed,
+  isRunning,
+} from '../../../../services/projector/engine/loading.ts';
+import {
+  faultAtCommit,
   openTables,
   ownExplorer,
   type TableOptions,
@@ -34,7 +41,7 @@ type Opened = Tables & { readonly log: OwnLog };
 
 /** A log of these events, and tables of it; no batch has more than ten records. */
 async function open(
-  change: (topic: string) => Promise<Partial<Projection<ChainEvent>>> | object = () => ({}),
+  change: (topic: string) => Promise<Partial<Projection<ExplorerEvent>>> = async () => ({}),
   options: TableOptions = { indexed: false },
 ): Promise<Opened> {
   const log = await openOwnLog(stack);
@@ -48,8 +55,8 @@ async function open(
 /** An engine over them; it is closed when the test has finished. */
 async function start(
   { projection, pool, log }: Opened,
-  change: Partial<EngineOptions<ChainEvent>> = {},
-): Promise<Engine<ChainEvent>> {
+  change: Partial<EngineOptions<ExplorerEvent>> = {},
+): Promise<Engine<ExplorerEvent>> {
   const over = new AbortController();
   const engine = new Engine({
     projection,
@@ -71,10 +78,10 @@ async function start(
   return engine;
 }
 
-/** Statements that Postgres runs for others in the database of this file. */
+/** Statements that Postgres runs in the database of this file, but those that ask this. */
 async function running({ pool }: Tables): Promise<readonly string[]> {
   const { rows } = await pool.query<{ query: string }>(
-    `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND state = 'active' AND pid <> pg_backend_pid()`,
+    `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND state = 'active' AND query NOT LIKE '%pg_stat_activity%'`,
   );
   return rows.map(({ query }) => query);
 }
@@ -120,3 +127,27 @@ test.each([
     await expectProjected(opened, EVENTS);
   },
 );
+
+test.each([
+  ['live tables', true],
+  ['a load up to given offsets, which builds no index', false],
+])('%s reach the end of a log although no COMMIT is answered', async (_tables, indexed) => {
+  const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
+  onTestFinished(() => proxy.close());
+  // limit under test: a broken connection may leave a lock for so long
+  const opened = await open(undefined, { through: proxy, lock_timeout_ms: 2_000, indexed });
+  const { projection, pool, log } = opened;
+  faultAtCommit(pool, proxy, () => 'reset_after');
+  const ends = new Map([[partitionKey(log.topic, 0), BigInt(EVENTS.length)]]);
+  const built: string[] = [];
+  const engine = await start(opened, {
+    exact: !indexed,
+    indexes: { onStep: (what) => built.push(what) },
+  });
+  await engine.begin(indexed ? undefined : ends);
+  await engine.reach(ends);
+  expect(proxy.counts.reset_after).toBeGreaterThan(0);
+  await expectProjected(opened, EVENTS);
+  expect(built).toEqual([]);
+  expect(await isMarkedIndexed(pool, projection.name)).toBe(indexed);
+});
