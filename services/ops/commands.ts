@@ -227,6 +227,7 @@ function addAudit(commands: Commands, run: Run): void {
           `Reads deposit.addresses, tron.transfers, treasury.ledger, chain.blocks and reserve.runs from offset 0 and checks:\n\n${INVARIANT_LIST.join('\n')}\n\n` +
             'With APP_DEPOSIT_XPUB it derives every deposit address from that key; without, it believes those in the log.\n\n' +
             'It prints the hash of the last record of each chained log, which covers every record before it. A person who noted one gives it as --head later: the audit finds that record, and the log still begins with the same records, or says that it does not.\n\n' +
+            'Where brokers do not answer while it reads a log, it goes on when they do, and ends after ten minutes without progress; at once when the log is gone or this account may not read it.\n\n' +
             'Exits 0 when all hold, 2 with the first violation of each broken invariant and its topic, partition and offset, or when something did not answer.',
         ),
     run(async (args) => (await import('./audit/audit.ts')).audit(args)),

@@ -1,10 +1,9 @@
 /** Shared by the operator's commands: clients of the servers, signals, printing. */
 import { openKafka } from '../runtime/kafka/client.ts';
 import type { Retrying } from '../runtime/kafka/ends.ts';
-import type { KafkaSettings } from '../runtime/kafka/port.ts';
-import type { Kafka } from '../runtime/kafka/port.ts';
+import { errorType, type Kafka, type KafkaSettings } from '../runtime/kafka/port.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
-import type { Fault } from '../runtime/process/errors.ts';
+import { Fault } from '../runtime/process/errors.ts';
 import { openLog } from '../runtime/process/log.ts';
 import { retrying } from '../runtime/process/retry.ts';
 import type { SharedArguments } from './usage.ts';
@@ -107,9 +106,51 @@ export function faultNotes(
   };
 }
 
-/** Retries what fails until the signal is aborted, with these notes. */
-export function retryingWithNotes(signal: AbortSignal, say?: (text: string) => void): Retrying {
-  const onFault = faultNotes(say);
-  return (what, attempt) =>
-    retrying({ what, log: LOG, signal, onFault: (fault) => onFault(fault, what) }, attempt);
+const GONE = 'look who has removed the topic, and restore it from a replica or a backup';
+
+/** Errors of Kafka that come again until a person has acted, and what to do. */
+const REMEDIES: ReadonlyMap<string | undefined, string> = new Map([
+  ['UNKNOWN_TOPIC_ID', GONE],
+  ['UNKNOWN_TOPIC_OR_PARTITION', GONE],
+  ['TOPIC_AUTHORIZATION_FAILED', 'give this account the rights Describe and Read for the topic'],
+]);
+
+/** How long something may fail without a success in between. */
+const VAIN_MS = 600_000;
+
+/** As `faultNotes`: throws a fault that a person has to mend, and one that has lasted too long. */
+export function patience(): (fault: Fault | undefined, what: string) => void {
+  const failing = new Map<string, number>();
+  return (fault, what) => {
+    if (fault === undefined) {
+      failing.delete(what);
+      return;
+    }
+    const remedy = REMEDIES.get(errorType(fault));
+    if (remedy !== undefined)
+      throw new Fault(fault.code, `${fault.message}: ${remedy}`, { retry: false, cause: fault });
+    const now = performance.now();
+    const since = failing.get(what) ?? now;
+    failing.set(what, since);
+    if (now - since >= VAIN_MS) throw fault;
+  };
+}
+
+/**
+ * Retries what fails until the signal is aborted, with these notes. `giveUp` is called with each
+ * fault, and with undefined on success; what it throws ends the retries.
+ */
+export function retryingWithNotes(
+  signal: AbortSignal,
+  say?: (text: string) => void,
+  giveUp: (fault: Fault | undefined, what: string) => void = () => undefined,
+): Retrying {
+  const tell = faultNotes(say);
+  return (what, attempt) => {
+    const onFault = (fault: Fault | undefined): void => {
+      giveUp(fault, what);
+      tell(fault, what);
+    };
+    return retrying({ what, log: LOG, signal, onFault }, attempt);
+  };
 }

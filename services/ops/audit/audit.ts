@@ -37,7 +37,15 @@ import type { Reader } from '../../runtime/postgres/pool.ts';
 import { optional } from '../../runtime/process/config.ts';
 import { DEPOSIT_KEY } from '../../runtime/process/deposit-key.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY, USDT } from '../config.ts';
-import { jsonOf, kafkaOf, note, print, retryingWithNotes, withReader } from '../connections.ts';
+import {
+  jsonOf,
+  kafkaOf,
+  note,
+  patience,
+  print,
+  retryingWithNotes,
+  withReader,
+} from '../connections.ts';
 import { Rate } from '../../runtime/process/rate.ts';
 import { openProgress } from '../progress.ts';
 import { money } from '../text.ts';
@@ -120,10 +128,11 @@ export async function audit(
     progress.show(`${topic}/${partition}: offset ${offset}${time}`, part);
   };
   // a signal ends the process itself
-  const retrying = retryingWithNotes(new AbortController().signal, (text) => {
+  const say = (text: string): void => {
     progress.end();
     note(text);
-  });
+  };
+  const retrying = retryingWithNotes(new AbortController().signal, say, patience());
   const sources = { ...config, kafka, codec, seen, retrying, onProgress };
   const result = await withReader(
     config,

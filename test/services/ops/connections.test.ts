@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { faultNotes, retryingWithNotes } from '../../../services/ops/connections.ts';
+import { faultNotes, patience, retryingWithNotes } from '../../../services/ops/connections.ts';
 import { Fault } from '../../../services/runtime/process/errors.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
@@ -35,4 +35,22 @@ test('reading that is tried again is told as long as it fails', async () => {
   });
   expect(await read).toBe(4);
   expect(said).toEqual(['waiting, reading a/0: no broker answers', 'going on']);
+});
+
+test('a fault that lasts for ten minutes without a success in between ends the retries', () => {
+  const giveUp = patience();
+  const fault = new Fault('kafka', 'no broker answers', { retry: true });
+  giveUp(fault, 'reading a/0');
+  vi.advanceTimersByTime(599_999);
+  giveUp(fault, 'reading a/0');
+  giveUp(fault, 'reading a/1');
+  giveUp(undefined, 'reading a/0');
+  giveUp(fault, 'reading a/0');
+  vi.advanceTimersByTime(599_999);
+  giveUp(fault, 'reading a/0');
+  giveUp(undefined, 'reading a/1');
+  vi.advanceTimersByTime(1);
+  giveUp(fault, 'reading a/1');
+  const last = new Fault('kafka', 'the last one', { retry: true });
+  expect(() => giveUp(last, 'reading a/0')).toThrow(last);
 });

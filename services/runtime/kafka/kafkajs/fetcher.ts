@@ -84,7 +84,8 @@ export class KafkajsFetcher implements Fetcher {
           const { error, id } = metadataOf(payload);
           if (error === 0) return id;
           const why = error === 3 ? 'does not exist' : `has Kafka error ${error}`;
-          throw new Fault('kafka', `topic ${topic} ${why}`, { retry: true });
+          const cause = new BrokerError(error);
+          throw new Fault('kafka', `topic ${topic} ${why}`, { retry: true, cause });
         });
       });
     } catch (cause) {

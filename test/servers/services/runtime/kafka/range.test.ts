@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { KafkaWriter } from '../../../../../services/runtime/kafka/writer.ts';
 import { readLogBatches, readLogRange } from '../../../../../services/runtime/kafka/range.ts';
+import { errorType } from '../../../../../services/runtime/kafka/port.ts';
 import { readLogEnds, type Retrying } from '../../../../../services/runtime/kafka/ends.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import {
@@ -177,4 +178,13 @@ test('a long range comes in chunks of the requested size, one at a time, and no 
   expect(parts.flat()).toEqual(Array.from({ length: 38 }, (_, at) => BigInt(at + 1)));
   // a batch of one writer is never cut: 40,000 bytes each
   expect(Math.max(...parts.map(({ length }) => length))).toBeLessThanOrEqual(8);
+});
+
+test('a topic that does not exist is told by the type of the error, whatever was asked', async () => {
+  const { name: topic } = ownTopic();
+  const fetcher = kafka.fetcher();
+  onTestFinished(() => fetcher.disconnect());
+  const asked = [fetcher.topicId(topic), readLogRange(kafka, topic, 0, 0n, 1n, () => undefined)];
+  const types = asked.map((answer) => answer.then(() => undefined, errorType));
+  expect(await Promise.all(types)).toEqual(asked.map(() => 'UNKNOWN_TOPIC_OR_PARTITION'));
 });
