@@ -1,7 +1,12 @@
 /**
  * The tables of any projection in memory, to fold events without a server: SQLite makes them of
- * `table.sql`, so their constraints hold, and answers each load by its own SELECT, with no row
- * more. It keeps a numeric as text, which is exact: a load may add it up, and compare it with 0.
+ * `table.sql` and the unique indexes of `index.sql`, so their constraints hold, and answers each
+ * load by its own SELECT, with no row more, and in another order than written without ORDER BY.
+ * It keeps a numeric as text, which is exact: a load may add it up, and compare it with 0.
+ *
+ * SQLite accepts what Postgres refuses or answers otherwise: other comparisons and the max of a
+ * numeric compare text, a column may be outside GROUP BY, LIKE ignores case, a bigint equals a
+ * text. A load with one of these is tested with Postgres, in `test/servers/projections`.
  */
 import { readFileSync } from 'node:fs';
 import {
@@ -47,7 +52,7 @@ type Begun<Event> = Pick<Stretch<Event>, 'events'> & Partial<Stretch<Event>>;
 /** The part of a projection that needs no server. */
 export type Folding<Event extends { readonly type: string }> = Pick<
   Projection<Event>,
-  'name' | 'tables' | 'table_sql' | 'loads' | 'fold'
+  'name' | 'tables' | 'table_sql' | 'index_sql' | 'loads' | 'fold'
 >;
 
 /** The DDL of Postgres in the words of SQLite, whose strict tables check types. */
@@ -79,11 +84,17 @@ export class FoldedTables<Event extends { readonly type: string }> {
 
   constructor(projection: Folding<Event>) {
     this.#projection = projection;
-    this.#db.aggregate<string>('sum', {
-      start: '0',
-      step: (sum, value) => String(BigInt(sum) + BigInt(String(value))),
+    this.#db.aggregate<string | null>('sum', {
+      start: null,
+      step: (sum, value) =>
+        value === null ? sum : String(BigInt(sum ?? 0) + BigInt(String(value))),
     });
+    // rows come in no order but that of an ORDER BY
+    this.#db.exec('PRAGMA reverse_unordered_selects = ON');
     this.#db.exec(inSqlite(readFileSync(projection.table_sql, 'utf8'), DDL));
+    const indexes = readFileSync(projection.index_sql, 'utf8');
+    for (const [unique] of indexes.matchAll(/^CREATE UNIQUE INDEX [^;]+/gm))
+      this.#db.exec(unique.replace(/ INCLUDE \(.+\)$/, ''));
   }
 
   /** Loads, folds and applies a batch; throws when the log is broken. */
@@ -172,24 +183,26 @@ export class FoldedTables<Event extends { readonly type: string }> {
         if (statement.run(...bound(table, table.key, row)).changes !== 1n)
           throw new Error(`a row of ${table.name} is deleted that is not there`);
     }
-    for (const added of appends)
-      this.#insert('INSERT', { table: added.table, rows: rowsIn(added) });
+    for (const added of appends) this.#insert({ table: added.table, rows: rowsIn(added) });
     for (const changed of upserts) {
       const { table, rows } = changed;
       const at = table.key.map((column) => Object.keys(table.columns).indexOf(column));
       const keys = rows.map((row) => textOf(at.map((each) => row[each])));
       if (new Set(keys).size < keys.length)
         throw new Error(`${table.name}: one statement cannot change a row twice`);
-      this.#insert('INSERT OR REPLACE', changed);
+      const others = Object.keys(table.columns).filter((column) => !table.key.includes(column));
+      const set = others.map((column) => `"${column}" = excluded."${column}"`).join(', ');
+      const update = set === '' ? 'NOTHING' : `UPDATE SET ${set}`;
+      this.#insert(changed, `ON CONFLICT (${quoted(table.key)}) DO ${update}`);
     }
     this.#db.exec('COMMIT');
   }
 
-  #insert(verb: string, { table, rows }: TableRows): void {
+  #insert({ table, rows }: TableRows, onConflict = ''): void {
     const columns = Object.keys(table.columns);
     const places = columns.map(() => '?').join(', ');
     const statement = this.#prepared(
-      `${verb} INTO ${table.name} (${quoted(columns)}) VALUES (${places})`,
+      `INSERT INTO ${table.name} (${quoted(columns)}) VALUES (${places}) ${onConflict}`,
     );
     for (const row of rows) statement.run(...bound(table, columns, row));
   }

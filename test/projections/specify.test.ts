@@ -1,19 +1,22 @@
 import { expect, test } from 'vitest';
-import type { Changes } from '../../projections/contract/projection.ts';
+import type { Changes, Loaded } from '../../projections/contract/projection.ts';
+import type { DepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import { panels } from '../docs/panels/panels.ts';
+import { indexSql } from '../services/projector/engine/loading.ts';
+import { FoldedTables } from './folded-tables.ts';
 import { specify } from './specify.ts';
 
-const ALICE = Buffer.alloc(20, 1);
+const [ALICE, BOB] = [Buffer.alloc(20, 1), Buffer.alloc(20, 2)];
 const OPENED = { type: 'PanelOpened', clt_address: ALICE, opened_at: 7 } as const;
 const [TABLE] = panels.tables;
 const NONE: Changes = { cuts: [], deletes: [], appends: [], upserts: [] };
 
 /** The projection with these changes for each batch. */
-function changing(changes: Partial<Changes>): () => void {
+function changing(changes: Partial<Changes>, projection = panels): () => void {
   const outcomes = { applied: 1, replayed: 0, ignored: 0 };
   const fold = () => ({ changes: { ...NONE, ...changes }, outcomes, announced: [] });
   return () =>
-    specify({ ...panels, fold })
+    specify({ ...projection, fold })
       .given([OPENED])
       .when([OPENED])
       .thenRows({});
@@ -63,4 +66,44 @@ test.each([
 test('a fold that deletes a row that is not there fails', () => {
   const deletes = rows().map(({ table }) => ({ table, rows: [[ALICE]] }));
   expect(changing({ deletes })).toThrow('is deleted that is not there');
+});
+
+test.each(['appends', 'upserts'] as const)(
+  'a fold whose %s break a unique index fails',
+  async (kind) => {
+    const text = 'CREATE UNIQUE INDEX panels_time ON panels (last_opened_at) INCLUDE (openings);\n';
+    const unique = { ...panels, index_sql: await indexSql(text) };
+    const changes = { [kind]: rows([ALICE, 1, 7], [BOB, 1, 7]) };
+    expect(changing(changes, unique)).toThrow('UNIQUE constraint failed: panels.last_opened_at');
+  },
+);
+
+/** The rows that a SELECT loads when the panels of Alice, then of Bob were opened. */
+function loadedBy(text: string): Loaded[string] {
+  let rowsLoaded: Loaded[string] = [];
+  const tables = new FoldedTables<DepositAddressEvent>({
+    ...panels,
+    loads: () => [{ name: 'asked', text, values: [] }],
+    fold(loaded, batch, newRows) {
+      rowsLoaded = loaded['asked'] ?? [];
+      return panels.fold({}, batch, newRows);
+    },
+  });
+  tables.apply({ events: [OPENED, { ...OPENED, clt_address: BOB }] });
+  tables.apply({ events: [OPENED], from: 2 });
+  return rowsLoaded;
+}
+
+test('a load without ORDER BY gets its rows in another order than they were written', () => {
+  const text = 'SELECT clt_address FROM panels';
+  const addresses = [{ clt_address: ALICE }, { clt_address: BOB }];
+  expect(loadedBy(`${text} ORDER BY clt_address`)).toEqual(addresses);
+  expect(loadedBy(text)).toEqual(addresses.toReversed());
+});
+
+test('a load that adds up no rows gets null, and none for those that are null', () => {
+  const text = 'SELECT sum(openings) AS openings FROM panels';
+  expect(loadedBy(text)).toEqual([{ openings: '2' }]);
+  expect(loadedBy(`${text} WHERE openings < 0`)).toEqual([{ openings: null }]);
+  expect(loadedBy('SELECT sum(null) AS openings FROM panels')).toEqual([{ openings: null }]);
 });
