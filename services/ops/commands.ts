@@ -26,7 +26,7 @@ const PROJECTION = {
 } as const;
 const PACE = {
   ...TEXT,
-  describe: 'how much of the time it works while it loads: full, or a percentage',
+  describe: 'how much of the time it works while it loads: full, or a percentage from 1 to 100',
   defaultDescription: '50',
 } as const;
 const AFRESH = { type: 'boolean', describe: 'discard what an interrupted call has built' } as const;
@@ -270,7 +270,7 @@ function addRebuild(commands: Commands, run: Run): void {
         .option('pace', PACE)
         .epilogue(
           'Folds the log into staging tables and compares every row of every table with the live ones at the same offsets, and the digest of the records with the one that the projector kept. Projector and gateways go on ' +
-            'meanwhile. A second call goes on where an interrupted one stopped.\n\n' +
+            'meanwhile. A second call goes on where an interrupted one stopped. With --pace full it is faster, and readers wait longer meanwhile.\n\n' +
             'Exits 0 when all is equal, 1 when refused, 2 when rows differ (the first one is shown) or records do or something did not answer.',
         ),
     run(async (args) => (await import('./rebuild/rebuild.ts')).verify(args)),

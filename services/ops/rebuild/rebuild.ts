@@ -22,12 +22,16 @@ interface ProjectionArguments extends SharedArguments {
   readonly pace: string | undefined;
 }
 
+/** The same, with the share of the time that `--pace` says. */
+type Paced = Omit<ProjectionArguments, 'pace'> & Pick<RebuildOptions<never>, 'pace'>;
+
 export async function rebuild(
   args: ProjectionArguments & { readonly rollback: boolean | undefined },
 ): Promise<number> {
   const begun = performance.now();
   const { projection } = args;
-  const rebuilt = await withProjection(args, args.rollback === true ? rollback : rebuildTables);
+  const work = args.rollback === true ? rollback : rebuildTables;
+  const rebuilt = await withProjection(paced(args), work);
   const seconds = Math.round(performance.now() - begun) / 1_000;
   const { version, kept_version: kept, records } = rebuilt;
   print(
@@ -40,14 +44,15 @@ export async function rebuild(
 
 /** The exit code: 2 when the projection is not what its log says. */
 export async function verify(args: ProjectionArguments): Promise<number> {
-  if (args.projection === 'all') return verifyAll(args);
-  const result = await verifyOne(args);
+  const given = paced(args);
+  if (args.projection === 'all') return verifyAll(given);
+  const result = await verifyOne(given);
   print(args.json === true ? jsonOf(result.json) : result.text);
   return result.json.equal ? 0 : 2;
 }
 
 /** One after the other; one that is refused, as it is not loaded yet, does not end the others. */
-async function verifyAll(args: ProjectionArguments): Promise<number> {
+async function verifyAll(args: Paced): Promise<number> {
   const results: object[] = [];
   let code = 0;
   for (const { name: projection } of PROJECTIONS) {
@@ -65,7 +70,7 @@ async function verifyAll(args: ProjectionArguments): Promise<number> {
   return code;
 }
 
-async function verifyOne(args: ProjectionArguments) {
+async function verifyOne(args: Paced) {
   const { projection } = args;
   const verified = await withProjection(args, verifyTables);
   const { version, positions, tables, rewritten } = verified;
@@ -117,13 +122,12 @@ function differenceText(table: string, { key, column, live, fresh }: Difference)
 
 /** Runs a rebuild or a verification until it ends or a signal stops it. Throws `Misuse`. */
 async function withProjection<Result extends object>(
-  args: ProjectionArguments,
+  args: Paced,
   work: <Event extends { readonly type: string }>(
     options: RebuildOptions<Event>,
   ) => Promise<Result | RebuildRefusal>,
 ): Promise<Result> {
-  const { projection: name, afresh = false, stack } = args;
-  const pace = args.pace === undefined ? {} : { pace: paceOf(args.pace) };
+  const { projection: name, afresh = false, stack, pace } = args;
   const named = PROJECTIONS.find((each) => each.name === name);
   if (named === undefined) throw new Misuse(`there is no projection ${name}`);
   const config = readSettings({ ...KAFKA, ...REGISTRY, ...POSTGRES }, stack);
@@ -145,7 +149,7 @@ async function withProjection<Result extends object>(
         signal,
         onStep,
         afresh,
-        ...pace,
+        ...(pace === undefined ? {} : { pace }),
       });
     })
     .finally(() => progress.end());
@@ -153,10 +157,15 @@ async function withProjection<Result extends object>(
   return outcome;
 }
 
+/** Throws `Misuse`. */
+function paced({ pace, ...args }: ProjectionArguments): Paced {
+  return pace === undefined ? args : { ...args, pace: paceOf(pace) };
+}
+
 /** The share of the time that `--pace` says. Throws `Misuse`. */
 export function paceOf(text: string): number {
   if (text === 'full') return 1;
-  const percentage = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  const percentage = Number(/^(\d{1,3})%?$/.exec(text)?.[1] ?? 0);
   if (percentage < 1 || percentage > 100)
     throw new Misuse(`--pace is full, or a percentage from 1 to 100, not ${text}`);
   return percentage / 100;
@@ -171,15 +180,15 @@ function partOf({ step, records, records_behind: behind }: RebuildStep): number 
 export function stepText(progress: RebuildStep): string {
   const { step, what = '', records, records_behind: behind } = progress;
   const { records_per_second: rate, seconds_left: left } = progress;
-  const pace = rate === undefined ? '' : `, ${rate} a second`;
+  const speed = rate === undefined ? '' : `, ${rate} a second`;
   const time = left === undefined || behind === 0n ? '' : `, about ${left} s left`;
   switch (step) {
     case 'loading':
-      return `loading, ${records} records folded, ${behind} to go${pace}${time}`;
+      return `loading, ${records} records folded, ${behind} to go${speed}${time}`;
     case 'indexing':
       return what === '' ? step : `${step}: ${what}`;
     case 'catching_up':
-      return `catching up, ${behind} records behind${pace}`;
+      return `catching up, ${behind} records behind${speed}`;
     case 'switching':
     case 'comparing':
       return step;

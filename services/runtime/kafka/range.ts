@@ -62,13 +62,17 @@ export async function readLogBatches(
     await reader.start();
     for (let next = from; next < to;) {
       const chunk = await reader.take(Infinity, Infinity);
-      if (chunk === undefined) throw new Fault('kafka', `there is no ${key}`, { retry: true });
+      if (chunk === undefined) throw new Fault('kafka', missing(key), { retry: true });
       if (chunk.records.length > 0) await take(chunk.records);
       next = chunk.next;
     }
   } finally {
     await reader.close();
   }
+}
+
+function missing(key: string): string {
+  return `there is no ${key}: create the topic with all its partitions, with the commands that infra/kafka/commands.ts prints, or name a partition that it has`;
 }
 
 const once: Retrying = (_what, attempt) => attempt();

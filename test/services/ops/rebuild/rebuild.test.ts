@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { paceOf, stepText } from '../../../../services/ops/rebuild/rebuild.ts';
+import { paceOf, stepText, verify } from '../../../../services/ops/rebuild/rebuild.ts';
+import { Misuse } from '../../../../services/ops/usage.ts';
 import type { RebuildStep } from '../../../../services/projector/rebuild/rebuild.ts';
 
 const begun: RebuildStep = {
@@ -42,11 +43,22 @@ test.each([
   ['full', 1],
   ['100', 1],
   ['50', 0.5],
+  ['50%', 0.5],
   ['1', 0.01],
 ])('--pace %s is a share of the time of %f', (text, share) => {
   expect(paceOf(text)).toBe(share);
 });
 
-test.each(['0', '101', '-5', '5.5', 'half', '', '50%', '1000'])('--pace %j is refused', (text) => {
-  expect(() => paceOf(text)).toThrow(`--pace is full, or a percentage from 1 to 100, not ${text}`);
+test.each(['0', '101', '-5', '5.5', 'half', '', '%', '50%%', '1000'])(
+  '--pace %j is refused',
+  (text) => {
+    expect(() => paceOf(text)).toThrow(
+      `--pace is full, or a percentage from 1 to 100, not ${text}`,
+    );
+  },
+);
+
+test('a wrong --pace is refused once for all projections', async () => {
+  const args = { projection: 'all', pace: '0', json: undefined, afresh: undefined, stack: 'none' };
+  await expect(verify(args)).rejects.toThrow(Misuse);
 });
