@@ -139,13 +139,16 @@ async function run({
     const writer = new KafkaWriter(kafka, { log, signal: never });
     const chain = new Chain(new GeneratedChain({ transactions, seed }), writer, codec);
     await chain.fill(transactions * (1 - LATER));
-    for (const { name } of PROJECTIONS)
-      await (
-        await stack.spawnService(`projector-${name.replaceAll('_', '-')}`, {
-          APP_LOG_LEVEL: 'warn',
-        })
-      ).ready();
+    // the loads are of its consumer group too
+    const loading = await stack.spawnService('projector-explorer', { APP_LOG_LEVEL: 'warn' });
+    await loading.ready();
+    await loading.kill('SIGTERM');
+    await loading.exit;
     const speeds = await measureSpeeds(stack, await endOf(kafka), rounds);
+    for (const { name } of PROJECTIONS) {
+      const projector = `projector-${name.replaceAll('_', '-')}`;
+      await (await stack.spawnService(projector, { APP_LOG_LEVEL: 'warn' })).ready();
+    }
     const settings = {
       APP_RATE_PER_SECOND: '0',
       APP_ANSWERS_KEPT_MAX: '0',
