@@ -61,7 +61,6 @@ interface Feed {
   readonly topic: string;
   readonly reader: LogReader;
   readonly folds: Fold[];
-  ended: Promise<void>;
 }
 
 export class TopicReadings {
@@ -89,24 +88,28 @@ export class TopicReadings {
       positions: () => Promise.resolve(lowest(folds)),
       ahead_bytes_max: AHEAD_BYTES_MAX,
     });
-    const feed: Feed = { topic, reader, folds, ended: Promise.resolve() };
+    const feed: Feed = { topic, reader, folds };
     this.#feeds.set(topic, feed);
-    feed.ended = this.#read(feed).catch((error: unknown) => {
-      this.#feeds.delete(topic);
-      for (const each of folds.splice(0)) each.onFailure(error);
-    });
+    void this.#read(feed)
+      .catch((error: unknown) => {
+        for (const each of folds.splice(0)) each.onFailure(error);
+      })
+      .finally(() => this.#end(feed));
   }
 
-  /** Leaves the fold out; resolves when nothing of it runs any more. */
+  /** Leaves the fold out: it gets nothing any more. */
   async detach(topic: string, fold: Fold): Promise<void> {
     const feed = this.#feeds.get(topic);
     const at = feed?.folds.indexOf(fold) ?? -1;
     if (feed === undefined || at === -1) return;
     feed.folds.splice(at, 1);
-    if (feed.folds.length > 0) return;
-    this.#feeds.delete(topic);
+    if (feed.folds.length === 0) await this.#end(feed);
+  }
+
+  /** Nobody folds the topic any more: for a later fold it is read anew. */
+  async #end(feed: Feed): Promise<void> {
+    if (this.#feeds.get(feed.topic) === feed) this.#feeds.delete(feed.topic);
     await feed.reader.close();
-    await feed.ended;
   }
 
   /** Reads until the abort, or until nobody folds the topic. Throws `LogLost`. */
@@ -143,9 +146,9 @@ export class TopicReadings {
       const poison = foldAll(folds, decoded, chunk.bytes) ?? decoded.poison;
       if (poison === undefined || folds.length === 0) return;
       const { offset, reason, fingerprint } = poison;
-      await retrying(`reading ${topic}/${partition}@${offset}`, () =>
-        skips.demand({ topic, partition, offset, fingerprint }, reason),
-      );
+      await retrying(`reading ${topic}/${partition}@${offset}`, async () => {
+        if (folds.length > 0) await skips.demand({ topic, partition, offset, fingerprint }, reason);
+      });
       if (reader.isStale(chunk)) return;
       from = offset + 1n;
       records = records.filter((record) => record.offset > offset);

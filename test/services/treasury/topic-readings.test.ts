@@ -137,6 +137,18 @@ test('a fold stays at a record that it cannot apply, and is no failure', async (
   expect(breaking.seen).toEqual(upTo(3));
 });
 
+test('a topic is read anew after its only fold has failed', async () => {
+  const world = new World();
+  world.append(2);
+  const failing = world.follow(() => {
+    throw new Error('a bug');
+  });
+  await expect.poll(() => failing.failures.length).toBe(1);
+  await failing.follower.ended();
+  const next = world.follow();
+  await expect.poll(() => next.seen).toEqual(upTo(2));
+});
+
 test('nobody reads on once the last fold has left', async () => {
   const world = new World();
   world.append(2);
