@@ -90,11 +90,7 @@ export class TopicReadings {
     });
     const feed: Feed = { topic, reader, folds };
     this.#feeds.set(topic, feed);
-    void this.#read(feed)
-      .catch((error: unknown) => {
-        for (const each of folds.splice(0)) each.onFailure(error);
-      })
-      .finally(() => this.#end(feed));
+    void this.#readToEnd(feed);
   }
 
   /** Leaves the fold out: it gets nothing any more. */
@@ -104,6 +100,15 @@ export class TopicReadings {
     if (feed === undefined || at === -1) return;
     feed.folds.splice(at, 1);
     if (feed.folds.length === 0) await this.#end(feed);
+  }
+
+  async #readToEnd(feed: Feed): Promise<void> {
+    try {
+      await this.#read(feed);
+    } catch (error) {
+      for (const each of feed.folds.splice(0)) each.onFailure(error);
+    }
+    await this.#end(feed);
   }
 
   /** Nobody folds the topic any more: for a later fold it is read anew. */
