@@ -165,8 +165,8 @@ export class LogFollower {
   }
 
   /** Watches the ends of these logs for lag and loss. */
-  watch(topics: readonly string[], onLag = this.#options.onLag): void {
-    const { kafka, log } = this.#options;
+  watch(topics: readonly string[]): void {
+    const { kafka, log, onLag } = this.#options;
     const watching = watchLog({
       kafka,
       topics,
@@ -225,7 +225,10 @@ export class LogFollower {
     const { snapshots, log } = this.#options;
     const found = kept && snapshots?.take(kept.name);
     if (found === undefined || kept?.restore(found.state) === true) return found?.positions;
-    log.warn({ topic, fold: kept?.name }, 'a snapshot is of other settings: reading the log again');
+    log.warn(
+      { topic, fold: kept?.name },
+      'a state of a snapshot does not fit: reading the log from its beginning',
+    );
     return undefined;
   }
 

@@ -106,6 +106,11 @@ export class Snapshots {
   /** While folds are copied: resolves when they may go on. */
   readonly paused = (): Promise<void> | undefined => this.#paused;
 
+  /** Whether the newest has a state of this fold that was not taken yet. */
+  has(name: string): boolean {
+    return this.#found.has(name);
+  }
+
   /** The state of a fold that fits, once. */
   take(name: string): Kept | undefined {
     const found = this.#found.get(name);
@@ -113,7 +118,7 @@ export class Snapshots {
     return found && { ...found, state: deserialize(found.state) };
   }
 
-  /** So many bytes of records were folded. */
+  /** Counts bytes of records that were folded since the last snapshot. */
   folded(bytes: number): void {
     this.#folded += bytes;
   }

@@ -61,6 +61,7 @@ export class ReserveLogs {
   readonly newest: NewestRun;
   readonly names: LogNames;
   readonly #follower: LogFollower;
+  readonly #snapshots: Snapshots | undefined;
   readonly #heads: PublishedHeads;
   readonly #activity: Activity;
   #isOnce = false;
@@ -70,6 +71,7 @@ export class ReserveLogs {
 
   constructor(options: ReserveLogsOptions) {
     this.newest = options.newest;
+    this.#snapshots = options.snapshots;
     this.names = options.names ?? LOG_NAMES;
     this.#heads = new PublishedHeads(this.names.ledger);
     this.#activity = new Activity(options);
@@ -117,6 +119,8 @@ export class ReserveLogs {
         name: 'runs',
         state: () => ({ newest: newest.state, heads: this.#heads.state }),
         restore: ({ newest: run, heads }) => {
+          // the heads are compared with the ledger as it is read: with both from here on, or all
+          if (this.#snapshots?.has('reserve') !== true) return false;
           newest.restore(run);
           this.#heads.restore(heads);
           return true;
