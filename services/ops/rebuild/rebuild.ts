@@ -1,4 +1,5 @@
 /** `ops rebuild` and `ops verify`: a projection's tables against its log. */
+import { constants, setPriority } from 'node:os';
 import { PROJECTIONS } from '../../projector/registry.ts';
 import { topicsOf } from '../../projector/engine/quarantine.ts';
 import type { Difference } from '../../projector/rebuild/compare.ts';
@@ -131,6 +132,8 @@ async function withProjection<Result extends object>(
   const named = PROJECTIONS.find((each) => each.name === name);
   if (named === undefined) throw new Misuse(`there is no projection ${name}`);
   const config = readSettings({ ...KAFKA, ...REGISTRY, ...POSTGRES }, stack);
+  // gateways and projectors of this machine come first
+  if (pace !== 1) setPriority(constants.priority.PRIORITY_LOW);
   const { signal } = stopAtSignals();
   const progress = openProgress(args);
   const onStep = (step: RebuildStep): void =>

@@ -58,6 +58,8 @@ const REPORT_MS = 5_000;
  * and gone, before the garbage collector moves them.
  */
 const COALESCED_BYTES_MAX = 2 * 1024 * 1024;
+/** With rests: a reader of the live tables waits for no more than such a batch, some 10 ms. */
+const PACED_BYTES_MAX = 256 * 1024;
 
 export type LoadStatus =
   /** not known yet */
@@ -157,8 +159,9 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
     return this.endOf(topic, partition) > offset + 1n;
   }
 
-  /** Limit of a batch while loading; undefined where batches are not coalesced. */
+  /** Limit of a batch while loading; undefined: that of live ones. */
   get load_bytes_max(): number | undefined {
+    if (this.#options.rests !== undefined) return PACED_BYTES_MAX;
     return this.#isCoalesced ? COALESCED_BYTES_MAX : undefined;
   }
 

@@ -26,8 +26,8 @@ import { skipPoison } from './quarantine.ts';
 import { realTime, Rests, type Timing } from './rests.ts';
 
 const READ_AHEAD_BYTES = 32 * 1024 * 1024;
-/** Fetches once, and not again before that is taken. */
-const PACED_AHEAD_BYTES = 1;
+/** With rests, a fetch is small, and none follows before all of it is taken. */
+const PACED = { ahead_bytes_max: 1, fetch_bytes: 1024 * 1024 };
 
 export interface EngineOptions<Event extends { readonly type: string }> {
   /** its name is that of the tables to fold into */
@@ -90,7 +90,7 @@ export class Engine<Event extends { readonly type: string }> {
     this.#reader = new LogReader({
       ...options,
       topics: projection.topics,
-      ahead_bytes_max: pace < 1 ? PACED_AHEAD_BYTES : READ_AHEAD_BYTES,
+      ...(pace < 1 ? PACED : { ahead_bytes_max: READ_AHEAD_BYTES }),
       ...(session === undefined ? {} : { session_ms: session }),
       positions: () => this.#positions(),
     });
