@@ -1,5 +1,5 @@
 /** The rows of one deposit: its fixed terms, its state, and its timeline. */
-import { bytesKey } from '../../schemas/address.ts';
+import { bytesKey, keyBytes } from '../../schemas/address.ts';
 import type { DepositConfirmed, DepositEvent } from '../../schemas/treasury.ledger/events.ts';
 import { amountIn, bytesIn, countIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type { LoadedRow, Row, Value } from '../contract/projection.ts';
@@ -38,7 +38,7 @@ export function standingRow(id: string, stored: StoredDeposit): Row {
     'reason' in deposit ? deposit.reason : null,
     'approved' in deposit && deposit.approved,
     'rejected' in deposit && deposit.rejected,
-    approvedBy.length === 0 ? null : Buffer.from(approvedBy.join(''), 'latin1'),
+    approvedBy.length === 0 ? null : Buffer.concat(approvedBy.map(keyBytes)),
     'refunded' in deposit ? deposit.refunded : 0n,
     mint?.sequence ?? null,
     mint?.nonce ?? null,

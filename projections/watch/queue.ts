@@ -1,5 +1,5 @@
 /** The rows of table `queue` that one batch touches. */
-import { toHex } from '../../schemas/address.ts';
+import { bytesKey, toHex } from '../../schemas/address.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import { brokenRule } from '../../schemas/rules.ts';
 import { TRANSFER_RULES } from '../../schemas/tron.transfers/rules.ts';
@@ -37,7 +37,7 @@ export class Queue {
   constructor(loaded: Iterable<LoadedRow>) {
     for (const row of loaded) {
       const address = bytesIn(row, 'deposit_address');
-      this.#entries.set(address.toString('latin1'), {
+      this.#entries.set(bytesKey(address), {
         address,
         partition: countIn(row, 'partition'),
         requested: row['requested'] === true,
@@ -89,7 +89,7 @@ export class Queue {
   }
 
   #at(address: Buffer): Entry {
-    const key = address.toString('latin1');
+    const key = bytesKey(address);
     let entry = this.#entries.get(key);
     if (entry === undefined) {
       entry = {

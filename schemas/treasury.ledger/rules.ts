@@ -1,4 +1,5 @@
 /** The rules of every event of `treasury.ledger`; what depends on earlier events is in the fold. */
+import { bytesKey } from '../address.ts';
 import { creditOf, NETWORKS, problemsOf } from '../deposit-policy.ts';
 import {
   ADDRESS,
@@ -33,7 +34,7 @@ const SIGNED = { ...DECIDED, actor: PERSONS_TEXT, reason: PERSONS_TEXT, signatur
 const OF_DEPOSIT = { deposit_id: DEPOSIT_ID };
 
 function different(addresses: readonly Buffer[]): boolean {
-  return new Set(addresses.map((each) => each.toString('latin1'))).size === addresses.length;
+  return new Set(addresses.map(bytesKey)).size === addresses.length;
 }
 
 const LIMITS: Relation<PolicySet> = {

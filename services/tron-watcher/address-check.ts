@@ -5,6 +5,7 @@
  * asked about again apart from its address (`retries.ts`): the cursor of the address stays before
  * it, and other transactions of the address do not wait for it.
  */
+import { bytesKey } from '../../schemas/address.ts';
 import {
   transfersIn,
   type ListedRow,
@@ -349,5 +350,5 @@ function leaveUndecided(progress: Progress, block_timestamp: number | undefined)
 }
 
 function decidedKey(address: Buffer, txId: Buffer): string {
-  return `${address.toString('latin1')}${txId.toString('latin1')}`;
+  return `${bytesKey(address)}${bytesKey(txId)}`;
 }

@@ -11,6 +11,7 @@ import {
 } from '../../projections/watch/queries.ts';
 import { watch } from '../../projections/watch/watch.ts';
 import type { Query } from '../../projections/contract/page.ts';
+import { bytesKey } from '../../schemas/address.ts';
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { byteaBytes } from '../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../runtime/postgres/pool.ts';
@@ -31,7 +32,7 @@ export interface Entry {
 }
 
 export function keyOf({ address }: Pick<Entry, 'address'>): string {
-  return address.toString('latin1');
+  return bytesKey(address);
 }
 
 /** An address with what the log says it received, micro-USDT. */

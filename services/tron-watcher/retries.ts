@@ -7,6 +7,7 @@
  * They are known to this process alone. A watcher that starts finds them anew: the cursor of the
  * address stands before each.
  */
+import { bytesKey } from '../../schemas/address.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import { keyOf, type Entry } from './read-model.ts';
 
@@ -223,5 +224,5 @@ export function nameOf({ entry, tx_id: txId }: Subject): string {
 /** An address has one retry for its list and one for its balance. */
 export function subjectKey(subject: Subject): string {
   const { entry, tx_id: txId } = subject;
-  return `${kindOf(subject)} ${keyOf(entry)}${txId?.toString('latin1') ?? ''}`;
+  return `${kindOf(subject)} ${keyOf(entry)}${txId === undefined ? '' : bytesKey(txId)}`;
 }

@@ -2,7 +2,7 @@
  * I1: transfers to deposit addresses, by `deposit.addresses` and `tron.transfers` alone, against
  * the deposits that the ledger has confirmed.
  */
-import { toHex } from '../../../schemas/address.ts';
+import { bytesKey, toHex } from '../../../schemas/address.ts';
 import { AddressBook } from '../../../projections/deposits/domain/address-book.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
@@ -116,10 +116,10 @@ export class TransferAudit {
     { policy, custody_addresses: custody }: InForce,
   ): boolean {
     const expected = this.#expected.get(event.deposit_id);
-    const account = event.clt_address.toString('latin1');
+    const account = bytesKey(event.clt_address);
     const ordinal = this.#ordinals.get(account) ?? 0;
     this.#ordinals.set(account, ordinal + 1);
-    this.#paid.add(event.deposit_address.toString('latin1'));
+    this.#paid.add(bytesKey(event.deposit_address));
     const wrong =
       expected === undefined
         ? 'is no transfer to a deposit address'
@@ -138,7 +138,7 @@ export class TransferAudit {
     // older treasuries credited such transfers, and pinned no custody
     return (
       custody !== undefined &&
-      (custody.some((each) => each.equals(from)) || this.#paid.has(from.toString('latin1')))
+      (custody.some((each) => each.equals(from)) || this.#paid.has(bytesKey(from)))
     );
   }
 

@@ -8,7 +8,7 @@ import {
   type DecidedTogether,
 } from '../../../projections/deposits/domain/approval.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
-import { toHex } from '../../../schemas/address.ts';
+import { keyBytes, toHex } from '../../../schemas/address.ts';
 import type { Proposal } from '../../../schemas/operations-api/answers.ts';
 import type { Wanted } from '../../../schemas/operations-api/document.ts';
 import { decisionText } from '../../../schemas/operator-signature.ts';
@@ -161,6 +161,6 @@ export function effectsOf(ledger: Ledger, deposit_id: string) {
   return {
     approve: EFFECTS.approve(terms, toHex(terms.clt_address)),
     reject: EFFECTS.reject(terms),
-    approved_by: approved_by.map((key) => toHex(Buffer.from(key, 'latin1'))),
+    approved_by: approved_by.map((key) => toHex(keyBytes(key))),
   };
 }

@@ -5,6 +5,7 @@
  */
 import avro from 'avsc';
 import { LRUCache } from 'lru-cache';
+import { bytesKey } from '../../../schemas/address.ts';
 import { decodeDecimal } from '../../../schemas/money.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { AVRO_OPTIONS } from '../../runtime/kafka/avro-types.ts';
@@ -68,7 +69,7 @@ const addresses = new LRUCache<string, string>({ max: 32_768 });
 class ShownTronAddress extends avro.types.FixedType {
   _read(tap: Tap): string {
     const bytes = bytesAt(tap, this.size);
-    const key = bytes.toString('latin1');
+    const key = bytesKey(bytes);
     const text = addresses.get(key) ?? toTronAddress(bytes);
     addresses.set(key, text);
     return text;
