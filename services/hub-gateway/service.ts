@@ -123,12 +123,12 @@ export async function serve(
   for (const [name, help, value] of [
     ['hub_sockets', 'Open sockets', () => sockets.size],
     ['hub_sockets_max', 'Limit of open sockets', () => config.sockets_max],
-    ['hub_sockets_behind', 'Sockets with too many bytes outstanding', () => sockets.behind],
+    ['hub_sockets_backpressured', 'Sockets with too many bytes outstanding', () => sockets.behind],
     ['hub_sockets_given_up', 'Sockets closed so far for slowness', () => sockets.givenUp],
     ['hub_operations_waiting', 'Operations that wait to read lists', () => hub.turns.waiting],
-    ['hub_subscription_groups', 'Different open subscriptions', () => subscriptions.size],
+    ['hub_shared_subscriptions', 'Different open subscriptions', () => subscriptions.size],
     ['hub_deliveries', 'Results delivered so far', () => subscriptions.deliveries],
-    ['hub_kept_answers_used', 'Responses served from the cache so far', () => cache.hits],
+    ['hub_answer_cache_hits', 'Responses served from the cache so far', () => cache.hits],
   ] as const)
     metrics.gauge(name, help, [], function () {
       this.set(value());

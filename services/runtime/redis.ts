@@ -44,7 +44,7 @@ export function openNotificationPublisher(
   metrics: Metrics,
 ): NotificationPublisher {
   const redis = connect(settings, log, false);
-  const notifications = metrics.counter('redis_hints_total', 'Notifications by outcome', [
+  const notifications = metrics.counter('redis_notifications_total', 'Notifications by outcome', [
     'outcome',
   ]);
   const inFlight = new Set<Promise<void>>();

@@ -79,7 +79,7 @@ export function openTreasuryMetrics(
     'deposits of the ledger that this process found contradicted, and that are never minted',
   );
   const races = metrics.counter(
-    'treasury_lost_races_total',
+    'treasury_races_lost_total',
     'batches without effect: another treasury wrote first',
   );
   const batches = metrics.histogram(
@@ -144,12 +144,12 @@ export function openTreasuryMetrics(
   );
   gauge('treasury_halted', '1 while the treasury is halted', (now) => Number(now.halted));
   gauge(
-    'treasury_deposits_unminted',
+    'treasury_deposits_waiting',
     'deposits that wait to be minted',
     () => ledger().waitingCount,
   );
   gauge(
-    'treasury_mints_live',
+    'treasury_mints_in_flight',
     'mints in flight: no final block shows their outcome yet',
     () => ledger().live.size,
   );

@@ -229,7 +229,7 @@ class ClusterRun {
     await this.#admin('/traffic', { transactions_per_second: 0 });
     for (const slot of both('treasury'))
       await until(
-        () => figureOf(this.processes.at(slot), 'treasury_mints_live'),
+        () => figureOf(this.processes.at(slot), 'treasury_mints_in_flight'),
         `${slot} to have no mint in flight`,
         (seen) => seen === 0,
       );

@@ -86,7 +86,7 @@ function allCredited(processes: Processes, made: number): Promise<void> {
   return until(
     async () => [
       await figureOf(treasury, 'treasury_mints_total', 'MintCredited'),
-      await figureOf(treasury, 'treasury_mints_live'),
+      await figureOf(treasury, 'treasury_mints_in_flight'),
     ],
     `all ${made} deposits to be credited, and no mint in flight`,
     ([credited, live]) => credited === made && live === 0,

@@ -85,7 +85,7 @@ export class Treasuries {
       'everything that was paid to be credited',
       async (slot) =>
         (await this.#creditedBy(slot)) === made() &&
-        (await this.figure(slot, 'treasury_mints_live')) === 0,
+        (await this.figure(slot, 'treasury_mints_in_flight')) === 0,
     );
   }
 

@@ -25,7 +25,7 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['node height', 'chain_node_height'],
   ['log height', 'chain_log_height'],
   ['races lost', 'chain_races_lost_total'],
-  ['races lost', 'treasury_lost_races_total'],
+  ['races lost', 'treasury_races_lost_total'],
   ['log records', 'projection_records_total', 'outcome'],
   ['records behind', 'projection_lag_records'],
   ['records behind', 'treasury_lag_records'],
@@ -46,7 +46,7 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['partitions watched', 'tron_partitions_assigned'],
   ['longest unasked in seconds', 'tron_cold_check_age_seconds'],
   ['sockets', 'hub_sockets'],
-  ['behind', 'hub_sockets_behind'],
+  ['behind', 'hub_sockets_backpressured'],
   ['deliveries', 'hub_deliveries'],
 ];
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { defaultPorts } from '../../../infra/services/ports.ts';
 import { services } from '../../../infra/services/services.ts';
-import { Metrics } from '../../../services/runtime/process/metrics.ts';
+import { DEPRECATED_METRICS, Metrics } from '../../../services/runtime/process/metrics.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -95,6 +95,14 @@ test('alerts and the dashboard use registered metrics only', async () => {
   expect(
     metricsIn('sum by (status) (rate(no_such_total{status="5.."}[5m])) > 0.5 and on (x) up == 0'),
   ).toEqual(['no_such_total', 'up']);
+});
+
+test('every deprecated name repeats a registered metric, and the page on monitoring lists both', async () => {
+  const known = await names();
+  const renamed = Object.entries(DEPRECATED_METRICS);
+  expect(renamed.filter(([before, name]) => known.has(before) || !known.has(name))).toEqual([]);
+  const rows = read('docs/operations/monitoring.md').matchAll(/^\| `(\w+)` \| `(\w+)` \|$/gm);
+  expect([...rows].map(([, before, name]) => [before, name])).toEqual(renamed);
 });
 
 test('Prometheus scrapes every service at its port in docker compose', () => {

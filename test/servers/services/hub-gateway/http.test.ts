@@ -398,7 +398,7 @@ test('operations with a token, errors, and what another site could send are not 
 test('an anonymous query is cached until the read model changes, other operations are not', async () => {
   const used = async (): Promise<number> => {
     const text = await world.metrics.text();
-    return Number(/hub_kept_answers_used\{[^}]*\} (\d+)/.exec(text)?.[1]);
+    return Number(/hub_answer_cache_hits\{[^}]*\} (\d+)/.exec(text)?.[1]);
   };
   const ask = async (query: string, by?: string): Promise<number> => {
     const before = await used();

@@ -80,7 +80,7 @@ async function arrives(
 
 async function counted(metrics: Metrics, outcome: string): Promise<number> {
   return Number(
-    new RegExp(`redis_hints_total\\{outcome="${outcome}",service="test"\\} (\\d+)`).exec(
+    new RegExp(`redis_notifications_total\\{outcome="${outcome}",service="test"\\} (\\d+)`).exec(
       await metrics.text(),
     )?.[1] ?? 0,
   );

@@ -112,7 +112,7 @@ export class WholeSystem {
 
   /** The treasury's gate, as its metrics have it. */
   async isMintingClosed(): Promise<boolean> {
-    return (await figureOf(this.#processes.at('treasury'), 'reserve_minting_closed')) > 0;
+    return (await figureOf(this.#processes.at('treasury'), 'reserve_gate_closed')) > 0;
   }
 
   /** Reserve runs that the treasury made. */

@@ -177,7 +177,7 @@ test('an id that is reused at once gets one result, of its last operation, and o
     { id: '1', type: 'next', payload: { data: { chainInfo: { chainId: '7777' } } } },
     { id: '1', type: 'complete' },
   ]);
-  await expect.poll(() => world.figure('hub_subscription_groups')).toBe(0);
+  await expect.poll(() => world.figure('hub_shared_subscriptions')).toBe(0);
   await socket.close();
 });
 
