@@ -136,8 +136,8 @@ export function parseBalance(json: unknown): Parsed<bigint> {
 }
 
 /**
- * The same of a function that the token may not have: then the call fails, or answers no word. That
- * is 0.
+ * The answer about a function that the token may not have: a call that fails, or that answers no
+ * word, is 0.
  */
 export function parseOptionalWord(json: unknown): Parsed<bigint> {
   return parsedAnswer(json, (answer) => {
@@ -147,7 +147,7 @@ export function parseOptionalWord(json: unknown): Parsed<bigint> {
   });
 }
 
-/** The same of `balancesCall`: the token, and so many addresses in their order. */
+/** The answer to `balancesCall`: the token, and so many addresses in their order. */
 export function parseBalances(
   json: unknown,
   addresses: number,

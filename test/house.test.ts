@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 import { shortLimits } from './support/limit-rule.ts';
+import { clausesFirst, pronounsFirst } from './support/wording-rule.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const LINES_MAX = 500;
@@ -235,10 +236,6 @@ const IMPURE: readonly [RegExp, string][] = [
   [/\bMath\.fround\b|\bparseFloat\b|\btoLocale/, 'floating point or a locale'],
 ];
 
-/** The first word of a docstring, a comment, or a title of `test`, `test.each` or `describe`. */
-const CLAUSE_FIRST =
-  /^\s*(?:\/\*\*?|\*|\/\/)\s+(?:What|Whatever|Whoever|Whose|Of)\b|(?:\b(?:test|describe)|\))\(\s*['"`](?:what|whatever|whoever|whose|of)\b/gm;
-
 const FORBIDDEN_NAMES = /(^|[-/])(utils?|common|helpers?|manager|core|misc)([-./]|$)/;
 
 interface Import {
@@ -395,10 +392,14 @@ test('no comment line is longer than 100 columns', () => {
 
 test('no comment and no test title begins with a clause or "of" as its subject', () => {
   const begun = SOURCES.flatMap(({ path, source }) =>
-    [...source.matchAll(CLAUSE_FIRST)].map(
-      ({ index, 0: text }) =>
-        `${path}:${source.slice(0, index).split('\n').length}: ${text.trim()}`,
-    ),
+    clausesFirst(source).map((found) => `${path}:${found}`),
+  );
+  expect(begun).toEqual([]);
+});
+
+test('no docstring begins with a pronoun, whose noun an editor does not show', () => {
+  const begun = SOURCES.filter(({ path }) => !path.startsWith('test/')).flatMap(
+    ({ path, source }) => pronounsFirst(source).map((found) => `${path}:${found}`),
   );
   expect(begun).toEqual([]);
 });

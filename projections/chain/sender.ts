@@ -135,12 +135,12 @@ export class Sender {
     return this.#state.forged;
   }
 
-  /** Its next nonce as of the newest final block. */
+  /** The next nonce of the account as of the newest final block. */
   get finalNonce(): number {
     return this.#state.next_nonce;
   }
 
-  /** Its final transaction with this nonce. */
+  /** The final transaction of the account with this nonce. */
   finalAt(nonce: number): SentTransaction | undefined {
     return this.#state.final.get(nonce);
   }

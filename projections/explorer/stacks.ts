@@ -42,7 +42,7 @@ function newCount(type: string, loaded: number): Count {
 interface Pending {
   readonly block: Block;
   readonly row: Row;
-  /** Each removes the block's rows from one list, for a revert in the same batch. */
+  /** steps that each remove the block's rows from one list, for a revert in the same batch */
   readonly undo: readonly (() => void)[];
 }
 

@@ -72,7 +72,7 @@ function indexedRows(at: number): string {
   return `SELECT * FROM ride_market.open_requests WHERE ${PICKUP} <@ ${box(at)}`;
 }
 
-/** The same condition for the scan. The function, unlike the operator, never uses the index. */
+/** A pickup in the box, for the scan. The function, unlike the operator, never uses the index. */
 function isInBox(at: number): string {
   return `box_contain_pt(${box(at)}, ${PICKUP})`;
 }

@@ -347,7 +347,7 @@ function isDamaged(error: unknown): boolean {
   return error instanceof Fault && DAMAGED.has(error.code);
 }
 
-/** Each names the hash of the record before it; the first one `head`. */
+/** Entries that each name the hash of the record before them; the first one `head`. */
 export function linkedEntries(
   codec: Pick<Codec, 'encode' | 'fingerprintOf'>,
   events: readonly DepositAddressEvent[],

@@ -63,7 +63,7 @@ type Opened = Buffer | TooMany | undefined;
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Its maps are by account, 0x + hex. */
+/** The deposit addresses of accounts; its maps are by account, 0x + hex. */
 export class DepositAddresses {
   readonly #options: DepositAddressesOptions;
   readonly #limit: RateLimit | undefined;

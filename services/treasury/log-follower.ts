@@ -138,7 +138,7 @@ interface Followed extends Fold {
   readonly topic: string;
   /** of each partition, the first offset not folded: beyond marks of transactions at the end */
   readonly ends: () => readonly bigint[];
-  /** its name in snapshots */
+  /** name of the fold in snapshots */
   readonly kept: string | undefined;
 }
 

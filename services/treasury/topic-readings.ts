@@ -45,7 +45,7 @@ export interface TopicReadingsOptions {
   readonly sparing?: Decoder | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** also at a record that cannot be applied, until a person has it skipped */
+  /** retries, also at a record that cannot be applied, until a person has it skipped */
   readonly retrying: Retrying;
   /** resolves when records may be folded; undefined: now */
   readonly paused?: (() => Promise<void> | undefined) | undefined;

@@ -217,7 +217,7 @@ export class Treasury {
     return loadingProblem(reading, this.#options.snapshots?.unfit);
   }
 
-  /** None where nothing is minted. */
+  /** The topics of minting; none where nothing is minted. */
   get #chainTopics(): readonly string[] {
     const { minting } = this.#options;
     return minting === undefined ? [] : [chainTopicOf(minting)];

@@ -262,7 +262,7 @@ export class AddressCheck {
     }
   }
 
-  /** One after the other: a transaction may pay several addresses that are checked at once. */
+  /** Records in turn: a transaction may pay several addresses that are checked at once. */
   #record(entry: Entry, decisions: readonly Decision[], seen: SeenLogs): Promise<void> {
     const append = async (): Promise<void> => {
       await this.#append(entry, decisions, seen);

@@ -11,7 +11,7 @@ import { Left } from './left.ts';
 import type { Entry } from './read-model.ts';
 import type { Retries, Retry } from './retries.ts';
 
-/** One in so many attempts to explain a balance asks for receipts with transfers, too. */
+/** Attempts to explain a balance of which one asks for receipts with transfers, too. */
 const ALL_RECEIPTS_EVERY = 3;
 /** Time after which what has left an address is taken for a node's error, if nothing is listed. */
 const FORGOTTEN_MS = 86_400_000;

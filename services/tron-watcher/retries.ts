@@ -24,7 +24,7 @@ export interface Subject {
   readonly entry: Entry;
   /** a transfer, by its transaction */
   readonly tx_id?: Buffer;
-  /** its block time in the list that names it */
+  /** block time of the transaction in the list that names it */
   readonly listed_at?: number;
   /** micro-USDT that came to the address at least, more than the log explains */
   readonly received?: bigint;

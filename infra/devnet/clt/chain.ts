@@ -45,7 +45,7 @@ export class Chain {
   readonly mempool: Mempool;
   /** whether new blocks hide from whom fees were taken */
   hides_fees = false;
-  /** those after the first, ascending */
+  /** mint authorities after the first, by the height from which each mints, ascending */
   #authorities: readonly Authority[];
   /** the newest block without an undo */
   #anchor: Anchor;

@@ -15,7 +15,7 @@ export type SubmitRefusal =
   VerifyRefusal | ExecutionRefusal | Refused<'already_known' | 'mempool_full'>;
 
 interface NodeObserver {
-  /** these blocks are stored, and the last one is the head */
+  /** `blocks` are stored, and the last one is the head */
   blocksAdded(blocks: readonly Block[]): void;
   /** the chain cannot be stored: the process must exit */
   broken(error: unknown): void;

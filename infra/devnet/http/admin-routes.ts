@@ -35,7 +35,7 @@ export function adminRoutes({
 }: AdminParts): Routes {
   const { block_transactions_max, chain_id } = node.chain.parameters;
   let lastBulk: Promise<unknown> = Promise.resolve();
-  /** One at a time: bulk blocks share an account and its nonces. */
+  /** Bulk blocks are made one at a time, since they share an account and its nonces. */
   const nextBulkBlock = (count: number): Promise<Block> => {
     const make = (): Promise<Block> => makeBulkBlock(node, count, now);
     const making = lastBulk.then(make, make);

@@ -19,7 +19,7 @@ export interface Session {
 /** A refusal of the hub, or of the node behind it. */
 export class HubError extends Error {
   override readonly name = 'HubError';
-  /** such as UNAUTHENTICATED of the hub, nonce_too_low of the node, HTTP_502 of a proxy */
+  /** for example UNAUTHENTICATED of the hub, nonce_too_low of the node, HTTP_502 of a proxy */
   readonly code: string;
 
   constructor(code: string, message: string) {

@@ -150,7 +150,7 @@ export class AddressBook {
   #scheme: Scheme | undefined;
   /** by derivation index */
   readonly #owners = new Packed();
-  /** none where the key of the log derives them */
+  /** addresses by derivation index; none where the key of the log derives them */
   readonly #named = new Packed();
   #state = {
     end: 0n,

@@ -84,7 +84,7 @@ export const ABSENT: Absent = { status: 'absent' };
 /** Addresses are as `bytesKey` gives them. */
 export interface Approving {
   readonly operator: string;
-  /** those whose approvals count */
+  /** operators whose approvals count */
   readonly in_force: readonly string[];
   /** approvals */
   readonly needed: number;

@@ -106,7 +106,7 @@ export interface Pinning extends Pick<
   'ledger_id' | 'chain_id' | 'usdt_contract' | 'authority'
 > {
   readonly network: Network;
-  /** those of the settings: a first policy that nobody has signed must be the same */
+  /** limits of the settings: a first policy that nobody has signed must have the same */
   readonly limits: PolicyLimits;
 }
 

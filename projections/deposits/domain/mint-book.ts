@@ -77,7 +77,7 @@ export class MintBook {
       time,
       /** by sequence, which is their order; without those that left the window */
       counted: new Map(counted.map((mint) => [mint.sequence, mint])),
-      /** those that left it, in order: they count again when what moved the window is void */
+      /** mints that left the window, in order: they count again when what moved it is void */
       past,
       sum: counted.reduce((sum, { amount }) => sum + amount, 0n),
     };

@@ -73,7 +73,7 @@ export interface Holder {
   readonly client: string;
   /** 0x + hex; undefined: anonymous */
   readonly account: string | undefined;
-  /** its socket is closed */
+  /** aborted when the socket of the holder is closed */
   readonly left: AbortSignal;
 }
 
@@ -91,7 +91,7 @@ class SharedSubscription {
   readonly subscribers = new Set<Subscriber>();
   /** places of each account or client, with and without a subscriber */
   readonly clients = new Map<string, number>();
-  /** those whom the last execution reads lists for */
+  /** clients whom the last execution reads lists for */
   reading: Clients | undefined;
   /** empty before the first execution: then every change counts */
   dependencies: Dependency[] = [];

@@ -285,7 +285,7 @@ export class ChainAudit {
 /** Blocks that may become final while an audit reads. */
 const AHEAD_MAX = 10_000;
 
-/** Such a Mint may be in a block that did not carry it out; a dead one in none. */
+/** Whether a Mint may be in a block that did not carry it out; a dead one is in none. */
 function isGivenUp({ outcome }: Intent): boolean {
   return outcome === 'failed' || outcome === 'released' || outcome === 'void';
 }

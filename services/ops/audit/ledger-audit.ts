@@ -49,7 +49,7 @@ export interface Intent {
   readonly offset: bigint;
   /** Unix milliseconds, by the clock of its writer */
   readonly decided_at: number;
-  /** the same, never less than that of the intent before */
+  /** `decided_at`, never less than that of the intent before */
   readonly at: number;
   outcome: 'live' | 'credited' | 'dead' | 'failed' | 'released' | 'void';
   /** the transaction that took its nonce, by `MintDead` */
@@ -92,7 +92,7 @@ export class LedgerAudit {
   readonly #internal = new Set<string>();
   /** the newest one of each deposit */
   readonly #newest = new Map<string, Intent>();
-  /** those of the 24 hours up to the last one, in order, without those given up */
+  /** intents of the 24 hours up to the last one, in order, without the ones given up */
   readonly #window = new Set<Intent>();
   #windowSum = 0n;
   /** an intent counts above it: that of the last one under the authority in force, or -1 */

@@ -42,7 +42,7 @@ export class LiveLedger {
   #log: Log | undefined;
   #problem: string | undefined = 'the ledger is being read: try again shortly';
   #isRead = false;
-  /** one at a time reads or appends */
+  /** ends when nobody reads or appends: requests do so one at a time */
   #turn: Promise<unknown> = Promise.resolve();
 
   /** `open` throws a fault with retry while a server is away. `now`: Unix milliseconds. */

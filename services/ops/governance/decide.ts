@@ -158,7 +158,7 @@ export function openLedgerLog({ stack }: SharedArguments): Promise<LedgerLog> {
   return openLedgerLogAt(readSettings({ ...KAFKA, ...REGISTRY }, stack));
 }
 
-/** The same of these servers. Throws a fault with retry while they are away. */
+/** The ledger of these servers, not read yet. Throws a fault with retry while they are away. */
 export async function openLedgerLogAt(
   config: Config<typeof KAFKA & typeof REGISTRY>,
 ): Promise<LedgerLog> {

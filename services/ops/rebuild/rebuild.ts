@@ -23,7 +23,7 @@ interface ProjectionArguments extends SharedArguments {
   readonly pace: string | undefined;
 }
 
-/** The same, with the share of the time that `--pace` says. */
+/** The arguments, with the share of the time that `--pace` says. */
 type Paced = Omit<ProjectionArguments, 'pace'> & Pick<RebuildOptions<never>, 'pace'>;
 
 export async function rebuild(
@@ -52,7 +52,7 @@ export async function verify(args: ProjectionArguments): Promise<number> {
   return result.json.equal ? 0 : 2;
 }
 
-/** One after the other; one that is refused, as it is not loaded yet, does not end the others. */
+/** Verifies every projection in turn; a refused one, not loaded yet, does not end the others. */
 async function verifyAll(args: Paced): Promise<number> {
   const results: object[] = [];
   let code = 0;

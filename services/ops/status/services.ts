@@ -145,7 +145,7 @@ function stateCell({ status, phase, waits_for, eta_s }: ServiceHealth): string {
 /** Deposits that wait for a person's decision. */
 export interface Waiting {
   readonly deposits: number;
-  /** those of less than `dust_below` */
+  /** deposits of less than `dust_below` */
   readonly dust: number;
   /** micro-USDT that arrived for the deposits, and from which on none is dust */
   readonly amount: bigint;

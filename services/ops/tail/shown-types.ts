@@ -103,7 +103,7 @@ export function shownTime(ms: number): string | number {
 /** Options of `avsc` by which values are read as they are shown. */
 export const SHOWN_OPTIONS = { typeHook: shownType };
 
-/** Those for rows of tables: amounts in CLT or USDT, and nothing that a column cannot hold. */
+/** Options for rows of tables: amounts in CLT or USDT, and nothing that a column cannot hold. */
 export const TABLE_OPTIONS = {
   typeHook(schema: avro.Schema, options: unknown): avro.Type | undefined {
     const type = shownType(schema, options);

@@ -270,7 +270,7 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
       });
   }
 
-  /** Then the tables are live. */
+  /** Builds the indexes of loaded tables, which are live afterwards. */
   async buildIndexes(): Promise<void> {
     this.#phase = 'building';
     const { indexes, retrying } = this.#options;

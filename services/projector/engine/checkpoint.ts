@@ -108,7 +108,7 @@ export async function lockFoundCheckpoint(
   return fromRow(found);
 }
 
-/** The same; creates it at offset 0 where there is none. */
+/** The checkpoint, locked by `lockFoundCheckpoint`; created at offset 0 where there is none. */
 export async function lockCheckpoint(
   client: ClientBase,
   id: ProjectionId,

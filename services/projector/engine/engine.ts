@@ -30,11 +30,11 @@ const READ_AHEAD_BYTES = 32 * 1024 * 1024;
 const PACED = { ahead_bytes_max: 1, fetch_bytes: 1024 * 1024 };
 
 export interface EngineOptions<Event extends { readonly type: string }> {
-  /** its name is that of the tables to fold into */
+  /** the fold; its name is that of the tables to fold into */
   readonly projection: Projection<Event>;
   readonly kafka: Kafka;
   readonly codec: Decoder;
-  /** its search_path is those tables */
+  /** connections whose search_path is the tables of the projection */
   readonly pool: Pool;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -139,7 +139,7 @@ export class Engine<Event extends { readonly type: string }> {
     this.#reader.rewind();
   }
 
-  /** The same, once they are read: Postgres may have lost the last commits. */
+  /** Reads the checkpoints again and goes on from them: Postgres may have lost the last commits. */
   async refresh(): Promise<void> {
     this.#options.applied.clear();
     await this.#options.retrying('reading the checkpoints', () => this.#positions());

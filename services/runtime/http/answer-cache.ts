@@ -26,7 +26,7 @@ export interface Asker {
 
 interface Making {
   readonly answer: Promise<Answer>;
-  /** those that wait for it */
+  /** clients that wait for the answer */
   readonly clients: Clients;
 }
 

@@ -41,7 +41,7 @@ export interface HttpOptions extends Omit<HttpAppOptions, 'metrics'>, OwnRoutesO
 export interface HttpServer {
   /** `http://host:port` as listened on */
   readonly url: string;
-  /** the same of `/status` and `/metrics` */
+  /** `http://host:port` of `/status` and `/metrics` */
   readonly ops_url: string;
   /** stops accepting, finishes requests in flight, closes connections; breaks off late ones */
   drain(): Promise<void>;
@@ -155,7 +155,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   };
 }
 
-/** Such as an export, a long answer to a client that reads slowly, or one that waits its turn. */
+/** Breaks off an export, a long answer to a slow client, or one that waits its turn. */
 function breakOffLate(late: readonly ServerResponse[], log: HttpOptions['log']): void {
   if (late.length > 0)
     log.warn({ responses: late.length }, 'shutdown breaks off responses that are not sent yet');

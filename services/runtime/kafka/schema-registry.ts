@@ -133,7 +133,7 @@ export class SchemaRegistry {
     return found;
   }
 
-  /** Those with the prefix. */
+  /** The subjects of the registry that have the prefix. */
   async subjects(): Promise<readonly string[]> {
     const answer = await this.ask('/subjects');
     if (answer.status !== 200) throw refusal(`the subjects were not read from ${this.url}`, answer);

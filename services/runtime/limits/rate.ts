@@ -214,7 +214,7 @@ export const REFUSAL_DELAY_MS = 500;
 
 /** A body counts as a request for each so many bytes. */
 const REQUEST_BYTES = 16_384;
-/** One without a length counts as the longest that a gateway reads. */
+/** A body without a length counts as the longest that a gateway reads. */
 const UNKNOWN_LENGTH_REQUESTS = 20;
 
 function requestsOf({ headers }: Pick<HttpRequest, 'headers'>): number {

@@ -60,7 +60,7 @@ const READER_SESSION = {
   max_parallel_workers_per_gather: '0',
 } as const;
 
-/** The same as libpq's `options`. */
+/** `READER_SESSION` as libpq's `options`. */
 export const READER_OPTIONS = sessionOptions(READER_SESSION);
 
 /** Connects at the first statement, so a service starts while Postgres is away. */

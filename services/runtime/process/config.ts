@@ -313,7 +313,7 @@ export const SERVICE_SETTINGS = {
   drain_ms: integer('APP_DRAIN_MS', { default: 10_000, min: 100, max: 600_000 }),
   /** of a collector of traces, without `/v1/traces` */
   otlp_url: optional(httpUrl('APP_OTLP_URL')),
-  /** one of so many traces is recorded */
+  /** traces of which one is recorded */
   trace_every: integer('APP_TRACE_EVERY', { default: 1, min: 1, max: 1_000_000 }),
 } as const;
 

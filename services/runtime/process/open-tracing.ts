@@ -5,7 +5,7 @@ import { NO_TRACING, type Tracing } from './tracing.ts';
 export interface TracingSettings {
   /** of a collector, without `/v1/traces`; undefined: nothing is traced */
   readonly otlp_url: string | undefined;
-  /** one of so many traces is recorded */
+  /** traces of which one is recorded */
   readonly trace_every: number;
 }
 

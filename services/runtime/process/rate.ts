@@ -30,7 +30,7 @@ export class Rate {
     return seconds >= SETTLED_S && sum > 0 ? sum / seconds : undefined;
   }
 
-  /** Both undefined where the rate is. */
+  /** The rate, and the time until `behind` records are read; both undefined without a rate. */
   estimate(behind: bigint): {
     readonly records_per_second: number | undefined;
     readonly seconds_left: number | undefined;

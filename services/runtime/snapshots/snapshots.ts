@@ -63,7 +63,7 @@ export interface SnapshotsOptions {
 export class Snapshots {
   readonly #options: SnapshotsOptions;
   readonly #log: SnapshotLog;
-  /** those of the newest snapshot that no fold has asked for, by name */
+  /** states of the newest snapshot that no fold has asked for, by name */
   readonly #found = new Map<string, Written>();
   /** by name */
   readonly #folds = new Map<string, () => Kept>();
@@ -169,7 +169,7 @@ export class Snapshots {
     }
   }
 
-  /** One fold after the other, while none of them goes on. */
+  /** Copies of the folds, taken one after the other while none of them goes on. */
   async #copies(): Promise<readonly Written[]> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#paused = promise;
@@ -254,7 +254,7 @@ export class Snapshots {
   }
 }
 
-/** Its MAC shows that a treasury wrote it, and the version that it was one of this very code. */
+/** Whether contents are of this very code; the MAC has shown that a treasury wrote them. */
 function isOfVersion(contents: unknown, version: string): contents is Contents {
   return (
     typeof contents === 'object' &&

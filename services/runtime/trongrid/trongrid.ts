@@ -56,7 +56,7 @@ export interface TronGridOptions {
   readonly backoff: Backoff;
   /** attempts in a row before a request counts as failed */
   readonly attempts_max: number;
-  /** the same of a request about one address or transaction; default: as many */
+  /** attempts of a request about one address or transaction; default: `attempts_max` */
   readonly single_attempts_max?: number;
   readonly signal: AbortSignal;
   readonly onRequest: (route: string, outcome: Outcome) => void;

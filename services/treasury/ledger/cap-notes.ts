@@ -1,6 +1,6 @@
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 
-/** That the rolling cap is full, and until when. */
+/** A note that the rolling cap is full, and until when. */
 export function capNotes(ledger: Ledger, now: number): readonly string[] {
   const { policy } = ledger;
   const left = ledger.leftAt(now);

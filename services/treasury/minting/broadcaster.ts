@@ -84,7 +84,7 @@ export class Broadcaster {
     return [...this.#options.books.ledger.live.values(), ...this.#minter.creditsToSend];
   }
 
-  /** Those that no block has and that were not broadcast a moment ago. */
+  /** Mints that no block has and that were not broadcast a moment ago. */
   #due(): readonly RequestedMint[] {
     const { chain, prover, again_ms: again } = this.#options;
     const now = performance.now();

@@ -79,7 +79,7 @@ export class NewestRun {
     return this.#made ?? this.#state.own;
   }
 
-  /** This process measured it: it counts before it is in the log. */
+  /** Takes a run that this process measured, which counts before it is in the log. */
   made(own: ReserveReconciled): void {
     this.#made = own;
   }

@@ -119,7 +119,7 @@ export class Reconciliation {
     });
   }
 
-  /** That there is no run, or that it does not match, is no problem of this process. */
+  /** A halt of the readers. A missing run, or a mismatch, is no problem of this process. */
   get problem(): HealthProblem | undefined {
     const halted = this.#halted ?? this.#logs.halted;
     if (halted === undefined) return undefined;

@@ -20,7 +20,7 @@ type Verb = Decision['verb'];
 const TRIES_MAX = 5;
 
 interface Asked extends Decision {
-  /** that the key signs */
+  /** the text that the key signs */
   readonly text: string;
   readonly left_out: Proposal['left_out'];
 }
