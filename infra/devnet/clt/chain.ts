@@ -43,8 +43,7 @@ export class Chain {
   readonly parameters: Parameters;
   readonly state: State;
   readonly mempool: Mempool;
-  /** whether new blocks hide from whom fees were taken */
-  hides_fees = false;
+  #hidesFees = false;
   /** mint authorities after the first, by the height from which each mints, ascending */
   #authorities: readonly Authority[];
   /** the newest block without an undo */
@@ -79,6 +78,11 @@ export class Chain {
   setAuthorities(authorities: readonly Authority[]): void {
     this.#authorities = authorities;
     this.mempool.replace(this.mempool.first(Infinity));
+  }
+
+  /** Whether new blocks hide from whom fees were taken. */
+  hideFees(hides: boolean): void {
+    this.#hidesFees = hides;
   }
 
   get head(): Anchor {
@@ -204,7 +208,7 @@ export class Chain {
       parent_hash: parent.hash,
       timestamp: Math.max(timestamp, parent.timestamp + 1),
       validator,
-      hides_fees: this.hides_fees,
+      hides_fees: this.#hidesFees,
     };
   }
 

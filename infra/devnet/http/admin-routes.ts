@@ -89,7 +89,7 @@ export function adminRoutes({
     app.post('/admin/clt/fees', (request, response) => {
       const { recorded } = bodyFields(request.body);
       if (typeof recorded !== 'boolean') return refuseBody(response, '{"recorded": true or false}');
-      node.chain.hides_fees = !recorded;
+      node.chain.hideFees(!recorded);
       response.json({ recorded });
     });
 

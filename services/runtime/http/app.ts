@@ -200,7 +200,7 @@ function start(starts: Starts, cache: CacheOptions | undefined, replies: Replies
         waitsWith: (clients) => exchange.waitsWith(clients),
         make: () =>
           new Promise((resolve) => {
-            exchange.made = resolve;
+            exchange.giveTo(resolve);
             next();
           }),
       });
@@ -226,7 +226,7 @@ function route(routes: readonly Route[], shape: ErrorShape, replies: Replies): R
   for (const each of routes) {
     if ('middleware' in each) {
       const enter: RequestHandler = (request, response, next) => {
-        request.exchange.route = each.path;
+        request.exchange.matched(each.path);
         response.send = (body: string | Buffer) => {
           void replies.send(response, answerIn(response, body));
           return response;
@@ -238,7 +238,7 @@ function route(routes: readonly Route[], shape: ErrorShape, replies: Replies): R
     }
     const { handle } = each;
     router[each.method](each.path, async (request: Request, response: Response) => {
-      request.exchange.route = each.path;
+      request.exchange.matched(each.path);
       const answer = await handle(request);
       if (!('refused' in answer)) return replies.send(response, answer);
       return replies.fail(response, refusalOf(answer, shape));
@@ -249,7 +249,7 @@ function route(routes: readonly Route[], shape: ErrorShape, replies: Replies): R
       .flatMap((each) => (each.path !== path ? [] : ALLOWED[each.method]))
       .join(', ');
     router.all(path, (request, response) => {
-      request.exchange.route = path;
+      request.exchange.matched(path);
       const message = `this path answers ${allow} only`;
       replies.fail(response, { status: 405, code: 'method_not_allowed', message }, { allow });
     });
@@ -269,7 +269,7 @@ function answerIn(response: Response, body: string | Buffer): HttpResponse {
     response.removeHeader(name);
   }
   const { 'content-type': content_type = JSON_TYPE, 'content-length': _bytes, ...others } = headers;
-  const { is_shared, is_refusal } = response.req.exchange;
+  const { is_shared, is_refusal } = response.req.exchange.marks;
   return { status, body, content_type, headers: others, is_shared, is_refusal };
 }
 
@@ -284,10 +284,9 @@ function fail(log: Logger, shape: ErrorShape, replies: Replies): ErrorRequestHan
       const { status } = failure;
       log.error({ err: error, request_id, method, route: path, status }, messageOf(error));
     }
-    if (!response.headersSent || exchange.made !== undefined)
-      return replies.fail(response, failure);
+    if (!response.headersSent || exchange.isTaken) return replies.fail(response, failure);
     // a client must not take half a response for a whole one
-    exchange.broken_off_as = failure.status;
+    exchange.breaksOff(failure.status);
     breakOff(response);
   };
 }

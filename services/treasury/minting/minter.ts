@@ -32,8 +32,7 @@ const MEANWHILE = 'nothing is minted meanwhile';
 
 export class Minter {
   readonly #options: AuthorizedParts;
-  /** both logs were read to their ends once */
-  isCaughtUp = false;
+  #isCaughtUp = false;
   #halted: string | undefined;
   #closed: string | undefined;
   /** mints that our key has signed, by sequence, while the ledger shows them as not final */
@@ -41,6 +40,11 @@ export class Minter {
 
   constructor(options: AuthorizedParts) {
     this.#options = options;
+  }
+
+  /** Whether both logs were read to their ends once. */
+  get isCaughtUp(): boolean {
+    return this.#isCaughtUp;
   }
 
   /** Why minting is halted; undefined while it is not. */
@@ -52,7 +56,7 @@ export class Minter {
   get closed(): string | undefined {
     const { books, chain, authority, second, allowed } = this.#options;
     if (this.#halted !== undefined) return this.#halted;
-    if (!this.isCaughtUp) return 'the logs are not read to their ends yet';
+    if (!this.#isCaughtUp) return 'the logs are not read to their ends yet';
     if (chain.sender.finalHeight < 0) return 'no block is final yet';
     if (this.#whyHalted !== undefined) return 'the chain or the ledger is being looked at again';
     const { governance } = books.ledger;
@@ -70,12 +74,12 @@ export class Minter {
    * they are sent until they are.
    */
   get creditsToSend(): readonly RequestedMint[] {
-    return this.isCaughtUp ? this.#creditsNotShown.filter((mint) => this.#isOurs(mint)) : [];
+    return this.#isCaughtUp ? this.#creditsNotShown.filter((mint) => this.#isOurs(mint)) : [];
   }
 
   /** The first credit that no final block shows, if any. */
   get notShown(): RequestedMint | undefined {
-    return this.isCaughtUp ? this.#creditsNotShown[0] : undefined;
+    return this.#isCaughtUp ? this.#creditsNotShown[0] : undefined;
   }
 
   /** Why no mint is requested: the clock is far from the chain's. Mints in flight go on. */
@@ -97,7 +101,7 @@ export class Minter {
     await authority.begin();
     await catchUp();
     if (signal.aborted) return;
-    this.isCaughtUp = true;
+    this.#isCaughtUp = true;
     const { finalHeight, finalNonce } = chain.sender;
     log.info(
       { final_height: finalHeight, final_nonce: finalNonce, live: books.ledger.live.size },
@@ -108,7 +112,7 @@ export class Minter {
   /** Appends due intents and conclusions; false when nothing is due. */
   async round(): Promise<boolean> {
     const { catchUp, signal, append } = this.#options;
-    if (!this.isCaughtUp) return false;
+    if (!this.#isCaughtUp) return false;
     this.#reportClosed();
     if (!this.#isDue()) return false;
     await catchUp();
@@ -121,7 +125,7 @@ export class Minter {
   /** Deposits that are minted or sent next, as far as the ledger says; proven or not. */
   due(most: number): readonly string[] {
     const { books, chain, prover } = this.#options;
-    if (!this.isCaughtUp || chain.sender.finalHeight < 0) return [];
+    if (!this.#isCaughtUp || chain.sender.finalHeight < 0) return [];
     const is_proven = (id: string): boolean => !prover.isRefused(id);
     const next = dueMints(books.ledger, { ...this.#intending(most), is_proven });
     return [...next, ...this.creditsToSend].map(({ deposit_id: id }) => id);
@@ -244,7 +248,7 @@ export class Minter {
   get #mayVoid(): boolean {
     const { books, chain, authority } = this.#options;
     return (
-      this.isCaughtUp &&
+      this.#isCaughtUp &&
       books.ledger.governance.ledger_id !== undefined &&
       chain.forged === undefined &&
       authority.problem === undefined

@@ -96,9 +96,9 @@ test('a kill loses neither a rotation of the mint authority nor blocks without r
     store.write([produced(store)]);
   };
   mint(mint_authority.address);
-  store.chain.hides_fees = true;
+  store.chain.hideFees(true);
   mint(mint_authority.address);
-  store.chain.hides_fees = false;
+  store.chain.hideFees(false);
   store.setAuthorities([{ from_height: 3, mint_authority: faucet.address }]);
   mint(faucet.address);
   const after = killed();

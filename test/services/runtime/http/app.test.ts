@@ -175,7 +175,7 @@ test('an answer from the cache counts for its route, and has no header of the co
     path: '/list',
     middleware: [
       (request, response) => {
-        request.exchange.is_shared = true;
+        request.exchange.markShared();
         response.send('{}');
       },
     ],
