@@ -29,6 +29,14 @@ const PANEL_MS = 10 * 60_000;
 const PANELS_MAX = 100_000;
 const REQUESTED_MAX = 20_000;
 
+export interface DepositAddressesSettings {
+  /** New addresses of one client; 0: any number. Each takes from the watcher's budget for a day. */
+  readonly addresses_per_minute: number;
+  readonly addresses_burst: number;
+  /** how long a caller waits for a new address */
+  readonly address_wait_ms: number;
+}
+
 export interface DepositAddressesOptions {
   readonly reader: Reader;
   readonly address_log: Pick<
@@ -37,13 +45,9 @@ export interface DepositAddressesOptions {
   >;
   /** derives every address */
   readonly key: DepositKey;
-  /** New addresses of one client; 0: any number. Each takes from the watcher's budget for a day. */
-  readonly addresses_per_minute: number;
-  readonly addresses_burst: number;
+  readonly settings: DepositAddressesSettings;
   /** of all instances; undefined: this one counts for itself */
   readonly counts?: Pick<SharedCounts, 'run'>;
-  /** how long a caller waits for a new address */
-  readonly address_wait_ms: number;
   /** Unix milliseconds */
   readonly now: () => number;
   /** default: on, and not counted */
@@ -79,7 +83,8 @@ export class DepositAddresses {
   #forged = 0;
 
   constructor(options: DepositAddressesOptions) {
-    const { addresses_per_minute: perMinute, addresses_burst: burst, metrics, signal } = options;
+    const { settings, metrics, signal } = options;
+    const { addresses_per_minute: perMinute, addresses_burst: burst } = settings;
     this.#options = options;
     const rate = { rate_per_second: perMinute / 60, rate_burst: burst };
     this.#limit = openRateLimit('addresses', rate, options.counts, options.limits?.addresses);
@@ -148,7 +153,8 @@ export class DepositAddresses {
 
   /** Until the read model has the address or the time is up. Throws when the append fails. */
   async #wait(account: Buffer, key: string, append: Promise<void>): Promise<Buffer | undefined> {
-    const { address_wait_ms: timeout, signal } = this.#options;
+    const { settings, signal } = this.#options;
+    const { address_wait_ms: timeout } = settings;
     const end = performance.now() + timeout;
     const failed = append.then(() => Promise.withResolvers<never>().promise);
     // it may fail after the waiting has ended

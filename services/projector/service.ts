@@ -48,8 +48,7 @@ async function open<Event extends { readonly type: string }>(
   const opening = new Activity({ log, signal, describe: waitingText });
   let problem = (): HealthProblem | undefined => opening.problem;
   let phase = (): string => opening.phase;
-  const http = await openHttp({
-    ...config,
+  const http = await openHttp(config, {
     log,
     metrics,
     checks: [{ name: projection.name, check: () => problem() }],
@@ -57,20 +56,26 @@ async function open<Event extends { readonly type: string }>(
   });
   closing.add('http', () => http.drain());
 
-  closing.add('guard', guardWriters({ ...config, log, every_ms: SELDOM_MS }));
+  closing.add(
+    'guard',
+    guardWriters({ postgres_url: config.postgres_url, log, every_ms: SELDOM_MS }),
+  );
 
   const topics = topicsOf(projection);
   const prepare = (): Promise<Tables> =>
     opening.retrying('preparing the tables', () =>
-      prepareDatabase(config.postgres_url, projection, { ...config, log }),
+      prepareDatabase(config.postgres_url, projection, { log }),
     );
   let tables = await prepare();
-  const pool = openWriter({ ...config, application_name: name, schema: projection.name }, log);
+  const pool = openWriter(
+    { postgres_url: config.postgres_url, application_name: name, schema: projection.name },
+    log,
+  );
   closing.add('postgres', () => pool.end());
-  const notifications = openNotificationPublisher({ ...config, client_name: name }, log, metrics);
+  const notifications = openNotificationPublisher(config, name, log, metrics);
   closing.add('redis', () => notifications.close());
-  const kafka = openKafka({ ...config, client_id: name }, log);
-  const codec = await openDecoder({ ...config, kafka }, topics, projection.unread);
+  const kafka = openKafka(config, name, log);
+  const codec = await openDecoder(config, { kafka }, topics, projection.unread);
 
   await opening.retrying('looking for the topics', () => ensureTopics(kafka, topics));
   while (tables === 'older') {

@@ -22,7 +22,6 @@ return redis.call('PUBLISH', ARGV[1], ARGV[2])`;
 
 export interface RedisSettings extends Partial<Config<typeof REDIS_SETTINGS>> {
   readonly redis_url: string;
-  readonly client_name: string;
 }
 
 export interface NotificationPublisher {
@@ -40,10 +39,11 @@ export interface NotificationSubscriber {
 
 export function openNotificationPublisher(
   settings: RedisSettings,
+  name: string,
   log: Logger,
   metrics: Metrics,
 ): NotificationPublisher {
-  const redis = connect(settings, log, false);
+  const redis = connect(settings, name, log, false);
   const notifications = metrics.counter('redis_notifications_total', 'Notifications by outcome', [
     'outcome',
   ]);
@@ -81,6 +81,7 @@ export function openNotificationPublisher(
  */
 export function openNotificationSubscriber(
   settings: RedisSettings,
+  name: string,
   channels: readonly string[],
   heard: {
     readonly onNotification: (channel: string, message: string) => void;
@@ -88,7 +89,7 @@ export function openNotificationSubscriber(
   },
   log: Logger,
 ): NotificationSubscriber {
-  const redis = connect(settings, log, true);
+  const redis = connect(settings, name, log, true);
 
   const receive = async (channel: string, from: AsyncIterable<string>): Promise<void> => {
     for await (const message of from) heard.onNotification(channel, message);
@@ -124,13 +125,14 @@ export function openNotificationSubscriber(
 /** `meanwhile`: how the process goes on while Redis is away. */
 export function connect(
   settings: RedisSettings,
+  name: string,
   log: Logger,
   subscribes: boolean,
   meanwhile = 'notifications are dropped',
 ): Redis {
   const redis = new Redis({
     ...addressOf(settings),
-    connectionName: settings.client_name,
+    connectionName: name,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResubscribe: false,

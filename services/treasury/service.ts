@@ -72,8 +72,7 @@ export async function serve({
   const arrivals = new Arrivals();
   let phase = (): string => opening.phase;
   let remarks = noRemarks;
-  const http = await openHttp({
-    ...config,
+  const http = await openHttp(config, {
     log,
     metrics,
     routes: [
@@ -87,7 +86,7 @@ export async function serve({
   });
   closing.add('http', () => http.drain());
 
-  const kafka = openKafka({ ...config, client_id: 'treasury' }, log);
+  const kafka = openKafka(config, 'treasury', log);
   // without its schemas no record can be read
   const kept = [...TOPICS, SCHEMA_IDS, TREASURY_SNAPSHOTS];
   await opening.retrying('looking for the topics', () =>
@@ -95,10 +94,10 @@ export async function serve({
   );
   void watchTopics({ kafka, topics: kept, metrics, log, signal });
   const codec = await opening.retrying('registering the schemas', () =>
-    openCodec({ ...config, kafka, log }, WRITTEN, TOPICS),
+    openCodec(config, { kafka, log }, WRITTEN, TOPICS),
   );
   const sparing = await opening.retrying('reading the pinned schemas', () =>
-    openDecoder({ ...config, kafka }, [CHAIN_BLOCKS], FOREIGN_UNREAD),
+    openDecoder(config, { kafka }, [CHAIN_BLOCKS], FOREIGN_UNREAD),
   );
   const snapshots = new Snapshots({
     kafka,

@@ -48,8 +48,7 @@ export async function watchTron({
   const condition = new Condition(clock, config.silence_ms, () => made.watcher?.about);
   const shown = (): readonly ShownRetry[] => made.watcher?.retries.shown() ?? [];
   const alarms = (): readonly string[] => alarmsOf(shown(), Date.now());
-  const http = await openHttp({
-    ...config,
+  const http = await openHttp(config, {
     log,
     metrics,
     routes: [
@@ -65,7 +64,7 @@ export async function watchTron({
   });
   closing.add('http', () => http.drain());
 
-  const kafka = openKafka({ ...config, client_id: 'tron-watcher' }, log);
+  const kafka = openKafka(config, 'tron-watcher', log);
   const onFault = (fault?: Fault): void => fault && condition.failed(fault);
   const attempt = <Result>(what: string, run: () => Promise<Result>): Promise<Result> =>
     retrying({ what, log, signal, onFault }, run);
@@ -73,16 +72,11 @@ export async function watchTron({
     ensureTopics(kafka, [DEPOSIT_ADDRESSES, TRON_TRANSFERS]),
   );
   const codec = await attempt('registering the schemas', () =>
-    openCodec({ ...config, kafka, log }, [TRON_TRANSFERS]),
+    openCodec(config, { kafka, log }, [TRON_TRANSFERS]),
   );
   const reader = openReader(
-    {
-      ...config,
-      application_name: 'tron-watcher',
-      statement_timeout_ms: STATEMENT_MS,
-      connections_max: 4,
-      connect_ms: STATEMENT_MS,
-    },
+    { ...config, statement_timeout_ms: STATEMENT_MS, connections_max: 4, connect_ms: STATEMENT_MS },
+    'tron-watcher',
     log,
   );
   closing.add('postgres', () => reader.close());

@@ -118,7 +118,7 @@ async function inLog(services: readonly ServiceHandle[], height: number): Promis
 function kafkaOf(stack: Stack, kafka_prefix: string): ReturnType<typeof openKafka> {
   const log = openLog({ service: 'bench', level: 'error' });
   const kafka_brokers = [stack.addresses.kafka_brokers];
-  return openKafka({ kafka_brokers, kafka_prefix, client_id: 'bench' }, log);
+  return openKafka({ kafka_brokers, kafka_prefix }, 'bench', log);
 }
 
 /** Milliseconds from each new block at the node until the log has it. */

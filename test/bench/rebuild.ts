@@ -130,10 +130,7 @@ async function run({
   const stack = await startStack();
   let readers: PacedReaders | undefined;
   try {
-    const kafka = openKafka(
-      { kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' },
-      log,
-    );
+    const kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers] }, 'bench', log);
     await ensureTopics(kafka, TOPICS);
     const codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
     const writer = new KafkaWriter(kafka, { log, signal: never });

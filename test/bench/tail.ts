@@ -138,10 +138,7 @@ function eventOf(at: number, addresses: number): TreasuryEvent {
 }
 
 async function fill(stack: Stack, records: number, addresses: number): Promise<void> {
-  const kafka = openKafka(
-    { kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' },
-    log,
-  );
+  const kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers] }, 'bench', log);
   await ensureTopics(kafka, [TOPIC]);
   const codec = await openCodec(stack.addresses.registry_url, [TREASURY_LEDGER]);
   const writer = new KafkaWriter(kafka, { log, signal: new AbortController().signal });

@@ -57,7 +57,7 @@ interface Way {
 
 /** Three brokers, and the folder of their data. */
 interface Brokers {
-  readonly settings: Omit<KafkaSettings, 'client_id'>;
+  readonly settings: KafkaSettings;
   readonly is_secured: boolean;
   readonly data: string;
 }
@@ -138,7 +138,7 @@ async function measured(
   for (let round = 0; round <= rounds; round++)
     for (const way of ways) {
       const compressed_bytes_min = way.is_compressed ? undefined : Number.POSITIVE_INFINITY;
-      const kafka = openKafka({ ...settings, client_id: 'bench', compressed_bytes_min }, log);
+      const kafka = openKafka({ ...settings, compressed_bytes_min }, 'bench', log);
       const topic = `bench-${round}-${way.replicas}-${way.is_compressed}`;
       await withAdmin(kafka, (admin) =>
         admin.createTopics([

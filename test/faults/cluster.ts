@@ -118,7 +118,7 @@ class ClusterRun {
     this.#random = new Random(seed);
     this.#node = new ChainNode(cluster.addresses.node_url, new AbortController().signal);
     const settings = readConfig(cluster.operator, KAFKA_SETTINGS);
-    this.#kafka = openKafka({ ...settings, client_id: 'fault-run' }, silentLog());
+    this.#kafka = openKafka(settings, 'fault-run', silentLog());
     this.processes = new Processes(cluster, SERVICES);
     this.blows = new ClusterBlows(cluster, this.#kafka, this.processes, this.#random);
     const gateways = both('deposit-gateway');

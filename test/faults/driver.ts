@@ -274,10 +274,7 @@ async function judged(run: Run): Promise<ChainVerdict> {
   await run.admin('/traffic', { transactions_per_second: 0 });
   await run.admin('/clt/auto', { enabled: false });
   const log = openLog({ service: 'fault-run', level: 'silent' });
-  const kafka = openKafka(
-    { kafka_brokers: [addresses.kafka_brokers], client_id: 'fault-run' },
-    log,
-  );
+  const kafka = openKafka({ kafka_brokers: [addresses.kafka_brokers] }, 'fault-run', log);
   const codec = await openCodec(addresses.registry_url, [CHAIN_BLOCKS]);
   const pool = new Pool({ connectionString: addresses.postgres_url, max: 1 });
   try {

@@ -114,7 +114,7 @@ export async function audit(
   const settings = { ...KAFKA, ...REGISTRY, ...POSTGRES_READER, ...USDT, deposit_key };
   const config = readSettings(settings, stack);
   const kafka = kafkaOf(config);
-  const codec = await openDecoder({ ...config, kafka }, AUDITED_TOPICS);
+  const codec = await openDecoder(config, { kafka }, AUDITED_TOPICS);
   const progress = openProgress(args);
   const rate = new Rate();
   let before = 0;

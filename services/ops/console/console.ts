@@ -108,7 +108,8 @@ export async function serveOperations(
 ): Promise<HttpServer> {
   const log = openLog({ service: NAME, level: 'error' });
   const reader = openReader(
-    { ...config, application_name: NAME, statement_timeout_ms: STATEMENT_MS, connections_max: 2 },
+    { ...config, statement_timeout_ms: STATEMENT_MS, connections_max: 2 },
+    NAME,
     LOG,
   );
   closing.add('Postgres', () => reader.close());
@@ -131,22 +132,22 @@ export async function serveOperations(
     signal,
     now,
   });
-  const http = await openHttp({
-    http_host: config.http_host,
-    http_port: config.http_port,
-    log,
-    metrics: new Metrics(NAME),
-    drain_ms: DRAIN_MS,
-    body_bytes_max: BODY_BYTES_MAX,
-    routes: [...api, ...documentRoutes(OPERATIONS_API, page)],
-    errors: OPERATIONS_ERRORS,
-    guards: [
-      ownHost,
-      requests,
-      (request) => (request.path === OPEN_SESSION.path ? attempts(request) : undefined),
-      signedIn(signIns),
-    ],
-  });
+  const http = await openHttp(
+    { http_host: config.http_host, http_port: config.http_port, drain_ms: DRAIN_MS },
+    {
+      log,
+      metrics: new Metrics(NAME),
+      body_bytes_max: BODY_BYTES_MAX,
+      routes: [...api, ...documentRoutes(OPERATIONS_API, page)],
+      errors: OPERATIONS_ERRORS,
+      guards: [
+        ownHost,
+        requests,
+        (request) => (request.path === OPEN_SESSION.path ? attempts(request) : undefined),
+        signedIn(signIns),
+      ],
+    },
+  );
   closing.add('HTTP', () => http.drain());
   return http;
 }

@@ -163,7 +163,7 @@ export async function openLedgerLogAt(
   config: Config<typeof KAFKA & typeof REGISTRY>,
 ): Promise<LedgerLog> {
   const kafka = kafkaOf(config);
-  const codec = await openCodec({ ...config, kafka, log: LOG }, [TREASURY_LEDGER]);
+  const codec = await openCodec(config, { kafka, log: LOG }, [TREASURY_LEDGER]);
   return new LedgerLog({ kafka, codec, log: LOG });
 }
 

@@ -141,8 +141,7 @@ async function withProjection<Result extends object>(
   const outcome = await named
     .with(async (projection) => {
       const kafka = kafkaOf(config);
-      const where = { ...config, kafka };
-      const codec = await openDecoder(where, topicsOf(projection), projection.unread);
+      const codec = await openDecoder(config, { kafka }, topicsOf(projection), projection.unread);
       return work({
         ...config,
         projection,

@@ -115,10 +115,10 @@ async function openTopic(
   const { render: textOfRecord, onProgress = () => undefined, signal, retrying } = reading;
   const schemas = reading.schemasOf?.(config) ?? new RecordSchemas(config);
   const filtered = reading.schemasOf === undefined ? schemas : new RecordSchemas(config);
-  const kafka = openKafka({ ...config, client_id: 'ops-tail' }, LOG);
+  const kafka = openKafka(config, 'ops-tail', LOG);
   const ranges = await findRanges(kafka, range, now);
   const isJudged = args.effective === true || reading.judged;
-  const codec = isJudged ? await openDecoder({ ...config, kafka }, TOPICS) : undefined;
+  const codec = isJudged ? await openDecoder(config, { kafka }, TOPICS) : undefined;
   const effects = codec && new Effects(codec);
   const partitions = ranges.map(({ partition }) => partition);
   const onJudged = (records: number, all: number): void => {

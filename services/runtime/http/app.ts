@@ -77,7 +77,10 @@ export interface CacheOptions {
 export const IDLE_MS = 60_000;
 const BODY_BYTES_MAX = 16_384;
 
-export function buildHttpApp(options: HttpAppOptions): RequestListener {
+export function buildHttpApp(
+  options: Omit<HttpAppOptions, 'routes'>,
+  routes: readonly Route[],
+): RequestListener {
   const {
     errors: shape = PLAIN_ERRORS,
     headers = {},
@@ -91,7 +94,7 @@ export function buildHttpApp(options: HttpAppOptions): RequestListener {
   app.set('trust proxy', options.trust_proxy_hops ?? 0);
   app.use(identify(options), ...admit(options, shape, replies));
   app.use(start(options.starts ?? new Starts(limits?.starts), options.cache, replies));
-  app.use(route(options.routes ?? [], shape, replies));
+  app.use(route(routes, shape, replies));
   app.use(fail(options.log, shape, replies));
   return (request, response) => {
     // Express would answer it by itself, in another shape: it is refused like this one

@@ -19,12 +19,18 @@ import { CONNECTIONS_PER_CLIENT_MAX, Held, PIPELINED_MAX } from '../limits/held.
 import { ON } from '../limits/limits.ts';
 import { assert, Fault } from '../process/errors.ts';
 
-export interface HttpOptions extends Omit<HttpAppOptions, 'metrics'>, OwnRoutesOptions {
+/** Where a service listens, and how long it may take to stop. */
+export interface ListenSettings {
   readonly http_host: string;
   /** 0: any free one */
   readonly http_port: number;
+  /** where `/status` and `/metrics` are; default: on the port of the other routes */
+  readonly ops_port?: number;
   /** time for a shutdown; after most of it, responses are broken off; default: awaited */
   readonly drain_ms?: number;
+}
+
+export interface HttpOptions extends Omit<HttpAppOptions, 'metrics'>, OwnRoutesOptions {
   /** to a head of more than 16 KiB, which may be a token; default: 431 */
   readonly overflow?: LastAnswer;
   /** open at once, of all clients */
@@ -61,15 +67,17 @@ const LATE_SHARE = 0.8;
  * Listens, and returns once it does. `/health`, `/ready`, `/status` and `/metrics` are there
  * besides the routes. Throws a `Fault` when a port cannot be opened.
  */
-export async function openHttp(options: HttpOptions): Promise<HttpServer> {
-  const { http_host: host, log, errors: shape = PLAIN_ERRORS, drain_ms: drainMs } = options;
-  const { probes, figures } = ownRoutes(options, shape);
-  const { ops_port: opsPort, routes = [] } = options;
+export async function openHttp(
+  { http_host: host, http_port, ops_port: opsPort, drain_ms: drainMs }: ListenSettings,
+  options: HttpOptions,
+): Promise<HttpServer> {
+  const { log, errors: shape = PLAIN_ERRORS, routes = [] } = options;
+  const { probes, figures } = ownRoutes(options, opsPort !== undefined, shape);
   const ops =
-    opsPort === undefined ? undefined : await openOps(options, opsPort, [...probes, ...figures]);
+    opsPort === undefined ? undefined : await openOps(host, opsPort, log, [...probes, ...figures]);
   let draining = false;
   const served = [...probes, ...(ops === undefined ? figures : []), ...routes];
-  const app = buildHttpApp({ ...options, routes: served });
+  const app = buildHttpApp(options, served);
   const server = createServer({
     ...LIMITS,
     // the application checks it, for an answer in the service's shape
@@ -124,7 +132,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   });
 
   try {
-    await listening(server, host, options.http_port, 'APP_HTTP_PORT');
+    await listening(server, host, http_port, 'APP_HTTP_PORT');
   } catch (error) {
     ops?.close();
     throw error;
@@ -229,11 +237,12 @@ function limitConnections(
 
 /** The server of the operators' routes, which no client of the service can reach or fill. */
 async function openOps(
-  { http_host: host, log }: HttpOptions,
+  host: string,
   port: number,
+  log: HttpOptions['log'],
   routes: readonly Route[],
 ): Promise<Server> {
-  const server = createServer(LIMITS, buildHttpApp({ log, routes }));
+  const server = createServer(LIMITS, buildHttpApp({ log }, routes));
   await listening(server, host, port, 'APP_OPS_PORT');
   server.on('error', (error) => log.error({ err: error }, 'HTTP server of the operators'));
   return server;

@@ -5,8 +5,9 @@ import { openKafkajs } from './kafkajs/client.ts';
 import { prefixed } from './prefix.ts';
 import { kafkaFault, type Admin, type Kafka, type KafkaSettings } from './port.ts';
 
-export function openKafka(settings: KafkaSettings, log: Logger): Kafka {
-  return prefixed(openKafkajs(settings, log), settings.kafka_prefix ?? '');
+/** `client_id`: the name that brokers log. */
+export function openKafka(settings: KafkaSettings, client_id: string, log: Logger): Kafka {
+  return prefixed(openKafkajs(settings, client_id, log), settings.kafka_prefix ?? '');
 }
 
 const DISCONNECT_MS = 3_000;

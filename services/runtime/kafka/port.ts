@@ -194,7 +194,6 @@ export function kafkaFault(what: string, cause: unknown): Error {
 export interface KafkaSettings extends KafkaOptions {
   /** host:port of at least one broker */
   readonly kafka_brokers: readonly string[];
-  readonly client_id: string;
   /** smaller batches are not compressed */
   readonly compressed_bytes_min?: number | undefined;
   /** opens connections; by default to the address that a broker advertises */

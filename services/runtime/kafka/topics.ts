@@ -43,15 +43,20 @@ export async function ensureTopics(
   });
 }
 
+/** The settings of a topic at the brokers. */
+function configOf({ config }: Topic, replicas: number): Topic['config'] {
+  return { ...config, ...durableConfig(replicas) };
+}
+
 async function create(kafka: Kafka, admin: Admin, topics: readonly Topic[]): Promise<void> {
   const replicas = kafka.replication_min;
   try {
     await admin.createTopics(
-      topics.map(({ name, partitions, config }) => ({
-        name,
-        partitions,
+      topics.map((topic) => ({
+        name: topic.name,
+        partitions: topic.partitions,
         replicas: replicas === 1 ? undefined : replicas,
-        config: { ...config, ...durableConfig(replicas) },
+        config: configOf(topic, replicas),
       })),
     );
   } catch (cause) {
@@ -160,12 +165,9 @@ export async function watchTopics(options: TopicWatchOptions): Promise<void> {
  * Waits until all partitions have a leader: a broker does not know at once of a topic that was just
  * created, here or by another process.
  */
-async function describe(
-  admin: Admin,
-  { name, config }: Topic,
-  replicas: number,
-): Promise<TopicDescription> {
-  const settings = Object.keys({ ...config, ...durableConfig(replicas) });
+async function describe(admin: Admin, topic: Topic, replicas: number): Promise<TopicDescription> {
+  const { name } = topic;
+  const settings = Object.keys(configOf(topic, replicas));
   for (let tries = 1; ; tries++) {
     try {
       const described = await admin.describeTopic(name, settings);

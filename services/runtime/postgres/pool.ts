@@ -18,7 +18,6 @@ export interface ReaderPool extends Reader {
 
 export interface ReaderSettings {
   readonly postgres_reader_url: string;
-  readonly application_name: string;
   /** a longer SELECT ends in the fault `storage_timeout` */
   readonly statement_timeout_ms: number;
   readonly connections_max: number;
@@ -64,12 +63,16 @@ const READER_SESSION = {
 export const READER_OPTIONS = sessionOptions(READER_SESSION);
 
 /** Connects at the first statement, so a service starts while Postgres is away. */
-export function openReader(settings: ReaderSettings, log: Logger): ReaderPool {
+export function openReader(
+  settings: ReaderSettings,
+  application_name: string,
+  log: Logger,
+): ReaderPool {
   const { statement_timeout_ms: timeout } = settings;
   const pool = guarded(
     new Pool({
       Client: clientFor(settings.postgres_reader_url, 'any'),
-      application_name: settings.application_name,
+      application_name,
       max: settings.connections_max,
       idleTimeoutMillis: IDLE_MS,
       connectionTimeoutMillis: settings.connect_ms ?? CONNECT_MS,

@@ -197,9 +197,9 @@ export function integer(
 }
 
 /** A TCP port; 0 lets the system choose. */
-export function port(name: string, options: Options<number> = {}): Setting<number> {
+export function port(name: string): Setting<number> {
   return {
-    ...integer(name, { ...options, min: 0, max: 65_535 }),
+    ...integer(name, { min: 0, max: 65_535 }),
     expected: 'a port from 1 to 65535 (0: any free one)',
   };
 }

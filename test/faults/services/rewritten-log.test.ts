@@ -93,8 +93,7 @@ async function project(
   const { signal } = stopping;
   const metrics = new Metrics('test');
   const log = silentLog();
-  const redis = { ...stack.addresses, client_name: 'test' };
-  const notifications = openNotificationPublisher(redis, log, metrics);
+  const notifications = openNotificationPublisher(stack.addresses, 'test', log, metrics);
   const own = { kafka, codec, pool, notifications, metrics, log, signal };
   const runner = projection.with((typed) => {
     const typedRunner = new Runner({ projection: typed, ...own });
@@ -311,13 +310,12 @@ const anew: Rewrite = (records, codec) => {
 async function nextAddressShows({ database }: Logs): Promise<void> {
   const log = silentLog();
   const { addresses } = stack;
-  const pool = { application_name: 'test', statement_timeout_ms: HANG_MS, connections_max: 1 };
-  const reader = openReader({ ...pool, postgres_reader_url: database.reader_url }, log);
+  const pool = { statement_timeout_ms: HANG_MS, connections_max: 1 };
+  const reader = openReader({ ...pool, postgres_reader_url: database.reader_url }, 'test', log);
   const common = { key: depositKey(), log, signal: never };
   const addressLog = new AddressLog({
     ...common,
-    ...addresses,
-    kafka_brokers: addresses.kafka_brokers.split(','),
+    servers: { ...addresses, kafka_brokers: addresses.kafka_brokers.split(',') },
     topic: DEPOSIT_ADDRESSES,
   });
   await addressLog.opened();
@@ -325,9 +323,7 @@ async function nextAddressShows({ database }: Logs): Promise<void> {
     ...common,
     reader,
     address_log: addressLog,
-    addresses_per_minute: 0,
-    addresses_burst: 1,
-    address_wait_ms: HANG_MS,
+    settings: { addresses_per_minute: 0, addresses_burst: 1, address_wait_ms: HANG_MS },
     now: Date.now,
     metrics: new Metrics('test'),
   });

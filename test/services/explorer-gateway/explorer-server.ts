@@ -79,12 +79,8 @@ export async function openExplorer({
   );
   await once(node, 'listening');
   const pool = openReader(
-    {
-      application_name: 'explorer-gateway',
-      statement_timeout_ms: HANG_MS,
-      connections_max: 4,
-      ...options,
-    },
+    { statement_timeout_ms: HANG_MS, connections_max: 4, ...options },
+    'explorer-gateway',
     log,
   );
   const reader: Reader = {
@@ -103,7 +99,8 @@ export async function openExplorer({
   const subscriber =
     notifications &&
     openNotificationSubscriber(
-      { ...notifications, client_name: 'explorer-gateway' },
+      notifications,
+      'explorer-gateway',
       ['projection:explorer'],
       { onNotification, onSubscribed: moved },
       log,
@@ -120,13 +117,14 @@ export async function openExplorer({
     trust_proxy_hops: 0,
   };
   const serve = (port: number): ReturnType<typeof openHttp> =>
-    openHttp({
-      http_host: '127.0.0.1',
-      http_port: port,
-      log,
-      metrics: new Metrics('test'),
-      ...explorerApp({ ...settings, ...options }, reader, log, now, index, undefined, console),
-    });
+    openHttp(
+      { http_host: '127.0.0.1', http_port: port },
+      {
+        log,
+        metrics: new Metrics('test'),
+        ...explorerApp({ ...settings, ...options }, reader, log, now, index, undefined, console),
+      },
+    );
   let http = await serve(0);
   const { url } = http;
   const ask: ExplorerServer['ask'] = async (method, path, headers = {}) => {

@@ -52,7 +52,8 @@ export class ReadModels {
       pools.push([projection, pool]);
     }
     const notifications = openNotificationPublisher(
-      { redis_url: redisUrl, client_name: 'test' },
+      { redis_url: redisUrl },
+      'test',
       silentLog(),
       new Metrics('test'),
     );

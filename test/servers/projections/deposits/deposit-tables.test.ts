@@ -54,12 +54,8 @@ beforeAll(async () => {
   }
   await pool.query('ANALYZE');
   reader = openReader(
-    {
-      postgres_reader_url: urls.reader_url,
-      application_name: 'test',
-      statement_timeout_ms: HANG_MS,
-      connections_max: 2,
-    },
+    { postgres_reader_url: urls.reader_url, statement_timeout_ms: HANG_MS, connections_max: 2 },
+    'test',
     silentLog(),
   );
 });

@@ -28,11 +28,10 @@ async function open(): Promise<{
   onTestFinished(() => pool.end());
   const settings = {
     postgres_reader_url: urls.reader_url,
-    application_name: 'test',
     statement_timeout_ms: HANG_MS,
     connections_max: 2,
   };
-  const reader = openReader(settings, silentLog());
+  const reader = openReader(settings, 'test', silentLog());
   onTestFinished(() => reader.close());
   return { pool, reader, reader_url: urls.reader_url };
 }
@@ -141,11 +140,10 @@ beforeAll(async () => {
   await pool.end();
   const settings = {
     postgres_reader_url: urls.reader_url,
-    application_name: 'test',
     statement_timeout_ms: HANG_MS,
     connections_max: 2,
   };
-  opened = { reader: openReader(settings, silentLog()), reader_url: urls.reader_url };
+  opened = { reader: openReader(settings, 'test', silentLog()), reader_url: urls.reader_url };
   return () => opened.reader.close();
 });
 

@@ -33,10 +33,7 @@ beforeAll(async () => {
   pool = await openTables(urls.writer_url, deposits);
   server = await openDeposits({ postgres_reader_url: urls.reader_url, now: () => now });
   const limits = { statement_timeout_ms: HANG_MS, connections_max: 2 };
-  reader = openReader(
-    { postgres_reader_url: urls.reader_url, application_name: 'test', ...limits },
-    silentLog(),
-  );
+  reader = openReader({ postgres_reader_url: urls.reader_url, ...limits }, 'test', silentLog());
 });
 afterAll(async () => {
   await server?.close();

@@ -49,7 +49,8 @@ export async function openExports({
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
   const pool = openReader(
-    { application_name: 'exports', statement_timeout_ms: HANG_MS, connections_max: 4, ...settings },
+    { statement_timeout_ms: HANG_MS, connections_max: 4, ...settings },
+    'exports',
     log,
   );
   const asked: string[] = [];
@@ -76,13 +77,10 @@ export async function openExports({
     rate_burst: 1,
     trust_proxy_hops: 0,
   };
-  const http = await openHttp({
-    http_host: '127.0.0.1',
-    http_port: 0,
-    log,
-    metrics,
-    ...explorerApp(config, reader, log),
-  });
+  const http = await openHttp(
+    { http_host: '127.0.0.1', http_port: 0 },
+    { log, metrics, ...explorerApp(config, reader, log) },
+  );
   const server: ExportServer = {
     url: http.url,
     asked,

@@ -34,11 +34,7 @@ afterEach(async () => {
 });
 
 function publisher(metrics = new Metrics('test')): NotificationPublisher {
-  const opened = openNotificationPublisher(
-    { redis_url: url, client_name: 'test-publisher' },
-    log,
-    metrics,
-  );
+  const opened = openNotificationPublisher({ redis_url: url }, 'test-publisher', log, metrics);
   closing.push(opened);
   return opened;
 }
@@ -51,7 +47,8 @@ interface Heard {
 function subscriber(): Heard {
   const heard: Heard = { notifications: [], subscribed: 0 };
   const opened: NotificationSubscriber = openNotificationSubscriber(
-    { redis_url: url, client_name: 'test-subscriber' },
+    { redis_url: url },
+    'test-subscriber',
     [channel, `${channel}:other`],
     {
       onNotification: (from, message) =>

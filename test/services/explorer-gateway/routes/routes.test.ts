@@ -35,13 +35,10 @@ async function asked(query: string, counts: Cells = [null, null]): Promise<reado
     reserve: undefined,
     exports_max: 4,
   });
-  const http = await openHttp({
-    http_host: '127.0.0.1',
-    http_port: 0,
-    log,
-    metrics: new Metrics('test'),
-    routes,
-  });
+  const http = await openHttp(
+    { http_host: '127.0.0.1', http_port: 0 },
+    { log, metrics: new Metrics('test'), routes },
+  );
   await (await fetch(`${http.url}/api/v1/transactions?${query}`)).text();
   await http.drain();
   return names;

@@ -155,24 +155,25 @@ test('a collector that is away is logged at the end, which waits a second for it
 test('a request with a trace is a span of it with route and status, which its handler can continue; one without begins none', async () => {
   const continued: (string | undefined)[] = [];
   const spans = await exported(async (tracing) => {
-    const http = await openHttp({
-      http_host: '127.0.0.1',
-      http_port: 0,
-      log,
-      metrics: new Metrics('test'),
-      tracing,
-      checks: [],
-      routes: [
-        {
-          method: 'get',
-          path: '/x/:id',
-          handle: () => {
-            continued.push(tracing.current.headers?.trace_id);
-            return { status: 200, body: '{}' };
+    const http = await openHttp(
+      { http_host: '127.0.0.1', http_port: 0 },
+      {
+        log,
+        metrics: new Metrics('test'),
+        tracing,
+        checks: [],
+        routes: [
+          {
+            method: 'get',
+            path: '/x/:id',
+            handle: () => {
+              continued.push(tracing.current.headers?.trace_id);
+              return { status: 200, body: '{}' };
+            },
           },
-        },
-      ],
-    });
+        ],
+      },
+    );
     await fetch(`${http.url}/x/1`);
     await fetch(`${http.url}/x/2`, { headers: { traceparent: OTHER } });
     await http.drain();

@@ -210,13 +210,10 @@ function start(
 test('a healthy reserve is ok, a surplus is drift, and an unrequested mint is a published mismatch that closes the gate, also after restarts', async () => {
   await withReserve(async (reserve) => {
     const newest = new NewestRun();
-    const http = await openHttp({
-      http_host: '127.0.0.1',
-      http_port: 0,
-      log: silentLog(),
-      metrics: new Metrics('test'),
-      routes: [reconciliationRoute(newest)],
-    });
+    const http = await openHttp(
+      { http_host: '127.0.0.1', http_port: 0 },
+      { log: silentLog(), metrics: new Metrics('test'), routes: [reconciliationRoute(newest)] },
+    );
     const published = async (): Promise<unknown> => {
       const answer = await fetch(`${http.url}/public/reconciliation`);
       const { status, headers } = answer;
