@@ -155,6 +155,7 @@ export async function serve(
       preflight('GET, HEAD, POST'),
     ],
     headers: corsHeaders('etag, retry-after, x-request-id'),
+    trust_proxy_hops: config.trust_proxy_hops,
     body_bytes_max: BODY_BYTES_MAX,
     http_limits: limits,
     starts,

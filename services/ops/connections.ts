@@ -26,7 +26,12 @@ export async function withReader<Result>(
   statement_timeout_ms = STATEMENT_MS,
 ): Promise<Result> {
   const reader = openReader(
-    { ...settings, statement_timeout_ms, connect_ms: CONNECT_MS, connections_max: 1 },
+    {
+      postgres_reader_url: settings.postgres_reader_url,
+      statement_timeout_ms,
+      connect_ms: CONNECT_MS,
+      connections_max: 1,
+    },
     'ops',
     LOG,
   );

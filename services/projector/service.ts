@@ -61,10 +61,11 @@ async function open<Event extends { readonly type: string }>(
     guardWriters({ postgres_url: config.postgres_url, log, every_ms: SELDOM_MS }),
   );
 
+  const { postgres_url, postgres_reader_role } = config;
   const topics = topicsOf(projection);
   const prepare = (): Promise<Tables> =>
     opening.retrying('preparing the tables', () =>
-      prepareDatabase(config.postgres_url, projection, { log }),
+      prepareDatabase(config.postgres_url, projection, { postgres_reader_role, log }),
     );
   let tables = await prepare();
   const pool = openWriter(
@@ -79,13 +80,16 @@ async function open<Event extends { readonly type: string }>(
 
   await opening.retrying('looking for the topics', () => ensureTopics(kafka, topics));
   while (tables === 'older') {
-    const raised = await raise({ ...config, projection, kafka, codec, log, signal }, opening);
+    const raised = await raise(
+      { postgres_url, postgres_reader_role, projection, kafka, codec, log, signal },
+      opening,
+    );
     if (!raised) return aborted(signal);
     opening.enter(STARTING);
     tables = await prepare();
   }
   const runner = new Runner({
-    ...config,
+    kafka_session_ms: config.kafka_session_ms,
     projection,
     kafka,
     codec,
@@ -109,7 +113,7 @@ async function raise<Event extends { readonly type: string }>(
   options: RebuildOptions<Event>,
   activity: Activity,
 ): Promise<boolean> {
-  const { projection, log, signal } = options;
+  const { postgres_url, postgres_reader_role, projection, kafka, codec, log, signal } = options;
   const what = `tables of version ${projection.version}`;
   const show = (progress: string): void =>
     activity.enter({
@@ -125,7 +129,16 @@ async function raise<Event extends { readonly type: string }>(
       'the tables are of an earlier version: building new ones',
     );
     const outcome = await activity.retrying(`building ${what}`, () =>
-      rebuild({ ...options, onStep }),
+      rebuild({
+        postgres_url,
+        postgres_reader_role,
+        projection,
+        kafka,
+        codec,
+        log,
+        signal,
+        onStep,
+      }),
     );
     if ('refused' in outcome) {
       show(outcome.message);

@@ -151,7 +151,14 @@ export async function serve({
     clock_apart_max_ms: config.clock_apart_max_ms,
   };
   const treasury = new Treasury({
-    ...config,
+    network: config.network,
+    limits: config.limits,
+    usdt_contract: config.usdt_contract,
+    operators: config.operators,
+    two_operators_above: config.two_operators_above,
+    dust_below: config.dust_below,
+    custody_addresses: config.custody_addresses,
+    deposit_key: config.deposit_key,
     kafka,
     codec,
     readings,

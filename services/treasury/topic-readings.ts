@@ -79,10 +79,11 @@ export class TopicReadings {
       known.folds.push(fold);
       return known.reader.rewind();
     }
-    const { retrying } = this.#options;
+    const { kafka, log, retrying } = this.#options;
     const folds = [fold];
     const reader = new LogReader({
-      ...this.#options,
+      kafka,
+      log,
       retrying: (what, attempt) => retrying(`${what} (${topic})`, attempt),
       topics: [topic],
       positions: () => Promise.resolve(lowest(folds)),

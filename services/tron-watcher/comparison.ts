@@ -54,8 +54,14 @@ export class Comparison {
 
   constructor(options: ComparisonOptions & Parts) {
     this.#options = options;
+    const { provider, model, balance_requests_max, cold_every_ms, log, now } = options;
     this.#balances = new Balances({
-      ...options,
+      provider,
+      model,
+      balance_requests_max,
+      cold_every_ms,
+      log,
+      now,
       // the log is read before the balance: what arrives between them counts as no loss
       onBalance: (entry, balance, observed) => {
         this.#compared(entry, { balance, observed, left: this.#left.of(entry) });

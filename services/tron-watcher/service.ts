@@ -12,7 +12,7 @@ import type { Metrics } from '../runtime/process/metrics.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../runtime/process/retry.ts';
 import { showProvider } from '../runtime/trongrid/settings.ts';
-import { openTronGrid } from '../runtime/trongrid/trongrid.ts';
+import { openTronGrid } from '../runtime/trongrid/open.ts';
 import { readArrivals } from './arrivals.ts';
 import { Condition } from './condition.ts';
 import type { readWatcherConfig } from './config.ts';
@@ -75,7 +75,12 @@ export async function watchTron({
     openCodec(config, { kafka, log }, [TRON_TRANSFERS]),
   );
   const reader = openReader(
-    { ...config, statement_timeout_ms: STATEMENT_MS, connections_max: 4, connect_ms: STATEMENT_MS },
+    {
+      postgres_reader_url: config.postgres_reader_url,
+      statement_timeout_ms: STATEMENT_MS,
+      connections_max: 4,
+      connect_ms: STATEMENT_MS,
+    },
     'tron-watcher',
     log,
   );
@@ -119,8 +124,7 @@ export async function watchTron({
   );
 
   showProvider(metrics, config);
-  const { provider, bucket } = openTronGrid({
-    ...config,
+  const { provider, bucket } = openTronGrid(config, config, {
     // one that fails alone is asked about again apart from the others
     single_attempts_max: 1,
     signal,
@@ -142,7 +146,15 @@ export async function watchTron({
     },
   });
   const watcher = new Watcher({
-    ...config,
+    usdt_contract: config.usdt_contract,
+    receipts_max: config.receipts_max,
+    pass_addresses_max: config.pass_addresses_max,
+    pass_cold_min: config.pass_cold_min,
+    cold_every_ms: config.cold_every_ms,
+    cross_check_every: config.cross_check_every,
+    cross_check_ms: config.cross_check_ms,
+    overlap_ms: config.overlap_ms,
+    balance_requests_max: config.balance_requests_max,
     provider,
     model: new ReadModel(reader),
     transfers,

@@ -120,12 +120,31 @@ export class Watcher {
   constructor(options: WatcherOptions) {
     this.#options = options;
     const now = (): number => this.#time();
-    this.retries = new Retries({ ...options, now });
-    const { retries } = this;
+    const { provider, model, transfers, usdt_contract, receipts_max, log } = options;
+    const { retry_ms_min, retry_ms_max } = options;
+    const retries = new Retries({ retry_ms_min, retry_ms_max, now });
+    this.retries = retries;
     this.#asking = new Asking(options);
-    this.#check = new AddressCheck({ ...options, now, retries });
+    this.#check = new AddressCheck({
+      provider,
+      model,
+      transfers,
+      usdt_contract,
+      receipts_max,
+      log,
+      now,
+      retries,
+    });
     this.#comparison = new Comparison({
-      ...options,
+      provider,
+      model,
+      balance_requests_max: options.balance_requests_max,
+      cold_every_ms: options.cold_every_ms,
+      overlap_ms: options.overlap_ms,
+      cross_check_ms: options.cross_check_ms,
+      unexplained_ms: options.unexplained_ms,
+      onCrossCheck: options.onCrossCheck,
+      log,
       now,
       retries,
       list: (entry, range) => this.#listed(entry, range),

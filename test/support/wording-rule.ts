@@ -1,4 +1,6 @@
-/** The rules on the first words of comments and of test titles. */
+/** The rules on comments and test titles: their first words, and the length of their lines. */
+
+const COLUMNS_MAX = 100;
 
 /** The first word of a docstring, a comment, or a title of `test`, `test.each` or `describe`. */
 const CLAUSE_FIRST =
@@ -19,6 +21,15 @@ export function clausesFirst(source: string): readonly string[] {
 /** Lines with a docstring that begins with a pronoun. */
 export function pronounsFirst(source: string): readonly string[] {
   return found(source, PRONOUN_FIRST);
+}
+
+/** Lines of comments beyond the columns of a page. */
+export function longComments(source: string): readonly string[] {
+  return source
+    .split('\n')
+    .flatMap((line, at) =>
+      line.length > COLUMNS_MAX && /^\s*(\/\*|\*|\/\/)/.test(line) ? [`${at + 1}`] : [],
+    );
 }
 
 function found(source: string, words: RegExp): readonly string[] {

@@ -113,6 +113,7 @@ export async function audit(
   const deposit_key = optional(DEPOSIT_KEY);
   const settings = { ...KAFKA, ...REGISTRY, ...POSTGRES_READER, ...USDT, deposit_key };
   const config = readSettings(settings, stack);
+  const { usdt_contract, deposit_key: key } = config;
   const kafka = kafkaOf(config);
   const codec = await openDecoder(config, { kafka }, AUDITED_TOPICS);
   const progress = openProgress(args);
@@ -133,10 +134,19 @@ export async function audit(
     note(text);
   };
   const retrying = retryingWithNotes(new AbortController().signal, say, patience());
-  const sources = { ...config, kafka, codec, seen, retrying, onProgress };
   const result = await withReader(
     config,
-    (reader) => auditLogs({ ...sources, reader }),
+    (reader) =>
+      auditLogs({
+        kafka,
+        codec,
+        reader,
+        usdt_contract,
+        deposit_key: key,
+        seen,
+        retrying,
+        onProgress,
+      }),
     STATEMENT_MS,
   ).finally(() => progress.end());
   print(json === true ? auditJson(result) : auditText(result));

@@ -18,7 +18,7 @@ import { transfersIn } from '../../../schemas/trongrid.ts';
 import { DECIDED_MAX, type RefundRecorded } from '../../../schemas/treasury.ledger/events.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { TRONGRID_SETTINGS } from '../../runtime/trongrid/settings.ts';
-import { openTronGrid } from '../../runtime/trongrid/trongrid.ts';
+import { openTronGrid } from '../../runtime/trongrid/open.ts';
 import { POSTGRES_READER, readSettings } from '../config.ts';
 import { jsonOf, note, print, withReader } from '../connections.ts';
 import { decide, REFUSALS, type DecisionArguments } from '../governance/decide.ts';
@@ -199,10 +199,8 @@ async function isRefundShown(
   { tron_tx_id, amount }: Pick<RefundRecorded, 'tron_tx_id' | 'amount'>,
 ): Promise<boolean> {
   const settings = readSettings(TRONGRID_SETTINGS, stack);
-  const { provider } = openTronGrid({
-    ...settings,
-    requests_per_second: 1,
-    requests_per_day: 0,
+  const rates = { requests_per_second: 1, requests_per_day: 0 };
+  const { provider } = openTronGrid(settings, rates, {
     signal: AbortSignal.timeout(ASKING_MS),
     onRequest() {},
   });

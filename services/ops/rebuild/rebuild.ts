@@ -143,7 +143,8 @@ async function withProjection<Result extends object>(
       const kafka = kafkaOf(config);
       const codec = await openDecoder(config, { kafka }, topicsOf(projection), projection.unread);
       return work({
-        ...config,
+        postgres_url: config.postgres_url,
+        postgres_reader_role: config.postgres_reader_role,
         projection,
         kafka,
         codec,

@@ -153,8 +153,18 @@ async function openTopic(
     return textOfRecord(partition, record, shown, isEffective);
   };
   return async (output) => {
-    const options = { kafka, topic, ranges, schemas: known, render, limit, log: LOG };
-    const { read, shown } = await tailLog({ ...options, ...output });
+    const { read, shown } = await tailLog({
+      kafka,
+      topic,
+      ranges,
+      schemas: known,
+      render,
+      limit,
+      log: LOG,
+      write: output.write,
+      onFault: output.onFault,
+      signal: output.signal,
+    });
     return { read, shown, missing: where?.missing ?? [] };
   };
 }

@@ -190,12 +190,12 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
     batches: BatchLookahead<Event>,
     clusterId: string,
   ): Promise<Applied | Conflict> {
-    const { pool, projection, signal, retrying } = this.#options;
+    const { pool, projection, signal, retrying, isStale, rests } = this.#options;
     for (;;) {
       const loading = this.isLoading;
       const coalescer =
         loading && this.#isCoalesced
-          ? new WriteCoalescer({ ...this.#options, batches, load: this })
+          ? new WriteCoalescer({ projection, pool, batches, load: this, isStale, rests })
           : undefined;
       const options = {
         pool,
@@ -273,13 +273,14 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
   /** Builds the indexes of loaded tables, which are live afterwards. */
   async buildIndexes(): Promise<void> {
     this.#phase = 'building';
-    const { indexes, retrying } = this.#options;
+    const { pool, projection, log, signal, indexes, retrying } = this.#options;
+    const { at_once, warm } = indexes ?? {};
     const onStep = (what: string): void => {
       this.#building = what;
       indexes?.onStep?.(what);
     };
     await retrying('building the indexes', () =>
-      buildIndexes({ ...this.#options, ...indexes, onStep }),
+      buildIndexes({ pool, projection, log, signal, at_once, warm, onStep }),
     );
     this.#enterLive();
   }

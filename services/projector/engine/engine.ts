@@ -45,7 +45,7 @@ export interface EngineOptions<Event extends { readonly type: string }> {
   readonly tracing?: Tracing | undefined;
   /** the consumer group whose members share the partitions; all are read when not given */
   readonly group_id?: string;
-  readonly kafka_session_ms?: number;
+  readonly kafka_session_ms?: number | undefined;
   /** share of the time in which a load works, above 0 and at most 1; 1 when not given */
   readonly pace?: number;
   /** of the rests that this takes; the clock and timers of the process when not given */
@@ -84,23 +84,37 @@ export class Engine<Event extends { readonly type: string }> {
 
   constructor(options: EngineOptions<Event>) {
     this.#options = options;
-    const { projection, kafka_session_ms: session, pace = 1, signal } = options;
+    const { projection, kafka, codec, pool, log, retrying, applied, tracing } = options;
+    const { group_id, kafka_session_ms: session, pace = 1, indexes, signal } = options;
     this.#rests = pace < 1 ? new Rests(pace, options.timing ?? realTime(signal)) : undefined;
     this.#skips = new Skips(options);
     this.#reader = new LogReader({
-      ...options,
+      kafka,
+      log,
+      retrying,
+      group_id,
       topics: projection.topics,
       ...(pace < 1 ? PACED : { ahead_bytes_max: READ_AHEAD_BYTES }),
       ...(session === undefined ? {} : { session_ms: session }),
       positions: () => this.#positions(),
     });
     this.#writer = new BatchWriter({
-      ...options,
+      projection,
+      pool,
+      kafka,
+      log,
+      signal,
+      retrying,
+      applied,
+      indexes,
       rests: this.#rests,
       isStale: (batch) => this.#reader.isStale(batch),
     });
     this.#batches = new BatchLookahead({
-      ...options,
+      projection,
+      codec,
+      retrying,
+      tracing,
       take: (records, bytes) => this.#take(records, bytes),
       load: this.#writer,
       load_bytes_max: this.#writer.load_bytes_max,
@@ -219,9 +233,11 @@ export class Engine<Event extends { readonly type: string }> {
   }
 
   async #skip({ topic, partition }: Batch<Event>, { reason, ...record }: Poison): Promise<void> {
-    const { applied, onSkipped } = this.#options;
+    const { projection, pool, log, signal, retrying, applied } = this.#options;
+    const { onSkipped, onHalted } = this.#options;
+    const [skips, cluster_id] = [this.#skips, this.#clusterId];
     const isMoved = await skipPoison(
-      { ...this.#options, skips: this.#skips, cluster_id: this.#clusterId },
+      { projection, pool, log, signal, retrying, skips, cluster_id, onHalted },
       { topic, partition, ...record },
       reason,
     );

@@ -44,7 +44,7 @@ export interface RunnerOptions<Event extends { readonly type: string }> {
   readonly group_id?: string;
   /** how long the brokers may be silent before this counts as waiting; 10 s when not given */
   readonly silence_ms?: number;
-  readonly kafka_session_ms?: number;
+  readonly kafka_session_ms?: number | undefined;
 }
 
 export type RunnerStatus =
@@ -82,7 +82,13 @@ export class Runner<Event extends { readonly type: string }> {
       onUndone: () => this.#engine.rewind(),
     });
     this.#engine = new Engine({
-      ...options,
+      projection,
+      kafka: options.kafka,
+      codec: options.codec,
+      pool: options.pool,
+      log,
+      tracing: options.tracing,
+      kafka_session_ms: options.kafka_session_ms,
       group_id: options.group_id ?? `projector-${projection.name}`,
       signal: this.#signal,
       applied: this.#progress.applied,

@@ -88,7 +88,7 @@ export interface PrepareOptions {
   /** the projection for which these tables are staged */
   readonly beside?: string;
   /** the role that may read all tables */
-  readonly postgres_reader_role?: string;
+  readonly postgres_reader_role?: string | undefined;
   readonly log?: Pick<Logger, 'warn'>;
 }
 

@@ -109,9 +109,13 @@ export class Lease implements Held {
 
   constructor(options: LeaseOptions) {
     this.#options = options;
-    const { topic } = options;
+    const { kafka, group_id, topic, session_ms, log, signal } = options;
     this.#membership = new Membership({
-      ...options,
+      kafka,
+      group_id,
+      session_ms,
+      log,
+      signal,
       topics: [topic],
       claim: () => (this.#claimed = this.#claim()),
       onAssigned: (assigned, sentMs) => {

@@ -47,9 +47,13 @@ export class Membership {
 
   /** Joins the group until `close`. Throws a fault when the brokers do not answer. */
   async start(): Promise<void> {
-    const { kafka, group_id: group, log, onAssigned, onHeld } = this.#options;
+    const { kafka, group_id: group, topics, session_ms, claim, log } = this.#options;
+    const { onAssigned, onHeld } = this.#options;
     const share = kafka.share({
-      ...this.#options,
+      group_id: group,
+      topics,
+      session_ms,
+      claim,
       onAssigned: (assigned, sentMs) => {
         if (this.#share !== share) return;
         if (assigned !== undefined)

@@ -61,9 +61,10 @@ export class PartitionLog {
   }
 
   async #fetch(): Promise<readonly LogBatch[]> {
-    const { fetcher, topic, topic_id: was, partition } = this.#options;
+    const { fetcher, topic, topic_id: was, partition, bytes_max, wait_ms } = this.#options;
+    const offset = this.#compare ?? this.#next;
     try {
-      return await fetcher.fetch({ ...this.#options, offset: this.#compare ?? this.#next });
+      return await fetcher.fetch({ topic, topic_id: was, partition, offset, bytes_max, wait_ms });
     } catch (error) {
       if (errorType(error) !== 'UNKNOWN_TOPIC_ID') throw error;
       const is = await fetcher.topicId(topic);

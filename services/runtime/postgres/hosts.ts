@@ -138,6 +138,7 @@ export class HostClient extends Client {
 
   constructor(url: string, use: Use, config: ClientConfig) {
     const { hosts, target_session_attrs: _, ...account } = addressOf(url);
+    // all of it: the settings are pg's own
     super({ ...config, ...account, ...hosts[0] });
     this.#url = url;
     this.#use = use;

@@ -26,8 +26,8 @@ import type { Parsed } from '../../../schemas/json-reader.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { balancesCall, BLOCKED_FUNCTION, TOKEN_FUNCTIONS } from '../../../schemas/tron-balances.ts';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
-import { Backoff, type BackoffOptions } from './backoff.ts';
-import { TokenBucket, type BucketOptions } from './token-bucket.ts';
+import type { Backoff } from './backoff.ts';
+import type { TokenBucket } from './token-bucket.ts';
 
 /** Rows of a page, as many as the provider allows. */
 export const PAGE_ROWS = 200;
@@ -57,7 +57,7 @@ export interface TronGridOptions {
   /** attempts in a row before a request counts as failed */
   readonly attempts_max: number;
   /** attempts of a request about one address or transaction; default: `attempts_max` */
-  readonly single_attempts_max?: number;
+  readonly single_attempts_max?: number | undefined;
   readonly signal: AbortSignal;
   readonly onRequest: (route: string, outcome: Outcome) => void;
   /** milliseconds of a monotonic clock; by default in real time, like the next */
@@ -106,18 +106,6 @@ export function nextPage(
     `TRON's provider lists ${rows.length} transfers of one block time and no page after them; the request is repeated`,
     { retry: true },
   );
-}
-
-/** A client with a token bucket and a back-off of its own. */
-export function openTronGrid(
-  settings: Omit<TronGridOptions, 'bucket' | 'backoff'> &
-    Omit<BucketOptions, 'now'> &
-    Omit<BackoffOptions, 'now' | 'random'>,
-): { readonly provider: TronGrid; readonly bucket: TokenBucket } {
-  const clock = { now: () => performance.now() };
-  const bucket = new TokenBucket({ ...settings, ...clock });
-  const backoff = new Backoff({ ...settings, ...clock, random: Math.random });
-  return { provider: new TronGrid({ ...settings, bucket, backoff }), bucket };
 }
 
 export class TronGrid {

@@ -4,6 +4,7 @@
  * before.
  */
 import { randomBytes, randomInt } from 'node:crypto';
+import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { hashOfValue, headAfter } from '../../../schemas/hash-chain.ts';
 import {
   isDepositEvent,
@@ -34,6 +35,16 @@ const YIELD_MS_MIN = 100;
 const YIELD_MS_MAX = 1_000;
 
 /** Shared by the parts of one treasury. */
+/** Where deposits arrive, and of which token. */
+export interface Receiving {
+  /** 20 bytes: the only contract whose transfers are USDT */
+  readonly usdt_contract: Buffer;
+  /** 20 bytes each */
+  readonly custody_addresses: readonly Buffer[];
+  /** derives every deposit address */
+  readonly deposit_key: DepositKey;
+}
+
 export interface TreasuryContext {
   readonly books: Books;
   readonly changes: Changes;

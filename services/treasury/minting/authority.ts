@@ -18,18 +18,31 @@ import type { MintingParts } from './options.ts';
 /** Mints of a ledger of an older writer that tell whose ledger it is; each takes 0.5 ms. */
 const TELLING = 100;
 
-export interface AuthorizedParts extends MintingParts {
-  readonly authority: Authority;
-}
+type AuthorityParts = Pick<
+  MintingParts,
+  | 'books'
+  | 'chain'
+  | 'chain_id'
+  | 'changes'
+  | 'again_ms'
+  | 'limits'
+  | 'log'
+  | 'network'
+  | 'node'
+  | 'now'
+  | 'signal'
+  | 'signer'
+  | 'usdt_contract'
+>;
 
 export class Authority {
-  readonly #options: MintingParts;
+  readonly #options: AuthorityParts;
   /** as the node says */
   #chains: Buffer | undefined;
   /** of a ledger that this process pins */
   readonly #ledgerId = randomBytes(32);
 
-  constructor(options: MintingParts) {
+  constructor(options: AuthorityParts) {
     this.#options = options;
   }
 
@@ -58,10 +71,12 @@ export class Authority {
   }
 
   #pinned(): ReturnType<typeof pinLedger> {
-    const { books, signer, now, ...settings } = this.#options;
+    const { books, signer, now, network, limits, chain_id, usdt_contract } = this.#options;
+    const { address: authority } = signer;
+    const ledger_id = this.#ledgerId;
     return pinLedger(
       books.ledger,
-      { ...settings, authority: signer.address, ledger_id: this.#ledgerId },
+      { network, limits, chain_id, usdt_contract, authority, ledger_id },
       now(),
     );
   }

@@ -9,17 +9,35 @@ import { mintCallOf } from '../../../projections/deposits/domain/minting.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { waitingFor, type HealthProblem } from '../../runtime/process/health.ts';
 import type { Minter } from './minter.ts';
-import type { AuthorizedParts } from './authority.ts';
+import type { MintingParts } from './options.ts';
+
+type BroadcasterParts = Pick<
+  MintingParts,
+  | 'again_ms'
+  | 'books'
+  | 'catchUp'
+  | 'chain'
+  | 'last'
+  | 'late_ms'
+  | 'log'
+  | 'metrics'
+  | 'node'
+  | 'now'
+  | 'prover'
+  | 'signal'
+  | 'signer'
+  | 'traces'
+>;
 
 export class Broadcaster {
-  readonly #options: AuthorizedParts;
+  readonly #options: BroadcasterParts;
   readonly #minter: Minter;
   /** time of each mint's last broadcast on the monotonic clock, by its sequence */
   readonly #sent = new Map<number, number>();
   #fault: Fault | undefined;
   #notSigned: { readonly sequence: number; readonly message: string } | undefined;
 
-  constructor(options: AuthorizedParts, minter: Minter) {
+  constructor(options: BroadcasterParts, minter: Minter) {
     this.#options = options;
     this.#minter = minter;
   }

@@ -21,7 +21,8 @@ import {
   type MintVoided,
   type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
-import type { AuthorizedParts } from './authority.ts';
+import type { Authority } from './authority.ts';
+import type { MintingParts } from './options.ts';
 
 /** Intents of one append. Each takes a signature (0.5 ms), during which nothing else is decided. */
 const INTENTS_OF_A_BATCH = 50;
@@ -30,16 +31,34 @@ const CONCLUSIONS_OF_A_BATCH = 500;
 const LIVE_MAX = 500;
 const MEANWHILE = 'nothing is minted meanwhile';
 
+type MinterParts = Pick<
+  MintingParts,
+  | 'allowed'
+  | 'append'
+  | 'books'
+  | 'catchUp'
+  | 'chain'
+  | 'clock_apart_max_ms'
+  | 'log'
+  | 'now'
+  | 'prover'
+  | 'second'
+  | 'signal'
+  | 'signer'
+>;
+
 export class Minter {
-  readonly #options: AuthorizedParts;
+  readonly #options: MinterParts;
+  readonly #authority: Authority;
   #isCaughtUp = false;
   #halted: string | undefined;
   #closed: string | undefined;
   /** mints that our key has signed, by sequence, while the ledger shows them as not final */
   readonly #ours = new Set<number>();
 
-  constructor(options: AuthorizedParts) {
+  constructor(options: MinterParts, authority: Authority) {
     this.#options = options;
+    this.#authority = authority;
   }
 
   /** Whether both logs were read to their ends once. */
@@ -54,7 +73,7 @@ export class Minter {
 
   /** Why nothing is requested or broadcast at this moment; undefined when minting is open. */
   get closed(): string | undefined {
-    const { books, chain, authority, second, allowed } = this.#options;
+    const { books, chain, second, allowed } = this.#options;
     if (this.#halted !== undefined) return this.#halted;
     if (!this.#isCaughtUp) return 'the logs are not read to their ends yet';
     if (chain.sender.finalHeight < 0) return 'no block is final yet';
@@ -62,7 +81,7 @@ export class Minter {
     const { governance } = books.ledger;
     if (governance.isStopped)
       return 'operators have stopped all minting. What to do: they open it again with `ops mint start`';
-    const problem = authority.problem ?? second?.problem?.message ?? allowed();
+    const problem = this.#authority.problem ?? second?.problem?.message ?? allowed();
     if (problem !== undefined) return problem;
     return governance.ledger_id === undefined
       ? 'the ledger is not pinned yet: it goes on by itself'
@@ -97,8 +116,8 @@ export class Minter {
 
   /** Checks the authority and reads both logs to their ends. To be called once, at the start. */
   async begin(): Promise<void> {
-    const { catchUp, signal, authority, books, chain, log } = this.#options;
-    await authority.begin();
+    const { catchUp, signal, books, chain, log } = this.#options;
+    await this.#authority.begin();
     await catchUp();
     if (signal.aborted) return;
     this.#isCaughtUp = true;
@@ -145,7 +164,7 @@ export class Minter {
 
   /** The brokers take no record from the future: the clock has to be right. */
   get #authorityDue(): readonly TreasuryEvent[] {
-    return this.clock === undefined ? this.#options.authority.due : [];
+    return this.clock === undefined ? this.#authority.due : [];
   }
 
   #events(): readonly TreasuryEvent[] {
@@ -215,8 +234,7 @@ export class Minter {
 
   /** Without the authority's signature a hold has no effect. */
   #holds(most: number): readonly TreasuryEvent[] {
-    const { authority, prover } = this.#options;
-    return authority.problem === undefined ? prover.holds(most) : [];
+    return this.#authority.problem === undefined ? this.#options.prover.holds(most) : [];
   }
 
   /** Mints that the ledger shows and the chain never will. */
@@ -246,12 +264,12 @@ export class Minter {
 
   /** The chain is read and true, and the ledger is one that our key mints by. */
   get #mayVoid(): boolean {
-    const { books, chain, authority } = this.#options;
+    const { books, chain } = this.#options;
     return (
       this.#isCaughtUp &&
       books.ledger.governance.ledger_id !== undefined &&
       chain.forged === undefined &&
-      authority.problem === undefined
+      this.#authority.problem === undefined
     );
   }
 
@@ -314,17 +332,20 @@ export class Minter {
 
   /** Whether our key made the bytes of the mint, which takes 0.5 ms the first time. */
   #isOurs(mint: RequestedMint): boolean {
-    const { authority, chain } = this.#options;
+    const { chain } = this.#options;
     if (this.#ours.has(mint.sequence)) return true;
-    if (!chain.isOfAuthority(mint) || !authority.signs(mint)) return false;
+    if (!chain.isOfAuthority(mint) || !this.#authority.signs(mint)) return false;
     this.#ours.add(mint.sequence);
     return true;
   }
 
   /** Whether the mint is of our key's account, and our key did not make it. */
   #isForeign(mint: RequestedMint): boolean {
-    const { authority, chain } = this.#options;
-    return authority.problem === undefined && chain.isOfAuthority(mint) && !this.#isOurs(mint);
+    return (
+      this.#authority.problem === undefined &&
+      this.#options.chain.isOfAuthority(mint) &&
+      !this.#isOurs(mint)
+    );
   }
 
   #reportClosed(): void {

@@ -25,7 +25,10 @@ const READ_AT_ONCE = 1_000;
 /** Pause after a failure, and before TRON is asked again about a transaction it does not know. */
 const AGAIN_MS = 5_000;
 
-export interface ProverOptions extends TreasuryContext, RefundProofsOptions {
+export interface ProverOptions
+  extends
+    Pick<TreasuryContext, 'books' | 'changes' | 'lease' | 'log' | 'metrics' | 'signal'>,
+    RefundProofsOptions {
   /** resolves once the ledger and the addresses are read to their ends, or at the abort */
   readonly catchUp: () => Promise<void>;
   readonly transfers: TransferLog;
@@ -69,7 +72,18 @@ export class Prover {
 
   constructor(options: ProverOptions) {
     this.#options = options;
-    this.#refunds = new RefundProofs({ ...options, again_ms: options.again_ms ?? AGAIN_MS });
+    const { books, signal, log, usdt_contract, custody_addresses, deposit_key } = options;
+    const { receipt, again_ms = AGAIN_MS } = options;
+    this.#refunds = new RefundProofs({
+      books,
+      signal,
+      log,
+      usdt_contract,
+      custody_addresses,
+      deposit_key,
+      receipt,
+      again_ms,
+    });
   }
 
   /** Whether TRON shows that the refund of this deposit left custody. */

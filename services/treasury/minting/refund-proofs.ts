@@ -4,16 +4,11 @@
  */
 import { isOurs } from '../../../projections/deposits/domain/confirmation.ts';
 import { whyNotPaidBack } from '../../../projections/deposits/domain/proof.ts';
-import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { transfersIn, type TronReceipt } from '../../../schemas/trongrid.ts';
-import type { TreasuryContext } from '../ledger/ledger-writer.ts';
+import type { Receiving, TreasuryContext } from '../ledger/ledger-writer.ts';
 
-export interface RefundProofsOptions extends Pick<TreasuryContext, 'books' | 'signal' | 'log'> {
-  /** 20 bytes: the only contract whose transfers are USDT */
-  readonly usdt_contract: Buffer;
-  /** 20 bytes each */
-  readonly custody_addresses: readonly Buffer[];
-  readonly deposit_key: DepositKey;
+export interface RefundProofsOptions
+  extends Receiving, Pick<TreasuryContext, 'books' | 'signal' | 'log'> {
   /** what TRON shows of a transaction, once it is solidified; when missing, the log is believed */
   readonly receipt?: ((txId: Buffer) => Promise<TronReceipt | undefined>) | undefined;
 }

@@ -78,10 +78,15 @@ export class ReserveLogs {
     this.#activity.enter('reading');
     const retrying: Retrying = (what, attempt) =>
       this.#activity.retrying(what, () => attempt().catch((error: unknown) => this.#thrown(error)));
+    const { kafka, codec, log, signal, onLag, snapshots } = options;
     this.#follower = new LogFollower({
-      ...options,
-      readings: options.readings ?? new TopicReadings({ ...options, retrying }),
+      kafka,
+      log,
+      signal,
+      snapshots,
+      readings: options.readings ?? new TopicReadings({ kafka, codec, log, signal, retrying }),
       retrying,
+      onLag,
       onFailure: (error) => (this.#failure ??= { error }),
     });
   }

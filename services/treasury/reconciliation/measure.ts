@@ -79,9 +79,9 @@ export interface MeasureOptions {
   readonly usdt_contract: Buffer;
   readonly custody_addresses: readonly Buffer[];
   /** undefined: every deposit address in the ledger counts */
-  readonly own_addresses?: OwnAddresses;
+  readonly own_addresses?: OwnAddresses | undefined;
   /** what the treasury has proven; undefined: the ledger is believed */
-  readonly proofs?: Proofs;
+  readonly proofs?: Proofs | undefined;
   /** tolerated surplus, base units */
   readonly tolerance: bigint;
   /** maximum age of the final block; 0: none */

@@ -34,7 +34,7 @@ export interface ReconcilerOptions extends Omit<
   'logs' | 'progress' | 'readings' | 'arrivals' | 'onBadAnswer'
 > {
   /** where the transfers are kept that are not in the ledger; by default here alone */
-  readonly arrivals?: Arrivals;
+  readonly arrivals?: Arrivals | undefined;
   readonly logs: MeasureOptions['logs'] & Pick<ReserveLogs, 'newest' | 'names'>;
   readonly codec: Pick<Codec, 'encode' | 'fingerprintOf'>;
   readonly writer: Pick<KafkaWriter, 'append'>;
@@ -47,15 +47,15 @@ export interface ReconcilerOptions extends Omit<
   readonly confirm_ms: number;
   /** milliseconds that this number of provider requests takes */
   readonly expectedMs: (requests: number) => number;
-  readonly progress?: Progress;
+  readonly progress?: Progress | undefined;
   /** by default in real time */
   readonly pause?: typeof untilAborted;
   /** none: the runs open no gate of other processes */
-  readonly signer?: Pick<MintSigner, 'signRun'>;
+  readonly signer?: Pick<MintSigner, 'signRun'> | undefined;
   /** header `source` of the records */
   readonly source: string;
   /** runs on the schedule are made by its holder; by default this is the only treasury */
-  readonly lease?: Held;
+  readonly lease?: Held | undefined;
 }
 
 export class Reconciler {
