@@ -37,14 +37,14 @@ import {
 import {
   envFileOf,
   publicPorts,
-  readCompose,
+  parseCompose,
   secretOf,
   textOf,
   withDefaults,
   type Container,
 } from '../../support/compose.ts';
 
-const file = readCompose('docker-compose.yml');
+const file = parseCompose(textOf('docker-compose.yml'));
 const compose = file.services;
 
 function serviceOf(name: string): Container {
