@@ -189,16 +189,25 @@ class DepositRun {
       ([seen]) => seen?.due === '0' && seen.known !== '0',
     );
     violations.push(...(await processes.drain(WATCHERS)));
-    for (const slot of TREASURIES)
-      for (const figure of ['treasury_lag_records', 'treasury_transfers_waiting'])
-        await until(
-          () => figureOf(processes.at(slot), figure),
-          `${figure} of ${slot} to be 0`,
-          (seen) => seen === 0,
-        );
+    await until(
+      () => this.#undecided(),
+      'the treasury with the lease to have decided everything',
+      (seen) => seen === 0,
+    );
     violations.push(...(await processes.drain(TREASURIES)));
     for (const name of ['watch', 'deposits']) await projected(this.#system, name);
     violations.push(...(await processes.drain(READERS)));
+  }
+
+  /** Records and transfers; a standby shows those of when it had the lease. */
+  async #undecided(): Promise<number> {
+    const figures = ['lease_held', 'treasury_lag_records', 'treasury_transfers_waiting'];
+    for (const slot of TREASURIES) {
+      const asked = figures.map((figure) => figureOf(this.#system.processes.at(slot), figure));
+      const [held, ...left] = await Promise.all(asked);
+      if (held === 1) return left.reduce((sum, each) => sum + each, 0);
+    }
+    throw new Error('no treasury holds the lease');
   }
 
   /** Requests of long ago, by somebody who never opened the panel. */

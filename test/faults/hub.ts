@@ -14,7 +14,7 @@ import { spread, type FaultRun } from './fault-run.ts';
 import { answersOf, someRider, watchedLists, Watchers } from './hub-watchers.ts';
 import { Outages, type Failure } from './outages.ts';
 import { figureOf } from './processes.ts';
-import { asked, Readers } from './readers.ts';
+import { question, Readers } from './readers.ts';
 import { onStack, type StackPlace, type System } from './system.ts';
 import { comesToRest, standsStill, verdict, type SystemReport } from './verdict.ts';
 
@@ -74,7 +74,7 @@ class HubRun {
     const answers = (): ReturnType<typeof answersOf> => answersOf(url, lists, token);
     const watchers = await Watchers.open(url, sockets, lists);
     const open = lists.filter(({ query }) => !query.includes('accountBalance'));
-    const questions = open.map(({ query }) => asked(query));
+    const questions = open.map(({ query }) => question(query));
     const readers = new Readers((name) => system.urlOf(name), system.random, questions);
     const over = new AbortController();
     const reading = readers.run(READS_PER_SECOND, over.signal);

@@ -37,7 +37,7 @@ const HUB_QUERIES = [
 ];
 
 /** A query without a token. */
-export function asked(query: string): Question {
+export function question(query: string): Question {
   return { gateway: 'hub-gateway', path: '/graphql', body: JSON.stringify({ query }) };
 }
 
@@ -51,7 +51,7 @@ export const QUESTIONS: readonly Question[] = [
   ...EXPLORER_PATHS.map((path): Question => {
     return { gateway: 'explorer-gateway', path: `/api/v1/${path}` };
   }),
-  ...HUB_QUERIES.map(asked),
+  ...HUB_QUERIES.map(question),
 ];
 
 /** Since they were taken the last time. */
