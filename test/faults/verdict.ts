@@ -16,7 +16,7 @@ import { accountAt } from '../support/deposit-log.ts';
 import { until } from '../support/until.ts';
 import type { Depositors } from './depositors.ts';
 import { countsLine, recoveryLines, type FaultReport } from './fault-run.ts';
-import { runOps } from './ops-run.ts';
+import { runOps, type OpsEnded } from './ops-run.ts';
 import type { DepositRow } from './payments.ts';
 import { searchLogs, secretsIn } from './secrets.ts';
 import type { Planted } from './stranger.ts';
@@ -44,7 +44,12 @@ interface Verified {
   readonly projection: string;
   /** undefined: it is not loaded */
   readonly equal?: boolean;
-  readonly tables?: readonly { readonly table: string; readonly rows: string }[];
+  readonly tables?: readonly {
+    readonly table: string;
+    readonly rows: string;
+    /** undefined: equal */
+    readonly difference?: unknown;
+  }[];
 }
 
 export interface SystemReport extends FaultReport {
@@ -168,26 +173,36 @@ export async function verdict(system: System, judged: Judged): Promise<SystemRep
   };
 }
 
-export async function audit({ addresses, operator }: Place): Promise<Audited> {
-  const { stdout, stderr } = await runOps(addresses, ['audit', '--json'], operator);
-  if (stdout === '') throw new Error(stderr);
-  return JSON.parse(stdout);
+export function audit(place: Place): Promise<Audited> {
+  return answerOf(place, ['audit', '--json']);
 }
 
 /** Of those that are loaded. */
-async function verify({ addresses, operator }: Place): Promise<readonly Verified[]> {
-  const words = ['verify', 'all', '--json', '--pace', 'full'];
-  const { stdout, stderr } = await runOps(addresses, words, operator);
-  if (stdout === '') throw new Error(stderr);
-  return JSON.parse(stdout);
+function verify(place: Place): Promise<readonly Verified[]> {
+  return answerOf(place, ['verify', 'all', '--json', '--pace', 'full']);
 }
 
-/** `ops verify` shows the first row that differs. */
+/** Asks again after a fault that may pass: on a busy machine a server may answer too late. */
+async function answerOf<Answer>(
+  { addresses, operator }: Place,
+  words: readonly string[],
+): Promise<Answer> {
+  let ended: OpsEnded = { code: null, stdout: '', stderr: '' };
+  await until(
+    async () => (ended = await runOps(addresses, words, operator)),
+    `an answer of ops ${words.join(' ')}`,
+    ({ stdout, stderr }) => stdout !== '' || !stderr.includes('"retry":true'),
+  );
+  if (ended.stdout === '') throw new Error(ended.stderr);
+  return JSON.parse(ended.stdout);
+}
+
+/** Shows the first row of each table that differs. */
 function differing(name: string, verified: readonly Verified[]): readonly string[] {
   const found = verified.find(({ projection }) => projection === name);
-  return found?.equal === true
-    ? []
-    : [`${name} is not what its log says: ${JSON.stringify(found).slice(0, 2_000)}`];
+  if (found?.equal === true) return [];
+  const tables = found?.tables?.filter(({ difference }) => difference !== undefined);
+  return [`${name} is not what its log says: ${JSON.stringify({ ...found, tables })}`];
 }
 
 /** Forged records that the audit does not find as it should, and whatever else it finds. */
