@@ -67,7 +67,7 @@ export class Blows {
   }
 }
 
-/** Kills a service or a server and starts it again; gives the time of its start, when it is ready. */
+/** Kills a service or a server and starts it again; resolves to its start, when it is ready. */
 export async function kill(
   { place, processes }: System<StackPlace>,
   slot: string,

@@ -8,8 +8,8 @@
  *    meanwhile, which keeps the gate closed. A forged run that matches does not open it.
  * 3. The second node lies: nothing is minted. Meanwhile an operator rotates the authority; with its
  *    key and a second node that tells the truth minting goes on.
- * 4. The verdict: `ops audit` has to find each forged record, by its invariant and at its offset, and
- *    nothing else.
+ * 4. The verdict: `ops audit` has to find each forged record, by its invariant and at its offset,
+ *    and nothing else.
  * 5. Optional: records that halt every reader.
  */
 import { Wallet } from 'ethers';
@@ -261,7 +261,7 @@ class MintRun {
     );
   }
 
-  /** A record that names another one before it halts every reader, and ends the audit; else told. */
+  /** A record behind another one than the log has halts readers and ends the audit. */
   async breakChains(): Promise<readonly string[]> {
     const violations: string[] = [];
     const chained = [

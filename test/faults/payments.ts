@@ -1,4 +1,4 @@
-/** Payments to deposit addresses on TRON: the run knows them, and the deposits are compared with it. */
+/** Payments of a run to deposit addresses on TRON, and the deposits that are compared with them. */
 import { parseTronAddress } from '../../schemas/tron-address.ts';
 
 /** A transfer log that is a deposit. */

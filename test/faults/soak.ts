@@ -61,7 +61,7 @@ const MUTE_SHARE = 0.1;
  */
 const MUTE_EVERY_MS = 12_000;
 const ACCOUNTS = 24;
-/** Of these, whose deposits are read. */
+/** Accounts whose deposits are read. */
 const ACCOUNTS_READ = 2;
 const USD = 1_000_000;
 const MINUTE_MS = 60_000;

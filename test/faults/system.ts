@@ -180,7 +180,7 @@ export class System<Where extends Place = Place> {
     this.struck[what] = (this.struck[what] ?? 0) + 1;
   }
 
-  /** Notes how long it took since that time (`performance.now()`); `measured`: from when to when. */
+  /** Notes the time since then (`performance.now()`); `measured`: from when until when. */
   recovered(measured: string, struck: string, since: number): number {
     const ms = Math.round(performance.now() - since);
     const recoveries = this.recoveries.get(measured) ?? [];

@@ -177,7 +177,7 @@ export function audit(place: Place): Promise<Audited> {
   return answerOf(place, ['audit', '--json']);
 }
 
-/** Of those that are loaded. */
+/** The projections that are loaded. */
 function verify(place: Place): Promise<readonly Verified[]> {
   return answerOf(place, ['verify', 'all', '--json', '--pace', 'full']);
 }
