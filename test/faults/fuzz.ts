@@ -26,7 +26,8 @@ export const fuzz: FaultRun<'inputs'> = {
     'random requests, operations, tokens and socket messages to explorer, deposits and hub:\n' +
     'no 5xx, every error with the body of its interface, nothing in the log at level error',
   options: { inputs: { about: 'how many', default: 100_000 } },
-  run: ({ inputs }, given) => withGateways((gateways) => new FuzzRun(gateways, given).run(inputs)),
+  run: ({ inputs }, given) =>
+    withGateways(given, (gateways) => new FuzzRun(gateways, given).run(inputs)),
 };
 
 class FuzzRun {

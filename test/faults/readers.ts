@@ -1,27 +1,57 @@
 /**
- * Readers of the explorer and the hub at even times: a request is sent when it is due, also while
- * earlier ones wait, and its time counts from then.
+ * Readers of the gateways at even times: a request is sent when it is due, also while earlier ones
+ * wait, and its time counts from then.
  */
 import { setTimeout as after } from 'node:timers/promises';
+import { toHex } from '../../schemas/address.ts';
+import { accountAt } from '../support/deposit-log.ts';
 import type { Random } from '../support/random.ts';
+import { goodToken, SECRET } from '../support/tokens.ts';
 import type { Failure } from './outages.ts';
-import { EXPLORER_PATHS, HUB_QUERIES } from './patient-readers.ts';
 import { HANG_MS } from '../support/limits.ts';
 
 interface Question {
-  readonly gateway: 'explorer-gateway' | 'hub-gateway';
+  readonly gateway: 'explorer-gateway' | 'hub-gateway' | 'deposit-gateway';
   readonly path: string;
   /** of a POST */
   readonly body?: string;
+  readonly token?: string;
 }
 
-const QUESTIONS: readonly Question[] = [
-  ...EXPLORER_PATHS.map((path): Question => ({ gateway: 'explorer-gateway', path })),
-  ...HUB_QUERIES.map((query): Question => ({
-    gateway: 'hub-gateway',
-    path: '/graphql',
-    body: JSON.stringify({ query }),
-  })),
+const EXPLORER_PATHS = [
+  'blocks?limit=50',
+  'blocks?limit=20&offset=100',
+  'transactions?limit=50',
+  'transactions?limit=20&offset=200',
+  'transactions?type=Transfer',
+  'validators',
+  'stats',
+  'status',
+  'reserve/runs',
+];
+const HUB_QUERIES = [
+  '{ listRideRequests { txHash fare } }',
+  '{ listActiveTrips { txHash farePaid } }',
+  '{ listCompletedTrips { txHash fare } }',
+  '{ listRecentTrips { txHash tripStatus } }',
+];
+
+/** A query without a token. */
+export function question(query: string): Question {
+  return { gateway: 'hub-gateway', path: '/graphql', body: JSON.stringify({ query }) };
+}
+
+/** The deposits of one of our accounts. */
+export function listed(account: number): Question {
+  const token = goodToken({ pk: toHex(accountAt(account)), exp: 2 ** 40 }, SECRET);
+  return { gateway: 'deposit-gateway', path: '/api/v1/deposits', token };
+}
+
+export const QUESTIONS: readonly Question[] = [
+  ...EXPLORER_PATHS.map((path): Question => {
+    return { gateway: 'explorer-gateway', path: `/api/v1/${path}` };
+  }),
+  ...HUB_QUERIES.map(question),
 ];
 
 /** Since they were taken the last time. */
@@ -31,15 +61,21 @@ export interface Reads {
   readonly failures: readonly Failure[];
 }
 
-export class SoakReaders {
+export class Readers {
   readonly #urlOf: (gateway: string) => string;
   readonly #random: Random;
+  readonly #questions: readonly Question[];
   #ms: number[] = [];
   #failures: Failure[] = [];
 
-  constructor(urlOf: (gateway: string) => string, random: Random) {
+  constructor(
+    urlOf: (gateway: string) => string,
+    random: Random,
+    questions: readonly Question[] = QUESTIONS,
+  ) {
     this.#urlOf = urlOf;
     this.#random = random;
+    this.#questions = questions;
   }
 
   take(): Reads {
@@ -57,30 +93,30 @@ export class SoakReaders {
       // all that are due are sent at once: a busy event loop has few turns
       // no limit: a pace
       if (early > 0) await after(early);
-      const asked = this.#ask(this.#random.pick(QUESTIONS), due);
+      const asked = this.#ask(this.#random.pick(this.#questions), due);
       asking.add(asked);
       void asked.finally(() => asking.delete(asked));
     }
     await Promise.all(asking);
   }
 
-  async #ask({ gateway, path, body }: Question, due: number): Promise<void> {
+  async #ask({ gateway, path, body, token = '' }: Question, due: number): Promise<void> {
     // timers are up to a millisecond early
     const begun = Math.min(due, performance.now());
     const failed = (told: string): void =>
       void this.#failures.push({
-        needs: [gateway, 'postgres'],
+        needs: [gateway, 'postgres', ...(gateway === 'deposit-gateway' ? ['redis'] : [])],
         begun,
         ended: performance.now(),
         told: `${gateway}${path} ${body ?? ''}: ${told}`,
       });
     try {
       const response = await fetch(`${this.#urlOf(gateway)}${path}`, {
-        ...(body !== undefined && {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body,
-        }),
+        headers: {
+          'content-type': 'application/json',
+          ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+        },
+        ...(body !== undefined && { method: 'POST', body }),
         signal: AbortSignal.timeout(HANG_MS),
       });
       const text = await response.text();
