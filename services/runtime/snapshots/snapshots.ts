@@ -5,7 +5,7 @@
  * Nobody has to believe one: the audit reads the logs.
  */
 import { setImmediate as immediate } from 'node:timers/promises';
-import { deserialize, serialize } from 'node:v8';
+import { DefaultDeserializer, serialize } from 'node:v8';
 import type { Topic } from '../../../schemas/topics.ts';
 import { disconnect, withAdmin } from '../kafka/client.ts';
 import type { Kafka } from '../kafka/port.ts';
@@ -16,6 +16,13 @@ import { KafkaWriter } from '../kafka/writer.ts';
 import { Fault, messageOf } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import { SnapshotLog } from './snapshot-log.ts';
+
+declare module 'node:v8' {
+  interface DefaultDeserializer {
+    /** A view of the bytes that are read. */
+    _readHostObject(): unknown;
+  }
+}
 
 /** Limit of one fold: nothing else runs while it is copied, about 2 s. */
 const FOLD_BYTES_MAX = 128 * 1024 * 1024;
@@ -115,7 +122,7 @@ export class Snapshots {
   take(name: string): Kept | undefined {
     const found = this.#found.get(name);
     this.#found.delete(name);
-    return found && { ...found, state: deserialize(found.state) };
+    return found && { ...found, state: deserialize(found.state, CopyingDeserializer) };
   }
 
   /** Counts bytes of records that were folded since the last snapshot. */
@@ -198,7 +205,7 @@ export class Snapshots {
 
   /** Why it does not fit. */
   async #find(body: Buffer): Promise<string | undefined> {
-    const contents: unknown = deserialize(body);
+    const contents = deserialize(body);
     if (!isOfVersion(contents, this.#options.version))
       return 'another version of the software wrote it, or one with other settings';
     const { folds, written_at, topic_ids: was } = contents;
@@ -252,6 +259,20 @@ export class Snapshots {
       'a snapshot was thrown away: the logs are read from their beginning',
     );
   }
+}
+
+/** Copies Buffers: a view of 20 bytes would keep the whole snapshot in memory. */
+class CopyingDeserializer extends DefaultDeserializer {
+  override _readHostObject(): unknown {
+    const view: unknown = super._readHostObject();
+    return Buffer.isBuffer(view) ? Buffer.from(view) : view;
+  }
+}
+
+function deserialize(bytes: Buffer, Deserializer = DefaultDeserializer): unknown {
+  const reading = new Deserializer(bytes);
+  reading.readHeader();
+  return reading.readValue();
 }
 
 /** Its MAC shows that a treasury wrote it, and the version that it was one of this very code. */
