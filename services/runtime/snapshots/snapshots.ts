@@ -32,13 +32,13 @@ const BYTES_MAX = 384 * 1024 * 1024;
 const READ_TIMES = 2;
 
 /** The state of a fold of a topic, and how far it is. */
-export interface Kept {
+export interface FoldState {
   readonly topic: string;
   readonly positions: Positions;
   readonly state: unknown;
 }
 
-interface Written extends Omit<Kept, 'state'> {
+interface Written extends Omit<FoldState, 'state'> {
   readonly name: string;
   /** by `serialize` */
   readonly state: Buffer;
@@ -73,7 +73,7 @@ export class Snapshots {
   /** those of the newest snapshot that no fold has asked for, by name */
   readonly #found = new Map<string, Written>();
   /** by name */
-  readonly #folds = new Map<string, () => Kept>();
+  readonly #folds = new Map<string, () => FoldState>();
   /** names of folds that are not kept, for they are too large */
   readonly #large = new Set<string>();
   #paused: Promise<void> | undefined;
@@ -119,7 +119,7 @@ export class Snapshots {
   }
 
   /** The state of a fold that fits, once. */
-  take(name: string): Kept | undefined {
+  take(name: string): FoldState | undefined {
     const found = this.#found.get(name);
     this.#found.delete(name);
     return found && { ...found, state: deserialize(found.state, CopyingDeserializer) };
@@ -131,7 +131,7 @@ export class Snapshots {
   }
 
   /** Has `kept` in each snapshot: copied at once, between two records. */
-  keep(name: string, kept: () => Kept): void {
+  keep(name: string, kept: () => FoldState): void {
     this.#folds.set(name, kept);
   }
 
