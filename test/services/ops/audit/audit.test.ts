@@ -315,7 +315,7 @@ function released({ isAcknowledged }: { readonly isAcknowledged: boolean }): Log
   const [mint] = treasury.ledger.live.values();
   if (mint === undefined) throw new Error('nothing was requested');
   const by = { sequence: 0, decided_at: BEGIN, actor: 'alice', reason: 'no block takes it' };
-  treasury.decide({ type: 'DepositRejected', ...by, deposit_id: mint.deposit_id });
+  treasury.write([{ type: 'DepositRejected', ...by, deposit_id: mint.deposit_id }]);
   treasury.run();
   treasury.pay(1, 10n * USD);
   treasury.request();
@@ -323,7 +323,7 @@ function released({ isAcknowledged }: { readonly isAcknowledged: boolean }): Log
   const { tx_hash, to, amount } = mint;
   const acknowledged = { type: 'MintAcknowledged', ...by, tx_hash, to, amount } as const;
   if (!isAcknowledged) return treasury.logs;
-  treasury.decide({ ...acknowledged, block_height: height });
+  treasury.write([{ ...acknowledged, block_height: height }]);
   treasury.run();
   return treasury.logs;
 }
