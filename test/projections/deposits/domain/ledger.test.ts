@@ -7,14 +7,13 @@ import type { TransferEvent, TransferObserved } from '../../../../schemas/tron.t
 import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { confirmedEvent, depositEvents } from '../../../support/deposit-events.ts';
 import {
-  accountAt,
   BEGIN,
   ledgerLog,
+  openLedger,
   PARTITIONS,
   transferLog,
   USDT_CONTRACT,
   withRefund,
-  XPUB,
 } from '../../../support/deposit-log.ts';
 import { plainMoney } from '../../../support/plain-money.ts';
 import { Random } from '../../../support/random.ts';
@@ -24,21 +23,6 @@ const ACCOUNTS = 15;
 const { testnet } = NETWORK_LIMITS;
 const POLICY = { network: 'testnet', limits: testnet } as const;
 const DECIDING = { now: BEGIN, usdt_contract: USDT_CONTRACT, custody_addresses: [] };
-
-function openLedger(): Ledger {
-  const ledger = new Ledger();
-  ledger.addresses.apply(
-    { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: 0 },
-    0n,
-  );
-  for (let index = 0; index < ACCOUNTS; index++) {
-    ledger.addresses.apply(
-      { type: 'AddressRequested', clt_address: accountAt(index), requested_at: 0 },
-      BigInt(index + 1),
-    );
-  }
-  return ledger;
-}
 
 function catchUp(ledger: Ledger, log: readonly TreasuryEvent[]): void {
   for (const event of log.slice(Number(ledger.end))) ledger.apply(event, ledger.end);
@@ -79,11 +63,11 @@ function race(
   const random = new Random(seed);
   const log: TreasuryEvent[] = [];
   const underway: (readonly TreasuryEvent[])[] = [];
-  const ledgers = [openLedger(), openLedger(), openLedger()];
+  const ledgers = [openLedger(ACCOUNTS), openLedger(ACCOUNTS), openLedger(ACCOUNTS)];
   for (let step = 0; step < 60; step++) {
     const at = random.below(ledgers.length);
-    if (random.chance(0.1)) ledgers[at] = openLedger();
-    const ledger = ledgers[at] ?? openLedger();
+    if (random.chance(0.1)) ledgers[at] = openLedger(ACCOUNTS);
+    const ledger = ledgers[at] ?? openLedger(ACCOUNTS);
     if (random.chance(0.8)) catchUp(ledger, log);
     const partitions = [random.below(PARTITIONS), random.below(PARTITIONS)];
     const observed = [...new Set(partitions)].flatMap((partition) =>
@@ -108,7 +92,7 @@ function race(
 
 /** One treasury alone, until nothing is left. */
 function finish(transfers: readonly (readonly TransferEvent[])[], log: TreasuryEvent[]): void {
-  const ledger = openLedger();
+  const ledger = openLedger(ACCOUNTS);
   catchUp(ledger, log);
   const set = setPolicy(ledger, POLICY, BEGIN);
   if ('events' in set) log.push(...set.events);
@@ -176,7 +160,7 @@ test('every transfer is one deposit on the same terms despite races, restarts an
   for (let seed = 1; seed <= 15; seed++) {
     const transfers = transferLog({ seed, accounts: ACCOUNTS, events: 250 });
     const log = race(transfers, seed);
-    const ledger = openLedger();
+    const ledger = openLedger(ACCOUNTS);
     ignored += log.filter(
       (event, offset) => ledger.apply(event, BigInt(offset)) === 'ignored',
     ).length;
@@ -191,9 +175,9 @@ test('every transfer is one deposit on the same terms despite races, restarts an
 test('repeated records leave the ledger unchanged', () => {
   for (let seed = 1; seed <= 10; seed++) {
     const log = ledgerLog({ seed, accounts: 5, events: 150 });
-    const once = openLedger();
+    const once = openLedger(ACCOUNTS);
     log.forEach((event, offset) => once.apply(event, BigInt(offset)));
-    const again = openLedger();
+    const again = openLedger(ACCOUNTS);
     const random = new Random(seed);
     for (let next = 0; next < log.length; next++) {
       for (let from = next - random.below(Math.min(5, next + 1)); from < next; from++) {
@@ -209,7 +193,7 @@ test('repeated records leave the ledger unchanged', () => {
 });
 
 test('an event written for another offset has no effect and still takes an offset', () => {
-  const ledger = openLedger();
+  const ledger = openLedger(ACCOUNTS);
   const set = setPolicy(ledger, POLICY, BEGIN);
   for (const event of 'events' in set ? set.events : []) ledger.apply(event, ledger.end);
   const confirmed = confirmedEvent();
@@ -224,7 +208,7 @@ test('an event written for another offset has no effect and still takes an offse
 });
 
 test('policies are numbered consecutively; any other number has no effect', () => {
-  const ledger = openLedger();
+  const ledger = openLedger(ACCOUNTS);
   const set = (version: number): TreasuryEvent => ({
     type: 'PolicySet',
     sequence: Number(ledger.end),

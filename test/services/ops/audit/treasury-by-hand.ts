@@ -8,7 +8,7 @@
  *     audited(treasury.logs)
  */
 import { confirmAll } from '../../../../projections/deposits/domain/confirmation.ts';
-import { Ledger, type RequestedMint } from '../../../../projections/deposits/domain/ledger.ts';
+import type { RequestedMint } from '../../../../projections/deposits/domain/ledger.ts';
 import {
   conclude,
   intend,
@@ -37,10 +37,10 @@ import {
   signedCall,
   type TransactionByHand,
 } from '../../../support/chain-by-hand.ts';
-import { BEGIN, USDT_CONTRACT } from '../../../support/deposit-log.ts';
+import { BEGIN, openLedger, USDT_CONTRACT } from '../../../support/deposit-log.ts';
 import { alice, operatorsSet, signed } from '../../../support/operators.ts';
 import { transferTo } from '../../treasury/world.ts';
-import { tellAddresses, type Logs } from './audited.ts';
+import { ACCOUNTS, type Logs } from './audited.ts';
 
 const FIRST_KEY = deriveKey('audit', 'authority 1');
 export const AUTHORITY = addressOf(FIRST_KEY);
@@ -69,7 +69,7 @@ export function addressOf({ address }: Key): Buffer {
 }
 
 export class TreasuryByHand {
-  readonly ledger = new Ledger();
+  readonly ledger = openLedger(ACCOUNTS);
   readonly chain = new ChainByHand();
   now = BEGIN;
   /** of the mint authority */
@@ -81,7 +81,6 @@ export class TreasuryByHand {
 
   /** With a chain of one final block. */
   constructor(limits = NETWORK_LIMITS.testnet) {
-    tellAddresses(this.ledger.addresses);
     this.chain.append({ effects: [{ address: named('genesis'), kind: 'mint', delta: GENESIS }] });
     this.chain.finalize();
     const of = { sequence: 0, version: 1, network: 'testnet', decided_at: BEGIN };
