@@ -15,6 +15,7 @@ import {
   USDT_CONTRACT,
   withRefund,
 } from '../../../support/deposit-log.ts';
+import { DAY_MS } from '../../../support/mint-ledger.ts';
 import { plainMoney } from '../../../support/plain-money.ts';
 import { Random } from '../../../support/random.ts';
 import { expectLedger } from '../../../services/treasury/plain-decisions.ts';
@@ -136,6 +137,9 @@ function expectPlain(ledger: Ledger, log: readonly TreasuryEvent[]): void {
   expect(ledger.lastNonce).toBe(mints.lastNonce);
   expect(ledger.freeNonces).toEqual([...mints.free].toSorted(ascending));
   expect(ledger.policy?.version).toBe(mints.policies.at(-1)?.version);
+  // just before, when and after each mint leaves the window
+  const times = mints.counted.flatMap(({ at }) => [-1, 0, 1].map((edge) => at + DAY_MS + edge));
+  for (const time of [0, ...times]) expect(ledger.leftAt(time)).toBe(mints.leftAt(time));
 }
 
 function ascending(one: number, other: number): number {
