@@ -36,7 +36,7 @@ test('correct logs have no violation, and every check is counted', () => {
   });
 });
 
-/** What the first violation is, and where. */
+/** The invariant of the first violation, and its place. */
 function firstOf(logs: Logs): string {
   const [first] = audited(logs).findings.violations;
   return `${first?.invariant} ${first?.topic}/${first?.partition}@${first?.offset}`;

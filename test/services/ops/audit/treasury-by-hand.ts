@@ -47,7 +47,7 @@ export const AUTHORITY = addressOf(FIRST_KEY);
 export const USD = 1_000_000n;
 export const CUSTODY = named('custody');
 const MINUTE_MS = 60_000;
-/** What the first block creates. */
+/** CLT that the first block creates, in base units. */
 export const GENESIS = 1_000n * USD;
 
 /** The transaction of a mint, as this key signs it. */
