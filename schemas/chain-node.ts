@@ -183,7 +183,8 @@ function callArguments(json: unknown): Readonly<Record<string, string | null>> {
   for (const [key, value] of Object.entries(json)) {
     if (!NAME.pattern.test(key)) throw new Mismatch('(a field)', NAME.expected);
     if (value !== null && typeof value !== 'string') throw new Mismatch(key, 'text or null');
-    read[key] = value;
+    // half of a pair of surrogates would be no UTF-8 in the log
+    read[key] = value?.toWellFormed() ?? null;
   }
   return read;
 }

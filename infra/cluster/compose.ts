@@ -1,7 +1,7 @@
 /**
- * docker-compose.cluster.yml, made from docker-compose.yml and the settings of a cluster:
- * `node infra/cluster/compose.ts > docker-compose.cluster.yml`, then prettier. A test holds the
- * file equal to this.
+ * The compose file of a cluster, made from docker-compose.yml and the settings of a cluster by
+ * `infra/node.sh infra/cluster/compose.ts > docker-compose.cluster.yml`. The repository does not
+ * keep the file.
  */
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
@@ -281,7 +281,11 @@ export function readPlain(): Plain {
   return plain;
 }
 
+/** The text of docker-compose.cluster.yml. */
+export function clusterFile(): string {
+  const options = { version: '1.1', aliasDuplicateObjects: false } as const;
+  return `${HEADER}${stringify(composeCluster(readPlain()), options)}`;
+}
+
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
-  process.stdout.write(
-    `${HEADER}${stringify(composeCluster(readPlain()), { version: '1.1', aliasDuplicateObjects: false })}`,
-  );
+  process.stdout.write(clusterFile());

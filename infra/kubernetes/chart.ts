@@ -1,9 +1,9 @@
 /**
  * The templates of the Helm chart, made from the tables of services, topics and rights:
- * `node infra/kubernetes/chart.ts` writes them. A test holds them equal. A value of `values.yaml`
- * is the only thing that Helm puts in.
+ * `infra/node.sh infra/kubernetes/chart.ts` writes them into `templates`, which the repository does
+ * not keep. A value of `values.yaml` is the only thing that Helm puts in.
  */
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { stringify } from 'yaml';
@@ -394,6 +394,13 @@ export function templateText(manifests: readonly Manifest[]): string {
     );
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
+/** Writes the templates into a folder, without those of a version before. */
+export function writeTemplates(folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder);
   for (const [name, manifests] of Object.entries(chartTemplates()))
-    writeFileSync(join(import.meta.dirname, 'templates', name), templateText(manifests));
+    writeFileSync(join(folder, name), templateText(manifests));
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href)
+  writeTemplates(join(import.meta.dirname, 'templates'));

@@ -83,15 +83,20 @@ export function note(text: string, { json }: Partial<SharedArguments> = {}): voi
 /** How long a server may be away before this is logged. */
 const SILENT_MS = 2_000;
 
+/** Called with each fault, and with undefined on success; `what` was asked. */
+export type OnFault = (fault: Fault | undefined, what: string) => void;
+
 /**
- * Says that something has been away for long, and that it is back; called with each fault, and with
- * undefined on success; `what` was asked.
+ * Says that something has been away for long, and that it is back. `giveUp` is called before; what
+ * it throws ends the retries.
  */
 export function faultNotes(
   say: (text: string) => void = note,
-): (fault: Fault | undefined, what: string) => void {
+  giveUp: OnFault = () => undefined,
+): OnFault {
   const failing = new Map<string, { readonly since: number; noted: boolean }>();
   return (fault, what) => {
+    giveUp(fault, what);
     const now = performance.now();
     const failure = failing.get(what) ?? { since: now, noted: false };
     if (fault === undefined) {
@@ -115,42 +120,43 @@ const REMEDIES: ReadonlyMap<string | undefined, string> = new Map([
   ['TOPIC_AUTHORIZATION_FAILED', 'give this account the rights Describe and Read for the topic'],
 ]);
 
+/** How long they come again: a broker that has just started does not know its topics yet. */
+const SURE_MS = 10_000;
 /** How long something may fail without a success in between. */
 const VAIN_MS = 600_000;
 
-/** As `faultNotes`: throws a fault that a person has to mend, and one that has lasted too long. */
-export function patience(): (fault: Fault | undefined, what: string) => void {
+/** Throws a fault that a person has to mend, and any that has lasted for `vain_ms`. */
+export function patience(vain_ms = VAIN_MS): OnFault {
   const failing = new Map<string, number>();
+  const refused = new Map<string, number>();
   return (fault, what) => {
+    const remedy = REMEDIES.get(errorType(fault));
+    if (remedy === undefined) refused.delete(what);
     if (fault === undefined) {
       failing.delete(what);
       return;
     }
-    const remedy = REMEDIES.get(errorType(fault));
-    if (remedy !== undefined)
+    if (remedy !== undefined && msSince(refused, what) >= SURE_MS)
       throw new Fault(fault.code, `${fault.message}: ${remedy}`, { retry: false, cause: fault });
-    const now = performance.now();
-    const since = failing.get(what) ?? now;
-    failing.set(what, since);
-    if (now - since >= VAIN_MS) throw fault;
+    if (msSince(failing, what) >= vain_ms) throw fault;
   };
 }
 
-/**
- * Retries what fails until the signal is aborted, with these notes. `giveUp` is called with each
- * fault, and with undefined on success; what it throws ends the retries.
- */
+/** Since this was called first, or first again after it was deleted. */
+function msSince(times: Map<string, number>, what: string): number {
+  const now = performance.now();
+  const since = times.get(what) ?? now;
+  times.set(what, since);
+  return now - since;
+}
+
+/** Retries what fails until the signal is aborted, or `giveUp` ends it. */
 export function retryingWithNotes(
   signal: AbortSignal,
   say?: (text: string) => void,
-  giveUp: (fault: Fault | undefined, what: string) => void = () => undefined,
+  giveUp?: OnFault,
 ): Retrying {
-  const tell = faultNotes(say);
-  return (what, attempt) => {
-    const onFault = (fault: Fault | undefined): void => {
-      giveUp(fault, what);
-      tell(fault, what);
-    };
-    return retrying({ what, log: LOG, signal, onFault }, attempt);
-  };
+  const tell = faultNotes(say, giveUp);
+  return (what, attempt) =>
+    retrying({ what, log: LOG, signal, onFault: (fault) => tell(fault, what) }, attempt);
 }

@@ -129,8 +129,6 @@ export interface FollowedTopic<Event extends { readonly type: string }> {
    */
   readonly fold: (decoded: Decoded<Event>) => void;
   readonly kept?: KeptFold<unknown>;
-  /** of a topic that the sparing decoder knows: whether an event is needed with all its fields */
-  readonly needsAll?: (event: Event) => boolean;
 }
 
 /** A fold, and how far it is. */
@@ -312,7 +310,7 @@ function foldOf<Event extends { readonly type: string }>(
   followed: FollowedTopic<Event>,
   begin: Positions | undefined,
 ): Omit<Followed, 'topic' | 'kept' | 'onFailure'> {
-  const { topic, isEvent, room, positions, needsAll } = followed;
+  const { topic, isEvent, room, positions } = followed;
   // of a topic with one partition
   const at = positions === undefined ? begin?.get(partitionKey(topic, PARTITION)) : undefined;
   let folded = at?.next_offset ?? 0n;
@@ -323,7 +321,6 @@ function foldOf<Event extends { readonly type: string }>(
   return {
     isEvent,
     room,
-    needsAll: needsAll && ((event) => !isEvent(event) || needsAll(event)),
     ends: () => followed.ends().map((each) => (folded > each ? folded : each)),
     positions: positions ?? atEnd,
     take(decoded) {

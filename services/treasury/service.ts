@@ -11,7 +11,7 @@ import {
 import { GET_RECONCILIATION, TREASURY_API } from '../../schemas/treasury-api/document.ts';
 import { toHex } from '../../schemas/address.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
-import { openCodec, openDecoder } from '../runtime/kafka/codec.ts';
+import { openCodec } from '../runtime/kafka/codec.ts';
 import {
   Activity,
   NO_REMARKS,
@@ -43,9 +43,6 @@ const TOPICS = [
 
 /** The other topics it reads. */
 const WRITTEN = [TREASURY_LEDGER, RESERVE_RUNS];
-
-/** Fields of the transactions of others, which the treasury does not read. */
-const FOREIGN_UNREAD = { Transaction: ['raw', 'arguments'] };
 
 const LINKS = { [GET_RECONCILIATION.path]: 'the newest comparison' };
 
@@ -96,9 +93,6 @@ export async function serve({
   const codec = await opening.retrying('registering the schemas', () =>
     openCodec(config, { kafka, log }, WRITTEN, TOPICS),
   );
-  const sparing = await opening.retrying('reading the pinned schemas', () =>
-    openDecoder(config, { kafka }, [CHAIN_BLOCKS], FOREIGN_UNREAD),
-  );
   const snapshots = new Snapshots({
     kafka,
     topic: TREASURY_SNAPSHOTS,
@@ -116,7 +110,6 @@ export async function serve({
     readings: new TopicReadings({
       kafka,
       codec,
-      sparing,
       log,
       signal,
       retrying: (what, attempt) => reading.retrying(what, attempt),

@@ -3,7 +3,7 @@
  * reading goes back, and the others ignore records that they have folded. A fold that fails is left
  * out from then on, and the others go on.
  */
-import { SparingDecoder, type Decoder } from '../runtime/kafka/codec.ts';
+import type { Decoder } from '../runtime/kafka/codec.ts';
 import { decode, type Decoded, type Poison } from '../runtime/kafka/decode.ts';
 import type { Retrying } from '../runtime/kafka/ends.ts';
 import type { Kafka } from '../runtime/kafka/port.ts';
@@ -28,8 +28,6 @@ export interface Fold {
   readonly positions: () => Positions;
   /** resolves when it can take more */
   readonly room?: (() => Promise<void>) | undefined;
-  /** whether it needs an event with all its fields; by default it needs each so */
-  readonly needsAll?: ((event: AnyEvent) => boolean) | undefined;
   /** gets each event with the headers of its record, before it is folded */
   readonly onRecord?: ((event: AnyEvent, headers: LogRecord['headers']) => void) | undefined;
   /** folds up to the first record that cannot be applied, and returns that */
@@ -41,8 +39,6 @@ export interface Fold {
 export interface TopicReadingsOptions {
   readonly kafka: Kafka;
   readonly codec: Decoder;
-  /** leaves out fields; an event of which a fold needs them is read again by `codec` */
-  readonly sparing?: Decoder | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** retries, also at a record that cannot be applied, until a person has it skipped */
@@ -136,13 +132,13 @@ export class TopicReadings {
   async #takeChunk({ topic, reader, folds }: Feed, skips: Skips): Promise<void> {
     const chunk = await reader.take(RECORDS_MAX, BYTES_MAX);
     if (chunk === undefined) return;
-    const { retrying, paused } = this.#options;
+    const { codec, retrying, paused } = this.#options;
     const { partition } = chunk;
     const isEvent = (event: AnyEvent): event is AnyEvent => folds[0]?.isEvent(event) !== false;
     for (let { from, records } = chunk; ;) {
       const rest = { ...chunk, from, records };
       const decoded = await retrying(`decoding ${topic}`, () =>
-        decode({ name: 'the treasury', isEvent }, decoderFor(folds, this.#options), rest),
+        decode({ name: 'the treasury', isEvent }, codec, rest),
       );
       for (let wait = paused?.(); wait !== undefined; wait = paused?.()) await wait;
       if (reader.isStale(chunk)) return;
@@ -170,16 +166,6 @@ function lowest(folds: readonly Fold[]): Positions {
     if (known === undefined || position.next_offset < known.next_offset) found.set(key, position);
   }
   return found;
-}
-
-/** Leaves out the fields that no fold needs. */
-function decoderFor(
-  folds: readonly Fold[],
-  { codec, sparing }: Pick<TopicReadingsOptions, 'codec' | 'sparing'>,
-): Decoder {
-  if (sparing === undefined || folds.some(({ needsAll }) => needsAll === undefined)) return codec;
-  const isEnough = (event: AnyEvent): boolean => !folds.some(({ needsAll }) => needsAll?.(event));
-  return new SparingDecoder(sparing, codec, isEnough);
 }
 
 /** The first record that a fold cannot apply. */

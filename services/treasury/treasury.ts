@@ -398,7 +398,6 @@ export class Treasury {
       ends: () => [chain.end],
       fold: (decoded) => chain.fold(decoded),
       kept: keptOf('mints', chain),
-      needsAll: (event) => chain.needsAll(event),
     });
     this.#follower.run(minting.run());
     this.#follower.run(this.#keepSnapshots(minting));

@@ -1,7 +1,7 @@
 /**
  * A chain whose tables are four times as large as the memory that Postgres may use: load time
- * against a third of it under the same limit, pages from the disk against a chain that fits, bytes
- * on disk, and what other ways to store the transactions would give.
+ * against a third of it under the same limit, the projector's memory, pages from the disk against a
+ * chain that fits, and bytes on disk.
  */
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,11 +10,11 @@ import { startStack, type Stack } from '../support/stack.ts';
 import { say, type Bench } from './bench.ts';
 import { checkedBy, checkRows } from './check-rows.ts';
 import { dropDatabase, settle, withPool } from './databases.ts';
-import { measureLayouts } from './layouts.ts';
 import { dropFileCache, MemoryLimit } from './memory-limit.ts';
+import type { Loaded } from './load-projection.ts';
 import type { BenchReport } from './report.ts';
 import { comparePages, loadChain, loadFigures, loadSeconds, type Sized } from './sized-chain.ts';
-import { bytesFigures, measureWays, relationBytes } from './storage.ts';
+import { bytesFigures, relationBytes } from './storage.ts';
 
 type Option = 'transactions' | 'requests' | 'seed';
 
@@ -64,9 +64,6 @@ async function run({
     // shared memory counts where it is taken: in a Postgres of this limit alone
     await makeCold();
     const third = await loadChain(stack, { transactions: Math.ceil(transactions / 3), seed });
-    say('laying rows out in other ways');
-    const layouts = await measureLayouts(third.database);
-    const ways = await measureWays(third.database, requests, seed, makeCold);
     await dropDatabase(stack, third.database);
     const large = await loadChain(stack, { transactions, seed });
     const bytes = await withPool(large.database, relationBytes);
@@ -91,15 +88,7 @@ async function run({
         ...loadFigures(sizes),
         { what: 'tables and indexes of the large', unit: 'MiB', rounds: [all / 2 ** 20] },
         ...bytesFigures(bytes, transactions, log),
-        ...layouts,
         ...pages.measured,
-        ...ways.flatMap(({ way, ...figures }) =>
-          Object.entries(figures).map(([figure, value]) => ({
-            what: `transactions as ${way}: ${figure}`,
-            unit: '',
-            rounds: [value],
-          })),
-        ),
       ],
       detail: pages.detail,
       ratios: [
@@ -107,6 +96,11 @@ async function run({
           what: 'load time without the start, large / a third of it',
           ratio: loadSeconds(large) / loadSeconds(third),
           goal: '<= 3.3',
+        },
+        {
+          what: 'memory, peak of the last 80 % / of the first 20 % of the load',
+          ratio: growth(large.loaded),
+          goal: '<= 1.2',
         },
         ...pages.ratios,
         {
@@ -120,6 +114,11 @@ async function run({
     await stack.stop();
     limit?.remove();
   }
+}
+
+function growth({ resident }: Loaded): number {
+  const early = Math.ceil(resident.length * 0.2);
+  return Math.max(...resident.slice(early)) / Math.max(...resident.slice(0, early));
 }
 
 function sum(values: Iterable<number>): number {

@@ -1,31 +1,23 @@
-/**
- * Catch-up from offset 0: the projector from an empty database to live, against what Postgres can
- * do at best and against the usual way.
- */
-import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
+/** A load: the projector from an empty database to live, against what Postgres can do at best. */
 import { openLog } from '../../services/runtime/process/log.ts';
 import { startStack } from '../support/stack.ts';
 import { say, type Bench } from './bench.ts';
 import { checkedBy, checkRows } from './check-rows.ts';
 import { dropDatabase, emptyDatabase, useMemory, withPool } from './databases.ts';
-import { eachMessageRate } from './each-message.ts';
 import { fillTopic } from './fill-topic.ts';
 import { loadByProjector, type Loaded } from './load-projection.ts';
 import { dumpTables, rawCopy, type Dump, type RawSeconds } from './raw-copy.ts';
 import { median, type BenchReport } from './report.ts';
-import { openCodec } from '../support/codec.ts';
 
 const log = openLog({ service: 'bench', level: 'error' });
 
-type Option = 'transactions' | 'rounds' | 'slice' | 'seed';
+type Option = 'transactions' | 'rounds' | 'seed';
 
 export const bulk: Bench<Option> = {
-  about:
-    'the projector from an empty database to live, against raw COPY with the same index build and against one upsert a row',
+  about: 'the projector from an empty database to live, against raw COPY with the same index build',
   options: {
     transactions: { about: 'on the generated chain', default: 1_000_000 },
     rounds: { about: 'of each way, in turns', default: 5 },
-    slice: { about: 'transactions that the usual way is given', default: 2_000 },
     seed: { about: 'of the chain', default: 1 },
   },
   run,
@@ -34,7 +26,6 @@ export const bulk: Bench<Option> = {
 async function run({
   transactions,
   rounds,
-  slice,
   seed,
 }: Readonly<Record<Option, number>>): Promise<BenchReport> {
   const settings = { transactions, seed };
@@ -44,14 +35,12 @@ async function run({
     say('using all of Postgres’ memory once');
     await useMemory(stack);
     const filled = await fillTopic(stack.addresses, settings, log, say);
-    const codec = await openCodec(stack.addresses.registry_url, [CHAIN_BLOCKS]);
     const projected: number[] = [];
     const starting: number[] = [];
     const raw: number[] = [];
     const rawInTurn: number[] = [];
     const rawAsHere: number[] = [];
     const rawCopied: number[] = [];
-    const usual: number[] = [];
     const processor: Loaded['processor'][] = [];
     const rawProcessor: RawSeconds['processor'][] = [];
     let dump: Dump | undefined;
@@ -72,7 +61,6 @@ async function run({
       rawInTurn.push(dump.rows / (copy + index + analyze));
       rawAsHere.push(dump.rows / (copy + indexAsHere + analyze));
       rawCopied.push(dump.rows / copy);
-      usual.push(await eachMessageRate(stack, codec, Math.min(slice, transactions)));
       say(
         `round ${round + 1} of ${rounds}: projector ${seconds.toFixed(1)} s; raw COPY ${copy.toFixed(1)} s, indexes ${index.toFixed(1)} s (${indexAsHere.toFixed(1)} s two at a time), ANALYZE ${analyze.toFixed(1)} s`,
       );
@@ -111,11 +99,6 @@ async function run({
           rounds: rawProcessor.map((each) => each[who]),
         })),
         {
-          what: 'eachMessage, one upsert a row, one transaction an event',
-          unit: 'rows/s',
-          rounds: usual,
-        },
-        {
           what: 'the generator, into the topic',
           unit: 'transactions/s',
           rounds: [transactions / filled.seconds],
@@ -126,11 +109,6 @@ async function run({
           what: 'bulk / raw COPY and index build',
           ratio: median(projected) / median(raw),
           goal: '>= 0.7',
-        },
-        {
-          what: 'bulk / eachMessage with one upsert a row',
-          ratio: median(projected) / median(usual),
-          goal: '>= 20, then 40',
         },
       ],
     };

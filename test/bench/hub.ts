@@ -10,11 +10,11 @@ import { join } from 'node:path';
 import { startStack } from '../support/stack.ts';
 import { say, type Bench } from './bench.ts';
 import { emptyDatabase, settle } from './databases.ts';
+import { AS_HUB, measureDeliveries, type Peer } from './deliveries.ts';
 import { HubMarket } from './hub-market.ts';
 import { coldBody, LIST_BODY } from './hub-operations.ts';
-import { Subscribers } from './hub-sockets.ts';
 import { load } from './load.ts';
-import { processorSeconds, residentMemory } from './process-figures.ts';
+import { processorSeconds } from './process-figures.ts';
 import { median, type BenchReport, type Measured, type Part, type Ratio } from './report.ts';
 import { startSideServer } from './side-server.ts';
 
@@ -106,12 +106,14 @@ async function run(given: Given): Promise<BenchReport> {
     await settle(stack);
     say(`an answer has ${answer.length} bytes`);
     const queries = await measureQueries(market, [ours, stock, bare], given);
-    const deliveries = await measureDeliveries(
-      market,
-      ours,
-      { ...stock, name: 'stock graphql-ws' },
-      given,
-    );
+    const stockSockets: Peer = {
+      ...AS_HUB,
+      name: 'stock graphql-ws',
+      server: stock,
+      hasSnapshot: false,
+      goal: '<= 0.06',
+    };
+    const deliveries = await measureDeliveries(ours, [stockSockets], market, given);
     const about = `a list of ${given.requests} requests (${answer.length} bytes), ${given.connections} connections, after ${WARM_UP_SECONDS} s of warm-up each; ${given.sockets} sockets; every process in production mode; the load from this process, on as few processors as there are. Asked for the same document the hub answers from its cache, stock Apollo from a list in memory that it reads at each change; bare node:http never reads`;
     return {
       bench: 'hub',
@@ -204,67 +206,6 @@ async function measureQueries(
   return {
     measured: parts.flatMap(({ measured }) => measured),
     ratios: parts.flatMap(({ ratios }) => ratios),
-  };
-}
-
-async function measureDeliveries(
-  market: HubMarket,
-  ours: Server,
-  stock: Server,
-  { sockets, changes, rounds }: Given,
-): Promise<Part> {
-  const figures = { ours: [] as number[], stock: [] as number[] };
-  const memory = { ours: [] as number[], stock: [] as number[] };
-  for (let round = 0; round < rounds; round++) {
-    for (const [which, server] of [
-      ['ours', ours],
-      ['stock', stock],
-    ] as const) {
-      const atRest = residentMemory(server.pid);
-      const subscribers = await Subscribers.open(
-        `${server.url.replace('http', 'ws')}/graphql/ws`,
-        sockets,
-        which === 'ours',
-      );
-      memory[which].push(((residentMemory(server.pid) - atRest) * 1_024) / sockets);
-      const [before, had] = [processorSeconds(server.pid), subscribers.results];
-      const texts = subscribers.texts;
-      for (let change = 1; change <= changes; change++) {
-        await market.change();
-        await subscribers.until(had + change * sockets);
-      }
-      figures[which].push(((processorSeconds(server.pid) - before) / (changes * sockets)) * 1e6);
-      const different = subscribers.texts - texts;
-      if (different !== changes)
-        throw new Error(
-          `${server.name} sent ${different} different lists for ${changes} changes: its deliveries are wrong, so their cost means nothing`,
-        );
-      await subscribers.close();
-    }
-    say(`deliveries: round ${round + 1} of ${rounds} done`);
-  }
-  return {
-    measured: [
-      { what: 'delivery: hub, processor time', unit: 'us', rounds: figures.ours },
-      { what: 'delivery: stock graphql-ws, processor time', unit: 'us', rounds: figures.stock },
-      {
-        what: 'memory a further socket, first round: hub',
-        unit: 'KiB',
-        rounds: memory.ours.slice(0, 1),
-      },
-      {
-        what: 'memory a further socket, first round: stock',
-        unit: 'KiB',
-        rounds: memory.stock.slice(0, 1),
-      },
-    ],
-    ratios: [
-      {
-        what: 'processor time a delivery, hub / stock graphql-ws',
-        ratio: median(figures.ours) / median(figures.stock),
-        goal: '<= 0.06',
-      },
-    ],
   };
 }
 

@@ -15,8 +15,6 @@ export interface HttpAnswer {
   readonly status: number;
   /** changes with the next request of the connection */
   readonly body: Buffer;
-  /** of the whole response, with its head */
-  readonly bytes: number;
 }
 
 export class KeepAlive {
@@ -52,12 +50,9 @@ export class KeepAlive {
     return (connection = new KeepAlive(socket, host));
   }
 
-  /**
-   * The whole response; `headers` is text with an end of line after each. Rejects when the
-   * connection breaks or there is no content-length.
-   */
-  get(path: string, headers = ''): Promise<HttpAnswer> {
-    return this.#ask(`GET ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n${headers}\r\n`);
+  /** The whole response. Rejects when the connection breaks or there is no content-length. */
+  get(path: string): Promise<HttpAnswer> {
+    return this.#ask(`GET ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n\r\n`);
   }
 
   /** The same for a JSON body. */
@@ -90,7 +85,7 @@ export class KeepAlive {
       if (headEnd === -1) return;
       const text = this.#received.toString('latin1', 0, headEnd);
       const status = STATUS.exec(text)?.[1];
-      const length = status === '304' ? '0' : LENGTH.exec(text)?.[1];
+      const length = LENGTH.exec(text)?.[1];
       if (length === undefined || status === undefined)
         return this.#fail(new Error(`an answer without a length: ${text}`));
       const bodyAt = headEnd + HEAD_END.length;
@@ -103,7 +98,7 @@ export class KeepAlive {
     this.#received = NOTHING;
     this.#head = undefined;
     this.#waiting = undefined;
-    waiting?.resolve({ status, body, bytes: end });
+    waiting?.resolve({ status, body });
   }
 
   #fail(error: Error): void {

@@ -10,47 +10,33 @@ import { bulk } from './bulk.ts';
 import { consoleBench } from './console.ts';
 import { hub } from './hub.ts';
 import { ingest } from './ingest.ts';
-import { ingesters } from './ingesters.ts';
 import { benchLatency } from './latency.ts';
 import { lists } from './lists.ts';
 import { pass } from './pass.ts';
 import { peers } from './peers.ts';
 import { rebuild } from './rebuild.ts';
 import { missedGoals, save, tableOf } from './report.ts';
-import { size } from './size.ts';
 import { start } from './start.ts';
-import { tail } from './tail.ts';
 import { sockets } from './sockets.ts';
 import { subscriptionLatency } from './subscription-latency.ts';
-import { tracing } from './tracing.ts';
-import { watching } from './watching.ts';
-import { wire } from './wire.ts';
-import { writer } from './writer.ts';
 
 const BENCHES: Readonly<Record<string, Bench>> = {
   ingest,
-  ingesters,
-  writer,
   latency: {
     about: "from the node's block to the explorer's answer",
     options: {},
     run: benchLatency,
   },
   bulk,
-  size,
   'beyond-memory': beyondMemory,
   lists,
-  wire,
   hub,
   'subscription-latency': subscriptionLatency,
   sockets,
-  tracing,
   abuse,
   pass,
-  watching,
   rebuild,
   start,
-  tail,
   peers,
   console: consoleBench,
 };

@@ -9,10 +9,10 @@ const page = readFileSync(PAGE, 'utf8');
 const result: BenchResult = {
   at: '2026-11-24T08:00:00.000Z',
   commit: 'abc1234',
-  command: 'npm run bench -- tail',
+  command: 'npm run bench -- lists',
   options: { records: 600, rounds: 3 },
   machine: { node: 'v26.10.0', cores: 2, cpu: 'A | B', memory_bytes: 24 * 2 ** 30 },
-  bench: 'tail',
+  bench: 'lists',
   about: '600 records to a file',
   measured: [
     { what: 'ops tail', unit: 'records/s', rounds: [55_429, 63_635, 60_000] },
@@ -66,8 +66,8 @@ test('no result is published of changed files or without a commit', () => {
 test('a result has its machine, commit, command, settings, medians, spreads and goals', () => {
   const shown = pageWith(page, [result]);
   for (const line of [
-    '### tail',
-    '`npm run bench -- tail` on 2026-11-24 at commit abc1234: 2 cores (A | B), 24 GiB, Node v26.10.0. Settings: records 600, rounds 3.',
+    '### lists',
+    '`npm run bench -- lists` on 2026-11-24 at commit abc1234: 2 cores (A | B), 24 GiB, Node v26.10.0. Settings: records 600, rounds 3.',
     '| ops tail | 60,000 records/s | 55,429 to 63,635 | 3 |',
     '| memory at the most | 532 MiB |  | 1 |',
     '| a \\| b | 34.5 |',

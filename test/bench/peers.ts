@@ -1,20 +1,21 @@
 /**
  * Well-known ways to do the same, in the same run on the same data, their results compared before
- * their speed counts: rebuilds by batched upserts and by emmett, lists by PostGraphile,
- * subscriptions by PostGraphile and stock graphql-ws.
+ * their speed counts: rebuilds by batched upserts and by emmett, lists and
+ * subscriptions by PostGraphile.
  */
 import { openLog } from '../../services/runtime/process/log.ts';
 import { startStack } from '../support/stack.ts';
 import { say, type Bench } from './bench.ts';
 import { checkedBy } from './check-rows.ts';
 import { settle, useMemory, vacuum } from './databases.ts';
+import { measureDeliveries, type Peer } from './deliveries.ts';
 import { fillTopic } from './fill-topic.ts';
 import { HubMarket } from './hub-market.ts';
 import { measureLists } from './peer-lists.ts';
 import { measureRebuilds } from './peer-rebuilds.ts';
-import { measureSubscriptions } from './peer-subscriptions.ts';
+import { hubRequest, REQUEST_FIELDS } from './postgraphile-fields.ts';
 import type { BenchReport } from './report.ts';
-import { startSideServer, type SideServer } from './side-server.ts';
+import { startSideServer } from './side-server.ts';
 
 const log = openLog({ service: 'bench', level: 'error' });
 
@@ -29,8 +30,7 @@ type Option =
   | 'seed';
 
 export const peers: Bench<Option> = {
-  about:
-    'rebuilds against batched upserts and emmett, lists against PostGraphile, subscriptions against PostGraphile and stock graphql-ws',
+  about: 'loads against batched upserts and emmett, lists and subscriptions against PostGraphile',
   options: {
     transactions: { about: 'on the generated chain', default: 300_000 },
     rounds: { about: 'of each way, in turns', default: 5 },
@@ -71,21 +71,30 @@ async function run(given: Readonly<Record<Option, number>>): Promise<BenchReport
     await explorer.ready();
     const hub = await stack.spawnService('hub-gateway', settings);
     await hub.ready();
-    const peer = async (name: string, script: string, ...more: string[]): Promise<SideServer> => {
-      const args = [database.reader_url, ...more];
-      const server = await startSideServer(stack, name, script, args, answersGraphql);
-      stops.push(server.stop);
-      return server;
+    const postgraphile = await startSideServer(
+      stack,
+      'PostGraphile',
+      'postgraphile-server.ts',
+      [database.reader_url],
+      answersGraphql,
+    );
+    stops.push(postgraphile.stop);
+    const subscribed: Peer = {
+      name: 'PostGraphile',
+      server: postgraphile,
+      path: '/graphql',
+      query: `subscription{rideRequestsUpdated{${REQUEST_FIELDS}}}`,
+      hasSnapshot: true,
+      toItem: hubRequest,
+      goal: '<= 1',
     };
-    const postgraphile = await peer('PostGraphile', 'postgraphile-server.ts');
-    const stock = await peer('stock graphql-ws', 'hub-stock-server.ts', redisUrl);
     for (const server of ['kafka', 'registry'] as const) await stack.servers[server].stop();
     await settle(stack);
 
     const parts = [
       rebuilds,
       await measureLists({ explorer, hub, postgraphile }, market, filled.counts, given),
-      await measureSubscriptions({ hub, postgraphile, stock }, market, given),
+      await measureDeliveries(hub, [subscribed], market, given),
     ];
     return {
       bench: 'peers',

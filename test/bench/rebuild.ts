@@ -54,6 +54,7 @@ const STRETCH = 200;
 const LATER = 0.1;
 const BLOCK_EVERY_MS = 200;
 const IDLE_MS = 20_000;
+const CONNECTIONS = 4;
 
 /** The chain in the topic, which is written before the measurement and continues during it. */
 class Chain {
@@ -157,7 +158,12 @@ async function run({
     await vacuum(stack, { name: 'clt', writer_url: '', reader_url: '' });
     await settle(stack);
     chain.goOn();
-    readers = await PacedReaders.begin({ url: gateway.url, per_second: reads, transactions, seed });
+    readers = await PacedReaders.begin({
+      server: { url: gateway.url, pid: gateway.pid },
+      per_second: reads,
+      connections: CONNECTIONS,
+      asked: { transactions, seed },
+    });
     // warm-up: broker, gateway and tables as in a system that has been up for a while
     await expectDone(stack, ['rebuild', 'explorer']);
     await settle(stack);

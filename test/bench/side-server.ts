@@ -1,6 +1,7 @@
 /** A comparison server of a bench: a script of this folder in a process of its own. */
 import { join } from 'node:path';
-import { childFault, plainEnvironment, spawnChild } from '../../infra/local/process/child.ts';
+import { childFault, spawnChild } from '../../infra/local/process/child.ts';
+import { plainEnvironment } from '../../infra/local/process/run-program.ts';
 import { checkout } from '../../infra/local/stack/folder.ts';
 import { takePort } from '../support/free-ports.ts';
 import type { Stack } from '../support/stack.ts';

@@ -6,19 +6,12 @@ import { Random } from '../support/random.ts';
 import type { Stack } from '../support/stack.ts';
 import { askInTurns, compare, type Asked, type Compared } from './ask-pages.ts';
 import { say } from './bench.ts';
-import {
-  dropDatabase,
-  emptyDatabase,
-  settle,
-  vacuum,
-  withPool,
-  type BenchDatabase,
-} from './databases.ts';
+import { emptyDatabase, settle, vacuum, withPool, type BenchDatabase } from './databases.ts';
 import { fillTopic, type Filled } from './fill-topic.ts';
 import type { GeneratedChainSettings } from './generator.ts';
 import { loadByProjector, type Loaded } from './load-projection.ts';
 import { pageMixOf } from './page-mix.ts';
-import { median, type BenchReport, type Measured } from './report.ts';
+import type { BenchReport, Measured } from './report.ts';
 
 /** The lists among what is asked for. */
 const LISTS = /^(blocks|transactions|activity|validators)\b/;
@@ -28,35 +21,25 @@ export interface Sized {
   readonly transactions: number;
   readonly filled: Filled;
   readonly database: BenchDatabase;
-  /** by round */
-  readonly loaded: readonly Loaded[];
+  readonly loaded: Loaded;
 }
 
-/** Fills the topic, and loads it so many times; the last database stays. */
-export async function loadChain(
-  stack: Stack,
-  settings: GeneratedChainSettings,
-  rounds = 1,
-): Promise<Sized> {
+/** Fills the topic, and loads it. */
+export async function loadChain(stack: Stack, settings: GeneratedChainSettings): Promise<Sized> {
   const { transactions } = settings;
   const filled = await fillTopic(stack.addresses, settings, log, say);
-  const loaded: Loaded[] = [];
-  for (;;) {
-    const database = await emptyDatabase(stack);
-    const round = await loadByProjector(stack, database, filled.end);
-    say(
-      `${transactions} transactions loaded in ${round.seconds.toFixed(1)} s, at most ${Math.round(Math.max(...round.resident))} MiB`,
-    );
-    await vacuum(stack, database);
-    loaded.push(round);
-    if (loaded.length >= rounds) return { transactions, filled, database, loaded };
-    await dropDatabase(stack, database);
-  }
+  const database = await emptyDatabase(stack);
+  const loaded = await loadByProjector(stack, database, filled.end);
+  say(
+    `${transactions} transactions loaded in ${loaded.seconds.toFixed(1)} s, at most ${Math.round(Math.max(...loaded.resident))} MiB`,
+  );
+  await vacuum(stack, database);
+  return { transactions, filled, database, loaded };
 }
 
-/** Median, without the start, which takes as long at any size. */
+/** Without the start, which takes as long at any size. */
 export function loadSeconds({ loaded }: Sized): number {
-  return median(loaded.map(({ seconds, starting_seconds: starting }) => seconds - starting));
+  return loaded.seconds - loaded.starting_seconds;
 }
 
 /** A gateway that keeps no answers, and what it is asked for. */
@@ -89,24 +72,24 @@ export function loadFigures(sizes: readonly Sized[]): readonly Measured[] {
     ...sizes.map(({ transactions: count, loaded }) => ({
       what: `load of ${count.toLocaleString('en')}, empty database to live`,
       unit: 's',
-      rounds: loaded.map(({ seconds }) => seconds),
+      rounds: [loaded.seconds],
     })),
     ...sizes.map(({ transactions: count, loaded }) => ({
       what: `  of which start of the process and its tables (${count.toLocaleString('en')})`,
       unit: 's',
-      rounds: loaded.map(({ starting_seconds: starting }) => starting),
+      rounds: [loaded.starting_seconds],
     })),
     ...sizes.flatMap(({ transactions: count, loaded }) =>
       (['projector', 'postgres', 'kafka'] as const).map((who) => ({
         what: `  processor time of ${who} (${count.toLocaleString('en')})`,
         unit: 'µs a transaction',
-        rounds: loaded.map(({ processor }) => (processor[who] / count) * 1e6),
+        rounds: [(loaded.processor[who] / count) * 1e6],
       })),
     ),
     ...sizes.map(({ transactions: count, loaded }) => ({
       what: `the same, of the projector's resident memory the peak`,
       unit: `MiB (${count.toLocaleString('en')})`,
-      rounds: loaded.map(({ resident }) => Math.max(...resident)),
+      rounds: [Math.max(...loaded.resident)],
     })),
   ];
 }

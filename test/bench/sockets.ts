@@ -12,7 +12,7 @@ import { emptyDatabase, settle } from './databases.ts';
 import { HubMarket } from './hub-market.ts';
 import { LIST_BODY, SUBSCRIPTION } from './hub-operations.ts';
 import { Subscribers } from './hub-sockets.ts';
-import { probed, type Probed } from './probe.ts';
+import { PacedReaders, type Taken } from './paced-readers.ts';
 import { processorSeconds, residentMemory } from './process-figures.ts';
 import { percentile, type BenchReport } from './report.ts';
 
@@ -31,6 +31,8 @@ export const sockets: Bench<Option> = {
   run,
 };
 
+/** Queries beside what is measured. */
+const QUERIES_PER_SECOND = 200;
 /** A socket that is given up is gone 30 s later. */
 const GONE_WITHIN_MS = 120_000;
 
@@ -83,7 +85,7 @@ async function measure(
   const url = `${server.url.replace('http', 'ws')}/graphql/ws`;
   // memory of a process that has worked without sockets
   await (await Subscribers.open(url, 200, true)).close();
-  const idle = await probed(server, LIST_BODY, () => after(3_000));
+  const idle = await probed(server, () => after(3_000));
   const atRest = residentMemory(server.pid);
 
   say(`${given.sockets} sockets are opened`);
@@ -91,7 +93,7 @@ async function measure(
   const perSocket = ((residentMemory(server.pid) - atRest) * 1_024) / given.sockets;
   const told: number[] = [];
   const before = processorSeconds(server.pid);
-  const telling = await probed(server, LIST_BODY, async () => {
+  const telling = await probed(server, async () => {
     for (let change = 1; change <= given.changes; change++) {
       const [begun, had] = [performance.now(), many.results];
       await market.change();
@@ -106,7 +108,7 @@ async function measure(
   say(`${given.slow} sockets stop reading`);
   const slow = await slowReaders(url, given.slow);
   const others = await Subscribers.open(url, given.slow, true);
-  const slowed = await probed(server, LIST_BODY, async () => {
+  const slowed = await probed(server, async () => {
     const begun = performance.now();
     // the kernel takes some megabytes for each before a socket has anything unread
     while ((await figure(server, 'hub_sockets')) > given.slow) {
@@ -121,8 +123,8 @@ async function measure(
   await others.close();
 
   say('floods');
-  const flooded = await probed(server, LIST_BODY, () => flood(url));
-  const phases: readonly (readonly [string, Probed])[] = [
+  const flooded = await probed(server, () => flood(url));
+  const phases: readonly (readonly [string, Queries])[] = [
     ['nothing else', idle],
     [`${given.sockets} sockets are told`, telling],
     [`${given.slow} do not read`, slowed],
@@ -135,7 +137,7 @@ async function measure(
       { what: 'memory a socket', unit: 'KiB', rounds: [perSocket] },
       { what: 'from a change until every socket has it', unit: 'ms', rounds: told },
       { what: 'processor time a delivery, queries included', unit: 'us', rounds: [perDelivery] },
-      ...phases.flatMap(([what, { answers_ms: ms, memory_most: most }]) => [
+      ...phases.flatMap(([what, { all_ms: ms, memory_most: most }]) => [
         { what: `${what}: a query, p50`, unit: 'ms', rounds: [percentile(ms, 0.5)] },
         { what: `${what}: a query, p99`, unit: 'ms', rounds: [percentile(ms, 0.99)] },
         { what: `${what}: memory, at most`, unit: 'MiB', rounds: [most] },
@@ -143,6 +145,26 @@ async function measure(
     ],
     ratios: [{ what: 'memory a further socket, KiB', ratio: perSocket, goal: '<= 10' }],
   };
+}
+
+type Queries = Pick<Taken, 'all_ms' | 'memory_most'>;
+
+/** One query after the other, as long as `act` takes; throws at one that fails. */
+async function probed({ url, pid }: Server, act: () => Promise<void>): Promise<Queries> {
+  const readers = await PacedReaders.begin({
+    server: { url, pid },
+    per_second: QUERIES_PER_SECOND,
+    connections: 1,
+    asked: { body: LIST_BODY },
+  });
+  try {
+    await act();
+    const taken = await readers.taken();
+    if (readers.failed > 0) throw new Error(`${readers.failed} queries failed`);
+    return taken;
+  } finally {
+    await readers.stop();
+  }
 }
 
 /** Sockets that have subscribed and then stop reading. */

@@ -1,9 +1,10 @@
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { checkout } from '../../infra/local/stack/folder.ts';
 import { documentPaths } from '../support/documents.ts';
 
+const WORD = /\w+/g;
 const CODE = [
   '{services,projections,schemas,infra,test}/**/*.{ts,sql,sh,yml,yaml,conf,avsc,graphql}',
   'packages/*/{*.md,src/**/*.ts}',
@@ -51,7 +52,16 @@ function problemOf(from: string, link: string): string | undefined {
   return anchors(target).has(anchor) ? undefined : `${from}: ${link}: no such heading`;
 }
 
-const documents = [...documentPaths(), ...globSync('packages/*/*.md', { cwd: checkout })];
+/** The page of a folder, for those who open it first. */
+const folderPages = globSync('{services,projections}/**/README.md', {
+  cwd: checkout,
+  exclude: ['**/node_modules/**'],
+});
+const documents = [
+  ...documentPaths(),
+  ...globSync('packages/*/*.md', { cwd: checkout }),
+  ...folderPages,
+];
 
 test.for(documents)('every link and picture of %s leads somewhere', (path) => {
   const links = [...prose(path).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
@@ -69,17 +79,59 @@ test('links that lead nowhere are found', () => {
   expect(problemOf(from, '#none')).toContain('no such heading');
 });
 
+const CODE_FILES = globSync('{services,projections,schemas,infra,test}/**/*.{ts,sql,sh}', {
+  cwd: checkout,
+  exclude: ['**/node_modules/**', 'test/docs/**'],
+});
+const FILE_NAMES = new Set(CODE_FILES.map((path) => basename(path)));
+const WORDS = new Set(
+  [...CODE_FILES, 'package.json'].flatMap((path) => read(path).match(WORD) ?? []),
+);
+
+/** Paths, file names and words in code quotes that the code does not have, but for commands. */
+function unknownNames(page: string, text = read(page)): readonly string[] {
+  const quoted = [...text.matchAll(/`([^`\n]+)`/g)].map(([, name = '']) => name);
+  return quoted.filter((name) => {
+    if (/[^\w./:-]/.test(name)) return false;
+    if (/^\w.*\//.test(name))
+      return ![dirname(page), '.'].some((from) => existsSync(join(checkout, from, name)));
+    if (/\.(?:ts|sql)$/.test(name)) return !FILE_NAMES.has(name);
+    return !(name.match(WORD) ?? []).every((word) => WORDS.has(word));
+  });
+}
+
+test.for(folderPages)('every name and path of %s is in the code', (page) => {
+  expect(unknownNames(page)).toEqual([]);
+});
+
+test('names and paths that the code does not have are found', () => {
+  const known =
+    '`treasury.ts` `Treasury` `ledger/books.ts` `services/ops` `/status` `npm run none`';
+  const unknown = ['nowhere.ts', 'NowhereBook', 'ledger/nowhere.ts', '/nowherePath'];
+  const text = `${known} ${unknown.map((name) => `\`${name}\``).join(' ')}`;
+  expect(unknownNames('services/treasury/README.md', text)).toEqual(unknown);
+});
+
 const DECISION = /^## ([A-Z]{3}-\d+) /gm;
 const decisions = globSync('docs/decisions/*.md', { cwd: checkout }).flatMap((path) =>
   [...read(path).matchAll(DECISION)].map(([, id = '']) => id),
 );
 
-test('decisions have unique ids, without a gap', () => {
-  const subjects = Map.groupBy(decisions, (id) => id.slice(0, 3));
+/** The ids of decisions that were removed. */
+const REMOVED = /^Removed: .*?\.$/ms;
+
+test('an id of a decision is used once, also after the decision was removed', () => {
+  const [removed = ''] = REMOVED.exec(read('docs/decisions/README.md')) ?? [];
+  const all = [...decisions, ...(removed.match(/[A-Z]{3}-\d+/g) ?? [])];
+  const subjects = Map.groupBy(all, (id) => id.slice(0, 3));
   expect(subjects.size).toBeGreaterThan(8);
   for (const [subject, ids] of subjects)
-    expect(ids).toEqual(ids.map((_, at) => `${subject}-${at + 1}`));
+    expect(ids.toSorted(byNumber)).toEqual(ids.map((_, at) => `${subject}-${at + 1}`));
 });
+
+function byNumber(one: string, other: string): number {
+  return Number(one.slice(4)) - Number(other.slice(4));
+}
 
 test('every decision that code or a page cites exists', () => {
   const known = new Set(decisions);
@@ -90,7 +142,7 @@ test('every decision that code or a page cites exists', () => {
   );
   expect(paths.length).toBeGreaterThan(500);
   const unknown = paths.flatMap((path) =>
-    [...read(path).matchAll(cited)]
+    [...read(path).replace(REMOVED, '').matchAll(cited)]
       .filter(([id]) => !known.has(id))
       .map(([id]) => `${path}: ${id}`),
   );

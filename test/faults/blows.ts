@@ -1,94 +1,91 @@
 /** Chooses the next target and fault. Each one comes once before any repeats. */
-import { Deck, type Random } from '../support/random.ts';
-import type { Stack } from '../support/stack.ts';
-import type { Processes } from './processes.ts';
+import { Deck } from '../support/random.ts';
+import type { ServerName } from '../../infra/local/servers/servers.ts';
+import type { StackPlace, System } from './system.ts';
 
 type How = 'killed' | 'frozen';
 
-interface Blow {
-  /** one of them */
+export interface Blow {
+  /** one of them: services, or servers */
   readonly slots: readonly string[];
   readonly hows: readonly How[];
-}
-
-const WATCHERS = ['tron-watcher', 'tron-watcher/2'];
-const TREASURIES = ['treasury', 'treasury/2'];
-const SERVERS = ['kafka', 'postgres', 'redis', 'registry'] as const;
-export const BLOWS: readonly Blow[] = [
-  { slots: WATCHERS, hows: ['killed'] },
-  { slots: WATCHERS, hows: ['frozen'] },
-  { slots: TREASURIES, hows: ['killed'] },
-  { slots: TREASURIES, hows: ['frozen'] },
-  { slots: ['deposit-gateway'], hows: ['killed'] },
-  { slots: ['projector-deposits'], hows: ['killed', 'frozen'] },
-  { slots: ['projector-watch'], hows: ['killed', 'frozen'] },
-  ...SERVERS.map((server): Blow => ({ slots: [server], hows: ['killed'] })),
-];
-/** They ask the registry when they start. */
-const ASKING = ['deposit-gateway', 'tron-watcher/2', 'treasury/2'];
-/** Frozen, nobody does their work meanwhile. */
-const ALONE: ReadonlySet<string> = new Set(['projector-deposits', 'projector-watch']);
-
-export interface Stroke {
-  /** the service or server, and how it was struck */
-  readonly what: string;
-  /** when recovery began (`performance.now()`): the restart of what was killed */
-  readonly since: number;
+  /** frozen, nobody does its work meanwhile: it resumes after a moment */
+  readonly is_alone?: boolean;
+  /** services of which one is started while the server is away */
+  readonly asking?: readonly string[];
 }
 
 export class Blows {
-  /** how often each was struck */
-  readonly counts: Record<string, number> = {};
-  readonly #stack: Stack;
-  readonly #processes: Processes;
-  readonly #random: Random;
+  readonly #system: System<StackPlace>;
   readonly #deck: Deck<Blow>;
 
-  constructor(stack: Stack, processes: Processes, random: Random) {
-    this.#stack = stack;
-    this.#processes = processes;
-    this.#random = random;
-    this.#deck = new Deck(BLOWS, random);
+  constructor(system: System<StackPlace>, blows: readonly Blow[]) {
+    this.#system = system;
+    this.#deck = new Deck(blows, system.random);
   }
 
   /**
-   * Strikes. A killed process is ready again; a frozen one that is not alone stays frozen until
-   * `Processes.thaw`, others resume after a `moment`.
+   * Strikes: a killed one is ready again, a frozen one stays so until `Processes.thaw` unless it is
+   * alone. Gives the target and the time from which recovery counts (`performance.now()`): that of
+   * the restart, or of the freeze or its end.
    */
-  async strike(moment: () => Promise<void>): Promise<Stroke> {
+  async strike(
+    moment: () => Promise<void>,
+  ): Promise<{ readonly what: string; readonly since: number }> {
+    const { random } = this.#system;
     const blow = this.#deck.draw();
-    const slot = this.#random.pick(blow.slots);
-    const how = this.#random.pick(blow.hows);
-    const since = how === 'killed' ? await this.#kill(slot) : await this.#freeze(slot, moment);
+    const slot = random.pick(blow.slots);
+    const how = random.pick(blow.hows);
+    const since =
+      how === 'killed' ? await this.#kill(slot, blow) : await this.#freeze(slot, blow, moment);
     const what = `${slot.split('/')[0]} ${how}`;
-    this.counts[what] = (this.counts[what] ?? 0) + 1;
+    this.#system.note(what);
     return { what, since };
   }
 
-  /** Gives the time of its restart; resolves when it is ready. */
-  async #kill(slot: string): Promise<number> {
-    const server = SERVERS.find((each) => each === slot);
-    if (server === undefined) {
-      const started = await this.#processes.kill(slot);
-      await this.#processes.at(slot).ready();
-      return started;
-    }
-    await this.#stack.servers[server].kill('SIGKILL');
-    // a registry is asked by those that start
-    const starting = server === 'registry' ? this.#random.pick(ASKING) : undefined;
-    if (starting !== undefined) await this.#processes.kill(starting);
-    const started = performance.now();
-    await this.#stack.servers[server].start();
-    if (starting !== undefined) await this.#processes.at(starting).ready();
+  async #kill(slot: string, { asking = [] }: Blow): Promise<number> {
+    const { processes, random } = this.#system;
+    const starting = asking.length === 0 ? undefined : random.pick(asking);
+    const started = await kill(this.#system, slot, async () => {
+      if (starting !== undefined) await processes.kill(starting);
+    });
+    if (starting !== undefined) await processes.at(starting).ready();
     return started;
   }
 
-  /** Gives the time of the freeze, or where nobody takes over that of its end. */
-  async #freeze(slot: string, moment: () => Promise<void>): Promise<number> {
-    await this.#processes.freeze(slot);
-    if (!ALONE.has(slot)) return performance.now();
+  async #freeze(
+    slot: string,
+    { is_alone = false }: Blow,
+    moment: () => Promise<void>,
+  ): Promise<number> {
+    const { processes } = this.#system;
+    await processes.freeze(slot);
+    if (!is_alone) return performance.now();
     await moment();
-    await this.#processes.thaw();
+    await processes.thaw();
     return performance.now();
   }
+}
+
+/** Kills a service or a server and starts it again; resolves to its start, when it is ready. */
+export async function kill(
+  { place, processes }: System<StackPlace>,
+  slot: string,
+  whileAway: () => Promise<void> = () => Promise.resolve(),
+): Promise<number> {
+  if (!isServer(place, slot)) {
+    const started = await processes.kill(slot);
+    await processes.at(slot).ready();
+    return started;
+  }
+  const server = place.stack.servers[slot];
+  await server.kill('SIGKILL');
+  await whileAway();
+  const started = performance.now();
+  await server.start();
+  return started;
+}
+
+function isServer({ stack }: StackPlace, slot: string): slot is ServerName {
+  return Object.hasOwn(stack.servers, slot);
 }

@@ -15,9 +15,10 @@ import type { FaultProxy } from '../support/fault-proxy.ts';
 import { Deck, type Random } from '../support/random.ts';
 import { until } from '../support/until.ts';
 import { figureOf, type Processes } from './processes.ts';
+import type { Place, System } from './system.ts';
 
 const BROKERS = [1, 2, 3] as const;
-export const POSTGRES = ['postgres-1', 'postgres-2'] as const;
+const POSTGRES = ['postgres-1', 'postgres-2'] as const;
 const REDIS = ['redis-1', 'redis-2'] as const;
 /** Topics whose leaders are struck. */
 const LED = [CHAIN_BLOCKS, TREASURY_LEDGER, TRON_TRANSFERS].map(({ name }) => name);
@@ -26,9 +27,11 @@ const SWALLOWED = 3;
 
 type How = 'killed' | 'frozen';
 
+export interface ClusterPlace extends Place {
+  readonly cluster: Cluster;
+}
+
 export class ClusterBlows {
-  /** how often each was struck */
-  readonly counts: Record<string, number> = {};
   readonly #cluster: Cluster;
   readonly #kafka: Kafka;
   readonly #processes: Processes;
@@ -37,19 +40,17 @@ export class ClusterBlows {
   #mends: (() => Promise<unknown>)[] = [];
   #redis: (typeof REDIS)[number] = 'redis-1';
 
-  constructor(cluster: Cluster, kafka: Kafka, processes: Processes, random: Random) {
-    this.#cluster = cluster;
-    this.#kafka = kafka;
+  constructor({ place, processes, random }: System<ClusterPlace>) {
+    this.#cluster = place.cluster;
+    this.#kafka = place.kafka;
     this.#processes = processes;
     this.#random = random;
     this.#deck = new Deck(this.#blows(), random);
   }
 
   /** Strikes, and returns a description. Each blow comes once before any repeats. */
-  async strike(): Promise<string> {
-    const what = await this.#deck.draw()();
-    this.counts[what] = (this.counts[what] ?? 0) + 1;
-    return what;
+  strike(): Promise<string> {
+    return this.#deck.draw()();
   }
 
   /** All run again: frozen ones go on, killed ones are started. */
@@ -152,10 +153,10 @@ export class ClusterBlows {
 
   /** The primary is killed, and the replica promoted; the former primary then follows. */
   async #failOverPostgres(): Promise<string> {
-    const primary = await this.primary();
+    const primary = await primaryOf(this.#cluster);
     const replica = POSTGRES.find((name) => name !== primary) ?? POSTGRES[1];
     await this.#hit(primary, 'killed');
-    await this.#asSuperuser(replica, 'SELECT pg_promote()');
+    await rowsOf(superuserUrl(this.#cluster, replica), 'SELECT pg_promote()');
     return 'Postgres failed over';
   }
 
@@ -165,24 +166,19 @@ export class ClusterBlows {
     this.#redis = REDIS.find((name) => name !== this.#redis) ?? REDIS[0];
     return 'Redis failed over';
   }
-
-  async primary(): Promise<(typeof POSTGRES)[number]> {
-    for (const name of POSTGRES) {
-      const [row] = await this.#asSuperuser(name, 'SELECT pg_is_in_recovery() AS follows');
-      if (row?.['follows'] === false) return name;
-    }
-    throw new Error('no Postgres is a primary');
-  }
-
-  async #asSuperuser(
-    name: (typeof POSTGRES)[number],
-    sql: string,
-  ): Promise<readonly Record<string, unknown>[]> {
-    return await rowsOf(superuserUrl(this.#cluster, name), sql);
-  }
 }
 
-export function superuserUrl(cluster: Cluster, name: (typeof POSTGRES)[number]): string {
+export async function primaryOf(cluster: Cluster): Promise<(typeof POSTGRES)[number]> {
+  for (const name of POSTGRES) {
+    const asked = rowsOf(superuserUrl(cluster, name), 'SELECT pg_is_in_recovery() AS follows');
+    // one that was killed does not answer
+    const [row] = await asked.catch(() => []);
+    if (row?.['follows'] === false) return name;
+  }
+  throw new Error('no Postgres is a primary');
+}
+
+export function superuserUrl(cluster: Cluster, name: string): string {
   const { superuser, parameters } = postgresAccess(cluster.secrets);
   return postgresUrl(superuser, `127.0.0.1:${cluster.server(name).port}`, database, parameters);
 }

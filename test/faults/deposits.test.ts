@@ -1,14 +1,13 @@
 import { expect, test } from 'vitest';
 import { TRON_FAULTS } from '../../infra/devnet/http/faults.ts';
-import { BLOWS } from './blows.ts';
-import { depositFaultRun } from './deposits.ts';
+import { BLOWS, deposits } from './deposits.ts';
 
 /** Few enough to be what everything waits for. */
 const REQUESTS = 80;
 const SEED = 20_261_121;
 
 test('every solidified payment is one deposit while each server and service is killed, those that can be are frozen and the provider fails in every way, and no log line holds a secret', async () => {
-  const report = await depositFaultRun(
+  const report = await deposits.run(
     { transfers: 120, addresses: 20, kills: BLOWS.length, requests: REQUESTS },
     { seed: SEED, progress: () => undefined },
   );

@@ -1,67 +1,66 @@
 /**
  * The fault run of deposits: people pay to a thousand addresses while the provider throttles, lags,
  * repeats, truncates and lies, and processes are killed or frozen at random moments. After each
- * fault one more payment must reach its owner. At the end logs, tables and the network are
- * compared, and all log lines are searched for secrets.
+ * fault one more payment must reach its owner. At the end each payment must be a deposit, and no
+ * log line hold a secret.
  */
-import { Pool } from 'pg';
 import {
   depositAddressEventId,
   depositAddressEventKey,
   type DepositAddressEvent,
 } from '../../schemas/deposit.addresses/events.ts';
 import { parseTronAddress } from '../../schemas/tron-address.ts';
-import { DEPOSIT_ADDRESSES } from '../../schemas/topics.ts';
-import type { Codec } from '../../services/runtime/kafka/codec.ts';
-import { messageOf } from '../../services/runtime/process/errors.ts';
-import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
-import { accountAt, depositKey } from '../support/deposit-log.ts';
-import { never, silentLog, testKafka } from '../support/kafka.ts';
-import { Deck, Random } from '../support/random.ts';
-import { startStack, type Stack } from '../support/stack.ts';
-import { until } from '../support/until.ts';
-import { Blows } from './blows.ts';
-import { TOPICS } from './deposit-logs.ts';
-import { SERVICES, settingsFor } from './deposit-settings.ts';
-import { judged } from './deposit-verdict.ts';
-import { Depositors } from './depositors.ts';
-import {
-  countsLine,
-  recoveryLines,
-  type FaultReport,
-  type FaultRun,
-  type Given,
-  type Recovery,
-} from './fault-run.ts';
-import { Payments } from './payments.ts';
-import { Processes } from './processes.ts';
-import { searchLogs, secretsOf } from './secrets.ts';
+import { DEPOSIT_ADDRESSES, TREASURY_LEDGER } from '../../schemas/topics.ts';
 import { openCodec } from '../support/codec.ts';
+import { accountAt, depositKey } from '../support/deposit-log.ts';
+import { appendAll } from '../support/kafka.ts';
+import { Deck, Random } from '../support/random.ts';
+import { SECRET } from '../support/tokens.ts';
+import { until } from '../support/until.ts';
+import { Blows, type Blow } from './blows.ts';
+import { Depositors } from './depositors.ts';
+import { countsLine, type FaultRun, type Given } from './fault-run.ts';
+import { MixedPayments } from './mixed-payments.ts';
+import { figureOf } from './processes.ts';
+import { onStack, type Settings, type StackPlace, type System } from './system.ts';
+import { projected, verdict, type SystemReport } from './verdict.ts';
 
-export interface DepositRunOptions {
-  readonly transfers: number;
-  readonly addresses: number;
-  readonly kills: number;
-  /** most requests to the provider within a second */
-  readonly requests: number;
-}
-
-export interface DepositRunReport extends FaultReport {
-  /** how often each was struck */
-  readonly struck: Readonly<Record<string, number>>;
+interface DepositReport extends SystemReport {
   /** requests that each fault of the provider has met */
   readonly failed: Readonly<Record<string, number>>;
   readonly payables: number;
   /** payments to addresses that nobody ever looked at, shown to their owners */
   readonly never_hot: number;
-  readonly log_files: readonly string[];
 }
 
-const DAY_MS = 86_400_000;
-/** One in so many addresses is one that nobody ever looks at. */
-const NEVER_HOT_EVERY = 20;
-/** After every so many blows the payment goes to such a one. */
-const NEVER_HOT_PROBE_EVERY = 3;
+type Options = Readonly<Record<'transfers' | 'addresses' | 'kills' | 'requests', number>>;
+
+const QUIET_KAFKA = { APP_KAFKA_SESSION_MS: '2000' };
+const LOGGED = { APP_LOG_LEVEL: 'trace' };
+const KEY = 'the key of the provider, which nobody may read';
+/** In start order: two watchers and two treasuries, so that they compete. */
+const WATCHERS = ['tron-watcher', 'tron-watcher/2'];
+const TREASURIES = ['treasury', 'treasury/2'];
+const READERS = ['projector-watch', 'projector-deposits', 'deposit-gateway'];
+const WATCHER_HOWS = ['killed', 'frozen'] as const;
+
+export const BLOWS: readonly Blow[] = [
+  ...WATCHER_HOWS.flatMap((how) => [
+    { slots: WATCHERS, hows: [how] },
+    { slots: TREASURIES, hows: [how] },
+  ]),
+  { slots: ['deposit-gateway'], hows: ['killed'] },
+  { slots: ['projector-deposits'], hows: WATCHER_HOWS, is_alone: true },
+  { slots: ['projector-watch'], hows: WATCHER_HOWS, is_alone: true },
+  { slots: ['kafka'], hows: ['killed'] },
+  { slots: ['postgres'], hows: ['killed'] },
+  { slots: ['redis'], hows: ['killed'] },
+  {
+    slots: ['registry'],
+    hows: ['killed'],
+    asking: ['deposit-gateway', 'tron-watcher/2', 'treasury/2'],
+  },
+];
 
 /** How the provider fails, and for how many requests at the most. */
 const FAILURES = [
@@ -80,64 +79,79 @@ const FAILURES = [
   ['delay', 10],
 ] as const;
 
+const DAY_MS = 86_400_000;
+/** One in so many addresses is one that nobody ever looks at. */
+const NEVER_HOT_EVERY = 20;
+/** After every so many blows the payment goes to such a one. */
+const NEVER_HOT_PROBE_EVERY = 3;
+const MEASURED =
+  'from a restart, or a freeze, until a payment is shown that was made once the restarted process was ready';
+
+/** `requests` is what all watchers together may ask the provider within a second. */
+function settingsFor(requests: number): Settings {
+  return {
+    devnet: {
+      ...LOGGED,
+      APP_TRAFFIC_PER_SECOND: '0',
+      APP_BLOCK_INTERVAL_MS: '60000',
+      APP_DEVNET_TRON_BLOCK_INTERVAL_MS: '300',
+      APP_DEVNET_TRON_SOLIDIFY_MS: '600',
+      APP_DEVNET_TRON_API_KEY: KEY,
+    },
+    'deposit-gateway': { ...LOGGED, APP_JWT_SECRET: SECRET, APP_RATE_PER_SECOND: '0' },
+    'tron-watcher': {
+      ...LOGGED,
+      ...QUIET_KAFKA,
+      APP_TRON_API_KEY: KEY,
+      APP_TRON_REQUESTS_PER_SECOND: String(requests),
+      APP_TRON_BACKOFF_MS_MIN: '10',
+      APP_TRON_BACKOFF_MS_MAX: '300',
+      APP_PASS_EVERY_MS: '50',
+      APP_PASS_ADDRESSES_MAX: '50',
+      APP_COLD_EVERY_MS: '500',
+      APP_CROSS_CHECK_EVERY: '10',
+    },
+    // whoever is killed has often just written one, or is about to
+    treasury: { ...LOGGED, APP_SNAPSHOT_BYTES_MIN: '1' },
+    'projector-deposits': { ...LOGGED, ...QUIET_KAFKA },
+    'projector-watch': { ...LOGGED, ...QUIET_KAFKA },
+  };
+}
+
 class DepositRun {
-  readonly stack: Stack;
-  readonly settings: ReturnType<typeof settingsFor>;
-  readonly processes: Processes;
-  readonly payments: Payments;
+  readonly payments: MixedPayments;
   readonly depositors: Depositors;
-  readonly blows: Blows;
-  readonly pool: Pool;
-  readonly recoveries: Recovery[] = [];
   never_hot = 0;
-  readonly #options: DepositRunOptions;
-  readonly #random: Random;
+  readonly #system: System<StackPlace>;
+  readonly #options: Options;
   readonly #failures: Deck<(typeof FAILURES)[number]>;
-  readonly #progress: (line: string) => void;
+  readonly #blows: Blows;
+  #joinedTo = 0;
 
-  constructor(stack: Stack, options: DepositRunOptions, { seed, progress }: Given) {
-    this.stack = stack;
+  constructor(system: System<StackPlace>, options: Options, seed: number) {
+    this.#system = system;
     this.#options = options;
-    this.#random = new Random(seed);
-    this.#failures = new Deck(FAILURES, this.#random);
-    this.#progress = progress;
-    this.settings = settingsFor(options.requests);
-    this.processes = new Processes(stack, this.settings);
-    this.blows = new Blows(stack, this.processes, this.#random);
-    this.pool = new Pool({ connectionString: stack.addresses.postgres_url, max: 2 });
-    // a connection that Postgres takes with it is not the end: the next question has another
-    this.pool.on('error', () => undefined);
+    this.#failures = new Deck(FAILURES, system.random);
+    this.#blows = new Blows(system, BLOWS);
     // seeded apart, so that what is paid does not depend on how often somebody looked
-    this.payments = new Payments({
-      admin_url: this.#adminUrl,
-      random: new Random(seed + 1),
-      addresses: options.addresses,
-    });
-    this.depositors = new Depositors(
-      () => this.processes.at('deposit-gateway').url,
-      new Random(seed + 2),
-    );
-  }
-
-  get #adminUrl(): string {
-    return `http://127.0.0.1:${this.stack.ports.devnet}`;
+    this.payments = new MixedPayments(system, new Random(seed + 1), options.addresses);
+    this.depositors = new Depositors(() => system.urlOf('deposit-gateway'), new Random(seed + 2));
   }
 
   get #neverHot(): number {
     return Math.ceil(this.#options.addresses / NEVER_HOT_EVERY);
   }
 
-  async start(codec: Codec): Promise<void> {
-    await (await this.processes.start('devnet')).ready();
-    // one by one: a second process of a name gets free ports only once the first has started
-    for (const slot of SERVICES) await this.processes.start(slot);
-    await this.processes.at('deposit-gateway').ready();
-    await this.#import(codec);
+  async start(): Promise<void> {
+    await this.#system.start([...READERS, ...TREASURIES, ...WATCHERS]);
+    await this.#system.ready(['deposit-gateway']);
+    await this.#import();
     await this.#join(0);
   }
 
   /** Payments, people, blows, in turns. */
   async rounds(): Promise<void> {
+    const system = this.#system;
     const { kills, transfers } = this.#options;
     for (let kill = 1; kill <= kills; kill++) {
       await this.payments.block(
@@ -148,44 +162,73 @@ class DepositRun {
       const joining = this.#join(kill / kills);
       joining.catch(() => undefined);
       await this.#moment();
-      const { what, since } = await this.blows.strike(() => this.#moment());
+      const { what, since } = await this.#blows.strike(() => this.#moment());
       await this.#shown(kill % NEVER_HOT_PROBE_EVERY === 0, what);
-      const ms = Math.round(performance.now() - since);
-      await this.processes.thaw();
-      this.recoveries.push({ struck: what, ms });
-      this.#progress(
+      const ms = system.recovered(MEASURED, what, since);
+      await system.processes.thaw();
+      system.progress(
         `kill ${kill} of ${kills}: ${what}; a payment after it was shown after ${ms} ms; ${this.payments.made} transactions so far`,
       );
     }
     await this.depositors.joined;
   }
 
+  /**
+   * Stops the processes in the order of the data flow, each once it is idle; what did not drain is
+   * a violation.
+   */
+  async rest(): Promise<void> {
+    const { processes, progress, violations } = this.#system;
+    await this.#system.admin('/faults', undefined, 'DELETE');
+    const settled = await this.payments.settle();
+    progress('the provider is well again: waiting until each address was asked about');
+    const queue = `SELECT count(*) FILTER (WHERE checked_until < $1) AS due, count(*) FILTER (WHERE requested) AS known FROM watch.queue`;
+    await until(
+      () => this.#system.rows<{ due: string; known: string }>(queue, [settled]),
+      'each address to be asked about once more',
+      ([seen]) => seen?.due === '0' && seen.known !== '0',
+    );
+    violations.push(...(await processes.drain(WATCHERS)));
+    await until(
+      () => this.#undecided(),
+      'the treasury with the lease to have decided everything',
+      (seen) => seen === 0,
+    );
+    violations.push(...(await processes.drain(TREASURIES)));
+    for (const name of ['watch', 'deposits']) await projected(this.#system, name);
+    violations.push(...(await processes.drain(READERS)));
+  }
+
+  /** Records and transfers; a standby shows those of when it had the lease. */
+  async #undecided(): Promise<number> {
+    const figures = ['lease_held', 'treasury_lag_records', 'treasury_transfers_waiting'];
+    for (const slot of TREASURIES) {
+      const asked = figures.map((figure) => figureOf(this.#system.processes.at(slot), figure));
+      const [held, ...left] = await Promise.all(asked);
+      if (held === 1) return left.reduce((sum, each) => sum + each, 0);
+    }
+    throw new Error('no treasury holds the lease');
+  }
+
   /** Requests of long ago, by somebody who never opened the panel. */
-  async #import(codec: Codec): Promise<void> {
-    const writer = new KafkaWriter(testKafka(this.stack.addresses), {
-      log: silentLog(),
-      signal: never,
-    });
-    const events = Array.from({ length: this.#neverHot }, (_, account): DepositAddressEvent => {
-      return {
-        type: 'AddressRequested',
-        clt_address: accountAt(account),
-        requested_at: Date.now() - 2 * DAY_MS,
-        derivation_index: account,
-        deposit_address: depositKey().addressAt(account),
-      };
-    });
+  async #import(): Promise<void> {
+    const { kafka, registry_url } = this.#system.place;
+    const codec = await openCodec(registry_url, [DEPOSIT_ADDRESSES]);
+    const events = Array.from({ length: this.#neverHot }, (_, account): DepositAddressEvent => ({
+      type: 'AddressRequested',
+      clt_address: accountAt(account),
+      requested_at: Date.now() - 2 * DAY_MS,
+      derivation_index: account,
+      deposit_address: depositKey().addressAt(account),
+    }));
     const entries = events.map((event) => ({
       key: depositAddressEventKey(event),
       value: codec.encode(event),
       headers: { event_id: depositAddressEventId(event), event_type: event.type },
       timestamp: Date.now(),
     }));
-    await writer.append(DEPOSIT_ADDRESSES.name, 0, entries);
-    await writer.close();
+    await appendAll(kafka, DEPOSIT_ADDRESSES.name, entries);
   }
-
-  #joinedTo = 0;
 
   /**
    * A third of the users exist at the start; the others join during the first two thirds of the
@@ -200,48 +243,28 @@ class DepositRun {
     );
   }
 
-  /** Switches the next fault on; resolves when it has met a request. */
   async #fail(): Promise<void> {
     const [mode, most] = this.#failures.draw();
-    const before = (await this.failed())[mode] ?? 0;
-    const response = await fetch(`${this.#adminUrl}/admin/faults`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        target: 'tron',
-        mode,
-        times: 1 + this.#random.below(most),
-        ...(mode === 'delay' ? { delay_ms: 200 } : {}),
-      }),
-    });
-    if (!response.ok) throw new Error(`${mode}: ${await response.text()}`);
-    await until(
-      () => this.failed(),
-      `a request that ${mode} meets`,
-      (seen) => (seen[mode] ?? 0) > before,
-    );
-  }
-
-  /** Requests that each fault has met so far. */
-  async failed(): Promise<Readonly<Record<string, number>>> {
-    const response = await fetch(`${this.#adminUrl}/admin/faults/taken`);
-    return Object(await response.json()).tron;
+    const times = 1 + this.#system.random.below(most);
+    const delay = mode === 'delay' ? { delay_ms: 200 } : {};
+    await this.#system.fail({ target: 'tron', mode, times, ...delay });
   }
 
   /** Waits for a moment that nobody chose: so many looks at lists. */
   async #moment(): Promise<void> {
-    for (let looks = this.#random.below(40); looks > 0; looks--) await this.depositors.look();
+    for (let looks = this.#system.random.below(40); looks > 0; looks--)
+      await this.depositors.look();
   }
 
   /** A payment that is made now has to be shown to its owner. */
   async #shown(isNeverHot: boolean, after: string): Promise<void> {
+    const { random } = this.#system;
     const account = isNeverHot
-      ? this.#random.below(this.#neverHot)
-      : this.#random.pick([...this.depositors.addresses.keys()]);
+      ? random.below(this.#neverHot)
+      : random.pick([...this.depositors.addresses.keys()]);
     const address = isNeverHot
       ? this.payments.addressAt(account)
-      : this.depositors.addresses.get(account);
-    if (address === undefined) throw new Error(`account ${account} has no address`);
+      : (this.depositors.addresses.get(account) ?? '');
     if (isNeverHot)
       await until(
         () => this.#isCold(address),
@@ -258,70 +281,63 @@ class DepositRun {
   }
 
   async #isCold(address: string): Promise<boolean> {
-    const { rows } = await this.pool.query(
+    const rows = await this.#system.rows(
       'SELECT 1 FROM watch.queue WHERE deposit_address = $1 AND requested AND NOT hot',
       [parseTronAddress(address)],
     );
     return rows.length > 0;
   }
-
-  async close(): Promise<void> {
-    await this.pool.end();
-  }
 }
 
-export async function depositFaultRun(
-  options: DepositRunOptions,
-  given: Given,
-): Promise<DepositRunReport> {
-  const stack = await startStack();
-  const run = new DepositRun(stack, options, given);
-  try {
-    const codec = await openCodec(stack.addresses.registry_url, TOPICS);
-    const { processes } = run;
-    await processes.whileAllRun(run.start(codec));
-    await processes.whileAllRun(run.rounds());
-    const failed = await run.failed();
-    const verdict = await processes.whileAllRun(judged(run, codec, { ...options, ...given }));
-    const searched = await searchLogs(stack.folder, secretsOf(stack, Object.values(run.settings)));
+async function run(options: Options, given: Given): Promise<DepositReport> {
+  return onStack(settingsFor(options.requests), given, async (system) => {
+    const deposits = new DepositRun(system, options, given.seed);
+    await deposits.start();
+    await deposits.rounds();
+    const failed = await system.failed('tron');
+    await deposits.rest();
+    const requests = await system.admin('/tron/requests', undefined, 'GET');
+    const { total, max_in_1s: most }: { readonly total?: number; readonly max_in_1s?: number } =
+      requests;
+    const report = await verdict(system, {
+      projections: ['deposits', 'watch'],
+      depositors: deposits.depositors,
+      counted: [DEPOSIT_ADDRESSES, TREASURY_LEDGER],
+    });
     return {
-      struck: run.blows.counts,
+      ...report,
       failed,
-      payables: run.payments.payables.size,
-      never_hot: run.never_hot,
-      log_files: searched.files,
+      payables: system.payments.made,
+      never_hot: deposits.never_hot,
       lines: [
-        `struck: ${countsLine(run.blows.counts)}`,
+        ...report.lines,
         `requests that the provider failed: ${countsLine(failed)}`,
-        `transactions: ${countsLine(run.payments.kinds)}; logs that are deposits: ${run.payments.payables.size}`,
-        ...verdict.lines,
-        ...recoveryLines(
-          'from a restart, or a freeze, until a payment is shown that was made once the restarted process was ready',
-          run.recoveries,
-        ),
-        `payments shown of addresses that nobody looks at: ${run.never_hot}`,
-        `the gateway's answers by status (0: nobody listened): ${JSON.stringify(run.depositors.answers)}`,
-        `searched for secrets: ${searched.lines} log lines of ${searched.files.length} files`,
+        `transactions: ${countsLine(deposits.payments.kinds)}`,
+        `requests to the provider: ${total}, at most ${most} within a second of ${options.requests} allowed`,
+        `payments shown of addresses that nobody looks at: ${deposits.never_hot}`,
+        `the gateway's answers by status (0: nobody listened): ${JSON.stringify(deposits.depositors.answers)}`,
       ],
-      violations: [...verdict.violations, ...run.depositors.violations, ...searched.violations],
+      violations: [
+        ...report.violations,
+        ...((most ?? Infinity) > options.requests
+          ? [
+              `the provider was asked ${most} times within a second, ${options.requests} are allowed`,
+            ]
+          : []),
+      ],
     };
-  } catch (cause) {
-    throw new Error(`${messageOf(cause)}\n${run.processes.lastLines()}`, { cause });
-  } finally {
-    await run.close();
-    await stack.stop();
-  }
+  });
 }
 
-export const deposits: FaultRun<keyof DepositRunOptions> = {
+export const deposits: FaultRun<keyof Options, DepositReport> = {
   about:
     'people pay to deposit addresses through a provider that fails in every way, while watchers, treasuries, gateway, projectors,\n' +
-    'Kafka, Postgres, Redis and the registry are killed or frozen; then holds the network, the logs and the tables against each other',
+    'Kafka, Postgres, Redis and the registry are killed or frozen; then each payment has to be one deposit',
   options: {
     transfers: { about: 'how many transactions on TRON', default: 10_000 },
     addresses: { about: 'to how many deposit addresses', default: 1_000 },
     kills: { about: 'how many blows', default: 60 },
     requests: { about: 'how many requests a second the watchers together may make', default: 250 },
   },
-  run: depositFaultRun,
+  run,
 };

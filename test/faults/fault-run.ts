@@ -20,10 +20,10 @@ export interface FaultReport {
   readonly violations: readonly string[];
 }
 
-export interface FaultRun<Name extends string = string> {
+export interface FaultRun<Name extends string = string, Report extends FaultReport = FaultReport> {
   readonly about: string;
   readonly options: Readonly<Record<Name, Option>>;
-  run(options: Readonly<Record<Name, number>>, given: Given): Promise<FaultReport>;
+  run(options: Readonly<Record<Name, number>>, given: Given): Promise<Report>;
 }
 
 export interface Recovery {

@@ -1,7 +1,8 @@
 /** Random input to the three gateways, with a moving chain and credited deposits behind them. */
 import { EXPLORER_API } from '../../schemas/explorer-api/document.ts';
 import type { OpenApi } from '../../schemas/http-api/document.ts';
-import { fuzz as fuzzHub } from '../services/hub-gateway/fuzz.ts';
+import { fuzzSockets, operationsOf } from '../services/hub-gateway/fuzz.ts';
+import { requestsOf } from '../services/runtime/http/fuzz-requests.ts';
 import {
   fuzz as fuzzHttp,
   type FuzzReport,
@@ -26,7 +27,8 @@ export const fuzz: FaultRun<'inputs'> = {
     'random requests, operations, tokens and socket messages to explorer, deposits and hub:\n' +
     'no 5xx, every error with the body of its interface, nothing in the log at level error',
   options: { inputs: { about: 'how many', default: 100_000 } },
-  run: ({ inputs }, given) => withGateways((gateways) => new FuzzRun(gateways, given).run(inputs)),
+  run: ({ inputs }, given) =>
+    withGateways(given, (gateways) => new FuzzRun(gateways, given).run(inputs)),
 };
 
 class FuzzRun {
@@ -48,25 +50,31 @@ class FuzzRun {
     const token = tokenOf(hashes.find((each) => each.length === 42) ?? '');
     const explorer: FuzzTarget = {
       url: this.#gateways.url('explorer-gateway'),
-      paths: EXPLORER_API.paths,
-      known: [...hashes, '0', '1', '2', '5', '40'],
-      authorizations: ['Bearer x'],
+      inputs: requestsOf({
+        paths: EXPLORER_API.paths,
+        known: [...hashes, '0', '1', '2', '5', '40'],
+        authorizations: ['Bearer x'],
+      }),
       check: EXPLORER.checkAnswer,
       isError: (text) => /^\{"code":"[a-z_]+","message":"[^"]/.test(text),
     };
     const deposit: FuzzTarget = {
       url: this.#gateways.url('deposit-gateway'),
-      paths: DEPOSIT_API.paths,
-      known: [...deposits, ...hashes.slice(0, 5)],
-      authorizations: authorizations.map(bearer),
+      inputs: requestsOf({
+        paths: DEPOSIT_API.paths,
+        known: [...deposits, ...hashes.slice(0, 5)],
+        authorizations: authorizations.map(bearer),
+      }),
       check: DEPOSITS.checkAnswer,
       isError: (text, status) => (status === 401 ? text === '' : /^\{"error":"[^"]/.test(text)),
     };
     const hub: FuzzTarget = {
       url: this.#gateways.url('hub-gateway'),
-      paths: HUB_PATHS,
-      known: [...QUERIES, ...hashes.slice(0, 5)],
-      authorizations: [token, ...bad.slice(0, 5)].map(bearer),
+      inputs: requestsOf({
+        paths: HUB_PATHS,
+        known: [...QUERIES, ...hashes.slice(0, 5)],
+        authorizations: [token, ...bad.slice(0, 5)].map(bearer),
+      }),
       check: () => undefined,
       isError: (text) => /^\{"errors":\[\{"message":"[^"]/.test(text),
     };
@@ -77,10 +85,10 @@ class FuzzRun {
       this.#note('explorer', await fuzzHttp(explorer, { inputs: of(SHARES.explorer), seed }));
       this.#note('deposits', await fuzzHttp(deposit, { inputs: of(SHARES.deposits), seed }));
       this.#note('hub', await fuzzHttp(hub, { inputs: of(SHARES.hub), seed }));
-      const requests = of(SHARES.operations);
-      const sockets = of(SHARES.sockets);
-      const operations = { url: hub.url, token, known: hashes };
-      this.#note('operations', await fuzzHub(operations, { requests, sockets, seed }));
+      const market = { url: hub.url, token, known: hashes };
+      const asked = of(SHARES.operations);
+      this.#note('operations', await fuzzHttp(operationsOf(market), { inputs: asked, seed }));
+      this.#note('sockets', await fuzzSockets(market, { inputs: of(SHARES.sockets), seed }));
       progress(`${done + some} of ${inputs}, ${this.#violations.length} violations`);
     }
     this.#violations.push(...(await this.#gateways.faults()));

@@ -1,10 +1,10 @@
 /** The whole system without limits of rates, with a market and deposits to be found in it. */
 import { services } from '../../infra/services/services.ts';
 import { defaultSettings } from '../../infra/services/settings.ts';
-import { startStack, type Stack } from '../support/stack.ts';
 import { goodToken } from '../support/tokens.ts';
 import { until } from '../support/until.ts';
-import { Processes } from './processes.ts';
+import type { Given } from './fault-run.ts';
+import { onStack, type System } from './system.ts';
 
 const UNLIMITED = { APP_RATE_PER_SECOND: '0' };
 const SETTINGS = {
@@ -19,16 +19,13 @@ const PAYER = `0x${'ab'.repeat(20)}`;
 
 /** Rejects also when a process ends by itself. */
 export async function withGateways<Result>(
+  given: Given,
   act: (gateways: Gateways) => Promise<Result>,
 ): Promise<Result> {
-  const stack = await startStack();
-  const processes = new Processes(stack, SETTINGS);
-  try {
-    for (const { name } of services) await processes.start(name);
-    return await processes.whileAllRun(Gateways.open(stack, processes).then(act));
-  } finally {
-    await stack.stop();
-  }
+  return onStack(SETTINGS, given, async (system) => {
+    await system.start(services.map(({ name }) => name));
+    return await act(await Gateways.open(system));
+  });
 }
 
 export function tokenOf(pk: string): string {
@@ -43,28 +40,28 @@ export class Gateways {
   readonly deposits: readonly string[];
   /** hashes and addresses that the explorer and the hub show */
   readonly known: readonly string[];
-  readonly #processes: Processes;
+  readonly #system: System;
 
-  private constructor(parts: Pick<Gateways, 'deposits' | 'known'>, processes: Processes) {
+  private constructor(parts: Pick<Gateways, 'deposits' | 'known'>, system: System) {
     this.deposits = parts.deposits;
     this.known = parts.known;
-    this.#processes = processes;
+    this.#system = system;
   }
 
-  static async open({ ports }: Stack, processes: Processes): Promise<Gateways> {
-    for (const name of GATEWAYS) await processes.at(name).ready();
-    const gateways = new Gateways({ deposits: [], known: [] }, processes);
-    const deposits = await gateways.#payIn(`http://127.0.0.1:${ports.devnet}`);
+  static async open(system: System): Promise<Gateways> {
+    await system.ready(GATEWAYS);
+    const gateways = new Gateways({ deposits: [], known: [] }, system);
+    const deposits = await gateways.#payIn();
     let known: readonly string[] = [];
     await until(async () => {
       known = await gateways.#shown();
       return known.length > 50;
     }, 'a market with some trips in it');
-    return new Gateways({ deposits, known }, processes);
+    return new Gateways({ deposits, known }, system);
   }
 
   url(name: (typeof GATEWAYS)[number]): string {
-    return this.#processes.at(name).url;
+    return this.#system.urlOf(name);
   }
 
   /** Gateways that are not ready, and what they logged as an error. */
@@ -73,7 +70,7 @@ export class Gateways {
     for (const name of GATEWAYS) {
       const { status } = await fetch(`${this.url(name)}/ready`);
       if (status !== 200) faults.push(`${name} is not ready any more`);
-      const lines = this.#processes.at(name).log().split('\n');
+      const lines = this.#system.processes.at(name).log().split('\n');
       for (const line of lines.filter((each) => /"level":"(?:error|fatal)"/.test(each)).slice(0, 5))
         faults.push(`${name} logged ${line.slice(0, 500)}`);
     }
@@ -81,17 +78,12 @@ export class Gateways {
   }
 
   /** Pays some USDT to an address of the payer; the ids of the deposits. */
-  async #payIn(devnet: string): Promise<readonly string[]> {
+  async #payIn(): Promise<readonly string[]> {
     const url = `${this.url('deposit-gateway')}/api/v1/deposits`;
     const headers = { authorization: `Bearer ${this.token}` };
     const opened = await fetch(url, { method: 'POST', headers });
-    const { address: to } = Object(await opened.json());
-    for (const value of ['20000000', '1500000'])
-      await fetch(`${devnet}/admin/tron/transfers`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ to, value }),
-      });
+    const to = String(Object(await opened.json()).address);
+    await this.#system.payments.pay([20_000_000n, 1_500_000n].map((value) => ({ to, value })));
     let ids: readonly string[] = [];
     await until(async () => {
       const { deposits = [] } = Object(await (await fetch(url, { headers })).json());

@@ -5,8 +5,8 @@
 import { PROJECTIONS } from '../../services/projector/registry.ts';
 import { byChance, inTurn, tablesOf } from '../projections/readings.ts';
 import { freshDatabase } from '../support/database.ts';
-import { startStack } from '../support/stack.ts';
 import type { FaultReport, FaultRun, Given } from './fault-run.ts';
+import { onStack } from './system.ts';
 
 /** All of a log before the next one begins. */
 const ALL = 1_000_000;
@@ -17,14 +17,10 @@ export const interleavings: FaultRun<'count'> = {
     'folds the same logs into Postgres again and again, of each projection that reads more than one topic, their records interleaved and cut into\n' +
     'batches by chance: every table must have the same rows each time',
   options: { count: { about: 'interleavings of each projection', default: 100 } },
-  async run({ count }, given) {
-    const stack = await startStack();
-    try {
-      return await runAll((await freshDatabase(stack.addresses)).writer_url, count, given);
-    } finally {
-      await stack.stop();
-    }
-  },
+  run: ({ count }, given) =>
+    onStack({}, given, async ({ place }) =>
+      runAll((await freshDatabase(place.addresses)).writer_url, count, given),
+    ),
 };
 
 async function runAll(url: string, count: number, { seed, progress }: Given): Promise<FaultReport> {

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { NODE_FAULTS } from '../../infra/devnet/http/faults.ts';
-import { mintFaultRun } from './mint.ts';
+import { mint } from './mint.ts';
 
 const DEPOSITS = 24;
 const KILLS = 4;
 const SEED = 20_261_122;
 
 test('two treasuries, each killed and frozen with and without the lease, with nodes that reorganise and lie and a person who takes a nonce, with forged records, a foreign Mint, a theft and another authority, mint each deposit once and exactly, and the audit finds each forged record', async () => {
-  const report = await mintFaultRun(
+  const report = await mint.run(
     { deposits: DEPOSITS, kills: KILLS, halts: 0 },
     { seed: SEED, progress: () => undefined },
   );

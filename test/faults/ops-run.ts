@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { plainEnvironment } from '../../infra/local/process/child.ts';
+import { plainEnvironment } from '../../infra/local/process/run-program.ts';
 import type { Addresses } from '../../infra/services/services.ts';
 import { HANG_MS } from '../support/limits.ts';
 

@@ -72,6 +72,11 @@ export class Processes {
     this.#frozen.add(slot);
   }
 
+  /** Those of this name that were started. */
+  slotsOf(name: string): readonly string[] {
+    return [...this.#running.keys()].filter((slot) => slot.split('/')[0] === name);
+  }
+
   isFrozen(slot: string): boolean {
     return this.#frozen.has(slot);
   }

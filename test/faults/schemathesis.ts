@@ -32,9 +32,10 @@ export const schemathesis: FaultRun<'examples'> = {
     'schemathesis (of PyPI; needs Python 3.10) against explorer and deposits, by their documents:\n' +
     'every response as documented, no 5xx, nothing in the log at level error',
   options: { examples: { about: 'at most, of each operation', default: 500 } },
-  async run({ examples }, { seed, progress }) {
+  async run({ examples }, given) {
+    const { seed, progress } = given;
     const program = await installed();
-    return withGateways(async (gateways) => {
+    return withGateways(given, async (gateways) => {
       const lines: string[] = [];
       const violations: string[] = [];
       for (const name of ['explorer-gateway', 'deposit-gateway'] as const) {

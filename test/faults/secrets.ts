@@ -4,9 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Folder } from '../../infra/local/stack/folder.ts';
 import { defaultSettings } from '../../infra/services/settings.ts';
-import { serviceEnvironment, services } from '../../infra/services/services.ts';
-import type { Addresses } from '../../infra/services/services.ts';
-import type { Ports } from '../../infra/services/ports.ts';
+import type { System } from './system.ts';
 
 const SECRET_NAME = /SECRET|PASSWORD|PRIVATE|_KEY$/;
 /** Shorter ones would be found by chance. */
@@ -30,21 +28,9 @@ export function leakIn(line: string, secrets: ReadonlyMap<string, string>): stri
   return undefined;
 }
 
-/** The secrets of a stack's services and of these settings, with their names. */
-export function secretsOf(
-  {
-    addresses,
-    ports,
-    folder,
-  }: { readonly addresses: Addresses; readonly ports: Ports; readonly folder: Folder },
-  settings: readonly Readonly<Record<string, string>>[],
-): ReadonlyMap<string, string> {
-  const place = { http_host: '127.0.0.1', ports, data: folder.data };
-  const given = [
-    ...services.map((spec) => serviceEnvironment(spec, defaultSettings, addresses, place)),
-    ...settings,
-  ];
-  const secrets = given
+/** The secrets of a system's services, the devnet's defaults and its own, with their names. */
+export function secretsIn({ settings }: Pick<System, 'settings'>): ReadonlyMap<string, string> {
+  const secrets = [defaultSettings, ...Object.values(settings)]
     .flatMap((environment) => Object.entries(environment))
     .filter(([name, value]) => SECRET_NAME.test(name) && value.length >= CHARACTERS_MIN);
   // hex is shown with and without its prefix

@@ -4,8 +4,7 @@
  * projections are rebuilt one after the other, and one service or server is killed each minute.
  *
  * After each kill all tables and sockets must show newer blocks, and all payments made before must
- * be credited. Requests and rebuilds may fail only around a kill of what they need. At the end the
- * node, the log, the tables, the sockets and the money are compared.
+ * be credited. Requests and rebuilds may fail only around a kill of what they need.
  *
  * Memory is judged by the lives of a process (`memory-growth.ts`). In the second half of the run
  * the services of SPARED are not killed, so that they live long enough.
@@ -14,32 +13,24 @@ import { setTimeout as after } from 'node:timers/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { services } from '../../infra/services/services.ts';
 import { PROJECTIONS } from '../../services/projector/registry.ts';
-import { ChainNode } from '../../services/runtime/clt-node.ts';
-import { messageOf } from '../../services/runtime/process/errors.ts';
+import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { birthsFrom, requestIn } from '../bench/births.ts';
 import { missedGoals, save, tableOf, type BenchReport } from '../bench/report.ts';
 import { Deck, Random } from '../support/random.ts';
-import { startStack, type Stack } from '../support/stack.ts';
 import { goodToken, SECRET } from '../support/tokens.ts';
 import { until } from '../support/until.ts';
+import { kill } from './blows.ts';
 import { Depositors } from './depositors.ts';
-import {
-  countsLine,
-  recoveryLines,
-  type FaultReport,
-  type FaultRun,
-  type Given,
-  type Recovery,
-} from './fault-run.ts';
-import { heightIn } from './head-height.ts';
+import { countsLine, type FaultReport, type FaultRun } from './fault-run.ts';
 import { answersOf, MuteSockets, someRider, watchedLists, Watchers } from './hub-watchers.ts';
 import { MemoryLives } from './memory-lives.ts';
 import { runOps } from './ops-run.ts';
 import { Outages, type Failure } from './outages.ts';
-import { figureOf, Processes } from './processes.ts';
+import { figureOf } from './processes.ts';
+import { listed, QUESTIONS, Readers } from './readers.ts';
 import { percentiles, textOf, type Figure } from './soak-figures.ts';
-import { SoakReaders } from './soak-readers.ts';
-import { devnetAdmin, judgeSoak } from './soak-verdict.ts';
+import { onStack, type StackPlace, type System } from './system.ts';
+import { comesToRest, verdict } from './verdict.ts';
 
 const UNLIMITED = { APP_RATE_PER_SECOND: '0' };
 const SETTINGS = {
@@ -70,6 +61,8 @@ const MUTE_SHARE = 0.1;
  */
 const MUTE_EVERY_MS = 12_000;
 const ACCOUNTS = 24;
+/** Accounts whose deposits are read. */
+const ACCOUNTS_READ = 2;
 const USD = 1_000_000;
 const MINUTE_MS = 60_000;
 const PAY_EVERY_MS = 2_000;
@@ -83,95 +76,81 @@ const KILL_AFTER_MS = 10_000;
 const UNSEEN_AFTER_MS = 30_000;
 const TOLD_MAX = 10;
 const LOOP_RESOLUTION_MS = 10;
+const SHOWN = 'from a restart until all tables and sockets show newer blocks';
+const CREDITED = 'from a restart until all payments made before are credited';
 
 type Option = 'minutes' | 'sockets' | 'reads';
 
 export const soak: FaultRun<Option> = {
   about:
     'everything at once for an hour: sockets of which a tenth never read, paced reads, deposits, reorganisations, rebuilds in a loop, a kill a minute;\n' +
-    'latencies and memory by minute go to .local/bench/soak.json; then holds the node, the log, the tables, the sockets and the money\n' +
-    'against each other, and the memory of each service against itself',
+    'latencies and memory by minute go to .local/bench/soak.json; then each payment has to be minted once, the tables and sockets have\n' +
+    'to be what the logs and queries say, and the memory of each service is held against itself',
   options: {
     minutes: { about: 'how long, with one kill each', default: 60 },
     sockets: { about: 'each with one subscription', default: 500 },
-    reads: { about: 'requests a second to explorer and hub', default: 50 },
+    reads: { about: 'requests a second to the gateways', default: 50 },
   },
-  async run(options, given) {
-    const stack = await startStack();
-    const run = new Soak(stack, options, given);
-    try {
-      await run.processes.whileAllRun(run.start());
-      await run.processes.whileAllRun(run.minutes());
-      return await run.judged();
-    } catch (cause) {
-      throw new Error(`${messageOf(cause)}\n${run.processes.lastLines()}`, { cause });
-    } finally {
-      await run.close();
-      await stack.stop();
-    }
-  },
+  run: (options, given) =>
+    onStack(SETTINGS, given, async (system) => {
+      const run = new Soak(system, options, given.seed);
+      try {
+        await run.start();
+        await run.minutes();
+        return await run.judged();
+      } finally {
+        await run.close();
+      }
+    }),
 };
 
 class Soak {
-  readonly processes: Processes;
-  readonly #stack: Stack;
+  readonly #system: System<StackPlace>;
   readonly #options: Readonly<Record<Option, number>>;
   readonly #seed: number;
-  /** of victims and moments; the loops have one of their own, as nobody knows who comes first */
-  readonly #random: Random;
+  /** of the loops: nobody knows who comes first, and the system's is of victims and moments */
   readonly #others: Random;
-  readonly #progress: Given['progress'];
-  readonly #node: ChainNode;
   readonly #mute: MuteSockets;
   readonly #depositors: Depositors;
-  readonly #readers: SoakReaders;
+  readonly #readers: Readers;
   readonly #outages = new Outages();
   readonly #over = new AbortController();
   readonly #loopDelay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
-  readonly #violations: string[] = [];
-  readonly #killed: Record<string, number> = {};
-  /** from each restart until tables and sockets, and until the payments before it were right */
-  readonly #recoveries = { shown: [] as Recovery[], credited: [] as Recovery[] };
   readonly #minutes: (readonly Figure[])[] = [];
   readonly #memory: MemoryLives;
-  readonly #paid = new Map<number, bigint[]>();
   /** blocks with a ride request that the measured socket has not shown yet */
   #born: { readonly request: string; readonly at: number }[] = [];
   #blockMs: number[] = [];
   /** when each payment was made that is not credited yet; the network decides which is first */
   #uncredited: number[] = [];
   #creditMs: number[] = [];
-  #made = 0;
   #credited = 0;
   #unseen = 0;
   #rebuildMs: number[] = [];
-  /** of rebuilds, sockets and deposit pages */
+  /** of rebuilds and sockets */
   #failures: Failure[] = [];
   #rebuildsFailed = 0;
-  #reorganisations = 0;
   #watchers: Watchers | undefined;
 
-  constructor(stack: Stack, options: Readonly<Record<Option, number>>, { seed, progress }: Given) {
-    this.#stack = stack;
+  constructor(system: System<StackPlace>, options: Readonly<Record<Option, number>>, seed: number) {
+    this.#system = system;
     this.#options = options;
     this.#seed = seed;
-    this.#random = new Random(seed);
     this.#others = new Random(seed + 3);
-    this.#progress = progress;
-    this.processes = new Processes(stack, SETTINGS);
     this.#mute = new MuteSockets(Math.round(options.sockets * MUTE_SHARE));
-    this.#memory = new MemoryLives(stack, this.processes);
-    this.#node = new ChainNode(stack.addresses.node_url, this.#over.signal);
-    const urlOf = (name: string): string => this.processes.at(name).url;
+    this.#memory = new MemoryLives(system.place.stack, system.processes);
+    const urlOf = (name: string): string => system.urlOf(name);
     this.#depositors = new Depositors(() => urlOf('deposit-gateway'), new Random(seed + 1));
-    this.#readers = new SoakReaders(urlOf, new Random(seed + 2));
+    const lists = Array.from({ length: ACCOUNTS_READ }, (_, account) => listed(account));
+    this.#readers = new Readers(urlOf, new Random(seed + 2), [...QUESTIONS, ...lists]);
   }
 
   async start(): Promise<void> {
-    for (const { name } of services) await this.processes.start(name);
-    for (const { name } of services) await this.processes.at(name).ready();
+    const names = services.map(({ name }) => name);
+    await this.#system.start(names);
+    await this.#system.ready(names);
     for (let account = 0; account < ACCOUNTS; account++) await this.#depositors.open(account);
-    const lists = watchedLists(await someRider(this.#node));
+    const lists = watchedLists(await someRider(this.#system.node));
     const count = this.#options.sockets - this.#mute.count;
     // the last one of the ride requests, which is served last
     const measured = count - 1 - ((count - 1) % lists.length);
@@ -181,7 +160,7 @@ class Soak {
         if (at === measured) this.#heard(payload);
       },
     });
-    this.#progress(`all runs, ${count} sockets read and ${this.#mute.count} do not`);
+    this.#system.progress(`all runs, ${count} sockets read and ${this.#mute.count} do not`);
   }
 
   async minutes(): Promise<void> {
@@ -191,8 +170,9 @@ class Soak {
       this.#births(),
       this.#every(PAY_EVERY_MS, () => this.#pay()),
       this.#every(500, () => this.#follow()),
-      this.#every(1_000, () => this.#look()),
-      this.#every(REORGANISE_EVERY_MS, () => this.#reorganise()),
+      this.#every(REORGANISE_EVERY_MS, () =>
+        this.#system.reorganise(REORGANISED_MAX, this.#others),
+      ),
       this.#every(MUTE_EVERY_MS, () => this.#renewMute()),
       this.#every(SAMPLE_EVERY_MS, () => this.#memory.sample()),
       this.#rebuild(),
@@ -207,15 +187,15 @@ class Soak {
 
   async #kills(): Promise<void> {
     const { minutes } = this.#options;
-    const servers = new Deck(SERVERS, this.#random);
-    const first = new Deck(VICTIMS, this.#random);
+    const servers = new Deck(SERVERS, this.#system.random);
+    const first = new Deck(VICTIMS, this.#system.random);
     const second = new Deck(
       VICTIMS.filter((name) => !SPARED.has(name)),
-      this.#random,
+      this.#system.random,
     );
     for (let minute = 1; minute <= minutes; minute++) {
       const end = performance.now() + MINUTE_MS;
-      await after(KILL_AFTER_MS + this.#random.below(KILL_AFTER_MS));
+      await after(KILL_AFTER_MS + this.#system.random.below(KILL_AFTER_MS));
       const isOfServer = minute % SERVER_EVERY === SERVER_MINUTE;
       const ofServices = minute > minutes / 2 ? second : first;
       const victim = isOfServer ? servers.draw() : ofServices.draw();
@@ -229,7 +209,7 @@ class Soak {
   async #close(minute: number, killed: string): Promise<void> {
     const { ms: reads, failures } = this.#readers.take();
     this.#judge(`minute ${minute}`, [...failures, ...this.#failures]);
-    const hub = this.processes.at('hub-gateway');
+    const hub = this.#system.processes.at('hub-gateway');
     const sockets = await figureOf(hub, 'hub_sockets').catch(() => Number.NaN);
     const figures: readonly Figure[] = [
       { what: 'reads answered', unit: '', value: reads.length },
@@ -259,7 +239,7 @@ class Soak {
     this.#failures = [];
     [this.#unseen, this.#rebuildsFailed] = [0, 0];
     this.#loopDelay.reset();
-    this.#progress(
+    this.#system.progress(
       `minute ${minute} of ${this.#options.minutes}: killed ${killed}; ${textOf(figures)}; memory in MiB: ${textOf(memory)}`,
     );
   }
@@ -268,29 +248,30 @@ class Soak {
   #judge(when: string, failures: readonly Failure[]): void {
     const unexcused = failures.filter((failure) => !this.#outages.excuses(failure));
     const told = unexcused.slice(0, TOLD_MAX).map((failure) => `${when}: ${failure.told}`);
-    this.#violations.push(...told);
+    this.#system.violations.push(...told);
     if (unexcused.length > told.length)
-      this.#violations.push(`${when}: ${unexcused.length - told.length} more failures`);
+      this.#system.violations.push(`${when}: ${unexcused.length - told.length} more failures`);
   }
 
   /** Everything comes to rest; the claims of the run. */
   async judged(): Promise<FaultReport> {
-    const verdict = await judgeSoak({
-      stack: this.#stack,
-      processes: this.processes,
-      settings: Object.values(SETTINGS),
-      watchers: this.#watched,
-      answers: () => this.#answers(),
-      paid: this.#paid,
-      made: this.#made,
-      progress: this.#progress,
+    const system = this.#system;
+    await system.allCredited();
+    const reserve = await this.#reserveRuns();
+    await comesToRest(system);
+    await this.#watched.untilRight(() => this.#answers());
+    await this.#watched.close();
+    const verdictOfAll = await verdict(system, {
+      projections: PROJECTIONS.map(({ name }) => name),
+      depositors: this.#depositors,
+      others: 0,
+      counted: [CHAIN_BLOCKS],
     });
     const violations = [
-      ...this.#violations,
-      ...(this.#reorganisations === 0 ? ['the chain has not reorganised once'] : []),
+      ...verdictOfAll.violations,
+      ...(system.reorganisations === 0 ? ['the chain has not reorganised once'] : []),
       ...this.#watched.wrong.slice(0, TOLD_MAX),
-      ...this.#depositors.violations,
-      ...verdict.violations,
+      ...('mismatch' in reserve ? [`${reserve['mismatch']} reserve runs ended with mismatch`] : []),
     ];
     const report = this.#report(violations.length);
     const file = save(report, { ...this.#options, seed: this.#seed }, 'test:faults');
@@ -298,19 +279,26 @@ class Soak {
       lines: [
         tableOf(report),
         `written to ${file}`,
-        `killed: ${countsLine(this.#killed)}; reorganisations: ${this.#reorganisations}; sockets opened again: ${this.#watched.reopened}`,
-        ...recoveryLines(
-          'from a restart until all tables and sockets show newer blocks',
-          this.#recoveries.shown,
-        ),
-        ...recoveryLines(
-          'from a restart until all payments made before are credited',
-          this.#recoveries.credited,
-        ),
-        ...verdict.lines,
+        ...verdictOfAll.lines,
+        `sockets opened again: ${this.#watched.reopened}; ${this.#watched.results} results; reserve runs: ${countsLine(reserve)}`,
       ],
       violations: [...violations, ...missedGoals(report)],
     };
+  }
+
+  /** Waits for one that begins now and is ok; how many of all ended with each status. */
+  async #reserveRuns(): Promise<Readonly<Record<string, number>>> {
+    const begun = new Date();
+    const newer = "SELECT 1 FROM reserve.runs WHERE begun_at > $1 AND status = 'ok'";
+    await until(
+      () => this.#system.rows(newer, [begun]),
+      'a reserve run at rest that is ok',
+      (seen) => seen.length > 0,
+    );
+    const rows = await this.#system.rows<{ status: string; runs: number }>(
+      'SELECT status, count(*)::int AS runs FROM reserve.runs GROUP BY status ORDER BY status',
+    );
+    return Object.fromEntries(rows.map(({ status, runs }) => [status, runs]));
   }
 
   #report(violations: number): BenchReport {
@@ -339,40 +327,21 @@ class Soak {
 
   /** Kills it and starts it again, and waits until all has come right. */
   async #strike(victim: string): Promise<string> {
+    const system = this.#system;
     const back = this.#outages.begin(victim);
-    const server = SERVERS.find((name) => name === victim);
-    let started: number;
-    if (server === undefined) {
-      started = await this.processes.kill(victim);
-      await this.processes.at(victim).ready();
-    } else {
-      await this.#stack.servers[server].kill();
-      started = performance.now();
-      await this.#stack.servers[server].start();
-    }
+    const started = await kill(system, victim);
     back();
-    const { height } = (await this.#node.chain()).head;
-    const made = this.#made;
-    const heights = (): Promise<readonly (number | undefined)[]> => {
-      const asked = (['explorer', 'ride_market', 'series'] as const).map((schema) =>
-        heightIn(this.#stack.addresses.postgres_url, schema),
-      );
-      return Promise.all(asked);
-    };
-    await until(heights, `a block above ${height} in all tables, after ${victim}`, (seen) =>
-      seen.every((each) => (each ?? -1) > height),
-    );
+    const { made } = system.payments;
+    await system.shown(victim);
     await this.#watched.untilCurrent(() => this.#answers());
-    const shown = Math.round(performance.now() - started);
+    const shown = system.recovered(SHOWN, victim, started);
     await until(
       () => this.#credited,
       `${made} deposits to be credited, after ${victim}`,
       (seen) => seen >= made,
     );
-    const credited = Math.round(performance.now() - started);
-    this.#recoveries.shown.push({ struck: victim, ms: shown });
-    this.#recoveries.credited.push({ struck: victim, ms: credited });
-    this.#killed[victim] = (this.#killed[victim] ?? 0) + 1;
+    const credited = system.recovered(CREDITED, victim, started);
+    system.note(victim);
     return `${victim}, tables and sockets right ${shown} ms after its restart, payments made before credited after ${credited} ms`;
   }
 
@@ -382,7 +351,7 @@ class Soak {
   }
 
   get #hubUrl(): string {
-    return this.processes.at('hub-gateway').url;
+    return this.#system.urlOf('hub-gateway');
   }
 
   #answers(): ReturnType<typeof answersOf> {
@@ -399,9 +368,9 @@ class Soak {
   }
 
   async #births(): Promise<void> {
-    const { node_url: url } = this.#stack.addresses;
-    const { height } = (await this.#node.chain()).head;
-    for await (const { born, json } of birthsFrom(url, height + 1)) {
+    const { place, node } = this.#system;
+    const { height } = (await node.chain()).head;
+    for await (const { born, json } of birthsFrom(place.addresses.node_url, height + 1)) {
       if (this.#over.signal.aborted) return;
       const request = requestIn(json);
       if (request !== undefined && born !== undefined) this.#born.push({ request, at: born });
@@ -420,18 +389,15 @@ class Soak {
   }
 
   async #pay(): Promise<void> {
-    const account = this.#others.below(ACCOUNTS);
+    const to = this.#depositors.addresses.get(this.#others.below(ACCOUNTS)) ?? '';
     const value = BigInt(3 * USD + this.#others.below(20 * USD));
-    const to = this.#depositors.addresses.get(account);
-    await devnetAdmin(this.#stack, '/tron/block', { transfers: [{ to, value: String(value) }] });
-    this.#paid.set(account, [...(this.#paid.get(account) ?? []), value]);
-    this.#made++;
+    await this.#system.payments.pay([{ to, value }]);
     this.#uncredited.push(performance.now());
   }
 
   /** Which payments are credited, as the treasury says; it counts anew after a start. */
   async #follow(): Promise<void> {
-    const treasury = this.processes.at('treasury');
+    const treasury = this.#system.processes.at('treasury');
     const told = await figureOf(treasury, 'treasury_mints_total', 'MintCredited').catch(() => 0);
     const now = performance.now();
     for (; this.#credited < told; this.#credited++)
@@ -440,16 +406,6 @@ class Soak {
 
   #noteFailure(needs: readonly string[], told: string, begun = performance.now()): void {
     this.#failures.push({ needs, begun, ended: performance.now(), told });
-  }
-
-  /** At the page of some deposits. */
-  async #look(): Promise<void> {
-    const begun = performance.now();
-    const { answers } = this.#depositors;
-    const before = answers[200] ?? 0;
-    await this.#depositors.look();
-    if ((answers[200] ?? 0) === before)
-      this.#noteFailure(['deposit-gateway', 'postgres', 'redis'], 'no list of deposits', begun);
   }
 
   async #renewMute(): Promise<void> {
@@ -463,18 +419,15 @@ class Soak {
       );
   }
 
-  async #reorganise(): Promise<void> {
-    const depth = 1 + this.#others.below(REORGANISED_MAX);
-    // refused where it would take final blocks
-    if (await devnetAdmin(this.#stack, '/clt/reorg', { depth }, 409)) this.#reorganisations++;
-  }
-
   /** One projection after the other. */
   async #rebuild(): Promise<void> {
     for (let at = 0; !this.#over.signal.aborted; at++) {
       const name = PROJECTIONS[at % PROJECTIONS.length]?.name ?? '';
       const begun = performance.now();
-      const { code, stdout, stderr } = await runOps(this.#stack.addresses, ['rebuild', name]);
+      const { code, stdout, stderr } = await runOps(this.#system.place.addresses, [
+        'rebuild',
+        name,
+      ]);
       const ended = performance.now();
       if (code === 0) this.#rebuildMs.push(ended - begun);
       else {

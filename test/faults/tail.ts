@@ -13,11 +13,10 @@ import { readLogRange } from '../../services/runtime/kafka/range.ts';
 import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
 import { toEntries } from '../../services/treasury/ledger/ledger-writer.ts';
 import { depositEvents } from '../support/deposit-events.ts';
-import { never, silentLog, testKafka } from '../support/kafka.ts';
-import { Random } from '../support/random.ts';
-import { startStack, type Stack } from '../support/stack.ts';
+import { never, silentLog } from '../support/kafka.ts';
 import { until } from '../support/until.ts';
-import { recoveryLines, type FaultReport, type FaultRun, type Given } from './fault-run.ts';
+import { recoveryLines, type FaultReport, type FaultRun } from './fault-run.ts';
+import { onStack, type StackPlace, type System } from './system.ts';
 import { TailReader } from './tail-reader.ts';
 import { openCodec } from '../support/codec.ts';
 
@@ -44,14 +43,8 @@ export const tail: FaultRun<'kills' | 'records'> = {
     kills: { about: 'how many times the broker is struck', default: 20 },
     records: { about: 'written to each of two partitions around each blow', default: 5_000 },
   },
-  async run({ kills, records }, given) {
-    const stack = await startStack();
-    try {
-      return await new TailRun(stack, given).run(kills, records);
-    } finally {
-      await stack.stop();
-    }
-  },
+  run: ({ kills, records }, given) =>
+    onStack({}, given, (system) => new TailRun(system).run(kills, records)),
 };
 
 interface Struck {
@@ -67,9 +60,7 @@ interface Struck {
 }
 
 class TailRun {
-  readonly #stack: Stack;
-  readonly #random: Random;
-  readonly #progress: (line: string) => void;
+  readonly #system: System<StackPlace>;
   readonly #writers: readonly KafkaWriter[];
   #acknowledged = 0;
   /**
@@ -78,11 +69,9 @@ class TailRun {
    */
   readonly #ends: number[] = Array.from({ length: PARTITIONS }, () => 0);
 
-  constructor(stack: Stack, { seed, progress }: Given) {
-    this.#stack = stack;
-    this.#random = new Random(seed);
-    this.#progress = progress;
-    const kafka = testKafka(stack.addresses);
+  constructor(system: System<StackPlace>) {
+    this.#system = system;
+    const { kafka } = system.place;
     this.#writers = Array.from(
       { length: PARTITIONS },
       () => new KafkaWriter(kafka, { log: silentLog(), signal: never }),
@@ -90,8 +79,8 @@ class TailRun {
   }
 
   async run(kills: number, records: number): Promise<FaultReport> {
-    await ensureTopics(testKafka(this.#stack.addresses), [TOPIC]);
-    const codec = await openCodec(this.#stack.addresses.registry_url, [TREASURY_LEDGER]);
+    await ensureTopics(this.#system.place.kafka, [TOPIC]);
+    const codec = await openCodec(this.#system.place.registry_url, [TREASURY_LEDGER]);
     const follower = this.#reader();
     const violations: string[] = [];
     const struck: Struck[] = [];
@@ -105,7 +94,7 @@ class TailRun {
         ...beginner.violations.map((what) => `from the beginning, blow ${kill}: ${what}`),
       );
       if (beginner.said.includes('waiting:')) told++;
-      this.#progress(`blow ${kill} of ${kills}: ${lineOf(struck.at(-1))}`);
+      this.#system.progress(`blow ${kill} of ${kills}: ${lineOf(struck.at(-1))}`);
     }
     follower.stop();
     await follower.endedAt(this.#ends);
@@ -114,7 +103,6 @@ class TailRun {
     violations.push(...(await this.#unlikeTheLog(codec, follower)));
     return {
       lines: [
-        ...tableOf(struck),
         `the follower printed ${follower.read} records (${this.#acknowledged} written, ${follower.read - this.#acknowledged} that stand twice), each once and in order; ${kills} readers from the beginning ended by themselves, ${told} of them said that they waited`,
         ...recoveryLines(
           'from when the broker answers again until the last record is printed',
@@ -126,7 +114,7 @@ class TailRun {
   }
 
   #reader(...args: readonly string[]): TailReader {
-    return new TailReader(this.#stack.addresses, TOPIC.name, PARTITIONS, args);
+    return new TailReader(this.#system.place.addresses, TOPIC.name, PARTITIONS, args);
   }
 
   async #round(
@@ -144,8 +132,8 @@ class TailRun {
     },
   ): Promise<Struck> {
     const begun = this.#acknowledged;
-    const isReading = from > 0 && this.#random.chance(0.5);
-    const share = this.#random.below(800) / 1_000;
+    const isReading = from > 0 && this.#system.random.chance(0.5);
+    const share = this.#system.random.below(800) / 1_000;
     if (isReading)
       await beginner.reaches(() => beginner.read >= share * begun, 'some lines from the beginning');
     const writing = Promise.all(
@@ -163,8 +151,8 @@ class TailRun {
       'records to be acknowledged',
       (seen) => seen >= enough,
     );
-    const how = this.#random.pick(HOWS);
-    const away_ms = this.#random.below(AWAY_MS_MAX);
+    const how = this.#system.random.pick(HOWS);
+    const away_ms = this.#system.random.below(AWAY_MS_MAX);
     const [before, unread] = [this.#acknowledged - begun, this.#acknowledged - beginner.read];
     await this.#strike(how, away_ms);
     const back = performance.now();
@@ -182,7 +170,7 @@ class TailRun {
 
   /** Resolves when the broker answers again. */
   async #strike(how: How, away_ms: number): Promise<void> {
-    const { kafka } = this.#stack.servers;
+    const { kafka } = this.#system.place.stack.servers;
     if (how === 'stopped') await kafka.stop();
     else await kafka.kill(how === 'killed' ? 'SIGKILL' : 'SIGSTOP');
     await after(away_ms);
@@ -192,7 +180,7 @@ class TailRun {
 
   /** Compares the follower's output with the records of a consumer, without further faults. */
   async #unlikeTheLog(codec: Codec, follower: TailReader): Promise<readonly string[]> {
-    const kafka = testKafka(this.#stack.addresses);
+    const { kafka } = this.#system.place;
     const violations: string[] = [];
     for (const [partition, printed] of follower.numbers.entries()) {
       const { low, high } = await readLogEnds(kafka, TOPIC.name, partition);
@@ -247,29 +235,4 @@ function lineOf(struck: Struck | undefined): string {
   if (struck === undefined) return '';
   const { how, away_ms, before, since, unread, recovery_ms } = struck;
   return `${how} for ${away_ms} ms after ${before} records, ${since} after it; the reader from the beginning had ${unread} to go; all was printed ${recovery_ms} ms after its return`;
-}
-
-/** The faults of the broker with their counts, and the results. */
-function tableOf(struck: readonly Struck[]): readonly string[] {
-  const heads = [
-    'broker',
-    'times',
-    'records before',
-    'records after',
-    'unread, most',
-    'ms to the last, most',
-  ];
-  const rows = [...Map.groupBy(struck, ({ how }) => how)].map(([how, each]) => [
-    how,
-    String(each.length),
-    String(each.reduce((sum, { before }) => sum + before, 0)),
-    String(each.reduce((sum, { since }) => sum + since, 0)),
-    String(Math.max(...each.map(({ unread }) => unread))),
-    String(Math.max(...each.map(({ recovery_ms: ms }) => ms))),
-  ]);
-  return [heads, ...rows].map((row) =>
-    row
-      .map((cell, at) => cell.padStart(at === 0 ? 0 : (heads[at] ?? '').length).padEnd(8))
-      .join('  '),
-  );
 }

@@ -1,6 +1,7 @@
 /** Two treasuries of a fault run: what they say of themselves, and blows at one of them. */
 import { until } from '../support/until.ts';
-import { figureOf, type Processes } from './processes.ts';
+import { figureOf } from './processes.ts';
+import type { System } from './system.ts';
 
 export const TREASURIES = ['treasury', 'treasury/2'];
 /** Who is struck, by the lease, and how. */
@@ -14,10 +15,10 @@ export const STRIKES = [
 export class Treasuries {
   /** killed ones that went on from a snapshot */
   from_snapshots = 0;
-  readonly #processes: Processes;
+  readonly #system: System;
 
-  constructor(processes: Processes) {
-    this.#processes = processes;
+  constructor(system: System) {
+    this.#system = system;
   }
 
   /**
@@ -25,15 +26,17 @@ export class Treasuries {
    * again.
    */
   async strike(what: (typeof STRIKES)[number]): Promise<number> {
+    const { processes } = this.#system;
     const holder = await this.#holder();
     const slot = TREASURIES.find((each) => (each === holder) === what.startsWith('holder')) ?? '';
+    this.#system.note(what);
     if (what.endsWith('frozen')) {
-      await this.#processes.freeze(slot);
+      await processes.freeze(slot);
       return performance.now();
     }
-    const started = await this.#processes.kill(slot);
-    await this.#processes.at(slot).ready();
-    if (this.#processes.at(slot).log().includes('"msg":"going on from a snapshot"'))
+    const started = await processes.kill(slot);
+    await processes.at(slot).ready();
+    if (processes.at(slot).log().includes('"msg":"going on from a snapshot"'))
       this.from_snapshots++;
     return started;
   }
@@ -50,7 +53,7 @@ export class Treasuries {
   }
 
   figure(slot: string, metric: string, label?: string): Promise<number> {
-    return figureOf(this.#processes.at(slot), metric, label);
+    return figureOf(this.#system.processes.at(slot), metric, label);
   }
 
   each<Told>(ask: (slot: string) => Promise<Told>): Promise<readonly Told[]> {
@@ -67,30 +70,8 @@ export class Treasuries {
   }
 
   async isHalted(slot: string): Promise<boolean> {
-    const response = await fetch(`${this.#processes.at(slot).url}/status`);
+    const response = await fetch(`${this.#system.urlOf(slot)}/status`);
     return Object(await response.json()).status === 'halted';
-  }
-
-  /** As the one says who answers. */
-  async credited(): Promise<number> {
-    const asked = TREASURIES.filter((slot) => !this.#processes.isFrozen(slot));
-    // one that was killed just now does not answer
-    const told = await Promise.all(asked.map((slot) => this.#creditedBy(slot).catch(() => 0)));
-    return Math.max(0, ...told);
-  }
-
-  /** Resolves when both have credited so many, and no mint is on its way. */
-  allCredited(made: () => number): Promise<void> {
-    return this.everywhere(
-      'everything that was paid to be credited',
-      async (slot) =>
-        (await this.#creditedBy(slot)) === made() &&
-        (await this.figure(slot, 'treasury_mints_in_flight')) === 0,
-    );
-  }
-
-  #creditedBy(slot: string): Promise<number> {
-    return this.figure(slot, 'treasury_mints_total', 'MintCredited');
   }
 
   /** Waits for so many more reserve runs of both together, of one status where it is named. */

@@ -6,7 +6,7 @@ export interface Target {
   readonly about: string;
   /** inputs to begin with, so that most inputs pass the first checks of the decoder */
   readonly seeds: readonly (string | Buffer)[];
-  /** pieces that inputs are made of, beside those that the decoder compares with */
+  /** pieces that inputs are made of, such as those that the decoder compares with */
   readonly words?: readonly (string | Buffer)[];
   /** Throws or rejects when a claim does not hold. */
   readonly fuzz: (bytes: Buffer) => void | Promise<void>;
@@ -26,16 +26,11 @@ export async function loadTarget(name: string): Promise<Target> {
 
 /** The seeds, then the kept inputs. */
 export function inputsOf(name: string, { seeds }: Target): readonly Buffer[] {
-  return [...seeds.map((seed) => Buffer.from(seed)), ...readInputs(corpusFile(name))];
-}
-
-/** Where the kept inputs of a target are. */
-export function corpusFile(name: string): URL {
-  return new URL(`${name}.txt`, CORPUS);
+  return [...seeds.map((seed) => Buffer.from(seed)), ...readInputs(new URL(`${name}.txt`, CORPUS))];
 }
 
 /** A line for each input: its bytes as a JSON text of the characters 0 to 255. None: no file. */
-export function readInputs(file: URL | string): readonly Buffer[] {
+function readInputs(file: URL): readonly Buffer[] {
   let text;
   try {
     text = readFileSync(file, 'utf8');
@@ -47,10 +42,6 @@ export function readInputs(file: URL | string): readonly Buffer[] {
   return lines.map((line) => Buffer.from(String(JSON.parse(line)), 'latin1'));
 }
 
-export function inputLines(inputs: readonly Buffer[]): string {
-  return inputs.map((bytes) => `${JSON.stringify(bytes.toString('latin1'))}\n`).join('');
-}
-
 const PROTOTYPES: readonly object[] = [Object, Array, Function, String].map(
   (each): object => each.prototype,
 );
@@ -58,17 +49,10 @@ const namesOfPrototypes = (): number =>
   PROTOTYPES.reduce((sum, each) => sum + Object.getOwnPropertyNames(each).length, 0);
 const names = namesOfPrototypes();
 
-/** From here on every input would seem guilty. */
-export class PollutedError extends Error {}
-
-/**
- * Runs the target once, on bytes of its own. Rejects with a `PollutedError` when a shared prototype
- * has changed.
- */
+/** Runs the target once, on bytes of its own. Rejects when a shared prototype has changed. */
 export async function check({ fuzz }: Pick<Target, 'fuzz'>, bytes: Buffer): Promise<void> {
   const running = fuzz(Buffer.from(bytes));
   // awaiting what is no promise takes longer than many decoders
   if (running !== undefined) await running;
-  if (namesOfPrototypes() !== names)
-    throw new PollutedError('a prototype of all objects got a property');
+  if (namesOfPrototypes() !== names) throw new Error('a prototype of all objects got a property');
 }

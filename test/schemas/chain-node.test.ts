@@ -143,6 +143,12 @@ test('an argument may be named constructor, but not __proto__', () => {
   });
 });
 
+test('half of a pair of surrogates in an argument becomes the character for what is unknown', () => {
+  const parsed = parseBlock(changed(BLOCK, 'transactions[0].arguments.pickup_lat', 'a\udcdc'));
+  const args = 'value' in parsed ? parsed.value.transactions[0]?.arguments : undefined;
+  expect(args).toEqual({ pickup_lat: 'a\ufffd', referrer: null });
+});
+
 test('a count above the maximum of Avro is a problem', () => {
   expect(parseBlock({ ...BLOCK, timestamp: Number.MAX_SAFE_INTEGER - 1 })).toHaveProperty('value');
   expect(parseBlock({ ...BLOCK, timestamp: Number.MAX_SAFE_INTEGER })).toEqual({

@@ -44,8 +44,8 @@ export function textOf(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-export function readCompose(path: string): ComposeFile {
-  const file: ComposeFile = parse(textOf(path), { merge: true, maxAliasCount: -1 });
+export function parseCompose(text: string): ComposeFile {
+  const file: ComposeFile = parse(text, { merge: true, maxAliasCount: -1 });
   return file;
 }
 

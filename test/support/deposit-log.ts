@@ -51,6 +51,26 @@ export function accountAt(index: number): Buffer {
   return account;
 }
 
+/** `deposit.addresses` with the key and a request of each of the first accounts, and no places. */
+export function requestedAddresses(accounts: number): readonly DepositAddressEvent[] {
+  return [
+    { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: BEGIN },
+    ...Array.from({ length: accounts }, (_, index): DepositAddressEvent => ({
+      type: 'AddressRequested',
+      clt_address: accountAt(index),
+      requested_at: BEGIN,
+    })),
+  ];
+}
+
+/** A ledger whose first accounts have their addresses. */
+export function openLedger(accounts: number): Ledger {
+  const ledger = new Ledger();
+  for (const event of requestedAddresses(accounts))
+    ledger.addresses.apply(event, ledger.addresses.end);
+  return ledger;
+}
+
 export interface LogOptions {
   readonly seed: number;
   /** how many accounts there are that may ask for an address */

@@ -49,16 +49,26 @@ export class PlainMints {
     if (nonce <= this.lastNonce && !this.free.has(nonce)) return false;
     if (!deposit.approved && (deposit.credit < own.minimum || deposit.credit > own.single_cap))
       return false;
+    if (amount > this.leftAt(decided_at)) return false;
     const at = Math.max(decided_at, this.#time);
-    const within = this.counted.filter((before) => !before.gone && before.at > at - DAY_MS);
-    if (within.reduce((sum, before) => sum + before.amount, amount) > policy.rolling_cap)
-      return false;
+    const within = this.#within(at);
     this.counted.push({ sequence, nonce, deposit_id, amount, at, gone: false, live: true });
     this.#time = at;
     this.lastNonce = Math.max(nonce, this.lastNonce);
     this.free.delete(nonce);
     this.#windowSequence = Math.min(sequence, ...within.map((before) => before.sequence));
     return true;
+  }
+
+  /** The room under the rolling cap for an intent that is decided at this time. */
+  leftAt(decided_at: number): bigint {
+    const within = this.#within(Math.max(decided_at, this.#time));
+    const minted = within.reduce((sum, before) => sum + before.amount, 0n);
+    return (this.policies.at(-1)?.rolling_cap ?? 0n) - minted;
+  }
+
+  #within(at: number): readonly PlainMint[] {
+    return this.counted.filter((before) => !before.gone && before.at > at - DAY_MS);
   }
 
   giveUp(sequence: number): void {

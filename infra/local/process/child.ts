@@ -37,14 +37,6 @@ export interface Child {
   stop(timeout_ms: number): Promise<void>;
 }
 
-/** The environment that every program needs. */
-export function plainEnvironment(
-  extra: Readonly<Record<string, string>> = {},
-): Record<string, string> {
-  const { PATH = '', HOME = '' } = process.env;
-  return { PATH, HOME, TZ: 'UTC', LC_ALL: 'C', ...extra };
-}
-
 export function describeExit({ code, signal }: Exit): string {
   return signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
 }

@@ -20,6 +20,14 @@ export function isOutOfRoom(error: unknown): error is Error {
   return ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
 }
 
+/** The environment that every program needs. */
+export function plainEnvironment(
+  extra: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  const { PATH = '', HOME = '' } = process.env;
+  return { PATH, HOME, TZ: 'UTC', LC_ALL: 'C', ...extra };
+}
+
 const TAIL_LINES = 12;
 const TAIL_COLUMNS = 300;
 

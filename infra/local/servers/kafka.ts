@@ -4,8 +4,8 @@ import { Kafka, logLevel, type KafkaConfig } from 'kafkajs';
 import { formatArguments, propertiesText } from '../../cluster/kafka.ts';
 import { kafka_heap, kafkaPlace, kafkaSettings } from '../../kafka/settings.ts';
 import type { Programs } from '../fetch/programs.ts';
-import { plainEnvironment, type Command } from '../process/child.ts';
-import { runOrFail } from '../process/run-program.ts';
+import type { Command } from '../process/child.ts';
+import { plainEnvironment, runOrFail } from '../process/run-program.ts';
 import type { ServerSpec } from '../process/server.ts';
 import type { Folder } from '../stack/folder.ts';
 

@@ -23,8 +23,8 @@ import {
   superuser,
 } from '../../postgres/settings.ts';
 import type { Programs } from '../fetch/programs.ts';
-import { plainEnvironment, type Command } from '../process/child.ts';
-import { runOrFail, StackFault } from '../process/run-program.ts';
+import type { Command } from '../process/child.ts';
+import { plainEnvironment, runOrFail, StackFault } from '../process/run-program.ts';
 import type { ServerSpec } from '../process/server.ts';
 import type { Folder } from '../stack/folder.ts';
 

@@ -1,7 +1,7 @@
 import { createConnection } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Programs } from '../fetch/programs.ts';
-import { plainEnvironment } from '../process/child.ts';
+import { plainEnvironment } from '../process/run-program.ts';
 import type { ServerSpec } from '../process/server.ts';
 import type { Folder } from '../stack/folder.ts';
 

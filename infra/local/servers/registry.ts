@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Programs } from '../fetch/programs.ts';
 import { registry_version } from '../fetch/versions.ts';
-import { plainEnvironment } from '../process/child.ts';
+import { plainEnvironment } from '../process/run-program.ts';
 import type { ServerSpec } from '../process/server.ts';
 import type { Folder } from '../stack/folder.ts';
 

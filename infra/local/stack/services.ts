@@ -9,7 +9,8 @@ import {
   type ServiceSpec,
 } from '../../services/services.ts';
 import type { StackSettings } from '../../services/settings.ts';
-import { plainEnvironment, type Command } from '../process/child.ts';
+import type { Command } from '../process/child.ts';
+import { plainEnvironment } from '../process/run-program.ts';
 import { Halted, Server, Working } from '../process/server.ts';
 import { registry_path } from '../servers/registry.ts';
 import { checkout, type Folder } from './folder.ts';

@@ -7,7 +7,7 @@ import type { LogRecord } from '../../runtime/kafka/record.ts';
 import type { Config } from '../../runtime/process/config.ts';
 import type { RegistrySettings } from '../../runtime/kafka/schema-registry.ts';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
-import { faultNotes, LOG, note, retryingWithNotes } from '../connections.ts';
+import { faultNotes, LOG, note, patience, retryingWithNotes } from '../connections.ts';
 import { count, didYouMean, Misuse, type SharedArguments } from '../usage.ts';
 import { Effects } from './effects.ts';
 import { findRanges, parseBound, type RangeOptions } from './range.ts';
@@ -76,8 +76,11 @@ export async function readTopic(
   const open = readFilters(args);
   const { write, signal } = reading;
   const settings = readSettings({ ...KAFKA, ...REGISTRY }, args.stack);
-  const run = await open(settings, { ...reading, retrying: retryingWithNotes(signal) });
-  const { read, shown, missing } = await run({ write, signal, onFault: faultNotes() });
+  const retrying = retryingWithNotes(signal, note, patience(Infinity));
+  const run = await open(settings, { ...reading, retrying });
+  // brokers may be away for as long as they like
+  const onFault = faultNotes(note, patience(Infinity));
+  const { read, shown, missing } = await run({ write, signal, onFault });
   if (shown === 0 && !signal.aborted) note(whyNothing(read, missing));
   return { read, shown };
 }

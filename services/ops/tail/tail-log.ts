@@ -1,15 +1,15 @@
 /**
- * Shows a topic: reads on through every failure of the brokers, each record once and in the order
- * of its partition, and holds little of it at a time.
+ * Shows a topic: reads on through failures of the brokers, each record once and in the order of
+ * its partition, and holds little of it at a time.
  */
 import { partitionKey, type Position } from '../../runtime/kafka/position.ts';
 import { LogReader } from '../../runtime/kafka/reader.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import type { Chunk } from '../../runtime/kafka/chunk-queue.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
-import type { Fault } from '../../runtime/process/errors.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { retrying } from '../../runtime/process/retry.ts';
+import type { OnFault } from '../connections.ts';
 import type { PartitionRange } from './range.ts';
 import type { RecordSchemas } from './records.ts';
 
@@ -29,8 +29,8 @@ export interface TailOptions {
   readonly render: (partition: number, record: LogRecord) => string | undefined;
   /** takes a piece of text of any number of records; false when no more is wanted */
   readonly write: (text: string) => Promise<boolean>;
-  /** called when something does not answer, and with undefined when it does; `what` was asked */
-  readonly onFault: (fault: Fault | undefined, what: string) => void;
+  /** what it throws ends the reading */
+  readonly onFault: OnFault;
   /** records that are shown, at most */
   readonly limit: number;
   readonly log: Logger;

@@ -140,32 +140,6 @@ export type Pins = () => Promise<readonly Pin[]>;
 
 const NO_PINS: Pins = () => Promise.resolve([]);
 
-/** Reads by `some`, which leaves fields out; by `all` the events for which that is not enough. */
-export class SparingDecoder implements Decoder {
-  readonly #some: Decoder;
-  readonly #all: Decoder;
-  readonly #isEnough: (event: { readonly type: string }) => boolean;
-
-  constructor(
-    some: Decoder,
-    all: Decoder,
-    isEnough: (event: { readonly type: string }) => boolean,
-  ) {
-    this.#some = some;
-    this.#all = all;
-    this.#isEnough = isEnough;
-  }
-
-  async learn(values: readonly (Buffer | null)[]): Promise<void> {
-    await Promise.all([this.#some.learn(values), this.#all.learn(values)]);
-  }
-
-  decode(...record: Parameters<Decoder['decode']>): ReturnType<Decoder['decode']> {
-    const event = this.#some.decode(...record);
-    return this.#isEnough(event) ? event : this.#all.decode(...record);
-  }
-}
-
 export class EventDecoder implements Decoder {
   readonly #registry: SchemaRegistry;
   readonly #schemas: readonly Declared[];

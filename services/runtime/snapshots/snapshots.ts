@@ -5,7 +5,7 @@
  * Nobody has to believe one: the audit reads the logs.
  */
 import { setImmediate as immediate } from 'node:timers/promises';
-import { deserialize, serialize } from 'node:v8';
+import { DefaultDeserializer, serialize } from 'node:v8';
 import type { Topic } from '../../../schemas/topics.ts';
 import { disconnect, withAdmin } from '../kafka/client.ts';
 import type { Kafka } from '../kafka/port.ts';
@@ -17,6 +17,13 @@ import { Fault, messageOf } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import { SnapshotLog } from './snapshot-log.ts';
 
+declare module 'node:v8' {
+  interface DefaultDeserializer {
+    /** A view of the bytes that are read. */
+    _readHostObject(): unknown;
+  }
+}
+
 /** Limit of one fold: nothing else runs while it is copied, about 2 s. */
 const FOLD_BYTES_MAX = 128 * 1024 * 1024;
 /** A larger one would drive others out of the topic. */
@@ -25,13 +32,13 @@ const BYTES_MAX = 384 * 1024 * 1024;
 const READ_TIMES = 2;
 
 /** The state of a fold of a topic, and how far it is. */
-export interface Kept {
+export interface FoldState {
   readonly topic: string;
   readonly positions: Positions;
   readonly state: unknown;
 }
 
-interface Written extends Omit<Kept, 'state'> {
+interface Written extends Omit<FoldState, 'state'> {
   readonly name: string;
   /** by `serialize` */
   readonly state: Buffer;
@@ -66,7 +73,7 @@ export class Snapshots {
   /** states of the newest snapshot that no fold has asked for, by name */
   readonly #found = new Map<string, Written>();
   /** by name */
-  readonly #folds = new Map<string, () => Kept>();
+  readonly #folds = new Map<string, () => FoldState>();
   /** names of folds that are not kept, for they are too large */
   readonly #large = new Set<string>();
   #paused: Promise<void> | undefined;
@@ -112,10 +119,10 @@ export class Snapshots {
   }
 
   /** The state of a fold that fits, once. */
-  take(name: string): Kept | undefined {
+  take(name: string): FoldState | undefined {
     const found = this.#found.get(name);
     this.#found.delete(name);
-    return found && { ...found, state: deserialize(found.state) };
+    return found && { ...found, state: deserialize(found.state, CopyingDeserializer) };
   }
 
   /** Counts bytes of records that were folded since the last snapshot. */
@@ -124,7 +131,7 @@ export class Snapshots {
   }
 
   /** Has `kept` in each snapshot: copied at once, between two records. */
-  keep(name: string, kept: () => Kept): void {
+  keep(name: string, kept: () => FoldState): void {
     this.#folds.set(name, kept);
   }
 
@@ -198,7 +205,7 @@ export class Snapshots {
 
   /** Why it does not fit. */
   async #find(body: Buffer): Promise<string | undefined> {
-    const contents: unknown = deserialize(body);
+    const contents = deserialize(body);
     if (!isOfVersion(contents, this.#options.version))
       return 'another version of the software wrote it, or one with other settings';
     const { folds, written_at, topic_ids: was } = contents;
@@ -252,6 +259,20 @@ export class Snapshots {
       'a snapshot was thrown away: the logs are read from their beginning',
     );
   }
+}
+
+/** Copies Buffers: a view of 20 bytes would keep the whole snapshot in memory. */
+class CopyingDeserializer extends DefaultDeserializer {
+  override _readHostObject(): unknown {
+    const view: unknown = super._readHostObject();
+    return Buffer.isBuffer(view) ? Buffer.from(view) : view;
+  }
+}
+
+function deserialize(bytes: Buffer, Deserializer = DefaultDeserializer): unknown {
+  const reading = new Deserializer(bytes);
+  reading.readHeader();
+  return reading.readValue();
 }
 
 /** Whether contents are of this very code; the MAC has shown that a treasury wrote them. */

@@ -111,14 +111,6 @@ export class ChainBook {
       }
   }
 
-  /** Whether a block names an authority as a sender: only then `raw` and `arguments` are needed. */
-  needsAll(event: ChainEvent): boolean {
-    return (
-      event.type === 'BlockAppended' &&
-      event.transactions.some(({ from }) => this.#of(from) !== undefined)
-    );
-  }
-
   /** The final transaction with the nonce of a mint, of the authority that requested it. */
   finalOf(mint: RequestedMint): SentTransaction | undefined {
     return this.#of(this.#authorityOf(mint))?.finalAt(mint.nonce);

@@ -139,7 +139,6 @@ export class ReserveLogs {
       isEvent: isChainEvent,
       ends: () => [this.supply.end],
       fold: (decoded) => this.#foldChain(decoded),
-      needsAll: () => false,
       kept: {
         name: 'supply',
         state: () => ({ supply: this.supply.state, broken: this.#brokenOfChain }),

@@ -1,7 +1,8 @@
 /** Rules for every container of both files of Docker Compose. */
 import { describe, expect, test } from 'vitest';
+import { clusterFile } from '../../../infra/cluster/compose.ts';
 import { developmentSecrets } from '../../../infra/compose/secrets.ts';
-import { readCompose, textOf, type Container } from '../../support/compose.ts';
+import { parseCompose, textOf, type Container } from '../../support/compose.ts';
 
 /** The only ones that are root, without a network and for the rights that they need alone. */
 const ROOT: Readonly<Record<string, readonly string[]>> = {
@@ -12,8 +13,11 @@ const ROOT: Readonly<Record<string, readonly string[]>> = {
 const RECORDED = /^(?:postgres|redis):/;
 const OURS = 'clt-token-system';
 
-describe.each(['docker-compose.yml', 'docker-compose.cluster.yml'])('%s', (path) => {
-  const file = readCompose(path);
+describe.each([
+  ['docker-compose.yml', textOf('docker-compose.yml')],
+  ['docker-compose.cluster.yml', clusterFile()],
+])('%s', (_path, text) => {
+  const file = parseCompose(text);
   const containers: readonly (readonly [string, Container])[] = Object.entries(file.services);
 
   test.each(containers)('confines %s', (name, container) => {
@@ -74,7 +78,6 @@ describe.each(['docker-compose.yml', 'docker-compose.cluster.yml'])('%s', (path)
   test('has no secret in its text', () => {
     // that of the superuser is the name of the server too
     const { postgres_superuser: _, ...secrets } = developmentSecrets;
-    const text = textOf(path);
     const logins = /^clt_(?:writer|reader|analyst)$/;
     for (const [name, secret] of Object.entries(secrets))
       if (secret !== '' && !logins.test(secret)) expect(text.includes(secret), name).toBe(false);

@@ -1,15 +1,22 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Deployment } from 'kubernetes-models/apps/v1/Deployment';
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
 import { Job } from 'kubernetes-models/batch/v1/Job';
 import { Service } from 'kubernetes-models/v1/Service';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { aclsOf, RIGHTS } from '../../../infra/kafka/acls.ts';
 import { newTopics } from '../../../infra/kafka/topics.ts';
-import { chart_settings, chartTemplates, templateText } from '../../../infra/kubernetes/chart.ts';
+import {
+  chart_settings,
+  chartTemplates,
+  templateText,
+  writeTemplates,
+} from '../../../infra/kubernetes/chart.ts';
 import { services } from '../../../infra/services/services.ts';
 
 const FOLDER = new URL('../../../infra/kubernetes/', import.meta.url);
@@ -51,8 +58,11 @@ interface Manifest {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-const manifests: readonly Manifest[] = Object.keys(chartTemplates()).flatMap((name) =>
-  parseAllDocuments(rendered(textOf(`templates/${name}`))).map((document): Manifest => {
+const templates = Object.entries(chartTemplates()).map(
+  ([name, made]) => [name, templateText(made)] as const,
+);
+const manifests: readonly Manifest[] = templates.flatMap(([name, text]) =>
+  parseAllDocuments(rendered(text)).map((document): Manifest => {
     expect(document.errors, name).toEqual([]);
     return document.toJS();
   }),
@@ -62,17 +72,20 @@ function named(kind: string): readonly Manifest[] {
   return manifests.filter((each) => each.kind === kind);
 }
 
-test('the templates are those that infra/kubernetes/chart.ts makes', () => {
-  const templates = chartTemplates();
-  expect(readdirSync(new URL('templates', FOLDER)).toSorted()).toEqual(
-    Object.keys(templates).toSorted(),
-  );
-  for (const [name, made] of Object.entries(templates))
-    expect(textOf(`templates/${name}`), name).toBe(templateText(made));
+test('the chart is written with its templates alone: those of a version before go', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'clt-test-chart-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'a-service-that-was.yaml'), '');
+  writeTemplates(folder);
+  const written = readdirSync(folder).map((name) => [
+    name,
+    readFileSync(join(folder, name), 'utf8'),
+  ]);
+  expect(Object.fromEntries(written)).toEqual(Object.fromEntries(templates));
 });
 
 test('every placeholder is a value of values.yaml, which has no other setting', () => {
-  expect(rendered(Object.values(chartTemplates()).map(templateText).join(''))).not.toContain('{{');
+  expect(rendered(templates.map(([, text]) => text).join(''))).not.toContain('{{');
   expect(Object.keys(Reflect.get(values, 'settings')).toSorted()).toEqual(
     chart_settings.toSorted(),
   );

@@ -8,7 +8,7 @@ import { confirmedEvent, depositEvents, placed } from '../../support/deposit-eve
 import { accountAt, addressLog, depositKey, ledgerLog, XPUB } from '../../support/deposit-log.ts';
 import { BY } from '../../support/operators.ts';
 import { plainDeposits } from '../../support/plain-deposits.ts';
-import { differences, digestOf } from '../../support/plain-fold.ts';
+import { differences } from '../../support/plain-fold.ts';
 import { interleaved } from './interleaved.ts';
 import { fixedCases } from '../../support/fixed-cases.ts';
 import { FoldedTables } from '../folded-tables.ts';
@@ -62,58 +62,6 @@ test('any batching, redelivery and interleaving gives the rows of a plain fold o
   );
   expect(deposited).toBeGreaterThan(0);
   expect(statuses).toEqual(new Set(['confirmed', 'needs_manual', 'mint_requested', 'credited']));
-});
-
-test('batches of one, of seven and of everything give the same bytes', () => {
-  for (let seed = 1; seed <= 20; seed++) {
-    const { addresses, ledger } = logsOf(seed);
-    const digests = [1, 7, 1_000].map((size) => {
-      const folded = new FoldedTables(deposits);
-      for (const events of [addresses, ledger]) {
-        for (let from = 0; from < events.length; from += size)
-          folded.apply({ from, events: events.slice(from, from + size) });
-      }
-      return digestOf(folded.texts());
-    });
-    expect(new Set([...digests, digestOf(plainDeposits(addresses, ledger))]).size).toBe(1);
-  }
-});
-
-test('seq and the ordinals of owners and timelines are dense from 0', () => {
-  const folded = new FoldedTables(deposits);
-  folded.apply({ events: ledgerLog({ seed: 8, accounts: 5, events: 800 }) });
-  const groups: readonly (readonly [table: string, group: string, ordinal: string])[] = [
-    ['deposits', '', 'seq'],
-    ['deposits', 'clt_address', 'ordinal'],
-    ['deposit_events', 'deposit_id', 'ordinal'],
-  ];
-  for (const [table, group, ordinal] of groups) {
-    const rows = folded.rows(table);
-    expect(rows.length).toBeGreaterThan(100);
-    for (const members of Map.groupBy(rows, (row) => String(row[group])).values()) {
-      const ordinals = members
-        .map((row) => Number(row[ordinal]))
-        .toSorted((one, other) => one - other);
-      expect(ordinals).toEqual(ordinals.map((_, at) => at));
-    }
-  }
-});
-
-test('gross is credit and fees less shortfalls, to the micro-USDT', () => {
-  const folded = new FoldedTables(deposits);
-  folded.apply({ events: ledgerLog({ seed: 9, accounts: 5, events: 500 }) });
-  const rows = folded.rows('deposits');
-  const sum = (of: (row: (typeof rows)[number]) => bigint): bigint =>
-    rows.reduce((total, row) => total + of(row), 0n);
-  const amount = (row: (typeof rows)[number], column: string): bigint =>
-    BigInt(String(row[column]));
-  const short = sum((row) =>
-    amount(row, 'fee') > amount(row, 'gross') ? amount(row, 'fee') - amount(row, 'gross') : 0n,
-  );
-  expect(short).toBeGreaterThan(0n);
-  expect(sum((row) => amount(row, 'gross'))).toBe(
-    sum((row) => amount(row, 'credit') + amount(row, 'fee')) - short,
-  );
 });
 
 test('owners of changed deposits and of new addresses are announced once each', () => {

@@ -1,32 +1,24 @@
-/** Sends random input to a hub. No response may be a fault, malformed, or missing. */
+/** Random operations and conversations on sockets of a hub: no answer is a fault, or malformed. */
+import * as fc from 'fast-check';
 import { WebSocket } from 'ws';
-import { Random } from '../../support/random.ts';
-import { FuzzInputs } from './fuzz-inputs.ts';
 import { HANG_MS } from '../../support/limits.ts';
+import { Random } from '../../support/random.ts';
+import type { Sent } from '../runtime/http/fuzz-requests.ts';
+import {
+  TELLS_TOO_MUCH,
+  type FuzzOptions,
+  type FuzzReport,
+  type FuzzTarget,
+} from '../runtime/http/fuzz.ts';
+import { FuzzInputs } from './fuzz-inputs.ts';
 
-export interface FuzzTarget {
+export interface FuzzedHub {
   /** of the hub, without a path */
   readonly url: string;
   /** valid */
   readonly token: string;
   /** existing hashes and addresses */
   readonly known: readonly string[];
-}
-
-export interface FuzzOptions {
-  readonly requests: number;
-  readonly sockets: number;
-  readonly seed: number;
-}
-
-export interface FuzzReport {
-  /** wrong responses with their requests, of which the first are kept */
-  readonly wrong: readonly string[];
-  /**
-   * HTTP responses by status, results without errors as `data`, errors by code, sockets by close
-   * code
-   */
-  readonly counts: Readonly<Record<string, number>>;
 }
 
 const AT_ONCE = 8;
@@ -55,7 +47,6 @@ const CODES: ReadonlySet<unknown> = new Set([
   'OPERATION_RESOLUTION_FAILURE',
   'PERSISTED_QUERY_NOT_SUPPORTED',
 ]);
-const TELLS_TOO_MUCH = /node_modules|\.ts:\d|storage_|127\.0\.0\.1|SELECT /;
 
 const CONTENT_TYPES = [
   'application/json',
@@ -75,100 +66,81 @@ const ACCEPTS = [
   'multipart/mixed',
 ];
 
-export async function fuzz(
-  target: FuzzTarget,
-  { requests, sockets, seed }: FuzzOptions,
+/** Operations by HTTP. `count` is told each code of an error, and `data` of a result without. */
+export function operationsOf(
+  hub: FuzzedHub,
+  count: (what: string) => void = () => undefined,
+): FuzzTarget {
+  const seeds = fc.noShrink(fc.noBias(fc.integer({ min: 0, max: 2 ** 31 - 1 })));
+  return {
+    url: hub.url,
+    inputs: seeds.map((seed) => requestOf(new Random(seed), hub)),
+    check: (_method, _path, { status, text, headers }) => {
+      // the page for browsers
+      if (status === 200 && headers.get('content-type')?.startsWith('text/html')) return;
+      const problem = problemOf(parsed(text), count);
+      if (problem !== undefined) throw new Error(`${problem}: ${text.slice(0, 300)}`);
+    },
+    isError: (text) => problemOf(parsed(text), () => undefined) === undefined,
+  };
+}
+
+/** Conversations on sockets. */
+export async function fuzzSockets(
+  { url, token, known }: FuzzedHub,
+  { inputs, seed }: FuzzOptions,
 ): Promise<FuzzReport> {
   const wrong: string[] = [];
   const counts: Record<string, number> = {};
   const count = (what: string): void => {
     counts[what] = (counts[what] ?? 0) + 1;
   };
-  const blame = (problem: string, sent: unknown): void => {
-    if (wrong.length < WRONG_MAX)
-      wrong.push(`${problem}; sent: ${JSON.stringify(sent).slice(0, 2_000)}`);
-  };
-  const judge = (payload: unknown, sent: unknown): void => {
-    const codes = codesIn(payload);
-    if (codes.length === 0 && isResult(payload)) count('data');
-    for (const code of codes) {
-      count(String(code));
-      if (!CODES.has(code)) blame(`an error of code ${String(code)}`, sent);
-    }
-    const text = JSON.stringify(payload);
-    if (TELLS_TOO_MUCH.test(text))
-      blame(`the response tells too much: ${text.slice(0, 300)}`, sent);
-  };
-
-  /** Each input has its own seed, so that a failure can be repeated. */
-  const http = async (at: number): Promise<void> => {
+  const converseOnce = async (at: number): Promise<void> => {
+    // each input has its own seed, so that a failure can be repeated
     const random = new Random(seed * 1_000_003 + at);
-    const inputs = new FuzzInputs(random, target.known);
-    const sent = requestOf(random, inputs, target);
-    const response = await fetch(target.url + sent.path, {
-      method: sent.method,
-      headers: sent.headers,
-      ...(sent.body === undefined ? {} : { body: sent.body }),
-      signal: AbortSignal.timeout(HANG_MS),
-    });
-    const text = await response.text();
-    count(`status ${response.status}`);
-    if (response.status >= 500)
-      return blame(`status ${response.status}: ${text.slice(0, 300)}`, sent);
-    const type = response.headers.get('content-type') ?? '';
-    if (
-      type.startsWith('text/html') &&
-      sent.headers['accept'] === 'text/html' &&
-      response.status === 200
-    )
-      return;
-    if (sent.method === 'OPTIONS' && response.status === 204) return;
-    const payload = parsed(text);
-    if (!isResult(payload))
-      return blame(`no result of GraphQL: ${response.status} ${type} ${text.slice(0, 300)}`, sent);
-    judge(payload, sent);
-  };
-
-  const socket = async (at: number): Promise<void> => {
-    const random = new Random(seed * 1_000_003 - 1 - at);
-    const inputs = new FuzzInputs(random, target.known);
+    const made = new FuzzInputs(random, known);
     const frames: (string | Buffer)[] = [];
     if (random.chance(0.9)) {
-      const payload = random.chance(0.7)
-        ? { Authorization: `Bearer ${target.token}` }
-        : inputs.json(3);
+      const payload = random.chance(0.7) ? { Authorization: `Bearer ${token}` } : made.json(3);
       frames.push(
         JSON.stringify({ type: 'connection_init', ...(random.chance(0.9) ? { payload } : {}) }),
       );
     }
-    for (let more = random.below(12); more > 0; more--) frames.push(inputs.message());
-    const { code, messages } = await converse(target.url, frames);
+    for (let more = random.below(12); more > 0; more--) frames.push(made.message());
+    const blame = (problem: string): void => {
+      if (wrong.length < WRONG_MAX)
+        wrong.push(`${problem}; sent: ${JSON.stringify(frames).slice(0, 2_000)}`);
+    };
+    const { code, messages } = await converse(url, frames);
     count(`closed with ${code}`);
-    if (!CLOSES.has(code)) blame(`closed with ${code}`, frames);
-    for (const message of messages) {
-      const { type, payload } = message;
-      if (!TYPES.has(type)) blame(`a message of type ${String(type)}`, frames);
-      if (type === 'next' && !isResult(payload))
-        blame(`no result of GraphQL: ${JSON.stringify(message).slice(0, 300)}`, frames);
-      if (type === 'error' && !Array.isArray(payload))
-        blame(`no list of errors: ${JSON.stringify(message).slice(0, 300)}`, frames);
-      judge(type === 'error' ? { errors: payload } : payload, frames);
+    if (!CLOSES.has(code)) blame(`closed with ${code}`);
+    for (const { type, payload } of messages) {
+      if (!TYPES.has(type)) blame(`a message of type ${String(type)}`);
+      if (type !== 'next' && type !== 'error') continue;
+      const problem = problemOf(type === 'error' ? { errors: payload } : payload, count);
+      if (problem !== undefined) blame(`${problem}: ${JSON.stringify(payload)?.slice(0, 300)}`);
     }
   };
-
-  await each(requests, http);
-  await each(sockets, socket);
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < inputs) await converseOnce(next++);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
   return { wrong, counts };
 }
 
-interface Sent {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | undefined;
+/** The reason why this is no result of GraphQL, or none that a hub without faults gives. */
+function problemOf(payload: unknown, count: (what: string) => void): string | undefined {
+  if (!isResult(payload)) return 'no result of GraphQL';
+  const codes = codesIn(payload);
+  for (const code of codes.length === 0 ? ['data'] : codes) count(String(code));
+  const others = codes.filter((code) => !CODES.has(code));
+  if (others.length > 0) return `an error of code ${others.join()}`;
+  return TELLS_TOO_MUCH.test(JSON.stringify(payload)) ? 'the response tells too much' : undefined;
 }
 
-function requestOf(random: Random, inputs: FuzzInputs, { token }: FuzzTarget): Sent {
+function requestOf(random: Random, { token, known }: FuzzedHub): Sent {
+  const inputs = new FuzzInputs(random, known);
   const method = random.chance(0.9)
     ? 'POST'
     : random.pick(['GET', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']);
@@ -181,14 +153,14 @@ function requestOf(random: Random, inputs: FuzzInputs, { token }: FuzzTarget): S
       ? `Bearer ${token}`
       : `Bearer ${random.chance(0.5) ? plain(inputs.broken(token)) : 'x'}`;
   if (random.chance(0.05)) headers['apollo-require-preflight'] = 'yes';
-  if (method !== 'GET') return { method, path: '/graphql', headers, body: inputs.body() };
+  if (method !== 'GET') return { method, target: '/graphql', headers, body: inputs.body() };
   const search = new URLSearchParams({
     query: inputs.document(),
     ...(random.chance(0.5) ? { variables: JSON.stringify(inputs.json(2)) } : {}),
   });
   return {
     method,
-    path: `/graphql?${random.chance(0.9) ? search.toString() : inputs.broken(search.toString()).replaceAll(/[^\x21-\x7e]/g, '')}`,
+    target: `/graphql?${random.chance(0.9) ? search.toString() : inputs.broken(search.toString()).replaceAll(/[^\x21-\x7e]/g, '')}`,
     headers,
     body: undefined,
   };
@@ -281,12 +253,4 @@ function parsed(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-async function each(count: number, act: (at: number) => Promise<void>): Promise<void> {
-  let next = 0;
-  const work = async (): Promise<void> => {
-    while (next < count) await act(next++);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
 }

@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { faultNotes, patience, retryingWithNotes } from '../../../services/ops/connections.ts';
+import { tailLog } from '../../../services/ops/tail/tail-log.ts';
 import { Fault } from '../../../services/runtime/process/errors.ts';
+import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
+import { never, numbered, silentLog } from '../../support/kafka.ts';
+import { MemoryKafka } from '../../support/memory-kafka.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
@@ -53,4 +57,51 @@ test('a fault that lasts for ten minutes without a success in between ends the r
   giveUp(fault, 'reading a/1');
   const last = new Fault('kafka', 'the last one', { retry: true });
   expect(() => giveUp(last, 'reading a/0')).toThrow(last);
+});
+
+const RESET = new Error('the connection was reset');
+const GONE = Object.assign(new Error('gone'), { type: 'UNKNOWN_TOPIC_ID' });
+
+test('a topic that the brokers do not know for ten seconds ends the retries with what to do', () => {
+  const giveUp = patience();
+  const away = new Fault('kafka', 'no broker answers', { retry: true });
+  const gone = new Fault('kafka', 'the topic is unknown', { retry: true, cause: GONE });
+  for (const other of [away, undefined]) {
+    giveUp(gone, 'reading a/0');
+    vi.advanceTimersByTime(9_999);
+    giveUp(gone, 'reading a/0');
+    giveUp(other, 'reading a/0');
+  }
+  giveUp(gone, 'reading a/0');
+  vi.advanceTimersByTime(10_000);
+  giveUp(gone, 'reading a/1');
+  expect(() => giveUp(gone, 'reading a/0')).toThrow('the topic is unknown: look who has removed');
+});
+
+test('reading a topic waits for brokers that are away, and ends where they do not know it', async () => {
+  const errors: Error[] = [];
+  const { name: topic } = TREASURY_LEDGER;
+  const kafka = new MemoryKafka([TREASURY_LEDGER], {
+    onRequest() {
+      vi.advanceTimersByTime(6_000_000);
+      const error = errors.shift();
+      if (error !== undefined) throw error;
+    },
+  });
+  kafka.append(topic, 0, numbered(0, 1));
+  errors.push(RESET, RESET, GONE, GONE, GONE);
+  const read = tailLog({
+    kafka,
+    topic,
+    ranges: [{ partition: 0, start: 0n, from: 0n, to: undefined, before: undefined }],
+    schemas: { knows: () => true, learn: () => Promise.resolve() },
+    render: () => undefined,
+    write: () => Promise.resolve(true),
+    onFault: faultNotes(() => undefined, patience(Infinity)),
+    limit: Infinity,
+    log: silentLog(),
+    signal: never,
+  });
+  await expect(read).rejects.toMatchObject({ code: 'kafka', retry: false, cause: { cause: GONE } });
+  expect(errors).toEqual([GONE]);
 });

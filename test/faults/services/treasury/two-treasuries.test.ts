@@ -5,11 +5,12 @@ import type { TransferEvent } from '../../../../schemas/tron.transfers/events.ts
 import { readLogEnds } from '../../../../services/runtime/kafka/ends.ts';
 import { transferLog } from '../../../support/deposit-log.ts';
 import { insisting } from '../../../support/kafka.ts';
+import { plainArrivals } from '../../../support/plain-money.ts';
 import { Random } from '../../../support/random.ts';
 import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
 import { until } from '../../../support/until.ts';
 import { figureOf } from '../../../faults/processes.ts';
-import { expectLedger, plainDepositsIn } from '../../../services/treasury/plain-decisions.ts';
+import { expectLedger } from '../../../services/treasury/plain-decisions.ts';
 import { openWorld, requests, type World } from '../../../services/treasury/world.ts';
 
 /**
@@ -103,7 +104,7 @@ async function killDuring(stage: number, random: Random): Promise<void> {
 }
 
 async function expectAllDecided(): Promise<void> {
-  const expected = plainDepositsIn(log).flat().length;
+  const expected = plainArrivals(log).flat().length;
   for (const each of both) {
     await each.ready();
     await expect.poll(() => figureOf(each, 'treasury_deposits_confirmed_total')).toBe(expected);

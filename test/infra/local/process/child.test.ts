@@ -2,7 +2,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { plainEnvironment, spawnChild } from '../../../../infra/local/process/child.ts';
+import { spawnChild } from '../../../../infra/local/process/child.ts';
+import { plainEnvironment } from '../../../../infra/local/process/run-program.ts';
 import { folderAt, openFolder } from '../../../../infra/local/stack/folder.ts';
 
 /** Every write to it fails with ENOSPC. */

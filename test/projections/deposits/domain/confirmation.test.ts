@@ -19,8 +19,8 @@ import {
   BEGIN,
   CUSTODY,
   depositKey,
+  openLedger,
   USDT_CONTRACT,
-  XPUB,
 } from '../../../support/deposit-log.ts';
 import { hashOf } from '../../../support/mint-ledger.ts';
 
@@ -38,17 +38,7 @@ function ledgerOf({
   accounts = 3,
   limits = testnet,
 }: { readonly accounts?: number; readonly limits?: PolicyLimits | null } = {}): Ledger {
-  const ledger = new Ledger();
-  ledger.addresses.apply(
-    { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: 0 },
-    0n,
-  );
-  for (let index = 0; index < accounts; index++) {
-    ledger.addresses.apply(
-      { type: 'AddressRequested', clt_address: accountAt(index), requested_at: 0 },
-      BigInt(index + 1),
-    );
-  }
+  const ledger = openLedger(accounts);
   if (limits !== null)
     append(ledger, eventsOf(setPolicy(ledger, { network: 'testnet', limits }, NOW)));
   return ledger;

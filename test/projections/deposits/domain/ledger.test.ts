@@ -2,43 +2,28 @@ import { expect, test } from 'vitest';
 import { confirmAll, setPolicy } from '../../../../projections/deposits/domain/confirmation.ts';
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import type { Recorded } from '../../../../projections/contract/projection.ts';
-import { depositIdOf } from '../../../../schemas/deposit-id.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
-import { transferPartition } from '../../../../schemas/tron-partition.ts';
 import type { TransferEvent, TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
 import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { confirmedEvent, depositEvents } from '../../../support/deposit-events.ts';
 import {
-  accountAt,
   BEGIN,
-  depositKey,
   ledgerLog,
+  openLedger,
   PARTITIONS,
   transferLog,
   USDT_CONTRACT,
-  XPUB,
+  withRefund,
 } from '../../../support/deposit-log.ts';
+import { DAY_MS } from '../../../support/mint-ledger.ts';
+import { plainMoney } from '../../../support/plain-money.ts';
 import { Random } from '../../../support/random.ts';
+import { expectLedger } from '../../../services/treasury/plain-decisions.ts';
 
 const ACCOUNTS = 15;
 const { testnet } = NETWORK_LIMITS;
 const POLICY = { network: 'testnet', limits: testnet } as const;
 const DECIDING = { now: BEGIN, usdt_contract: USDT_CONTRACT, custody_addresses: [] };
-
-function openLedger(): Ledger {
-  const ledger = new Ledger();
-  ledger.addresses.apply(
-    { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: 0 },
-    0n,
-  );
-  for (let index = 0; index < ACCOUNTS; index++) {
-    ledger.addresses.apply(
-      { type: 'AddressRequested', clt_address: accountAt(index), requested_at: 0 },
-      BigInt(index + 1),
-    );
-  }
-  return ledger;
-}
 
 function catchUp(ledger: Ledger, log: readonly TreasuryEvent[]): void {
   for (const event of log.slice(Number(ledger.end))) ledger.apply(event, ledger.end);
@@ -79,11 +64,11 @@ function race(
   const random = new Random(seed);
   const log: TreasuryEvent[] = [];
   const underway: (readonly TreasuryEvent[])[] = [];
-  const ledgers = [openLedger(), openLedger(), openLedger()];
+  const ledgers = [openLedger(ACCOUNTS), openLedger(ACCOUNTS), openLedger(ACCOUNTS)];
   for (let step = 0; step < 60; step++) {
     const at = random.below(ledgers.length);
-    if (random.chance(0.1)) ledgers[at] = openLedger();
-    const ledger = ledgers[at] ?? openLedger();
+    if (random.chance(0.1)) ledgers[at] = openLedger(ACCOUNTS);
+    const ledger = ledgers[at] ?? openLedger(ACCOUNTS);
     if (random.chance(0.8)) catchUp(ledger, log);
     const partitions = [random.below(PARTITIONS), random.below(PARTITIONS)];
     const observed = [...new Set(partitions)].flatMap((partition) =>
@@ -108,7 +93,7 @@ function race(
 
 /** One treasury alone, until nothing is left. */
 function finish(transfers: readonly (readonly TransferEvent[])[], log: TreasuryEvent[]): void {
-  const ledger = openLedger();
+  const ledger = openLedger(ACCOUNTS);
   catchUp(ledger, log);
   const set = setPolicy(ledger, POLICY, BEGIN);
   if ('events' in set) log.push(...set.events);
@@ -122,57 +107,56 @@ function finish(transfers: readonly (readonly TransferEvent[])[], log: TreasuryE
   }
 }
 
-interface Expected {
-  readonly id: string;
-  readonly owner: string;
-  readonly gross: bigint;
-  readonly fee: bigint;
-  readonly held: boolean;
-}
-
-/** Which deposits there are to be, by reading the transfers alone. */
-function expectedOf(transfers: readonly (readonly TransferEvent[])[]): readonly Expected[] {
-  const addresses = Array.from({ length: ACCOUNTS }, (_, index) =>
-    depositKey().addressAt(index).toString('hex'),
+/** The ledger has the deposits, mints, limits and sums of the plain fold of its log. */
+function expectPlain(ledger: Ledger, log: readonly TreasuryEvent[]): void {
+  const { stories, mints, sums } = plainMoney(log);
+  const told = [...ledger.deposits].map(([id, deposit]) => {
+    if (deposit.status === 'absent') throw new Error(`${id} is no deposit`);
+    const { clt_address: owner, gross, fee, credit } = deposit.terms;
+    return { id, status: deposit.status, owner, gross, fee, credit };
+  });
+  expect(told).toEqual(
+    [...stories.values()].map(({ first, status }) => {
+      const { deposit_id: id, clt_address: owner, gross, fee, credit } = first;
+      return { id, status, owner, gross, fee, credit };
+    }),
   );
-  const found = new Map<string, Expected>();
-  const seen = new Set<string>();
-  transfers.forEach((log, partition) => {
-    for (const event of log) {
-      if (event.type !== 'TransferObserved' || transferPartition(event.to) !== partition) continue;
-      const to = event.to.toString('hex');
-      const isUsdt =
-        event.contract.equals(USDT_CONTRACT) && event.value > 0n && !event.from.equals(event.to);
-      const id = depositIdOf(event.tx_id, event.log_index);
-      if (!isUsdt || addresses[event.address_index] !== to || found.has(id)) continue;
-      const fee = seen.has(to) ? 500_000n : 2_000_000n;
-      seen.add(to);
-      const credit = event.value - fee;
-      found.set(id, {
-        id,
-        owner: accountAt(event.address_index).toString('hex'),
-        gross: event.value,
-        fee,
-        held: credit < 1_000_000n || credit > 1_000_000_000n,
-      });
-    }
+  const { gross, credit, fees, shortfalls, minted, refunded } = ledger.sums;
+  expect({ gross, retained: fees - shortfalls, minted, held: credit - minted, refunded }).toEqual({
+    gross: sums.observed,
+    retained: sums.retained,
+    minted: sums.minted,
+    held: sums.held,
+    refunded: sums.refunded,
   });
-  return [...found.values()];
+  expect(sums.observed).toBe(sums.minted + sums.retained + sums.held);
+  const live = mints.counted.filter((mint) => mint.live);
+  expect([...ledger.live.values()].map(({ sequence }) => sequence).toSorted(ascending)).toEqual(
+    live.map(({ sequence }) => sequence),
+  );
+  expect(ledger.lastNonce).toBe(mints.lastNonce);
+  expect(ledger.freeNonces).toEqual([...mints.free].toSorted(ascending));
+  expect(ledger.policy?.version).toBe(mints.policies.at(-1)?.version);
+  // just before, when and after each mint leaves the window
+  const times = mints.counted.flatMap(({ at }) => [-1, 0, 1].map((edge) => at + DAY_MS + edge));
+  for (const time of [0, ...times]) expect(ledger.leftAt(time)).toBe(mints.leftAt(time));
 }
 
-function byId(one: { readonly id: string }, other: { readonly id: string }): number {
-  return one.id < other.id ? -1 : 1;
+function ascending(one: number, other: number): number {
+  return one - other;
 }
 
-function depositsOf(ledger: Ledger): readonly Expected[] {
-  return [...ledger.deposits].flatMap(([id, deposit]) => {
-    if (deposit.status === 'absent') return [];
-    const { clt_address: owner, gross, fee } = deposit.terms;
-    return [
-      { id, owner: owner.toString('hex'), gross, fee, held: deposit.status === 'needs_manual' },
-    ];
-  });
-}
+test('a ledger of any records has the deposits, mints and sums of a plain fold of them', () => {
+  const statuses = new Set<string>();
+  for (let seed = 1; seed <= 12; seed++) {
+    const log = withRefund(ledgerLog({ seed, accounts: 5, events: 150 }));
+    const ledger = new Ledger();
+    for (const [offset, event] of log.entries()) ledger.apply(event, BigInt(offset));
+    expectPlain(ledger, log);
+    for (const { status } of ledger.deposits.values()) statuses.add(status);
+  }
+  expect(statuses.size).toBe(4);
+});
 
 test('every transfer is one deposit on the same terms despite races, restarts and repeats', () => {
   let deposits = 0;
@@ -180,15 +164,12 @@ test('every transfer is one deposit on the same terms despite races, restarts an
   for (let seed = 1; seed <= 15; seed++) {
     const transfers = transferLog({ seed, accounts: ACCOUNTS, events: 250 });
     const log = race(transfers, seed);
-    const ledger = openLedger();
+    const ledger = openLedger(ACCOUNTS);
     ignored += log.filter(
       (event, offset) => ledger.apply(event, BigInt(offset)) === 'ignored',
     ).length;
-    const expected = expectedOf(transfers);
-    expect(depositsOf(ledger).toSorted(byId)).toEqual(expected.toSorted(byId));
-    const { gross, credit, fees, shortfalls } = ledger.sums;
-    expect(gross).toBe(expected.reduce((sum, each) => sum + each.gross, 0n));
-    expect(gross).toBe(credit + fees - shortfalls);
+    expectLedger(log, transfers);
+    expectPlain(ledger, log);
     deposits += ledger.deposits.size;
   }
   expect(deposits).toBeGreaterThan(1_000);
@@ -198,9 +179,9 @@ test('every transfer is one deposit on the same terms despite races, restarts an
 test('repeated records leave the ledger unchanged', () => {
   for (let seed = 1; seed <= 10; seed++) {
     const log = ledgerLog({ seed, accounts: 5, events: 150 });
-    const once = openLedger();
+    const once = openLedger(ACCOUNTS);
     log.forEach((event, offset) => once.apply(event, BigInt(offset)));
-    const again = openLedger();
+    const again = openLedger(ACCOUNTS);
     const random = new Random(seed);
     for (let next = 0; next < log.length; next++) {
       for (let from = next - random.below(Math.min(5, next + 1)); from < next; from++) {
@@ -216,7 +197,7 @@ test('repeated records leave the ledger unchanged', () => {
 });
 
 test('an event written for another offset has no effect and still takes an offset', () => {
-  const ledger = openLedger();
+  const ledger = openLedger(ACCOUNTS);
   const set = setPolicy(ledger, POLICY, BEGIN);
   for (const event of 'events' in set ? set.events : []) ledger.apply(event, ledger.end);
   const confirmed = confirmedEvent();
@@ -231,7 +212,7 @@ test('an event written for another offset has no effect and still takes an offse
 });
 
 test('policies are numbered consecutively; any other number has no effect', () => {
-  const ledger = openLedger();
+  const ledger = openLedger(ACCOUNTS);
   const set = (version: number): TreasuryEvent => ({
     type: 'PolicySet',
     sequence: Number(ledger.end),

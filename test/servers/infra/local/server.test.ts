@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { plainEnvironment } from '../../../../infra/local/process/child.ts';
+import { plainEnvironment } from '../../../../infra/local/process/run-program.ts';
 import {
   Halted,
   Server,

@@ -70,7 +70,8 @@ test('changed settings keep the fees, credits, holds and mints of earlier deposi
   expect([
     await after.counted('treasury_deposits_waiting'),
     await after.counted('treasury_policy_version'),
-  ]).toEqual([1, 2]);
+    await after.counted('treasury_policy_is_own'),
+  ]).toEqual([1, 2, 1]);
   await after.stop();
 
   const whole = await world.world.wholeLedger();

@@ -201,42 +201,6 @@ test('a transfer to an unknown address holds up its partition alone until the ad
   await working.ready();
 });
 
-test('changed limits apply to later deposits only, and unchanged limits are not set again', async () => {
-  const world = await ownWorld(stack);
-  await world.openAddresses(2);
-  await world.observe(transferTo(0, 10_000_000n), transferTo(1, 1_003_000_000n));
-  const before = startTreasury(world);
-  await expectDeposits(world, { ledger_of: before, deposits: 2 });
-  await before.stop();
-  const written = await world.wholeLedger();
-
-  const limits = { ...NETWORK_LIMITS.testnet, later_fee: 1_000_000n, minimum: 9_000_001n };
-  const after = startTreasury(world, { limits });
-  await after.ready();
-  await world.observe(transferTo(0, 10_000_000n));
-  await expectDeposits(world, { ledger_of: after, deposits: 3 });
-  expect(await after.counted('treasury_policy_version')).toBe(2);
-  const now = await world.wholeLedger();
-  expect(now.slice(0, written.length)).toEqual(written);
-  expect(now.slice(written.length)).toMatchObject([
-    { type: 'PolicySet', version: 2, minimum: 9_000_001n },
-    {
-      type: 'DepositConfirmed',
-      fee: 1_000_000n,
-      credit: 9_000_000n,
-      policy_version: 2,
-      address_ordinal: 1,
-    },
-    { type: 'DepositHeld', reason: 'below_minimum' },
-  ]);
-  await after.stop();
-
-  const again = startTreasury(world, { limits });
-  await again.ready();
-  expect(await again.counted('treasury_policy_is_own')).toBe(1);
-  expect(await world.wholeLedger()).toEqual(now);
-});
-
 test('a restarted treasury continues from its ledger and decides nothing twice', async () => {
   const world = await ownWorld(stack);
   await world.openAddresses(20);

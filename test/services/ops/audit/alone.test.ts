@@ -1,5 +1,4 @@
 /** Each invariant fails alone: a change of correct logs that breaks it and no other. */
-import { Wallet } from 'ethers';
 import { expect, test } from 'vitest';
 import type { BlockAppended } from '../../../../schemas/chain.blocks/events.ts';
 import { hashOfValue, headAfter, NO_RECORDS } from '../../../../schemas/hash-chain.ts';
@@ -8,8 +7,9 @@ import type { DepositApproved, TreasuryEvent } from '../../../../schemas/treasur
 import { INVARIANTS, type Invariant } from '../../../../services/ops/audit/findings.ts';
 import { ChainByHand, named, type BlockByHand } from '../../../support/chain-by-hand.ts';
 import { BEGIN, depositKey } from '../../../support/deposit-log.ts';
+import { alice, mallory, signed } from '../../../support/operators.ts';
 import { audited, type Logs } from './audited.ts';
-import { AUTHORITY, CUSTODY, signed, TreasuryByHand, USD } from './treasury-by-hand.ts';
+import { AUTHORITY, CUSTODY, TreasuryByHand, USD } from './treasury-by-hand.ts';
 
 /** Two deposits are credited, one is held for its size; a run after each step. */
 function healthy(): TreasuryByHand {
@@ -167,12 +167,15 @@ const ALONE: readonly Alone[] = [
     'a signed rejection of a credited deposit',
     () =>
       withRecord((_held, credited) =>
-        signed({
-          type: 'DepositRejected',
-          ...BY,
-          sequence: healthy().logs.ledger.length,
-          deposit_id: credited,
-        }),
+        signed(
+          {
+            type: 'DepositRejected',
+            ...BY,
+            sequence: healthy().logs.ledger.length,
+            deposit_id: credited,
+          },
+          alice,
+        ),
       ),
   ],
   [
@@ -232,10 +235,7 @@ const ALONE: readonly Alone[] = [
     'an approval signed by somebody who is no operator',
     () =>
       withRecord((held) =>
-        signed(
-          { ...approval(held), sequence: healthy().logs.ledger.length },
-          new Wallet(`0x${'66'.repeat(32)}`),
-        ),
+        signed({ ...approval(held), sequence: healthy().logs.ledger.length }, mallory),
       ),
   ],
 ];

@@ -1,9 +1,7 @@
 /** Logs in memory and the audit of them, in the order in which `ops audit` reads. */
 import type { Recorded } from '../../../../projections/contract/projection.ts';
-import type { AddressBook } from '../../../../projections/deposits/domain/address-book.ts';
 import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { hashOfValue } from '../../../../schemas/hash-chain.ts';
-import type { DepositAddressEvent } from '../../../../schemas/deposit.addresses/events.ts';
 import type { ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
 import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
 import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
@@ -12,7 +10,7 @@ import { Findings } from '../../../../services/ops/audit/findings.ts';
 import { LedgerAudit } from '../../../../services/ops/audit/ledger-audit.ts';
 import { RunAudit } from '../../../../services/ops/audit/run-audit.ts';
 import { TransferAudit } from '../../../../services/ops/audit/transfer-audit.ts';
-import { accountAt, BEGIN, USDT_CONTRACT, XPUB } from '../../../support/deposit-log.ts';
+import { requestedAddresses, USDT_CONTRACT } from '../../../support/deposit-log.ts';
 
 export interface Logs {
   readonly transfers: readonly {
@@ -25,21 +23,9 @@ export interface Logs {
   readonly runs: readonly ReserveReconciled[];
 }
 
-export const ADDRESSES: readonly DepositAddressEvent[] = [
-  { type: 'SchemePinned', scheme: 'hd', extended_public_key: XPUB, pinned_at: BEGIN },
-  ...[0, 1, 2].map((at): DepositAddressEvent => ({
-    type: 'AddressRequested',
-    clt_address: accountAt(at),
-    requested_at: BEGIN,
-  })),
-];
-
-/** As many as `ADDRESSES` has. */
 export const ACCOUNTS = 3;
 
-export function tellAddresses(book: AddressBook): void {
-  for (const event of ADDRESSES) book.apply(event, book.end);
-}
+export const ADDRESSES = requestedAddresses(ACCOUNTS);
 
 /** A record's value is its offset. */
 function recorded(event: ReserveReconciled, offset: number): Recorded<ReserveReconciled> {

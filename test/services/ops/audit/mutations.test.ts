@@ -32,10 +32,10 @@ import {
   type LogRecord,
 } from '../../../../services/runtime/kafka/record.ts';
 import type { ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
+import { alice, signed } from '../../../support/operators.ts';
 import { Random } from '../../../support/random.ts';
 import { audited, type Logs } from './audited.ts';
 import { randomLogs } from './random-logs.ts';
-import { signed } from './treasury-by-hand.ts';
 
 const SEEDS = Array.from({ length: 15 }, (_, at) => at + 1);
 /** fewer, since signatures take their time */
@@ -83,7 +83,7 @@ const isSigned = (event: TreasuryEvent): event is MintAcknowledged | RefundRecor
 const isCredited = (event: TreasuryEvent): event is MintCredited => event.type === 'MintCredited';
 
 function withLedger(logs: Logs, at: TreasuryEvent, instead: TreasuryEvent): Mutant {
-  const changed = 'signature' in instead && 'actor' in instead ? signed(instead) : instead;
+  const changed = 'signature' in instead && 'actor' in instead ? signed(instead, alice) : instead;
   const ledger = logs.ledger.map((event) => (event === at ? changed : event));
   return { logs: { ...logs, ledger }, place: { ...LEDGER, offset: BigInt(at.sequence) } };
 }

@@ -7,9 +7,8 @@
  *     treasury.run();
  *     audited(treasury.logs)
  */
-import { Wallet } from 'ethers';
 import { confirmAll } from '../../../../projections/deposits/domain/confirmation.ts';
-import { Ledger, type RequestedMint } from '../../../../projections/deposits/domain/ledger.ts';
+import type { RequestedMint } from '../../../../projections/deposits/domain/ledger.ts';
 import {
   conclude,
   intend,
@@ -28,7 +27,6 @@ import { deriveKey, type Key } from '../../../../infra/devnet/clt/keys.ts';
 import { parseAddress, toHex } from '../../../../schemas/address.ts';
 import type { BlockAppended, BlockTransaction } from '../../../../schemas/chain.blocks/events.ts';
 import { NETWORK_LIMITS } from '../../../../schemas/deposit-policy.ts';
-import { decisionText, type HumanDecision } from '../../../../schemas/operator-signature.ts';
 import type { ReserveReconciled } from '../../../../schemas/reserve.runs/events.ts';
 import type { TransferObserved } from '../../../../schemas/tron.transfers/events.ts';
 import { transferPartition } from '../../../../schemas/tron-partition.ts';
@@ -39,27 +37,18 @@ import {
   signedCall,
   type TransactionByHand,
 } from '../../../support/chain-by-hand.ts';
-import { BEGIN, USDT_CONTRACT } from '../../../support/deposit-log.ts';
+import { BEGIN, openLedger, USDT_CONTRACT } from '../../../support/deposit-log.ts';
+import { alice, operatorsSet, signed } from '../../../support/operators.ts';
 import { transferTo } from '../../treasury/world.ts';
-import { tellAddresses, type Logs } from './audited.ts';
+import { ACCOUNTS, type Logs } from './audited.ts';
 
-const MINT_KEY = deriveKey('audit', 'authority');
-export const AUTHORITY = parseAddress(MINT_KEY.address) ?? Buffer.alloc(0);
+const FIRST_KEY = deriveKey('audit', 'authority 1');
+export const AUTHORITY = addressOf(FIRST_KEY);
 export const USD = 1_000_000n;
 export const CUSTODY = named('custody');
 const MINUTE_MS = 60_000;
-
-const OPERATOR = new Wallet(`0x${'a1'.repeat(32)}`);
-export const OPERATOR_ADDRESS = parseAddress(OPERATOR.address) ?? Buffer.alloc(0);
-
-/** The decision with a signature, of the operator unless said otherwise. */
-export function signed<Decision extends HumanDecision>(
-  decision: Decision,
-  wallet = OPERATOR,
-): Decision {
-  const signature = wallet.signMessageSync(decisionText(decision));
-  return { ...decision, signature: Buffer.from(signature.slice(2), 'hex') };
-}
+/** CLT that the first block creates, in base units. */
+export const GENESIS = 1_000n * USD;
 
 /** The transaction of a mint, as this key signs it. */
 export function signedMint(
@@ -75,25 +64,25 @@ export function signedMint(
   return { ...transaction, hash, amount };
 }
 
-function hashOf(call: MintCall): Buffer {
-  return signedMint(MINT_KEY, call).hash;
+export function addressOf({ address }: Key): Buffer {
+  return parseAddress(address) ?? Buffer.alloc(0);
 }
 
 export class TreasuryByHand {
-  readonly ledger = new Ledger();
+  readonly ledger = openLedger(ACCOUNTS);
   readonly chain = new ChainByHand();
   now = BEGIN;
+  /** of the mint authority */
+  key = FIRST_KEY;
   readonly #log: TreasuryEvent[] = [];
   readonly #transfers: Recorded<TransferObserved>[] = [];
   readonly #runs: ReserveReconciled[] = [];
   readonly #supply = new ChainSupply();
 
-  /** With the testnet's limits, and a chain of one final block. */
-  constructor() {
-    tellAddresses(this.ledger.addresses);
-    this.chain.append({ effects: [{ address: named('genesis'), kind: 'mint', delta: 1_000n }] });
+  /** With a chain of one final block. */
+  constructor(limits = NETWORK_LIMITS.testnet) {
+    this.chain.append({ effects: [{ address: named('genesis'), kind: 'mint', delta: GENESIS }] });
     this.chain.finalize();
-    const limits = NETWORK_LIMITS.testnet;
     const of = { sequence: 0, version: 1, network: 'testnet', decided_at: BEGIN };
     this.write([{ type: 'PolicySet', ...of, ...limits }]);
   }
@@ -107,19 +96,16 @@ export class TreasuryByHand {
     };
   }
 
-  /** Each for the end of the ledger. */
+  /** Each for the end of the ledger; a person's is signed once an operator is in force. */
   write(events: readonly TreasuryEvent[]): void {
     for (const event of events) {
       const placed = { ...event, sequence: Number(this.ledger.end) };
-      this.#log.push(placed);
-      if (this.ledger.apply(placed, this.ledger.end) !== 'applied')
+      const isSigned = 'actor' in placed && this.ledger.governance.operators !== undefined;
+      const written = isSigned ? signed(placed, alice) : placed;
+      this.#log.push(written);
+      if (this.ledger.apply(written, this.ledger.end) !== 'applied')
         throw new Error(`${event.type} has no effect`);
     }
-  }
-
-  /** By the operator. */
-  decide(decision: HumanDecision): void {
-    this.write([signed({ ...decision, sequence: Number(this.ledger.end) })]);
   }
 
   pass(minutes: number): void {
@@ -130,7 +116,7 @@ export class TreasuryByHand {
   begin(): void {
     const by = { sequence: 0, decided_at: this.now, actor: 'alice', reason: 'to begin' };
     this.write([
-      { type: 'OperatorsSet', ...by, version: 1, operators: [OPERATOR_ADDRESS], two_above: 0n },
+      operatorsSet(alice),
       {
         type: 'CustodyPinned',
         ...by,
@@ -138,13 +124,13 @@ export class TreasuryByHand {
         usdt_contract: USDT_CONTRACT,
         custody_addresses: [CUSTODY],
       },
-      { type: 'AuthoritySet', ...by, version: 1, authority: AUTHORITY },
+      { type: 'AuthoritySet', ...by, version: 1, authority: addressOf(this.key) },
     ]);
   }
 
   /** A transfer to the address of this account is confirmed, and held where it must be. */
-  pay(account: number, value: bigint): void {
-    const event = transferTo(account, value);
+  pay(account: number, value: bigint, change: Partial<TransferObserved> = {}): void {
+    const event = transferTo(account, value, change);
     const partition = transferPartition(event.to);
     const before = this.#transfers.filter((each) => each.partition === partition);
     this.#transfers.push({
@@ -163,15 +149,16 @@ export class TreasuryByHand {
     this.conclude(this.mine([...this.ledger.live.values()]));
   }
 
-  request(): void {
-    const intending = { now: this.now, final_nonce: 0, hash_of: hashOf, most: 100 };
-    this.write(intend(this.ledger, intending).events);
+  /** `final_nonce`: of the chain. */
+  request(final_nonce = 0, most = 100): void {
+    const hash_of = (call: MintCall): Buffer => signedMint(this.key, call).hash;
+    this.write(intend(this.ledger, { now: this.now, final_nonce, hash_of, most }).events);
   }
 
   /** A final block that carries out these mints. */
   mine(mints: readonly RequestedMint[]): BlockAppended {
     const block = this.chain.append({
-      transactions: mints.map((mint) => signedMint(MINT_KEY, mintCallOf(mint))),
+      transactions: mints.map((mint) => signedMint(this.key, mintCallOf(mint))),
       effects: mints.map(({ to, amount }, tx_index) => ({
         address: to,
         kind: 'mint',
@@ -199,16 +186,25 @@ export class TreasuryByHand {
     this.write(conclude(this.ledger, finalAt, { now: this.now, most: 100 }).events);
   }
 
-  /** A run that finds in custody what it should, and `more`; with figures that are changed. */
+  /** As `measured`, and it is in the log. */
   run(more = 0n, change: Partial<ReserveReconciled> = {}): void {
+    this.publish(this.measured(more, change));
+  }
+
+  publish(run: ReserveReconciled): void {
+    this.#runs.push(run);
+  }
+
+  /** A run that finds in custody what it should, and `more`; with figures that are changed. */
+  measured(more = 0n, change: Partial<ReserveReconciled> = {}): ReserveReconciled {
     for (const event of this.chain.log.slice(Number(this.#supply.end)))
       this.#supply.apply(event, BigInt(event.sequence));
     const { final } = this.#supply;
     if (final === undefined) throw new Error('no block is final');
     const at = ledgerPosition(this.ledger, this.#supply, final);
-    const expected = -surplusOf(positionOf(at, final, 0n));
-    const position = positionOf(at, final, expected + more);
-    this.#runs.push({
+    const custody = more - surplusOf(positionOf(at, final, 0n));
+    const position = positionOf(at, final, custody < 0n ? 0n : custody);
+    return {
       type: 'ReserveReconciled',
       run_id: `run ${this.#runs.length}`,
       run_at: this.now,
@@ -221,6 +217,6 @@ export class TreasuryByHand {
       ...position,
       status: statusOf(position, USD),
       ...change,
-    });
+    };
   }
 }

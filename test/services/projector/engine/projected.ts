@@ -4,6 +4,7 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { onTestFinished } from 'vitest';
 import type { ExplorerEvent } from '../../../../projections/explorer/events.ts';
 import { explorer } from '../../../../projections/explorer/explorer.ts';
 import type { Projection } from '../../../../projections/contract/projection.ts';
@@ -11,7 +12,7 @@ import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import { prepareDatabase } from '../../../../services/projector/tables/migrations.ts';
 import { openWriter } from '../../../../services/runtime/postgres/pool.ts';
 import type { Batch } from '../../../../services/projector/engine/batches.ts';
-import type { FaultMode, FaultProxy } from '../../../support/fault-proxy.ts';
+import { FaultProxy, type FaultMode } from '../../../support/fault-proxy.ts';
 import { silentLog } from '../../../support/kafka.ts';
 
 export const CLUSTER = 'cluster-of-the-test';
@@ -49,6 +50,13 @@ export async function openTables(
       silentLog(),
     ),
   };
+}
+
+/** A way to Postgres that can be cut; it is closed when the test has finished. */
+export async function proxyOf(writerUrl: string): Promise<FaultProxy> {
+  const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
+  onTestFinished(() => proxy.close());
+  return proxy;
 }
 
 /** Events as the records of `chain.blocks` from offset `from` on. */

@@ -18,6 +18,7 @@ import { Runner } from '../../../../services/projector/engine/runner.ts';
 import { freshTopic, never, silentLog, testKafka, type TestKafka } from '../../../support/kafka.ts';
 import { differences, plainFold, readTables } from '../../../support/plain-fold.ts';
 import { sharedCodec } from '../../../support/codec.ts';
+import { openTables, ownExplorer, type TableOptions, type Tables } from './projected.ts';
 
 const APPEND_BYTES = 1024 * 1024;
 
@@ -50,6 +51,22 @@ export async function openOwnLog(stack: Addresses, topic?: string): Promise<OwnL
       for (const part of toEntries(codec, events, APPEND_BYTES)) await appendRaw(part.entries);
     },
   };
+}
+
+export interface Projected extends Tables {
+  readonly log: OwnLog;
+}
+
+/** Tables that project the log; their pool is closed when the test has finished. */
+export async function openProjected(
+  log: OwnLog,
+  writerUrl: string,
+  options: TableOptions = {},
+  change: Partial<Projection<ExplorerEvent>> = {},
+): Promise<Projected> {
+  const tables = await openTables(writerUrl, { ...ownExplorer(log.topic), ...change }, options);
+  onTestFinished(() => tables.pool.end());
+  return { ...tables, log };
 }
 
 export interface Running {

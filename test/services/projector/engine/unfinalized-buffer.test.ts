@@ -50,14 +50,6 @@ test('records are held until later records settle them, and come once, in order'
   expect(buffer.bytes).toBe(0);
 });
 
-test('without hold all records come, also those held before', () => {
-  const buffer = new UnfinalizedBuffer(projection, 1_000);
-  buffer.add(1, decoded(0, '!..'), true);
-  expect(offsets(buffer.add(1, decoded(3, '..'), false))).toEqual([1, 2, 3, 4]);
-  expect(offsets(buffer.add(1, decoded(5, '!.'), false))).toEqual([5, 6]);
-  expect(buffer.bytes).toBe(0);
-});
-
 test('all records come when more bytes than the bound would be held', () => {
   const buffer = new UnfinalizedBuffer(projection, 50);
   expect(offsets(buffer.add(1, decoded(0, '.....'), true))).toEqual([]);
@@ -70,13 +62,6 @@ test('all records come when more bytes than the bound would be held', () => {
   expect(buffer.bytes).toBe(0);
 });
 
-test('records held in an earlier generation are dropped', () => {
-  const buffer = new UnfinalizedBuffer(projection, 1_000);
-  buffer.add(1, decoded(0, '...'), true);
-  expect(offsets(buffer.add(2, decoded(0, '.!.'), true))).toEqual([0, 1]);
-  expect(offsets(buffer.add(3, decoded(2, '.'), false))).toEqual([2]);
-});
-
 test('records are held by partition', () => {
   const buffer = new UnfinalizedBuffer(projection, 1_000);
   buffer.add(1, decoded(0, '..'), true);
@@ -84,15 +69,6 @@ test('records are held by partition', () => {
   expect(offsets(buffer.add(1, decoded(0, '.', { topic: 'other' }), false))).toEqual([0]);
   expect(offsets(buffer.add(1, decoded(2, '!'), true))).toEqual([0, 1, 2]);
   expect(buffer.bytes).toBe(10);
-});
-
-test('a poison record releases all records held before it', () => {
-  const buffer = new UnfinalizedBuffer(projection, 1_000);
-  buffer.add(1, decoded(0, '..'), true);
-  const poison = { offset: 3n, reason: 'spoilt', fingerprint: Buffer.alloc(32) };
-  const due = buffer.add(1, decoded(2, '.', { poison }), true);
-  expect(offsets(due)).toEqual([0, 1, 2]);
-  expect(due.poison).toEqual(poison);
 });
 
 test('a projection without settled has nothing held; a count beyond the batch is a bug', () => {

@@ -11,12 +11,10 @@ import type { ExplorerEvent } from '../../../../projections/explorer/events.ts';
 import type { ChainEvent } from '../../../../schemas/chain.blocks/events.ts';
 import type { RebuildOptions } from '../../../../services/projector/rebuild/rebuild.ts';
 import { never, silentLog } from '../../../support/kafka.ts';
-import { openTables, ownExplorer, type Tables } from '../engine/projected.ts';
-import { openOwnLog, type OwnLog } from '../engine/running.ts';
+import { openOwnLog, openProjected, type Projected } from '../engine/running.ts';
 import type { Addresses } from '../../../../infra/services/services.ts';
 
-export interface World extends Tables {
-  readonly log: OwnLog;
+export interface World extends Projected {
   readonly writer_url: string;
 }
 
@@ -27,9 +25,7 @@ export async function openWorld(
   indexed = true,
 ): Promise<World> {
   const log = await openOwnLog(stack);
-  const tables = await openTables(writerUrl, ownExplorer(log.topic), { indexed });
-  onTestFinished(() => tables.pool.end());
-  return { ...tables, log, writer_url: writerUrl };
+  return { ...(await openProjected(log, writerUrl, { indexed })), writer_url: writerUrl };
 }
 
 export function optionsOf(

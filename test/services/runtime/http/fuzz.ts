@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { messageOf } from '../../../../services/runtime/process/errors.ts';
-import { rawRequests, requests, type Places, type Sent } from './fuzz-requests.ts';
+import type { Sent } from './fuzz-requests.ts';
 import { HANG_MS } from '../../../support/limits.ts';
 
 export interface Answered {
@@ -17,9 +17,11 @@ export interface Answered {
   readonly headers: Headers;
 }
 
-export interface FuzzTarget extends Places {
+export interface FuzzTarget {
   /** of the gateway, without a path */
   readonly url: string;
+  /** requests, and bytes in place of one, as latin1 */
+  readonly inputs: fc.Arbitrary<Sent | string>;
   /** throws when the interface does not foresee this response; `path` is decodable */
   readonly check: (method: string, path: string, answer: Answered) => void;
   /** whether text is the body of an error of this interface with this status */
@@ -56,11 +58,7 @@ export async function fuzz(target: FuzzTarget, { inputs, seed }: FuzzOptions): P
     counts[what] = (counts[what] ?? 0) + 1;
   };
   const agent = new Agent({ keepAlive: true });
-  const input = fc.oneof(
-    { weight: 9, arbitrary: requests(target) },
-    { weight: 1, arbitrary: rawRequests(target) },
-  );
-  const property = fc.asyncProperty(input, async (sent) => {
+  const property = fc.asyncProperty(target.inputs, async (sent) => {
     if (typeof sent === 'string')
       return judgeRaw(target, sent, await exchangeRaw(target.url, sent), count);
     const answer = await exchange(target.url, sent, agent);

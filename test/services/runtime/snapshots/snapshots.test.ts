@@ -112,6 +112,21 @@ test('one of a log that has lost its end is thrown away', async () => {
   expect(unfit).toBe('treasury.ledger/0 ends at 5, before the 7 records it had');
 });
 
+test('a restored Buffer keeps no other bytes of its snapshot in memory', async () => {
+  const kafka = kafkaWith(9);
+  const writing = open(kafka);
+  const large = 4 * PART_BYTES;
+  const positions = new Map([[partitionKey(ledger, 0), { next_offset: 0n, last_record: null }]]);
+  const kept = (state: unknown) => () => ({ topic: ledger, positions, state });
+  writing.keep('count', kept(Buffer.alloc(20, 7)));
+  writing.keep('sum', kept(bodyOf(large, 1)));
+  await writing.write(never);
+  const { state } = await loaded(kafka);
+  assert(Buffer.isBuffer(state), 'a Buffer comes back as one');
+  expect(state).toEqual(Buffer.alloc(20, 7));
+  expect(state.buffer.byteLength).toBeLessThan(large);
+});
+
 test('a fault of the brokers is one to retry, and says nothing of a snapshot', async () => {
   const kafka = new MemoryKafka([TREASURY_LEDGER]);
   await expect(loaded(kafka)).rejects.toMatchObject({ code: 'kafka', retry: true });

@@ -1,7 +1,6 @@
 /** Logs in memory and a TRON whose money a test moves between any two requests. */
-import { Wallet } from 'ethers';
-import { bytesKey, parseAddress } from '../../../../schemas/address.ts';
-import { decisionText, type HumanDecision } from '../../../../schemas/operator-signature.ts';
+import { bytesKey } from '../../../../schemas/address.ts';
+import type { HumanDecision } from '../../../../schemas/operator-signature.ts';
 import { Ledger } from '../../../../projections/deposits/domain/ledger.ts';
 import { Receipts } from '../../../../projections/reserve/position.ts';
 import { ChainSupply } from '../../../../projections/reserve/supply.ts';
@@ -29,14 +28,13 @@ import {
 import { ChainByHand, named, type TransactionByHand } from '../../../support/chain-by-hand.ts';
 import { confirmedEvent, depositEvents, placed } from '../../../support/deposit-events.ts';
 import { BEGIN, USDT_CONTRACT } from '../../../support/deposit-log.ts';
+import { alice, BY, operatorsSet, signed } from '../../../support/operators.ts';
 
 export const USD = 1_000_000n;
 export const DAY_MS = 86_400_000;
 export const CUSTODY = named('custody');
 export const ALICE = named('alice');
 export const BOB = named('bob');
-const OPERATOR = new Wallet(`0x${'a1'.repeat(32)}`);
-const BY = { sequence: 0, decided_at: BEGIN, actor: 'alice', reason: 'known' } as const;
 const HOLDER = named('holder');
 /** Every deposit has the fee of the first. */
 const ONE_FEE: PolicyLimits = {
@@ -333,17 +331,8 @@ export class Simulated {
 
   /** Writes a decision that the operator signs. */
   decide(decision: HumanDecision): void {
-    if (this.ledger.governance.operators === undefined)
-      this.append({
-        type: 'OperatorsSet',
-        ...BY,
-        version: 1,
-        operators: [parseAddress(OPERATOR.address) ?? Buffer.alloc(0)],
-        two_above: 0n,
-      });
-    const unsigned = { ...decision, sequence: Number(this.ledger.end) };
-    const signature = OPERATOR.signMessageSync(decisionText(unsigned));
-    this.append({ ...unsigned, signature: Buffer.from(signature.slice(2), 'hex') });
+    if (this.ledger.governance.operators === undefined) this.append(operatorsSet(alice));
+    this.append(signed({ ...decision, sequence: Number(this.ledger.end) }, alice));
   }
 
   book(amount: bigint): void {

@@ -17,7 +17,7 @@ import { DIGEST_OF_NOTHING, digestNext } from '../../../../../services/runtime/k
 import { LogLost } from '../../../../../services/runtime/kafka/position.ts';
 import { chainEvents, TestChain } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
-import { FaultProxy, type FaultMode } from '../../../../support/fault-proxy.ts';
+import type { FaultMode } from '../../../../support/fault-proxy.ts';
 import { HANG_MS } from '../../../../support/limits.ts';
 import { differences, plainFold, readTables } from '../../../../support/plain-fold.ts';
 import {
@@ -25,6 +25,8 @@ import {
   CLUSTER,
   faultAtCommit,
   openTables,
+  proxyOf,
+  type TableOptions,
   type Tables,
 } from '../../../../services/projector/engine/projected.ts';
 
@@ -44,7 +46,7 @@ beforeAll(async () => {
   ({ writer_url: writerUrl } = await freshDatabase(inject('stack')));
 });
 
-async function open(options: Parameters<typeof openTables>[2] = {}): Promise<Tables> {
+async function open(options?: TableOptions): Promise<Tables> {
   const tables = await openTables(writerUrl, undefined, options);
   onTestFinished(() => tables.pool.end());
   return tables;
@@ -332,8 +334,7 @@ test.each<[FaultMode, boolean]>([
   ['reset_after', true],
   ['reset_before', false],
 ])('a COMMIT whose connection breaks (%s) is applied exactly once', async (mode, committed) => {
-  const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
-  onTestFinished(() => proxy.close());
+  const proxy = await proxyOf(writerUrl);
   const tables = await open({ through: proxy });
   const faults: FaultMode[] = ['pass', mode, 'pass'];
   faultAtCommit(tables.pool, proxy, () => faults.shift() ?? 'pass');
@@ -348,8 +349,7 @@ test.each<[FaultMode, boolean]>([
 });
 
 test('a silent Postgres ends in a timeout, and its transaction does not block the next attempt', async () => {
-  const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
-  onTestFinished(() => proxy.close());
+  const proxy = await proxyOf(writerUrl);
   // limit under test
   const tables = await open({ through: proxy, lock_timeout_ms: 1_000 });
   const faults: FaultMode[] = ['black_hole'];

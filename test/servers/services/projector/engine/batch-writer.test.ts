@@ -8,7 +8,7 @@ import { prepareDatabase } from '../../../../../services/projector/tables/migrat
 import type { RunnerStatus } from '../../../../../services/projector/engine/runner.ts';
 import { chainEvents, TestChain } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
-import { FaultProxy, type FaultMode } from '../../../../support/fault-proxy.ts';
+import type { FaultMode } from '../../../../support/fault-proxy.ts';
 import {
   holdIndexing,
   holdWrites,
@@ -20,8 +20,7 @@ import {
 } from '../../../../services/projector/engine/loading.ts';
 import {
   faultAtCommit,
-  openTables,
-  ownExplorer,
+  proxyOf,
   type TableOptions,
   type Tables,
 } from '../../../../services/projector/engine/projected.ts';
@@ -30,8 +29,9 @@ import {
   expectHalted,
   expectProjected,
   openOwnLog,
+  openProjected,
   startRunner,
-  type OwnLog,
+  type Projected,
   type Running,
 } from '../../../../services/projector/engine/running.ts';
 
@@ -42,20 +42,12 @@ beforeAll(async () => {
   ({ writer_url: writerUrl } = await freshDatabase(stack));
 });
 
-type Opened = Tables & { readonly log: OwnLog };
-
 async function open(
   options: TableOptions = {},
   change: Partial<Projection<ChainEvent>> = {},
-): Promise<Opened> {
+): Promise<Projected> {
   const log = await openOwnLog(stack);
-  const tables = await openTables(
-    writerUrl,
-    { ...ownExplorer(log.topic), settled, ...change },
-    { indexed: false, ...options },
-  );
-  onTestFinished(() => tables.pool.end());
-  return { ...tables, log };
+  return openProjected(log, writerUrl, { indexed: false, ...options }, { settled, ...change });
 }
 
 async function expectLive(
@@ -271,8 +263,7 @@ test('a loading projector goes on live, with notifications, after another built 
 });
 
 test('connections that break during a load neither lose nor double a row', async () => {
-  const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
-  onTestFinished(() => proxy.close());
+  const proxy = await proxyOf(writerUrl);
   // limit under test: a broken connection may leave a lock for so long
   const { log, ...tables } = await open({ through: proxy, lock_timeout_ms: 2_000 });
   const modes: FaultMode[] = ['reset_after', 'reset_before', 'reset_before'];

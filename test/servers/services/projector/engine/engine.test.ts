@@ -6,7 +6,6 @@ import { Engine, type EngineOptions } from '../../../../../services/projector/en
 import { partitionKey } from '../../../../../services/runtime/kafka/position.ts';
 import { chainEvents } from '../../../../support/chain.ts';
 import { freshDatabase } from '../../../../support/database.ts';
-import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import { insisting, silentLog } from '../../../../support/kafka.ts';
 import {
   holdWrites,
@@ -15,15 +14,16 @@ import {
 } from '../../../../services/projector/engine/loading.ts';
 import {
   faultAtCommit,
-  openTables,
   ownExplorer,
+  proxyOf,
   type TableOptions,
   type Tables,
 } from '../../../../services/projector/engine/projected.ts';
 import {
   expectProjected,
   openOwnLog,
-  type OwnLog,
+  openProjected,
+  type Projected,
 } from '../../../../services/projector/engine/running.ts';
 
 const stack = inject('stack');
@@ -37,24 +37,20 @@ const EVENTS = [
   ...chainEvents({ seed: 7, blocks: 60, transactions_per_block: 3, reorg_probability: 0 }),
 ];
 
-type Opened = Tables & { readonly log: OwnLog };
-
 /** A log of these events, and tables of it; no batch has more than ten records. */
 async function open(
   change: (topic: string) => Promise<Partial<Projection<ExplorerEvent>>> = async () => ({}),
   options: TableOptions = { indexed: false },
-): Promise<Opened> {
+): Promise<Projected> {
   const log = await openOwnLog(stack);
   await log.append(EVENTS);
-  const own = { ...ownExplorer(log.topic), settled, records_max: 10 };
-  const tables = await openTables(writerUrl, { ...own, ...(await change(log.topic)) }, options);
-  onTestFinished(() => tables.pool.end());
-  return { ...tables, log };
+  const own = { settled, records_max: 10, ...(await change(log.topic)) };
+  return openProjected(log, writerUrl, options, own);
 }
 
 /** An engine over them; it is closed when the test has finished. */
 async function start(
-  { projection, pool, log }: Opened,
+  { projection, pool, log }: Projected,
   change: Partial<EngineOptions<ExplorerEvent>> = {},
 ): Promise<Engine<ExplorerEvent>> {
   const over = new AbortController();
@@ -132,8 +128,7 @@ test.each([
   ['live tables', true],
   ['a load up to given offsets, which builds no index', false],
 ])('%s reach the end of a log although no COMMIT is answered', async (_tables, indexed) => {
-  const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
-  onTestFinished(() => proxy.close());
+  const proxy = await proxyOf(writerUrl);
   // limit under test: a broken connection may leave a lock for so long
   const opened = await open(undefined, { through: proxy, lock_timeout_ms: 2_000, indexed });
   const { projection, pool, log } = opened;

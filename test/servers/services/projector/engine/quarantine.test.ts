@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
 import { rebuild } from '../../../../../services/projector/rebuild/rebuild.ts';
 import { chainEvents, TestChain } from '../../../../support/chain.ts';
@@ -10,17 +10,14 @@ import { differences, plainFold, readTables } from '../../../../support/plain-fo
 import { never, silentLog } from '../../../../support/kafka.ts';
 import { opsHere, type Ended } from '../../../../services/ops/operator.ts';
 import {
-  openTables,
-  ownExplorer,
-  type Tables,
-} from '../../../../services/projector/engine/projected.ts';
-import {
   appliedUpTo,
   expectHalted,
   expectProjected,
   openOwnLog,
+  openProjected,
   startRunner,
   type OwnLog,
+  type Projected,
 } from '../../../../services/projector/engine/running.ts';
 
 const stack = inject('stack');
@@ -47,16 +44,6 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-interface World extends Tables {
-  readonly log: OwnLog;
-}
-
-async function open(log: OwnLog): Promise<World> {
-  const tables = await openTables(writerUrl, ownExplorer(log.topic));
-  onTestFinished(() => tables.pool.end());
-  return { ...tables, log };
-}
-
 const GARBAGE = { key: '1', value: Buffer.from('no Avro'), headers: {}, timestamp: 0 };
 
 /** A chain with one undecodable record, and sequences after it that count it. */
@@ -75,7 +62,7 @@ async function appendWithGarbage(log: OwnLog, events: readonly ChainEvent[]): Pr
 }
 
 test('a poison record halts the projection until a person skips it, and replays skip the same', async () => {
-  const world = await open(await openOwnLog(stack));
+  const world = await openProjected(await openOwnLog(stack), writerUrl);
   const { name } = world.projection;
   const events = chainAround(71, 9);
   const running = startRunner(world.log, world);
@@ -117,7 +104,7 @@ test('a poison record halts the projection until a person skips it, and replays 
   await running.stop();
 
   // another projection, loaded from offset 0, and a rebuild do not halt
-  const replayed = await open(world.log);
+  const replayed = await openProjected(world.log, writerUrl);
   const again = startRunner(world.log, replayed);
   await expectProjected(replayed, events);
   expect(await digestOf(replayed)).toEqual(await digestOf(world));
@@ -135,7 +122,7 @@ test('a poison record halts the projection until a person skips it, and replays 
   expect(await digestOf(world)).toEqual(await digestOf(replayed));
 });
 
-async function digestOf({ pool, projection }: Tables): Promise<unknown> {
+async function digestOf({ pool, projection }: Projected): Promise<unknown> {
   const { rows } = await pool.query<object>(
     'SELECT next_offset, digest, last_record FROM projector.checkpoints WHERE projection = $1',
     [projection.name],
@@ -145,7 +132,7 @@ async function digestOf({ pool, projection }: Tables): Promise<unknown> {
 
 test('the last and the first record can be skipped; a skip is for that record alone', async () => {
   const log = await openOwnLog(stack);
-  const world = await open(log);
+  const world = await openProjected(log, writerUrl);
   await log.appendRaw([GARBAGE]);
   const running = startRunner(log, world);
   await expectHalted(running, HALTED, REMEDY);
@@ -158,7 +145,7 @@ test('the last and the first record can be skipped; a skip is for that record al
 
 test('after a skipped block the next block breaks the chain and halts the projection again', async () => {
   const log = await openOwnLog(stack);
-  const world = await open(log);
+  const world = await openProjected(log, writerUrl);
   const chain = new TestChain({ seed: 72 });
   const first = chain.append(1);
   const lost = chain.append(1);

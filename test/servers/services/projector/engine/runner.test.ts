@@ -13,16 +13,16 @@ import { differences, plainFold, readTables } from '../../../../support/plain-fo
 import { Random } from '../../../../support/random.ts';
 import {
   faultAtCommit,
-  openTables,
-  ownExplorer,
-  type Tables,
+  proxyOf,
+  type TableOptions,
 } from '../../../../services/projector/engine/projected.ts';
 import {
   appliedUpTo,
   expectProjected,
   openOwnLog,
+  openProjected,
   startRunner,
-  type OwnLog,
+  type Projected,
 } from '../../../../services/projector/engine/running.ts';
 
 const stack = inject('stack');
@@ -32,19 +32,8 @@ beforeAll(async () => {
   ({ writer_url: writerUrl } = await freshDatabase(stack));
 });
 
-async function open(
-  options: Parameters<typeof openTables>[2] = {},
-): Promise<Tables & { log: OwnLog }> {
-  const log = await openOwnLog(stack);
-  const tables = await openTables(writerUrl, ownExplorer(log.topic), options);
-  onTestFinished(() => tables.pool.end());
-  return { ...tables, log };
-}
-
-async function postgresThroughProxy(): Promise<FaultProxy> {
-  const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
-  onTestFinished(() => proxy.close());
-  return proxy;
+async function open(options?: TableOptions): Promise<Projected> {
+  return openProjected(await openOwnLog(stack), writerUrl, options);
 }
 
 test('records from before and during the run become the rows of a plain fold; a restart continues', async () => {
@@ -153,7 +142,7 @@ test('one of two projectors in a consumer group works; the other takes over when
 });
 
 test('connections that break before or after COMMIT neither lose nor double a row', async () => {
-  const proxy = await postgresThroughProxy();
+  const proxy = await proxyOf(writerUrl);
   // limit under test: a broken connection may leave a lock for so long
   const { log, ...tables } = await open({ through: proxy, lock_timeout_ms: 2_000 });
   const random = new Random(26);
@@ -195,7 +184,7 @@ test('a projector frozen in a COPY is terminated by the one that waits for its c
 });
 
 test('a projector reports that it waits for Postgres, and continues when Postgres is back', async () => {
-  const proxy = await postgresThroughProxy();
+  const proxy = await proxyOf(writerUrl);
   const { log, ...tables } = await open({ through: proxy });
   const events = [...chainEvents({ seed: 27, blocks: 20 })];
   const running = startRunner(log, tables);
@@ -229,7 +218,7 @@ test('commits that Postgres has lost are applied again, also without new records
 });
 
 test('a projector that starts without Postgres waits, and can be stopped', async () => {
-  const proxy = await postgresThroughProxy();
+  const proxy = await proxyOf(writerUrl);
   const { log, ...tables } = await open({ through: proxy });
   proxy.mode = 'reset_before';
   proxy.cut();
@@ -287,8 +276,7 @@ test('a projector that starts without Kafka waits, and can be stopped', async ()
 test('a projector waits for a missing topic', async () => {
   const unborn = ownTopic();
   const log = await openOwnLog(stack, unborn.name);
-  const tables = await openTables(writerUrl, ownExplorer(log.topic));
-  onTestFinished(() => tables.pool.end());
+  const tables = await openProjected(log, writerUrl);
   const running = startRunner(log, tables);
   await expect
     .poll(() => running.runner.status)

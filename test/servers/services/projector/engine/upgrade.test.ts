@@ -2,7 +2,7 @@
  * A rolling upgrade to a version with a new event. The old version is one whose declaration of the
  * topic lacks the event `BlockReverted`. docs/operations/upgrade.md is about this.
  */
-import { beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, inject, test } from 'vitest';
 import type { ChainEvent } from '../../../../../schemas/chain.blocks/events.ts';
 import { CHAIN_BLOCKS } from '../../../../../schemas/topics.ts';
 import type { Codec } from '../../../../../services/runtime/kafka/codec.ts';
@@ -10,16 +10,12 @@ import { chainEvents } from '../../../../support/chain.ts';
 import { openCodec } from '../../../../support/codec.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import {
-  openTables,
-  ownExplorer,
-  type Tables,
-} from '../../../../services/projector/engine/projected.ts';
-import {
   expectHalted,
   expectProjected,
   openOwnLog,
+  openProjected,
   startRunner,
-  type OwnLog,
+  type Projected,
 } from '../../../../services/projector/engine/running.ts';
 
 const NEW_EVENT = 'BlockReverted';
@@ -41,11 +37,8 @@ beforeAll(async () => {
   oldCodec = await openCodec(stack.registry_url, [OLD_CHAIN_BLOCKS]);
 });
 
-async function open(): Promise<Tables & { log: OwnLog }> {
-  const log = await openOwnLog(stack);
-  const tables = await openTables(writerUrl, ownExplorer(log.topic));
-  onTestFinished(() => tables.pool.end());
-  return { ...tables, log };
+async function open(): Promise<Projected> {
+  return openProjected(await openOwnLog(stack), writerUrl);
 }
 
 test('writers before readers: an old projector halts at the first new event, and goes on there once it is upgraded', async () => {

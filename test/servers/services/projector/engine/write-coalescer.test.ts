@@ -173,22 +173,6 @@ test('random chains with reverts, in random batches, give the rows of a plain fo
   );
 });
 
-test('two projectors on the same log apply every record once', async () => {
-  const tables = await open();
-  const events = [...chainEvents({ seed: 6, blocks: 60, reorg_probability: 0.1 })];
-  const project = async (steps: Steps): Promise<void> => {
-    for (let at = 0; at < events.length; at = await appliedUpTo(tables))
-      expect(['applied', 'conflict']).toContain(
-        (await applyFrom(tables, events, at, steps)).outcome.outcome,
-      );
-  };
-  await Promise.all([
-    project({ sizes: [2, 5], batches_max: 3 }),
-    project({ sizes: [4], batches_max: 2 }),
-  ]);
-  await expectTables(tables, events);
-});
-
 test('an aborted transaction leaves no rows of its batches', async () => {
   const tables = await open();
   const events = [...chainEvents({ seed: 7, blocks: 12, reorg_probability: 0 })];

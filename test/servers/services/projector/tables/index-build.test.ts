@@ -6,7 +6,6 @@ import {
 } from '../../../../../services/projector/tables/index-build.ts';
 import { enterLoad, tryBuildLock } from '../../../../../services/projector/tables/live-tables.ts';
 import { freshDatabase } from '../../../../support/database.ts';
-import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import { silentLog } from '../../../../support/kafka.ts';
 import {
   holdIndexing,
@@ -19,6 +18,7 @@ import {
 import {
   openTables,
   ownExplorer,
+  proxyOf,
   type TableOptions,
   type Tables,
 } from '../../../../services/projector/engine/projected.ts';
@@ -181,8 +181,7 @@ test('a build that waits for another can be stopped', async () => {
 });
 
 test('a broken connection is a fault with retry, and finished indexes stay', async () => {
-  const proxy = await FaultProxy.open({ port: Number(new URL(writerUrl).port) });
-  onTestFinished(() => proxy.close());
+  const proxy = await proxyOf(writerUrl);
   const tables = await open({ through: proxy });
   const held = await holdIndexing(writerUrl, tables.projection.name, 'activity');
   const { steps, ended } = build(tables);

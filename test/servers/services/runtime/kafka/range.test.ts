@@ -3,17 +3,15 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { KafkaWriter } from '../../../../../services/runtime/kafka/writer.ts';
 import { readLogBatches, readLogRange } from '../../../../../services/runtime/kafka/range.ts';
 import { errorType } from '../../../../../services/runtime/kafka/port.ts';
-import { readLogEnds, type Retrying } from '../../../../../services/runtime/kafka/ends.ts';
+import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import {
-  appendAll,
   deleteRecordsBefore,
   freshTopic,
   insisting,
   never,
   numbered,
   ownTopic,
-  range,
   silentLog,
   testKafka,
 } from '../../../../support/kafka.ts';
@@ -119,36 +117,6 @@ test('a range is read despite connection resets', async () => {
     expect(proxy.counts[mode]).toBe(1);
   }
   await proxy.close();
-});
-
-test('a range is read on when the brokers are back, where its reading is tried again', async () => {
-  const topic = await freshTopic(kafka);
-  for (const from of [0, 100, 200]) await appendAll(kafka, topic, numbered(from, 100));
-  const proxy = await FaultProxy.open({
-    port: Number(stack.kafka_brokers.split(':')[1]),
-    requests: 'kafka',
-  });
-  onTestFinished(() => proxy.close());
-  const failed: string[] = [];
-  const retrying: Retrying = (what, attempt) =>
-    insisting(what, () =>
-      attempt().catch((error: unknown) => {
-        failed.push(what);
-        proxy.mode = 'pass';
-        throw error;
-      }),
-    );
-  const numbers: number[] = [];
-  await readLogBatches(
-    testKafka(stack, proxy),
-    { topic, partition: 0, from: 0n, to: 300n, bytes_max: 1, retrying },
-    (records) => {
-      if (numbers.length === 0) proxy.mode = 'reset_before';
-      numbers.push(...records.map(({ value }) => Number(value)));
-    },
-  );
-  expect(numbers).toEqual(range(0, 300));
-  expect(failed).toEqual([`reading ${topic}/0`]);
 });
 
 test('a long range comes in chunks of the requested size, one at a time, and no record is fetched twice', async () => {

@@ -9,8 +9,9 @@ import { TRANSFERS_OF_EACH } from '../../../../../services/treasury/ledger/decid
 import { toEntries } from '../../../../../services/treasury/ledger/ledger-writer.ts';
 import { confirmedEvent, depositEvents } from '../../../../support/deposit-events.ts';
 import { accountAt, depositKey, transferLog } from '../../../../support/deposit-log.ts';
+import { plainArrivals } from '../../../../support/plain-money.ts';
 import { readLogEnds } from '../../../../../services/runtime/kafka/ends.ts';
-import { expectLedger, plainDepositsIn } from '../../../../services/treasury/plain-decisions.ts';
+import { expectLedger } from '../../../../services/treasury/plain-decisions.ts';
 import {
   expectDeposits,
   ownWorld,
@@ -207,7 +208,7 @@ test.each([11, 12])(
     for (const each of working)
       await expectDeposits(world, {
         ledger_of: each,
-        deposits: plainDepositsIn(log).flat().length,
+        deposits: plainArrivals(log).flat().length,
       });
     for (const each of working)
       await expect.poll(() => each.counted('treasury_transfers_waiting')).toBe(0);

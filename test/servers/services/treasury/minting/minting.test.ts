@@ -40,37 +40,6 @@ async function mintUnrequested(world: MintWorld, amount: bigint): Promise<void> 
   await world.devnet.send(world.authority, call);
 }
 
-test('a first deposit of 10 USDT mints 8.00 CLT, a second 9.50, and a first of 2.50 is held below the minimum', async () => {
-  const world = await ownMintWorld(stack);
-  await world.world.openAddresses(2);
-  const [first, second, small] = [
-    transferTo(0, 10n * USD),
-    transferTo(0, 10n * USD),
-    transferTo(1, 2_500_000n),
-  ];
-  const working = world.start();
-  await world.world.observe(first);
-  await credited(world, working, 1);
-  expect(await world.balanceOf(0)).toBe(8_000_000n);
-  await world.world.observe(second, small);
-  await credited(world, working, 2);
-  expect(await world.balanceOf(0)).toBe(17_500_000n);
-  const story = ['DepositConfirmed', 'MintIntended', 'MintCredited'];
-  expect([await world.storyOf(idOf(first)), await world.storyOf(idOf(second))]).toEqual([
-    story,
-    story,
-  ]);
-  expect(await world.storyOf(idOf(small))).toEqual(['DepositConfirmed', 'DepositHeld']);
-  await world.expectMinted();
-  await working.ready();
-  expect(await working.counted('treasury_mints_in_flight')).toBe(0);
-
-  await world.tell(depositEvents(idOf(small)).approved());
-  await credited(world, working, 3);
-  expect(await world.balanceOf(1)).toBe(500_000n);
-  await world.expectMinted();
-});
-
 test('a clock far ahead of the chain, or behind it, requests no mint and says so; with the right one minting goes on', async () => {
   const world = await ownMintWorld(stack);
   await world.world.openAddresses(1);
