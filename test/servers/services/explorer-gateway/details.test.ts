@@ -2,7 +2,7 @@
  * Beyond the specification: records, effects, past balances, filters, suggestions, single runs,
  * amounts as text.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
 import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';
 import {
@@ -13,12 +13,18 @@ import {
   plainBalance,
 } from '../../../projections/explorer/plain-answers.ts';
 import { POOL } from '../../../projections/explorer/seeded-effects.ts';
-import { mostFrequent, seededBlocks } from '../../../projections/explorer/seeded-rows.ts';
 import {
+  fillExplorer,
+  mostFrequent,
+  seededBlocks,
+} from '../../../projections/explorer/seeded-rows.ts';
+import {
+  openExplorer,
   openIndexed,
-  type IndexedExplorer,
+  type ExplorerServer,
 } from '../../../services/explorer-gateway/explorer-server.ts';
 import { recordRuns, run } from '../../../services/explorer-gateway/reserve/recorded-runs.ts';
+import { freshDatabase } from '../../../support/database.ts';
 
 const FIRST = 3;
 const blocks = seededBlocks({ seed: 90, blocks: 120, transactions_max: 9, first_height: FIRST });
@@ -32,15 +38,18 @@ interface Answer {
   readonly items: readonly Readonly<Record<string, string | number | null>>[];
 }
 
-let explorer: IndexedExplorer;
+let explorer: ExplorerServer;
 beforeAll(async () => {
-  explorer = await openIndexed(blocks, {
-    treasury_public_reconciliation_url: 'http://127.0.0.1:1',
-  });
+  const urls = await freshDatabase(inject('stack'));
   await recordRuns(
-    explorer.urls.writer_url,
+    urls.writer_url,
     Array.from({ length: 3 }, (_, at) => run(at)),
   );
+  await fillExplorer(urls.writer_url, blocks);
+  explorer = await openExplorer({
+    postgres_reader_url: urls.reader_url,
+    treasury_public_reconciliation_url: 'http://127.0.0.1:1',
+  });
 });
 afterAll(() => explorer.close());
 
