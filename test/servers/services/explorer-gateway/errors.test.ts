@@ -7,6 +7,7 @@ import * as fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { freshDatabase } from '../../../support/database.ts';
 import { EXPLORER_API } from '../../../../schemas/explorer-api/document.ts';
+import type { DocumentedParameter } from '../../../../schemas/http-api/document.ts';
 import { EXPLORER_ERRORS } from '../../../../services/explorer-gateway/errors.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { fillExplorer, seededBlocks } from '../../../projections/explorer/seeded-rows.ts';
@@ -18,7 +19,7 @@ import {
   type IndexedExplorer,
 } from '../../../services/explorer-gateway/explorer-server.ts';
 import { anyCharacter } from '../../../support/any-character.ts';
-import { gettable } from '../../../support/openapi.ts';
+import { gettable, type Gettable } from '../../../support/openapi.ts';
 
 const blocks = seededBlocks({ seed: 9, blocks: 30, transactions_max: 5 });
 let explorer: IndexedExplorer;
@@ -64,29 +65,36 @@ async function isRefused(path: string): Promise<void> {
 
 /** Longer than any parameter may be. */
 const LONG = 'a1'.repeat(5_120);
-const OPERATIONS = gettable(EXPLORER_API);
+
+/** Values that a parameter does not have; a search for a text that is too long finds nothing. */
+function wrongValues({ name, schema }: DocumentedParameter): readonly string[] {
+  const { type, pattern, enum: words } = schema;
+  const isText = type === 'string' && pattern === undefined && words === undefined;
+  return [...(name === 'q' ? [] : [LONG]), ...(isText ? [] : ['%27', '%00', '%F0%9F%98%80'])];
+}
+
+/** Requests in which this parameter alone is wrong: one of its values, empty, twice, a list. */
+function wrongRequests(
+  { path, query }: Gettable,
+  parameter: DocumentedParameter,
+): readonly string[] {
+  const { name, in: where, example } = parameter;
+  const values = wrongValues(parameter);
+  if (where === 'path')
+    return values.map((value) => `${path.replace(String(example), value)}?${query}`);
+  const isNeeded = query.startsWith(`${name}=`);
+  const others = isNeeded || query === '' ? '' : `${query}&`;
+  const forms = [...values, '', `1&${name}=1`].map((value) => `${name}=${value}`);
+  const requests = [...forms, `${name}[]=1`].map((form) => `${path}?${others}${form}`);
+  return isNeeded ? [path, ...requests] : requests;
+}
 
 describe('malformed input is answered 400 invalid_request', () => {
-  test.each(OPERATIONS.filter(({ parameters }) => parameters.length > 0))(
-    '$path: each parameter twice, as a list, empty, too long and, unless it is a text, as something else',
-    async ({ path, query, parameters }) => {
-      for (const { name, in: where, example, schema } of parameters) {
-        const isText = schema.pattern === undefined && schema.type === 'string';
-        const wrong = ['%27', '%00', '%F0%9F%98%80'].filter(() => !isText && !schema.enum);
-        if (where === 'path') {
-          for (const value of [LONG, ...wrong])
-            await isRefused(`${path.replace(String(example), value)}?${query}`);
-          continue;
-        }
-        // a search for a text that is too long finds nothing
-        const values = name === 'q' ? [''] : ['', LONG, ...wrong];
-        const given = values.map((value) => `${name}=${value}`);
-        for (const each of [`${name}=1&${name}=1`, `${name}[]=1`, ...given])
-          await isRefused(
-            `${path}?${query === '' || query.startsWith(`${name}=`) ? '' : `${query}&`}${each}`,
-          );
-        if (query.startsWith(`${name}=`)) await isRefused(path);
-      }
+  test.each(gettable(EXPLORER_API).filter(({ parameters }) => parameters.length > 0))(
+    'every parameter of $path has its form, is not empty, and is given once',
+    async (operation) => {
+      for (const parameter of operation.parameters)
+        for (const path of wrongRequests(operation, parameter)) await isRefused(path);
     },
   );
 
