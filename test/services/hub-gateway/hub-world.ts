@@ -175,17 +175,19 @@ export class HubWorld {
     };
   }
 
-  /** Signs in with the wallet and returns its token. */
-  async signIn(wallet: TestWallet): Promise<string> {
-    const timestamp = Math.floor(Date.now() / 1_000);
-    const signature = await wallet.sign(challengeOf(CHAIN_ID, wallet.publicKey, timestamp));
+  /** `variables`: publicKey, timestamp and signature. */
+  generateToken(variables: object): Promise<GraphqlAnswer> {
     const query = `mutation ($publicKey: String!, $timestamp: Int!, $signature: AuthSignatureInput!) {
       generateToken(publicKey: $publicKey, timestamp: $timestamp, signature: $signature) { token expiresAt } }`;
-    const { data, errors } = await this.ask(query, {
-      publicKey: wallet.publicKey,
-      timestamp,
-      signature,
-    });
+    return this.ask(query, variables);
+  }
+
+  /** Signs in with the wallet and returns its token. */
+  async signIn(wallet: TestWallet): Promise<string> {
+    const { publicKey } = wallet;
+    const timestamp = Math.floor(Date.now() / 1_000);
+    const signature = await wallet.sign(challengeOf(CHAIN_ID, publicKey, timestamp));
+    const { data, errors } = await this.generateToken({ publicKey, timestamp, signature });
     const signed = data?.['generateToken'];
     if (typeof signed !== 'object' || signed === null || !('token' in signed))
       throw new Error(JSON.stringify(errors));
