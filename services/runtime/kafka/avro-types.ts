@@ -15,6 +15,7 @@ interface Tap {
   readBytes(): Buffer | undefined;
   readLong(): number;
   readString(): string | undefined;
+  skipString(): void;
 }
 
 /** The methods that avsc does not declare. */
@@ -148,12 +149,19 @@ class MapType extends avro.types.MapType {
     const type = this.valuesType;
     for (let count = entriesAt(tap); count > 0; count = entriesAt(tap))
       for (let left = count; left > 0; left--) {
-        // whoever skips it judges the record as whoever reads it
-        refuseName(tap.readString());
+        const from = tap.pos;
+        tap.skipString();
+        // a record that one fold skips and another reads is poison to both
+        if (isAt(tap.buf, tap.pos - PROTOTYPE.length, PROTOTYPE)) {
+          tap.pos = from;
+          refuseName(tap.readString());
+        }
         type._skip(tap);
       }
   }
 }
+
+const PROTOTYPE = Buffer.from('__proto__');
 
 /** An assignment would set the prototype; nothing here writes this name. */
 function refuseName(name: string | undefined): void {
