@@ -86,9 +86,9 @@ interface Projecting {
 async function project(
   { kafka, codec }: Pick<Logs, 'kafka' | 'codec'>,
   projection: Named,
-  { writer_url: url }: DatabaseUrls,
+  { writer_url: writerUrl }: DatabaseUrls,
 ): Promise<Projecting> {
-  const pool = await openTables(url, projection);
+  const pool = await openTables(writerUrl, projection);
   const stopping = new AbortController();
   const { signal } = stopping;
   const metrics = new Metrics('test');
@@ -178,9 +178,9 @@ async function writeLogs(): Promise<Logs> {
   const { tron_url } = await openDevnet();
   const stack_file = join(folder.root, 'rewritten.json');
   const database = await freshDatabase(addresses);
-  const { reader_url: postgres_reader_url } = database;
+  const { reader_url: readerUrl } = database;
   const usdt_contract = toTronAddress(USDT_CONTRACT);
-  writeFileSync(stack_file, JSON.stringify({ ...addresses, postgres_reader_url, usdt_contract }));
+  writeFileSync(stack_file, JSON.stringify({ ...addresses, postgres_reader_url: readerUrl, usdt_contract }));
   const records = new Map<Topic, readonly LogRecord[]>();
   const heads = new Map<string, string>();
   const logs = { world, kafka, codec, tron_url, database, stack_file, records, heads };

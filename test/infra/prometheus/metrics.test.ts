@@ -111,11 +111,11 @@ test('Prometheus scrapes every service at its port in docker compose', () => {
       readonly static_configs: readonly { readonly targets: readonly string[] }[];
     }[];
   } = parse(read('infra/prometheus/prometheus.yml'));
-  const targets = config.scrape_configs.flatMap(({ static_configs: parts }) =>
-    parts.flatMap((part) => part.targets),
+  const targets = config.scrape_configs.flatMap(({ static_configs: staticConfigs }) =>
+    staticConfigs.flatMap((part) => part.targets),
   );
   expect(targets.toSorted()).toEqual(
-    services.map(({ name, ops_port: port }) => `${name}:${defaultPorts[port]}`).toSorted(),
+    services.map(({ name, ops_port: opsPort }) => `${name}:${defaultPorts[opsPort]}`).toSorted(),
   );
 });
 

@@ -127,14 +127,14 @@ describe('the settings of the treasury', () => {
     const made = new MintLedger();
     made.setPolicy();
     const id = made.deposit(8n * USD);
-    const { clt_address: to, credit: amount } = Object(made.state(id)).terms;
+    const { clt_address: cltAddress, credit: amount } = Object(made.state(id)).terms;
     made.writeAll([
       {
         type: 'MintIntended',
         sequence: 0,
         deposit_id: id,
         nonce: 0,
-        to,
+        to: cltAddress,
         amount,
         fee: 2n * USD,
         policy_version: 1,

@@ -30,7 +30,7 @@ function opened(rollingUsd = 5_000n): MintLedger {
 
 function due(made: MintLedger, now = BEGIN): readonly string[] {
   return dueMints(made.ledger, { ...INTENDING, now, final_nonce: 100 }).map(
-    ({ deposit_id: id }) => id,
+    ({ deposit_id: depositId }) => depositId,
   );
 }
 

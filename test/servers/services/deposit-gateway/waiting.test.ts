@@ -151,13 +151,13 @@ test('in random ledgers exactly the deposits that minting leaves out wait for th
     await show(made);
     const due = dueMints(made.ledger, { now: at, final_nonce: 0, most: 100 });
     counts.due += due.length;
-    for (const { deposit_id: id } of due)
-      expect({ seed, id, waits: await waits(id, at) }).toEqual({ seed, id, waits: false });
+    for (const { deposit_id: depositId } of due)
+      expect({ seed, id: depositId, waits: await waits(depositId, at) }).toEqual({ seed, id: depositId, waits: false });
     mint(made, at, 100);
     await show(made);
-    for (const { deposit_id: id } of made.ledger.waiting) {
+    for (const { deposit_id: depositId } of made.ledger.waiting) {
       counts.waiting++;
-      expect({ seed, id, waits: await waits(id, at) }).toEqual({ seed, id, waits: true });
+      expect({ seed, id: depositId, waits: await waits(depositId, at) }).toEqual({ seed, id: depositId, waits: true });
     }
   }
   expect(Math.min(counts.due, counts.waiting)).toBeGreaterThan(0);

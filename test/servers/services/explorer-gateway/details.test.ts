@@ -82,9 +82,9 @@ test('a transaction and a block list their balance effects with the balance afte
       const { text } = await explorer.get(`/api/v1/blocks/${id}/effects?limit=100`);
       expect(text).toContain(`{"items":${exactJson(wanted.ofBlock)},"paging"`);
     }
-    for (const { hash, tx_index: index } of block.transactions) {
+    for (const { hash, tx_index: txIndex } of block.transactions) {
       const { text } = await explorer.get(`/api/v1/transactions/${toHex(hash)}/effects?limit=100`);
-      expect(text).toContain(`{"items":${exactJson(wanted.ofTransaction(index))},"paging"`);
+      expect(text).toContain(`{"items":${exactJson(wanted.ofTransaction(txIndex))},"paging"`);
     }
   }
   expect(await itemsAt(`/api/v1/transactions/0x${'00'.repeat(32)}/effects`)).toEqual([]);

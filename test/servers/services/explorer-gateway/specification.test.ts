@@ -111,7 +111,7 @@ test('the chain of these tests has the cases that they need', () => {
   expect(counted(effects.map(({ delta }) => delta === 0n))).toBeGreaterThan(10);
   expect(effects.some(({ kind }) => kind === ODD_KIND)).toBe(true);
   // a block's own effects name no counterparty, even if the chain does
-  const own = effects.filter(({ tx_index: index }) => index === null);
+  const own = effects.filter(({ tx_index: txIndex }) => txIndex === null);
   expect(counted(own.map(({ counterparty }) => counterparty !== null))).toBeGreaterThan(50);
   const validators = plainValidators(CHAIN, 100);
   for (const isActive of ['true', 'false']) expect(validators).toContain(`"is_active":${isActive}`);
@@ -173,9 +173,9 @@ describe('endpoints: GET', () => {
     for (const address of [hot, POOL, nobody, ...everyone.slice(2, 5)]) {
       const path = `/api/v1/accounts/${toHex(address)}/activity`;
       await answers(path, plainActivity(CHAIN, address, activityLabel));
-      const { activity_count: count } = JSON.parse(plainAccount(CHAIN, address));
+      const { activity_count: activityCount } = JSON.parse(plainAccount(CHAIN, address));
       for (const limit of [1, 7, 100])
-        for (const offset of offsetsOf(count))
+        for (const offset of offsetsOf(activityCount))
           await answers(
             `${path}?limit=${limit}&offset=${offset}`,
             plainActivity(CHAIN, address, activityLabel, limit, offset),

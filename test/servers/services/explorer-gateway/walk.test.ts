@@ -33,17 +33,17 @@ function replaced(block: PlainBlock): PlainBlock {
     Object.assign({ ...transaction }, { tx_index: at, hash: other(transaction.hash) }),
   );
   const effects = block.effects
-    .filter(({ tx_index: index }) => index === null || index % 2 === 0)
+    .filter(({ tx_index: txIndex }) => txIndex === null || txIndex % 2 === 0)
     .map(moved);
   return { ...block, hash: other(block.hash), transactions, effects };
 }
 
 /** A block's own effects name no hash: they differ only in their movements. */
 function moved(effect: PlainEffect): PlainEffect {
-  const { tx_index: index, delta } = effect;
-  return index === null
+  const { tx_index: txIndex, delta } = effect;
+  return txIndex === null
     ? { ...effect, delta: delta < 0n ? delta - 1n : delta + 1n }
-    : { ...effect, tx_index: index / 2 };
+    : { ...effect, tx_index: txIndex / 2 };
 }
 
 function other(hash: Buffer): Buffer {
@@ -58,9 +58,9 @@ afterAll(() => explorer.close());
 beforeEach(() => becomes(chain));
 
 async function becomes(blocks: readonly PlainBlock[]): Promise<void> {
-  const { writer_url: url } = explorer.urls;
-  await rowsOf(url, 'DROP SCHEMA explorer CASCADE');
-  await fillExplorer(url, blocks);
+  const { writer_url: writerUrl } = explorer.urls;
+  await rowsOf(writerUrl, 'DROP SCHEMA explorer CASCADE');
+  await fillExplorer(writerUrl, blocks);
 }
 
 const hot = chain[1]?.transactions[0]?.from ?? Buffer.alloc(20);
@@ -140,8 +140,8 @@ function namesIn(body: string): readonly string[] {
     }[];
   } = JSON.parse(body);
   return items.map(
-    ({ hash, peer_id: peer, address, ...rest }) =>
-      hash ?? (peer === undefined ? JSON.stringify(rest) : (address ?? '')),
+    ({ hash, peer_id: peerId, address, ...rest }) =>
+      hash ?? (peerId === undefined ? JSON.stringify(rest) : (address ?? '')),
   );
 }
 

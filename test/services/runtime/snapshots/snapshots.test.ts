@@ -320,9 +320,9 @@ test('among killed writers and forged records it is a whole one of ours, or none
           kafka.append(snapshots, 0, [{ key: 'f'.repeat(32), value, headers, timestamp: 1 }]);
           continue;
         }
-        const { parts, killed_after: killed } = step;
+        const { parts, killed_after: killedAfter } = step;
         const body = bodyOf(parts * PART_BYTES, at);
-        let left = killed ?? parts;
+        let left = killedAfter ?? parts;
         const appender = (): Appender => ({
           ...kafka.appender(),
           append: (...args) =>
@@ -336,7 +336,7 @@ test('among killed writers and forged records it is a whole one of ours, or none
           { log: silentLog(), signal: never },
         );
         const appended = logOf(kafka).append(body, writer);
-        if (killed === null || killed >= parts) {
+        if (killedAfter === null || killedAfter >= parts) {
           await appended;
           whole.push(body);
         } else await expect(appended).rejects.toThrow('refused');

@@ -273,7 +273,7 @@ test('a healthy reserve is ok, a surplus is drift, and an unrequested mint is a 
       expect(new Set(runs.map(({ status }) => status))).toEqual(
         new Set(['ok', 'over_backed_drift', 'mismatch']),
       );
-      expect(new Set(runs.map(({ run_id: id }) => id)).size).toBe(runs.length);
+      expect(new Set(runs.map(({ run_id: runId }) => runId)).size).toBe(runs.length);
 
       const again = start(reserve, new NewestRun(), 86_400_000);
       expect(again.working.mintingAllowed()).toMatch('not read yet');
