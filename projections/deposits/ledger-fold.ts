@@ -192,8 +192,8 @@ class LedgerRows {
     if (!concernsDeposits(event)) return false;
     const isMinting = this.#inFlight.size > 0;
     const counts = this.#governance.apply(event, {
-      isMinting,
-      hasMinted: false,
+      is_minting: isMinting,
+      has_minted: false,
       network: this.#mints.policy?.network,
       isOurs: () => false,
     });
@@ -255,7 +255,7 @@ class LedgerRows {
       case 'DepositHeld':
         return this.#mints.isHold(before, event);
       case 'MintIntended':
-        return !this.#governance.isStopped && this.#mints.isValid(before, event);
+        return !this.#governance.is_stopped && this.#mints.isValid(before, event);
       case 'RefundRecorded':
         // older writers let one transaction pay several deposits back
         return (

@@ -97,7 +97,7 @@ export function ledgerPosition(
     unproven,
     unminted,
     retained_fees: gross - credits,
-    booked_surplus: governance.bookedSurplus,
+    booked_surplus: governance.booked_surplus,
     refunded: deposits.refunded,
     unproven_refunds: deposits.unproven_refunds,
   };

@@ -259,7 +259,7 @@ export class Follower {
     const { lease, writer, codec, log, onAppended, onLostRace } = this.#options;
     let tail = end;
     for (const part of toEntries(codec, events, APPEND_BYTES, span)) {
-      if (!lease.isHeld || lease.term !== this.#term) return undefined;
+      if (!lease.is_held || lease.term !== this.#term) return undefined;
       const offset = await writer.append(CHAIN_BLOCKS.name, PARTITION, part.entries);
       if (offset !== tail.next_offset) {
         this.#lost++;

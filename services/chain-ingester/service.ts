@@ -94,7 +94,7 @@ export async function ingest({
 
   activity.enter('following');
   while (!signal.aborted) {
-    if (!lease.isHeld) {
+    if (!lease.is_held) {
       await lease.held();
       if (signal.aborted) return;
       activity.heard();

@@ -130,7 +130,7 @@ export async function serve(
     ['hub_sockets', 'Open sockets', () => sockets.size],
     ['hub_sockets_max', 'Limit of open sockets', () => config.sockets_max],
     ['hub_sockets_backpressured', 'Sockets with too many bytes outstanding', () => sockets.behind],
-    ['hub_sockets_given_up', 'Sockets closed so far for slowness', () => sockets.givenUp],
+    ['hub_sockets_given_up', 'Sockets closed so far for slowness', () => sockets.given_up],
     ['hub_operations_waiting', 'Operations that wait to read lists', () => hub.turns.waiting],
     ['hub_shared_subscriptions', 'Different open subscriptions', () => subscriptions.size],
     ['hub_deliveries', 'Results delivered so far', () => subscriptions.deliveries],

@@ -101,7 +101,7 @@ async function open<Event extends { readonly type: string }>(
     signal,
   });
   problem = () => problemOf(runner.status);
-  phase = () => (runner.isStandingBy ? 'standing_by' : 'following');
+  phase = () => (runner.is_standing_by ? 'standing_by' : 'following');
   await runner.run();
 }
 

@@ -146,7 +146,7 @@ export function openTreasuryMetrics(
   gauge(
     'treasury_deposits_waiting',
     'deposits that wait to be minted',
-    () => ledger().waitingCount,
+    () => ledger().waiting_count,
   );
   gauge(
     'treasury_mints_in_flight',
@@ -349,7 +349,7 @@ export class QueueMetrics {
   }
 
   #queues(): readonly Queue[] {
-    const { waiting, waitingCount, live } = this.#ledger();
+    const { waiting, waiting_count: waitingCount, live } = this.#ledger();
     const [queued] = waiting;
     const [mint] = live.values();
     return [

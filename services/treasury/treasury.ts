@@ -165,11 +165,11 @@ export class Treasury {
   /** A standby follows the logs, so that it can take over at once, and does nothing else. */
   get #works(): boolean {
     const { lease } = this.#context;
-    return lease.isHeld && lease.term === this.#term && !this.#isHalted;
+    return lease.is_held && lease.term === this.#term && !this.#isHalted;
   }
 
   get #isHalted(): boolean {
-    return this.#activity.isHalted || this.#options.readings?.activity.isHalted === true;
+    return this.#activity.is_halted || this.#options.readings?.activity.is_halted === true;
   }
 
   /** Why the treasury is not ready, and what to do. */
@@ -177,7 +177,7 @@ export class Treasury {
     const held = this.#activity.problem ?? this.#options.readings?.activity.problem;
     if (held !== undefined && held.status !== 'working') return held;
     const problem = this.#loading ?? this.#otherInForce;
-    if (problem !== undefined || !this.#context.lease.isHeld) return problem;
+    if (problem !== undefined || !this.#context.lease.is_held) return problem;
     return this.#works ? (this.#heldUp ?? this.#minting?.problem) : TAKING_OVER;
   }
 
@@ -238,7 +238,7 @@ export class Treasury {
   }
 
   get #heldUp(): HealthProblem | undefined {
-    const heldUp = this.#queue?.heldUp ?? [];
+    const heldUp = this.#queue?.held_up ?? [];
     return heldUp.length === 0 ? undefined : { status: 'waiting', message: heldUp.join('; ') };
   }
 
@@ -317,7 +317,7 @@ export class Treasury {
       const { next } = changes;
       const decided = await decider.round(queue);
       const minted = (await this.#minting?.round()) ?? false;
-      if (this.#otherInForce !== undefined || this.#minting?.isHalted === true)
+      if (this.#otherInForce !== undefined || this.#minting?.is_halted === true)
         this.#context.lease.yield();
       this.#follower.noteApplied();
       if (!decided && !minted) await next;
@@ -327,7 +327,7 @@ export class Treasury {
   /** Until the lease is held, or the treasury stops. */
   async #standBy(decider: Decider, queue: TransferQueue): Promise<void> {
     const { changes, lease, signal } = this.#context;
-    while (!lease.isHeld && !signal.aborted) {
+    while (!lease.is_held && !signal.aborted) {
       const { next } = changes;
       await decider.follow(queue);
       await next;
@@ -409,7 +409,7 @@ export class Treasury {
     const { snapshots } = this.#options;
     while (!signal.aborted) {
       const { next } = changes;
-      if (this.#works && minting.isCaughtUp && snapshots?.isDue === true)
+      if (this.#works && minting.is_caught_up && snapshots?.is_due === true)
         await snapshots.write(signal);
       await next;
     }
@@ -432,7 +432,7 @@ export class Treasury {
       isEvent: isTransferEvent,
       ends: () => queue.decided,
       positions: () => queue.positions,
-      room: () => this.#context.changes.until(() => queue.hasRoom),
+      room: () => this.#context.changes.until(() => queue.has_room),
       fold: (decoded) => {
         queue.put(decoded);
         decider.skipDecided(queue);
@@ -474,7 +474,7 @@ export class Treasury {
   }
 
   #halt(reason: string): void {
-    if (this.#activity.isHalted) return;
+    if (this.#activity.is_halted) return;
     this.#activity.halt(reason);
     this.#options.log.error({ reason }, 'treasury halted');
     this.#context.lease.yield();
@@ -486,7 +486,7 @@ export class Treasury {
       has_own_policy: policy !== undefined && sameLimits(policy, this.#options.limits),
       halted: this.#isHalted,
       waiting: this.#queue?.waiting ?? 0,
-      held_up: this.#queue?.heldUp.length ?? 0,
+      held_up: this.#queue?.held_up.length ?? 0,
       minting_closed: this.#works && this.#minting?.closed !== undefined,
       forged: this.#minting?.chain.forged !== undefined,
       nodes_disagree: this.#minting?.second?.disagrees ?? false,

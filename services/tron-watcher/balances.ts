@@ -46,7 +46,7 @@ export class Balances {
     this.#options = options;
   }
 
-  get isDue(): boolean {
+  get is_due(): boolean {
     const { balance_requests_max: max, cold_every_ms: every, now } = this.#options;
     if (max === 0 || now() < this.#pausedUntil) return false;
     return this.#after.length > 0 || now() >= this.#begunAt + every;
@@ -55,7 +55,7 @@ export class Balances {
   /** Goes on with the round for the requests of one pass, at most to its end. */
   async compare(partitions: readonly number[]): Promise<void> {
     const { model, balance_requests_max: max, now } = this.#options;
-    for (let requests = 0; requests < max && this.isDue; requests++) {
+    for (let requests = 0; requests < max && this.is_due; requests++) {
       if (this.#after.length === 0) this.#begunAt = now();
       const received = await model.receivedAfter(partitions, this.#after, this.#batch);
       const isLast = received.length < this.#batch;

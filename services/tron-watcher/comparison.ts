@@ -71,8 +71,8 @@ export class Comparison {
     });
   }
 
-  get isDue(): boolean {
-    return this.#balances.isDue;
+  get is_due(): boolean {
+    return this.#balances.is_due;
   }
 
   /** Goes on with the round over all balances, as `Balances.compare` does. */

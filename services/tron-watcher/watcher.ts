@@ -267,7 +267,7 @@ export class Watcher {
   }
 
   get #areBalancesDue(): boolean {
-    return this.#comparison.isDue && !this.#asking.has(BALANCES);
+    return this.#comparison.is_due && !this.#asking.has(BALANCES);
   }
 
   /** The due retries that there is room for. An address is listed once at a time. */
@@ -375,7 +375,7 @@ export class Watcher {
       this.retries.ended({ entry });
     } catch (error) {
       // what failed with another request, or as this process ends, says nothing about this address
-      const isOfAll = this.#asking.isFailing || this.#options.signal.aborted;
+      const isOfAll = this.#asking.is_failing || this.#options.signal.aborted;
       if (!isProviderFault(error) || isOfAll) throw error;
       this.retries.failed({ entry }, error.message);
       this.#failed.push(entry);

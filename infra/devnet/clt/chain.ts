@@ -89,7 +89,7 @@ export class Chain {
     return this.#entries.at(-1)?.block ?? this.#anchor;
   }
 
-  get finalizedHeight(): number {
+  get finalized_height(): number {
     return Math.max(this.#anchor.height, this.head.height - this.parameters.finality_depth);
   }
 
@@ -151,7 +151,7 @@ export class Chain {
     timestamp: number,
     random: () => number,
   ): { readonly removed: readonly SealedBlock[]; readonly added: readonly Block[] } {
-    if (depth < 1 || depth > this.head.height - this.finalizedHeight)
+    if (depth < 1 || depth > this.head.height - this.finalized_height)
       throw new Error(`cannot reorganise ${depth} blocks`);
     const removed = this.rollBack(depth);
     let waiting = [

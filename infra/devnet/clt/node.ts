@@ -68,7 +68,7 @@ export class CltNode {
     now: number,
     random: () => number,
   ): ReturnType<Chain['reorganise']> | Refused<'would_revert_final_blocks'> {
-    const { head, finalizedHeight } = this.chain;
+    const { head, finalized_height: finalizedHeight } = this.chain;
     const depthMax = head.height - finalizedHeight;
     if (depth > depthMax)
       return refused(

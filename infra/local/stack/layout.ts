@@ -45,7 +45,7 @@ export function plainLayout(env: NodeJS.ProcessEnv, watched?: string): Layout {
           serviceServer(spec, settings, at, ports, folder, user, {
             name: spec.name,
             environment: {},
-            isWatched: spec.name === watched,
+            is_watched: spec.name === watched,
           }),
         ),
         describe: (pids) => describeStack(folder, ports, at, settings, pids),

@@ -151,7 +151,7 @@ export class Ledger {
   }
 
   /** Whether operators, or the key of a pinned ledger, have signed the policy in force. */
-  get isPolicySigned(): boolean {
+  get is_policy_signed(): boolean {
     return this.#state.is_policy_signed;
   }
 
@@ -194,7 +194,7 @@ export class Ledger {
     return this.#queue.waiting;
   }
 
-  get waitingCount(): number {
+  get waiting_count(): number {
     return this.#queue.size;
   }
 
@@ -219,7 +219,7 @@ export class Ledger {
   }
 
   /** The mints that were given up and whose deposits wait to be minted again. */
-  get givenUpToMint(): readonly RequestedMint[] {
+  get given_up_to_mint(): readonly RequestedMint[] {
     return [...this.#state.given_up].flatMap(([id, mints]) =>
       this.deposit(id).status === 'confirmed' ? mints : [],
     );
@@ -236,13 +236,13 @@ export class Ledger {
   }
 
   /** The nonce that the next intent has to be above, unless it has a free one; -1: any. */
-  get lastNonce(): number {
-    return this.#book.lastNonce;
+  get last_nonce(): number {
+    return this.#book.last_nonce;
   }
 
   /** Nonces below the last one that count again, ascending. */
-  get freeNonces(): readonly number[] {
-    return this.#book.freeNonces;
+  get free_nonces(): readonly number[] {
+    return this.#book.free_nonces;
   }
 
   /** The room under the rolling cap for a mint requested at this moment, micro-USDT. */
@@ -312,8 +312,8 @@ export class Ledger {
 
   get #facts(): LedgerFacts {
     return {
-      isMinting: this.#state.live.size > 0,
-      hasMinted: this.#state.requested.size > 0,
+      is_minting: this.#state.live.size > 0,
+      has_minted: this.#state.requested.size > 0,
       network: this.policy?.network,
       isOurs: (txHash) => this.#isOurs(txHash),
     };
@@ -364,7 +364,7 @@ export class Ledger {
       case 'DepositHeld':
         return this.#book.isHold(before, event);
       case 'MintIntended':
-        return !this.governance.isStopped && this.#book.voidReasonOf(before, event) === undefined;
+        return !this.governance.is_stopped && this.#book.voidReasonOf(before, event) === undefined;
       case 'RefundRecorded':
         // older writers let one transaction pay several deposits back
         return (

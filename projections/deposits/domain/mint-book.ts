@@ -103,12 +103,12 @@ export class MintBook {
   }
 
   /** The nonce that the next intent has to be above, unless it has a free one; -1: any. */
-  get lastNonce(): number {
+  get last_nonce(): number {
     return this.#state.last_nonce;
   }
 
   /** Nonces below the last one that count again, ascending. */
-  get freeNonces(): readonly number[] {
+  get free_nonces(): readonly number[] {
     return this.#state.free_nonces;
   }
 

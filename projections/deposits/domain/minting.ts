@@ -93,8 +93,8 @@ export function intend(
   { hash_of, ...intending }: Intending,
 ): { readonly events: readonly MintIntended[] } {
   const { now, final_nonce } = intending;
-  const free = ledger.freeNonces.filter((nonce) => nonce >= final_nonce);
-  const first = Math.max(ledger.lastNonce + 1, final_nonce) - free.length;
+  const free = ledger.free_nonces.filter((nonce) => nonce >= final_nonce);
+  const first = Math.max(ledger.last_nonce + 1, final_nonce) - free.length;
   const events = dueMints(ledger, intending).map(
     ({ deposit_id, deposit: { terms } }, at): MintIntended => {
       const call = mintCallOf({

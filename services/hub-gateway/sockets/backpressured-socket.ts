@@ -51,7 +51,7 @@ export class BackpressuredSocket {
     this.#now = now;
   }
 
-  get isBehind(): boolean {
+  get is_behind(): boolean {
     return this.#behindSince !== undefined;
   }
 

@@ -150,7 +150,7 @@ export async function audit(
     STATEMENT_MS,
   ).finally(() => progress.end());
   print(json === true ? auditJson(result) : auditText(result));
-  return result.findings.violationCount === 0 && result.seen !== null ? 0 : 2;
+  return result.findings.violation_count === 0 && result.seen !== null ? 0 : 2;
 }
 
 function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResult): string {
@@ -219,7 +219,7 @@ function supplyOf(final: FinalSupply | undefined) {
 }
 
 function auditJson({ findings, ...rest }: AuditResult): string {
-  const { checked, violated, violations, violationCount } = findings;
+  const { checked, violated, violations, violation_count: violationCount } = findings;
   return jsonOf({ ...rest, checked, violated, violations, violation_count: violationCount });
 }
 
@@ -353,7 +353,7 @@ export async function auditLogs(sources: AuditSources) {
   );
   chain.finish();
   // again: the runs need the Mints of the chain, whose audit needs the intents of the ledger
-  const { ledgerEnd } = runs;
+  const { ledger_end: ledgerEnd } = runs;
   const again = ledgerEnds.map((place) => ({
     ...place,
     end: place.end < ledgerEnd ? place.end : ledgerEnd,
@@ -378,7 +378,7 @@ export async function auditLogs(sources: AuditSources) {
       .map(placeOf)
       .filter((place) => !skippedPlaces.has(placeText(place))),
     /** records of the ledger without effect: lost races and repetitions */
-    without_effect: ledger.withoutEffect,
+    without_effect: ledger.without_effect,
     sums: ledger.sums,
     /** whether every deposit address was derived from the key */
     derived: deposit_key !== undefined,

@@ -79,7 +79,7 @@ export class LedgerAudit {
   /** every mint authority that the ledger has had, as `bytesKey` gives it */
   readonly authorities = new Set<string>();
   /** records */
-  withoutEffect = 0;
+  without_effect = 0;
   /** micro-USDT */
   readonly sums = { arrived: 0n, minted: 0n, fees: 0n, held: 0n, refunded: 0n };
   readonly #findings: Findings;
@@ -168,7 +168,7 @@ export class LedgerAudit {
    * offset than the one it has. At the offset that it was written for this is a violation.
    */
   #withoutEffect(event: TreasuryEvent, position: LogPosition, isReported: boolean): void {
-    this.withoutEffect++;
+    this.without_effect++;
     if (isReported || !isWrittenFor(event, position.offset)) return;
     this.#findings.check(
       event.type === 'MintIntended' ? 'I4' : 'I6',

@@ -117,7 +117,7 @@ export class RunAudit {
   }
 
   /** The offset after the last record of the ledger that `ledger` has to get. */
-  get ledgerEnd(): bigint {
+  get ledger_end(): bigint {
     return BigInt(this.#due.keys().reduce((last, offset) => Math.max(last, offset), 0));
   }
 

@@ -127,8 +127,8 @@ export class Engine<Event extends { readonly type: string }> {
   }
 
   /** Another process of the consumer group has all partitions. */
-  get isStandingBy(): boolean {
-    return !this.#reader.isAssigned;
+  get is_standing_by(): boolean {
+    return !this.#reader.is_assigned;
   }
 
   /** Starts to read, until the signal is aborted. */
@@ -176,7 +176,7 @@ export class Engine<Event extends { readonly type: string }> {
   async run(isDone?: () => boolean): Promise<void> {
     for (;;) {
       if (isDone?.() === true) return;
-      if (this.#writer.isLoading) await this.#rests?.take();
+      if (this.#writer.is_loading) await this.#rests?.take();
       const batch = await this.#writer.next(this.#batches, isDone);
       if (batch === undefined) return;
       if (batch === 'loaded') await this.#writer.buildIndexes();
@@ -193,8 +193,8 @@ export class Engine<Event extends { readonly type: string }> {
 
   /** Loads the tables and builds their indexes. Throws a fault when the engine is closed before. */
   async finishLoad(): Promise<void> {
-    await this.run(() => !this.#writer.isLoading);
-    if (this.#writer.isLoading) throw stopped();
+    await this.run(() => !this.#writer.is_loading);
+    if (this.#writer.is_loading) throw stopped();
   }
 
   #hasReached(ends: Offsets): boolean {

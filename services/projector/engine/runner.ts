@@ -118,8 +118,8 @@ export class Runner<Event extends { readonly type: string }> {
   }
 
   /** Another process of the consumer group has all partitions. */
-  get isStandingBy(): boolean {
-    return this.#engine.isStandingBy;
+  get is_standing_by(): boolean {
+    return this.#engine.is_standing_by;
   }
 
   /** Runs until the signal is aborted, also when halted. Throws only bugs. */

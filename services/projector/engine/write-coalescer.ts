@@ -49,7 +49,7 @@ export class WriteCoalescer<Event extends { readonly type: string }> implements 
   }
 
   /** Batches were taken from the look-ahead: should the transaction fail, they are read again. */
-  get hasTaken(): boolean {
+  get has_taken(): boolean {
     return this.#hasTaken;
   }
 

@@ -6,8 +6,8 @@ import { prefixed } from './prefix.ts';
 import { kafkaFault, type Admin, type Kafka, type KafkaSettings } from './port.ts';
 
 /** `client_id`: the name that brokers log. */
-export function openKafka(settings: KafkaSettings, client_id: string, log: Logger): Kafka {
-  return prefixed(openKafkajs(settings, client_id, log), settings.kafka_prefix ?? '');
+export function openKafka(settings: KafkaSettings, clientId: string, log: Logger): Kafka {
+  return prefixed(openKafkajs(settings, clientId, log), settings.kafka_prefix ?? '');
 }
 
 const DISCONNECT_MS = 3_000;

@@ -104,7 +104,7 @@ export class LogReader {
   }
 
   /** Whether the group has given this member any partition. */
-  get isAssigned(): boolean {
+  get is_assigned(): boolean {
     return [...(this.#assigned?.values() ?? [])].some(({ length }) => length > 0);
   }
 

@@ -36,7 +36,7 @@ export async function ensureTopics(
     for (const topic of topics) {
       const description = await describe(admin, topic, kafka.replication_min);
       const different = differencesOf(kafka, topic, description);
-      const refused = different.find(({ isDurable }) => durable || !isDurable);
+      const refused = different.find(({ is_durable: isDurable }) => durable || !isDurable);
       if (refused !== undefined)
         throw new Fault('topic_settings', refused.message, { retry: false });
     }
@@ -72,7 +72,7 @@ async function create(kafka: Kafka, admin: Admin, topics: readonly Topic[]): Pro
 
 interface Difference {
   readonly message: string;
-  readonly isDurable: boolean;
+  readonly is_durable: boolean;
 }
 
 function differencesOf(
@@ -85,7 +85,7 @@ function differencesOf(
   const count = description.partitions.length;
   if (count !== partitions)
     found.push({
-      isDurable: false,
+      is_durable: false,
       message: `topic ${name} has ${count} partitions instead of ${partitions}, so its order would be another; point APP_KAFKA_BROKERS to the right cluster, or delete the topic if nothing in it is needed`,
     });
   const wanted: Topic['config'] = { ...declared, ...durableConfig(replicasMin) };
@@ -94,14 +94,14 @@ function differencesOf(
     if (should === undefined || should === value) continue;
     if (AT_LEAST.has(setting) && Number(value) >= Number(should)) continue;
     found.push({
-      isDurable: DURABLE.has(setting),
+      is_durable: DURABLE.has(setting),
       message: `topic ${name} has ${setting}=${value} instead of ${should}; set it with kafka-configs.sh --alter --entity-type topics --entity-name ${name} --add-config ${setting}=${should}`,
     });
   }
   const replicas = Math.min(...description.partitions.map((partition) => partition.replicas));
   if (replicas < replicasMin)
     found.push({
-      isDurable: true,
+      is_durable: true,
       message: `topic ${name} has ${replicas} replicas instead of ${replicasMin}; add some with kafka-reassign-partitions.sh, or lower APP_KAFKA_REPLICATION_MIN`,
     });
   return found;

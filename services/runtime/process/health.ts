@@ -152,7 +152,7 @@ export class Activity {
   }
 
   /** Whether nothing goes on before a person has acted. */
-  get isHalted(): boolean {
+  get is_halted(): boolean {
     return this.#halted !== undefined || (this.#fault !== undefined && needsPerson(this.#fault));
   }
 

@@ -22,7 +22,7 @@ export class Rate {
   }
 
   /** Undefined before the second count, and in the first 2 s. */
-  get perSecond(): number | undefined {
+  get per_second(): number | undefined {
     const [first, ...others] = this.#counts;
     if (first === undefined || others.length === 0) return undefined;
     const sum = others.reduce((so, { count }) => so + count, 0);
@@ -35,7 +35,7 @@ export class Rate {
     readonly records_per_second: number | undefined;
     readonly seconds_left: number | undefined;
   } {
-    const rate = this.perSecond;
+    const rate = this.per_second;
     return {
       records_per_second: rate === undefined ? undefined : Math.round(rate),
       seconds_left: rate === undefined ? undefined : Math.ceil(Number(behind) / rate),

@@ -141,7 +141,7 @@ export class Snapshots {
   }
 
   /** Whether it is worth its writing, and all folds are there. */
-  get isDue(): boolean {
+  get is_due(): boolean {
     const { bytes_min: least, names } = this.#options;
     return (
       this.#folded >= Math.max(least, READ_TIMES * this.#size) &&

@@ -72,7 +72,7 @@ export function ledgerWriter(
   signer?: Pick<MintSigner, 'signDecision'>,
 ): Append {
   return async (decided) => {
-    if (!lease.isHeld) return false;
+    if (!lease.is_held) return false;
     const expected = books.ledger.end;
     const events = decided.map((event) => signedBy(signer, event, books.ledger));
     for (const event of events) {

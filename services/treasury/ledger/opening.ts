@@ -91,7 +91,7 @@ async function settle(
 ): Promise<boolean> {
   for (;;) {
     await catchUp();
-    if (signal.aborted || !lease.isHeld) return false;
+    if (signal.aborted || !lease.is_held) return false;
     const decision = decide(books.ledger);
     if ('refused' in decision) {
       const { refused } = decision;

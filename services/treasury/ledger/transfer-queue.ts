@@ -81,7 +81,7 @@ export class TransferQueue {
   }
 
   /** Why partitions are held up. */
-  get heldUp(): readonly string[] {
+  get held_up(): readonly string[] {
     return this.#lanes.flatMap(({ partition, waiting: [first], held_up: why }) =>
       why === undefined || first === undefined
         ? []
@@ -90,7 +90,7 @@ export class TransferQueue {
   }
 
   /** False while a partition is full. */
-  get hasRoom(): boolean {
+  get has_room(): boolean {
     return this.#lanes.every(({ waiting }) => waiting.length < this.#waitingMax);
   }
 

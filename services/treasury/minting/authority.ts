@@ -51,7 +51,7 @@ export class Authority {
     const { books, chain, signer } = this.#options;
     const { authority } = books.ledger.governance;
     const own = toHex(signer.address);
-    if (!chain.isComplete)
+    if (!chain.is_complete)
       return `the ledger has named a new mint authority, ${nameOf(authority)}, since this treasury was started. What to do: start it again, with APP_MINT_KEY set to the key of that account`;
     if (authority !== undefined && !authority.authority.equals(signer.address))
       return `the mint authority of the ledger is ${nameOf(authority)}, and APP_MINT_KEY is the key of ${own}. What to do: start the treasury with the key of the former; if the latter is to mint, an operator names it in the ledger first (\`ops authority rotate\`)`;

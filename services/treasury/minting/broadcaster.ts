@@ -99,7 +99,7 @@ export class Broadcaster {
 
   /** Mints in flight, and those that the ledger calls credited before a final block has them. */
   #wanted(): readonly RequestedMint[] {
-    return [...this.#options.books.ledger.live.values(), ...this.#minter.creditsToSend];
+    return [...this.#options.books.ledger.live.values(), ...this.#minter.credits_to_send];
   }
 
   /** Mints that no block has and that were not broadcast a moment ago. */

@@ -62,7 +62,7 @@ export class Minter {
   }
 
   /** Whether both logs were read to their ends once. */
-  get isCaughtUp(): boolean {
+  get is_caught_up(): boolean {
     return this.#isCaughtUp;
   }
 
@@ -76,10 +76,10 @@ export class Minter {
     const { books, chain, second, allowed } = this.#options;
     if (this.#halted !== undefined) return this.#halted;
     if (!this.#isCaughtUp) return 'the logs are not read to their ends yet';
-    if (chain.sender.finalHeight < 0) return 'no block is final yet';
+    if (chain.sender.final_height < 0) return 'no block is final yet';
     if (this.#whyHalted !== undefined) return 'the chain or the ledger is being looked at again';
     const { governance } = books.ledger;
-    if (governance.isStopped)
+    if (governance.is_stopped)
       return 'operators have stopped all minting. What to do: they open it again with `ops mint start`';
     const problem = this.#authority.problem ?? second?.problem?.message ?? allowed();
     if (problem !== undefined) return problem;
@@ -92,19 +92,19 @@ export class Minter {
    * Mints that the ledger calls credited, that our key made, and that are in no final block yet:
    * they are sent until they are.
    */
-  get creditsToSend(): readonly RequestedMint[] {
+  get credits_to_send(): readonly RequestedMint[] {
     return this.#isCaughtUp ? this.#creditsNotShown.filter((mint) => this.#isOurs(mint)) : [];
   }
 
   /** The first credit that no final block shows, if any. */
-  get notShown(): RequestedMint | undefined {
+  get not_shown(): RequestedMint | undefined {
     return this.#isCaughtUp ? this.#creditsNotShown[0] : undefined;
   }
 
   /** Why no mint is requested: the clock is far from the chain's. Mints in flight go on. */
   get clock(): string | undefined {
     const { chain, now, clock_apart_max_ms: most } = this.#options;
-    const { finalBlock } = chain.sender;
+    const { final_block: finalBlock } = chain.sender;
     if (finalBlock === undefined || most === 0) return undefined;
     const { height, timestamp } = finalBlock;
     const at = now();
@@ -121,7 +121,7 @@ export class Minter {
     await catchUp();
     if (signal.aborted) return;
     this.#isCaughtUp = true;
-    const { finalHeight, finalNonce } = chain.sender;
+    const { final_height: finalHeight, final_nonce: finalNonce } = chain.sender;
     log.info(
       { final_height: finalHeight, final_nonce: finalNonce, live: books.ledger.live.size },
       'both logs are read: minting may begin',
@@ -144,10 +144,10 @@ export class Minter {
   /** Deposits that are minted or sent next, as far as the ledger says; proven or not. */
   due(most: number): readonly string[] {
     const { books, chain, prover } = this.#options;
-    if (!this.#isCaughtUp || chain.sender.finalHeight < 0) return [];
+    if (!this.#isCaughtUp || chain.sender.final_height < 0) return [];
     const is_proven = (id: string): boolean => !prover.isRefused(id);
     const next = dueMints(books.ledger, { ...this.#intending(most), is_proven });
-    return [...next, ...this.creditsToSend].map(({ deposit_id: id }) => id);
+    return [...next, ...this.credits_to_send].map(({ deposit_id: id }) => id);
   }
 
   #isDue(): boolean {
@@ -176,7 +176,7 @@ export class Minter {
     if (voids.length > 0) {
       const deposits = voids.map(({ deposit_id: id }) => id);
       log.error(
-        { deposits, final_height: chain.sender.finalHeight },
+        { deposits, final_height: chain.sender.final_height },
         'the ledger shows mints that are not on the chain: they are voided; find out who writes to the ledger',
       );
       return voids;
@@ -192,7 +192,7 @@ export class Minter {
     const { chain, prover, now } = this.#options;
     return {
       now: now(),
-      final_nonce: chain.sender.finalNonce,
+      final_nonce: chain.sender.final_nonce,
       most,
       is_over: (mint) => this.#isOver(mint),
       is_proven: (id) => prover.isProven(id),
@@ -223,7 +223,7 @@ export class Minter {
     const { books, chain, second, now } = this.#options;
     const { ledger } = books;
     if (ledger.governance.authority === undefined) return [];
-    if (chain.forged !== undefined || !chain.isComplete) return [];
+    if (chain.forged !== undefined || !chain.is_complete) return [];
     const witness = second ?? chain.sender;
     const finalAt = (nonce: number): FinalTransaction | undefined => {
       const mint = ledger.live.get(nonce);

@@ -45,7 +45,7 @@ export class Minting {
     // a mint in flight is concluded by its nonce, and one that is void or dead requested again
     const nonces = (): Iterable<number> => [
       ...ledger.live.keys(),
-      ...[...books.creditsNotShown((mint) => chain.isMinted(mint)), ...ledger.givenUpToMint]
+      ...[...books.creditsNotShown((mint) => chain.isMinted(mint)), ...ledger.given_up_to_mint]
         .filter((mint) => chain.isOfAuthority(mint))
         .map(({ nonce }) => nonce),
     ];
@@ -112,7 +112,7 @@ export class Minting {
   }
 
   get #notShown(): HealthProblem | undefined {
-    const mint = this.#minter.notShown;
+    const mint = this.#minter.not_shown;
     if (mint === undefined) return undefined;
     const { deposit_id, nonce } = mint;
     const message = `deposit ${deposit_id} is credited in the ledger, and its mint with nonce ${nonce} is in no final block. What to do: it is voided or sent again by itself when this treasury has the key that requested it; if not, and no node has it in a final block, operators void it with \`ops mint void\``;
@@ -120,12 +120,12 @@ export class Minting {
   }
 
   /** Whether the chain and the ledger were read to their ends once. */
-  get isCaughtUp(): boolean {
-    return this.#minter.isCaughtUp;
+  get is_caught_up(): boolean {
+    return this.#minter.is_caught_up;
   }
 
   /** Nothing is minted before a person has done something, which may be here only. */
-  get isHalted(): boolean {
+  get is_halted(): boolean {
     return this.#minter.halted !== undefined || this.#authority.problem !== undefined;
   }
 
@@ -158,7 +158,7 @@ export class Minting {
       this.second?.run(this.#every_ms, signal, () => changes.notify()),
       this.#authority.watch(),
       // a standby spends none of the provider's requests
-      this.#prover.run(() => (lease.isHeld ? this.#minter.due(PROVEN_AHEAD) : [])),
+      this.#prover.run(() => (lease.is_held ? this.#minter.due(PROVEN_AHEAD) : [])),
       this.#broadcast(),
     ]);
   }

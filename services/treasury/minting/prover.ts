@@ -253,7 +253,7 @@ export class Prover {
     }
     const asked = await this.#ask(ids);
     // a standby spends none of the provider's requests
-    if (!this.#options.lease.isHeld) return unread.length > 0 || asked;
+    if (!this.#options.lease.is_held) return unread.length > 0 || asked;
     const held = await this.#askWaiting();
     return (await this.#refunds.ask()) || unread.length > 0 || asked || held;
   }

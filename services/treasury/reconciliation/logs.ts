@@ -93,7 +93,7 @@ export class ReserveLogs {
 
   /** Why reading does not go on before a person has acted. */
   get halted(): string | undefined {
-    return this.#activity.isHalted ? this.#activity.problem?.message : undefined;
+    return this.#activity.is_halted ? this.#activity.problem?.message : undefined;
   }
 
   /** One run on demand waits for no person. */

@@ -46,7 +46,7 @@ export interface ReconcilerOptions extends Omit<
   /** before the second measurement: by then all machines of the provider agree */
   readonly confirm_ms: number;
   /** milliseconds that this number of provider requests takes */
-  readonly expectedMs: (requests: number) => number;
+  readonly expected_ms: (requests: number) => number;
   readonly progress?: Progress | undefined;
   /** by default in real time */
   readonly pause?: typeof untilAborted;
@@ -131,7 +131,7 @@ export class Reconciler {
     };
     // when it closes the gate, also while the log takes no records
     logs.newest.made(run);
-    if (this.#options.lease?.isHeld === false)
+    if (this.#options.lease?.is_held === false)
       throw new Fault('lease_lost', 'another treasury works by now, and makes the next run', {
         retry: true,
       });
@@ -196,7 +196,7 @@ export class Reconciler {
   /** Warns when a run takes longer than the interval: its figures age, and may close minting. */
   #planned(balances: number, requests: number): void {
     const { every_ms: every, block_age_max_ms: ageMax, log } = this.#options;
-    const expected = this.#options.expectedMs(requests);
+    const expected = this.#options.expected_ms(requests);
     this.#options.metrics.planned(balances, expected);
     this.#options.progress?.planned(balances, requests);
     const isSlow = expected > every;

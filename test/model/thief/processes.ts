@@ -95,7 +95,7 @@ class Reserve {
       provider: tron.provider,
       arrivals: this.arrivals,
       saved: () => Promise.resolve(),
-      expectedMs: () => 0,
+      expected_ms: () => 0,
       refresh_requests: 10,
       usdt_contract: USDT_CONTRACT,
       custody_addresses: [CUSTODY],

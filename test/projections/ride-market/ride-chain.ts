@@ -54,9 +54,9 @@ class Told {
       const assembled = this.#next(BEGIN + 1_000 * (made + 1));
       this.#chain.append(assembled);
       this.#append(assembled.block.text);
-      if (this.#chain.finalizedHeight > this.#finalized && this.#random() < 0.7)
-        this.#finalize(this.#chain.finalizedHeight);
-      const depth = this.#chain.head.height - this.#chain.finalizedHeight;
+      if (this.#chain.finalized_height > this.#finalized && this.#random() < 0.7)
+        this.#finalize(this.#chain.finalized_height);
+      const depth = this.#chain.head.height - this.#chain.finalized_height;
       if (depth > 0 && this.#random() < reorgProbability)
         this.#reorganise(1 + Math.floor(this.#random() * depth), BEGIN + 1_000 * (made + 1) + 500);
     }

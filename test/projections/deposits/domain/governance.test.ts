@@ -196,7 +196,7 @@ describe('mint authority', () => {
     expect(tell(authority(2, 2), mallory)).toBe('ignored');
     expect(tell(authority(2, 2), alice)).toBe('applied');
     expect(ledger.governance.authority?.authority).toEqual(Buffer.alloc(20, 2));
-    expect(ledger.lastNonce).toBe(-1);
+    expect(ledger.last_nonce).toBe(-1);
     expect(intend(0)).toBe('applied');
   });
 
@@ -210,7 +210,7 @@ describe('mint authority', () => {
     expect(tell(events.intended({ to: cltAddress, amount, nonce: 7, tx_hash }))).toBe('applied');
     tell(operators(1, [alice]));
     expect(tell(authority(1, 1))).toBe('applied');
-    expect(ledger.lastNonce).toBe(7);
+    expect(ledger.last_nonce).toBe(7);
   });
 
   test('a mint that no block takes is released by a signed event, and the authority rotated', () => {
@@ -292,7 +292,7 @@ describe('money outside of deposits', () => {
     expect(tell({ type: 'SurplusBooked', ...by, amount: 7n }, alice)).toBe('applied');
     expect(tell({ type: 'SurplusBooked', ...by, amount: -8n }, alice)).toBe('ignored');
     expect(tell({ type: 'SurplusBooked', ...by, amount: -2n }, alice)).toBe('applied');
-    expect(ledger.governance.bookedSurplus).toBe(5n);
+    expect(ledger.governance.booked_surplus).toBe(5n);
   });
 
   test('a baseline is pinned once, before the first mint is requested', () => {

@@ -145,7 +145,7 @@ describe('the settings of the treasury', () => {
     made.writeAll(eventsOf(begin(made.ledger, SETTINGS, BEGIN)));
     pin(made);
     expect(pinLedger(made.ledger, PINNING, BEGIN)).toEqual({ events: [] });
-    expect(made.ledger.lastNonce).toBe(0);
+    expect(made.ledger.last_nonce).toBe(0);
     expect(made.ledger.governance.authority?.authority).toEqual(AUTHORITY);
   });
 
@@ -336,7 +336,7 @@ describe('operators', () => {
     const made = governed();
     carryOut(made, bookSurplus(made.ledger, 5n, PERSON), BOTH);
     carryOut(made, bookSurplus(made.ledger, -2n, PERSON));
-    expect(made.ledger.governance.bookedSurplus).toBe(3n);
+    expect(made.ledger.governance.booked_surplus).toBe(3n);
     expect(bookSurplus(made.ledger, -4n, PERSON)).toEqual({ refused: 'more_than_was_booked' });
     expect(bookSurplus(made.ledger, 0n, PERSON)).toEqual({ refused: 'nothing_to_book' });
   });

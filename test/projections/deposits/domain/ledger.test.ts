@@ -134,8 +134,8 @@ function expectPlain(ledger: Ledger, log: readonly TreasuryEvent[]): void {
   expect([...ledger.live.values()].map(({ sequence }) => sequence).toSorted(ascending)).toEqual(
     live.map(({ sequence }) => sequence),
   );
-  expect(ledger.lastNonce).toBe(mints.lastNonce);
-  expect(ledger.freeNonces).toEqual([...mints.free].toSorted(ascending));
+  expect(ledger.last_nonce).toBe(mints.lastNonce);
+  expect(ledger.free_nonces).toEqual([...mints.free].toSorted(ascending));
   expect(ledger.policy?.version).toBe(mints.policies.at(-1)?.version);
   // just before, when and after each mint leaves the window
   const times = mints.counted.flatMap(({ at }) => [-1, 0, 1].map((edge) => at + DAY_MS + edge));

@@ -313,7 +313,7 @@ test('a deposit whose mint is dead returns to its former position in the queue',
     conclude(made.ledger, finalOf(made, { tx_hash: Buffer.alloc(32, 0xdd) }), CONCLUDING).events,
   );
   expect(due(made)).toEqual([one, two]);
-  expect(made.ledger.waitingCount).toBe(2);
+  expect(made.ledger.waiting_count).toBe(2);
 });
 
 test('a deposit that is not proven delays nobody, and is due once it is', () => {

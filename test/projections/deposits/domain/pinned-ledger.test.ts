@@ -270,7 +270,7 @@ describe('where two operators are asked for', () => {
     tellBy(alice, { type: 'MintingSet', ...BY, open: false });
     expect(tellBy(authority, intended(0))).toBe('ignored');
     expect(tellBy(alice, { type: 'MintingSet', ...BY, open: true })).toBe('ignored');
-    expect(ledger.governance.isStopped).toBe(true);
+    expect(ledger.governance.is_stopped).toBe(true);
     expect(tellBy(bob, { type: 'MintingSet', ...BY, open: true })).toBe('applied');
     expect(tellBy(authority, intended(0))).toBe('applied');
   });
@@ -343,7 +343,7 @@ describe('claims of the treasury', () => {
       intended(nonce, { deposit_id: deposit.deposit_id, to: deposit.clt_address });
     expect(tellBy(authority, of(one, 1))).toBe('applied');
     expect(tellBy(authority, voided(hashOf(0), 0))).toBe('applied');
-    expect(ledger.freeNonces).toEqual([0]);
+    expect(ledger.free_nonces).toEqual([0]);
     expect(tellBy(authority, of(two, 1))).toBe('ignored');
     expect(tellBy(authority, of(two, 0))).toBe('applied');
     expect(tellBy(authority, intended(0))).toBe('ignored');

@@ -22,7 +22,7 @@ class ScriptedLease implements Held {
   term = 1;
   #changed = Promise.withResolvers<void>();
 
-  get isHeld(): boolean {
+  get is_held(): boolean {
     return this.looks-- > 0;
   }
 

@@ -53,7 +53,7 @@ test('15 random correct treasuries have no violation', () => {
     const { findings, ledger } = audited(logs);
     expect({ seed, violations: findings.violations }).toEqual({ seed, violations: [] });
     auditDeposits(ledger, { next_offset: ledger.end, rows: ledgerRows(ledger) }, findings);
-    expect(findings.violationCount).toBe(0);
+    expect(findings.violation_count).toBe(0);
   }
   // all that can be there was there
   expect(types.size).toBe(15);

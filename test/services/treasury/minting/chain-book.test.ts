@@ -84,7 +84,7 @@ class Minted {
     const { book } = this;
     return {
       now: BEGIN,
-      final_nonce: book.sender.finalNonce,
+      final_nonce: book.sender.final_nonce,
       most: 50,
       hash_of: (call) => signer.sign(call).tx_hash,
       is_over: (mint) => book.isOver(mint),
@@ -299,7 +299,7 @@ test('an authority that the ledger names later is not followed', () => {
   const world = begun();
   const { book } = world;
   world.decide(authoritySet(2, NEW));
-  expect(book.isComplete).toBe(true);
+  expect(book.is_complete).toBe(true);
   world.decide(authoritySet(3, deriveKey('test', 'a third')));
-  expect(book.isComplete).toBe(false);
+  expect(book.is_complete).toBe(false);
 });

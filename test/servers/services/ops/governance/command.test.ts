@@ -226,9 +226,9 @@ test('a key file signs with its password alone', async () => {
   const proposed = await ops(signing, undefined, password);
   expect(proposed.stdout).toMatch(/not booked yet: .* another operator .* the same command/);
   expect((await ops(['operators', 'show'])).stdout).toContain(`a decision of each of ${address}`);
-  expect((await folded()).governance.bookedSurplus).toBe(0n);
+  expect((await folded()).governance.booked_surplus).toBe(0n);
   expect((await ops(['surplus', 'book', '1.5', ...BECAUSE], alice)).code).toBe(0);
-  expect((await folded()).governance.bookedSurplus).toBe(1_500_000n);
+  expect((await folded()).governance.booked_surplus).toBe(1_500_000n);
 });
 
 test('a treasury with other operators than those in force mints nothing and does not start', async () => {
