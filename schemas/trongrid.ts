@@ -86,7 +86,12 @@ export function parseList(json: unknown): Parsed<ListPage> {
   return parsedAnswer(json, (answer) => {
     if (field(answer, 'success') !== true) throw new Mismatch('success', 'true');
     const rows = list(answer, 'data', listedRow);
-    if (rows.some(({ block_timestamp: at }, index) => at < (rows[index - 1]?.block_timestamp ?? 0)))
+    if (
+      rows.some(
+        ({ block_timestamp: blockTimestamp }, index) =>
+          blockTimestamp < (rows[index - 1]?.block_timestamp ?? 0),
+      )
+    )
       throw new Mismatch('data', 'ascending block_timestamp');
     const fingerprint = within(answer, 'meta', (meta) => field(meta, 'fingerprint'));
     if (fingerprint !== undefined && (typeof fingerprint !== 'string' || fingerprint === ''))

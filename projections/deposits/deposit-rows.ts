@@ -24,12 +24,12 @@ export interface StoredDeposit {
 }
 
 export function depositRow(event: DepositConfirmed, seq: number, ordinal: number): Row {
-  const { deposit_id: id, block_timestamp: created_at } = event;
-  return rowOf(DEPOSITS, { ...event, id, seq, ordinal, created_at });
+  const { deposit_id: depositId, block_timestamp: blockTimestamp } = event;
+  return rowOf(DEPOSITS, { ...event, id: depositId, seq, ordinal, created_at: blockTimestamp });
 }
 
 export function standingRow(id: string, stored: StoredDeposit): Row {
-  const { deposit, events, position, goes_first_at: goesFirst } = stored;
+  const { deposit, events, position, goes_first_at: goesFirstAt } = stored;
   const mint = 'mint' in deposit ? deposit.mint : undefined;
   const approvedBy = 'approved_by' in deposit ? deposit.approved_by : [];
   return [
@@ -46,7 +46,7 @@ export function standingRow(id: string, stored: StoredDeposit): Row {
     events,
     position?.offset ?? null,
     position?.since ?? null,
-    goesFirst ?? null,
+    goesFirstAt ?? null,
   ];
 }
 

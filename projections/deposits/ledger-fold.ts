@@ -61,7 +61,8 @@ export function ledgerLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly
   const refunds = new Map<string, Buffer>();
   for (const { event } of batch) {
     // Postgres takes no text with U+0000, which no id has
-    for (const { deposit_id: id } of depositEventsIn(event)) if (DEPOSIT_ID.holds(id)) ids.add(id);
+    for (const { deposit_id: depositId } of depositEventsIn(event))
+      if (DEPOSIT_ID.holds(depositId)) ids.add(depositId);
     if (event.type === 'DepositConfirmed')
       owners.set(bytesKey(event.clt_address), event.clt_address);
     if (event.type === 'RefundRecorded') refunds.set(bytesKey(event.tron_tx_id), event.tron_tx_id);

@@ -147,14 +147,14 @@ export class ChainSupply {
 }
 
 function changeOf(block: BlockAppended): BlockChange {
-  const { height, hash, timestamp, transactions, balance_effects: effects } = block;
+  const { height, hash, timestamp, transactions, balance_effects: balanceEffects } = block;
   let created = 0n;
   let burned = 0n;
   const mints: (ChainMint & { readonly tx_hash: Buffer })[] = [];
-  for (const { address, kind, delta, tx_index: index } of effects) {
+  for (const { address, kind, delta, tx_index: txIndex } of balanceEffects) {
     created += delta;
     if (kind === 'burn') burned -= delta;
-    const tx_hash = kind !== 'mint' || index === null ? undefined : transactions[index]?.hash;
+    const tx_hash = kind !== 'mint' || txIndex === null ? undefined : transactions[txIndex]?.hash;
     if (tx_hash !== undefined) mints.push({ tx_hash, height, to: address, amount: delta });
   }
   return { height, hash, timestamp, created, burned, mints };

@@ -91,7 +91,7 @@ function fold(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Folded {
       upserts: [{ table: HEAD, rows: undoLog.head(chain) }, ...upserts],
     },
     outcomes,
-    announced: [...market.changeKeys],
+    announced: [...market.change_keys],
   };
 }
 

@@ -26,9 +26,9 @@ export function skipKey({
   projection,
   topic,
   partition,
-  record_offset: offset,
+  record_offset: recordOffset,
 }: RecordPosition): string {
-  return `${projection} ${topic}/${partition}@${offset}`;
+  return `${projection} ${topic}/${partition}@${recordOffset}`;
 }
 
 /** Stable across retries. */

@@ -66,8 +66,8 @@ export function parseReconciliation(text: string): Parsed<Reconciliation> {
 }
 
 /** The treasury's answer as JSON text. */
-export function reconciliationJson({ last_run: run }: Reconciliation): string {
-  return `{"last_run":${run === null ? 'null' : runJson(run)}}`;
+export function reconciliationJson({ last_run: lastRun }: Reconciliation): string {
+  return `{"last_run":${lastRun === null ? 'null' : runJson(lastRun)}}`;
 }
 
 /** A run as JSON text with exact integers. */

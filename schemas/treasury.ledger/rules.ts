@@ -94,7 +94,7 @@ export const LEDGER_RULES: TopicRules<TreasuryEvent> = {
     relations: [
       {
         rule: 'a custody address is named twice',
-        holds: ({ custody_addresses: each }) => different(each),
+        holds: ({ custody_addresses: custodyAddresses }) => different(custodyAddresses),
       },
     ],
   },
@@ -155,7 +155,7 @@ export const LEDGER_RULES: TopicRules<TreasuryEvent> = {
     relations: [
       {
         rule: 'a deposit is named twice',
-        holds: ({ deposit_ids: ids }) => new Set(ids).size === ids.length,
+        holds: ({ deposit_ids: depositIds }) => new Set(depositIds).size === depositIds.length,
       },
     ],
   },

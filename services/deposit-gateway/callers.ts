@@ -56,13 +56,14 @@ export class Callers {
 
   async #check(request: Checked): Promise<HttpResponse | undefined> {
     if (!request.path.startsWith('/api/')) return undefined;
-    const { jwt_secret: secret, allowed_accounts: allowed } = this.#settings;
+    const { jwt_secret: jwtSecret, allowed_accounts: allowedAccounts } = this.#settings;
     const token = bearerToken(request.headers.authorization);
-    const claims = token === undefined ? undefined : await verifyToken(token, secret, this.#now());
+    const claims =
+      token === undefined ? undefined : await verifyToken(token, jwtSecret, this.#now());
     if (claims === undefined) return UNAUTHORIZED;
     const account = ADDRESS_FORM.test(claims.pk) ? parseAddress(claims.pk) : undefined;
     if (account === undefined) return NO_ADDRESS;
-    if (allowed?.has(toHex(account)) === false) return NOT_ALLOWED;
+    if (allowedAccounts?.has(toHex(account)) === false) return NOT_ALLOWED;
     this.#accounts.set(request, account);
     return undefined;
   }

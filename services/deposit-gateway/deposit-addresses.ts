@@ -84,9 +84,9 @@ export class DepositAddresses {
 
   constructor(options: DepositAddressesOptions) {
     const { settings, metrics, signal } = options;
-    const { addresses_per_minute: perMinute, addresses_burst: burst } = settings;
+    const { addresses_per_minute: addressesPerMinute, addresses_burst: addressesBurst } = settings;
     this.#options = options;
-    const rate = { rate_per_second: perMinute / 60, rate_burst: burst };
+    const rate = { rate_per_second: addressesPerMinute / 60, rate_burst: addressesBurst };
     this.#limit = openRateLimit('addresses', rate, options.counts, options.limits?.addresses);
     this.#outcomes = metrics.counter(
       'deposit_addresses_total',
@@ -154,12 +154,12 @@ export class DepositAddresses {
   /** Until the read model has the address or the time is up. Throws when the append fails. */
   async #wait(account: Buffer, key: string, append: Promise<void>): Promise<Buffer | undefined> {
     const { settings, signal } = this.#options;
-    const { address_wait_ms: timeout } = settings;
-    const end = performance.now() + timeout;
+    const { address_wait_ms: addressWaitMs } = settings;
+    const end = performance.now() + addressWaitMs;
     const failed = append.then(() => Promise.withResolvers<never>().promise);
     // it may fail after the waiting has ended
     failed.catch(() => undefined);
-    await atMost(timeout, Promise.race([append, this.#notifications.next(key)]));
+    await atMost(addressWaitMs, Promise.race([append, this.#notifications.next(key)]));
     for (;;) {
       // before the read, so that a change during it is not missed
       const notification = this.#notifications.next(key);
@@ -250,12 +250,13 @@ function whyForged(
   key: DepositKey,
 ): string | undefined {
   const [logEnd, itsHead, addresses, address, at] = row;
-  const { deposit_address: own = NO_BYTES, derivation_index: index = -1 } = owned ?? {};
-  if (owned !== undefined && !key.addressAt(index).equals(own))
-    return `deposit.addresses gives it ${toTronAddress(own)} at index ${index}, which the key with fingerprint ${toHex(key.fingerprint)} does not derive: no gateway with this key wrote that. What to do: find out who did, and restore the topic`;
-  const ofLog = owned && `${byteaText(own)} at index ${index}`;
+  const { deposit_address: depositAddress = NO_BYTES, derivation_index: derivationIndex = -1 } =
+    owned ?? {};
+  if (owned !== undefined && !key.addressAt(derivationIndex).equals(depositAddress))
+    return `deposit.addresses gives it ${toTronAddress(depositAddress)} at index ${derivationIndex}, which the key with fingerprint ${toHex(key.fingerprint)} does not derive: no gateway with this key wrote that. What to do: find out who did, and restore the topic`;
+  const ofLog = owned && `${byteaText(depositAddress)} at index ${derivationIndex}`;
   const ofRow = hasAddress(row) ? `${address} at index ${at}` : undefined;
-  const isBehind = ofRow === undefined && !(Number(addresses) > index);
+  const isBehind = ofRow === undefined && !(Number(addresses) > derivationIndex);
   const isOther = ofRow !== ofLog && !isBehind;
   const isOtherLog =
     logEnd === `${end}` ? itsHead !== byteaText(head) : owned === undefined && Number(logEnd) > end;

@@ -88,7 +88,7 @@ export function explorerApp(
   HttpOptions,
   'routes' | 'cache' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops'
 > {
-  const { treasury_public_reconciliation_url: treasuryUrl } = config;
+  const { treasury_public_reconciliation_url: treasuryPublicReconciliationUrl } = config;
   const rate = openRateLimit(NAME, config, counts, limits.rate);
   const head = nodeHead(config.node_url, now, log);
   return {
@@ -96,7 +96,10 @@ export function explorerApp(
       reader,
       head,
       ends: readsLog(config) ? logEnds(config, now, log) : () => Promise.resolve(undefined),
-      reserve: treasuryUrl === undefined ? undefined : openReserve(treasuryUrl, now, log),
+      reserve:
+        treasuryPublicReconciliationUrl === undefined
+          ? undefined
+          : openReserve(treasuryPublicReconciliationUrl, now, log),
       exports_max: config.exports_max,
       counts,
       limits,

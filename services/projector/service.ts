@@ -121,8 +121,8 @@ async function raise<Event extends { readonly type: string }>(
       phase: 'rebuilding',
       message: `building ${what}: ${progress}`,
     });
-  const onStep = ({ step, what: part, records_behind: behind }: RebuildStep): void =>
-    show(part ?? `${step.replace('_', ' ')}, ${behind} records behind`);
+  const onStep = ({ step, what: part, records_behind: recordsBehind }: RebuildStep): void =>
+    show(part ?? `${step.replace('_', ' ')}, ${recordsBehind} records behind`);
   try {
     log.info(
       { projection: projection.name, version: projection.version },
@@ -163,10 +163,10 @@ function problemOf(now: RunnerStatus): HealthProblem | undefined {
     case 'stopped':
       return { status: 'working', phase: 'stopped', message: 'stopped' };
     case 'loading': {
-      const { records_behind: behind, seconds_left: left } = now;
-      const eta = left === undefined ? '' : `, about ${left} s left`;
-      const message = `loading: ${behind} records behind${eta}`;
-      return { status: 'working', phase: 'loading', eta_s: left, message };
+      const { records_behind: recordsBehind, seconds_left: secondsLeft } = now;
+      const eta = secondsLeft === undefined ? '' : `, about ${secondsLeft} s left`;
+      const message = `loading: ${recordsBehind} records behind${eta}`;
+      return { status: 'working', phase: 'loading', eta_s: secondsLeft, message };
     }
     case 'building':
       return { status: 'working', phase: 'building_indexes', message: `building ${now.what}` };

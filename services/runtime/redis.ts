@@ -167,9 +167,9 @@ type Address = Omit<RedisOptions, 'replyMapping'>;
  * the primary; the host of the URL is not used then.
  */
 function addressOf(settings: RedisSettings): Address {
-  const { redis_url, redis_tls_ca: ca, redis_sentinels: sentinels } = settings;
+  const { redis_url, redis_tls_ca: redisTlsCa, redis_sentinels: redisSentinels } = settings;
   const url = new URL(redis_url);
-  const tls = ca === undefined ? {} : { ca };
+  const tls = redisTlsCa === undefined ? {} : { ca: redisTlsCa };
   const common: Address = {
     db: Number(url.pathname.slice(1)),
     ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
@@ -178,17 +178,18 @@ function addressOf(settings: RedisSettings): Address {
       ? { tls, sentinelTLS: tls, enableTLSForSentinelMode: true }
       : {}),
   };
-  if (sentinels === undefined)
+  if (redisSentinels === undefined)
     return { ...common, host: bare(url.hostname), port: Number(url.port || 6379) };
-  const { redis_sentinel_name: name, redis_sentinel_password: sentinelPassword } = settings;
+  const { redis_sentinel_name: redisSentinelName, redis_sentinel_password: redisSentinelPassword } =
+    settings;
   return {
     ...common,
-    sentinels: sentinels.map((address) => {
+    sentinels: redisSentinels.map((address) => {
       const at = address.lastIndexOf(':');
       return { host: bare(address.slice(0, at)), port: Number(address.slice(at + 1)) };
     }),
-    ...(name === undefined ? {} : { name }),
-    ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
+    ...(redisSentinelName === undefined ? {} : { name: redisSentinelName }),
+    ...(redisSentinelPassword === undefined ? {} : { sentinelPassword: redisSentinelPassword }),
     sentinelRetryStrategy: retryAfter,
     sentinelCommandTimeout: 2_000,
   };

@@ -261,8 +261,8 @@ export class LogFollower {
 
   /** To be called when records are applied otherwise than by their fold. */
   noteApplied(): void {
-    for (const { topic, partition, next_offset: next } of this.applied)
-      this.#applied.set(partitionKey(topic, partition), next);
+    for (const { topic, partition, next_offset: nextOffset } of this.applied)
+      this.#applied.set(partitionKey(topic, partition), nextOffset);
   }
 
   /** Resolves once these topics of one partition are folded to their ends, or at the abort. */

@@ -72,10 +72,10 @@ export class Retries {
 
   /** An attempt has failed: the next one is made after a pause. */
   failed(subject: Subject, why: string): void {
-    const { retry_ms_min: min, retry_ms_max: max, now } = this.#options;
+    const { retry_ms_min: retryMsMin, retry_ms_max: retryMsMax, now } = this.#options;
     const known = this.#retries.get(subjectKey(subject));
     const failures = (known?.failures ?? 0) + 1;
-    const pause = Math.min(max, min * 2 ** Math.min(failures - 1, DOUBLINGS_MAX));
+    const pause = Math.min(retryMsMax, retryMsMin * 2 ** Math.min(failures - 1, DOUBLINGS_MAX));
     this.#set(subject, { known, failures, why, at: now() + pause, named: known?.named ?? false });
   }
 
@@ -113,8 +113,8 @@ export class Retries {
 
   /** Block time of the earliest listed transfer to this address that is asked about again. */
   undecidedFrom({ address }: Entry): number | undefined {
-    const times = this.transfers.flatMap(({ entry, listed_at: at }) =>
-      at !== undefined && entry.address.equals(address) ? [at] : [],
+    const times = this.transfers.flatMap(({ entry, listed_at: listedAt }) =>
+      listedAt !== undefined && entry.address.equals(address) ? [listedAt] : [],
     );
     return times.length === 0 ? undefined : Math.min(...times);
   }

@@ -202,11 +202,11 @@ export async function watchTron({
 
   let foundAt = Number.NEGATIVE_INFINITY;
   const find = async (partitions: readonly number[]): Promise<void> => {
-    const { treasury_arrivals_url: url } = config;
-    if (url === undefined || clock() < foundAt + ARRIVALS_EVERY_MS) return;
+    const { treasury_arrivals_url: treasuryArrivalsUrl } = config;
+    if (treasuryArrivalsUrl === undefined || clock() < foundAt + ARRIVALS_EVERY_MS) return;
     foundAt = clock();
     try {
-      await watcher.find(await readArrivals(url, signal), partitions);
+      await watcher.find(await readArrivals(treasuryArrivalsUrl, signal), partitions);
     } catch (error) {
       // the treasury is no condition for watching
       if (!(error instanceof Fault)) throw error;
@@ -262,12 +262,12 @@ export function alarmsOf(retries: readonly ShownRetry[], at: number): readonly s
   ];
 }
 
-function alarmOf({ kind, address, tron_tx_id: id }: ShownRetry): string {
+function alarmOf({ kind, address, tron_tx_id: tronTxId }: ShownRetry): string {
   switch (kind) {
     case 'address':
       return `${address} gets bad answers`;
     case 'transfer':
-      return `transaction ${id} to ${address} is undecided`;
+      return `transaction ${tronTxId} to ${address} is undecided`;
     case 'balance':
       return `the balance of ${address} is unexplained`;
   }

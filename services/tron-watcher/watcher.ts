@@ -297,7 +297,7 @@ export class Watcher {
    * next one, so that the rotation has its part however much each address needs.
    */
   async #next(partitions: readonly number[], again: readonly Retry[]): Promise<readonly Entry[]> {
-    const { model, cold_every_ms: coldEvery } = this.#options;
+    const { model, cold_every_ms: coldEveryMs } = this.#options;
     const part = partOf(partitions);
     const max = Math.ceil(this.#options.pass_addresses_max * part);
     const coldMin = Math.ceil(this.#options.pass_cold_min * part);
@@ -312,7 +312,7 @@ export class Watcher {
     );
     const isServed = (entry: Entry): boolean =>
       !this.retries.has({ entry }) && !this.#isListed(entry) && !listed.has(keyOf(entry));
-    const turns = inTurn.filter((entry) => entry.turn_at <= at - coldEvery && isServed(entry));
+    const turns = inTurn.filter((entry) => entry.turn_at <= at - coldEveryMs && isServed(entry));
     const first = hot.filter(isServed).slice(0, max - Math.min(coldMin, turns.length));
     const hotOnes = new Set(first.map(keyOf));
     const others = turns.filter((entry) => !hotOnes.has(keyOf(entry)));
@@ -385,13 +385,13 @@ export class Watcher {
   }
 
   async #one(entry: Entry, until: number): Promise<Checked> {
-    const { overlap_ms: overlap, cross_check_every: every } = this.#options;
+    const { overlap_ms: overlapMs, cross_check_every: crossCheckEvery } = this.#options;
     const key = keyOf(entry);
     const from = Math.max(
       0,
-      Math.min(entry.checked_until - overlap, this.#undecided.get(key) ?? Infinity),
+      Math.min(entry.checked_until - overlapMs, this.#undecided.get(key) ?? Infinity),
     );
-    return isCrossChecked(entry, every)
+    return isCrossChecked(entry, crossCheckEvery)
       ? this.#comparison.crossCheck(entry, { from, until })
       : this.#listed(entry, { from, until });
   }
@@ -419,7 +419,11 @@ export class Watcher {
     this.#done = [];
     this.#failed = [];
     const stayed = (done.length > 0 ? failed : []).map(
-      ({ address, partition, checked_until: until }) => ({ address, partition, until }),
+      ({ address, partition, checked_until: checkedUntil }) => ({
+        address,
+        partition,
+        until: checkedUntil,
+      }),
     );
     onStep('appending');
     const byPartition = Map.groupBy([...done, ...stayed], ({ partition }) => partition);
@@ -452,11 +456,11 @@ export class Watcher {
 }
 
 /** About one in `every` checks, derived from the address and its last check; 0: never. */
-function isCrossChecked({ address, checked_at: at }: Entry, every: number): boolean {
+function isCrossChecked({ address, checked_at: checkedAt }: Entry, every: number): boolean {
   if (every === 0) return false;
   const seed = Buffer.alloc(28);
   address.copy(seed);
-  seed.writeBigUInt64BE(BigInt(at), 20);
+  seed.writeBigUInt64BE(BigInt(checkedAt), 20);
   return crc32(seed) % every === 0;
 }
 

@@ -107,7 +107,7 @@ class Operation {
         receipt: (tx_id) => limited(() => provider.receipt(tx_id)),
       },
       saved: (requests) => this.#bucket.saved(requests),
-      expected_ms: (requests) => this.#bucket.expectedMs(requests),
+      expectedMs: (requests) => this.#bucket.expectedMs(requests),
       refresh_requests: refreshRequests(SETTINGS),
       tolerance: SETTINGS.reserve_tolerance,
       every_ms: SETTINGS.reconcile_every_ms,

@@ -19,6 +19,8 @@ const OUTSIDE = new Set([
   'statusCode',
   'remoteAddress',
   'originalUrl',
+  // kafkajs
+  'memberId',
   // graphql-js
   'maxTokens',
   'maxErrors',

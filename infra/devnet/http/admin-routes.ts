@@ -122,13 +122,17 @@ export function adminRoutes({
     });
 
     app.post('/admin/traffic', (request, response) => {
-      const { transactions_per_second: rate } = bodyFields(request.body);
-      if (typeof rate !== 'number' || rate < 0 || rate > TRAFFIC_PER_SECOND_MAX) {
+      const { transactions_per_second: transactionsPerSecond } = bodyFields(request.body);
+      if (
+        typeof transactionsPerSecond !== 'number' ||
+        transactionsPerSecond < 0 ||
+        transactionsPerSecond > TRAFFIC_PER_SECOND_MAX
+      ) {
         const range = `a number from 0 to ${TRAFFIC_PER_SECOND_MAX}`;
         return refuseBody(response, `{"transactions_per_second": ${range}}`);
       }
-      traffic.setRate(rate);
-      response.json({ transactions_per_second: rate });
+      traffic.setRate(transactionsPerSecond);
+      response.json({ transactions_per_second: transactionsPerSecond });
     });
   };
 }

@@ -87,8 +87,9 @@ export async function send(hub: Hub, token: string, { raw }: SignedTransaction):
     token,
   );
   // the node's refusals are data, not errors
-  const { transaction_hash: hash, code, message } = readObject(sendRawTransaction) ?? {};
-  if (typeof hash !== 'string' && code !== 'already_known') throw hubError(code, message);
+  const { transaction_hash: transactionHash, code, message } = readObject(sendRawTransaction) ?? {};
+  if (typeof transactionHash !== 'string' && code !== 'already_known')
+    throw hubError(code, message);
 }
 
 function hubError(code: unknown, message: unknown, otherwise = 'UNREADABLE'): HubError {

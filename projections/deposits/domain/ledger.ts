@@ -380,8 +380,8 @@ export class Ledger {
   }
 
   #confirmed(event: DepositConfirmed): void {
-    const { clt_address: account, gross, fee, credit } = event;
-    this.#state.counts.set(bytesKey(account), this.depositsOf(account) + 1);
+    const { clt_address: cltAddress, gross, fee, credit } = event;
+    this.#state.counts.set(bytesKey(cltAddress), this.depositsOf(cltAddress) + 1);
     const sums = this.#state.sums;
     this.#state.sums = {
       ...sums,
@@ -432,8 +432,8 @@ export class Ledger {
     if (mint !== undefined) this.#gaveUp(event, mint);
   }
 
-  #gaveUp({ deposit_id: id }: DepositEvent, mint: RequestedMint): void {
-    this.#state.given_up.set(id, [...this.givenUp(id), mint]);
+  #gaveUp({ deposit_id: depositId }: DepositEvent, mint: RequestedMint): void {
+    this.#state.given_up.set(depositId, [...this.givenUp(depositId), mint]);
   }
 }
 

@@ -136,17 +136,19 @@ export class SocketServer {
   }
 
   #openSocket(request: IncomingMessage, socket: Duplex, head: Buffer, client: string): void {
-    const { sockets_max: max, sockets_per_client_max: ofClientMax } = this.#options.settings;
+    const { sockets_max: socketsMax, sockets_per_client_max: socketsPerClientMax } =
+      this.#options.settings;
     // it may have left while it waited
     if (socket.destroyed) return;
-    const isFull = this.#open.size >= max;
+    const isFull = this.#open.size >= socketsMax;
     if (isFull || this.#isClosing) {
       if (isFull) this.#limits.connections.refused();
       const message = 'no more sockets at the moment: try again shortly';
       return refuse(socket, 503, 'RATE_LIMITED', message);
     }
     const closed = this.#sockets.take(client);
-    if (closed === undefined) return refuseLate(socket, `at most ${ofClientMax} sockets at once`);
+    if (closed === undefined)
+      return refuseLate(socket, `at most ${socketsPerClientMax} sockets at once`);
     socket.once('close', closed);
     this.#server.handleUpgrade(request, socket, head, (opened) => {
       socket.off('error', ignore);

@@ -113,7 +113,7 @@ export async function audit(
   const deposit_key = optional(DEPOSIT_KEY);
   const settings = { ...KAFKA, ...REGISTRY, ...POSTGRES_READER, ...USDT, deposit_key };
   const config = readSettings(settings, stack);
-  const { usdt_contract, deposit_key: key } = config;
+  const { usdt_contract, deposit_key: depositKey } = config;
   const kafka = kafkaOf(config);
   const codec = await openDecoder(config, { kafka }, AUDITED_TOPICS);
   const progress = openProgress(args);
@@ -123,8 +123,8 @@ export async function audit(
     const { topic, partition, offset, records, records_behind } = at;
     rate.count(records - before);
     before = records;
-    const { seconds_left: left } = rate.estimate(records_behind);
-    const time = left === undefined ? '' : `, about ${left} s left`;
+    const { seconds_left: secondsLeft } = rate.estimate(records_behind);
+    const time = secondsLeft === undefined ? '' : `, about ${secondsLeft} s left`;
     const part = records / (records + Number(records_behind));
     progress.show(`${topic}/${partition}: offset ${offset}${time}`, part);
   };
@@ -142,7 +142,7 @@ export async function audit(
         codec,
         reader,
         usdt_contract,
-        deposit_key: key,
+        deposit_key: depositKey,
         seen,
         retrying,
         onProgress,
@@ -205,9 +205,9 @@ function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResu
 
 function supplyLines(at: AuditResult['supply']): readonly string[] {
   if (at === undefined) return [];
-  const { height, supply, genesis_allocation: genesis, minted, burned } = at;
+  const { height, supply, genesis_allocation: genesisAllocation, minted, burned } = at;
   return [
-    `supply    in CLT at block ${height}: ${money(supply)}, genesis ${money(genesis)}, minted ${money(minted)}, burned ${money(burned)}`,
+    `supply    in CLT at block ${height}: ${money(supply)}, genesis ${money(genesisAllocation)}, minted ${money(minted)}, burned ${money(burned)}`,
   ];
 }
 

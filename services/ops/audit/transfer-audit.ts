@@ -81,13 +81,13 @@ export class TransferAudit {
         () => 'the pinned key is not the one of APP_DEPOSIT_XPUB',
       );
     if (event.type !== 'AddressRequested') return;
-    const { clt_address: account } = event;
-    const address = book.addressOf(account) ?? Buffer.alloc(0);
+    const { clt_address: cltAddress } = event;
+    const address = book.addressOf(cltAddress) ?? Buffer.alloc(0);
     check(
       'I1',
-      book.isDerived(this.#key, account, address),
+      book.isDerived(this.#key, cltAddress, address),
       () =>
-        `account ${toHex(account)} has the address ${toHex(address)}, which the key does not derive`,
+        `account ${toHex(cltAddress)} has the address ${toHex(address)}, which the key does not derive`,
     );
   }
 
@@ -113,7 +113,7 @@ export class TransferAudit {
   confirmed(
     event: DepositConfirmed,
     position: LogPosition,
-    { policy, custody_addresses: custody }: InForce,
+    { policy, custody_addresses: custodyAddresses }: InForce,
   ): boolean {
     const expected = this.#expected.get(event.deposit_id);
     const account = bytesKey(event.clt_address);
@@ -137,8 +137,8 @@ export class TransferAudit {
     const { from } = transfer;
     // older treasuries credited such transfers, and pinned no custody
     return (
-      custody !== undefined &&
-      (custody.some((each) => each.equals(from)) || this.#paid.has(bytesKey(from)))
+      custodyAddresses !== undefined &&
+      (custodyAddresses.some((each) => each.equals(from)) || this.#paid.has(bytesKey(from)))
     );
   }
 

@@ -99,9 +99,9 @@ export class LiveLedger {
       const decided = decisionOf(log.ledger, wanted, decided_at);
       if ('refused' in decided) return worded(decided.refused);
       const [event] = decided.events;
-      const { ledger_id: id } = log.ledger.governance;
-      const ledger_id = id === undefined ? null : toHex(id);
-      const text = event === undefined ? null : decisionText(event, id);
+      const { ledger_id: ledgerId } = log.ledger.governance;
+      const ledger_id = ledgerId === undefined ? null : toHex(ledgerId);
+      const text = event === undefined ? null : decisionText(event, ledgerId);
       const deposit_ids = event === undefined ? [] : depositEventsIn(event).map(idOf);
       const left_out = [...decided.left_out].map(([deposit_id, reason]) => {
         return { deposit_id, why: whyLeftOut(reason) };
@@ -141,8 +141,8 @@ function decisionOf(ledger: Ledger, { verb, ...wanted }: Signing, now: number): 
   return decideTogether(verb, ledger, { ...wanted, now });
 }
 
-function idOf({ deposit_id: id }: DepositEvent): string {
-  return id;
+function idOf({ deposit_id: depositId }: DepositEvent): string {
+  return depositId;
 }
 
 function worded(refused: DecisionRefusal | 'ledger_moved'): Refused {

@@ -152,9 +152,9 @@ async function foundDeposits(
 function asInLedger(row: Listed, ledger: Ledger): Filtered {
   const deposit = ledger.deposit(row.id);
   if (deposit.status === 'absent') throw contradicted(row.id);
-  const { clt_address: owner, gross } = deposit.terms;
+  const { clt_address: cltAddress, gross } = deposit.terms;
   const reason = deposit.status === 'needs_manual' ? deposit.reason : row.reason;
-  return { ...row, clt_address: toHex(owner), amount_usdt: String(gross), reason };
+  return { ...row, clt_address: toHex(cltAddress), amount_usdt: String(gross), reason };
 }
 
 function contradicted(id: string): Misuse {
@@ -241,8 +241,8 @@ function manyText(
   const rows = decided
     .toSorted((one, other) => (one.terms.gross < other.terms.gross ? 1 : -1))
     .slice(0, SHOWN_MAX)
-    .map(({ id, terms: { gross, credit, clt_address: owner }, reason }) => {
-      return [id, money(gross), money(credit), shortened(toHex(owner)), reason];
+    .map(({ id, terms: { gross, credit, clt_address: cltAddress }, reason }) => {
+      return [id, money(gross), money(credit), shortened(toHex(cltAddress)), reason];
     });
   const more = decided.length - rows.length;
   return [

@@ -34,11 +34,11 @@ export async function rebuild(
   const work = args.rollback === true ? rollback : rebuildTables;
   const rebuilt = await withProjection(paced(args), work);
   const seconds = Math.round(performance.now() - begun) / 1_000;
-  const { version, kept_version: kept, records } = rebuilt;
+  const { version, kept_version: keptVersion, records } = rebuilt;
   print(
     args.json === true
       ? jsonOf({ step: 'done', projection, ...rebuilt, seconds })
-      : `${projection} is read from other tables now (version ${version}), ${records} records folded in ${seconds} s\nthe previous ones (version ${kept}) are kept: ops rebuild ${projection} --rollback puts them back`,
+      : `${projection} is read from other tables now (version ${version}), ${records} records folded in ${seconds} s\nthe previous ones (version ${keptVersion}) are kept: ops rebuild ${projection} --rollback puts them back`,
   );
   return 0;
 }
@@ -175,23 +175,24 @@ export function paceOf(text: string): number {
 }
 
 /** The part of the records that are folded; undefined where records do not tell. */
-function partOf({ step, records, records_behind: behind }: RebuildStep): number | undefined {
-  const all = records + Number(behind);
+function partOf({ step, records, records_behind: recordsBehind }: RebuildStep): number | undefined {
+  const all = records + Number(recordsBehind);
   return step === 'loading' && all > 0 ? records / all : undefined;
 }
 
 export function stepText(progress: RebuildStep): string {
-  const { step, what = '', records, records_behind: behind } = progress;
-  const { records_per_second: rate, seconds_left: left } = progress;
-  const speed = rate === undefined ? '' : `, ${rate} a second`;
-  const time = left === undefined || behind === 0n ? '' : `, about ${left} s left`;
+  const { step, what = '', records, records_behind: recordsBehind } = progress;
+  const { records_per_second: recordsPerSecond, seconds_left: secondsLeft } = progress;
+  const speed = recordsPerSecond === undefined ? '' : `, ${recordsPerSecond} a second`;
+  const time =
+    secondsLeft === undefined || recordsBehind === 0n ? '' : `, about ${secondsLeft} s left`;
   switch (step) {
     case 'loading':
-      return `loading, ${records} records folded, ${behind} to go${speed}${time}`;
+      return `loading, ${records} records folded, ${recordsBehind} to go${speed}${time}`;
     case 'indexing':
       return what === '' ? step : `${step}: ${what}`;
     case 'catching_up':
-      return `catching up, ${behind} records behind${speed}`;
+      return `catching up, ${recordsBehind} records behind${speed}`;
     case 'switching':
     case 'comparing':
       return step;

@@ -40,7 +40,7 @@ export async function makeRun(args: SharedArguments): Promise<number> {
     planned(balances, requests) {
       clearTimeout(late);
       [planned, read, noted] = [requests, 0, performance.now()];
-      const expected = seconds(reconciliation.expected_ms(requests));
+      const expected = seconds(reconciliation.expectedMs(requests));
       note(
         `reading ${balances} balances in ${requests} requests, which takes ${expected} at the rate allowed`,
         args,
@@ -50,7 +50,7 @@ export async function makeRun(args: SharedArguments): Promise<number> {
       read++;
       if (performance.now() - noted < NOTE_EVERY_MS) return;
       noted = performance.now();
-      const left = seconds(reconciliation.expected_ms(Math.max(0, planned - read)));
+      const left = seconds(reconciliation.expectedMs(Math.max(0, planned - read)));
       note(`${read} of ${planned} requests are answered, ${left} to go`, args);
     },
   };

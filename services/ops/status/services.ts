@@ -166,13 +166,13 @@ export function waitingDeposits(services: readonly ServiceHealth[]): Waiting {
 }
 
 /** As a sentence: `1 deposit of 30.00 USDT waits for a person, and 47 of less than 0.01 USDT`. */
-export function waitText({ deposits, dust, amount, dust_below: below }: Waiting): string {
+export function waitText({ deposits, dust, amount, dust_below: dustBelow }: Waiting): string {
   const of = amount === 0n ? '' : ` of ${money(amount)} USDT`;
   const many =
     deposits === 1
       ? `1 deposit${of} waits for a person`
       : `${deposits} deposits${of} wait for a person`;
-  return dust === 0 ? many : `${many}, and ${dust} of less than ${money(below)} USDT`;
+  return dust === 0 ? many : `${many}, and ${dust} of less than ${money(dustBelow)} USDT`;
 }
 
 /** Figures of the newest reserve run: label, figure and unit. */

@@ -85,7 +85,7 @@ export class Engine<Event extends { readonly type: string }> {
   constructor(options: EngineOptions<Event>) {
     this.#options = options;
     const { projection, kafka, codec, pool, log, retrying, applied, tracing } = options;
-    const { group_id, kafka_session_ms: session, pace = 1, indexes, signal } = options;
+    const { group_id, kafka_session_ms: kafkaSessionMs, pace = 1, indexes, signal } = options;
     this.#rests = pace < 1 ? new Rests(pace, options.timing ?? realTime(signal)) : undefined;
     this.#skips = new Skips(options);
     this.#reader = new LogReader({
@@ -95,7 +95,7 @@ export class Engine<Event extends { readonly type: string }> {
       group_id,
       topics: projection.topics,
       ...(pace < 1 ? PACED : { ahead_bytes_max: READ_AHEAD_BYTES }),
-      ...(session === undefined ? {} : { session_ms: session }),
+      ...(kafkaSessionMs === undefined ? {} : { session_ms: kafkaSessionMs }),
       positions: () => this.#positions(),
     });
     this.#writer = new BatchWriter({
@@ -251,7 +251,7 @@ export class Engine<Event extends { readonly type: string }> {
   async #positions(): Promise<Positions> {
     const { kafka, pool, projection, applied, onPositions } = this.#options;
     const read = await readPositions(kafka, pool, projection);
-    for (const [key, { next_offset: next }] of read.positions) applied.set(key, next);
+    for (const [key, { next_offset: nextOffset }] of read.positions) applied.set(key, nextOffset);
     this.#clusterId = read.cluster_id;
     onPositions?.();
     return read.positions;

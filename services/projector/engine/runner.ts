@@ -158,14 +158,14 @@ export class Runner<Event extends { readonly type: string }> {
 
   #publish(
     { topic, partition, span = NO_SPAN }: Batch<Event>,
-    { outcomes, announced, rows, next_offset: next }: Applied,
+    { outcomes, announced, rows, next_offset: nextOffset }: Applied,
   ): void {
     const { projection, notifications } = this.#options;
     this.#metrics.count(outcomes);
     this.#metrics.rows.inc(rows);
     if (announced.length === 0) return;
     const keys = announced.length > NOTIFICATION_KEYS_MAX ? [] : announced;
-    const position = { topic, partition, next_offset: next.toString() };
+    const position = { topic, partition, next_offset: nextOffset.toString() };
     const notify = span.child('notify');
     const { traceparent } = notify.headers ?? {};
     notifications.publish(

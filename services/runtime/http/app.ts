@@ -85,7 +85,7 @@ export function buildHttpApp(
     errors: shape = PLAIN_ERRORS,
     headers = {},
     idle_ms = IDLE_MS,
-    http_limits: limits,
+    http_limits: httpLimits,
   } = options;
   const replies = new Replies({ headers, shape, idle_ms });
   const app = express();
@@ -93,7 +93,7 @@ export function buildHttpApp(
   app.set('query parser', queryOf);
   app.set('trust proxy', options.trust_proxy_hops ?? 0);
   app.use(identify(options), ...admit(options, shape, replies));
-  app.use(start(options.starts ?? new Starts(limits?.starts), options.cache, replies));
+  app.use(start(options.starts ?? new Starts(httpLimits?.starts), options.cache, replies));
   app.use(route(routes, shape, replies));
   app.use(fail(options.log, shape, replies));
   return (request, response) => {
@@ -119,12 +119,12 @@ function identify({
   log,
   metrics,
   tracing = NO_TRACING,
-  trust_proxy_hops: hops = 0,
+  trust_proxy_hops: trustProxyHops = 0,
 }: Pick<HttpAppOptions, 'log' | 'metrics' | 'tracing' | 'trust_proxy_hops'>): RequestHandler {
   const observe = observer(log, metrics);
   const nextId = requestIds();
   return (request, response, next) => {
-    const client = clientOf({ ip: forwardedFor(request, hops), socket: request.socket });
+    const client = clientOf({ ip: forwardedFor(request, trustProxyHops), socket: request.socket });
     const exchange = new Exchange(nextId(), client, response);
     request.exchange = exchange;
     // a request without a trace begins none
@@ -142,11 +142,11 @@ function identify({
 
 /** Refuses what is no proper request, and what a guard refuses; then reads the body. */
 function admit(
-  { guards = [], body_bytes_max = BODY_BYTES_MAX, http_limits: limits }: HttpAppOptions,
+  { guards = [], body_bytes_max = BODY_BYTES_MAX, http_limits: httpLimits }: HttpAppOptions,
   shape: ErrorShape,
   replies: Replies,
 ): readonly RequestHandler[] {
-  const bytes = new BodyBytes(body_bytes_max, limits?.bytes);
+  const bytes = new BodyBytes(body_bytes_max, httpLimits?.bytes);
   const admitted = (request: Request, response: Response, next: NextFunction): void => {
     // its body has turned out to be no HTTP
     if (response.headersSent) return undefined;
@@ -287,7 +287,7 @@ function fail(log: Logger, shape: ErrorShape, replies: Replies): ErrorRequestHan
       const { status } = failure;
       log.error({ err: error, request_id, method, route: path, status }, messageOf(error));
     }
-    if (!response.headersSent || exchange.isTaken) return replies.fail(response, failure);
+    if (!response.headersSent || exchange.is_taken) return replies.fail(response, failure);
     // a client must not take half a response for a whole one
     exchange.breaksOff(failure.status);
     breakOff(response);

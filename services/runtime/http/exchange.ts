@@ -55,7 +55,7 @@ export class Exchange {
     this.#taker = taker;
   }
 
-  get isTaken(): boolean {
+  get is_taken(): boolean {
     return this.#taker !== undefined;
   }
 

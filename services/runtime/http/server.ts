@@ -68,13 +68,15 @@ const LATE_SHARE = 0.8;
  * besides the routes. Throws a `Fault` when a port cannot be opened.
  */
 export async function openHttp(
-  { http_host: host, http_port, ops_port: opsPort, drain_ms: drainMs }: ListenSettings,
+  { http_host: httpHost, http_port, ops_port: opsPort, drain_ms: drainMs }: ListenSettings,
   options: HttpOptions,
 ): Promise<HttpServer> {
   const { log, errors: shape = PLAIN_ERRORS, routes = [] } = options;
   const { probes, figures } = ownRoutes(options, opsPort !== undefined, shape);
   const ops =
-    opsPort === undefined ? undefined : await openOps(host, opsPort, log, [...probes, ...figures]);
+    opsPort === undefined
+      ? undefined
+      : await openOps(httpHost, opsPort, log, [...probes, ...figures]);
   let draining = false;
   const served = [...probes, ...(ops === undefined ? figures : []), ...routes];
   const app = buildHttpApp(options, served);
@@ -90,7 +92,7 @@ export async function openHttp(
   const connections = openConnections(server);
   const unanswered = (): readonly ServerResponse[] => [...connections.values()].flat();
 
-  const { is_on: hasLimit } = options.http_limits?.connections ?? ON;
+  const { is_on: isOn } = options.http_limits?.connections ?? ON;
   const { trust_proxy_hops = 0 } = options;
   const nextId = requestIds();
   const always = (): Headers => ({ ...options.headers, 'x-request-id': nextId() });
@@ -99,7 +101,7 @@ export async function openHttp(
     const { socket } = request;
     const before = connections.get(socket);
     if (before === undefined) return void socket.destroy();
-    if (before.length >= PIPELINED_MAX && hasLimit) {
+    if (before.length >= PIPELINED_MAX && isOn) {
       // Node goes through all that it has read before
       if (!socket.destroyed && trust_proxy_hops === 0) ofOne.bar(clientOf({ socket }), BARRED_MS);
       return void socket.destroy();
@@ -132,14 +134,14 @@ export async function openHttp(
   });
 
   try {
-    await listening(server, host, http_port, 'APP_HTTP_PORT');
+    await listening(server, httpHost, http_port, 'APP_HTTP_PORT');
   } catch (error) {
     ops?.close();
     throw error;
   }
   server.on('error', (error) => log.error({ err: error }, 'HTTP server'));
-  const url = urlOf(server, host);
-  const ops_url = ops === undefined ? url : urlOf(ops, host);
+  const url = urlOf(server, httpHost);
+  const ops_url = ops === undefined ? url : urlOf(ops, httpHost);
   log.info({ url, ops_url }, 'listening');
   return {
     url,
@@ -213,18 +215,21 @@ const BACKLOG = 4_096;
 function limitConnections(
   server: Server,
   {
-    http_connections_max: max = CONNECTIONS_MAX,
-    http_connections_per_client_max: ofClient = CONNECTIONS_PER_CLIENT_MAX,
-    trust_proxy_hops: hops = 0,
-    http_limits: limits,
+    http_connections_max: httpConnectionsMax = CONNECTIONS_MAX,
+    http_connections_per_client_max: httpConnectionsPerClientMax = CONNECTIONS_PER_CLIENT_MAX,
+    trust_proxy_hops: trustProxyHops = 0,
+    http_limits: httpLimits,
   }: HttpOptions,
 ): Held {
-  const ofOne = new Held(hops > 0 ? Number.POSITIVE_INFINITY : ofClient, limits?.connections);
+  const ofOne = new Held(
+    trustProxyHops > 0 ? Number.POSITIVE_INFINITY : httpConnectionsPerClientMax,
+    httpLimits?.connections,
+  );
   let open = 0;
   // Node's own limit counts those that it closes at once, with which one client could fill it
   server.on('connection', (socket) => {
-    if (open >= max) limits?.connections.refused();
-    const closed = open < max ? ofOne.take(clientOf({ socket })) : undefined;
+    if (open >= httpConnectionsMax) httpLimits?.connections.refused();
+    const closed = open < httpConnectionsMax ? ofOne.take(clientOf({ socket })) : undefined;
     if (closed === undefined) return void socket.destroy();
     open++;
     return socket.once('close', () => {

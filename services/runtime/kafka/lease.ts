@@ -194,15 +194,15 @@ export class Lease implements Held {
   }
 
   #apply(event: TenureEvent): void {
-    const { is_held: wasHeld } = this;
+    const { is_held: isHeld } = this;
     const { status: was } = this.#tenure;
     this.#tenure = tenureAfter(this.#tenure, event);
     const { status: is } = this.#tenure;
     if (event.type === 'assigned' && event.partitions > 0) this.#term++;
-    const { log, group_id: group } = this.#options;
-    if (was !== is) log.info({ group, was, is }, 'lease');
+    const { log, group_id: groupId } = this.#options;
+    if (was !== is) log.info({ group: groupId, was, is }, 'lease');
     // an expired lease that is acknowledged again is held again
-    else if (this.is_held === wasHeld) return;
+    else if (this.is_held === isHeld) return;
     const { resolve } = this.#changed;
     this.#changed = Promise.withResolvers();
     resolve();

@@ -130,12 +130,12 @@ export type Claim = 'holder' | 'standby' | 'halted';
  * The member that gets all partitions: the one that has them, else one that can work, else any.
  * A word that is not known is one of another version, which can work.
  */
-export function holderAmong<Member extends { readonly member_id: string; readonly said: string }>(
+export function holderAmong<Member extends { readonly memberId: string; readonly said: string }>(
   members: readonly Member[],
 ): Member | undefined {
   const rank = ({ said }: Member): number => (said === 'holder' ? 0 : said === 'halted' ? 2 : 1);
   const [first] = members.toSorted(
-    (one, other) => rank(one) - rank(other) || (one.member_id < other.member_id ? -1 : 1),
+    (one, other) => rank(one) - rank(other) || (one.memberId < other.memberId ? -1 : 1),
   );
   return first;
 }

@@ -65,14 +65,14 @@ export class LogReader {
   constructor(options: LogReaderOptions) {
     this.#options = options;
     this.#queue = new ChunkQueue(options.ahead_bytes_max);
-    const { kafka, log, topics, group_id: group, session_ms: session = SESSION_MS } = options;
-    if (group !== undefined)
+    const { kafka, log, topics, group_id: groupId, session_ms: sessionMs = SESSION_MS } = options;
+    if (groupId !== undefined)
       this.#membership = new Membership({
         kafka,
         log,
         topics,
-        group_id: group,
-        session_ms: session,
+        group_id: groupId,
+        session_ms: sessionMs,
         signal: this.#stopping.signal,
         onAssigned: (assigned) => {
           this.#assigned = assigned;

@@ -62,22 +62,24 @@ export class SchemaRegistry {
 
   constructor(
     {
-      registry_url: url,
-      registry_username: username = '',
-      registry_password: password = '',
-      kafka_prefix: prefix = '',
+      registry_url: registryUrl,
+      registry_username: registryUsername = '',
+      registry_password: registryPassword = '',
+      kafka_prefix: kafkaPrefix = '',
     }: RegistrySettings,
     { avro: options = AVRO_OPTIONS, answer_ms = ANSWER_MS }: Options = {},
   ) {
-    this.url = url.replace(/\/$/, '');
-    this.#prefix = prefix;
+    this.url = registryUrl.replace(/\/$/, '');
+    this.#prefix = kafkaPrefix;
     this.#answer_ms = answer_ms;
-    const credentials = Buffer.from(`${username}:${password}`).toString('base64');
-    this.#authorization = username === '' ? {} : { authorization: `Basic ${credentials}` };
+    const credentials = Buffer.from(`${registryUsername}:${registryPassword}`).toString('base64');
+    this.#authorization = registryUsername === '' ? {} : { authorization: `Basic ${credentials}` };
     this.#client = new Client(
       {
         host: this.url,
-        ...(username === '' ? {} : { auth: { username, password } }),
+        ...(registryUsername === ''
+          ? {}
+          : { auth: { username: registryUsername, password: registryPassword } }),
         // whoever asks retries
         retry: { retries: 0 },
         middlewares: [limitTo(answer_ms, this.url)],
@@ -203,7 +205,7 @@ export class SchemaRegistry {
   /** A path is below the registry's URL. Throws a fault with retry where nothing answers. */
   async ask(
     path: string | URL,
-    { headers, answer_ms: ms = this.#answer_ms, ...question }: Question = {},
+    { headers, answer_ms: answerMs = this.#answer_ms, ...question }: Question = {},
   ): Promise<Answer> {
     const url = path instanceof URL ? path : `${this.url}${path}`;
     try {
@@ -217,7 +219,7 @@ export class SchemaRegistry {
           ...headers,
           ...this.#authorization,
         },
-        signal: AbortSignal.timeout(ms),
+        signal: AbortSignal.timeout(answerMs),
       });
       return { status: response.status, body: objectOf(await response.text()) };
     } catch (cause) {

@@ -76,7 +76,7 @@ interface Difference {
 }
 
 function differencesOf(
-  { prefix, replication_min: replicasMin }: Kafka,
+  { prefix, replication_min: replicationMin }: Kafka,
   { name: plainName, config: declared, partitions }: Topic,
   description: TopicDescription,
 ): readonly Difference[] {
@@ -88,7 +88,7 @@ function differencesOf(
       is_durable: false,
       message: `topic ${name} has ${count} partitions instead of ${partitions}, so its order would be another; point APP_KAFKA_BROKERS to the right cluster, or delete the topic if nothing in it is needed`,
     });
-  const wanted: Topic['config'] = { ...declared, ...durableConfig(replicasMin) };
+  const wanted: Topic['config'] = { ...declared, ...durableConfig(replicationMin) };
   for (const [setting, value] of description.config) {
     const should = wanted[setting];
     if (should === undefined || should === value) continue;
@@ -99,10 +99,10 @@ function differencesOf(
     });
   }
   const replicas = Math.min(...description.partitions.map((partition) => partition.replicas));
-  if (replicas < replicasMin)
+  if (replicas < replicationMin)
     found.push({
       is_durable: true,
-      message: `topic ${name} has ${replicas} replicas instead of ${replicasMin}; add some with kafka-reassign-partitions.sh, or lower APP_KAFKA_REPLICATION_MIN`,
+      message: `topic ${name} has ${replicas} replicas instead of ${replicationMin}; add some with kafka-reassign-partitions.sh, or lower APP_KAFKA_REPLICATION_MIN`,
     });
   return found;
 }

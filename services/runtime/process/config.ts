@@ -174,12 +174,12 @@ export function secret(
   name: string,
   options: { readonly characters_min: number },
 ): Setting<string> {
-  const { characters_min: min } = options;
+  const { characters_min: charactersMin } = options;
   return setting(
     name,
-    `a secret of at least ${min} characters`,
+    `a secret of at least ${charactersMin} characters`,
     {},
-    (value) => (value.length >= min ? value : undefined),
+    (value) => (value.length >= charactersMin ? value : undefined),
     true,
   );
 }

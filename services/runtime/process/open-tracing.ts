@@ -14,8 +14,8 @@ export async function openTracing(
   settings: TracingSettings,
   log: Logger,
 ): Promise<Tracing> {
-  const { otlp_url: url, trace_every: every } = settings;
-  if (url === undefined) return NO_TRACING;
+  const { otlp_url: otlpUrl, trace_every: traceEvery } = settings;
+  if (otlpUrl === undefined) return NO_TRACING;
   const { exportingTo } = await import('./opentelemetry.ts');
-  return exportingTo(url, { service, every, log });
+  return exportingTo(otlpUrl, { service, every: traceEvery, log });
 }

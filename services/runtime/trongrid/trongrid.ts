@@ -237,7 +237,11 @@ export class TronGrid {
 
   async #request<T>(request: ProviderRequest<T>): Promise<T> {
     const { route, single = false, once = false } = request;
-    const { attempts_max: all, single_attempts_max: ofOne = all, signal } = this.#options;
+    const {
+      attempts_max: attemptsMax,
+      single_attempts_max: singleAttemptsMax = attemptsMax,
+      signal,
+    } = this.#options;
     for (let attempt = 1; ; attempt++) {
       const since = this.#now();
       const result = await this.#paced(request);
@@ -250,7 +254,9 @@ export class TronGrid {
         single && !result.is_of_all && (isFinal || (await this.#servesOthers(request, since)));
       if (!isAlone) this.#failed(route, result, since);
       const isLast =
-        attempt >= (single ? ofOne : all) || isFinal || result.suspended_ms !== undefined;
+        attempt >= (single ? singleAttemptsMax : attemptsMax) ||
+        isFinal ||
+        result.suspended_ms !== undefined;
       if (isLast || signal.aborted) throw faultOf(request, result, isAlone);
     }
   }
@@ -258,8 +264,8 @@ export class TronGrid {
   /** The provider has failed as a whole, with a request that was made at this time. */
   #failed(route: string, result: Failure, since: number): void {
     const { backoff } = this.#options;
-    const { suspended_ms: suspended = 0 } = result;
-    if (this.#failureSince(since) !== undefined && suspended <= backoff.rest_ms) return;
+    const { suspended_ms: suspendedMs = 0 } = result;
+    if (this.#failureSince(since) !== undefined && suspendedMs <= backoff.rest_ms) return;
     backoff.failed(route, result.suspended_ms);
     this.#failure = { at: this.#now(), result: { ...result, is_of_all: true } };
   }
@@ -316,14 +322,14 @@ export class TronGrid {
   }
 
   async #attempt<T>({ path, body: sent, parse }: ProviderRequest<T>): Promise<Result<T>> {
-    const { tron_url: url, tron_api_key: key, signal } = this.#options;
+    const { tron_url: tronUrl, tron_api_key: tronApiKey, signal } = this.#options;
     const { timeout = AbortSignal.timeout.bind(AbortSignal) } = this.#options;
     const headers = {
       accept: 'application/json',
-      ...(key === '' ? {} : { 'TRON-PRO-API-KEY': key }),
+      ...(tronApiKey === '' ? {} : { 'TRON-PRO-API-KEY': tronApiKey }),
     };
     try {
-      const response = await fetch(`${url}${path}`, {
+      const response = await fetch(`${tronUrl}${path}`, {
         redirect: 'error',
         signal: AbortSignal.any([signal, timeout(TIMEOUT_MS)]),
         ...(sent === undefined
@@ -335,7 +341,7 @@ export class TronGrid {
             }),
       });
       const body = await textOf(response);
-      const answer = key === '' ? body : body?.replaceAll(key, '(key)');
+      const answer = tronApiKey === '' ? body : body?.replaceAll(tronApiKey, '(key)');
       return answer === undefined
         ? failure('bad_answer', 'its answer is far too long')
         : judged(response, answer, parse);

@@ -64,13 +64,13 @@ export class Books {
   }
 
   foldLedger({ events }: Decoded<TreasuryEvent>): void {
-    for (const { event, offset, value_hash: hash } of events) {
-      if (this.ledger.apply(event, offset, hash) !== 'applied') continue;
+    for (const { event, offset, value_hash: valueHash } of events) {
+      if (this.ledger.apply(event, offset, valueHash) !== 'applied') continue;
       if (event.type === 'DepositConfirmed') this.#confirmed(event);
       if (event.type === 'MintIntended') this.#intended(event.deposit_id);
       if (event.type === 'MintCredited') this.#credited(event.deposit_id);
       if (event.type === 'MintVoided') this.#state.credits.delete(event.deposit_id);
-      for (const { deposit_id: id } of depositEventsIn(event)) this.#noteHeld(id);
+      for (const { deposit_id: depositId } of depositEventsIn(event)) this.#noteHeld(depositId);
       this.#onApplied(event);
     }
   }
@@ -78,7 +78,8 @@ export class Books {
   /** Throws `another_key` when the addresses are derived from another key than ours. */
   foldAddresses({ events }: Decoded<DepositAddressEvent>): void {
     const { addresses } = this.ledger;
-    for (const { event, offset, value_hash: hash } of events) addresses.apply(event, offset, hash);
+    for (const { event, offset, value_hash: valueHash } of events)
+      addresses.apply(event, offset, valueHash);
     // a chunk at a time: all together would keep the process from answering
     addresses.derive();
     const { fingerprint } = addresses.scheme ?? this.#key;
@@ -173,8 +174,8 @@ export class Books {
       : first;
   }
 
-  #isCredited({ deposit_id: id }: DepositConfirmed): boolean {
-    return this.ledger.deposit(id).status === 'credited';
+  #isCredited({ deposit_id: depositId }: DepositConfirmed): boolean {
+    return this.ledger.deposit(depositId).status === 'credited';
   }
 
   #intended(id: string): void {
@@ -197,14 +198,14 @@ export class Books {
   }
 
   #confirmed(event: DepositConfirmed): void {
-    const { deposit_id, deposit_address, transfer_partition: partition } = event;
+    const { deposit_id, deposit_address, transfer_partition: transferPartition } = event;
     const key = bytesKey(deposit_address);
     if (!this.#state.firsts.has(key)) this.#state.firsts.set(key, event);
     this.#state.confirmations.set(deposit_id, { event, transfer: undefined });
-    const newest = this.#state.newest.get(partition) ?? [];
+    const newest = this.#state.newest.get(transferPartition) ?? [];
     if (event.transfer_offset > (newest.at(NEWEST_MAX - 1)?.transfer_offset ?? -1))
       this.#state.newest.set(
-        partition,
+        transferPartition,
         [event, ...newest]
           .toSorted((one, other) => other.transfer_offset - one.transfer_offset)
           .slice(0, NEWEST_MAX),

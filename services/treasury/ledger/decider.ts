@@ -134,10 +134,10 @@ export class Decider {
 
 /** `deposit.addresses` gives the address of an earlier deposit to another account, or to none. */
 export function contradiction(first: DepositConfirmed): Fault {
-  const { deposit_id: id, deposit_address, clt_address } = first;
+  const { deposit_id: depositId, deposit_address, clt_address } = first;
   return new Fault(
     'log_damaged',
-    `deposit ${id} went to ${toTronAddress(deposit_address)} of account 0x${clt_address.toString('hex')}, which deposit.addresses does not say: it is not the topic that the ledger was written from. What to do: point APP_KAFKA_BROKERS to the right cluster, or restore deposit.addresses, then start the treasury again; nothing is written meanwhile`,
+    `deposit ${depositId} went to ${toTronAddress(deposit_address)} of account 0x${clt_address.toString('hex')}, which deposit.addresses does not say: it is not the topic that the ledger was written from. What to do: point APP_KAFKA_BROKERS to the right cluster, or restore deposit.addresses, then start the treasury again; nothing is written meanwhile`,
     { retry: false },
   );
 }
@@ -152,9 +152,9 @@ function forged({ deposit_address, clt_address }: DepositConfirmed): Fault {
 }
 
 function whyHeldUp(
-  { event: { to, address_index: index } }: Recorded<TransferObserved>,
+  { event: { to, address_index: addressIndex } }: Recorded<TransferObserved>,
   reason: Confirmations['waiting'][number]['reason'],
 ): string {
   if (reason === 'no_policy') return 'no policy is set';
-  return `a transfer to ${toTronAddress(to)} names the address at index ${index}, which deposit.addresses has given to nobody. What to do: look at who wrote it and whether deposit.addresses is whole; it goes on by itself once the address is somebody's`;
+  return `a transfer to ${toTronAddress(to)} names the address at index ${addressIndex}, which deposit.addresses has given to nobody. What to do: look at who wrote it and whether deposit.addresses is whole; it goes on by itself once the address is somebody's`;
 }

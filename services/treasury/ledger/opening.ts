@@ -30,7 +30,7 @@ export interface OpeningOptions extends Pick<
 /** Who decides by the settings; undefined: decisions count without signatures. */
 export function governedBy({
   operators = [],
-  two_operators_above: two_above = 0n,
+  two_operators_above: twoOperatorsAbove = 0n,
   usdt_contract,
   custody_addresses,
 }: {
@@ -38,7 +38,7 @@ export function governedBy({
   readonly two_operators_above?: bigint;
 } & Pick<Governed, 'usdt_contract' | 'custody_addresses'>): Governed | undefined {
   if (operators.length === 0) return undefined;
-  return { operators, two_above, usdt_contract, custody_addresses };
+  return { operators, two_above: twoOperatorsAbove, usdt_contract, custody_addresses };
 }
 
 /**

@@ -82,10 +82,10 @@ export class TransferQueue {
 
   /** Why partitions are held up. */
   get held_up(): readonly string[] {
-    return this.#lanes.flatMap(({ partition, waiting: [first], held_up: why }) =>
-      why === undefined || first === undefined
+    return this.#lanes.flatMap(({ partition, waiting: [first], held_up: heldUp }) =>
+      heldUp === undefined || first === undefined
         ? []
-        : [`${this.#topic}/${partition} is held up at offset ${first.offset}: ${why}`],
+        : [`${this.#topic}/${partition} is held up at offset ${first.offset}: ${heldUp}`],
     );
   }
 

@@ -107,9 +107,9 @@ export class Authority {
     while (!signal.aborted) {
       await untilAborted(again_ms, signal);
       try {
-        const { mint_authority: named } = await node.chain();
-        if (this.#chains?.equals(named) === false) changes.notify();
-        this.#chains = named;
+        const { mint_authority: mintAuthority } = await node.chain();
+        if (this.#chains?.equals(mintAuthority) === false) changes.notify();
+        this.#chains = mintAuthority;
       } catch (error) {
         // the broadcaster says what is wrong with the node
         if (!(error instanceof Fault)) throw error;

@@ -194,8 +194,8 @@ export class ChainBook {
   }
 }
 
-function isMint({ function_call_type: type }: SentTransaction): boolean {
-  return type === 'Mint';
+function isMint({ function_call_type: functionCallType }: SentTransaction): boolean {
+  return functionCallType === 'Mint';
 }
 
 function byHeight(one: SentTransaction, other: SentTransaction): number {

@@ -103,13 +103,13 @@ export class Minter {
 
   /** Why no mint is requested: the clock is far from the chain's. Mints in flight go on. */
   get clock(): string | undefined {
-    const { chain, now, clock_apart_max_ms: most } = this.#options;
+    const { chain, now, clock_apart_max_ms: clockApartMaxMs } = this.#options;
     const { final_block: finalBlock } = chain.sender;
-    if (finalBlock === undefined || most === 0) return undefined;
+    if (finalBlock === undefined || clockApartMaxMs === 0) return undefined;
     const { height, timestamp } = finalBlock;
     const at = now();
     const apart = at - timestamp;
-    if (Math.abs(apart) <= most) return undefined;
+    if (Math.abs(apart) <= clockApartMaxMs) return undefined;
     const seconds = `${Math.round(Math.abs(apart) / 1_000)} s ${apart > 0 ? 'ahead of' : 'behind'}`;
     return `no mint is requested: this machine's clock, ${timeText(at)}, is ${seconds} the newest final block, ${height} of ${timeText(timestamp)}, and a mint counts in the rolling window at the time of the clock. What to do: set the clock right; if it is, look why there is no newer final block (the node, the chain-ingester); APP_CLOCK_APART_MAX_MS is the limit`;
   }
@@ -145,9 +145,9 @@ export class Minter {
   due(most: number): readonly string[] {
     const { books, chain, prover } = this.#options;
     if (!this.#isCaughtUp || chain.sender.final_height < 0) return [];
-    const is_proven = (id: string): boolean => !prover.isRefused(id);
-    const next = dueMints(books.ledger, { ...this.#intending(most), is_proven });
-    return [...next, ...this.credits_to_send].map(({ deposit_id: id }) => id);
+    const isProven = (id: string): boolean => !prover.isRefused(id);
+    const next = dueMints(books.ledger, { ...this.#intending(most), isProven: isProven });
+    return [...next, ...this.credits_to_send].map(({ deposit_id: depositId }) => depositId);
   }
 
   #isDue(): boolean {
@@ -174,7 +174,7 @@ export class Minter {
     if (conclusions.length > 0) return conclusions;
     const voids = this.#voids(CONCLUSIONS_OF_A_BATCH);
     if (voids.length > 0) {
-      const deposits = voids.map(({ deposit_id: id }) => id);
+      const deposits = voids.map(({ deposit_id: depositId }) => depositId);
       log.error(
         { deposits, final_height: chain.sender.final_height },
         'the ledger shows mints that are not on the chain: they are voided; find out who writes to the ledger',
@@ -184,18 +184,18 @@ export class Minter {
     const holds = this.#holds(CONCLUSIONS_OF_A_BATCH);
     if (holds.length > 0 || !this.#mayIntend()) return holds;
     const most = Math.min(INTENTS_OF_A_BATCH, LIVE_MAX - books.ledger.live.size);
-    const hash_of: Intending['hash_of'] = (call) => signer.sign(call).tx_hash;
-    return intend(books.ledger, { ...this.#intending(most), hash_of }).events;
+    const hashOf: Intending['hashOf'] = (call) => signer.sign(call).tx_hash;
+    return intend(books.ledger, { ...this.#intending(most), hashOf: hashOf }).events;
   }
 
-  #intending(most: number): Omit<Intending, 'hash_of'> {
+  #intending(most: number): Omit<Intending, 'hashOf'> {
     const { chain, prover, now } = this.#options;
     return {
       now: now(),
       final_nonce: chain.sender.final_nonce,
       most,
-      is_over: (mint) => this.#isOver(mint),
-      is_proven: (id) => prover.isProven(id),
+      isOver: (mint) => this.#isOver(mint),
+      isProven: (id) => prover.isProven(id),
     };
   }
 

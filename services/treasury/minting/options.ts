@@ -33,8 +33,8 @@ export interface MintingOptions {
   readonly now?: () => number;
 }
 
-export function chainTopicOf({ chain_topic: topic }: MintingOptions): string {
-  return topic ?? CHAIN_BLOCKS.name;
+export function chainTopicOf({ chain_topic: chainTopic }: MintingOptions): string {
+  return chainTopic ?? CHAIN_BLOCKS.name;
 }
 
 export interface MintingContext extends Pick<ProverOptions, 'transfers'> {

@@ -111,7 +111,7 @@ export class Prover {
   get displaced(): readonly TokenTransfer[] {
     const { books, deposit_key } = this.#options;
     const { waiting } = books.ledger;
-    const ids = [...[...waiting].map(({ deposit_id: id }) => id), ...books.held];
+    const ids = [...[...waiting].map(({ deposit_id: depositId }) => depositId), ...books.held];
     return ids.flatMap((id) => {
       const shown = this.#shown.get(id);
       const confirmed = books.confirmation(id)?.event;
@@ -157,8 +157,8 @@ export class Prover {
   get refused(): readonly { readonly deposit_id: string; readonly reason: string }[] {
     const { ledger } = this.#options.books;
     const ids = [
-      ...[...ledger.waiting].map(({ deposit_id: id }) => id),
-      ...[...ledger.live.values()].map(({ deposit_id: id }) => id),
+      ...[...ledger.waiting].map(({ deposit_id: depositId }) => depositId),
+      ...[...ledger.live.values()].map(({ deposit_id: depositId }) => depositId),
     ];
     return ids.flatMap((deposit_id) => {
       const proof = this.#proofOf(deposit_id);
@@ -199,7 +199,7 @@ export class Prover {
 
   /** Looks up what waits, and of `due` the receipts, until the signal is aborted. */
   async run(due: () => readonly string[]): Promise<void> {
-    const { changes, signal, again_ms: again = AGAIN_MS } = this.#options;
+    const { changes, signal, again_ms: againMs = AGAIN_MS } = this.#options;
     while (!signal.aborted) {
       const { next } = changes;
       try {
@@ -212,7 +212,7 @@ export class Prover {
         if (this.#fault === undefined)
           this.#options.log.warn({ err: error }, 'deposits cannot be proven, it is tried again');
         this.#fault = error;
-        await untilAborted(again, signal);
+        await untilAborted(againMs, signal);
       }
     }
   }
@@ -242,11 +242,12 @@ export class Prover {
       if (signal.aborted) return false;
       const records = await transfers.read(
         partition,
-        confirmed.map(({ transfer_offset: offset }) => offset),
+        confirmed.map(({ transfer_offset: transferOffset }) => transferOffset),
       );
-      for (const { deposit_id, transfer_offset: at } of confirmed) {
-        const event = records.get(at);
-        if (event !== undefined) books.observed({ event, partition, offset: BigInt(at) });
+      for (const { deposit_id, transfer_offset: transferOffset } of confirmed) {
+        const event = records.get(transferOffset);
+        if (event !== undefined)
+          books.observed({ event, partition, offset: BigInt(transferOffset) });
         // the record may be the transfer of another deposit
         if (books.confirmation(deposit_id)?.transfer === undefined) this.#missing.add(deposit_id);
       }
@@ -264,7 +265,7 @@ export class Prover {
     let found = false;
     let asked = 0;
     if (receipt === undefined) return found;
-    const waiting = [...books.ledger.waiting].map(({ deposit_id: id }) => id);
+    const waiting = [...books.ledger.waiting].map(({ deposit_id: depositId }) => depositId);
     for (const id of [...waiting, ...books.held]) {
       if (asked >= ASKED_AT_ONCE || signal.aborted) break;
       const at = performance.now();
@@ -313,7 +314,7 @@ export class Prover {
     const { books } = this.#options;
     const { live, waiting } = books.ledger;
     const unread: DepositConfirmed[] = [];
-    const queued = [...live.values(), ...waiting].map(({ deposit_id: id }) => id);
+    const queued = [...live.values(), ...waiting].map(({ deposit_id: depositId }) => depositId);
     for (const id of [...due, ...queued, ...books.held]) {
       if (unread.length >= READ_AT_ONCE) break;
       const confirmation = books.confirmation(id);
@@ -328,7 +329,7 @@ export class Prover {
   }
 
   async #ask(ids: readonly string[]): Promise<boolean> {
-    const { receipt, books, signal, again_ms: again = AGAIN_MS } = this.#options;
+    const { receipt, books, signal, again_ms: againMs = AGAIN_MS } = this.#options;
     let found = false;
     if (receipt === undefined) return found;
     for (const id of ids) {
@@ -336,7 +337,7 @@ export class Prover {
       const confirmation = books.confirmation(id);
       if (confirmation?.transfer === undefined || this.#shown.has(id)) continue;
       const { first = at, last = Number.NEGATIVE_INFINITY } = this.#asked.get(id) ?? {};
-      if (at - last < again) continue;
+      if (at - last < againMs) continue;
       if (signal.aborted) return found;
       const shown = await receipt(confirmation.event.tx_id);
       this.#asked.set(id, { first, last: at });
@@ -381,9 +382,9 @@ export class Prover {
   }
 
   #isOwned(event: DepositConfirmed): boolean {
-    const { deposit_id: id } = event;
-    if (!this.#owned.has(id) && this.#options.books.owns(event)) this.#owned.add(id);
-    return this.#owned.has(id);
+    const { deposit_id: depositId } = event;
+    if (!this.#owned.has(depositId) && this.#options.books.owns(event)) this.#owned.add(depositId);
+    return this.#owned.has(depositId);
   }
 
   #isInternal(confirmation: Confirmation | undefined): boolean {

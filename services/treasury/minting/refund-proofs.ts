@@ -34,12 +34,12 @@ export class RefundProofs {
 
   /** Asks TRON once for each refund that it has not shown; true when it showed one. */
   async ask(): Promise<boolean> {
-    const { books, receipt, signal, again_ms: again, log } = this.#options;
+    const { books, receipt, signal, again_ms: againMs, log } = this.#options;
     let found = false;
     if (receipt === undefined) return found;
     for (const [id, refund] of books.ledger.refunds) {
       const at = performance.now();
-      if (this.#shown.has(id) || at - (this.#asked.get(id) ?? Number.NEGATIVE_INFINITY) < again)
+      if (this.#shown.has(id) || at - (this.#asked.get(id) ?? Number.NEGATIVE_INFINITY) < againMs)
         continue;
       if (signal.aborted) return found;
       const shown = await receipt(refund.tron_tx_id);

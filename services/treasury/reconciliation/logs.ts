@@ -197,8 +197,8 @@ export class ReserveLogs {
   }
 
   #foldLedger({ events }: Decoded<TreasuryEvent>): void {
-    for (const { event, offset, value_hash: hash } of events) {
-      const counts = this.ledger.apply(event, offset, hash) === 'applied';
+    for (const { event, offset, value_hash: valueHash } of events) {
+      const counts = this.ledger.apply(event, offset, valueHash) === 'applied';
       this.#heads.folded(this.ledger);
       if (!counts || event.type !== 'DepositConfirmed') continue;
       // a forged time would make the provider seem behind for ever

@@ -46,7 +46,7 @@ export interface ReconcilerOptions extends Omit<
   /** before the second measurement: by then all machines of the provider agree */
   readonly confirm_ms: number;
   /** milliseconds that this number of provider requests takes */
-  readonly expected_ms: (requests: number) => number;
+  readonly expectedMs: (requests: number) => number;
   readonly progress?: Progress | undefined;
   /** by default in real time */
   readonly pause?: typeof untilAborted;
@@ -145,10 +145,10 @@ export class Reconciler {
    * that was set back delays the next run by at most `every_ms`.
    */
   #wait(): number {
-    const { logs, every_ms: every, now } = this.#options;
+    const { logs, every_ms: everyMs, now } = this.#options;
     const { own } = logs.newest;
     if (own === undefined || this.#failures > 0 || this.#isContradicted) return 0;
-    return Math.min(every, own.run_at + every - now());
+    return Math.min(everyMs, own.run_at + everyMs - now());
   }
 
   /** Somebody else allows minting by now, and this process has not looked since. */
@@ -158,7 +158,7 @@ export class Reconciler {
   }
 
   async #try(): Promise<void> {
-    const { metrics, log, every_ms: every, signal, pause = untilAborted } = this.#options;
+    const { metrics, log, every_ms: everyMs, signal, pause = untilAborted } = this.#options;
     try {
       await this.once();
       this.#failures = 0;
@@ -169,7 +169,7 @@ export class Reconciler {
       const wait = Math.min(
         FAILED_MS_MIN * 2 ** Math.min(this.#failures++, 10),
         FAILED_MS_MAX,
-        Math.max(every, FAILED_MS_MIN),
+        Math.max(everyMs, FAILED_MS_MIN),
       );
       await pause(wait, signal);
     }
@@ -195,18 +195,18 @@ export class Reconciler {
 
   /** Warns when a run takes longer than the interval: its figures age, and may close minting. */
   #planned(balances: number, requests: number): void {
-    const { every_ms: every, block_age_max_ms: ageMax, log } = this.#options;
-    const expected = this.#options.expected_ms(requests);
+    const { every_ms: everyMs, block_age_max_ms: blockAgeMaxMs, log } = this.#options;
+    const expected = this.#options.expectedMs(requests);
     this.#options.metrics.planned(balances, expected);
     this.#options.progress?.planned(balances, requests);
-    const isSlow = expected > every;
+    const isSlow = expected > everyMs;
     if (isSlow && !this.#isSlow) {
       const stops =
-        ageMax > 0 && every + expected > ageMax
+        blockAgeMaxMs > 0 && everyMs + expected > blockAgeMaxMs
           ? ', and minting stops for the age of the newest run (APP_RECONCILE_AGE_MAX_MS)'
           : '';
       log.warn(
-        { balances, requests, expected_ms: Math.round(expected), every_ms: every },
+        { balances, requests, expectedMs: Math.round(expected), every_ms: everyMs },
         `a reconciliation takes longer than the time between two${stops}: raise APP_RECONCILE_REQUESTS_PER_SECOND and APP_RECONCILE_REQUESTS_PER_DAY as far as the provider allows, or APP_RECONCILE_EVERY_MS`,
       );
     }
@@ -241,9 +241,9 @@ export class Reconciler {
 
   #report(run: ReserveReconciled): void {
     const { log, metrics } = this.#options;
-    const { type: _type, block_hash: hash, ledger_head: _head, ...said } = run;
+    const { type: _type, block_hash: blockHash, ledger_head: ledgerHead, ...said } = run;
     metrics.made(run);
-    const about = { ...said, block_hash: hash.toString('hex') };
+    const about = { ...said, block_hash: blockHash.toString('hex') };
     if (run.status === 'mismatch')
       log.error(
         about,

@@ -55,7 +55,7 @@ export interface ReconciliationOptions {
 
 export class Reconciliation {
   /** Milliseconds that this number of provider requests takes at the rates of the settings. */
-  readonly expected_ms: (requests: number) => number;
+  readonly expectedMs: (requests: number) => number;
   /** TRON's receipt, at the same rates; undefined: not solidified, or unknown. */
   readonly receipt: TronGrid['receipt'];
   readonly #options: ReconciliationOptions;
@@ -101,7 +101,7 @@ export class Reconciliation {
       requests_per_day: config.reconcile_requests_per_day,
     };
     const { provider, bucket } = openTronGrid(config, rates, { signal, onRequest() {} });
-    this.expected_ms = (requests) => bucket.expectedMs(requests);
+    this.expectedMs = (requests) => bucket.expectedMs(requests);
     this.receipt = (txId) => provider.receipt(txId);
     this.#reconciler = new Reconciler({
       codec: options.codec,
@@ -120,7 +120,7 @@ export class Reconciliation {
       block_age_max_ms: config.reconcile_age_max_ms,
       every_ms: config.reconcile_every_ms,
       confirm_ms: options.confirm_ms ?? CONFIRM_MS,
-      expected_ms: this.expected_ms,
+      expectedMs: this.expectedMs,
       saved: (requests) => bucket.saved(requests),
       refresh_requests: refreshRequests(config),
       provider,

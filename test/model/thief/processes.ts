@@ -95,7 +95,7 @@ class Reserve {
       provider: tron.provider,
       arrivals: this.arrivals,
       saved: () => Promise.resolve(),
-      expected_ms: () => 0,
+      expectedMs: () => 0,
       refresh_requests: 10,
       usdt_contract: USDT_CONTRACT,
       custody_addresses: [CUSTODY],

@@ -177,7 +177,7 @@ test("a node's invented transaction at the nonce of a mint gives no MintDead and
   const made = new MintLedger();
   made.setPolicy();
   made.deposit(8n * USD);
-  const options = { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 50 };
+  const options = { now: BEGIN, final_nonce: 0, hashOf: hashOf, most: 50 };
   made.writeAll(intend(made.ledger, options).events);
   const chain = new ChainByHand();
   chain.append();

@@ -204,7 +204,7 @@ test.each([
   expect(ledger.deposit(id).status).toBe(reason === undefined ? 'confirmed' : 'needs_manual');
 });
 
-const MINTING = { now: NOW, final_nonce: 0, most: 10, hash_of: hashOf };
+const MINTING = { now: NOW, final_nonce: 0, most: 10, hashOf: hashOf };
 
 test.each([
   ['a deposit address', depositKey().addressAt(1), 10n * USD],

@@ -223,7 +223,7 @@ describe('operators', () => {
     const made = governed();
     for (let at = 0; at < 3; at++) made.deposit(1_000n * USD);
     const request = (): readonly MintIntended[] =>
-      intend(made.ledger, { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 1 }).events;
+      intend(made.ledger, { now: BEGIN, final_nonce: 0, hashOf: hashOf, most: 1 }).events;
     const next = Buffer.alloc(20, 2);
     const [mint] = request();
     if (mint === undefined) throw new Error('no mint is due');
@@ -302,7 +302,7 @@ describe('operators', () => {
     const made = governed();
     made.deposit(8n * USD);
     const request = (): readonly MintIntended[] =>
-      intend(made.ledger, { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 1 }).events;
+      intend(made.ledger, { now: BEGIN, final_nonce: 0, hashOf: hashOf, most: 1 }).events;
     expect(setMinting(made.ledger, true, PERSON)).toEqual({ events: [] });
     carryOut(made, setMinting(made.ledger, false, PERSON));
     expect(setMinting(made.ledger, false, PERSON)).toEqual({ events: [] });
@@ -321,7 +321,7 @@ describe('operators', () => {
       refused: 'no_such_deposit',
     });
     expect(voidMint(made.ledger, voiding)).toEqual({ refused: 'no_mint_to_void' });
-    const intending = { now: BEGIN, final_nonce: 3, hash_of: hashOf, most: 1 };
+    const intending = { now: BEGIN, final_nonce: 3, hashOf: hashOf, most: 1 };
     made.writeAll(requested(made, intend(made.ledger, intending).events));
     carryOut(made, voidMint(made.ledger, voiding), BOTH);
     expect(made.state(deposit_id)).toMatchObject({ status: 'confirmed' });

@@ -54,7 +54,7 @@ async function show(made: MintLedger): Promise<void> {
 }
 
 function mint(made: MintLedger, at: number, most = 1): void {
-  made.writeAll(intend(made.ledger, { now: at, final_nonce: 0, hash_of: hashOf, most }).events);
+  made.writeAll(intend(made.ledger, { now: at, final_nonce: 0, hashOf: hashOf, most }).events);
 }
 
 async function waitingFor(id: string, at: number): Promise<unknown> {
@@ -152,12 +152,20 @@ test('in random ledgers exactly the deposits that minting leaves out wait for th
     const due = dueMints(made.ledger, { now: at, final_nonce: 0, most: 100 });
     counts.due += due.length;
     for (const { deposit_id: depositId } of due)
-      expect({ seed, id: depositId, waits: await waits(depositId, at) }).toEqual({ seed, id: depositId, waits: false });
+      expect({ seed, id: depositId, waits: await waits(depositId, at) }).toEqual({
+        seed,
+        id: depositId,
+        waits: false,
+      });
     mint(made, at, 100);
     await show(made);
     for (const { deposit_id: depositId } of made.ledger.waiting) {
       counts.waiting++;
-      expect({ seed, id: depositId, waits: await waits(depositId, at) }).toEqual({ seed, id: depositId, waits: true });
+      expect({ seed, id: depositId, waits: await waits(depositId, at) }).toEqual({
+        seed,
+        id: depositId,
+        waits: true,
+      });
     }
   }
   expect(Math.min(counts.due, counts.waiting)).toBeGreaterThan(0);

@@ -12,7 +12,7 @@ let traceId = (): string | undefined => undefined;
 const log = openLog({
   service: 'test',
   level: 'info',
-  trace_id: () => traceId(),
+  traceId: () => traceId(),
   destination: { write: (line) => void lines.push(line) },
 });
 const OTHER = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

@@ -86,8 +86,8 @@ class Minted {
       now: BEGIN,
       final_nonce: book.sender.final_nonce,
       most: 50,
-      hash_of: (call) => signer.sign(call).tx_hash,
-      is_over: (mint) => book.isOver(mint),
+      hashOf: (call) => signer.sign(call).tx_hash,
+      isOver: (mint) => book.isOver(mint),
     };
   }
 
@@ -97,7 +97,9 @@ class Minted {
   }
 
   due(key: Key): readonly string[] {
-    return dueMints(this.made.ledger, this.intending(key)).map(({ deposit_id: depositId }) => depositId);
+    return dueMints(this.made.ledger, this.intending(key)).map(
+      ({ deposit_id: depositId }) => depositId,
+    );
   }
 
   conclude(): readonly string[] {
@@ -253,7 +255,9 @@ function releasedForgery(): Minted {
   const id = world.made.deposit(8n * USD);
   const { clt_address: cltAddress } = confirmedEvent();
   const tx_hash = Buffer.alloc(32, 0xbad);
-  world.write(depositEvents(id).intended({ to: cltAddress, amount: 8n * USD, nonce: 2 ** 50, tx_hash }));
+  world.write(
+    depositEvents(id).intended({ to: cltAddress, amount: 8n * USD, nonce: 2 ** 50, tx_hash }),
+  );
   world.release(id);
   return world;
 }

@@ -65,7 +65,7 @@ class Reconciling {
         level: 'warn',
         destination: { write: (line) => void this.lines.push(line) },
       }),
-      expected_ms: (questions) => questions * this.balance_ms,
+      expectedMs: (questions) => questions * this.balance_ms,
       signal: this.#stop.signal,
       every_ms: every,
       confirm_ms: 1,
