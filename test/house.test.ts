@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 import { shortLimits } from './support/limit-rule.ts';
-import { misnamed } from './support/naming-rule.ts';
+import { misnamed, NAMES_OF_OTHERS } from './support/naming-rule.ts';
 import { spreadBags } from './support/spread-rule.ts';
 import { clausesFirst, longComments, pronounsFirst } from './support/wording-rule.ts';
 
@@ -402,10 +402,6 @@ test('no docstring begins with a pronoun, whose noun an editor does not show', (
 test('a call of a service names what it passes: none spreads its options or settings', () => {
   expect(breaking(spreadBags, SERVICES)).toEqual([]);
 });
-
-/** Names there are those of React, the SDL, OpenAPI, kafkajs, and of a package for browsers. */
-const NAMES_OF_OTHERS =
-  /^(services\/(console|hub-gateway\/graphql|runtime\/kafka\/kafkajs)|schemas\/http-api|packages\/wallet|test)\//;
 
 test('data is snake_case, code is camelCase, and a destructured datum keeps its words', () => {
   const named = SOURCES.filter(({ path }) => !NAMES_OF_OTHERS.test(path));

@@ -231,7 +231,7 @@ export interface Position extends Omit<LedgerPosition, 'ledger_offset' | 'before
 
 /** `frozen`: the part of `custody` that the token blocks. */
 export function positionOf(
-  { ledger_offset: ledgerOffset, before, ...ledger }: LedgerPosition,
+  { ledger_offset: _ledgerOffset, before, ...ledger }: LedgerPosition,
   final: FinalSupply,
   custody: bigint,
   frozen = 0n,

@@ -21,8 +21,9 @@ test('code in snake_case is refused', () => {
     '  next_block(): void;',
     '}',
     'function read_all() {}',
+    'class Book { #is_read = false; }',
   ].join('\n');
-  expect(misnamed(source)).toEqual(['2: on_block', '3: next_block', '5: read_all']);
+  expect(misnamed(source)).toEqual(['2: on_block', '3: next_block', '5: read_all', '6: #is_read']);
 });
 
 test('a destructured datum under another word is refused', () => {

@@ -5,6 +5,10 @@
  */
 import ts from './typescript-6.ts';
 
+/** Paths where names are those of React, the SDL, OpenAPI, kafkajs, and of a package for browsers. */
+export const NAMES_OF_OTHERS =
+  /^(services\/(console|hub-gateway\/graphql|runtime\/kafka\/kafkajs)|schemas\/http-api|packages\/wallet|test)\//;
+
 const OUTSIDE = new Set([
   // sign-in, as the SDL names it
   'publicKey',
@@ -44,6 +48,8 @@ export function misnamed(source: string): readonly string[] {
         if (SNAKE.test(datum.text) && !local.text.startsWith('_'))
           if (local.text !== datum.text && local.text !== camelCase(datum.text))
             complain(node, `${datum.text}: ${local.text}`);
+    } else if (isMember(node) && ts.isPrivateIdentifier(node.name)) {
+      if (SNAKE.test(node.name.text.slice(1))) complain(node.name, node.name.text);
     } else if (isMember(node) && ts.isIdentifier(node.name)) {
       const { text } = node.name;
       if (isCode(node) ? SNAKE.test(text) : CAMEL.test(text) && !OUTSIDE.has(text))

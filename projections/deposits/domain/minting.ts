@@ -43,8 +43,8 @@ export function dueMints(
     now,
     final_nonce,
     most,
-    isOver: isOver = ({ nonce }) => nonce < final_nonce,
-    isProven: isProven = () => true,
+    isOver = ({ nonce }) => nonce < final_nonce,
+    isProven = () => true,
   }: Omit<Intending, 'hashOf'>,
 ): readonly Due[] {
   const due: Due[] = [];
@@ -90,7 +90,7 @@ export interface Intending {
 /** The intents to mint. Broadcast nothing before an intent is read back and counts. */
 export function intend(
   ledger: Ledger,
-  { hashOf: hashOf, ...intending }: Intending,
+  { hashOf, ...intending }: Intending,
 ): { readonly events: readonly MintIntended[] } {
   const { now, final_nonce } = intending;
   const free = ledger.free_nonces.filter((nonce) => nonce >= final_nonce);

@@ -57,7 +57,7 @@ export class SchemaRegistry {
   readonly url: string;
   readonly #prefix: string;
   readonly #authorization: Readonly<Record<string, string>>;
-  readonly #answer_ms: number;
+  readonly #answerMs: number;
   readonly #client: Client;
 
   constructor(
@@ -71,7 +71,7 @@ export class SchemaRegistry {
   ) {
     this.url = registryUrl.replace(/\/$/, '');
     this.#prefix = kafkaPrefix;
-    this.#answer_ms = answer_ms;
+    this.#answerMs = answer_ms;
     const credentials = Buffer.from(`${registryUsername}:${registryPassword}`).toString('base64');
     this.#authorization = registryUsername === '' ? {} : { authorization: `Basic ${credentials}` };
     this.#client = new Client(
@@ -205,7 +205,7 @@ export class SchemaRegistry {
   /** A path is below the registry's URL. Throws a fault with retry where nothing answers. */
   async ask(
     path: string | URL,
-    { headers, answer_ms: answerMs = this.#answer_ms, ...question }: Question = {},
+    { headers, answer_ms: answerMs = this.#answerMs, ...question }: Question = {},
   ): Promise<Answer> {
     const url = path instanceof URL ? path : `${this.url}${path}`;
     try {

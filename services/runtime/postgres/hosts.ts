@@ -137,15 +137,15 @@ async function ask(host: PostgresHost, account: Account, use: Use): Promise<Answ
 export class HostClient extends Client {
   readonly #url: string;
   readonly #use: Use;
-  readonly #is_marked: boolean;
+  readonly #isMarked: boolean;
 
   constructor(url: string, use: Use, config: ClientConfig) {
-    const { hosts, target_session_attrs: targetSessionAttrs, ...account } = addressOf(url);
+    const { hosts, target_session_attrs: _targetSessionAttrs, ...account } = addressOf(url);
     // all of it: the settings are pg's own
     super({ ...config, ...account, ...hosts[0] });
     this.#url = url;
     this.#use = use;
-    this.#is_marked = config.options?.includes(MARK) ?? false;
+    this.#isMarked = config.options?.includes(MARK) ?? false;
     // a query in flight rejects with it; a pool listens only when the connection is open
     this.on('error', () => undefined);
   }
@@ -163,7 +163,7 @@ export class HostClient extends Client {
     const { host, port } = await connectionTo(this.#url, this.#use);
     Object.assign(this, { host, port });
     await super.connect();
-    if (this.#is_marked) await this.#checkSession();
+    if (this.#isMarked) await this.#checkSession();
     return this;
   }
 

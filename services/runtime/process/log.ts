@@ -33,7 +33,7 @@ export interface LogOptions {
 export function openLog({
   service,
   level,
-  traceId: traceId,
+  traceId,
   destination = standardOutput(),
 }: LogOptions): Logger {
   return pino(

@@ -28,7 +28,7 @@ export class Minting {
   readonly #prover: Prover;
   readonly #authority: Authority;
   readonly #context: TreasuryContext;
-  readonly #every_ms: number;
+  readonly #everyMs: number;
 
   constructor(options: MintingOptions, context: MintingContext) {
     const { chain_id, signer, node, second_node, receipt, now = Date.now } = options;
@@ -36,7 +36,7 @@ export class Minting {
     const { books, changes, metrics, traces, lease, log, signal } = context.treasury;
     const { usdt_contract, custody_addresses, deposit_key } = context.receiving;
     const { network, limits, allowed, last, append, catchUp } = context;
-    this.#every_ms = options.every_ms;
+    this.#everyMs = options.every_ms;
     this.#context = context.treasury;
     const { ledger } = books;
     this.topic = chainTopicOf(options);
@@ -155,7 +155,7 @@ export class Minting {
     const { changes, lease, signal } = this.#context;
     await this.#minter.begin();
     await Promise.all([
-      this.second?.run(this.#every_ms, signal, () => changes.notify()),
+      this.second?.run(this.#everyMs, signal, () => changes.notify()),
       this.#authority.watch(),
       // a standby spends none of the provider's requests
       this.#prover.run(() => (lease.is_held ? this.#minter.due(PROVEN_AHEAD) : [])),
@@ -167,7 +167,7 @@ export class Minting {
     const { changes, signal } = this.#context;
     changes.notify();
     // time alone makes mints due: the window moves, a broadcast is repeated
-    const ticking = setInterval(() => changes.notify(), this.#every_ms);
+    const ticking = setInterval(() => changes.notify(), this.#everyMs);
     try {
       while (!signal.aborted) {
         const { next } = changes;

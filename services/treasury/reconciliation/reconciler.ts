@@ -241,7 +241,7 @@ export class Reconciler {
 
   #report(run: ReserveReconciled): void {
     const { log, metrics } = this.#options;
-    const { type: _type, block_hash: blockHash, ledger_head: ledgerHead, ...said } = run;
+    const { type: _type, block_hash: blockHash, ledger_head: _ledgerHead, ...said } = run;
     metrics.made(run);
     const about = { ...said, block_hash: blockHash.toString('hex') };
     if (run.status === 'mismatch')

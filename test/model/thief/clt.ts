@@ -60,7 +60,7 @@ export class SimulatedNode extends ChainNode {
 
   override async chain(): Promise<NodeChain> {
     this.#onRequest('read');
-    const { parameters, head, finalized_height: finalized_height } = this.#state;
+    const { parameters, head, finalized_height } = this.#state;
     const { chain_id, is_testnet, tx_fee } = parameters;
     return {
       chain_id,

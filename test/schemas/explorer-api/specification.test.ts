@@ -168,7 +168,8 @@ function typeOf(schema: TSchema): string {
     anyOf,
     enum: words,
   }: Defined & { enum?: string[] } = schema;
-  if (constant !== undefined && type !== 'integer') return String(constant);
+  if (constant !== undefined && type !== 'integer')
+    return typeof constant === 'string' ? constant : JSON.stringify(constant);
   if (words !== undefined) return words.join(', ');
   const [first, second] = oneOf ?? anyOf ?? [];
   if (first !== undefined) {

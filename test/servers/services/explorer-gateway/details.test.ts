@@ -132,11 +132,11 @@ test('the balance after any block is exact, and 0 before the first movement', as
     }
 });
 
+function notFound(message: string): object {
+  return { status: 404, text: JSON.stringify({ code: 'not_found', message }) };
+}
+
 test('the balance at an unknown height is not found, and the message gives the known heights', async () => {
-  const notFound = (message: string): object => ({
-    status: 404,
-    text: JSON.stringify({ code: 'not_found', message }),
-  });
   const known = `no block is indexed at this height: there are the heights from ${FIRST} to ${newest}`;
   for (const height of [0, FIRST - 1, newest + 1, 2n ** 53n, 2n ** 63n - 1n, 2n ** 63n, 10n ** 40n])
     for (const address of [hot, nobody])
@@ -223,10 +223,10 @@ test('suggestions are what begins with the digits, and the block at the height',
 });
 
 test('a reserve run is found by its id', async () => {
-  const [newest] = await itemsAt('/api/v1/reserve/runs');
-  const path = `/api/v1/reserve/runs/${encodeURIComponent(String(newest?.['run_id']))}`;
+  const [run] = await itemsAt('/api/v1/reserve/runs');
+  const path = `/api/v1/reserve/runs/${encodeURIComponent(String(run?.['run_id']))}`;
   const { text, headers } = await explorer.get(path);
-  expect(JSON.parse(text)).toEqual(newest);
+  expect(JSON.parse(text)).toEqual(run);
   expect(headers.get('cache-control')).toContain('immutable');
   expect((await explorer.get('/api/v1/reserve/runs/none')).status).toBe(404);
 });

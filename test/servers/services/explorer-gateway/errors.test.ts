@@ -83,9 +83,9 @@ function wrongRequests(
   if (where === 'path')
     return values.map((value) => `${path.replace(String(example), value)}?${query}`);
   const isNeeded = query.startsWith(`${name}=`);
-  const others = isNeeded || query === '' ? '' : `${query}&`;
+  const before = isNeeded || query === '' ? '' : `${query}&`;
   const forms = [...values, '', `1&${name}=1`].map((value) => `${name}=${value}`);
-  const requests = [...forms, `${name}[]=1`].map((form) => `${path}?${others}${form}`);
+  const requests = [...forms, `${name}[]=1`].map((form) => `${path}?${before}${form}`);
   return isNeeded ? [path, ...requests] : requests;
 }
 

@@ -100,9 +100,12 @@ function notations(bytes: Buffer | undefined): readonly string[] {
   return [digits, digits.toUpperCase()].flatMap((each) => [each, `0x${each}`, `0X${each}`]);
 }
 
+function counted(holds: readonly boolean[]): number {
+  return holds.filter(Boolean).length;
+}
+
 test('the chain of these tests has the cases that they need', () => {
   const effects = CHAIN.flatMap((block) => block.effects);
-  const counted = (holds: readonly boolean[]): number => holds.filter(Boolean).length;
   expect(counted(TRANSACTIONS.map(({ amount }) => amount > 2n ** 53n))).toBeGreaterThan(50);
   expect(counted(TRANSACTIONS.map(({ from, to }) => from.equals(to)))).toBeGreaterThan(50);
   expect(counted(CHAIN.map(({ transactions }) => transactions.length === 0))).toBeGreaterThan(20);
@@ -220,27 +223,39 @@ describe('endpoints: GET', () => {
   });
 });
 
+function queryOf({ address, type, block }: PlainFilter): string {
+  return new URLSearchParams({
+    ...(address && { address: toHex(address) }),
+    ...(type !== undefined && { type }),
+    ...(block !== undefined && { block: String(block) }),
+  }).toString();
+}
+
+function filterOf(
+  address: Buffer | undefined,
+  type: string | undefined,
+  block: number | undefined,
+): PlainFilter {
+  return {
+    ...(address && { address }),
+    ...(type !== undefined && { type }),
+    ...(block !== undefined && { block }),
+  };
+}
+
+function pathOfType(type: string): string {
+  return `/api/v1/transactions?limit=100&type=${encodeURIComponent(type)}`;
+}
+
 describe('filters of transactions', () => {
   const addresses = [...everyone.slice(0, 2), nobody];
   const busy = CHAIN.find(({ transactions }) => transactions.length >= 8)?.height;
   const empty = CHAIN.find(({ transactions }) => transactions.length === 0)?.height;
   const filters: readonly PlainFilter[] = [undefined, hot, ...addresses].flatMap((address) =>
     [undefined, ...TYPES.slice(-2), 'Unseen'].flatMap((type) =>
-      [undefined, busy, empty, newest + 1].map((block) => ({
-        ...(address && { address }),
-        ...(type !== undefined && { type }),
-        ...(block !== undefined && { block }),
-      })),
+      [undefined, busy, empty, newest + 1].map((block) => filterOf(address, type, block)),
     ),
   );
-
-  function queryOf({ address, type, block }: PlainFilter): string {
-    return new URLSearchParams({
-      ...(address && { address: toHex(address) }),
-      ...(type !== undefined && { type }),
-      ...(block !== undefined && { block: String(block) }),
-    }).toString();
-  }
 
   test.each([0n, 1n, 3n, 50n])('any of them together, from offset %s', async (offset) => {
     for (const filter of filters)
@@ -268,11 +283,9 @@ describe('filters of transactions', () => {
   });
 
   test.each(TYPES)('type: exact match on function_call_type, such as %j', async (type) => {
-    const path = (text: string): string =>
-      `/api/v1/transactions?limit=100&type=${encodeURIComponent(text)}`;
-    await answers(path(type), plainTransactions(CHAIN, { type }, 100));
+    await answers(pathOfType(type), plainTransactions(CHAIN, { type }, 100));
     for (const other of [type.slice(0, -1), type.toLowerCase(), `${type} `, '%'])
-      await answers(path(other), plainTransactions([], {}, 100));
+      await answers(pathOfType(other), plainTransactions([], {}, 100));
   });
 
   test('status: exact match; only confirmed is ever stored, so it narrows nothing', async () => {

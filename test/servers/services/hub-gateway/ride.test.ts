@@ -146,6 +146,10 @@ async function refusalOf(who: Who, field: string): Promise<unknown> {
   return [field, status, errors[0]?.extensions?.code];
 }
 
+function cancel(hash: string): string {
+  return `createUnsignedRideCancel(rideAcceptanceTransactionHash: "${hash}")`;
+}
+
 test('both clients see every state of every list in order while three kinds of wallets ride, cancel and burn', async () => {
   const story = new Story();
   for (const [name, each] of Object.entries(LISTS)) await story.begin(name, each, []);
@@ -204,8 +208,6 @@ test('both clients see every state of every list in order while three kinds of w
   // the fare is in escrow since the acceptance: the payment costs the fee alone
   expect(unspent - BigInt(await nodeBalance('bare'))).toBe(1_000n);
   // RideCancel after full payment: rejected
-  const cancel = (hash: string): string =>
-    `createUnsignedRideCancel(rideAcceptanceTransactionHash: "${hash}")`;
   expect(await refusalOf('bare', cancel(trip))).toEqual([cancel(trip), 200, 'BAD_USER_INPUT']);
 
   const second = await sends('browser', `createUnsignedRideRequest(${PLACE}, fare: "1000000")`);

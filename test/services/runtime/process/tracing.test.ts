@@ -65,7 +65,7 @@ test('the headers of a span, as text or as the bytes of a record, carry its trac
   });
   const [node, fetch, get, append] = spans;
   expect(spans.map(({ name }) => name)).toEqual(['node', 'fetch', 'GET', 'append']);
-  expect(new Set(spans.map(({ trace_id: traceId }) => traceId)).size).toBe(1);
+  expect(new Set(spans.map((span) => span.trace_id)).size).toBe(1);
   expect(node).toMatchObject({ service: 'test', parent: '', attributes: { 'clt.height': 7 } });
   expect(append?.parent).toBe(node?.span_id);
   expect([fetch?.parent, get?.parent]).toEqual([append?.span_id, append?.span_id]);
