@@ -144,7 +144,11 @@ export class Turns {
   #lengthOf(lane: Lane): number {
     const address = addressOf(lane.client);
     if (address === undefined) return lengthOf(lane);
-    const { accounts, has_turn: hasTurn, is_resting: isResting } = this.#ofAddress.get(address) ?? NONE;
+    const {
+      accounts,
+      has_turn: hasTurn,
+      is_resting: isResting,
+    } = this.#ofAddress.get(address) ?? NONE;
     const others = accounts - Number(lane.waiting.length > 0);
     return lane.waiting.length + others + Number(lane.is_busy || hasTurn || isResting);
   }

@@ -16,9 +16,7 @@ const SERVICES = ['devnet', 'chain-ingester', 'projector-explorer'] as const;
 let stack: Stack;
 
 beforeAll(async () => {
-  const { writer_url: writerUrl, reader_url: readerUrl } = await freshDatabase(
-    inject('stack'),
-  );
+  const { writer_url: writerUrl, reader_url: readerUrl } = await freshDatabase(inject('stack'));
   stack = await startStack({ others: { postgres_url: writerUrl, postgres_reader_url: readerUrl } });
 });
 afterAll(() => stack?.stop());

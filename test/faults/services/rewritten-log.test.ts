@@ -180,7 +180,10 @@ async function writeLogs(): Promise<Logs> {
   const database = await freshDatabase(addresses);
   const { reader_url: readerUrl } = database;
   const usdt_contract = toTronAddress(USDT_CONTRACT);
-  writeFileSync(stack_file, JSON.stringify({ ...addresses, postgres_reader_url: readerUrl, usdt_contract }));
+  writeFileSync(
+    stack_file,
+    JSON.stringify({ ...addresses, postgres_reader_url: readerUrl, usdt_contract }),
+  );
   const records = new Map<Topic, readonly LogRecord[]>();
   const heads = new Map<string, string>();
   const logs = { world, kafka, codec, tron_url, database, stack_file, records, heads };

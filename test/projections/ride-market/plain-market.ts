@@ -94,7 +94,10 @@ class Rides {
   readonly ended: PlainRow[] = [];
   readonly payments: PlainRow[] = [];
 
-  take({ height, balance_effects: balanceEffects }: BlockAppended, transaction: BlockTransaction): void {
+  take(
+    { height, balance_effects: balanceEffects }: BlockAppended,
+    transaction: BlockTransaction,
+  ): void {
     const {
       hash,
       from,

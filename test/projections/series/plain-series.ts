@@ -79,7 +79,9 @@ function hourRows(live: readonly Live[]) {
       blocks: within.length,
       transactions: calls.length,
       fees: sum(earned),
-      rides: calls.filter(({ function_call_type: functionCallType }) => functionCallType === 'RideAcceptance').length,
+      rides: calls.filter(
+        ({ function_call_type: functionCallType }) => functionCallType === 'RideAcceptance',
+      ).length,
       fares: -sum(paid),
       active_accounts: partiesIn(within).size,
       supply: sum(existing),

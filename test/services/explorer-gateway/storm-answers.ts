@@ -133,7 +133,10 @@ function indexedIn({ blocks, finalized_height: finalizedHeight }: ChainState): s
   return JSON.stringify(
     blocks.length === 0
       ? null
-      : { height: blocks.length - 1, finalized_height: finalizedHeight < 0 ? null : finalizedHeight },
+      : {
+          height: blocks.length - 1,
+          finalized_height: finalizedHeight < 0 ? null : finalizedHeight,
+        },
   );
 }
 

@@ -218,7 +218,13 @@ function plainBlockOf(event: BlockAppended): PlainBlock {
     ...block,
     total_fees: sumOf('tx_fee_earned', ({ address }) => address.equals(block.producer)),
     transactions: transactions.map(
-      ({ index, function_call_type: functionCallType, arguments: _arguments, raw: _raw, ...transaction }) =>
+      ({
+        index,
+        function_call_type: functionCallType,
+        arguments: _arguments,
+        raw: _raw,
+        ...transaction
+      }) =>
         Object.assign(transaction, {
           block_height: block.height,
           tx_index: index,

@@ -60,7 +60,8 @@ export function readUnsigned(value: unknown): UnsignedJson {
   )
     throw problem;
   const { function_call_type: functionCallType, arguments: args } = data;
-  if (typeof functionCallType !== 'string' || typeof args !== 'object' || args === null) throw problem;
+  if (typeof functionCallType !== 'string' || typeof args !== 'object' || args === null)
+    throw problem;
   const texts = Object.entries<unknown>({ ...args }).map(
     ([name, each]) => [name, typeof each === 'string' ? each : null] as const,
   );

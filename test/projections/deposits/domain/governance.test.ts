@@ -60,7 +60,9 @@ function holdDeposit(): void {
 
 function intend(nonce: number): 'applied' | 'replayed' | 'ignored' {
   const { clt_address: cltAddress, credit: amount } = confirmedEvent();
-  return tell(events.intended({ to: cltAddress, amount, nonce, tx_hash: Buffer.alloc(32, nonce + 1) }));
+  return tell(
+    events.intended({ to: cltAddress, amount, nonce, tx_hash: Buffer.alloc(32, nonce + 1) }),
+  );
 }
 
 describe('operators', () => {
@@ -233,7 +235,14 @@ describe('mint authority', () => {
     tell(POLICY);
     tell(confirmedEvent({ gross: 6_000_000n, credit: 4_000_000n }));
     const { clt_address: cltAddress } = confirmedEvent();
-    tell(events.intended({ to: cltAddress, amount: 4_000_000n, nonce: 7, tx_hash: Buffer.alloc(32, 1) }));
+    tell(
+      events.intended({
+        to: cltAddress,
+        amount: 4_000_000n,
+        nonce: 7,
+        tx_hash: Buffer.alloc(32, 1),
+      }),
+    );
     tell(operators(1, [alice]));
     expect(tell(authority(1, 0xee))).toBe('applied');
     expect(tell(authority(2, 1), alice)).toBe('ignored');
@@ -331,6 +340,11 @@ test('events of older writers without the new fields count as they did', () => {
   });
   tell({ ...confirmed, sequence: 0 });
   const { clt_address: cltAddress, credit: amount } = { ...confirmed };
-  const intent: MintIntended = events.intended({ to: cltAddress, amount, nonce: 0, tx_hash: Buffer.alloc(32) });
+  const intent: MintIntended = events.intended({
+    to: cltAddress,
+    amount,
+    nonce: 0,
+    tx_hash: Buffer.alloc(32),
+  });
   expect(tell(intent)).toBe('applied');
 });

@@ -71,7 +71,10 @@ function tellBy(
 }
 
 function intended(nonce: number, change: Partial<MintIntended> = {}): MintIntended {
-  return { ...events.intended({ to: cltAddress, amount, nonce, tx_hash: hashOf(nonce) }), ...change };
+  return {
+    ...events.intended({ to: cltAddress, amount, nonce, tx_hash: hashOf(nonce) }),
+    ...change,
+  };
 }
 
 /** The deposit of another account. */
@@ -203,7 +206,14 @@ const LOOSENING: readonly (readonly [what: string, event: HumanDecision])[] = [
   ],
   [
     'an acknowledged Mint',
-    { type: 'MintAcknowledged', ...BY, tx_hash: hashOf(9), to: cltAddress, amount, block_height: 5 },
+    {
+      type: 'MintAcknowledged',
+      ...BY,
+      tx_hash: hashOf(9),
+      to: cltAddress,
+      amount,
+      block_height: 5,
+    },
   ],
   ['a booked surplus', { type: 'SurplusBooked', ...BY, amount: USD }],
 ];

@@ -154,7 +154,8 @@ test.each([{ partitions: ALL }, { partitions: [4] }, { partitions: [] }])(
   async ({ partitions }) => {
     const due = queue
       .filter(
-        ({ hot, due_at: dueAt, partition }) => hot && dueAt <= NOW && partitions.includes(partition),
+        ({ hot, due_at: dueAt, partition }) =>
+          hot && dueAt <= NOW && partitions.includes(partition),
       )
       .toSorted(
         (one, other) =>

@@ -138,10 +138,12 @@ export class WholeSystem {
 
   /** USDT to this address on TRON; the transaction's id. */
   async pay(to: string, value: bigint, from?: string): Promise<string> {
-    const { transaction_id: transactionId }: { readonly transaction_id: string } = await this.#admin(
-      '/tron/transfers',
-      { to, value: String(value), ...(from === undefined ? {} : { from }) },
-    );
+    const { transaction_id: transactionId }: { readonly transaction_id: string } =
+      await this.#admin('/tron/transfers', {
+        to,
+        value: String(value),
+        ...(from === undefined ? {} : { from }),
+      });
     return transactionId;
   }
 
@@ -215,11 +217,14 @@ export class WholeSystem {
       function_call_type: 'Mint',
       arguments: { to: toHex(accountAt(account)), amount, reference: null },
     } as const;
-    const raw_transaction = signCallText(key, Number(defaultSettings.APP_CHAIN_ID), pendingNonce, call);
-    const { transaction_hash: transactionHash }: { readonly transaction_hash: string } = await answered(
-      `${nodeUrl}/v1/transactions`,
-      { raw_transaction },
+    const raw_transaction = signCallText(
+      key,
+      Number(defaultSettings.APP_CHAIN_ID),
+      pendingNonce,
+      call,
     );
+    const { transaction_hash: transactionHash }: { readonly transaction_hash: string } =
+      await answered(`${nodeUrl}/v1/transactions`, { raw_transaction });
     return transactionHash;
   }
 

@@ -303,7 +303,11 @@ const MUTATIONS: Readonly<
     'a mint by a transfer': (logs, random) => {
       const blocks = logs.chain.flatMap((event) =>
         event.type === 'BlockAppended'
-          ? [event.transactions.findIndex(({ function_call_type: functionCallType }) => functionCallType === 'Transfer')]
+          ? [
+              event.transactions.findIndex(
+                ({ function_call_type: functionCallType }) => functionCallType === 'Transfer',
+              ),
+            ]
           : [],
       );
       return blocks.slice(2).includes(-1) ? undefined : withEffect(logs, random, { tx_index: 0 });
@@ -332,7 +336,9 @@ const MUTATIONS: Readonly<
   I13: {
     'a run before some intent that forbids it'(logs, random) {
       const event = pickOf(logs, random, isIntended);
-      const run = logs.runs.find(({ ledger_offset: ledgerOffset }) => ledgerOffset <= (event?.sequence ?? -1));
+      const run = logs.runs.find(
+        ({ ledger_offset: ledgerOffset }) => ledgerOffset <= (event?.sequence ?? -1),
+      );
       if (event === undefined || run === undefined) return undefined;
       const forbids = { ...run, status: 'mismatch', run_at: event.decided_at - 4_201_000 };
       return {

@@ -97,7 +97,10 @@ test('a full partition, held up or not, stops reading until it has room', () => 
 
 test('reading begins at offset 0, and knows what earlier starts have decided', () => {
   const queue = new TransferQueue(TOPIC, [1, -1], 10);
-  expect([...queue.positions.values()].map(({ next_offset: nextOffset }) => nextOffset)).toEqual([0n, 0n]);
+  expect([...queue.positions.values()].map(({ next_offset: nextOffset }) => nextOffset)).toEqual([
+    0n,
+    0n,
+  ]);
   queue.put(read(0, 0, some(3)));
   queue.put(read(1, 0, some(1)));
   expect(queue.first(9).map((transfer) => queue.wasDecided(transfer))).toEqual([

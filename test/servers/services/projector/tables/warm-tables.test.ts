@@ -59,7 +59,9 @@ async function memoryOf(superior: Client): Promise<readonly Memory[]> {
 
 test('the given tables and their indexes are in the shared buffers, no others', async () => {
   const { writer, superior } = await coldTables();
-  expect((await memoryOf(superior)).map(({ in_memory: inMemory }) => inMemory)).toEqual([0, 0, 0, 0]);
+  expect((await memoryOf(superior)).map(({ in_memory: inMemory }) => inMemory)).toEqual([
+    0, 0, 0, 0,
+  ]);
   const blocks = await warmTables(writer, [ONE], { signal });
   const [one, pkey, ...others] = await memoryOf(superior);
   expect(blocks).toBe((one?.blocks ?? 0) + (pkey?.blocks ?? 0));
@@ -97,5 +99,7 @@ test('an aborted signal ends it, and without the extension nothing is read', asy
   expect(await warmTables(writer, [ONE, OTHER], { signal: AbortSignal.abort() })).toBe(0);
   await superior.query('DROP EXTENSION pg_prewarm');
   expect(await warmTables(writer, [ONE, OTHER], { signal })).toBeUndefined();
-  expect((await memoryOf(superior)).map(({ in_memory: inMemory }) => inMemory)).toEqual([0, 0, 0, 0]);
+  expect((await memoryOf(superior)).map(({ in_memory: inMemory }) => inMemory)).toEqual([
+    0, 0, 0, 0,
+  ]);
 });

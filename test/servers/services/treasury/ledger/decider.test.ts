@@ -161,7 +161,9 @@ test('more transfers than a batch holds are decided in order, batch by batch', a
   for (const index of [0, 1])
     expect(
       deposits
-        .filter(({ deposit_address: depositAddress }) => depositAddress.equals(depositKey().addressAt(index)))
+        .filter(({ deposit_address: depositAddress }) =>
+          depositAddress.equals(depositKey().addressAt(index)),
+        )
         .map(({ gross }) => gross),
     ).toEqual(
       transfers.filter(({ address_index }) => address_index === index).map(({ value }) => value),
