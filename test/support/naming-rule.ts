@@ -5,7 +5,7 @@
  */
 import ts from './typescript-6.ts';
 
-/** Paths where names are those of React, the SDL, OpenAPI, kafkajs, and of a package for browsers. */
+/** Paths with names of React, the SDL, OpenAPI, kafkajs, and of a package for browsers. */
 export const NAMES_OF_OTHERS =
   /^(services\/(console|hub-gateway\/graphql|runtime\/kafka\/kafkajs)|schemas\/http-api|packages\/wallet|test)\//;
 

@@ -39,7 +39,7 @@ export function openLog({
   return pino(
     {
       level,
-      ...(traceId === undefined ? {} : { mixin: () => ({ traceId: traceId() }) }),
+      ...(traceId === undefined ? {} : { mixin: () => ({ trace_id: traceId() }) }),
       base: { service, pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: { err: (error: unknown) => error },

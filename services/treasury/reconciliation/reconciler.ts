@@ -206,7 +206,7 @@ export class Reconciler {
           ? ', and minting stops for the age of the newest run (APP_RECONCILE_AGE_MAX_MS)'
           : '';
       log.warn(
-        { balances, requests, expectedMs: Math.round(expected), every_ms: everyMs },
+        { balances, requests, expected_ms: Math.round(expected), every_ms: everyMs },
         `a reconciliation takes longer than the time between two${stops}: raise APP_RECONCILE_REQUESTS_PER_SECOND and APP_RECONCILE_REQUESTS_PER_DAY as far as the provider allows, or APP_RECONCILE_EVERY_MS`,
       );
     }
