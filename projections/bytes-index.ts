@@ -17,7 +17,7 @@ export class BytesIndex {
   #words = new Int32Array(WORDS_MIN);
   /** where in `#words` an entry begins, by position, and where the last one ends */
   #starts = new Int32Array(CAPACITY_MIN + 1);
-  /** the same, by hash; at most half of the slots are taken */
+  /** where in `#words` an entry begins, by its hash; at most half of the slots are taken */
   #slots = new Int32Array(CAPACITY_MIN * 2).fill(EMPTY);
   /** the key of the current call, in words */
   #key = new Int32Array(16);
@@ -31,7 +31,7 @@ export class BytesIndex {
     return this.#size;
   }
 
-  /** Its position, or -1. */
+  /** The position of the entry with these bytes, or -1. */
   find(bytes: Uint8Array): number {
     const start = this.#slots[this.#slotOf(bytes)] ?? EMPTY;
     return start === EMPTY ? -1 : (this.#words[start] ?? -1);

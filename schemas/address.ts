@@ -35,3 +35,8 @@ export function keptBytes(hex: string): Buffer {
 export function bytesKey(bytes: Buffer): string {
   return bytes.toString('latin1');
 }
+
+/** The bytes that `bytesKey` made this key of. */
+export function keyBytes(key: string): Buffer {
+  return Buffer.from(key, 'latin1');
+}

@@ -141,7 +141,7 @@ export const TOTAL_CHANGE: Rule<bigint> = {
   holds: (value) => value > -TOTAL_END && value < TOTAL_END,
 };
 
-/** So many bytes; several: one of these lengths. */
+/** Bytes of this length; several: of one of these lengths. */
 export function bytes(...lengths: readonly number[]): Rule<Buffer> {
   return {
     expected: `${lengths.join(' or ')} bytes`,

@@ -10,7 +10,7 @@
 
 const ADDRESS_BYTES = 20;
 
-/** They are asked about the token as a whole. */
+/** Functions that are asked about the token as a whole. */
 export const TOKEN_FUNCTIONS = [
   'paused()',
   'deprecated()',

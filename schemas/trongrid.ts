@@ -86,7 +86,12 @@ export function parseList(json: unknown): Parsed<ListPage> {
   return parsedAnswer(json, (answer) => {
     if (field(answer, 'success') !== true) throw new Mismatch('success', 'true');
     const rows = list(answer, 'data', listedRow);
-    if (rows.some(({ block_timestamp: at }, index) => at < (rows[index - 1]?.block_timestamp ?? 0)))
+    if (
+      rows.some(
+        ({ block_timestamp: blockTimestamp }, index) =>
+          blockTimestamp < (rows[index - 1]?.block_timestamp ?? 0),
+      )
+    )
       throw new Mismatch('data', 'ascending block_timestamp');
     const fingerprint = within(answer, 'meta', (meta) => field(meta, 'fingerprint'));
     if (fingerprint !== undefined && (typeof fingerprint !== 'string' || fingerprint === ''))
@@ -136,8 +141,8 @@ export function parseBalance(json: unknown): Parsed<bigint> {
 }
 
 /**
- * The same of a function that the token may not have: then the call fails, or answers no word. That
- * is 0.
+ * The answer about a function that the token may not have: a call that fails, or that answers no
+ * word, is 0.
  */
 export function parseOptionalWord(json: unknown): Parsed<bigint> {
   return parsedAnswer(json, (answer) => {
@@ -147,7 +152,7 @@ export function parseOptionalWord(json: unknown): Parsed<bigint> {
   });
 }
 
-/** The same of `balancesCall`: the token, and so many addresses in their order. */
+/** The answer to `balancesCall`: the token, and so many addresses in their order. */
 export function parseBalances(
   json: unknown,
   addresses: number,

@@ -3,10 +3,12 @@ import { readdirSync, readFileSync, existsSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 import { shortLimits } from './support/limit-rule.ts';
+import { misnamed, NAMES_OF_OTHERS } from './support/naming-rule.ts';
+import { spreadBags } from './support/spread-rule.ts';
+import { clausesFirst, longComments, pronounsFirst } from './support/wording-rule.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const LINES_MAX = 500;
-const COMMENT_COLUMNS_MAX = 100;
 
 interface Room {
   /** path prefix; the longest that fits a file is its room */
@@ -235,10 +237,6 @@ const IMPURE: readonly [RegExp, string][] = [
   [/\bMath\.fround\b|\bparseFloat\b|\btoLocale/, 'floating point or a locale'],
 ];
 
-/** The first word of a docstring, a comment, or a title of `test`, `test.each` or `describe`. */
-const CLAUSE_FIRST =
-  /^\s*(?:\/\*\*?|\*|\/\/)\s+(?:What|Whatever|Whoever|Whose|Of)\b|(?:\b(?:test|describe)|\))\(\s*['"`](?:what|whatever|whoever|whose|of)\b/gm;
-
 const FORBIDDEN_NAMES = /(^|[-/])(utils?|common|helpers?|manager|core|misc)([-./]|$)/;
 
 interface Import {
@@ -302,11 +300,19 @@ const SOURCES = ['schemas', 'projections', 'services', 'infra', 'packages/wallet
   .flatMap(filesBelow)
   .map((path) => ({ path, source: readFileSync(join(ROOT, path), 'utf8') }));
 
+/** Without the console, whose components pass on their properties. */
+const SERVICES = SOURCES.filter(({ path }) => /^services\/(?!console\/)/.test(path));
+
 /** Code without comments and without what stands between quotes: words there do nothing. */
 function bare(source: string): string {
   return source
     .replaceAll(/\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, '')
     .replaceAll(/'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g, "''");
+}
+
+/** Places that break a rule, which gives their lines. */
+function breaking(rule: typeof spreadBags, sources: typeof SOURCES): readonly string[] {
+  return sources.flatMap(({ path, source }) => rule(source).map((found) => `${path}:${found}`));
 }
 
 test('every file belongs to a room and imports only what its room allows', () => {
@@ -381,26 +387,25 @@ test('no file is longer than 500 lines', () => {
 });
 
 test('no comment line is longer than 100 columns', () => {
-  const long = SOURCES.flatMap(({ path, source }) =>
-    source
-      .split('\n')
-      .flatMap((line, at) =>
-        line.length > COMMENT_COLUMNS_MAX && /^\s*(\/\*|\*|\/\/)/.test(line)
-          ? [`${path}:${at + 1}`]
-          : [],
-      ),
-  );
-  expect(long).toEqual([]);
+  expect(breaking(longComments, SOURCES)).toEqual([]);
 });
 
 test('no comment and no test title begins with a clause or "of" as its subject', () => {
-  const begun = SOURCES.flatMap(({ path, source }) =>
-    [...source.matchAll(CLAUSE_FIRST)].map(
-      ({ index, 0: text }) =>
-        `${path}:${source.slice(0, index).split('\n').length}: ${text.trim()}`,
-    ),
-  );
-  expect(begun).toEqual([]);
+  expect(breaking(clausesFirst, SOURCES)).toEqual([]);
+});
+
+test('no docstring begins with a pronoun, whose noun an editor does not show', () => {
+  const shown = SOURCES.filter(({ path }) => !path.startsWith('test/'));
+  expect(breaking(pronounsFirst, shown)).toEqual([]);
+});
+
+test('a call of a service names what it passes: none spreads its options or settings', () => {
+  expect(breaking(spreadBags, SERVICES)).toEqual([]);
+});
+
+test('data is snake_case, code is camelCase, and a destructured datum keeps its words', () => {
+  const named = SOURCES.filter(({ path }) => !NAMES_OF_OTHERS.test(path));
+  expect(breaking(misnamed, named)).toEqual([]);
 });
 
 test('no file or folder has a catch-all name such as utils or helpers', () => {
@@ -482,10 +487,8 @@ test('no file outside test imports one of test', () => {
 const WITHOUT_GOALS = SOURCES.filter(({ path }) => /^test\/(?!bench\/)/.test(path));
 
 test('no test has a limit that a slow machine can reach', () => {
-  const short = WITHOUT_GOALS.filter(({ path }) => path !== 'test/support/limits.ts').flatMap(
-    ({ path, source }) => shortLimits(source).map((found) => `${path}:${found}`),
-  );
-  expect(short).toEqual([]);
+  const tests = WITHOUT_GOALS.filter(({ path }) => path !== 'test/support/limits.ts');
+  expect(breaking(shortLimits, tests)).toEqual([]);
 });
 
 test('a page waits without regard to the speed of the machine: openContext opens it', () => {

@@ -97,7 +97,7 @@ function confined(plain: Container = {}): Container {
   return Object.fromEntries(CONFINED.map((name) => [name, plain[name]]));
 }
 
-/** Here passwords are made at the first start, so that nothing waits for their check. */
+/** A container that waits for no check of passwords: a cluster makes them at its first start. */
 function unchecked(plain: Container = {}): Container {
   const { depends_on = {}, ...rest } = plain;
   const needed = Object.entries(depends_on).filter(([other]) => other !== CHECK);

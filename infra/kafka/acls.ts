@@ -100,7 +100,7 @@ export interface Acl {
   readonly resource: 'topic' | 'group';
   readonly name: string;
   /** every resource whose name begins so */
-  readonly isPrefix: boolean;
+  readonly is_prefix: boolean;
   readonly operations: readonly Operation[];
 }
 
@@ -112,7 +112,7 @@ export function aclsOf({ principal, ...rule }: Rights, prefix = ''): readonly Ac
       principal,
       resource: 'topic',
       name: `${prefix}${topic.name}`,
-      isPrefix: false,
+      is_prefix: false,
       operations: [
         'Describe',
         'DescribeConfigs',
@@ -124,7 +124,7 @@ export function aclsOf({ principal, ...rule }: Rights, prefix = ''): readonly Ac
       principal,
       resource: 'group',
       name: `${prefix}${group}`,
-      isPrefix: true,
+      is_prefix: true,
       operations: ['Read', 'Describe'],
     })),
   ];

@@ -21,7 +21,7 @@ export function topicCommands(layout: Layout): string[] {
 
 export function aclCommands({ prefix }: Pick<Layout, 'prefix'>): string[] {
   return RIGHTS.flatMap((each) => aclsOf(each, prefix)).map(
-    ({ principal, resource, name, isPrefix, operations }) =>
+    ({ principal, resource, name, is_prefix: isPrefix, operations }) =>
       [
         `kafka-acls.sh ${CONNECTION} --add --allow-principal User:${principal}`,
         ...operations.map((operation) => `--operation ${operation}`),

@@ -76,7 +76,7 @@ async function settleOnce(connection: Connection, layout: Layout): Promise<void>
         operation: OPERATIONS[operation],
         resourceType: right.resource === 'topic' ? AclResourceTypes.TOPIC : AclResourceTypes.GROUP,
         resourceName: right.name,
-        resourcePatternType: right.isPrefix
+        resourcePatternType: right.is_prefix
           ? ResourcePatternTypes.PREFIXED
           : ResourcePatternTypes.LITERAL,
       })),

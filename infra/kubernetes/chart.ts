@@ -104,7 +104,7 @@ function kafka(): Manifest[] {
         authentication: { type: 'scram-sha-512' },
         authorization: {
           type: 'simple',
-          acls: aclsOf(rights).map(({ resource, name, isPrefix, operations }) => ({
+          acls: aclsOf(rights).map(({ resource, name, is_prefix: isPrefix, operations }) => ({
             resource: { type: resource, name, patternType: isPrefix ? 'prefix' : 'literal' },
             operations,
           })),

@@ -76,7 +76,7 @@ function begun(event: ChainHeaderEvent): Judged {
 
 /** Why the event cannot come next. */
 function misfit(
-  { top, finalized_height: finalized }: Growing,
+  { top, finalized_height: finalizedHeight }: Growing,
   event: ChainHeaderEvent,
 ): string | undefined {
   const newest = `the newest block is ${top.height} ${top.hash.toString('hex')}`;
@@ -87,9 +87,12 @@ function misfit(
         : `${newest}, to which it does not link`;
     case 'BlockReverted':
       if (event.height !== top.height || !event.hash.equals(top.hash)) return newest;
-      return event.height <= finalized ? `blocks up to ${finalized} are final` : undefined;
+      return event.height <= finalizedHeight
+        ? `blocks up to ${finalizedHeight} are final`
+        : undefined;
     case 'BlocksFinalized':
-      if (event.height <= finalized) return `blocks up to ${finalized} are final already`;
+      if (event.height <= finalizedHeight)
+        return `blocks up to ${finalizedHeight} are final already`;
       return event.height > top.height ||
         (event.height === top.height && !event.hash.equals(top.hash))
         ? newest

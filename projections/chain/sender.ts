@@ -121,12 +121,12 @@ export class Sender {
   }
 
   /** -1: nothing is final yet. */
-  get finalHeight(): number {
+  get final_height(): number {
     return this.#state.final_block?.height ?? -1;
   }
 
   /** The newest final block; undefined before the first. */
-  get finalBlock(): FinalBlock | undefined {
+  get final_block(): FinalBlock | undefined {
     return this.#state.final_block;
   }
 
@@ -135,12 +135,12 @@ export class Sender {
     return this.#state.forged;
   }
 
-  /** Its next nonce as of the newest final block. */
-  get finalNonce(): number {
+  /** The next nonce of the account as of the newest final block. */
+  get final_nonce(): number {
     return this.#state.next_nonce;
   }
 
-  /** Its final transaction with this nonce. */
+  /** The final transaction of the account with this nonce. */
   finalAt(nonce: number): SentTransaction | undefined {
     return this.#state.final.get(nonce);
   }
@@ -160,7 +160,7 @@ export class Sender {
     if (judged.verdict === 'broken') return { broken: judged.reason };
     this.#state.end = offset + 1n;
     if (judged.verdict !== 'applied') return undefined;
-    const before = this.finalHeight;
+    const before = this.final_height;
     this.#state.chain = judged.chain;
     switch (event.type) {
       case 'BlockAppended':

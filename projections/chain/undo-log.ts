@@ -108,7 +108,7 @@ export class UndoLog<Undo> {
   /** The row of `head` after the batch; none before the first block. */
   head(chain: Chain): readonly Row[] {
     if (chain.status === 'empty') return [];
-    const { sequence, top, finalized_height: finalized } = chain;
-    return [[true, sequence, top.height, top.hash, finalized, this.#lowest]];
+    const { sequence, top, finalized_height: finalizedHeight } = chain;
+    return [[true, sequence, top.height, top.hash, finalizedHeight, this.#lowest]];
   }
 }

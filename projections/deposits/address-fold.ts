@@ -138,11 +138,13 @@ export function foldAddresses(
   const folded = foldSightings(loaded, batch);
   if ('broken' in folded) return folded;
   const { sightings, book, outcomes } = folded;
-  const assigned = sightings.filter(({ assigned_index: index }) => index !== undefined);
+  const assigned = sightings.filter(
+    ({ assigned_index: assignedIndex }) => assignedIndex !== undefined,
+  );
   const rows = assigned.map(
-    ({ clt_address, assigned_index: index, deposit_address, seen_at }): Row => [
+    ({ clt_address, assigned_index: assignedIndex, deposit_address, seen_at }): Row => [
       clt_address,
-      index ?? null,
+      assignedIndex ?? null,
       deposit_address,
       seen_at,
     ],

@@ -1,5 +1,5 @@
 /** The rows of one deposit: its fixed terms, its state, and its timeline. */
-import { bytesKey } from '../../schemas/address.ts';
+import { bytesKey, keyBytes } from '../../schemas/address.ts';
 import type { DepositConfirmed, DepositEvent } from '../../schemas/treasury.ledger/events.ts';
 import { amountIn, bytesIn, countIn, rowOf, textIn } from '../contract/loaded-row.ts';
 import type { LoadedRow, Row, Value } from '../contract/projection.ts';
@@ -24,12 +24,12 @@ export interface StoredDeposit {
 }
 
 export function depositRow(event: DepositConfirmed, seq: number, ordinal: number): Row {
-  const { deposit_id: id, block_timestamp: created_at } = event;
-  return rowOf(DEPOSITS, { ...event, id, seq, ordinal, created_at });
+  const { deposit_id: depositId, block_timestamp: blockTimestamp } = event;
+  return rowOf(DEPOSITS, { ...event, id: depositId, seq, ordinal, created_at: blockTimestamp });
 }
 
 export function standingRow(id: string, stored: StoredDeposit): Row {
-  const { deposit, events, position, goes_first_at: goesFirst } = stored;
+  const { deposit, events, position, goes_first_at: goesFirstAt } = stored;
   const mint = 'mint' in deposit ? deposit.mint : undefined;
   const approvedBy = 'approved_by' in deposit ? deposit.approved_by : [];
   return [
@@ -38,7 +38,7 @@ export function standingRow(id: string, stored: StoredDeposit): Row {
     'reason' in deposit ? deposit.reason : null,
     'approved' in deposit && deposit.approved,
     'rejected' in deposit && deposit.rejected,
-    approvedBy.length === 0 ? null : Buffer.from(approvedBy.join(''), 'latin1'),
+    approvedBy.length === 0 ? null : Buffer.concat(approvedBy.map(keyBytes)),
     'refunded' in deposit ? deposit.refunded : 0n,
     mint?.sequence ?? null,
     mint?.nonce ?? null,
@@ -46,7 +46,7 @@ export function standingRow(id: string, stored: StoredDeposit): Row {
     events,
     position?.offset ?? null,
     position?.since ?? null,
-    goesFirst ?? null,
+    goesFirstAt ?? null,
   ];
 }
 

@@ -84,7 +84,7 @@ function proposalsIn(bytes: Buffer): readonly Proposal[] {
 }
 
 export function governanceHead(governance: Governance): GovernanceHead {
-  const { operators, authority, ledger_id, isStopped, proposals } = governance;
+  const { operators, authority, ledger_id, is_stopped: isStopped, proposals } = governance;
   return {
     operators_version: operators?.version ?? 0,
     operators: Buffer.concat(operators?.operators ?? []),

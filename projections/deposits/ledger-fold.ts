@@ -61,7 +61,8 @@ export function ledgerLoads(batch: readonly Recorded<TreasuryEvent>[]): readonly
   const refunds = new Map<string, Buffer>();
   for (const { event } of batch) {
     // Postgres takes no text with U+0000, which no id has
-    for (const { deposit_id: id } of depositEventsIn(event)) if (DEPOSIT_ID.holds(id)) ids.add(id);
+    for (const { deposit_id: depositId } of depositEventsIn(event))
+      if (DEPOSIT_ID.holds(depositId)) ids.add(depositId);
     if (event.type === 'DepositConfirmed')
       owners.set(bytesKey(event.clt_address), event.clt_address);
     if (event.type === 'RefundRecorded') refunds.set(bytesKey(event.tron_tx_id), event.tron_tx_id);
@@ -192,8 +193,8 @@ class LedgerRows {
     if (!concernsDeposits(event)) return false;
     const isMinting = this.#inFlight.size > 0;
     const counts = this.#governance.apply(event, {
-      isMinting,
-      hasMinted: false,
+      is_minting: isMinting,
+      has_minted: false,
       network: this.#mints.policy?.network,
       isOurs: () => false,
     });
@@ -255,7 +256,7 @@ class LedgerRows {
       case 'DepositHeld':
         return this.#mints.isHold(before, event);
       case 'MintIntended':
-        return !this.#governance.isStopped && this.#mints.isValid(before, event);
+        return !this.#governance.is_stopped && this.#mints.isValid(before, event);
       case 'RefundRecorded':
         // older writers let one transaction pay several deposits back
         return (

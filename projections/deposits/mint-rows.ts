@@ -176,7 +176,7 @@ export class MintRows {
   }
 
   get #nonces(): Pick<MintHead, 'last_nonce' | 'free_nonces'> {
-    const { lastNonce, freeNonces } = this.#book;
+    const { last_nonce: lastNonce, free_nonces: freeNonces } = this.#book;
     return { last_nonce: lastNonce, free_nonces: freeNonces.join(',') };
   }
 }

@@ -57,7 +57,7 @@ export function depositOf(id: string, owner: Buffer): Query {
   };
 }
 
-/** The same for the operator, for any owner. */
+/** `depositOf` for the operator: the deposit of any owner. */
 export function depositById(id: string): Query {
   return {
     name: 'deposits_deposit',
@@ -136,7 +136,7 @@ export function eventsOf(id: string, owner: Buffer): Query {
   };
 }
 
-/** The same for the operator, for any owner. */
+/** `eventsOf` for the operator: the timeline of any owner's deposit. */
 export function eventsById(id: string): Query {
   return {
     name: 'deposits_events',

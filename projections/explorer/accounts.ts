@@ -65,8 +65,8 @@ export class Account {
 }
 
 /** An account without any of these has no row. */
-function exists({ transactions, activities, blocks_produced: blocks }: Totals): boolean {
-  return transactions + activities + blocks > 0;
+function exists({ transactions, activities, blocks_produced: blocksProduced }: Totals): boolean {
+  return transactions + activities + blocksProduced > 0;
 }
 
 export class Accounts {
@@ -128,15 +128,24 @@ export class Accounts {
         ...cut,
         table: accountTransactions,
         groups: accounts
-          .filter(({ loaded, stored_transactions: from }) => from < loaded.transactions)
-          .map(({ address, stored_transactions: from }) => [address, from]),
+          .filter(
+            ({ loaded, stored_transactions: storedTransactions }) =>
+              storedTransactions < loaded.transactions,
+          )
+          .map(({ address, stored_transactions: storedTransactions }) => [
+            address,
+            storedTransactions,
+          ]),
       },
       {
         ...cut,
         table: activity,
         groups: accounts
-          .filter(({ loaded, stored_activities: from }) => from < loaded.activities)
-          .map(({ address, stored_activities: from }) => [address, from]),
+          .filter(
+            ({ loaded, stored_activities: storedActivities }) =>
+              storedActivities < loaded.activities,
+          )
+          .map(({ address, stored_activities: storedActivities }) => [address, storedActivities]),
       },
     ];
   }

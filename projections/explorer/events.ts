@@ -26,16 +26,16 @@ export function producerFees(block: Pick<Block, 'producer' | 'balance_effects'>)
 /** Fees by transaction index. Missing, 0: a sender who produced the block, and RideAcceptance. */
 export function feesPaid(block: Block): ReadonlyMap<number, bigint> {
   const fees = new Map<number, bigint>();
-  for (const { kind, tx_index: index, delta } of block.balance_effects) {
-    if (kind !== 'tx_fee_paid' || index === null) continue;
-    const transaction = block.transactions[index];
+  for (const { kind, tx_index: txIndex, delta } of block.balance_effects) {
+    if (kind !== 'tx_fee_paid' || txIndex === null) continue;
+    const transaction = block.transactions[txIndex];
     if (
       transaction === undefined ||
       transaction.function_call_type === 'RideAcceptance' ||
       isSame(transaction.from, block.producer)
     )
       continue;
-    fees.set(index, (fees.get(index) ?? 0n) - delta);
+    fees.set(txIndex, (fees.get(txIndex) ?? 0n) - delta);
   }
   return fees;
 }

@@ -43,13 +43,13 @@ function loads(batch: readonly Recorded<ExplorerEvent>[]): readonly Load[] {
   for (const { event } of batch) {
     if (event.type !== 'BlockAppended') continue;
     add(event.producer);
-    for (const { from, to, function_call_type: type } of event.transactions) {
+    for (const { from, to, function_call_type: functionCallType } of event.transactions) {
       add(from);
       add(to);
-      types.add(type);
+      types.add(functionCallType);
     }
-    for (const { address, tx_index: index } of event.balance_effects) {
-      const { from, to } = event.transactions[index ?? -1] ?? {};
+    for (const { address, tx_index: txIndex } of event.balance_effects) {
+      const { from, to } = event.transactions[txIndex ?? -1] ?? {};
       // mostly the same object as one of these
       if (address !== from && address !== to && address !== event.producer) add(address);
     }

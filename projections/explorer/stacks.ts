@@ -42,7 +42,7 @@ function newCount(type: string, loaded: number): Count {
 interface Pending {
   readonly block: Block;
   readonly row: Row;
-  /** Each removes the block's rows from one list, for a revert in the same batch. */
+  /** steps that each remove the block's rows from one list, for a revert in the same batch */
   readonly undo: readonly (() => void)[];
 }
 
@@ -137,8 +137,8 @@ export class Stacks {
   }
 
   #pushTransaction(block: Block, transaction: Transaction, seq: number, fee: bigint): Parties {
-    const { from, to, function_call_type: type } = transaction;
-    const ofType = this.#type(type);
+    const { from, to, function_call_type: functionCallType } = transaction;
+    const ofType = this.#type(functionCallType);
     this.#transactions.add([
       seq,
       transaction.hash,
@@ -149,7 +149,7 @@ export class Stacks {
       transaction.nonce,
       transaction.amount,
       fee,
-      type,
+      functionCallType,
       ofType.now++,
       ofType.is_ride_related,
       block.timestamp,
@@ -173,13 +173,13 @@ export class Stacks {
     allParties: readonly Parties[],
     firstSeq: number,
   ): void {
-    const { address, kind, delta, tx_index: index, counterparty } = effect;
+    const { address, kind, delta, tx_index: txIndex, counterparty } = effect;
     if (delta === 0n) return;
-    const parties = index === null ? undefined : allParties[index];
+    const parties = txIndex === null ? undefined : allParties[txIndex];
     const account = (parties && partyAt(parties, address)) ?? this.#accounts.at(address);
     account.balance += delta;
     if (delta < 0n && parties?.sender !== account) account.unsigned_debits++;
-    const seq = index === null ? null : firstSeq + index;
+    const seq = txIndex === null ? null : firstSeq + txIndex;
     this.#activity.add([
       address,
       account.activities++,
@@ -196,17 +196,23 @@ export class Stacks {
   pop(height: number): void {
     const pending = this.#pending.pop();
     if (pending === undefined) return this.#popStored(height);
-    const { transactions, balance_effects: effects, producer } = pending.block;
+    const { transactions, balance_effects: balanceEffects, producer } = pending.block;
     const senders = transactions.map(({ from }) => this.#accounts.at(from));
-    for (const { address, delta, tx_index: index } of effects) {
+    for (const { address, delta, tx_index: txIndex } of balanceEffects) {
       if (delta === 0n) continue;
       const account = this.#accounts.at(address);
       account.balance -= delta;
       account.activities--;
-      if (delta < 0n && (index === null || senders[index] !== account)) account.unsigned_debits--;
+      if (delta < 0n && (txIndex === null || senders[txIndex] !== account))
+        account.unsigned_debits--;
     }
-    for (const { from, to, nonce, function_call_type: type } of transactions.toReversed()) {
-      this.#type(type).now--;
+    for (const {
+      from,
+      to,
+      nonce,
+      function_call_type: functionCallType,
+    } of transactions.toReversed()) {
+      this.#type(functionCallType).now--;
       const sender = this.#accounts.at(from);
       const recipient = this.#accounts.at(to);
       sender.nonce = nonce;
@@ -297,7 +303,7 @@ export class Stacks {
 
   #head(chain: Chain): Row[] {
     if (chain.status === 'empty') return [];
-    const { sequence, top, finalized_height: finalized } = chain;
+    const { sequence, top, finalized_height: finalizedHeight } = chain;
     const transactions = this.#cutSeq + this.#transactions.length;
     return [
       [
@@ -305,7 +311,7 @@ export class Stacks {
         sequence,
         top.height,
         top.hash,
-        finalized,
+        finalizedHeight,
         transactions,
         this.#storedValidators + this.#validators.length,
       ],

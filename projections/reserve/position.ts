@@ -97,7 +97,7 @@ export function ledgerPosition(
     unproven,
     unminted,
     retained_fees: gross - credits,
-    booked_surplus: governance.bookedSurplus,
+    booked_surplus: governance.booked_surplus,
     refunded: deposits.refunded,
     unproven_refunds: deposits.unproven_refunds,
   };
@@ -231,7 +231,7 @@ export interface Position extends Omit<LedgerPosition, 'ledger_offset' | 'before
 
 /** `frozen`: the part of `custody` that the token blocks. */
 export function positionOf(
-  { ledger_offset: _offset, before, ...ledger }: LedgerPosition,
+  { ledger_offset: _ledgerOffset, before, ...ledger }: LedgerPosition,
   final: FinalSupply,
   custody: bigint,
   frozen = 0n,
@@ -340,12 +340,18 @@ export class Receipts {
 
   /** Takes each DepositConfirmed that counts, in order. */
   add(deposit: DepositConfirmed, offset: bigint): void {
-    const { tx_id, deposit_address: address, clt_address: owner, block_timestamp } = deposit;
-    const holder = holderOf(address);
+    const {
+      tx_id,
+      deposit_address: depositAddress,
+      clt_address: cltAddress,
+      block_timestamp,
+    } = deposit;
+    const holder = holderOf(depositAddress);
     const known = this.#state.receivers.get(holder.key);
     const receiver = known ?? { ...holder, owners: [], received: [], newest: 0 };
     this.#state.receivers.set(holder.key, receiver);
-    if (!receiver.owners.some((other) => other.equals(owner))) receiver.owners.push(owner);
+    if (!receiver.owners.some((other) => other.equals(cltAddress)))
+      receiver.owners.push(cltAddress);
     receiver.received.push({ tx_id, offset, block_timestamp });
     receiver.newest = Math.max(receiver.newest, block_timestamp);
     this.#state.newest = Math.max(this.#state.newest, block_timestamp);

@@ -2,6 +2,7 @@
  * The chain's side of a reconciliation: the supply and its mints in final blocks of `chain.blocks`.
  * Created and burned amounts are read from balance effects alone, never from the claims of a call.
  */
+import { bytesKey } from '../../schemas/address.ts';
 import type { BlockAppended, ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { EMPTY_CHAIN, evolve, type Chain } from '../chain/chain.ts';
 
@@ -45,7 +46,7 @@ export interface SupplyState {
   readonly open: BlockChange[];
   /** the sums of what was burned, by the height of the block that burned, ascending */
   readonly burned: { readonly height: number; readonly burned: bigint }[];
-  /** by transaction, its hash in latin1 */
+  /** by transaction, its hash as `bytesKey` gives it */
   readonly mints: Map<string, readonly ChainMint[]>;
 }
 
@@ -88,7 +89,7 @@ export class ChainSupply {
 
   /** Mints of a transaction in a final block. */
   mintsOf(txHash: Buffer): readonly ChainMint[] {
-    return this.#state.mints.get(txHash.toString('latin1')) ?? [];
+    return this.#state.mints.get(bytesKey(txHash)) ?? [];
   }
 
   /** Burned in final blocks up to this height. */
@@ -140,20 +141,20 @@ export class ChainSupply {
     };
     if (burned !== 0n) this.#state.burned.push({ height, burned: this.#state.final.burned });
     for (const { tx_hash, ...mint } of mints)
-      this.#state.mints.set(tx_hash.toString('latin1'), [...this.mintsOf(tx_hash), mint]);
+      this.#state.mints.set(bytesKey(tx_hash), [...this.mintsOf(tx_hash), mint]);
     this.#onFinal(this.#state.final);
   }
 }
 
 function changeOf(block: BlockAppended): BlockChange {
-  const { height, hash, timestamp, transactions, balance_effects: effects } = block;
+  const { height, hash, timestamp, transactions, balance_effects: balanceEffects } = block;
   let created = 0n;
   let burned = 0n;
   const mints: (ChainMint & { readonly tx_hash: Buffer })[] = [];
-  for (const { address, kind, delta, tx_index: index } of effects) {
+  for (const { address, kind, delta, tx_index: txIndex } of balanceEffects) {
     created += delta;
     if (kind === 'burn') burned -= delta;
-    const tx_hash = kind !== 'mint' || index === null ? undefined : transactions[index]?.hash;
+    const tx_hash = kind !== 'mint' || txIndex === null ? undefined : transactions[txIndex]?.hash;
     if (tx_hash !== undefined) mints.push({ tx_hash, height, to: address, amount: delta });
   }
   return { height, hash, timestamp, created, burned, mints };

@@ -20,7 +20,7 @@ import { UnitOfWork } from './unit-of-work.ts';
 export class Market {
   readonly #work = new UnitOfWork();
   /** change keys of the batch */
-  readonly changeKeys = new Set<string>();
+  readonly change_keys = new Set<string>();
   /** change keys of the current block */
   #blockKeys = new Set<string>();
 
@@ -36,14 +36,14 @@ export class Market {
     this.#blockKeys = new Set();
     for (const step of rideSteps(block)) this.#apply(step);
     const change_keys = [...this.#blockKeys];
-    for (const key of change_keys) this.changeKeys.add(key);
+    for (const key of change_keys) this.change_keys.add(key);
     return { rows: this.#work.endBlock(), change_keys };
   }
 
   /** Reverts the newest block. */
   revert({ rows, change_keys }: BlockUndo): void {
     this.#work.undo(rows);
-    for (const key of change_keys) this.changeKeys.add(key);
+    for (const key of change_keys) this.change_keys.add(key);
   }
 
   changes(): Omit<Changes, 'cuts'> {

@@ -72,7 +72,7 @@ function indexedRows(at: number): string {
   return `SELECT * FROM ride_market.open_requests WHERE ${PICKUP} <@ ${box(at)}`;
 }
 
-/** The same condition for the scan. The function, unlike the operator, never uses the index. */
+/** A pickup in the box, for the scan. The function, unlike the operator, never uses the index. */
 function isInBox(at: number): string {
   return `box_contain_pt(${box(at)}, ${PICKUP})`;
 }
@@ -87,20 +87,20 @@ type Box = readonly [west: number, south: number, east: number, north: number];
 
 /** One box, or two disjoint ones. 180 and -180 are the same meridian; a pickup may name either. */
 function boundingBoxes({
-  min_lat: south,
-  max_lat: north,
-  min_lng: west,
-  max_lng: east,
+  min_lat: minLat,
+  max_lat: maxLat,
+  min_lng: minLng,
+  max_lng: maxLng,
 }: Bounds): readonly Box[] {
-  const whole: Box = [west, south, east, north];
-  if (west > east) {
+  const whole: Box = [minLng, minLat, maxLng, maxLat];
+  if (minLng > maxLng) {
     return [
-      [west, south, 180, north],
-      [-180, south, east, north],
+      [minLng, minLat, 180, maxLat],
+      [-180, minLat, maxLng, maxLat],
     ];
   }
-  if (east === 180 && west > -180) return [whole, [-180, south, -180, north]];
-  if (west === -180 && east < 180) return [whole, [180, south, 180, north]];
+  if (maxLng === 180 && minLng > -180) return [whole, [-180, minLat, -180, maxLat]];
+  if (minLng === -180 && maxLng < 180) return [whole, [180, minLat, 180, maxLat]];
   return [whole];
 }
 

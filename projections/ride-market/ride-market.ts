@@ -1,4 +1,5 @@
 /** The ride market's fold: requests, offers and trips from `chain.blocks`. */
+import { bytesKey } from '../../schemas/address.ts';
 import { isChainEvent, type ChainEvent } from '../../schemas/chain.blocks/events.ts';
 import { chainFromHead, evolve, revertedBelow, settled } from '../chain/chain.ts';
 import { HEAD, JOURNAL, UndoLog } from '../chain/undo-log.ts';
@@ -40,7 +41,7 @@ function loads(batch: readonly Recorded<ChainEvent>[]): readonly Load[] {
       if (hash === undefined || table === undefined) continue;
       let hashes = keys.get(table);
       if (hashes === undefined) keys.set(table, (hashes = new Map()));
-      hashes.set(hash.toString('latin1'), hash);
+      hashes.set(bytesKey(hash), hash);
     }
   }
   const loaded: Load[] = [{ name: 'head', table: HEAD, keys: [true] }];
@@ -90,7 +91,7 @@ function fold(loaded: Loaded, batch: readonly Recorded<ChainEvent>[]): Folded {
       upserts: [{ table: HEAD, rows: undoLog.head(chain) }, ...upserts],
     },
     outcomes,
-    announced: [...market.changeKeys],
+    announced: [...market.change_keys],
   };
 }
 

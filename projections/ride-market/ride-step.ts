@@ -73,8 +73,8 @@ export function rideSteps(block: BlockAppended): readonly RideStep[] {
 
 /** The request, offer or trip that a call refers to, by its hash; undefined when it has none. */
 export function hashArgument(transaction: BlockTransaction): Buffer | undefined {
-  const { function_call_type: type, arguments: args } = transaction;
-  switch (type) {
+  const { function_call_type: functionCallType, arguments: args } = transaction;
+  switch (functionCallType) {
     case 'RideOffer':
     case 'RideRequestCancel':
       return parseHash(args['request_hash'] ?? '');
@@ -165,9 +165,9 @@ function parsedDegrees(text: string | null | undefined, limit: number): string |
 /** The amount that each transaction took out of escrow, by transaction index. */
 function escrowPayments(block: BlockAppended): ReadonlyMap<number, bigint> {
   const payments = new Map<number, bigint>();
-  for (const { kind, delta, tx_index: index } of block.balance_effects) {
-    if (kind === 'ride_pay' && delta < 0n && index !== null)
-      payments.set(index, (payments.get(index) ?? 0n) - delta);
+  for (const { kind, delta, tx_index: txIndex } of block.balance_effects) {
+    if (kind === 'ride_pay' && delta < 0n && txIndex !== null)
+      payments.set(txIndex, (payments.get(txIndex) ?? 0n) - delta);
   }
   return payments;
 }

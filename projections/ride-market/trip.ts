@@ -57,10 +57,10 @@ export function evolve(trip: Trip, step: TripStep): Trip {
 
 /** The chain caps payments at the fare; a log that says otherwise is shown as it is. */
 function paid(
-  { terms, fare_paid: before }: ActiveTrip,
+  { terms, fare_paid: farePaid }: ActiveTrip,
   step: Extract<TripStep, { step: 'paid' }>,
 ): Trip {
-  const total = before + step.amount;
+  const total = farePaid + step.amount;
   return total < terms.fare
     ? { status: 'active', terms, fare_paid: total }
     : { status: 'completed', terms, fare_paid: total, ...endedBy(step) };

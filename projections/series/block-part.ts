@@ -38,8 +38,8 @@ export function partOf(block: Block, hour: number, activated: readonly Activated
     if (kind === 'ride_pay' && delta < 0n) fares -= delta;
   }
   let rides = 0;
-  for (const { function_call_type: type } of block.transactions)
-    if (type === 'RideAcceptance') rides++;
+  for (const { function_call_type: functionCallType } of block.transactions)
+    if (functionCallType === 'RideAcceptance') rides++;
   return {
     hour,
     producer: block.producer,

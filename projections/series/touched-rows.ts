@@ -30,7 +30,7 @@ export class TouchedRows<Fields extends Readonly<Record<keyof Fields, Value>>> {
     }
   }
 
-  /** Those that are there now. */
+  /** The rows that are there now, loaded or new. */
   *values(): Generator<Fields> {
     for (const { now } of this.#rows.values()) if (now !== undefined) yield now;
   }

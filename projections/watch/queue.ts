@@ -1,5 +1,5 @@
 /** The rows of table `queue` that one batch touches. */
-import { toHex } from '../../schemas/address.ts';
+import { bytesKey, toHex } from '../../schemas/address.ts';
 import { transferPartition } from '../../schemas/tron-partition.ts';
 import { brokenRule } from '../../schemas/rules.ts';
 import { TRANSFER_RULES } from '../../schemas/tron.transfers/rules.ts';
@@ -37,7 +37,7 @@ export class Queue {
   constructor(loaded: Iterable<LoadedRow>) {
     for (const row of loaded) {
       const address = bytesIn(row, 'deposit_address');
-      this.#entries.set(address.toString('latin1'), {
+      this.#entries.set(bytesKey(address), {
         address,
         partition: countIn(row, 'partition'),
         requested: row['requested'] === true,
@@ -73,13 +73,13 @@ export class Queue {
   /** Records a check. Addresses of another partition have no effect. */
   check(event: AddressesChecked, partition: number): 'applied' | 'replayed' | 'ignored' {
     if (brokenRule(TRANSFER_RULES, event) !== undefined) return 'ignored';
-    const { checked, checked_at: at } = event;
+    const { checked, checked_at: checkedAt } = event;
     const own = checked.filter(({ address }) => transferPartition(address) === partition);
     let changed = false;
     for (const { address, until } of own) {
       const entry = this.#at(address);
-      if (at <= entry.checked_at && until <= entry.checked_until) continue;
-      entry.checked_at = Math.max(entry.checked_at, at);
+      if (checkedAt <= entry.checked_at && until <= entry.checked_until) continue;
+      entry.checked_at = Math.max(entry.checked_at, checkedAt);
       entry.checked_until = Math.max(entry.checked_until, until);
       entry.changed = true;
       changed = true;
@@ -89,7 +89,7 @@ export class Queue {
   }
 
   #at(address: Buffer): Entry {
-    const key = address.toString('latin1');
+    const key = bytesKey(address);
     let entry = this.#entries.get(key);
     if (entry === undefined) {
       entry = {
@@ -150,15 +150,15 @@ function turnOf({ checked_at, hot_until }: Entry): number {
  * check: a sixteenth for an address that was ever paid, a quarter for any other, times the number
  * of its openings.
  */
-function dueOf({ checked_at: checked, hot_until, paid, openings }: Entry): {
+function dueOf({ checked_at: checkedAt, hot_until, paid, openings }: Entry): {
   readonly due_at: number;
   readonly pause_level: number;
 } {
   const opened = hot_until - HOT_WINDOW_MS;
-  if (checked <= opened) return { due_at: opened, pause_level: 0 };
-  const part = Math.floor(((checked - opened) * (paid ? 1 : 4 * openings)) / 16);
+  if (checkedAt <= opened) return { due_at: opened, pause_level: 0 };
+  const part = Math.floor(((checkedAt - opened) * (paid ? 1 : 4 * openings)) / 16);
   const pause = Math.min(part, HOT_WINDOW_MS);
   let level = 0;
   for (let limit = SECOND_MS; limit <= pause; limit *= 4) level++;
-  return { due_at: checked + pause, pause_level: level };
+  return { due_at: checkedAt + pause, pause_level: level };
 }

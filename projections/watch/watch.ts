@@ -175,11 +175,16 @@ function fold(loaded: Loaded, batch: readonly Recorded<WatchEvent>[]): Folded {
   if ('broken' in sighted) return sighted;
   const { sightings, book, outcomes: seen } = sighted;
   const requested: Row[] = [];
-  for (const { clt_address, deposit_address, assigned_index: index, seen_at } of sightings) {
+  for (const {
+    clt_address,
+    deposit_address,
+    assigned_index: assignedIndex,
+    seen_at,
+  } of sightings) {
     queue.open(deposit_address, seen_at);
-    if (index === undefined) continue;
+    if (assignedIndex === undefined) continue;
     const partition = transferPartition(deposit_address);
-    requested.push([clt_address, index, deposit_address, partition, seen_at]);
+    requested.push([clt_address, assignedIndex, deposit_address, partition, seen_at]);
   }
   return {
     changes: {

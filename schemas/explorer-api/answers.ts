@@ -23,7 +23,7 @@ const ERROR = record('Error', {
 });
 
 const {
-  on_cached: ON_CACHED,
+  on_cached: onCached,
   error,
   shared,
   ...kinds
@@ -68,7 +68,7 @@ const PAGING = record('Paging', {
 export function listed(description: string, item: TObject, example = exampleOf(item)): Answers {
   const items = Type.Array(item, { maxItems: 100, example: [example] });
   const list = record(`${Reflect.get(item, '$id')}List`, { items, paging: PAGING });
-  const headers = { ...ON_CACHED, link: 'Link' };
+  const headers = { ...onCached, link: 'Link' };
   return {
     200: { description, headers, content: json(list) },
     304: 'NotModified',
@@ -115,7 +115,7 @@ export const HEADERS: Readonly<Record<string, Header>> = {
 
 export const ERRORS: Readonly<Record<string, Answer>> = {
   ...shared,
-  NotModified: { ...shared.NotModified, headers: { ...ON_CACHED, link: 'Link' } },
+  NotModified: { ...shared.NotModified, headers: { ...onCached, link: 'Link' } },
   InvalidRequest: error(
     'A parameter is missing, malformed, out of range, empty or repeated.',
     'invalid_request',

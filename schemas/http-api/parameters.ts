@@ -32,7 +32,7 @@ export interface Parameter<Name extends string = string, Value = unknown> {
   readonly missing: string | undefined;
   /** of the text; a longer one is refused */
   readonly characters_max: number;
-  /** it may be given any number of times */
+  /** the parameter may be given any number of times */
   readonly is_list: boolean;
 }
 

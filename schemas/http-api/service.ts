@@ -65,12 +65,12 @@ export function answering(
     uncached: (description: string, content: Answer['content']): Answers => ({
       200: { description, headers: on_all, content },
     }),
-    /** Caches may keep it, and ask whether it has changed. */
+    /** Answers that caches may keep, asking whether they have changed. */
     cached: (description: string, content: Answer['content']): Answers => ({
       200: { description, headers: on_cached, content },
       304: 'NotModified',
     }),
-    /** those of `runtime/http` */
+    /** answers that `runtime/http` gives by itself */
     shared: {
       NotModified: {
         description: 'The body is still the one that If-None-Match names.',

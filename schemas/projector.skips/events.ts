@@ -2,7 +2,7 @@
 
 export interface RecordSkipped {
   readonly type: 'RecordSkipped';
-  /** that the record halted, for people; the decision counts for every reader. May be empty */
+  /** the halted projection, for people: the decision counts for every reader; may be empty */
   readonly projection: string;
   readonly topic: string;
   readonly partition: number;
@@ -26,9 +26,9 @@ export function skipKey({
   projection,
   topic,
   partition,
-  record_offset: offset,
+  record_offset: recordOffset,
 }: RecordPosition): string {
-  return `${projection} ${topic}/${partition}@${offset}`;
+  return `${projection} ${topic}/${partition}@${recordOffset}`;
 }
 
 /** Stable across retries. */

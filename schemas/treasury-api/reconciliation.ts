@@ -66,8 +66,8 @@ export function parseReconciliation(text: string): Parsed<Reconciliation> {
 }
 
 /** The treasury's answer as JSON text. */
-export function reconciliationJson({ last_run: run }: Reconciliation): string {
-  return `{"last_run":${run === null ? 'null' : runJson(run)}}`;
+export function reconciliationJson({ last_run: lastRun }: Reconciliation): string {
+  return `{"last_run":${lastRun === null ? 'null' : runJson(lastRun)}}`;
 }
 
 /** A run as JSON text with exact integers. */
@@ -142,7 +142,7 @@ function signedOf(text: string): bigint | undefined {
 
 const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|\+00:00)$/;
 
-/** The same text; undefined for a day that is not in the calendar. */
+/** The text where it is a time in UTC; undefined, also for a day that is not in the calendar. */
 function utcTimeOf(text: string): string | undefined {
   const time = UTC_TIME.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(time)) return undefined;

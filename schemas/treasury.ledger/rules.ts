@@ -1,4 +1,5 @@
 /** The rules of every event of `treasury.ledger`; what depends on earlier events is in the fold. */
+import { bytesKey } from '../address.ts';
 import { creditOf, NETWORKS, problemsOf } from '../deposit-policy.ts';
 import {
   ADDRESS,
@@ -33,7 +34,7 @@ const SIGNED = { ...DECIDED, actor: PERSONS_TEXT, reason: PERSONS_TEXT, signatur
 const OF_DEPOSIT = { deposit_id: DEPOSIT_ID };
 
 function different(addresses: readonly Buffer[]): boolean {
-  return new Set(addresses.map((each) => each.toString('latin1'))).size === addresses.length;
+  return new Set(addresses.map(bytesKey)).size === addresses.length;
 }
 
 const LIMITS: Relation<PolicySet> = {
@@ -93,7 +94,7 @@ export const LEDGER_RULES: TopicRules<TreasuryEvent> = {
     relations: [
       {
         rule: 'a custody address is named twice',
-        holds: ({ custody_addresses: each }) => different(each),
+        holds: ({ custody_addresses: custodyAddresses }) => different(custodyAddresses),
       },
     ],
   },
@@ -154,7 +155,7 @@ export const LEDGER_RULES: TopicRules<TreasuryEvent> = {
     relations: [
       {
         rule: 'a deposit is named twice',
-        holds: ({ deposit_ids: ids }) => new Set(ids).size === ids.length,
+        holds: ({ deposit_ids: depositIds }) => new Set(depositIds).size === depositIds.length,
       },
     ],
   },

@@ -50,7 +50,7 @@ const FIRST_WINDOW = 32n;
 
 interface FollowerOptions {
   /** without it nothing is appended */
-  readonly lease: Pick<Held, 'isHeld' | 'term'>;
+  readonly lease: Pick<Held, 'is_held' | 'term'>;
   readonly kafka: Kafka;
   readonly codec: Codec;
   readonly writer: KafkaWriter;
@@ -165,7 +165,7 @@ export class Follower {
   /** Behind the head: the blocks of one response, and their finality. */
   async #extended(
     tail: Tail,
-    { head, finalized_height: finalHeight }: NodeChain,
+    { head, finalized_height: finalizedHeight }: NodeChain,
   ): Promise<readonly ChainEvent[]> {
     const blocks = await this.#blocks(nextHeight(tail));
     const [first] = blocks;
@@ -175,7 +175,7 @@ export class Follower {
     const { tail: after, events } = extend(tail, blocks);
     // the node never takes a final block back, so these blocks, requested later, and those below
     // them are the final ones
-    const final = finalized(after, Math.min(finalHeight, nextHeight(after) - 1));
+    const final = finalized(after, Math.min(finalizedHeight, nextHeight(after) - 1));
     return final === undefined ? events : [...events, final];
   }
 
@@ -259,7 +259,7 @@ export class Follower {
     const { lease, writer, codec, log, onAppended, onLostRace } = this.#options;
     let tail = end;
     for (const part of toEntries(codec, events, APPEND_BYTES, span)) {
-      if (!lease.isHeld || lease.term !== this.#term) return undefined;
+      if (!lease.is_held || lease.term !== this.#term) return undefined;
       const offset = await writer.append(CHAIN_BLOCKS.name, PARTITION, part.entries);
       if (offset !== tail.next_offset) {
         this.#lost++;

@@ -37,8 +37,7 @@ export async function ingest({
   });
   let phase = (): string => activity.phase;
   let problem = (): HealthProblem | undefined => activity.problem;
-  const http = await openHttp({
-    ...config,
+  const http = await openHttp(config, {
     log,
     metrics,
     checks: [{ name: 'chain.blocks', check: () => problem() }],
@@ -46,10 +45,10 @@ export async function ingest({
   });
   closing.add('http', () => http.drain());
 
-  const kafka = openKafka({ ...config, client_id: 'chain-ingester' }, log);
+  const kafka = openKafka(config, 'chain-ingester', log);
   await activity.retrying('creating the topic', () => ensureTopics(kafka, [CHAIN_BLOCKS]));
   const codec = await activity.retrying('registering the schemas', () =>
-    openCodec({ ...config, kafka, log }, [CHAIN_BLOCKS]),
+    openCodec(config, { kafka, log }, [CHAIN_BLOCKS]),
   );
   const writer = new KafkaWriter(kafka, { log, signal, metrics });
   closing.add('kafka', () => writer.close());
@@ -95,7 +94,7 @@ export async function ingest({
 
   activity.enter('following');
   while (!signal.aborted) {
-    if (!lease.isHeld) {
+    if (!lease.is_held) {
       await lease.held();
       if (signal.aborted) return;
       activity.heard();

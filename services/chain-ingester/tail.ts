@@ -33,11 +33,11 @@ const FINAL_LINKS_KEPT = 16;
 
 /** The tail after the next record. Throws `BrokenChain` for an impossible one. */
 export function continued(tail: Tail, event: ChainEvent): Tail {
-  const { next_offset: offset, chain, links } = tail;
-  const judged = evolve(chain, event, offset);
-  if (judged.verdict === 'broken') throw new BrokenChain(offset, judged.reason);
-  if (judged.verdict !== 'applied') return { ...tail, next_offset: offset + 1n };
-  return { next_offset: offset + 1n, chain: judged.chain, links: linksAfter(links, event) };
+  const { next_offset: nextOffset, chain, links } = tail;
+  const judged = evolve(chain, event, nextOffset);
+  if (judged.verdict === 'broken') throw new BrokenChain(nextOffset, judged.reason);
+  if (judged.verdict !== 'applied') return { ...tail, next_offset: nextOffset + 1n };
+  return { next_offset: nextOffset + 1n, chain: judged.chain, links: linksAfter(links, event) };
 }
 
 /**

@@ -22,7 +22,7 @@ import {
 } from '../../schemas/deposit.addresses/events.ts';
 import { hashOfValue, headAfter } from '../../schemas/hash-chain.ts';
 import type { Topic } from '../../schemas/topics.ts';
-import type { KafkaOptions } from '../runtime/process/kafka-settings.ts';
+import type { KafkaSettings } from '../runtime/kafka/port.ts';
 import { disconnect, openKafka } from '../runtime/kafka/client.ts';
 import { openCodec, undecodable, type Codec } from '../runtime/kafka/codec.ts';
 import type { RegistrySettings } from '../runtime/kafka/schema-registry.ts';
@@ -98,8 +98,8 @@ export function written(
   return placed;
 }
 
-export interface AddressLogOptions extends RegistrySettings, KafkaOptions {
-  readonly kafka_brokers: readonly string[];
+export interface AddressLogOptions {
+  readonly servers: KafkaSettings & RegistrySettings;
   readonly topic: Topic;
   /** derives the addresses */
   readonly key: DepositKey;
@@ -141,7 +141,7 @@ export class AddressLog {
   /** Starts to open; appends wait until it has. */
   constructor(options: AddressLogOptions) {
     this.#options = options;
-    this.#kafka = openKafka({ ...options, client_id: 'deposit-gateway' }, options.log);
+    this.#kafka = openKafka(options.servers, 'deposit-gateway', options.log);
     this.#writer = new KafkaWriter(this.#kafka, options);
     this.#admin = this.#kafka.admin();
     this.#codec = this.#open();
@@ -233,10 +233,10 @@ export class AddressLog {
   }
 
   async #open(): Promise<Codec> {
-    const { topic } = this.#options;
+    const { servers, topic, log } = this.#options;
     await this.#retrying('looking for the topic', () => ensureTopics(this.#kafka, [topic]));
     const codec = await this.#retrying('registering the schemas', () =>
-      openCodec({ ...this.#options, kafka: this.#kafka }, [topic]),
+      openCodec(servers, { kafka: this.#kafka, log }, [topic]),
     );
     await this.#retrying(`reading ${topic.name}`, () =>
       this.#read(codec).catch((error: unknown) => {
@@ -251,7 +251,8 @@ export class AddressLog {
 
   #retrying<Result>(what: string, attempt: () => Promise<Result>): Promise<Result> {
     const onFault = (fault: Fault | undefined): void => void (this.#fault = fault);
-    return retrying({ ...this.#options, what, onFault }, attempt);
+    const { log, signal } = this.#options;
+    return retrying({ what, log, signal, onFault }, attempt);
   }
 
   /** Folds what the log has more than the book. Throws faults; what is folded stays. */
@@ -347,7 +348,7 @@ function isDamaged(error: unknown): boolean {
   return error instanceof Fault && DAMAGED.has(error.code);
 }
 
-/** Each names the hash of the record before it; the first one `head`. */
+/** Entries that each name the hash of the record before them; the first one `head`. */
 export function linkedEntries(
   codec: Pick<Codec, 'encode' | 'fingerprintOf'>,
   events: readonly DepositAddressEvent[],

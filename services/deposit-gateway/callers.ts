@@ -25,23 +25,24 @@ const NOT_ALLOWED: HttpResponse = {
   body: errorBody("account is not on the pilot's list"),
 };
 
-export interface CallersOptions {
+export interface CallerSettings {
   readonly jwt_secret: string;
   /** as 0x + lower-case hex; undefined: everybody */
   readonly allowed_accounts: ReadonlySet<string> | undefined;
-  /** Unix milliseconds */
-  readonly now: () => number;
 }
 
 type Checked = Pick<HttpRequest, 'path' | 'headers'>;
 
 export class Callers {
-  readonly #options: CallersOptions;
+  readonly #settings: CallerSettings;
+  readonly #now: () => number;
   readonly #checks = new WeakMap<object, Promise<HttpResponse | undefined>>();
   readonly #accounts = new WeakMap<object, Buffer>();
 
-  constructor(options: CallersOptions) {
-    this.#options = options;
+  /** `now`: Unix milliseconds. */
+  constructor(settings: CallerSettings, now: () => number) {
+    this.#settings = settings;
+    this.#now = now;
   }
 
   /** The response to a caller who may not pass; undefined for others, whose account `of` gives. */
@@ -55,13 +56,14 @@ export class Callers {
 
   async #check(request: Checked): Promise<HttpResponse | undefined> {
     if (!request.path.startsWith('/api/')) return undefined;
-    const { jwt_secret: secret, allowed_accounts: allowed, now } = this.#options;
+    const { jwt_secret: jwtSecret, allowed_accounts: allowedAccounts } = this.#settings;
     const token = bearerToken(request.headers.authorization);
-    const claims = token === undefined ? undefined : await verifyToken(token, secret, now());
+    const claims =
+      token === undefined ? undefined : await verifyToken(token, jwtSecret, this.#now());
     if (claims === undefined) return UNAUTHORIZED;
     const account = ADDRESS_FORM.test(claims.pk) ? parseAddress(claims.pk) : undefined;
     if (account === undefined) return NO_ADDRESS;
-    if (allowed?.has(toHex(account)) === false) return NOT_ALLOWED;
+    if (allowedAccounts?.has(toHex(account)) === false) return NOT_ALLOWED;
     this.#accounts.set(request, account);
     return undefined;
   }

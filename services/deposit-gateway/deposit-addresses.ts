@@ -29,6 +29,14 @@ const PANEL_MS = 10 * 60_000;
 const PANELS_MAX = 100_000;
 const REQUESTED_MAX = 20_000;
 
+export interface DepositAddressesSettings {
+  /** New addresses of one client; 0: any number. Each takes from the watcher's budget for a day. */
+  readonly addresses_per_minute: number;
+  readonly addresses_burst: number;
+  /** how long a caller waits for a new address */
+  readonly address_wait_ms: number;
+}
+
 export interface DepositAddressesOptions {
   readonly reader: Reader;
   readonly address_log: Pick<
@@ -37,13 +45,9 @@ export interface DepositAddressesOptions {
   >;
   /** derives every address */
   readonly key: DepositKey;
-  /** New addresses of one client; 0: any number. Each takes from the watcher's budget for a day. */
-  readonly addresses_per_minute: number;
-  readonly addresses_burst: number;
+  readonly settings: DepositAddressesSettings;
   /** of all instances; undefined: this one counts for itself */
   readonly counts?: Pick<SharedCounts, 'run'>;
-  /** how long a caller waits for a new address */
-  readonly address_wait_ms: number;
   /** Unix milliseconds */
   readonly now: () => number;
   /** default: on, and not counted */
@@ -63,7 +67,7 @@ type Opened = Buffer | TooMany | undefined;
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** Its maps are by account, 0x + hex. */
+/** The deposit addresses of accounts; its maps are by account, 0x + hex. */
 export class DepositAddresses {
   readonly #options: DepositAddressesOptions;
   readonly #limit: RateLimit | undefined;
@@ -79,9 +83,10 @@ export class DepositAddresses {
   #forged = 0;
 
   constructor(options: DepositAddressesOptions) {
-    const { addresses_per_minute: perMinute, addresses_burst: burst, metrics, signal } = options;
+    const { settings, metrics, signal } = options;
+    const { addresses_per_minute: addressesPerMinute, addresses_burst: addressesBurst } = settings;
     this.#options = options;
-    const rate = { rate_per_second: perMinute / 60, rate_burst: burst };
+    const rate = { rate_per_second: addressesPerMinute / 60, rate_burst: addressesBurst };
     this.#limit = openRateLimit('addresses', rate, options.counts, options.limits?.addresses);
     this.#outcomes = metrics.counter(
       'deposit_addresses_total',
@@ -148,12 +153,13 @@ export class DepositAddresses {
 
   /** Until the read model has the address or the time is up. Throws when the append fails. */
   async #wait(account: Buffer, key: string, append: Promise<void>): Promise<Buffer | undefined> {
-    const { address_wait_ms: timeout, signal } = this.#options;
-    const end = performance.now() + timeout;
+    const { settings, signal } = this.#options;
+    const { address_wait_ms: addressWaitMs } = settings;
+    const end = performance.now() + addressWaitMs;
     const failed = append.then(() => Promise.withResolvers<never>().promise);
     // it may fail after the waiting has ended
     failed.catch(() => undefined);
-    await atMost(timeout, Promise.race([append, this.#notifications.next(key)]));
+    await atMost(addressWaitMs, Promise.race([append, this.#notifications.next(key)]));
     for (;;) {
       // before the read, so that a change during it is not missed
       const notification = this.#notifications.next(key);
@@ -244,12 +250,13 @@ function whyForged(
   key: DepositKey,
 ): string | undefined {
   const [logEnd, itsHead, addresses, address, at] = row;
-  const { deposit_address: own = NO_BYTES, derivation_index: index = -1 } = owned ?? {};
-  if (owned !== undefined && !key.addressAt(index).equals(own))
-    return `deposit.addresses gives it ${toTronAddress(own)} at index ${index}, which the key with fingerprint ${toHex(key.fingerprint)} does not derive: no gateway with this key wrote that. What to do: find out who did, and restore the topic`;
-  const ofLog = owned && `${byteaText(own)} at index ${index}`;
+  const { deposit_address: depositAddress = NO_BYTES, derivation_index: derivationIndex = -1 } =
+    owned ?? {};
+  if (owned !== undefined && !key.addressAt(derivationIndex).equals(depositAddress))
+    return `deposit.addresses gives it ${toTronAddress(depositAddress)} at index ${derivationIndex}, which the key with fingerprint ${toHex(key.fingerprint)} does not derive: no gateway with this key wrote that. What to do: find out who did, and restore the topic`;
+  const ofLog = owned && `${byteaText(depositAddress)} at index ${derivationIndex}`;
   const ofRow = hasAddress(row) ? `${address} at index ${at}` : undefined;
-  const isBehind = ofRow === undefined && !(Number(addresses) > index);
+  const isBehind = ofRow === undefined && !(Number(addresses) > derivationIndex);
   const isOther = ofRow !== ofLog && !isBehind;
   const isOtherLog =
     logEnd === `${end}` ? itsHead !== byteaText(head) : owned === undefined && Number(logEnd) > end;

@@ -71,7 +71,8 @@ export const timelineBody = rowWriter<typeof TIMELINE.properties, Around>(TIMELI
   made: {
     status: (cells) => JSON.stringify(cells[6]),
     reason: (cells) => reasonOf(cells[7]),
-    waiting_for: (cells, { waits_for_cap: waits }) => waitingFor(cells[6], cells[9], waits),
+    waiting_for: (cells, { waits_for_cap: waitsForCap }) =>
+      waitingFor(cells[6], cells[9], waitsForCap),
     gross: (cells) => String(cells[3]),
     fee: (cells) => String(cells[4]),
     credit: (cells) => String(cells[5]),

@@ -16,10 +16,14 @@ export interface PinningOptions {
 }
 
 /** Resolves once the key is pinned. Throws a `ConfigError` when another one is. */
-export async function pinScheme({ key, address_log: log, now }: PinningOptions): Promise<void> {
-  await log.opened();
-  if (log.fingerprint === undefined)
-    await log.append([
+export async function pinScheme({
+  key,
+  address_log: addressLog,
+  now,
+}: PinningOptions): Promise<void> {
+  await addressLog.opened();
+  if (addressLog.fingerprint === undefined)
+    await addressLog.append([
       {
         type: 'SchemePinned',
         scheme: SCHEME,
@@ -28,7 +32,7 @@ export async function pinScheme({ key, address_log: log, now }: PinningOptions):
         pinned_at: now(),
       },
     ]);
-  const { fingerprint: pinned = key.fingerprint } = log;
+  const { fingerprint: pinned = key.fingerprint } = addressLog;
   if (pinned.equals(key.fingerprint)) return;
   throw new ConfigError([
     `APP_DEPOSIT_XPUB is the key with fingerprint ${toHex(key.fingerprint)}, deposit.addresses is pinned to the one with fingerprint ${toHex(pinned)} for ever, and addresses of it may be in use: set that key, ` +

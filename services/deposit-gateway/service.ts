@@ -34,18 +34,29 @@ export async function serve(
   now = (): number => Date.now(),
 ): Promise<void> {
   let starting: HealthProblem | undefined = STARTING;
-  const reader = openReader({ ...config, application_name: NAME }, log);
+  const reader = openReader(config, NAME, log);
   closing.add('Postgres', () => reader.close());
   const key = config.deposit_key;
-  const addressLog = new AddressLog({ ...config, topic, key, log, tracing, signal });
+  const addressLog = new AddressLog({ servers: config, topic, key, log, tracing, signal });
   closing.add('Kafka', () => addressLog.close());
-  const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
+  const counts = openSharedCounts(config, NAME, log, metrics);
   closing.add('shared counts', () => counts.close());
-  const sources = { reader, address_log: addressLog, key, now, log, signal };
   const limits = openLimits(config.limits_off, metrics, log);
-  const addresses = new DepositAddresses({ ...config, ...sources, counts, limits, metrics });
+  const addresses = new DepositAddresses({
+    settings: config,
+    reader,
+    address_log: addressLog,
+    key,
+    now,
+    counts,
+    limits,
+    log,
+    metrics,
+    signal,
+  });
   const notifications = openNotificationSubscriber(
-    { ...config, client_name: NAME },
+    config,
+    NAME,
     ['projection:deposits'],
     {
       onNotification: (_channel, message) => addresses.onNotification(message),
@@ -64,11 +75,11 @@ export async function serve(
     writing: () => addressLog.problem,
     remarks: () => addresses.remarks,
   });
-  const http = await openHttp({ ...config, log, metrics, tracing, ...app, http_limits: limits });
+  const http = await openHttp(config, { log, metrics, tracing, ...app, http_limits: limits });
   closing.add('HTTP', () => http.drain());
 
   const start = async (): Promise<void> => {
-    await pinScheme(sources);
+    await pinScheme({ key, address_log: addressLog, now });
     starting = undefined;
   };
   // a shutdown does not wait for the attempt in flight
@@ -116,7 +127,7 @@ export function depositApp(
     remarks = () => NO_REMARKS,
   }: DepositAppOptions,
 ) {
-  const callers = new Callers({ ...config, now });
+  const callers = new Callers(config, now);
   const rate = openRateLimit(NAME, config, counts, limits.rate);
   // lists need no key
   const started: Guard = ({ method }) =>

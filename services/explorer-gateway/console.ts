@@ -27,11 +27,16 @@ const PAGES = [
 
 /** The services that the page asks besides this gateway, and the scripts of its map. */
 function policyOf({
-  console_hub_url: hub,
-  console_deposits_url: deposits,
-  console_tiles_url: tiles,
+  console_hub_url: consoleHubUrl,
+  console_deposits_url: consoleDepositsUrl,
+  console_tiles_url: consoleTilesUrl,
 }: ConsoleConfig): Readonly<Record<string, string>> {
-  const others = [hub, hub?.replace('http', 'ws'), deposits, tiles]
+  const others = [
+    consoleHubUrl,
+    consoleHubUrl?.replace('http', 'ws'),
+    consoleDepositsUrl,
+    consoleTilesUrl,
+  ]
     .filter((url) => url !== undefined)
     .map((url) => new URL(url).origin);
   return {

@@ -75,7 +75,7 @@ export type LogEnds = ReadonlyMap<string, readonly bigint[]>;
 
 /** The ends of these topics; undefined while they are unknown. `now` in ms. */
 export function logEnds(
-  settings: Omit<KafkaSettings, 'client_id'>,
+  settings: KafkaSettings,
   now: () => number,
   log: Logger,
 ): (topics: readonly string[]) => Promise<LogEnds | undefined> {
@@ -99,7 +99,7 @@ async function timeout(): Promise<never> {
 }
 
 async function readEnds(
-  settings: Omit<KafkaSettings, 'client_id'>,
+  settings: KafkaSettings,
   topics: readonly string[],
   log: Logger,
 ): Promise<LogEnds> {
@@ -108,10 +108,7 @@ async function readEnds(
     import('../runtime/kafka/client.ts'),
     import('../runtime/kafka/ends.ts'),
   ]);
-  const kafka = openKafka(
-    { ...settings, client_id: 'explorer-gateway' },
-    log.child({}, { level: 'silent' }),
-  );
+  const kafka = openKafka(settings, 'explorer-gateway', log.child({}, { level: 'silent' }));
   const ends = new Map<string, bigint[]>();
   for (const { topic, partition, high } of await readTopicEnds(kafka, topics)) {
     const partitions = ends.get(topic) ?? [];

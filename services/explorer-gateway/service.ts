@@ -6,6 +6,7 @@ import { corsHeaders, preflight } from '../runtime/http/handler.ts';
 import { openLimits } from '../runtime/limits/limits.ts';
 import { openRateLimit, rateGuard } from '../runtime/limits/rate.ts';
 import { openHttp, type HttpOptions } from '../runtime/http/server.ts';
+import type { KafkaSettings } from '../runtime/kafka/port.ts';
 import type { KafkaOptions } from '../runtime/process/kafka-settings.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Service } from '../runtime/process/main.ts';
@@ -30,22 +31,23 @@ export async function serve(
   { config, log, metrics, tracing, closing }: Service<ExplorerGatewayConfig>,
   pages = CONSOLE,
 ): Promise<string> {
-  const reader = openReader({ ...config, application_name: NAME }, log);
+  const reader = openReader(config, NAME, log);
   closing.add('Postgres', () => reader.close());
   const index = new ReadVersion({ reader, position: indexedPosition(), now: clock });
   const changed = (): void => index.changed();
   const notifications = openNotificationSubscriber(
-    { ...config, client_name: NAME },
+    config,
+    NAME,
     ['projection:explorer'],
     { onNotification: changed, onSubscribed: changed },
     log,
   );
   closing.add('Redis', () => notifications.close());
-  const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
+  const counts = openSharedCounts(config, NAME, log, metrics);
   closing.add('shared counts', () => counts.close());
   const limits = openLimits(config.limits_off, metrics, log);
   const app = explorerApp(config, reader, log, clock, index, counts, pages, limits);
-  const http = await openHttp({ ...config, log, metrics, tracing, ...app, http_limits: limits });
+  const http = await openHttp(config, { log, metrics, tracing, ...app, http_limits: limits });
   closing.add('HTTP', () => http.drain());
   return http.url;
 }
@@ -65,6 +67,10 @@ type Settings = Pick<
   KafkaOptions &
   ConsoleConfig;
 
+function readsLog(config: Settings): config is Settings & KafkaSettings {
+  return config.kafka_brokers !== undefined;
+}
+
 /**
  * Responses are cached per version of `index`; without it none is. Limits hold for all instances
  * that share `counts`; without it for this one.
@@ -82,18 +88,18 @@ export function explorerApp(
   HttpOptions,
   'routes' | 'cache' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops'
 > {
-  const { treasury_public_reconciliation_url: treasuryUrl, kafka_brokers: brokers } = config;
+  const { treasury_public_reconciliation_url: treasuryPublicReconciliationUrl } = config;
   const rate = openRateLimit(NAME, config, counts, limits.rate);
   const head = nodeHead(config.node_url, now, log);
   return {
     routes: explorerRoutes({
       reader,
       head,
-      ends:
-        brokers === undefined
-          ? () => Promise.resolve(undefined)
-          : logEnds({ ...config, kafka_brokers: brokers }, now, log),
-      reserve: treasuryUrl === undefined ? undefined : openReserve(treasuryUrl, now, log),
+      ends: readsLog(config) ? logEnds(config, now, log) : () => Promise.resolve(undefined),
+      reserve:
+        treasuryPublicReconciliationUrl === undefined
+          ? undefined
+          : openReserve(treasuryPublicReconciliationUrl, now, log),
       exports_max: config.exports_max,
       counts,
       limits,

@@ -52,10 +52,10 @@ export async function serve(
 ): Promise<string> {
   const { config, log, metrics, tracing, signal, closing } = service;
   const { introspection } = config;
-  const reader = openReader({ ...config, application_name: NAME }, log);
+  const reader = openReader(config, NAME, log);
   closing.add('Postgres', () => reader.close());
 
-  const counts = openSharedCounts({ ...config, client_name: NAME }, log, metrics);
+  const counts = openSharedCounts(config, NAME, log, metrics);
   closing.add('shared counts', () => counts.close());
   // its requests belong to those of callers, which are answered before the process ends
   const drained = new AbortController();
@@ -67,7 +67,10 @@ export async function serve(
   const starts = new Starts(limits.starts);
   const market = followReadModels(service, reader, () => subscriptions);
   const hub: Hub = {
-    ...config,
+    chain_id: config.chain_id,
+    request_referrer: config.request_referrer,
+    offer_referrer: config.offer_referrer,
+    list_rows_max: config.list_rows_max,
     reader,
     shared_reads: new SharedReads(reader, market),
     node,
@@ -88,7 +91,8 @@ export async function serve(
     limit: limits.documents,
   });
   const subscriptions: SharedSubscriptions = new SharedSubscriptions({
-    ...config,
+    subscription_bytes_max: config.subscription_bytes_max,
+    subscriptions_per_client_max: config.subscriptions_per_client_max,
     pipeline,
     hub,
     tracing,
@@ -102,7 +106,9 @@ export async function serve(
   const accountOf = (request: HttpRequest): Promise<string | undefined> | undefined =>
     callers.of(request)?.then((caller) => caller?.account);
   const protocol = socketProtocol({
-    ...config,
+    jwt_secret: config.jwt_secret,
+    socket_operations_max: config.socket_operations_max,
+    socket_init_ms: config.socket_init_ms,
     schema,
     pipeline,
     formatting,
@@ -123,19 +129,18 @@ export async function serve(
   for (const [name, help, value] of [
     ['hub_sockets', 'Open sockets', () => sockets.size],
     ['hub_sockets_max', 'Limit of open sockets', () => config.sockets_max],
-    ['hub_sockets_behind', 'Sockets with too many bytes outstanding', () => sockets.behind],
-    ['hub_sockets_given_up', 'Sockets closed so far for slowness', () => sockets.givenUp],
+    ['hub_sockets_backpressured', 'Sockets with too many bytes outstanding', () => sockets.behind],
+    ['hub_sockets_given_up', 'Sockets closed so far for slowness', () => sockets.given_up],
     ['hub_operations_waiting', 'Operations that wait to read lists', () => hub.turns.waiting],
-    ['hub_subscription_groups', 'Different open subscriptions', () => subscriptions.size],
+    ['hub_shared_subscriptions', 'Different open subscriptions', () => subscriptions.size],
     ['hub_deliveries', 'Results delivered so far', () => subscriptions.deliveries],
-    ['hub_kept_answers_used', 'Responses served from the cache so far', () => cache.hits],
+    ['hub_answer_cache_hits', 'Responses served from the cache so far', () => cache.hits],
   ] as const)
     metrics.gauge(name, help, [], function () {
       this.set(value());
     });
 
-  const http = await openHttp({
-    ...config,
+  const http = await openHttp(config, {
     log,
     metrics,
     tracing,
@@ -150,6 +155,7 @@ export async function serve(
       preflight('GET, HEAD, POST'),
     ],
     headers: corsHeaders('etag, retry-after, x-request-id'),
+    trust_proxy_hops: config.trust_proxy_hops,
     body_bytes_max: BODY_BYTES_MAX,
     http_limits: limits,
     starts,
@@ -188,7 +194,8 @@ function followReadModels(
   ]);
   const heard = metrics.counter('hub_notifications_total', 'Change notifications from Redis');
   const notifications = openNotificationSubscriber(
-    { ...config, client_name: NAME },
+    config,
+    NAME,
     [...versions.keys()],
     {
       onNotification(channel, message) {

@@ -15,8 +15,8 @@ const CONNECT_MS = 10_000;
 /** Faults end a command with a message, so that nothing else is logged. */
 export const LOG = openLog({ service: 'ops', level: 'fatal' });
 
-export function kafkaOf(settings: Omit<KafkaSettings, 'client_id'>): Kafka {
-  return openKafka({ ...settings, client_id: 'ops' }, LOG);
+export function kafkaOf(settings: KafkaSettings): Kafka {
+  return openKafka(settings, 'ops', LOG);
 }
 
 /** Opens a reader, and closes it after `use`. */
@@ -27,12 +27,12 @@ export async function withReader<Result>(
 ): Promise<Result> {
   const reader = openReader(
     {
-      ...settings,
-      application_name: 'ops',
+      postgres_reader_url: settings.postgres_reader_url,
       statement_timeout_ms,
       connect_ms: CONNECT_MS,
       connections_max: 1,
     },
+    'ops',
     LOG,
   );
   try {

@@ -48,8 +48,7 @@ async function open<Event extends { readonly type: string }>(
   const opening = new Activity({ log, signal, describe: waitingText });
   let problem = (): HealthProblem | undefined => opening.problem;
   let phase = (): string => opening.phase;
-  const http = await openHttp({
-    ...config,
+  const http = await openHttp(config, {
     log,
     metrics,
     checks: [{ name: projection.name, check: () => problem() }],
@@ -57,30 +56,40 @@ async function open<Event extends { readonly type: string }>(
   });
   closing.add('http', () => http.drain());
 
-  closing.add('guard', guardWriters({ ...config, log, every_ms: SELDOM_MS }));
+  closing.add(
+    'guard',
+    guardWriters({ postgres_url: config.postgres_url, log, every_ms: SELDOM_MS }),
+  );
 
+  const { postgres_url, postgres_reader_role } = config;
   const topics = topicsOf(projection);
   const prepare = (): Promise<Tables> =>
     opening.retrying('preparing the tables', () =>
-      prepareDatabase(config.postgres_url, projection, { ...config, log }),
+      prepareDatabase(config.postgres_url, projection, { postgres_reader_role, log }),
     );
   let tables = await prepare();
-  const pool = openWriter({ ...config, application_name: name, schema: projection.name }, log);
+  const pool = openWriter(
+    { postgres_url: config.postgres_url, application_name: name, schema: projection.name },
+    log,
+  );
   closing.add('postgres', () => pool.end());
-  const notifications = openNotificationPublisher({ ...config, client_name: name }, log, metrics);
+  const notifications = openNotificationPublisher(config, name, log, metrics);
   closing.add('redis', () => notifications.close());
-  const kafka = openKafka({ ...config, client_id: name }, log);
-  const codec = await openDecoder({ ...config, kafka }, topics, projection.unread);
+  const kafka = openKafka(config, name, log);
+  const codec = await openDecoder(config, { kafka }, topics, projection.unread);
 
   await opening.retrying('looking for the topics', () => ensureTopics(kafka, topics));
   while (tables === 'older') {
-    const raised = await raise({ ...config, projection, kafka, codec, log, signal }, opening);
+    const raised = await raise(
+      { postgres_url, postgres_reader_role, projection, kafka, codec, log, signal },
+      opening,
+    );
     if (!raised) return aborted(signal);
     opening.enter(STARTING);
     tables = await prepare();
   }
   const runner = new Runner({
-    ...config,
+    kafka_session_ms: config.kafka_session_ms,
     projection,
     kafka,
     codec,
@@ -92,7 +101,7 @@ async function open<Event extends { readonly type: string }>(
     signal,
   });
   problem = () => problemOf(runner.status);
-  phase = () => (runner.isStandingBy ? 'standing_by' : 'following');
+  phase = () => (runner.is_standing_by ? 'standing_by' : 'following');
   await runner.run();
 }
 
@@ -104,7 +113,7 @@ async function raise<Event extends { readonly type: string }>(
   options: RebuildOptions<Event>,
   activity: Activity,
 ): Promise<boolean> {
-  const { projection, log, signal } = options;
+  const { postgres_url, postgres_reader_role, projection, kafka, codec, log, signal } = options;
   const what = `tables of version ${projection.version}`;
   const show = (progress: string): void =>
     activity.enter({
@@ -112,15 +121,24 @@ async function raise<Event extends { readonly type: string }>(
       phase: 'rebuilding',
       message: `building ${what}: ${progress}`,
     });
-  const onStep = ({ step, what: part, records_behind: behind }: RebuildStep): void =>
-    show(part ?? `${step.replace('_', ' ')}, ${behind} records behind`);
+  const onStep = ({ step, what: part, records_behind: recordsBehind }: RebuildStep): void =>
+    show(part ?? `${step.replace('_', ' ')}, ${recordsBehind} records behind`);
   try {
     log.info(
       { projection: projection.name, version: projection.version },
       'the tables are of an earlier version: building new ones',
     );
     const outcome = await activity.retrying(`building ${what}`, () =>
-      rebuild({ ...options, onStep }),
+      rebuild({
+        postgres_url,
+        postgres_reader_role,
+        projection,
+        kafka,
+        codec,
+        log,
+        signal,
+        onStep,
+      }),
     );
     if ('refused' in outcome) {
       show(outcome.message);
@@ -145,10 +163,10 @@ function problemOf(now: RunnerStatus): HealthProblem | undefined {
     case 'stopped':
       return { status: 'working', phase: 'stopped', message: 'stopped' };
     case 'loading': {
-      const { records_behind: behind, seconds_left: left } = now;
-      const eta = left === undefined ? '' : `, about ${left} s left`;
-      const message = `loading: ${behind} records behind${eta}`;
-      return { status: 'working', phase: 'loading', eta_s: left, message };
+      const { records_behind: recordsBehind, seconds_left: secondsLeft } = now;
+      const eta = secondsLeft === undefined ? '' : `, about ${secondsLeft} s left`;
+      const message = `loading: ${recordsBehind} records behind${eta}`;
+      return { status: 'working', phase: 'loading', eta_s: secondsLeft, message };
     }
     case 'building':
       return { status: 'working', phase: 'building_indexes', message: `building ${now.what}` };

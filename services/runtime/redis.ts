@@ -22,7 +22,6 @@ return redis.call('PUBLISH', ARGV[1], ARGV[2])`;
 
 export interface RedisSettings extends Partial<Config<typeof REDIS_SETTINGS>> {
   readonly redis_url: string;
-  readonly client_name: string;
 }
 
 export interface NotificationPublisher {
@@ -40,11 +39,12 @@ export interface NotificationSubscriber {
 
 export function openNotificationPublisher(
   settings: RedisSettings,
+  name: string,
   log: Logger,
   metrics: Metrics,
 ): NotificationPublisher {
-  const redis = connect(settings, log, false);
-  const notifications = metrics.counter('redis_hints_total', 'Notifications by outcome', [
+  const redis = connect(settings, name, log, false);
+  const notifications = metrics.counter('redis_notifications_total', 'Notifications by outcome', [
     'outcome',
   ]);
   const inFlight = new Set<Promise<void>>();
@@ -81,6 +81,7 @@ export function openNotificationPublisher(
  */
 export function openNotificationSubscriber(
   settings: RedisSettings,
+  name: string,
   channels: readonly string[],
   heard: {
     readonly onNotification: (channel: string, message: string) => void;
@@ -88,7 +89,7 @@ export function openNotificationSubscriber(
   },
   log: Logger,
 ): NotificationSubscriber {
-  const redis = connect(settings, log, true);
+  const redis = connect(settings, name, log, true);
 
   const receive = async (channel: string, from: AsyncIterable<string>): Promise<void> => {
     for await (const message of from) heard.onNotification(channel, message);
@@ -124,13 +125,14 @@ export function openNotificationSubscriber(
 /** `meanwhile`: how the process goes on while Redis is away. */
 export function connect(
   settings: RedisSettings,
+  name: string,
   log: Logger,
   subscribes: boolean,
   meanwhile = 'notifications are dropped',
 ): Redis {
   const redis = new Redis({
     ...addressOf(settings),
-    connectionName: settings.client_name,
+    connectionName: name,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResubscribe: false,
@@ -165,9 +167,9 @@ type Address = Omit<RedisOptions, 'replyMapping'>;
  * the primary; the host of the URL is not used then.
  */
 function addressOf(settings: RedisSettings): Address {
-  const { redis_url, redis_tls_ca: ca, redis_sentinels: sentinels } = settings;
+  const { redis_url, redis_tls_ca: redisTlsCa, redis_sentinels: redisSentinels } = settings;
   const url = new URL(redis_url);
-  const tls = ca === undefined ? {} : { ca };
+  const tls = redisTlsCa === undefined ? {} : { ca: redisTlsCa };
   const common: Address = {
     db: Number(url.pathname.slice(1)),
     ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
@@ -176,17 +178,18 @@ function addressOf(settings: RedisSettings): Address {
       ? { tls, sentinelTLS: tls, enableTLSForSentinelMode: true }
       : {}),
   };
-  if (sentinels === undefined)
+  if (redisSentinels === undefined)
     return { ...common, host: bare(url.hostname), port: Number(url.port || 6379) };
-  const { redis_sentinel_name: name, redis_sentinel_password: sentinelPassword } = settings;
+  const { redis_sentinel_name: redisSentinelName, redis_sentinel_password: redisSentinelPassword } =
+    settings;
   return {
     ...common,
-    sentinels: sentinels.map((address) => {
+    sentinels: redisSentinels.map((address) => {
       const at = address.lastIndexOf(':');
       return { host: bare(address.slice(0, at)), port: Number(address.slice(at + 1)) };
     }),
-    ...(name === undefined ? {} : { name }),
-    ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
+    ...(redisSentinelName === undefined ? {} : { name: redisSentinelName }),
+    ...(redisSentinelPassword === undefined ? {} : { sentinelPassword: redisSentinelPassword }),
     sentinelRetryStrategy: retryAfter,
     sentinelCommandTimeout: 2_000,
   };

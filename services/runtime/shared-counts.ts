@@ -31,10 +31,11 @@ export interface SharedCounts {
 
 export function openSharedCounts(
   settings: RedisSettings,
+  name: string,
   log: Logger,
   metrics: Metrics,
 ): SharedCounts {
-  const redis = connect(settings, log, false, 'limits count in this process alone');
+  const redis = connect(settings, name, log, false, 'limits count in this process alone');
   /** the failure in a row that was logged */
   let failure: string | undefined;
   /** unanswered for longer than anybody waits */

@@ -149,8 +149,8 @@ export function readTreasuryConfig(env: Environment): TreasuryConfig {
 /** The ledger would take no such operators and custody. */
 function operatorProblems({
   operators,
-  two_operators_above: above,
-  custody_addresses: custody,
+  two_operators_above: twoOperatorsAbove,
+  custody_addresses: custodyAddresses,
 }: Pick<
   Config<typeof SETTINGS>,
   'operators' | 'two_operators_above' | 'custody_addresses'
@@ -158,13 +158,13 @@ function operatorProblems({
   const problems: string[] = [];
   for (const [variable, addresses] of [
     ['APP_OPERATORS', operators],
-    ['APP_CUSTODY_ADDRESSES', custody],
+    ['APP_CUSTODY_ADDRESSES', custodyAddresses],
   ] as const)
     if (new Set(addresses.map(bytesKey)).size < addresses.length)
       problems.push(`${variable} has an address twice: name each once`);
-  if (above > 0n && operators.length < 2)
+  if (twoOperatorsAbove > 0n && operators.length < 2)
     problems.push(
-      `APP_TWO_OPERATORS_ABOVE is ${above} and APP_OPERATORS has ${operators.length} addresses: name at least two operators, or set 0`,
+      `APP_TWO_OPERATORS_ABOVE is ${twoOperatorsAbove} and APP_OPERATORS has ${operators.length} addresses: name at least two operators, or set 0`,
     );
   return problems;
 }

@@ -4,8 +4,8 @@ import type { Reading } from './log-follower.ts';
 
 /** `unfit`: why the newest snapshot was thrown away. */
 export function loadingProblem(reading?: Reading, unfit?: string): HealthProblem {
-  const { read = 0n, behind = 0n, seconds_left: eta_s } = reading ?? {};
+  const { read = 0n, behind = 0n, seconds_left: secondsLeft } = reading ?? {};
   const why = unfit === undefined ? '' : ` (the snapshot was thrown away: ${unfit})`;
   const message = `reading the logs: ${read} records of ${read + behind} are read${why}`;
-  return { status: 'working', phase: 'loading', eta_s, message };
+  return { status: 'working', phase: 'loading', eta_s: secondsLeft, message };
 }

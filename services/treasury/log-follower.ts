@@ -136,7 +136,7 @@ interface Followed extends Fold {
   readonly topic: string;
   /** of each partition, the first offset not folded: beyond marks of transactions at the end */
   readonly ends: () => readonly bigint[];
-  /** its name in snapshots */
+  /** name of the fold in snapshots */
   readonly kept: string | undefined;
 }
 
@@ -261,8 +261,8 @@ export class LogFollower {
 
   /** To be called when records are applied otherwise than by their fold. */
   noteApplied(): void {
-    for (const { topic, partition, next_offset: next } of this.applied)
-      this.#applied.set(partitionKey(topic, partition), next);
+    for (const { topic, partition, next_offset: nextOffset } of this.applied)
+      this.#applied.set(partitionKey(topic, partition), nextOffset);
   }
 
   /** Resolves once these topics of one partition are folded to their ends, or at the abort. */

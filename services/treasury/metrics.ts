@@ -79,7 +79,7 @@ export function openTreasuryMetrics(
     'deposits of the ledger that this process found contradicted, and that are never minted',
   );
   const races = metrics.counter(
-    'treasury_lost_races_total',
+    'treasury_races_lost_total',
     'batches without effect: another treasury wrote first',
   );
   const batches = metrics.histogram(
@@ -98,8 +98,8 @@ export function openTreasuryMetrics(
     'first offset not read, or of tron.transfers not decided',
     ['topic', 'partition'],
     function () {
-      for (const { topic, partition, next_offset: next } of state().applied)
-        this.set({ topic, partition }, Number(next));
+      for (const { topic, partition, next_offset: nextOffset } of state().applied)
+        this.set({ topic, partition }, Number(nextOffset));
     },
   );
   metrics.gauge(
@@ -124,9 +124,9 @@ export function openTreasuryMetrics(
     'since the newest snapshot was written, from which a start goes on; none while there is none',
     [],
     function () {
-      const { snapshot_at: at } = state();
-      if (at === undefined) this.reset();
-      else this.set((Date.now() - at) / 1_000);
+      const { snapshot_at: snapshotAt } = state();
+      if (snapshotAt === undefined) this.reset();
+      else this.set((Date.now() - snapshotAt) / 1_000);
     },
   );
   const gauge = (name: string, help: string, value: (now: TreasuryState) => number): void => {
@@ -144,12 +144,12 @@ export function openTreasuryMetrics(
   );
   gauge('treasury_halted', '1 while the treasury is halted', (now) => Number(now.halted));
   gauge(
-    'treasury_deposits_unminted',
+    'treasury_deposits_waiting',
     'deposits that wait to be minted',
-    () => ledger().waitingCount,
+    () => ledger().waiting_count,
   );
   gauge(
-    'treasury_mints_live',
+    'treasury_mints_in_flight',
     'mints in flight: no final block shows their outcome yet',
     () => ledger().live.size,
   );
@@ -224,7 +224,7 @@ function countOne(counts: Map<string, number>, of: string): void {
   counts.set(of, (counts.get(of) ?? 0) + 1);
 }
 
-type QueuedDeposits = Pick<Ledger, 'policy' | 'waiting' | 'waitingCount' | 'live' | 'deposit'>;
+type QueuedDeposits = Pick<Ledger, 'policy' | 'waiting' | 'waiting_count' | 'live' | 'deposit'>;
 
 interface Queue {
   /** `dust`: waits for a person as `needs_manual` does, and is of less than an amount */
@@ -336,20 +336,23 @@ export class QueueMetrics {
 
   /** An event that counts. */
   applied(event: TreasuryEvent): void {
-    for (const { type, deposit_id: id, decided_at } of depositEventsIn(event)) {
-      const deposit = this.#ledger().deposit(id);
+    for (const { type, deposit_id: depositId, decided_at } of depositEventsIn(event)) {
+      const deposit = this.#ledger().deposit(depositId);
       if (deposit.status !== 'needs_manual' || deposit.rejected) {
-        this.#held.delete(id);
-        this.#dust.delete(id);
+        this.#held.delete(depositId);
+        this.#dust.delete(depositId);
       } else if (type === 'DepositHeld') {
         const { gross } = deposit.terms;
-        (gross < this.#dustBelow ? this.#dust : this.#held).set(id, { gross, since: decided_at });
+        (gross < this.#dustBelow ? this.#dust : this.#held).set(depositId, {
+          gross,
+          since: decided_at,
+        });
       }
     }
   }
 
   #queues(): readonly Queue[] {
-    const { waiting, waitingCount, live } = this.#ledger();
+    const { waiting, waiting_count: waitingCount, live } = this.#ledger();
     const [queued] = waiting;
     const [mint] = live.values();
     return [

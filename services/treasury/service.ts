@@ -69,8 +69,7 @@ export async function serve({
   const arrivals = new Arrivals();
   let phase = (): string => opening.phase;
   let remarks = noRemarks;
-  const http = await openHttp({
-    ...config,
+  const http = await openHttp(config, {
     log,
     metrics,
     routes: [
@@ -84,7 +83,7 @@ export async function serve({
   });
   closing.add('http', () => http.drain());
 
-  const kafka = openKafka({ ...config, client_id: 'treasury' }, log);
+  const kafka = openKafka(config, 'treasury', log);
   // without its schemas no record can be read
   const kept = [...TOPICS, SCHEMA_IDS, TREASURY_SNAPSHOTS];
   await opening.retrying('looking for the topics', () =>
@@ -92,7 +91,7 @@ export async function serve({
   );
   void watchTopics({ kafka, topics: kept, metrics, log, signal });
   const codec = await opening.retrying('registering the schemas', () =>
-    openCodec({ ...config, kafka, log }, WRITTEN, TOPICS),
+    openCodec(config, { kafka, log }, WRITTEN, TOPICS),
   );
   const snapshots = new Snapshots({
     kafka,
@@ -145,7 +144,14 @@ export async function serve({
     clock_apart_max_ms: config.clock_apart_max_ms,
   };
   const treasury = new Treasury({
-    ...config,
+    network: config.network,
+    limits: config.limits,
+    usdt_contract: config.usdt_contract,
+    operators: config.operators,
+    two_operators_above: config.two_operators_above,
+    dust_below: config.dust_below,
+    custody_addresses: config.custody_addresses,
+    deposit_key: config.deposit_key,
     kafka,
     codec,
     readings,

@@ -41,7 +41,7 @@ export interface TopicReadingsOptions {
   readonly codec: Decoder;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** also at a record that cannot be applied, until a person has it skipped */
+  /** retries, also at a record that cannot be applied, until a person has it skipped */
   readonly retrying: Retrying;
   /** resolves when records may be folded; undefined: now */
   readonly paused?: (() => Promise<void> | undefined) | undefined;
@@ -75,10 +75,11 @@ export class TopicReadings {
       known.folds.push(fold);
       return known.reader.rewind();
     }
-    const { retrying } = this.#options;
+    const { kafka, log, retrying } = this.#options;
     const folds = [fold];
     const reader = new LogReader({
-      ...this.#options,
+      kafka,
+      log,
       retrying: (what, attempt) => retrying(`${what} (${topic})`, attempt),
       topics: [topic],
       positions: () => Promise.resolve(lowest(folds)),

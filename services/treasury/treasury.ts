@@ -1,6 +1,5 @@
 /** Follows the topics of deposits, decides and mints; halts at an impossible log. */
 import { isChainEvent } from '../../schemas/chain.blocks/events.ts';
-import type { DepositKey } from '../../schemas/deposit-address.ts';
 import { isDepositAddressEvent } from '../../schemas/deposit.addresses/events.ts';
 import { sameLimits, type Network, type PolicyLimits } from '../../schemas/deposit-policy.ts';
 import type { Governed } from '../../projections/deposits/domain/governing.ts';
@@ -21,10 +20,15 @@ import { NO_TRACING, type Tracing } from '../runtime/process/tracing.ts';
 import { aborted } from '../runtime/process/retry.ts';
 import { Books } from './ledger/books.ts';
 import { contradiction, Decider } from './ledger/decider.ts';
-import { ledgerWriter, type Append, type TreasuryContext } from './ledger/ledger-writer.ts';
+import {
+  ledgerWriter,
+  type Append,
+  type Receiving,
+  type TreasuryContext,
+} from './ledger/ledger-writer.ts';
 import { keptLedger } from './ledger/kept-ledger.ts';
 import { capNotes } from './ledger/cap-notes.ts';
-import { otherInForce, putInForce } from './ledger/opening.ts';
+import { governedBy, otherInForce, putInForce } from './ledger/opening.ts';
 import { TransferLog } from './ledger/transfer-log.ts';
 import { DepositTraces } from './ledger/traces.ts';
 import { loadingProblem } from './loading.ts';
@@ -63,7 +67,7 @@ const TOPIC_NAMES: TopicNames = {
   ledger: TREASURY_LEDGER.name,
 };
 
-export interface TreasuryOptions {
+export interface TreasuryOptions extends Receiving {
   readonly kafka: Kafka;
   readonly codec: Codec;
   /** reads the topics, for others too; by default for this treasury alone */
@@ -75,18 +79,12 @@ export interface TreasuryOptions {
   readonly signal: AbortSignal;
   readonly network: Network;
   readonly limits: PolicyLimits;
-  /** 20 bytes */
-  readonly usdt_contract: Buffer;
   /** addresses of the operators' keys; when empty, decisions count without signatures */
   readonly operators?: readonly Buffer[];
   /** micro-USDT: a credit above it, and what loosens, needs two operators; 0: nothing does */
   readonly two_operators_above?: bigint;
   /** micro-USDT: deposits of less are counted apart; 0: none is */
   readonly dust_below?: bigint;
-  /** 20 bytes each */
-  readonly custody_addresses: readonly Buffer[];
-  /** derives every deposit address */
-  readonly deposit_key: DepositKey;
   /** other names than the declared ones */
   readonly topics?: TopicNames;
   /** when missing, transfers become deposits and nothing is minted */
@@ -118,14 +116,19 @@ export class Treasury {
   #brokenBefore = 0;
 
   constructor(options: TreasuryOptions) {
-    const { log, tracing = NO_TRACING } = options;
+    const { kafka, codec, log, lease = ALWAYS_HELD, tracing = NO_TRACING } = options;
     const traces = new DepositTraces(tracing);
     this.#options = options;
     this.#topics = options.topics ?? TOPIC_NAMES;
     const retrying: Retrying = (what, attempt) => this.#activity.retrying(what, attempt);
     this.#follower = new LogFollower({
-      ...options,
-      readings: options.readings?.readings ?? new TopicReadings({ ...options, retrying }),
+      kafka,
+      log,
+      signal: options.signal,
+      snapshots: options.snapshots,
+      readings:
+        options.readings?.readings ??
+        new TopicReadings({ kafka, codec, log, signal: options.signal, retrying }),
       retrying,
       onRecord: (event, headers) => traces.note(event, headers),
       onLag: (topic, partition, records) => {
@@ -155,19 +158,18 @@ export class Treasury {
       this.#last.apply(event);
       metrics.applied(event);
     });
-    this.#transfers = new TransferLog({ ...options, topic: this.#topics.transfers });
-    const { lease = ALWAYS_HELD } = options;
+    this.#transfers = new TransferLog({ kafka, codec, topic: this.#topics.transfers });
     this.#context = { books: this.#books, changes, metrics, traces, lease, log, signal };
   }
 
   /** A standby follows the logs, so that it can take over at once, and does nothing else. */
   get #works(): boolean {
     const { lease } = this.#context;
-    return lease.isHeld && lease.term === this.#term && !this.#isHalted;
+    return lease.is_held && lease.term === this.#term && !this.#isHalted;
   }
 
   get #isHalted(): boolean {
-    return this.#activity.isHalted || this.#options.readings?.activity.isHalted === true;
+    return this.#activity.is_halted || this.#options.readings?.activity.is_halted === true;
   }
 
   /** Why the treasury is not ready, and what to do. */
@@ -175,7 +177,7 @@ export class Treasury {
     const held = this.#activity.problem ?? this.#options.readings?.activity.problem;
     if (held !== undefined && held.status !== 'working') return held;
     const problem = this.#loading ?? this.#otherInForce;
-    if (problem !== undefined || !this.#context.lease.isHeld) return problem;
+    if (problem !== undefined || !this.#context.lease.is_held) return problem;
     return this.#works ? (this.#heldUp ?? this.#minting?.problem) : TAKING_OVER;
   }
 
@@ -217,7 +219,7 @@ export class Treasury {
     return loadingProblem(reading, this.#options.snapshots?.unfit);
   }
 
-  /** None where nothing is minted. */
+  /** The topics of minting; none where nothing is minted. */
   get #chainTopics(): readonly string[] {
     const { minting } = this.#options;
     return minting === undefined ? [] : [chainTopicOf(minting)];
@@ -231,11 +233,12 @@ export class Treasury {
 
   /** Why nothing is minted while operators have put other settings in force than ours. */
   #whyOtherInForce(): string | undefined {
-    return otherInForce(this.#books.ledger, { ...this.#options, governed: this.#governed });
+    const { network } = this.#options;
+    return otherInForce(this.#books.ledger, { network, governed: this.#governed });
   }
 
   get #heldUp(): HealthProblem | undefined {
-    const heldUp = this.#queue?.heldUp ?? [];
+    const heldUp = this.#queue?.held_up ?? [];
     return heldUp.length === 0 ? undefined : { status: 'waiting', message: heldUp.join('; ') };
   }
 
@@ -272,16 +275,20 @@ export class Treasury {
   }
 
   async #work(writer: KafkaWriter): Promise<void> {
-    const { signal, changes } = this.#context;
-    const { codec, minting } = this.#options;
+    const { books, signal, changes, metrics, lease, log } = this.#context;
+    const { codec, minting, network, limits } = this.#options;
     const append = ledgerWriter(this.#context, codec, writer, this.#topics.ledger, minting?.signer);
-    const deciding = {
-      ...this.#options,
-      ...this.#context,
+    const catchUp = (): Promise<void> => this.#catchUp();
+    const decider = new Decider({
+      books,
+      changes,
+      metrics,
+      log,
+      signal,
+      receiving: this.#options,
       append,
-      catchUp: () => this.#catchUp(),
-    };
-    const decider = new Decider(deciding);
+      catchUp,
+    });
     await this.#readBooks();
     if (signal.aborted) return;
     this.#mint(append);
@@ -301,14 +308,16 @@ export class Treasury {
       if (!this.#works) {
         await this.#standBy(decider, queue);
         const { term } = this.#context.lease;
-        if (await putInForce({ ...deciding, governed: this.#governed })) this.#term = term;
+        const governed = this.#governed;
+        const opening = { books, lease, log, signal, network, limits, governed, append, catchUp };
+        if (await putInForce(opening)) this.#term = term;
         changes.notify();
         continue;
       }
       const { next } = changes;
       const decided = await decider.round(queue);
       const minted = (await this.#minting?.round()) ?? false;
-      if (this.#otherInForce !== undefined || this.#minting?.isHalted === true)
+      if (this.#otherInForce !== undefined || this.#minting?.is_halted === true)
         this.#context.lease.yield();
       this.#follower.noteApplied();
       if (!decided && !minted) await next;
@@ -318,7 +327,7 @@ export class Treasury {
   /** Until the lease is held, or the treasury stops. */
   async #standBy(decider: Decider, queue: TransferQueue): Promise<void> {
     const { changes, lease, signal } = this.#context;
-    while (!lease.isHeld && !signal.aborted) {
+    while (!lease.is_held && !signal.aborted) {
       const { next } = changes;
       await decider.follow(queue);
       await next;
@@ -335,26 +344,22 @@ export class Treasury {
   }
 
   get #governed(): Governed | undefined {
-    const { operators = [], minting, ...options } = this.#options;
-    if (operators.length === 0 || minting === undefined) return undefined;
-    const { usdt_contract, two_operators_above: two_above = 0n, custody_addresses } = options;
-    return { operators, two_above, usdt_contract, custody_addresses };
+    return this.#options.minting && governedBy(this.#options);
   }
 
   async #readBooks(): Promise<void> {
     const { addresses, ledger } = this.#topics;
-    const books = this.#books;
-    const follower = this.#follower;
-    follower.watch([...Object.values(this.#topics), ...this.#chainTopics]);
+    const { books, metrics, traces } = this.#context;
+    this.#follower.watch([...Object.values(this.#topics), ...this.#chainTopics]);
     this.#activity.enter(loadingProblem());
-    follower.follow({
+    this.#follower.follow({
       topic: ledger,
       isEvent: isTreasuryEvent,
       ends: () => [books.ledger.end],
       fold: (decoded) => books.foldLedger(decoded),
-      kept: keptLedger({ ...this.#context, last: this.#last }),
+      kept: keptLedger({ books, last: this.#last, metrics, traces }),
     });
-    follower.follow({
+    this.#follower.follow({
       topic: addresses,
       isEvent: isDepositAddressEvent,
       ends: () => [books.ledger.addresses.end],
@@ -374,21 +379,17 @@ export class Treasury {
     if (options === undefined) return;
     const allowed = (): string | undefined =>
       this.#works ? (this.#whyOtherInForce() ?? options.allowed()) : 'another instance works';
-    const minting = new Minting(
-      { ...options, allowed },
-      {
-        ...this.#context,
-        network: this.#options.network,
-        limits: this.#options.limits,
-        last: this.#last,
-        usdt_contract: this.#options.usdt_contract,
-        custody_addresses: this.#options.custody_addresses,
-        deposit_key: this.#options.deposit_key,
-        transfers: this.#transfers,
-        append,
-        catchUp: () => this.#catchUp(minting.topic),
-      },
-    );
+    const minting = new Minting(options, {
+      treasury: this.#context,
+      receiving: this.#options,
+      network: this.#options.network,
+      limits: this.#options.limits,
+      last: this.#last,
+      transfers: this.#transfers,
+      allowed,
+      append,
+      catchUp: () => this.#catchUp(minting.topic),
+    });
     this.#minting = minting;
     const { topic, chain } = minting;
     this.#follower.follow({
@@ -408,7 +409,7 @@ export class Treasury {
     const { snapshots } = this.#options;
     while (!signal.aborted) {
       const { next } = changes;
-      if (this.#works && minting.isCaughtUp && snapshots?.isDue === true)
+      if (this.#works && minting.is_caught_up && snapshots?.is_due === true)
         await snapshots.write(signal);
       await next;
     }
@@ -431,7 +432,7 @@ export class Treasury {
       isEvent: isTransferEvent,
       ends: () => queue.decided,
       positions: () => queue.positions,
-      room: () => this.#context.changes.until(() => queue.hasRoom),
+      room: () => this.#context.changes.until(() => queue.has_room),
       fold: (decoded) => {
         queue.put(decoded);
         decider.skipDecided(queue);
@@ -473,7 +474,7 @@ export class Treasury {
   }
 
   #halt(reason: string): void {
-    if (this.#activity.isHalted) return;
+    if (this.#activity.is_halted) return;
     this.#activity.halt(reason);
     this.#options.log.error({ reason }, 'treasury halted');
     this.#context.lease.yield();
@@ -485,7 +486,7 @@ export class Treasury {
       has_own_policy: policy !== undefined && sameLimits(policy, this.#options.limits),
       halted: this.#isHalted,
       waiting: this.#queue?.waiting ?? 0,
-      held_up: this.#queue?.heldUp.length ?? 0,
+      held_up: this.#queue?.held_up.length ?? 0,
       minting_closed: this.#works && this.#minting?.closed !== undefined,
       forged: this.#minting?.chain.forged !== undefined,
       nodes_disagree: this.#minting?.second?.disagrees ?? false,

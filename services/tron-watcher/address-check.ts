@@ -5,6 +5,7 @@
  * asked about again apart from its address (`retries.ts`): the cursor of the address stays before
  * it, and other transactions of the address do not wait for it.
  */
+import { bytesKey } from '../../schemas/address.ts';
 import {
   transfersIn,
   type ListedRow,
@@ -148,10 +149,10 @@ export class AddressCheck {
     if (!this.#isFull(progress)) retries.listed(entry, progress.met);
     // a list may leave out what one before has named
     leaveUndecided(progress, retries.undecidedFrom(entry));
-    const { undecided_from: from } = progress;
+    const { undecided_from: undecidedFrom } = progress;
     return {
-      until: from === undefined ? range.until : Math.min(range.until, from - 1),
-      undecided_from: from,
+      until: undecidedFrom === undefined ? range.until : Math.min(range.until, undecidedFrom - 1),
+      undecided_from: undecidedFrom,
     };
   }
 
@@ -174,10 +175,10 @@ export class AddressCheck {
     rows: readonly ListedRow[],
     { progress, again }: { readonly progress: Progress; readonly again: Range['again'] },
   ): Promise<void> {
-    const { model, usdt_contract: contract, retries, now } = this.#options;
+    const { model, usdt_contract: usdtContract, retries, now } = this.#options;
     const notifications = new Map<string, ListedRow>();
     for (const row of rows) {
-      const ofAnother = row.contract?.equals(contract) === false;
+      const ofAnother = row.contract?.equals(usdtContract) === false;
       const id = row.tx_id.toString('hex');
       if (
         !ofAnother &&
@@ -206,9 +207,9 @@ export class AddressCheck {
     await this.#record(entry, decisions, seen);
   }
 
-  #isFull({ receipts, lost_ms: lost, end }: Progress): boolean {
-    const { receipts_max: max, now } = this.#options;
-    return receipts >= max || lost >= LOST_MS || now() >= end;
+  #isFull({ receipts, lost_ms: lostMs, end }: Progress): boolean {
+    const { receipts_max: receiptsMax, now } = this.#options;
+    return receipts >= receiptsMax || lostMs >= LOST_MS || now() >= end;
   }
 
   #goesOn(key: string, long: { readonly next: ListRequest; readonly progress: Progress }): Fault {
@@ -240,7 +241,7 @@ export class AddressCheck {
 
   /** A text: why the transaction cannot be decided. */
   async #read(subject: Transfer): Promise<Decision | string> {
-    const { provider, retries, usdt_contract: contract, now } = this.#options;
+    const { provider, retries, usdt_contract: usdtContract, now } = this.#options;
     const { tx_id: txId } = subject;
     try {
       const receipt = await provider.receipt(txId);
@@ -248,7 +249,7 @@ export class AddressCheck {
       // no block is of the future, and the brokers refuse such a time
       if (receipt.block_timestamp > now() + CLOCKS_APART_MS)
         return 'the time of its receipt is in the future';
-      const read = transfersIn(receipt, contract);
+      const read = transfersIn(receipt, usdtContract);
       return 'problem' in read
         ? `its receipt: ${read.problem}`
         : { tx_id: txId, receipt, transfers: read.value };
@@ -261,7 +262,7 @@ export class AddressCheck {
     }
   }
 
-  /** One after the other: a transaction may pay several addresses that are checked at once. */
+  /** Records in turn: a transaction may pay several addresses that are checked at once. */
   #record(entry: Entry, decisions: readonly Decision[], seen: SeenLogs): Promise<void> {
     const append = async (): Promise<void> => {
       await this.#append(entry, decisions, seen);
@@ -320,14 +321,14 @@ export class AddressCheck {
     { tx_id, receipt, transfers }: Decision,
     indexes: ReadonlyMap<string, number>,
   ): readonly TransferObserved[] {
-    const { usdt_contract: contract } = this.#options;
+    const { usdt_contract: usdtContract } = this.#options;
     const { block_number, block_timestamp } = receipt;
     const common = { type: 'TransferObserved', tx_id, block_number, block_timestamp } as const;
     return transfers.flatMap(({ log_index, from, to, value }) => {
       const address_index = indexes.get(to.toString('hex'));
       // a transfer to oneself brings nothing
       if (address_index === undefined || from.equals(to)) return [];
-      return [{ ...common, log_index, contract, from, to, value, address_index }];
+      return [{ ...common, log_index, contract: usdtContract, from, to, value, address_index }];
     });
   }
 
@@ -349,5 +350,5 @@ function leaveUndecided(progress: Progress, block_timestamp: number | undefined)
 }
 
 function decidedKey(address: Buffer, txId: Buffer): string {
-  return `${address.toString('latin1')}${txId.toString('latin1')}`;
+  return `${bytesKey(address)}${bytesKey(txId)}`;
 }

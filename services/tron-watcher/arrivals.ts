@@ -21,9 +21,9 @@ export async function readArrivals(url: string, signal: AbortSignal): Promise<re
     throw unread(messageOf(cause), cause);
   }
   if (!isArrivals(json)) throw unread('it answered something else than agreed');
-  return json.arrivals.flatMap(({ address: text, tron_tx_id: id }) => {
+  return json.arrivals.flatMap(({ address: text, tron_tx_id: tronTxId }) => {
     const address = parseTronAddress(text);
-    return address === undefined ? [] : [{ address, tx_id: Buffer.from(id, 'hex') }];
+    return address === undefined ? [] : [{ address, tx_id: Buffer.from(tronTxId, 'hex') }];
   });
 }
 

@@ -87,12 +87,12 @@ export class Asking {
   }
 
   /** All questions end, with a fault that need not be their own. */
-  get isFailing(): boolean {
+  get is_failing(): boolean {
     return this.#fault !== undefined;
   }
 
   get #isEnding(): boolean {
-    return this.isFailing || this.#options.signal.aborted;
+    return this.is_failing || this.#options.signal.aborted;
   }
 
   throwFault(): void {

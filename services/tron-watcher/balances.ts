@@ -46,16 +46,20 @@ export class Balances {
     this.#options = options;
   }
 
-  get isDue(): boolean {
-    const { balance_requests_max: max, cold_every_ms: every, now } = this.#options;
-    if (max === 0 || now() < this.#pausedUntil) return false;
-    return this.#after.length > 0 || now() >= this.#begunAt + every;
+  get is_due(): boolean {
+    const {
+      balance_requests_max: balanceRequestsMax,
+      cold_every_ms: coldEveryMs,
+      now,
+    } = this.#options;
+    if (balanceRequestsMax === 0 || now() < this.#pausedUntil) return false;
+    return this.#after.length > 0 || now() >= this.#begunAt + coldEveryMs;
   }
 
   /** Goes on with the round for the requests of one pass, at most to its end. */
   async compare(partitions: readonly number[]): Promise<void> {
-    const { model, balance_requests_max: max, now } = this.#options;
-    for (let requests = 0; requests < max && this.isDue; requests++) {
+    const { model, balance_requests_max: balanceRequestsMax, now } = this.#options;
+    for (let requests = 0; requests < balanceRequestsMax && this.is_due; requests++) {
       if (this.#after.length === 0) this.#begunAt = now();
       const received = await model.receivedAfter(partitions, this.#after, this.#batch);
       const isLast = received.length < this.#batch;

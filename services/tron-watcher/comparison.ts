@@ -11,7 +11,7 @@ import { Left } from './left.ts';
 import type { Entry } from './read-model.ts';
 import type { Retries, Retry } from './retries.ts';
 
-/** One in so many attempts to explain a balance asks for receipts with transfers, too. */
+/** Attempts to explain a balance of which one asks for receipts with transfers, too. */
 const ALL_RECEIPTS_EVERY = 3;
 /** Time after which what has left an address is taken for a node's error, if nothing is listed. */
 const FORGOTTEN_MS = 86_400_000;
@@ -54,8 +54,14 @@ export class Comparison {
 
   constructor(options: ComparisonOptions & Parts) {
     this.#options = options;
+    const { provider, model, balance_requests_max, cold_every_ms, log, now } = options;
     this.#balances = new Balances({
-      ...options,
+      provider,
+      model,
+      balance_requests_max,
+      cold_every_ms,
+      log,
+      now,
       // the log is read before the balance: what arrives between them counts as no loss
       onBalance: (entry, balance, observed) => {
         this.#compared(entry, { balance, observed, left: this.#left.of(entry) });
@@ -65,8 +71,8 @@ export class Comparison {
     });
   }
 
-  get isDue(): boolean {
-    return this.#balances.isDue;
+  get is_due(): boolean {
+    return this.#balances.is_due;
   }
 
   /** Goes on with the round over all balances, as `Balances.compare` does. */
@@ -81,11 +87,11 @@ export class Comparison {
    * balance above the rest of the log's sum proves a missing transfer.
    */
   async crossCheck(entry: Entry, { from, until }: Range): Promise<Checked> {
-    const { cross_check_ms: range, list, onCrossCheck } = this.#options;
+    const { cross_check_ms: crossCheckMs, list, onCrossCheck } = this.#options;
     const balance = await this.#balance(entry);
     const left = this.#left.of(entry);
     const checked = await list(entry, {
-      from: Math.max(0, Math.min(from, entry.checked_until - range)),
+      from: Math.max(0, Math.min(from, entry.checked_until - crossCheckMs)),
       until,
       again: 'silent',
     });
@@ -105,12 +111,12 @@ export class Comparison {
    * is found at once; later attempts begin at the first transfer.
    */
   async explain(retry: Retry, until: number): Promise<void> {
-    const { unexplained_ms: patience, overlap_ms: overlap } = this.#options;
+    const { unexplained_ms: unexplainedMs, overlap_ms: overlapMs } = this.#options;
     const { list, retries, log, now, onCrossCheck } = this.#options;
     const { entry, received = 0n, failures, since } = retry;
     // the balance may change meanwhile: then it is looked at anew
     const isSame = (): boolean => retries.get(retry)?.received === received;
-    const from = failures === 0 ? Math.max(0, entry.checked_until - overlap) : 0;
+    const from = failures === 0 ? Math.max(0, entry.checked_until - overlapMs) : 0;
     const again = failures % ALL_RECEIPTS_EVERY === 2 ? 'all' : 'silent';
     try {
       // what is undecided may explain it, and is asked about anyway
@@ -123,7 +129,7 @@ export class Comparison {
     if (!isSame()) return;
     if (received <= observed) return retries.ended(retry);
     retries.failed(retry, unexplained(received, observed));
-    if (now() - since < patience) return;
+    if (now() - since < unexplainedMs) return;
     onCrossCheck('missing');
     if (now() - since >= FORGOTTEN_MS) this.#left.forget(entry);
     log.warn(

@@ -26,24 +26,27 @@ export class Left {
   readonly #before = new Map<number, Pick<Compared, 'observed' | 'at'>>();
 
   /** micro-USDT */
-  of({ derivation_index: index }: Entry): bigint {
-    return this.#left.get(index) ?? 0n;
+  of({ derivation_index: derivationIndex }: Entry): bigint {
+    return this.#left.get(derivationIndex) ?? 0n;
   }
 
-  compared({ derivation_index: index }: Entry, { balance, observed, at }: Compared): void {
-    const before = this.#before.get(index);
-    if (observed <= balance) this.#before.delete(index);
-    else if (before === undefined) this.#before.set(index, { observed, at });
+  compared(
+    { derivation_index: derivationIndex }: Entry,
+    { balance, observed, at }: Compared,
+  ): void {
+    const before = this.#before.get(derivationIndex);
+    if (observed <= balance) this.#before.delete(derivationIndex);
+    else if (before === undefined) this.#before.set(derivationIndex, { observed, at });
     else if (at - before.at >= LAG_MS) {
       const left = before.observed - balance;
-      if (left > (this.#left.get(index) ?? 0n)) this.#left.set(index, left);
-      this.#before.set(index, { observed, at });
+      if (left > (this.#left.get(derivationIndex) ?? 0n)) this.#left.set(derivationIndex, left);
+      this.#before.set(derivationIndex, { observed, at });
     }
   }
 
   /** No list explains the balance by this: a node was behind for longer, or a row never comes. */
-  forget({ derivation_index: index }: Entry): void {
-    this.#left.delete(index);
-    this.#before.delete(index);
+  forget({ derivation_index: derivationIndex }: Entry): void {
+    this.#left.delete(derivationIndex);
+    this.#before.delete(derivationIndex);
   }
 }

@@ -11,6 +11,7 @@ import {
 } from '../../projections/watch/queries.ts';
 import { watch } from '../../projections/watch/watch.ts';
 import type { Query } from '../../projections/contract/page.ts';
+import { bytesKey } from '../../schemas/address.ts';
 import { TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { byteaBytes } from '../runtime/postgres/cells.ts';
 import type { Cells, Reader } from '../runtime/postgres/pool.ts';
@@ -26,12 +27,12 @@ export interface Entry {
   readonly checked_at: number;
   /** every transfer up to this block time is in the log; 0: nothing is known */
   readonly checked_until: number;
-  /** its place in the rotation: the last check, or the opening of its panel if that is later */
+  /** place in the rotation: the last check, or the opening of the panel if that is later */
   readonly turn_at: number;
 }
 
 export function keyOf({ address }: Pick<Entry, 'address'>): string {
-  return address.toString('latin1');
+  return bytesKey(address);
 }
 
 /** An address with what the log says it received, micro-USDT. */
@@ -76,7 +77,7 @@ export class ReadModel {
     return rows.map((cells) => ({ entry: entryOf(cells), observed: BigInt(textAt(cells, 7)) }));
   }
 
-  /** Those of these addresses that are deposit addresses. */
+  /** The deposit addresses among these addresses. */
   async entries(addresses: readonly Buffer[]): Promise<readonly Entry[]> {
     if (addresses.length === 0) return [];
     return (await this.#reader.rows(queued(addresses))).map(entryOf);

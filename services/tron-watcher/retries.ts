@@ -7,6 +7,7 @@
  * They are known to this process alone. A watcher that starts finds them anew: the cursor of the
  * address stands before each.
  */
+import { bytesKey } from '../../schemas/address.ts';
 import { toTronAddress } from '../../schemas/tron-address.ts';
 import { keyOf, type Entry } from './read-model.ts';
 
@@ -23,7 +24,7 @@ export interface Subject {
   readonly entry: Entry;
   /** a transfer, by its transaction */
   readonly tx_id?: Buffer;
-  /** its block time in the list that names it */
+  /** block time of the transaction in the list that names it */
   readonly listed_at?: number;
   /** micro-USDT that came to the address at least, more than the log explains */
   readonly received?: bigint;
@@ -71,10 +72,10 @@ export class Retries {
 
   /** An attempt has failed: the next one is made after a pause. */
   failed(subject: Subject, why: string): void {
-    const { retry_ms_min: min, retry_ms_max: max, now } = this.#options;
+    const { retry_ms_min: retryMsMin, retry_ms_max: retryMsMax, now } = this.#options;
     const known = this.#retries.get(subjectKey(subject));
     const failures = (known?.failures ?? 0) + 1;
-    const pause = Math.min(max, min * 2 ** Math.min(failures - 1, DOUBLINGS_MAX));
+    const pause = Math.min(retryMsMax, retryMsMin * 2 ** Math.min(failures - 1, DOUBLINGS_MAX));
     this.#set(subject, { known, failures, why, at: now() + pause, named: known?.named ?? false });
   }
 
@@ -112,8 +113,8 @@ export class Retries {
 
   /** Block time of the earliest listed transfer to this address that is asked about again. */
   undecidedFrom({ address }: Entry): number | undefined {
-    const times = this.transfers.flatMap(({ entry, listed_at: at }) =>
-      at !== undefined && entry.address.equals(address) ? [at] : [],
+    const times = this.transfers.flatMap(({ entry, listed_at: listedAt }) =>
+      listedAt !== undefined && entry.address.equals(address) ? [listedAt] : [],
     );
     return times.length === 0 ? undefined : Math.min(...times);
   }
@@ -223,5 +224,5 @@ export function nameOf({ entry, tx_id: txId }: Subject): string {
 /** An address has one retry for its list and one for its balance. */
 export function subjectKey(subject: Subject): string {
   const { entry, tx_id: txId } = subject;
-  return `${kindOf(subject)} ${keyOf(entry)}${txId?.toString('latin1') ?? ''}`;
+  return `${kindOf(subject)} ${keyOf(entry)}${txId === undefined ? '' : bytesKey(txId)}`;
 }

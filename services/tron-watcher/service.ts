@@ -12,7 +12,7 @@ import type { Metrics } from '../runtime/process/metrics.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../runtime/process/retry.ts';
 import { showProvider } from '../runtime/trongrid/settings.ts';
-import { openTronGrid } from '../runtime/trongrid/trongrid.ts';
+import { openTronGrid } from '../runtime/trongrid/open.ts';
 import { readArrivals } from './arrivals.ts';
 import { Condition } from './condition.ts';
 import type { readWatcherConfig } from './config.ts';
@@ -48,8 +48,7 @@ export async function watchTron({
   const condition = new Condition(clock, config.silence_ms, () => made.watcher?.about);
   const shown = (): readonly ShownRetry[] => made.watcher?.retries.shown() ?? [];
   const alarms = (): readonly string[] => alarmsOf(shown(), Date.now());
-  const http = await openHttp({
-    ...config,
+  const http = await openHttp(config, {
     log,
     metrics,
     routes: [
@@ -65,7 +64,7 @@ export async function watchTron({
   });
   closing.add('http', () => http.drain());
 
-  const kafka = openKafka({ ...config, client_id: 'tron-watcher' }, log);
+  const kafka = openKafka(config, 'tron-watcher', log);
   const onFault = (fault?: Fault): void => fault && condition.failed(fault);
   const attempt = <Result>(what: string, run: () => Promise<Result>): Promise<Result> =>
     retrying({ what, log, signal, onFault }, run);
@@ -73,16 +72,16 @@ export async function watchTron({
     ensureTopics(kafka, [DEPOSIT_ADDRESSES, TRON_TRANSFERS]),
   );
   const codec = await attempt('registering the schemas', () =>
-    openCodec({ ...config, kafka, log }, [TRON_TRANSFERS]),
+    openCodec(config, { kafka, log }, [TRON_TRANSFERS]),
   );
   const reader = openReader(
     {
-      ...config,
-      application_name: 'tron-watcher',
+      postgres_reader_url: config.postgres_reader_url,
       statement_timeout_ms: STATEMENT_MS,
       connections_max: 4,
       connect_ms: STATEMENT_MS,
     },
+    'tron-watcher',
     log,
   );
   closing.add('postgres', () => reader.close());
@@ -125,8 +124,7 @@ export async function watchTron({
   );
 
   showProvider(metrics, config);
-  const { provider, bucket } = openTronGrid({
-    ...config,
+  const { provider, bucket } = openTronGrid(config, config, {
     // one that fails alone is asked about again apart from the others
     single_attempts_max: 1,
     signal,
@@ -148,7 +146,15 @@ export async function watchTron({
     },
   });
   const watcher = new Watcher({
-    ...config,
+    usdt_contract: config.usdt_contract,
+    receipts_max: config.receipts_max,
+    pass_addresses_max: config.pass_addresses_max,
+    pass_cold_min: config.pass_cold_min,
+    cold_every_ms: config.cold_every_ms,
+    cross_check_every: config.cross_check_every,
+    cross_check_ms: config.cross_check_ms,
+    overlap_ms: config.overlap_ms,
+    balance_requests_max: config.balance_requests_max,
     provider,
     model: new ReadModel(reader),
     transfers,
@@ -196,11 +202,11 @@ export async function watchTron({
 
   let foundAt = Number.NEGATIVE_INFINITY;
   const find = async (partitions: readonly number[]): Promise<void> => {
-    const { treasury_arrivals_url: url } = config;
-    if (url === undefined || clock() < foundAt + ARRIVALS_EVERY_MS) return;
+    const { treasury_arrivals_url: treasuryArrivalsUrl } = config;
+    if (treasuryArrivalsUrl === undefined || clock() < foundAt + ARRIVALS_EVERY_MS) return;
     foundAt = clock();
     try {
-      await watcher.find(await readArrivals(url, signal), partitions);
+      await watcher.find(await readArrivals(treasuryArrivalsUrl, signal), partitions);
     } catch (error) {
       // the treasury is no condition for watching
       if (!(error instanceof Fault)) throw error;
@@ -256,12 +262,12 @@ export function alarmsOf(retries: readonly ShownRetry[], at: number): readonly s
   ];
 }
 
-function alarmOf({ kind, address, tron_tx_id: id }: ShownRetry): string {
+function alarmOf({ kind, address, tron_tx_id: tronTxId }: ShownRetry): string {
   switch (kind) {
     case 'address':
       return `${address} gets bad answers`;
     case 'transfer':
-      return `transaction ${id} to ${address} is undecided`;
+      return `transaction ${tronTxId} to ${address} is undecided`;
     case 'balance':
       return `the balance of ${address} is unexplained`;
   }

@@ -120,12 +120,31 @@ export class Watcher {
   constructor(options: WatcherOptions) {
     this.#options = options;
     const now = (): number => this.#time();
-    this.retries = new Retries({ ...options, now });
-    const { retries } = this;
+    const { provider, model, transfers, usdt_contract, receipts_max, log } = options;
+    const { retry_ms_min, retry_ms_max } = options;
+    const retries = new Retries({ retry_ms_min, retry_ms_max, now });
+    this.retries = retries;
     this.#asking = new Asking(options);
-    this.#check = new AddressCheck({ ...options, now, retries });
+    this.#check = new AddressCheck({
+      provider,
+      model,
+      transfers,
+      usdt_contract,
+      receipts_max,
+      log,
+      now,
+      retries,
+    });
     this.#comparison = new Comparison({
-      ...options,
+      provider,
+      model,
+      balance_requests_max: options.balance_requests_max,
+      cold_every_ms: options.cold_every_ms,
+      overlap_ms: options.overlap_ms,
+      cross_check_ms: options.cross_check_ms,
+      unexplained_ms: options.unexplained_ms,
+      onCrossCheck: options.onCrossCheck,
+      log,
       now,
       retries,
       list: (entry, range) => this.#listed(entry, range),
@@ -248,7 +267,7 @@ export class Watcher {
   }
 
   get #areBalancesDue(): boolean {
-    return this.#comparison.isDue && !this.#asking.has(BALANCES);
+    return this.#comparison.is_due && !this.#asking.has(BALANCES);
   }
 
   /** The due retries that there is room for. An address is listed once at a time. */
@@ -278,7 +297,7 @@ export class Watcher {
    * next one, so that the rotation has its part however much each address needs.
    */
   async #next(partitions: readonly number[], again: readonly Retry[]): Promise<readonly Entry[]> {
-    const { model, cold_every_ms: coldEvery } = this.#options;
+    const { model, cold_every_ms: coldEveryMs } = this.#options;
     const part = partOf(partitions);
     const max = Math.ceil(this.#options.pass_addresses_max * part);
     const coldMin = Math.ceil(this.#options.pass_cold_min * part);
@@ -293,7 +312,7 @@ export class Watcher {
     );
     const isServed = (entry: Entry): boolean =>
       !this.retries.has({ entry }) && !this.#isListed(entry) && !listed.has(keyOf(entry));
-    const turns = inTurn.filter((entry) => entry.turn_at <= at - coldEvery && isServed(entry));
+    const turns = inTurn.filter((entry) => entry.turn_at <= at - coldEveryMs && isServed(entry));
     const first = hot.filter(isServed).slice(0, max - Math.min(coldMin, turns.length));
     const hotOnes = new Set(first.map(keyOf));
     const others = turns.filter((entry) => !hotOnes.has(keyOf(entry)));
@@ -356,7 +375,7 @@ export class Watcher {
       this.retries.ended({ entry });
     } catch (error) {
       // what failed with another request, or as this process ends, says nothing about this address
-      const isOfAll = this.#asking.isFailing || this.#options.signal.aborted;
+      const isOfAll = this.#asking.is_failing || this.#options.signal.aborted;
       if (!isProviderFault(error) || isOfAll) throw error;
       this.retries.failed({ entry }, error.message);
       this.#failed.push(entry);
@@ -366,13 +385,13 @@ export class Watcher {
   }
 
   async #one(entry: Entry, until: number): Promise<Checked> {
-    const { overlap_ms: overlap, cross_check_every: every } = this.#options;
+    const { overlap_ms: overlapMs, cross_check_every: crossCheckEvery } = this.#options;
     const key = keyOf(entry);
     const from = Math.max(
       0,
-      Math.min(entry.checked_until - overlap, this.#undecided.get(key) ?? Infinity),
+      Math.min(entry.checked_until - overlapMs, this.#undecided.get(key) ?? Infinity),
     );
-    return isCrossChecked(entry, every)
+    return isCrossChecked(entry, crossCheckEvery)
       ? this.#comparison.crossCheck(entry, { from, until })
       : this.#listed(entry, { from, until });
   }
@@ -400,7 +419,11 @@ export class Watcher {
     this.#done = [];
     this.#failed = [];
     const stayed = (done.length > 0 ? failed : []).map(
-      ({ address, partition, checked_until: until }) => ({ address, partition, until }),
+      ({ address, partition, checked_until: checkedUntil }) => ({
+        address,
+        partition,
+        until: checkedUntil,
+      }),
     );
     onStep('appending');
     const byPartition = Map.groupBy([...done, ...stayed], ({ partition }) => partition);
@@ -433,11 +456,11 @@ export class Watcher {
 }
 
 /** About one in `every` checks, derived from the address and its last check; 0: never. */
-function isCrossChecked({ address, checked_at: at }: Entry, every: number): boolean {
+function isCrossChecked({ address, checked_at: checkedAt }: Entry, every: number): boolean {
   if (every === 0) return false;
   const seed = Buffer.alloc(28);
   address.copy(seed);
-  seed.writeBigUInt64BE(BigInt(at), 20);
+  seed.writeBigUInt64BE(BigInt(checkedAt), 20);
   return crc32(seed) % every === 0;
 }
 

@@ -77,7 +77,7 @@ export async function fillTopic(
   log: Logger,
   say: (line: string) => void,
 ): Promise<Filled> {
-  const kafka = openKafka({ kafka_brokers: [addresses.kafka_brokers], client_id: 'bench' }, log);
+  const kafka = openKafka({ kafka_brokers: [addresses.kafka_brokers] }, 'bench', log);
   await startAnew(addresses.kafka_brokers);
   await ensureTopics(kafka, [CHAIN_BLOCKS]);
   const codec = await openCodec(addresses.registry_url, [CHAIN_BLOCKS]);

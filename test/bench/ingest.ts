@@ -144,7 +144,7 @@ async function openTopic(
 
 function kafkaOf(stack: Stack, kafka_prefix: string): Kafka {
   const kafka_brokers = [stack.addresses.kafka_brokers];
-  return openKafka({ kafka_brokers, client_id: 'bench', kafka_prefix }, log);
+  return openKafka({ kafka_brokers, kafka_prefix }, 'bench', log);
 }
 
 async function write(stack: Stack, events: readonly ChainEvent[]): Promise<void> {
@@ -177,7 +177,8 @@ async function startRunner(stack: Stack, kafka_prefix: string): Promise<Running>
     log,
   );
   const notifications = openNotificationPublisher(
-    { redis_url: stack.addresses.redis_url, client_name: 'bench' },
+    { redis_url: stack.addresses.redis_url },
+    'bench',
     log,
     metrics,
   );

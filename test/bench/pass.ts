@@ -66,12 +66,8 @@ async function benchPass(options: Options): Promise<BenchReport> {
   const kafka = testKafka(stack.addresses);
   const writer = new KafkaWriter(kafka, { log, signal: new AbortController().signal });
   const reader = openReader(
-    {
-      ...stack.addresses,
-      application_name: 'bench',
-      statement_timeout_ms: 60_000,
-      connections_max: 2,
-    },
+    { ...stack.addresses, statement_timeout_ms: 60_000, connections_max: 2 },
+    'bench',
     log,
   );
   try {

@@ -122,10 +122,7 @@ async function stopped(service: ServiceHandle): Promise<void> {
 
 /** By an append that leaves a record that is no snapshot as the newest. */
 async function dropSnapshots(stack: Stack): Promise<void> {
-  const kafka = openKafka(
-    { kafka_brokers: [stack.addresses.kafka_brokers], client_id: 'bench' },
-    log,
-  );
+  const kafka = openKafka({ kafka_brokers: [stack.addresses.kafka_brokers] }, 'bench', log);
   const appender = kafka.appender();
   const admin = kafka.admin();
   try {

@@ -185,7 +185,7 @@ function placeOf(cluster: Cluster): ClusterPlace {
     addresses,
     folder,
     admin_port: ports[0].devnet,
-    kafka: openKafka({ ...settings, client_id: 'fault-run' }, silentLog()),
+    kafka: openKafka(settings, 'fault-run', silentLog()),
     // past the proxy, which asks for an account
     registry_url: `http://127.0.0.1:${ports[0].registry_inside}${registry_path}`,
     operator: { ...defaultSettings, ...operator },

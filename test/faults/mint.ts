@@ -214,7 +214,7 @@ class MintRun {
       // the second one of each was written, and read back, behind the forged one
       await this.treasuries.moreRuns(2);
       const closed = await this.treasuries.each((slot) =>
-        this.treasuries.figure(slot, 'reserve_minting_closed'),
+        this.treasuries.figure(slot, 'reserve_gate_closed'),
       );
       if (closed.includes(0)) this.#system.violations.push('a forged run opened the gate');
     });

@@ -211,7 +211,7 @@ export class System<Where extends Place = Place> {
       await until(
         async () => [
           await this.#creditedBy(slot),
-          await figureOf(this.processes.at(slot), 'treasury_mints_live'),
+          await figureOf(this.processes.at(slot), 'treasury_mints_in_flight'),
         ],
         `${slot} to have credited all ${this.payments.made} payments, and no mint in flight`,
         ([credited, live]) => credited === this.payments.made && live === 0,

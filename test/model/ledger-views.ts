@@ -203,12 +203,12 @@ function plansOf(
   const intended = intend(ledger, {
     now: NOW,
     final_nonce: final.length,
-    hash_of: ({ nonce, reference }) => {
+    hashOf: ({ nonce, reference }) => {
       const name = NAMES_OF.get(idIn(reference)) ?? '?';
       return hashOf(`${isSecond ? name.toUpperCase() : name}${nonce}`);
     },
     most: 2,
-    ...(over === 'used' ? {} : { is_over: over === 'shown' ? isOver : () => true }),
+    ...(over === 'used' ? {} : { isOver: over === 'shown' ? isOver : () => true }),
   });
   const voids = [...ledger.live.values(), ...creditsOf(ledger)]
     .filter((mint) => {

@@ -43,14 +43,14 @@ export function testKafka(
   change: Partial<KafkaSettings> = {},
   client = DEFAULT_CLIENT,
 ): TestKafka {
-  const settings = { kafka_brokers: stack.kafka_brokers.split(','), client_id: 'test', ...change };
+  const settings = { kafka_brokers: stack.kafka_brokers.split(','), ...change };
   const through = proxy === undefined ? {} : { socket_factory: proxy.socketFactory };
   const kafka =
     client === 'platformatic'
       ? openPlatformatic(settings, proxy?.port)
-      : openKafka({ ...settings, ...through }, silentLog());
+      : openKafka({ ...settings, ...through }, 'test', silentLog());
   const raw = new kafkajs.Kafka({
-    clientId: settings.client_id,
+    clientId: 'test',
     brokers: [...settings.kafka_brokers],
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
     logLevel: kafkajs.logLevel.NOTHING,

@@ -6,6 +6,8 @@ import { OPERATIONS_API } from '../../schemas/operations-api/document.ts';
 import { TREASURY_API } from '../../schemas/treasury-api/document.ts';
 import type {
   DocumentedAnswer,
+  DocumentedOperation,
+  DocumentedParameter,
   Header,
   OpenApi,
   Reference,
@@ -165,6 +167,30 @@ function meant<Component>(all: Readonly<Record<string, Component>>, ref: string)
   const found = all[ref.slice(ref.lastIndexOf('/') + 1)];
   if (found === undefined) throw new Error(`the document has no ${ref}`);
   return found;
+}
+
+export interface Gettable {
+  /** with an example for each part of the path */
+  readonly path: string;
+  /** an example for each parameter that has to be given */
+  readonly query: string;
+  readonly parameters: readonly DocumentedParameter[];
+}
+
+/** The GET operations of a document, with parameters that each of them accepts. */
+export function gettable({ paths }: OpenApi): readonly Gettable[] {
+  return Object.entries(paths).flatMap(([template, { get }]) =>
+    get === undefined ? [] : [exampleOf(template, get)],
+  );
+}
+
+function exampleOf(template: string, { parameters }: DocumentedOperation): Gettable {
+  const path = template.replaceAll(/\{(\w+)\}/g, (_, name) =>
+    String(parameters.find((each) => each.name === name)?.example),
+  );
+  const needed = parameters.filter(({ in: where, required }) => where === 'query' && required);
+  const query = needed.map(({ name, example }) => `${name}=${example}`).join('&');
+  return { path, query, parameters };
 }
 
 export const EXPLORER = documentCheck(EXPLORER_API, {

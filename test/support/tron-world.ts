@@ -157,7 +157,8 @@ export async function openTronWorld(
     log,
   );
   const notifications = openNotificationPublisher(
-    { redis_url: stack.redis_url, client_name: 'test' },
+    { redis_url: stack.redis_url },
+    'test',
     log,
     metrics,
   );
@@ -175,11 +176,10 @@ export async function openTronWorld(
   const running = new Runner(options).run();
   const settings = {
     postgres_reader_url: urls.reader_url,
-    application_name: 'test',
     statement_timeout_ms: HANG_MS,
     connections_max: 2,
   };
-  const reader = openReader(settings, log);
+  const reader = openReader(settings, 'test', log);
   const writer = new KafkaWriter(kafka, { log, signal: never });
   const devnet = await openDevnet(env);
   onTestFinished(async () => {

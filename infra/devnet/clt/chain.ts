@@ -43,9 +43,8 @@ export class Chain {
   readonly parameters: Parameters;
   readonly state: State;
   readonly mempool: Mempool;
-  /** whether new blocks hide from whom fees were taken */
-  hides_fees = false;
-  /** those after the first, ascending */
+  #hidesFees = false;
+  /** mint authorities after the first, by the height from which each mints, ascending */
   #authorities: readonly Authority[];
   /** the newest block without an undo */
   #anchor: Anchor;
@@ -81,11 +80,16 @@ export class Chain {
     this.mempool.replace(this.mempool.first(Infinity));
   }
 
+  /** Whether new blocks hide from whom fees were taken. */
+  hideFees(hides: boolean): void {
+    this.#hidesFees = hides;
+  }
+
   get head(): Anchor {
     return this.#entries.at(-1)?.block ?? this.#anchor;
   }
 
-  get finalizedHeight(): number {
+  get finalized_height(): number {
     return Math.max(this.#anchor.height, this.head.height - this.parameters.finality_depth);
   }
 
@@ -147,7 +151,7 @@ export class Chain {
     timestamp: number,
     random: () => number,
   ): { readonly removed: readonly SealedBlock[]; readonly added: readonly Block[] } {
-    if (depth < 1 || depth > this.head.height - this.finalizedHeight)
+    if (depth < 1 || depth > this.head.height - this.finalized_height)
       throw new Error(`cannot reorganise ${depth} blocks`);
     const removed = this.rollBack(depth);
     let waiting = [
@@ -204,7 +208,7 @@ export class Chain {
       parent_hash: parent.hash,
       timestamp: Math.max(timestamp, parent.timestamp + 1),
       validator,
-      hides_fees: this.hides_fees,
+      hides_fees: this.#hidesFees,
     };
   }
 

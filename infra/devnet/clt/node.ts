@@ -15,7 +15,7 @@ export type SubmitRefusal =
   VerifyRefusal | ExecutionRefusal | Refused<'already_known' | 'mempool_full'>;
 
 interface NodeObserver {
-  /** these blocks are stored, and the last one is the head */
+  /** `blocks` are stored, and the last one is the head */
   blocksAdded(blocks: readonly Block[]): void;
   /** the chain cannot be stored: the process must exit */
   broken(error: unknown): void;
@@ -68,7 +68,7 @@ export class CltNode {
     now: number,
     random: () => number,
   ): ReturnType<Chain['reorganise']> | Refused<'would_revert_final_blocks'> {
-    const { head, finalizedHeight } = this.chain;
+    const { head, finalized_height: finalizedHeight } = this.chain;
     const depthMax = head.height - finalizedHeight;
     if (depth > depthMax)
       return refused(

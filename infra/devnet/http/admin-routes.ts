@@ -35,7 +35,7 @@ export function adminRoutes({
 }: AdminParts): Routes {
   const { block_transactions_max, chain_id } = node.chain.parameters;
   let lastBulk: Promise<unknown> = Promise.resolve();
-  /** One at a time: bulk blocks share an account and its nonces. */
+  /** Bulk blocks are made one at a time, since they share an account and its nonces. */
   const nextBulkBlock = (count: number): Promise<Block> => {
     const make = (): Promise<Block> => makeBulkBlock(node, count, now);
     const making = lastBulk.then(make, make);
@@ -89,7 +89,7 @@ export function adminRoutes({
     app.post('/admin/clt/fees', (request, response) => {
       const { recorded } = bodyFields(request.body);
       if (typeof recorded !== 'boolean') return refuseBody(response, '{"recorded": true or false}');
-      node.chain.hides_fees = !recorded;
+      node.chain.hideFees(!recorded);
       response.json({ recorded });
     });
 
@@ -122,13 +122,17 @@ export function adminRoutes({
     });
 
     app.post('/admin/traffic', (request, response) => {
-      const { transactions_per_second: rate } = bodyFields(request.body);
-      if (typeof rate !== 'number' || rate < 0 || rate > TRAFFIC_PER_SECOND_MAX) {
+      const { transactions_per_second: transactionsPerSecond } = bodyFields(request.body);
+      if (
+        typeof transactionsPerSecond !== 'number' ||
+        transactionsPerSecond < 0 ||
+        transactionsPerSecond > TRAFFIC_PER_SECOND_MAX
+      ) {
         const range = `a number from 0 to ${TRAFFIC_PER_SECOND_MAX}`;
         return refuseBody(response, `{"transactions_per_second": ${range}}`);
       }
-      traffic.setRate(rate);
-      response.json({ transactions_per_second: rate });
+      traffic.setRate(transactionsPerSecond);
+      response.json({ transactions_per_second: transactionsPerSecond });
     });
   };
 }

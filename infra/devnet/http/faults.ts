@@ -64,16 +64,16 @@ export interface Fault {
 }
 
 export class Faults<Mode extends string> {
-  readonly #delays_ms: ReadonlyMap<string, number>;
+  readonly #delaysMs: ReadonlyMap<string, number>;
   readonly #active = new Map<string, Fault>();
   readonly #taken = new Map<string, number>();
 
   constructor(delays_ms: Readonly<Record<Mode, number>>) {
-    this.#delays_ms = new Map(Object.entries<number>(delays_ms));
+    this.#delaysMs = new Map(Object.entries<number>(delays_ms));
   }
 
   get modes(): readonly string[] {
-    return [...this.#delays_ms.keys()];
+    return [...this.#delaysMs.keys()];
   }
 
   get active(): readonly Fault[] {
@@ -87,7 +87,7 @@ export class Faults<Mode extends string> {
 
   /** Switches a mode on, or replaces its settings; undefined for an unknown mode. */
   set(mode: string, times: number | null, delay_ms: number | undefined): Fault | undefined {
-    const delay = this.#delays_ms.get(mode);
+    const delay = this.#delaysMs.get(mode);
     if (delay === undefined) return undefined;
     const fault = { mode, times, delay_ms: delay_ms ?? delay };
     this.#active.set(mode, fault);

@@ -27,7 +27,7 @@ export class Metrics {
     const { chain } = node;
     const gauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
       ['head_height', 'height of the newest block', () => chain.head.height],
-      ['finalized_height', 'height of the last final block', () => chain.finalizedHeight],
+      ['finalized_height', 'height of the last final block', () => chain.finalized_height],
       ['mempool_transactions', 'transactions that wait for a block', () => chain.mempool.size],
       ['long_polls', 'requests that wait for a block', () => node.waiting],
       ['tron_head_number', 'number of the newest block of TRON', () => tron.head.number],

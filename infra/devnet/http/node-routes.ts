@@ -148,10 +148,10 @@ function submit(
   request: Request,
   response: Response,
 ): void {
-  const { raw_transaction: text } = bodyFields(request.body);
-  if (typeof text !== 'string')
+  const { raw_transaction: rawTransaction } = bodyFields(request.body);
+  if (typeof rawTransaction !== 'string')
     return refuse(response, 400, 'invalid_request', 'the body is JSON {"raw_transaction": "0x.."}');
-  const parsed = parseRawText(text);
+  const parsed = parseRawText(rawTransaction);
   if ('refused' in parsed)
     return parsed.refused === 'too_large'
       ? refuse(response, 413, 'too_large', 'raw_transaction is at most 128 KiB')
@@ -182,11 +182,11 @@ function submit(
 
 /** Submits a transfer of one base unit with the mint authority's key, as a person might. */
 function takeNonce(node: CltNode, nonce: number): void {
-  const { mint_authority: key, faucet } = node.genesis.cast;
+  const { mint_authority: mintAuthority, faucet } = node.genesis.cast;
   const call = {
     function_call_type: 'Transfer',
     arguments: { to: faucet.address, amount: 1n },
   } as const;
-  const raw = signCall(key, node.chain.parameters.chain_id, nonce, call);
-  node.enqueue(verifiedByUs(raw, key.address));
+  const raw = signCall(mintAuthority, node.chain.parameters.chain_id, nonce, call);
+  node.enqueue(verifiedByUs(raw, mintAuthority.address));
 }

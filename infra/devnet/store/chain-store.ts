@@ -152,7 +152,7 @@ export class ChainStore {
     const depth = chain.head.height + 1 - block.height;
     if (depth < 0)
       throw this.#log.damaged(offset, `block ${block.height} follows block ${chain.head.height}`);
-    if (block.height <= chain.finalizedHeight)
+    if (block.height <= chain.finalized_height)
       throw this.#log.damaged(offset, `block ${block.height} replaces a final one`);
     if (depth > 0) chain.rollBack(depth);
     const { height, timestamp } = block;

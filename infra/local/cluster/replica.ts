@@ -25,7 +25,7 @@ const FOLLOWS = 'standby.signal';
 /** The server of the pair that this one may have to follow. */
 export interface Peer {
   readonly name: string;
-  /** Its folder, whether it exists or not. */
+  /** The data folder of the peer, whether it exists or not. */
   readonly data: string;
   /** For the superuser. */
   readonly url: string;
@@ -106,7 +106,7 @@ async function copyFrom(
   writeFileSync(join(half, FOLLOWS), '', { mode: 0o600 });
 }
 
-/** Their contents belong to the running server alone, or come with the log. */
+/** Folders whose contents belong to the running server alone, or come with the log. */
 const EMPTY_FOLDERS = new Set([
   'pg_wal',
   'pg_replslot',

@@ -74,7 +74,7 @@ interface BrokerOptions {
   readonly java_options?: readonly string[];
   /** of topics and groups */
   readonly prefix?: string;
-  /** their own ports */
+  /** ports that the brokers listen on; default: the ports of the cluster */
   readonly listening?: ClusterPorts;
 }
 
@@ -84,8 +84,9 @@ export function postgresAccess({ passwords, authority }: ClusterSecrets): Access
 }
 
 /**
- * None is started. A group stops together, since brokers need a quorum to leave; groups are in the
- * order of the data flow. Brokers listen on ports of their own where proxies stand before them.
+ * The servers of a cluster, not started. A group stops together, since brokers need a quorum to
+ * leave; groups are in the order of the data flow. Brokers listen on ports of their own where
+ * proxies stand before them.
  */
 export function clusterServers(
   folder: Folder,

@@ -16,9 +16,9 @@ export interface ServerSpec {
   readonly name: string;
   /** The port that clients use, then the others that it listens on. */
   readonly ports: readonly [number, ...number[]];
-  /** It fails when it is neither ready nor working for this long. */
+  /** The server fails when it is neither ready nor working for this long. */
   readonly ready_ms?: number;
-  /** It is killed when it has not ended this long after it was asked to. */
+  /** The server is killed when it has not ended this long after it was asked to. */
   readonly stop_ms?: number;
   /** Creates the data folder if there is none, and returns the command to run. */
   prepare(signal: AbortSignal): Promise<Command>;

@@ -50,7 +50,7 @@ export interface KafkaNode {
   readonly name: string;
   /** The port of clients first. */
   readonly ports: ServerSpec['ports'];
-  /** Its server.properties with this data folder. */
+  /** The server.properties of the node with this data folder. */
   readonly settings: (data: string) => Readonly<Record<string, string>>;
   /** Passwords of the users that exist from its first start. */
   readonly users: Readonly<Record<string, string>>;

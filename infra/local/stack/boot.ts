@@ -84,7 +84,7 @@ export async function boot(
   const all = [...servers, ...ours];
   const stopping = { services: new AbortController(), servers: new AbortController() };
   const supervised = new Map<Server, Supervised>();
-  /** those that nobody restarts any more */
+  /** servers that nobody restarts any more */
   const ended = new Set<Server>();
   let again: StartedAgain = { times: 0, outcomes: {} };
   const failure = Promise.withResolvers<never>();

@@ -11,7 +11,7 @@ import { localAddresses, serviceServer } from './services.ts';
 import { userSettings } from './settings.ts';
 import { describeStack } from './stack-file.ts';
 
-/** None of them is started. */
+/** The processes of a stack, none of them started. */
 export interface Parts {
   /** All start together; groups stop in the opposite order, those of one group together. */
   readonly servers: readonly (readonly Server[])[];
@@ -22,7 +22,7 @@ export interface Parts {
 }
 
 export interface Layout {
-  /** Those of the first instance of each program. */
+  /** The ports of the first instance of each program. */
   readonly ports: Ports;
   /** Throws a Refusal that lists every port in use. */
   assertPortsFree(servers_only: boolean): Promise<void>;
@@ -45,7 +45,7 @@ export function plainLayout(env: NodeJS.ProcessEnv, watched?: string): Layout {
           serviceServer(spec, settings, at, ports, folder, user, {
             name: spec.name,
             environment: {},
-            isWatched: spec.name === watched,
+            is_watched: spec.name === watched,
           }),
         ),
         describe: (pids) => describeStack(folder, ports, at, settings, pids),

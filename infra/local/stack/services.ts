@@ -113,7 +113,7 @@ export function serviceServer(
   instance: {
     readonly name: string;
     readonly environment: Environment;
-    readonly isWatched?: boolean;
+    readonly is_watched?: boolean;
   } = { name: spec.name, environment: {} },
 ): Server {
   const [first, ...others] = spec.ports;
@@ -122,7 +122,7 @@ export function serviceServer(
   const command = serviceCommand(
     spec,
     { ...environment, ...instance.environment },
-    instance.isWatched,
+    instance.is_watched,
   );
   return new Server(
     {

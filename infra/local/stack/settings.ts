@@ -50,9 +50,9 @@ export function readSettings(env: NodeJS.ProcessEnv): StackSettings {
 }
 
 /**
- * The same with the secrets of this folder. On the mainnet every publicly known key is replaced by
- * one that only this folder has, so that its limits can be tried on the devnet and no default is
- * ever a key to money.
+ * The settings of `readSettings` with the secrets of this folder. On the mainnet every publicly
+ * known key is replaced by one that only this folder has, so that its limits can be tried on the
+ * devnet and no default is ever a key to money.
  */
 export async function folderSettings(
   env: NodeJS.ProcessEnv,

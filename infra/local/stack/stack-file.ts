@@ -46,9 +46,9 @@ export function describeStack(
     reconcile_requests_per_second: Number(settings.APP_RECONCILE_REQUESTS_PER_SECOND),
     reconcile_requests_per_day: Number(settings.APP_RECONCILE_REQUESTS_PER_DAY),
     services: Object.fromEntries(
-      services.flatMap(({ name, ops_port: port }) => {
+      services.flatMap(({ name, ops_port: opsPort }) => {
         const pid = pids[name];
-        return pid === undefined ? [] : [[name, { url: http(ports[port]), pid }]];
+        return pid === undefined ? [] : [[name, { url: http(ports[opsPort]), pid }]];
       }),
     ),
     pids,

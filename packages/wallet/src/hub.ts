@@ -19,7 +19,7 @@ export interface Session {
 /** A refusal of the hub, or of the node behind it. */
 export class HubError extends Error {
   override readonly name = 'HubError';
-  /** such as UNAUTHENTICATED of the hub, nonce_too_low of the node, HTTP_502 of a proxy */
+  /** for example UNAUTHENTICATED of the hub, nonce_too_low of the node, HTTP_502 of a proxy */
   readonly code: string;
 
   constructor(code: string, message: string) {
@@ -87,8 +87,9 @@ export async function send(hub: Hub, token: string, { raw }: SignedTransaction):
     token,
   );
   // the node's refusals are data, not errors
-  const { transaction_hash: hash, code, message } = readObject(sendRawTransaction) ?? {};
-  if (typeof hash !== 'string' && code !== 'already_known') throw hubError(code, message);
+  const { transaction_hash: transactionHash, code, message } = readObject(sendRawTransaction) ?? {};
+  if (typeof transactionHash !== 'string' && code !== 'already_known')
+    throw hubError(code, message);
 }
 
 function hubError(code: unknown, message: unknown, otherwise = 'UNREADABLE'): HubError {

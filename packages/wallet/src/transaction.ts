@@ -109,14 +109,15 @@ interface Read {
 
 function read(unsigned: unknown): Read {
   const { from, nonce, chain_id: chainId, data } = readObject(unsigned) ?? {};
-  const { function_call_type: type, arguments: args } = readObject(data) ?? {};
+  const { function_call_type: functionCallType, arguments: args } = readObject(data) ?? {};
   const values = readObject(args);
-  if (typeof from !== 'string' || typeof type !== 'string' || values === undefined)
+  if (typeof from !== 'string' || typeof functionCallType !== 'string' || values === undefined)
     throw new TypeError('the JSON is no unsigned transaction');
-  const parameters = Object.hasOwn(CALLS, type) ? CALLS[type] : undefined;
-  if (parameters === undefined) throw new TypeError(`${type} is no call that is signed here`);
+  const parameters = Object.hasOwn(CALLS, functionCallType) ? CALLS[functionCallType] : undefined;
+  if (parameters === undefined)
+    throw new TypeError(`${functionCallType} is no call that is signed here`);
   const unknown = Object.keys(values).find((name) => !Object.hasOwn(parameters, name));
-  if (unknown !== undefined) throw new TypeError(`${type} has no argument ${unknown}`);
+  if (unknown !== undefined) throw new TypeError(`${functionCallType} has no argument ${unknown}`);
   const numbers = { chainId: count('chain_id', chainId), nonce: count('nonce', nonce) };
   return {
     from: from.toLowerCase(),
@@ -124,7 +125,7 @@ function read(unsigned: unknown): Read {
     items: [
       integerBytes(BigInt(numbers.chainId)),
       integerBytes(BigInt(numbers.nonce)),
-      utf8(type),
+      utf8(functionCallType),
       Object.entries(parameters).map(([name, format]) => argument(name, format, values[name])),
     ],
   };

@@ -93,22 +93,24 @@ function pinned(scheme: Scheme | undefined, event: SchemePinned): AddressVerdict
 }
 
 function schemeOf({
-  extended_public_key: text,
+  extended_public_key: extendedPublicKey,
   fingerprint,
 }: Pick<SchemePinned, 'extended_public_key' | 'fingerprint'>): Scheme | undefined {
-  if (text === '')
+  if (extendedPublicKey === '')
     return fingerprint?.length === FINGERPRINT_BYTES ? { fingerprint, key: undefined } : undefined;
-  const read = readDepositKey(text);
+  const read = readDepositKey(extendedPublicKey);
   return 'problem' in read ? undefined : { fingerprint: read.key.fingerprint, key: read.key };
 }
 
 function sourceOf(
   { key }: Scheme,
-  { derivation_index: index, deposit_address: address }: AddressRequested,
+  { derivation_index: derivationIndex, deposit_address: depositAddress }: AddressRequested,
   next: number,
 ): AddressSource | undefined {
   if (key !== undefined) return key;
-  return index === next && address?.length === ADDRESS_BYTES ? address : undefined;
+  return derivationIndex === next && depositAddress?.length === ADDRESS_BYTES
+    ? depositAddress
+    : undefined;
 }
 
 /** Addresses one behind the other: a Buffer of its own for each would take ten times as much. */
@@ -150,7 +152,7 @@ export class AddressBook {
   #scheme: Scheme | undefined;
   /** by derivation index */
   readonly #owners = new Packed();
-  /** none where the key of the log derives them */
+  /** addresses by derivation index; none where the key of the log derives them */
   readonly #named = new Packed();
   #state = {
     end: 0n,

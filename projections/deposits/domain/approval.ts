@@ -93,13 +93,13 @@ export type DecidedTogether = Decision<HumanRefusal, OfDeposit | DepositsDecided
 export function decideTogether(
   verb: Verb,
   ledger: Ledger,
-  { deposit_ids: ids, ...person }: Person & { readonly deposit_ids: readonly string[] },
+  { deposit_ids: depositIds, ...person }: Person & { readonly deposit_ids: readonly string[] },
 ): DecidedTogether {
   const left_out = new Map<string, LeftOut>();
   const events: OfDeposit[] = [];
   let refused: HumanRefusal | undefined;
   const sums = { gross: 0n, credit: 0n };
-  for (const deposit_id of new Set(ids)) {
+  for (const deposit_id of new Set(depositIds)) {
     const made = (verb === 'approve' ? approve : reject)(ledger, { deposit_id, ...person });
     if ('refused' in made) refused ??= made.refused;
     const [event] = 'events' in made ? made.events : [];
@@ -134,10 +134,10 @@ export function release(
   ledger: Ledger,
   decision: HumanDecision,
 ): Decision<HumanRefusal, DepositRejected> {
-  const { deposit_id: id } = decision;
-  const deposit = ledger.deposit(id);
+  const { deposit_id: depositId } = decision;
+  const deposit = ledger.deposit(depositId);
   if (deposit.status === 'absent') return { refused: 'no_such_deposit' };
-  if (deposit.status === 'needs_manual' && deposit.rejected && ledger.givenUp(id).length > 0)
+  if (deposit.status === 'needs_manual' && deposit.rejected && ledger.givenUp(depositId).length > 0)
     return { events: [] };
   if (deposit.status !== 'mint_requested') return { refused: 'no_mint_in_flight' };
   return { events: [{ type: 'DepositRejected', ...decided(ledger, decision) }] };

@@ -2,6 +2,7 @@
  * Decides which transfer is a deposit, on which terms, and which deposit a person has to look at.
  * The functions change nothing: the events that they return are to be appended.
  */
+import { bytesKey } from '../../../schemas/address.ts';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import {
@@ -181,7 +182,7 @@ class Batch {
 
   /** The ordinal of the account's next deposit, which is then counted. */
   #ordinal(account: Buffer): number {
-    const key = account.toString('latin1');
+    const key = bytesKey(account);
     const ordinal = this.#counts.get(key) ?? this.#ledger.depositsOf(account);
     this.#counts.set(key, ordinal + 1);
     return ordinal;

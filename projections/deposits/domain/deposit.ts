@@ -84,7 +84,7 @@ export const ABSENT: Absent = { status: 'absent' };
 /** Addresses are as `bytesKey` gives them. */
 export interface Approving {
   readonly operator: string;
-  /** those whose approvals count */
+  /** operators whose approvals count */
   readonly in_force: readonly string[];
   /** approvals */
   readonly needed: number;
@@ -162,7 +162,7 @@ export interface Circumstances {
 export type Phase = 'decide' | 'mint' | 'await_cap' | 'await_human' | 'watch_mint' | 'nothing';
 
 /** The one next step. */
-export function phase(deposit: Deposit, { limits, cap_left: left }: Circumstances): Phase {
+export function phase(deposit: Deposit, { limits, cap_left: capLeft }: Circumstances): Phase {
   switch (deposit.status) {
     case 'absent':
       return 'decide';
@@ -170,7 +170,7 @@ export function phase(deposit: Deposit, { limits, cap_left: left }: Circumstance
       // between the two records of a batch that holds the deposit
       if (!deposit.approved && holdReasonOf(limits, deposit.terms.credit) !== undefined)
         return 'decide';
-      return deposit.terms.credit <= left ? 'mint' : 'await_cap';
+      return deposit.terms.credit <= capLeft ? 'mint' : 'await_cap';
     case 'needs_manual':
       return deposit.rejected ? 'nothing' : 'await_human';
     case 'mint_requested':

@@ -43,9 +43,9 @@ export type SignatureRefusal = 'unsigned' | 'foreign_signature';
 /** The facts of the rest of the ledger that governance depends on. */
 export interface LedgerFacts {
   /** whether a mint is in flight */
-  readonly isMinting: boolean;
+  readonly is_minting: boolean;
   /** whether any mint was ever requested */
-  readonly hasMinted: boolean;
+  readonly has_minted: boolean;
   /** the network of the policy in force, if there is one */
   readonly network: string | undefined;
   /** whether a mint that is in flight or credited has this transaction */
@@ -171,7 +171,7 @@ export class Governance {
   }
 
   /** Whether operators have stopped all minting. */
-  get isStopped(): boolean {
+  get is_stopped(): boolean {
     return this.#state.is_stopped;
   }
 
@@ -205,7 +205,7 @@ export class Governance {
   }
 
   /** The sum of booked surpluses, micro-USDT. */
-  get bookedSurplus(): bigint {
+  get booked_surplus(): bigint {
     return this.#state.surplus;
   }
 
@@ -449,7 +449,7 @@ export function misfitOf(
         ? 'other_authority'
         : undefined;
     case 'MintingSet':
-      if (event.open !== before.isStopped) return event.open ? 'open_before' : 'stopped_before';
+      if (event.open !== before.is_stopped) return event.open ? 'open_before' : 'stopped_before';
       return undefined;
     case 'OperatorsSet':
       return misfitVersion(event, before.operators) ?? misfitOperators(event);
@@ -459,11 +459,11 @@ export function misfitOf(
       return misfitVersion(event, before.custody) ?? misfitAddresses(event.custody_addresses);
     case 'AuthoritySet':
       // the outcome of a mint in flight is shown by transactions of the authority before
-      if (isRotation(event) && facts.isMinting) return 'mint_in_flight';
+      if (isRotation(event) && facts.is_minting) return 'mint_in_flight';
       return misfitVersion(event, before.authority);
     case 'BaselinePinned':
       if (before.baseline !== undefined) return 'baseline_is_pinned';
-      if (facts.hasMinted) return 'minted_before';
+      if (facts.has_minted) return 'minted_before';
       if (event.liability < 0n) return 'negative_amount';
       return event.liability > event.supply ? 'liability_above_supply' : undefined;
     case 'MintAcknowledged':
@@ -472,7 +472,7 @@ export function misfitOf(
       return facts.isOurs(event.tx_hash) ? 'mint_of_a_deposit' : undefined;
     case 'SurplusBooked':
       if (event.amount === 0n) return 'nothing_to_book';
-      return before.bookedSurplus + event.amount < 0n ? 'more_than_was_booked' : undefined;
+      return before.booked_surplus + event.amount < 0n ? 'more_than_was_booked' : undefined;
   }
 }
 

@@ -106,7 +106,7 @@ export interface Pinning extends Pick<
   'ledger_id' | 'chain_id' | 'usdt_contract' | 'authority'
 > {
   readonly network: Network;
-  /** those of the settings: a first policy that nobody has signed must be the same */
+  /** limits of the settings: a first policy that nobody has signed must have the same */
   readonly limits: PolicyLimits;
 }
 
@@ -129,7 +129,7 @@ export function pinLedger(
   if ((pin?.chain_id ?? chain_id) !== chain_id) return { refused: 'other_chain' };
   if (token?.equals(usdt_contract) === false) return { refused: 'other_token' };
   if (pin !== undefined || policy === undefined) return { events: [] };
-  if (!ledger.isPolicySigned && !sameLimits(policy, limits)) return { refused: 'other_policy' };
+  if (!ledger.is_policy_signed && !sameLimits(policy, limits)) return { refused: 'other_policy' };
   const pinned = { ledger_id, network, chain_id, usdt_contract, authority };
   const sequence = Number(ledger.end);
   return { events: [{ type: 'LedgerPinned', sequence, decided_at: now, ...pinned }] };
@@ -177,7 +177,7 @@ export function setMinting(
   open: boolean,
   person: Person,
 ): Decision<GovernanceRefusal, MintingSet> {
-  if (ledger.governance.isStopped !== open) return { events: [] };
+  if (ledger.governance.is_stopped !== open) return { events: [] };
   return { events: [{ type: 'MintingSet', ...decidedBy(ledger, person), open }] };
 }
 

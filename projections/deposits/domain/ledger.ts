@@ -10,6 +10,7 @@
  * Every event that stands where it was written for is a record of the chain (LOG-8), whether or not
  * it fits. One that breaks a rule of its fields has no effect, whoever signed it.
  */
+import { bytesKey } from '../../../schemas/address.ts';
 import { linked, NO_RECORDS } from '../../../schemas/hash-chain.ts';
 import { shortfallOf } from '../../../schemas/deposit-policy.ts';
 import { brokenRule } from '../../../schemas/rules.ts';
@@ -88,18 +89,18 @@ function newState() {
   const broken: BrokenRecord[] = [];
   return {
     deposits: new Map<string, Deposit>(),
-    /** how many deposits an account has, by its bytes in latin1 */
+    /** how many deposits an account has, by its `bytesKey` */
     counts: new Map<string, number>(),
     /** every intent that ever counted, by its sequence */
     requested: new Map<number, RequestedMint>(),
-    /** by the hash of its transaction in latin1; one that names the hash of another is left out */
+    /** by the `bytesKey` of its hash; one that names the hash of another is left out */
     requested_by: new Map<string, RequestedMint>(),
     /** the mints in flight, by nonce, in order */
     live: new Map<number, RequestedMint>(),
     /** by deposit, its mints that were given up (dead, failed or released), the newest last */
     given_up: new Map<string, readonly RequestedMint[]>(),
     refunds: new Map<string, Refund>(),
-    /** the deposits that were paid back, by the hash of the transaction on TRON in latin1 */
+    /** the deposits that were paid back, by the `bytesKey` of the transaction's hash on TRON */
     refunded_by: new Map<string, string>(),
     broken,
     sums: none,
@@ -150,7 +151,7 @@ export class Ledger {
   }
 
   /** Whether operators, or the key of a pinned ledger, have signed the policy in force. */
-  get isPolicySigned(): boolean {
+  get is_policy_signed(): boolean {
     return this.#state.is_policy_signed;
   }
 
@@ -170,7 +171,7 @@ export class Ledger {
 
   /** How many deposits an account has: the ordinal of its next. */
   depositsOf(account: Buffer): number {
-    return this.#state.counts.get(account.toString('latin1')) ?? 0;
+    return this.#state.counts.get(bytesKey(account)) ?? 0;
   }
 
   /** The records that break a rule of their fields, in order. */
@@ -180,7 +181,7 @@ export class Ledger {
 
   /** The deposit that was paid back with this transaction on TRON, if any. */
   refundedBy(txId: Buffer): string | undefined {
-    return this.#state.refunded_by.get(txId.toString('latin1'));
+    return this.#state.refunded_by.get(bytesKey(txId));
   }
 
   /** By deposit, what a person recorded as paid back. */
@@ -193,7 +194,7 @@ export class Ledger {
     return this.#queue.waiting;
   }
 
-  get waitingCount(): number {
+  get waiting_count(): number {
     return this.#queue.size;
   }
 
@@ -204,7 +205,7 @@ export class Ledger {
 
   /** The mint that was ever requested with this transaction, if any. */
   requestedBy(txHash: Buffer): RequestedMint | undefined {
-    return this.#state.requested_by.get(txHash.toString('latin1'));
+    return this.#state.requested_by.get(bytesKey(txHash));
   }
 
   /** The mint that the MintIntended of this sequence requested, if it counts. */
@@ -218,7 +219,7 @@ export class Ledger {
   }
 
   /** The mints that were given up and whose deposits wait to be minted again. */
-  get givenUpToMint(): readonly RequestedMint[] {
+  get given_up_to_mint(): readonly RequestedMint[] {
     return [...this.#state.given_up].flatMap(([id, mints]) =>
       this.deposit(id).status === 'confirmed' ? mints : [],
     );
@@ -235,13 +236,13 @@ export class Ledger {
   }
 
   /** The nonce that the next intent has to be above, unless it has a free one; -1: any. */
-  get lastNonce(): number {
-    return this.#book.lastNonce;
+  get last_nonce(): number {
+    return this.#book.last_nonce;
   }
 
   /** Nonces below the last one that count again, ascending. */
-  get freeNonces(): readonly number[] {
-    return this.#book.freeNonces;
+  get free_nonces(): readonly number[] {
+    return this.#book.free_nonces;
   }
 
   /** The room under the rolling cap for a mint requested at this moment, micro-USDT. */
@@ -311,8 +312,8 @@ export class Ledger {
 
   get #facts(): LedgerFacts {
     return {
-      isMinting: this.#state.live.size > 0,
-      hasMinted: this.#state.requested.size > 0,
+      is_minting: this.#state.live.size > 0,
+      has_minted: this.#state.requested.size > 0,
       network: this.policy?.network,
       isOurs: (txHash) => this.#isOurs(txHash),
     };
@@ -348,7 +349,7 @@ export class Ledger {
         refunded: this.#state.sums.refunded + event.amount,
       };
       this.#state.refunds.set(event.deposit_id, event);
-      this.#state.refunded_by.set(event.tron_tx_id.toString('latin1'), event.deposit_id);
+      this.#state.refunded_by.set(bytesKey(event.tron_tx_id), event.deposit_id);
     }
     if (before.status === 'mint_requested') this.#concluded(event, before);
     if (before.status === 'credited') this.#voided(event, before);
@@ -363,7 +364,7 @@ export class Ledger {
       case 'DepositHeld':
         return this.#book.isHold(before, event);
       case 'MintIntended':
-        return !this.governance.isStopped && this.#book.voidReasonOf(before, event) === undefined;
+        return !this.governance.is_stopped && this.#book.voidReasonOf(before, event) === undefined;
       case 'RefundRecorded':
         // older writers let one transaction pay several deposits back
         return (
@@ -379,8 +380,8 @@ export class Ledger {
   }
 
   #confirmed(event: DepositConfirmed): void {
-    const { clt_address: account, gross, fee, credit } = event;
-    this.#state.counts.set(account.toString('latin1'), this.depositsOf(account) + 1);
+    const { clt_address: cltAddress, gross, fee, credit } = event;
+    this.#state.counts.set(bytesKey(cltAddress), this.depositsOf(cltAddress) + 1);
     const sums = this.#state.sums;
     this.#state.sums = {
       ...sums,
@@ -396,7 +397,7 @@ export class Ledger {
     const { at } = this.#book.count(event);
     const authority = this.governance.authority?.authority;
     const mint = { deposit_id, sequence, nonce, to, amount, tx_hash, at, authority };
-    const hash = tx_hash.toString('latin1');
+    const hash = bytesKey(tx_hash);
     this.#state.requested.set(sequence, mint);
     if ((this.#state.requested_by.get(hash)?.deposit_id ?? deposit_id) === deposit_id)
       this.#state.requested_by.set(hash, mint);
@@ -431,8 +432,8 @@ export class Ledger {
     if (mint !== undefined) this.#gaveUp(event, mint);
   }
 
-  #gaveUp({ deposit_id: id }: DepositEvent, mint: RequestedMint): void {
-    this.#state.given_up.set(id, [...this.givenUp(id), mint]);
+  #gaveUp({ deposit_id: depositId }: DepositEvent, mint: RequestedMint): void {
+    this.#state.given_up.set(depositId, [...this.givenUp(depositId), mint]);
   }
 }
 

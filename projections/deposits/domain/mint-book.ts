@@ -77,7 +77,7 @@ export class MintBook {
       time,
       /** by sequence, which is their order; without those that left the window */
       counted: new Map(counted.map((mint) => [mint.sequence, mint])),
-      /** those that left it, in order: they count again when what moved the window is void */
+      /** mints that left the window, in order: they count again when what moved it is void */
       past,
       sum: counted.reduce((sum, { amount }) => sum + amount, 0n),
     };
@@ -103,12 +103,12 @@ export class MintBook {
   }
 
   /** The nonce that the next intent has to be above, unless it has a free one; -1: any. */
-  get lastNonce(): number {
+  get last_nonce(): number {
     return this.#state.last_nonce;
   }
 
   /** Nonces below the last one that count again, ascending. */
-  get freeNonces(): readonly number[] {
+  get free_nonces(): readonly number[] {
     return this.#state.free_nonces;
   }
 

@@ -79,19 +79,19 @@ export class MintQueue {
 
   /** An event of a deposit that counts, and the deposit after it. */
   apply(event: DepositEvent, after: Deposit): void {
-    const { deposit_id: id } = event;
-    const before = this.#state.positions.get(id);
+    const { deposit_id: depositId } = event;
+    const before = this.#state.positions.get(depositId);
     const position = positionAfter(before, event, after);
     if (position === undefined) {
-      this.#state.positions.delete(id);
-      this.#state.waiting.delete(id);
+      this.#state.positions.delete(depositId);
+      this.#state.waiting.delete(depositId);
       return;
     }
-    const queued = position === before ? before : { deposit_id: id, ...position };
-    this.#state.positions.set(id, queued);
-    this.#state.waiting.delete(id);
+    const queued = position === before ? before : { deposit_id: depositId, ...position };
+    this.#state.positions.set(depositId, queued);
+    this.#state.waiting.delete(depositId);
     if (event.type === 'MintIntended') return;
-    this.#state.waiting.set(id, queued);
+    this.#state.waiting.set(depositId, queued);
     // a new position is the last one, a former one need not be
     if (event.type === 'MintDead' || event.type === 'MintVoided') this.#state.is_sorted = false;
   }

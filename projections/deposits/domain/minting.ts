@@ -43,9 +43,9 @@ export function dueMints(
     now,
     final_nonce,
     most,
-    is_over: isOver = ({ nonce }) => nonce < final_nonce,
-    is_proven: isProven = () => true,
-  }: Omit<Intending, 'hash_of'>,
+    isOver = ({ nonce }) => nonce < final_nonce,
+    isProven = () => true,
+  }: Omit<Intending, 'hashOf'>,
 ): readonly Due[] {
   const due: Due[] = [];
   const { policy } = ledger;
@@ -75,26 +75,26 @@ export interface Intending {
   /** the mint authority's next nonce as of the newest final block */
   readonly final_nonce: number;
   /** hash of the signed transaction: known before the broadcast, since signing is deterministic */
-  readonly hash_of: (call: MintCall) => Buffer;
+  readonly hashOf: (call: MintCall) => Buffer;
   /** intents at most */
   readonly most: number;
   /**
    * Whether final blocks show that a mint which was given up is not on the chain and never will be.
    * By default: its nonce is used.
    */
-  readonly is_over?: (mint: RequestedMint) => boolean;
+  readonly isOver?: (mint: RequestedMint) => boolean;
   /** Whether the deposit has arrived, on its terms. By default the ledger is believed. */
-  readonly is_proven?: (depositId: string) => boolean;
+  readonly isProven?: (depositId: string) => boolean;
 }
 
 /** The intents to mint. Broadcast nothing before an intent is read back and counts. */
 export function intend(
   ledger: Ledger,
-  { hash_of, ...intending }: Intending,
+  { hashOf, ...intending }: Intending,
 ): { readonly events: readonly MintIntended[] } {
   const { now, final_nonce } = intending;
-  const free = ledger.freeNonces.filter((nonce) => nonce >= final_nonce);
-  const first = Math.max(ledger.lastNonce + 1, final_nonce) - free.length;
+  const free = ledger.free_nonces.filter((nonce) => nonce >= final_nonce);
+  const first = Math.max(ledger.last_nonce + 1, final_nonce) - free.length;
   const events = dueMints(ledger, intending).map(
     ({ deposit_id, deposit: { terms } }, at): MintIntended => {
       const call = mintCallOf({
@@ -112,7 +112,7 @@ export function intend(
         amount: call.amount,
         fee: terms.fee,
         policy_version: terms.policy_version,
-        tx_hash: hash_of(call),
+        tx_hash: hashOf(call),
         decided_at: now,
       };
     },
@@ -122,7 +122,7 @@ export function intend(
 
 /** The reference is the deposit's id and sixteen zero bytes. */
 export function mintCallOf({
-  deposit_id: id,
+  deposit_id: depositId,
   nonce,
   to,
   amount,
@@ -131,7 +131,7 @@ export function mintCallOf({
     nonce,
     to,
     amount,
-    reference: Buffer.concat([Buffer.from(id.replaceAll('-', ''), 'hex'), Buffer.alloc(16)]),
+    reference: Buffer.concat([Buffer.from(depositId.replaceAll('-', ''), 'hex'), Buffer.alloc(16)]),
   };
 }
 
@@ -161,12 +161,12 @@ export function conclude(
 
 function conclusionOf(
   { deposit_id, nonce, tx_hash, to, amount }: RequestedMint,
-  { tx_hash: found, block_height, block_hash, minted }: FinalTransaction,
+  { tx_hash: txHash, block_height, block_hash, minted }: FinalTransaction,
   written: { readonly sequence: number; readonly decided_at: number },
 ): MintCredited | MintDead | DepositHeld {
   const of = { ...written, deposit_id };
-  if (!found.equals(tx_hash))
-    return { type: 'MintDead', ...of, tx_hash, nonce, other_tx_hash: found, block_height };
+  if (!txHash.equals(tx_hash))
+    return { type: 'MintDead', ...of, tx_hash, nonce, other_tx_hash: txHash, block_height };
   if (minted?.amount !== amount || !minted.to.equals(to))
     return { type: 'DepositHeld', ...of, reason: 'mint_failed' };
   return { type: 'MintCredited', ...of, tx_hash, block_height, block_hash };

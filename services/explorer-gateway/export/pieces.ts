@@ -29,7 +29,7 @@ export const REORGANISED = 'storage_conflict';
 
 /** The blocks of an export. */
 export interface Span {
-  /** none when `low` is above `high` */
+  /** heights of the blocks; there are none when `low` is above `high` */
   readonly heights: Heights;
   readonly end: ExportEnd;
 }

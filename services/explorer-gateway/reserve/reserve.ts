@@ -73,12 +73,12 @@ const NOT_CONFIGURED =
 /** The four bodies of the interface; undefined in a deployment without a treasury. */
 function reserveBody(reserve: Reserve | undefined): string {
   if (reserve === undefined) return NOT_CONFIGURED;
-  const { answer, age_seconds: age } = reserve;
+  const { answer, age_seconds: ageSeconds } = reserve;
   if ('unavailable' in answer) {
-    return `{"configured":true,"available":false,"cache_age_seconds":${age},"error":${JSON.stringify(answer.unavailable)},"last_run":null}`;
+    return `{"configured":true,"available":false,"cache_age_seconds":${ageSeconds},"error":${JSON.stringify(answer.unavailable)},"last_run":null}`;
   }
   const run = answer.last_run === null ? 'null' : runJson(answer.last_run);
-  return `{"configured":true,"available":true,"cache_age_seconds":${age},"last_run":${run}}`;
+  return `{"configured":true,"available":true,"cache_age_seconds":${ageSeconds},"last_run":${run}}`;
 }
 
 const RUNS_LIST = 'reserve_runs';

@@ -34,7 +34,7 @@ export async function askTreasury(
 
 async function readTreasury(
   url: string,
-  { answer_ms: answerMs, body_bytes_max: bytesMax }: typeof TREASURY_LIMITS,
+  { answer_ms: answerMs, body_bytes_max: bodyBytesMax }: typeof TREASURY_LIMITS,
 ): Promise<string | Unavailable> {
   const signal = AbortSignal.timeout(answerMs);
   let failing = 'cannot be reached';
@@ -46,7 +46,7 @@ async function readTreasury(
     });
     failing = 'broke off its answer';
     const objection = objectionTo(response);
-    if (objection === undefined) return await textOf(response, bytesMax);
+    if (objection === undefined) return await textOf(response, bodyBytesMax);
     await response.body?.cancel();
     return unavailable(objection);
   } catch (error) {

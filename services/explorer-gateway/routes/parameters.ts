@@ -103,13 +103,13 @@ export interface GivenHeights {
 }
 
 export function heightsOf({
-  from_height: from,
-  to_height: to,
+  from_height: fromHeight,
+  to_height: toHeight,
 }: {
   readonly from_height: bigint | undefined;
   readonly to_height: bigint | undefined;
 }): GivenHeights | InvalidRequest {
-  return from !== undefined && to !== undefined && from > to
+  return fromHeight !== undefined && toHeight !== undefined && fromHeight > toHeight
     ? invalid('from_height must not be above to_height')
-    : { from, to };
+    : { from: fromHeight, to: toHeight };
 }

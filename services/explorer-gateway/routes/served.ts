@@ -41,7 +41,7 @@ const FIELDS = new Set(
   ),
 );
 
-/** Such text is never inside a JSON string, where the quote before the colon would be escaped. */
+/** An amount field. Inside a JSON string the quote before the colon would be escaped. */
 const AMOUNT = new RegExp(`"(${[...FIELDS].join('|')})":(-?\\d+)`, 'g');
 
 /** JSON text with its amounts in quotes. */

@@ -99,21 +99,25 @@ export class SignIns {
   async signIn(
     request: SignInRequest,
   ): Promise<{ token: string; expiresAt: number } | { refused: SignInRefusal | UseRefusal }> {
-    const { chain_id: chainId, jwt_secret: secret, jwt_expiration_hours: hours } = this.#settings;
+    const {
+      chain_id: chainId,
+      jwt_secret: jwtSecret,
+      jwt_expiration_hours: jwtExpirationHours,
+    } = this.#settings;
     const { publicKey, timestamp } = request;
     const refused =
       refuseSignIn(request, chainId, this.#now()) ?? (await this.#use(publicKey, timestamp));
     if (refused !== undefined) return { refused };
-    const exp = timestamp + hours * 3_600;
+    const exp = timestamp + jwtExpirationHours * 3_600;
     return {
-      token: await signToken({ pk: publicKey, exp }, secret),
+      token: await signToken({ pk: publicKey, exp }, jwtSecret),
       expiresAt: Math.min(exp, INT_MAX),
     };
   }
 
   async #use(publicKey: string, timestamp: number): Promise<UseRefusal | undefined> {
-    const { auth_single_use: isOnce, chain_id: chainId } = this.#settings;
-    if (!isOnce) return undefined;
+    const { auth_single_use: authSingleUse, chain_id: chainId } = this.#settings;
+    if (!authSingleUse) return undefined;
     const now = Math.floor(this.#now() / 1_000);
     for (const [challenge, until] of this.#used) {
       if (until >= now) break;

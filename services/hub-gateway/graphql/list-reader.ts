@@ -69,13 +69,13 @@ export class ListReader {
   }
 
   async #read(query: (limit: number) => Query, limit: number, fields: number): Promise<ListRows> {
-    const { shared_reads: reads, turns } = this.#sources;
+    const { shared_reads: sharedReads, turns } = this.#sources;
     // an operation also ends at its first error
     if (this.#isClosed) return { rows: [], isTruncated: false };
     await (this.#turn ??= turns.take(this.#clients()));
     const rowsPerRow = Math.ceil(fields / FIELDS_PER_ROW);
     const most = Math.floor(this.#rowsLeft / rowsPerRow);
-    const rows = await reads.rows(query(Math.min(limit, most + 1)));
+    const rows = await sharedReads.rows(query(Math.min(limit, most + 1)));
     const shown = Math.min(rows.length, most);
     this.#rowsLeft -= shown * rowsPerRow;
     this.#values += shown * fields;

@@ -106,16 +106,16 @@ const PICKUP = /^requests:(-?[0-9.]+),(-?[0-9.]+)$/;
 /** The meridians 180 and -180 are the same: a pickup on it touches all bounds of its latitude. */
 function isPickupWithin(
   key: string,
-  { min_lat: south, max_lat: north, min_lng: west, max_lng: east }: Bounds,
+  { min_lat: minLat, max_lat: maxLat, min_lng: minLng, max_lng: maxLng }: Bounds,
 ): boolean {
   const [, lat, lng] = PICKUP.exec(key) ?? [];
   if (lat === undefined || lng === undefined) return false;
   const [latitude, longitude] = [Number(lat), Number(lng)];
-  if (latitude < south || latitude > north) return false;
+  if (latitude < minLat || latitude > maxLat) return false;
   if (Math.abs(longitude) === 180) return true;
-  return west <= east
-    ? longitude >= west && longitude <= east
-    : longitude >= west || longitude <= east;
+  return minLng <= maxLng
+    ? longitude >= minLng && longitude <= maxLng
+    : longitude >= minLng || longitude <= maxLng;
 }
 
 /** A row of `rideRequests`. Amounts stay the digits that Postgres wrote. */

@@ -50,7 +50,7 @@ export interface Operation {
 
 /** Who asks, and what an execution tells of itself. */
 export interface Asker extends Pick<HubContext, 'caller' | 'client'> {
-  /** all that the result is for, when a list is read */
+  /** every client that the result is for, when a list is read */
   readonly clients: () => Clients;
   /** where lists are read; default: the hub's */
   readonly sources?: ListSources;

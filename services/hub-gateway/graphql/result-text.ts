@@ -6,7 +6,7 @@ const ELEMENTS_PER_TURN = 250;
 
 type Result = Pick<ExecutionResult, 'data'>;
 
-/** The same as `JSON.stringify`; lists directly under `data` become text in pieces. */
+/** The text that `JSON.stringify` gives; lists directly under `data` become text in pieces. */
 export async function textOfResult(result: Result): Promise<string> {
   const lists = Object.entries(result.data ?? {}).filter(([, value]) => isLong(value));
   if (lists.length === 0) return JSON.stringify(result);

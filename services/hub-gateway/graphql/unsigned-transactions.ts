@@ -47,10 +47,10 @@ export const rideOffer: UnsignedOf<RequestHash & Fare> = async (caller, args, { 
   if (passenger === caller.account) throw forbidden('nobody can offer a ride to themselves');
   if (status !== 'open')
     throw invalid(`the ride request is ${status}: only an open one takes offers`);
-  const { offer_referrer: referrer } = hub;
+  const { offer_referrer: offerReferrer } = hub;
   return unsigned(hub, caller, {
     function_call_type: 'RideOffer',
-    arguments: { request_hash: toHex(hash), fare, referrer },
+    arguments: { request_hash: toHex(hash), fare, referrer: offerReferrer },
   });
 };
 

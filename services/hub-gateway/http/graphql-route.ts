@@ -65,10 +65,10 @@ export function graphqlRoutes({
       caller,
       client,
       clients: () => exchange.waiting(turnOf(client, caller?.account)),
-      refuses: () => void (exchange.is_refusal = true),
+      refuses: () => exchange.markRefusal(),
       // another cache would give its answer to callers whose token is valid
       ...(request.headers.authorization === undefined && {
-        shares: () => void (exchange.is_shared = true),
+        shares: () => exchange.markShared(),
       }),
     };
     const text: unknown =

@@ -51,7 +51,7 @@ export class BackpressuredSocket {
     this.#now = now;
   }
 
-  get isBehind(): boolean {
+  get is_behind(): boolean {
     return this.#behindSince !== undefined;
   }
 
@@ -83,9 +83,10 @@ export class BackpressuredSocket {
   check(): boolean {
     if (this.#isGivenUp || !this.#isFull()) return false;
     const since = this.#behindSince ?? this.#now();
-    const { socket_buffer_bytes_max: bytesMax, socket_slow_ms: slowMs } = this.#settings;
-    if (this.#socket.bufferedAmount > bytesMax / 2) {
-      if (this.#now() - since < slowMs) return false;
+    const { socket_buffer_bytes_max: socketBufferBytesMax, socket_slow_ms: socketSlowMs } =
+      this.#settings;
+    if (this.#socket.bufferedAmount > socketBufferBytesMax / 2) {
+      if (this.#now() - since < socketSlowMs) return false;
       this.#isGivenUp = true;
       // the close frame waits behind the outstanding bytes; ws terminates the socket 30 s later
       this.#socket.close(TRY_AGAIN_LATER, 'too slow');

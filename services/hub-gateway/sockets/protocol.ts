@@ -72,7 +72,7 @@ interface SocketOperation {
 
 export function socketProtocol(options: ProtocolOptions): Server<Session> {
   const { schema, pipeline, subscriptions, formatting, now, limit = ON } = options;
-  const { socket_operations_max: operationsMax } = options;
+  const { socket_operations_max: socketOperationsMax } = options;
 
   const prepare = (
     { extra: session, subscriptions: open }: Connection,
@@ -80,10 +80,10 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     { query, operationName, variables }: SubscribePayload,
   ): ExecutionArgs | readonly GraphQLError[] => {
     const isFull =
-      Object.keys(open).length > operationsMax || session.pending.size >= operationsMax;
+      Object.keys(open).length > socketOperationsMax || session.pending.size >= socketOperationsMax;
     if (isFull && limit.is_on) {
       limit.refused();
-      return [rateLimited(`at most ${operationsMax} operations at once on a socket`)];
+      return [rateLimited(`at most ${socketOperationsMax} operations at once on a socket`)];
     }
     const { caller: signedIn } = session;
     const isValid = signedIn !== undefined && now() < signedIn.expires_at * 1_000;

@@ -73,7 +73,7 @@ export interface Holder {
   readonly client: string;
   /** 0x + hex; undefined: anonymous */
   readonly account: string | undefined;
-  /** its socket is closed */
+  /** aborted when the socket of the holder is closed */
   readonly left: AbortSignal;
 }
 
@@ -91,18 +91,18 @@ class SharedSubscription {
   readonly subscribers = new Set<Subscriber>();
   /** places of each account or client, with and without a subscriber */
   readonly clients = new Map<string, number>();
-  /** those whom the last execution reads lists for */
+  /** clients whom the last execution reads lists for */
   reading: Clients | undefined;
   /** empty before the first execution: then every change counts */
   dependencies: Dependency[] = [];
   latest: Payload | undefined;
   /** the errors of the first execution, if any */
   first: Promise<FormattedExecutionResult | undefined> = Promise.resolve(undefined);
-  isExecuting = true;
+  is_executing = true;
   /** changed while it was executed */
-  isStale = false;
+  is_stale = false;
   /** the last execution failed */
-  hasFailed = false;
+  has_failed = false;
   /** the newest traced changes since the last execution began */
   changes: Traced[] = [];
 
@@ -199,7 +199,7 @@ export class SharedSubscriptions {
 
   /** Schedules the subscriptions whose last execution failed. */
   retryFailed(): void {
-    for (const shared of this.#shared.values()) if (shared.hasFailed) this.#schedule(shared);
+    for (const shared of this.#shared.values()) if (shared.has_failed) this.#schedule(shared);
   }
 
   #place(shared: SharedSubscription, holder: Holder): Subscription {
@@ -247,7 +247,7 @@ export class SharedSubscriptions {
   /** The errors, after which the subscription is forgotten. */
   async #executeFirst(shared: SharedSubscription): Promise<FormattedExecutionResult | undefined> {
     const { failed, text } = await this.#execute(shared);
-    shared.isExecuting = false;
+    shared.is_executing = false;
     // all that waited for it have left
     if (!this.#isOpen(shared)) return CLOSED;
     const refused = failed ?? this.#fullOf(text);
@@ -256,7 +256,7 @@ export class SharedSubscriptions {
       return refused;
     }
     this.#setLatest(shared, new Payload(text));
-    if (shared.isStale) this.#schedule(shared);
+    if (shared.is_stale) this.#schedule(shared);
     return undefined;
   }
 
@@ -274,26 +274,26 @@ export class SharedSubscriptions {
   }
 
   #schedule(shared: SharedSubscription): void {
-    if (shared.isExecuting) {
-      shared.isStale = true;
+    if (shared.is_executing) {
+      shared.is_stale = true;
       return;
     }
-    shared.isExecuting = true;
+    shared.is_executing = true;
     void this.#refresh(shared);
   }
 
   async #refresh(shared: SharedSubscription): Promise<void> {
-    shared.isStale = false;
+    shared.is_stale = false;
     const { tracing = NO_TRACING } = this.#options;
     const read = tracing.continued('read', shared.changes.splice(0));
     const { failed, text } = await read.run(() => this.#execute(shared));
     read.end(failed && new Error(failed.errors?.[0]?.message));
     if (!this.#isOpen(shared)) return;
-    shared.hasFailed = failed !== undefined;
+    shared.has_failed = failed !== undefined;
     // after an error subscribers keep the result that they have
-    if (!shared.hasFailed) await this.#publish(shared, text, read);
-    shared.isExecuting = false;
-    if (shared.isStale) this.#schedule(shared);
+    if (!shared.has_failed) await this.#publish(shared, text, read);
+    shared.is_executing = false;
+    if (shared.is_stale) this.#schedule(shared);
   }
 
   async #publish(shared: SharedSubscription, text: string, read: Span): Promise<void> {

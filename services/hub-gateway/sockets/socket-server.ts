@@ -52,7 +52,7 @@ export interface SocketServerOptions {
 interface Open {
   readonly socket: WebSocket;
   readonly outgoing: BackpressuredSocket;
-  awaitsPong: boolean;
+  awaits_pong: boolean;
 }
 
 export class SocketServer {
@@ -96,11 +96,11 @@ export class SocketServer {
 
   /** How many have too many bytes outstanding. */
   get behind(): number {
-    return [...this.#open].filter(({ outgoing }) => outgoing.isBehind).length;
+    return [...this.#open].filter(({ outgoing }) => outgoing.is_behind).length;
   }
 
   /** How many were closed so far because they were behind for too long. */
-  get givenUp(): number {
+  get given_up(): number {
     return this.#givenUp;
   }
 
@@ -136,17 +136,19 @@ export class SocketServer {
   }
 
   #openSocket(request: IncomingMessage, socket: Duplex, head: Buffer, client: string): void {
-    const { sockets_max: max, sockets_per_client_max: ofClientMax } = this.#options.settings;
+    const { sockets_max: socketsMax, sockets_per_client_max: socketsPerClientMax } =
+      this.#options.settings;
     // it may have left while it waited
     if (socket.destroyed) return;
-    const isFull = this.#open.size >= max;
+    const isFull = this.#open.size >= socketsMax;
     if (isFull || this.#isClosing) {
       if (isFull) this.#limits.connections.refused();
       const message = 'no more sockets at the moment: try again shortly';
       return refuse(socket, 503, 'RATE_LIMITED', message);
     }
     const closed = this.#sockets.take(client);
-    if (closed === undefined) return refuseLate(socket, `at most ${ofClientMax} sockets at once`);
+    if (closed === undefined)
+      return refuseLate(socket, `at most ${socketsPerClientMax} sockets at once`);
     socket.once('close', closed);
     this.#server.handleUpgrade(request, socket, head, (opened) => {
       socket.off('error', ignore);
@@ -160,7 +162,7 @@ export class SocketServer {
     const left = new AbortController();
     const isOpen = (): boolean => socket.readyState === socket.OPEN;
     const messages = new OrderedStarts(() => (isOpen() ? starts.next(client) : undefined));
-    const open: Open = { socket, outgoing, awaitsPong: false };
+    const open: Open = { socket, outgoing, awaits_pong: false };
     this.#open.add(open);
     const fail = (error: unknown): void => {
       log.error({ err: error }, messageOf(error));
@@ -195,8 +197,8 @@ export class SocketServer {
     };
     socket.on('ping', mayPass);
     socket.on('pong', () => {
-      if (!open.awaitsPong) mayPass();
-      open.awaitsPong = false;
+      if (!open.awaits_pong) mayPass();
+      open.awaits_pong = false;
     });
     const closed = protocol.opened(
       {
@@ -216,7 +218,7 @@ export class SocketServer {
             const act = (): void => {
               if (!isOpen()) return;
               handle(text).catch(fail);
-              if (messages.waiting === 0 && !outgoing.isBehind) socket.resume();
+              if (messages.waiting === 0 && !outgoing.is_behind) socket.resume();
             };
             if (type === 'subscribe') messages.paced(act);
             else messages.unpaced(act);
@@ -242,10 +244,10 @@ export class SocketServer {
       const { socket, outgoing } = open;
       if (outgoing.check()) this.#givenUp++;
       // a socket that is behind is not read, and has a deadline of its own
-      if (!isPingTime || outgoing.isBehind) continue;
-      if (open.awaitsPong) socket.terminate();
+      if (!isPingTime || outgoing.is_behind) continue;
+      if (open.awaits_pong) socket.terminate();
       else if (socket.readyState === socket.OPEN) {
-        open.awaitsPong = true;
+        open.awaits_pong = true;
         socket.ping();
       }
     }

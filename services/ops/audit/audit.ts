@@ -113,8 +113,9 @@ export async function audit(
   const deposit_key = optional(DEPOSIT_KEY);
   const settings = { ...KAFKA, ...REGISTRY, ...POSTGRES_READER, ...USDT, deposit_key };
   const config = readSettings(settings, stack);
+  const { usdt_contract, deposit_key: depositKey } = config;
   const kafka = kafkaOf(config);
-  const codec = await openDecoder({ ...config, kafka }, AUDITED_TOPICS);
+  const codec = await openDecoder(config, { kafka }, AUDITED_TOPICS);
   const progress = openProgress(args);
   const rate = new Rate();
   let before = 0;
@@ -122,8 +123,8 @@ export async function audit(
     const { topic, partition, offset, records, records_behind } = at;
     rate.count(records - before);
     before = records;
-    const { seconds_left: left } = rate.estimate(records_behind);
-    const time = left === undefined ? '' : `, about ${left} s left`;
+    const { seconds_left: secondsLeft } = rate.estimate(records_behind);
+    const time = secondsLeft === undefined ? '' : `, about ${secondsLeft} s left`;
     const part = records / (records + Number(records_behind));
     progress.show(`${topic}/${partition}: offset ${offset}${time}`, part);
   };
@@ -133,14 +134,23 @@ export async function audit(
     note(text);
   };
   const retrying = retryingWithNotes(new AbortController().signal, say, patience());
-  const sources = { ...config, kafka, codec, seen, retrying, onProgress };
   const result = await withReader(
     config,
-    (reader) => auditLogs({ ...sources, reader }),
+    (reader) =>
+      auditLogs({
+        kafka,
+        codec,
+        reader,
+        usdt_contract,
+        deposit_key: depositKey,
+        seen,
+        retrying,
+        onProgress,
+      }),
     STATEMENT_MS,
   ).finally(() => progress.end());
   print(json === true ? auditJson(result) : auditText(result));
-  return result.findings.violationCount === 0 && result.seen !== null ? 0 : 2;
+  return result.findings.violation_count === 0 && result.seen !== null ? 0 : 2;
 }
 
 function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResult): string {
@@ -195,9 +205,9 @@ function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResu
 
 function supplyLines(at: AuditResult['supply']): readonly string[] {
   if (at === undefined) return [];
-  const { height, supply, genesis_allocation: genesis, minted, burned } = at;
+  const { height, supply, genesis_allocation: genesisAllocation, minted, burned } = at;
   return [
-    `supply    in CLT at block ${height}: ${money(supply)}, genesis ${money(genesis)}, minted ${money(minted)}, burned ${money(burned)}`,
+    `supply    in CLT at block ${height}: ${money(supply)}, genesis ${money(genesisAllocation)}, minted ${money(minted)}, burned ${money(burned)}`,
   ];
 }
 
@@ -209,7 +219,7 @@ function supplyOf(final: FinalSupply | undefined) {
 }
 
 function auditJson({ findings, ...rest }: AuditResult): string {
-  const { checked, violated, violations, violationCount } = findings;
+  const { checked, violated, violations, violation_count: violationCount } = findings;
   return jsonOf({ ...rest, checked, violated, violations, violation_count: violationCount });
 }
 
@@ -343,7 +353,7 @@ export async function auditLogs(sources: AuditSources) {
   );
   chain.finish();
   // again: the runs need the Mints of the chain, whose audit needs the intents of the ledger
-  const { ledgerEnd } = runs;
+  const { ledger_end: ledgerEnd } = runs;
   const again = ledgerEnds.map((place) => ({
     ...place,
     end: place.end < ledgerEnd ? place.end : ledgerEnd,
@@ -368,7 +378,7 @@ export async function auditLogs(sources: AuditSources) {
       .map(placeOf)
       .filter((place) => !skippedPlaces.has(placeText(place))),
     /** records of the ledger without effect: lost races and repetitions */
-    without_effect: ledger.withoutEffect,
+    without_effect: ledger.without_effect,
     sums: ledger.sums,
     /** whether every deposit address was derived from the key */
     derived: deposit_key !== undefined,

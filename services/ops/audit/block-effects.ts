@@ -24,31 +24,31 @@ export interface BlockEffects {
 
 export function readEffects({
   transactions,
-  balance_effects: effects,
+  balance_effects: balanceEffects,
 }: BlockAppended): BlockEffects {
   const minted = new Set<number | null>();
   const moved = new Map<number | null, bigint>();
   let fees = 0n;
   let change = 0n;
   let problem: string | undefined;
-  for (const { address, kind, delta, tx_index: index } of effects) {
+  for (const { address, kind, delta, tx_index: txIndex } of balanceEffects) {
     change += delta;
     if (kind === 'mint') {
-      const by = index === null ? undefined : transactions[index];
-      if (isMintOf(by, address, delta) && !minted.has(index)) minted.add(index);
+      const by = txIndex === null ? undefined : transactions[txIndex];
+      if (isMintOf(by, address, delta) && !minted.has(txIndex)) minted.add(txIndex);
       else if (delta !== 0n)
         problem ??= `${delta} is created for ${toHex(address)} by ${nameOf(by)}, which does not say so`;
     } else if (kind === 'burn') {
       if (delta > 0n) problem ??= `a burn creates ${delta} for ${toHex(address)}`;
     } else if (FEES.has(kind)) fees += delta;
-    else moved.set(index, (moved.get(index) ?? 0n) + delta);
+    else moved.set(txIndex, (moved.get(txIndex) ?? 0n) + delta);
   }
   if (fees !== 0n) problem ??= `the fees that are paid and earned differ by ${fees}`;
   for (const [index, sum] of moved)
     if (sum !== 0n)
       problem ??= `the movements of ${nameOf(index === null ? undefined : transactions[index])} add up to ${sum}`;
   const mints = transactions
-    .filter(({ function_call_type: type }) => type === 'Mint')
+    .filter(({ function_call_type: functionCallType }) => functionCallType === 'Mint')
     .map(({ index, hash, from, nonce, to, amount }) => {
       return { hash, from, nonce, to, amount, done: minted.has(index) };
     });

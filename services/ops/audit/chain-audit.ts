@@ -65,8 +65,10 @@ export class ChainAudit {
     this.#findings = findings;
     this.supply = new ChainSupply(onFinal);
     const givenUp = [...ledger.intents.values()].flatMap(
-      ({ nonce, given_up_for: other }): [string, Replacement][] =>
-        other === undefined ? [] : [[other.tx_hash.toString('hex'), { nonce, height: undefined }]],
+      ({ nonce, given_up_for: givenUpFor }): [string, Replacement][] =>
+        givenUpFor === undefined
+          ? []
+          : [[givenUpFor.tx_hash.toString('hex'), { nonce, height: undefined }]],
     );
     this.#replacements = new Map(givenUp);
   }
@@ -243,14 +245,14 @@ export class ChainAudit {
   /** After the last record: every credit is minted, as far as the chain's log goes. */
   finish(): void {
     for (const [hash, intent] of this.#ledger.intents) {
-      const { deposit_id, outcome, block, offset, given_up_for: other } = intent;
-      if (other !== undefined && other.height <= this.#finalHeight)
+      const { deposit_id, outcome, block, offset, given_up_for: givenUpFor } = intent;
+      if (givenUpFor !== undefined && givenUpFor.height <= this.#finalHeight)
         this.#findings.check(
           'I2',
-          ledgerAt(other.offset),
-          this.#replacements.get(other.tx_hash.toString('hex'))?.height === other.height,
+          ledgerAt(givenUpFor.offset),
+          this.#replacements.get(givenUpFor.tx_hash.toString('hex'))?.height === givenUpFor.height,
           () =>
-            `the mint of deposit ${deposit_id} was given up for ${toHex(other.tx_hash)}, which did not use its nonce in final block ${other.height}`,
+            `the mint of deposit ${deposit_id} was given up for ${toHex(givenUpFor.tx_hash)}, which did not use its nonce in final block ${givenUpFor.height}`,
         );
       if (outcome === 'void') this.#checkVoid(hash, intent);
       if (outcome !== 'credited' || block === undefined) continue;
@@ -285,7 +287,7 @@ export class ChainAudit {
 /** Blocks that may become final while an audit reads. */
 const AHEAD_MAX = 10_000;
 
-/** Such a Mint may be in a block that did not carry it out; a dead one in none. */
+/** Whether a Mint may be in a block that did not carry it out; a dead one is in none. */
 function isGivenUp({ outcome }: Intent): boolean {
   return outcome === 'failed' || outcome === 'released' || outcome === 'void';
 }

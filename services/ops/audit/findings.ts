@@ -59,7 +59,7 @@ export class Findings {
   /** how many did not hold */
   readonly violated = { ...NONE };
 
-  get violationCount(): number {
+  get violation_count(): number {
     return Object.values(this.violated).reduce((sum, count) => sum + count, 0);
   }
 

@@ -49,7 +49,7 @@ export interface Intent {
   readonly offset: bigint;
   /** Unix milliseconds, by the clock of its writer */
   readonly decided_at: number;
-  /** the same, never less than that of the intent before */
+  /** `decided_at`, never less than that of the intent before */
   readonly at: number;
   outcome: 'live' | 'credited' | 'dead' | 'failed' | 'released' | 'void';
   /** the transaction that took its nonce, by `MintDead` */
@@ -79,7 +79,7 @@ export class LedgerAudit {
   /** every mint authority that the ledger has had, as `bytesKey` gives it */
   readonly authorities = new Set<string>();
   /** records */
-  withoutEffect = 0;
+  without_effect = 0;
   /** micro-USDT */
   readonly sums = { arrived: 0n, minted: 0n, fees: 0n, held: 0n, refunded: 0n };
   readonly #findings: Findings;
@@ -92,7 +92,7 @@ export class LedgerAudit {
   readonly #internal = new Set<string>();
   /** the newest one of each deposit */
   readonly #newest = new Map<string, Intent>();
-  /** those of the 24 hours up to the last one, in order, without those given up */
+  /** intents of the 24 hours up to the last one, in order, without the ones given up */
   readonly #window = new Set<Intent>();
   #windowSum = 0n;
   /** an intent counts above it: that of the last one under the authority in force, or -1 */
@@ -146,8 +146,8 @@ export class LedgerAudit {
 
   /** Records that the fold refused for their signature. */
   get #refusals(): number {
-    const { unsigned, foreign_signature: foreign } = this.ledger.governance.refused;
-    return unsigned + foreign;
+    const { unsigned, foreign_signature: foreignSignature } = this.ledger.governance.refused;
+    return unsigned + foreignSignature;
   }
 
   #balance(position: LogPosition): void {
@@ -168,7 +168,7 @@ export class LedgerAudit {
    * offset than the one it has. At the offset that it was written for this is a violation.
    */
   #withoutEffect(event: TreasuryEvent, position: LogPosition, isReported: boolean): void {
-    this.withoutEffect++;
+    this.without_effect++;
     if (isReported || !isWrittenFor(event, position.offset)) return;
     this.#findings.check(
       event.type === 'MintIntended' ? 'I4' : 'I6',
@@ -270,8 +270,8 @@ export class LedgerAudit {
   }
 
   /** The credit is paid back first, then the fee. */
-  #refunded({ deposit_id: id, amount }: RefundRecorded): void {
-    const credit = this.#terms.get(id)?.credit ?? 0n;
+  #refunded({ deposit_id: depositId, amount }: RefundRecorded): void {
+    const credit = this.#terms.get(depositId)?.credit ?? 0n;
     const ofCredit = amount < credit ? amount : credit;
     this.sums.refunded += amount;
     this.sums.held -= ofCredit;
@@ -311,9 +311,9 @@ export class LedgerAudit {
   }
 
   #intended(event: MintIntended, position: LogPosition): void {
-    const { deposit_id: id, nonce, to, amount, tx_hash, decided_at } = event;
+    const { deposit_id: depositId, nonce, to, amount, tx_hash, decided_at } = event;
     const check = this.#findings.at(position);
-    const terms = this.#terms.get(id);
+    const terms = this.#terms.get(depositId);
     const isCredit =
       terms !== undefined &&
       amount === terms.gross - terms.fee &&
@@ -322,11 +322,12 @@ export class LedgerAudit {
     check(
       'I3',
       isCredit,
-      () => `the mint requested for deposit ${id} is not of what it credits, or not for its owner`,
+      () =>
+        `the mint requested for deposit ${depositId} is not of what it credits, or not for its owner`,
     );
     const at = Math.max(this.#lastAt, decided_at);
     const intent: Intent = {
-      deposit_id: id,
+      deposit_id: depositId,
       nonce,
       to,
       amount,
@@ -346,9 +347,9 @@ export class LedgerAudit {
     const isInside = limits !== undefined && holdReasonOf(limits, amount) === undefined;
     check(
       'I4',
-      (isInside && !this.#internal.has(id)) || this.#approved.has(id),
+      (isInside && !this.#internal.has(depositId)) || this.#approved.has(depositId),
       () =>
-        `deposit ${id} is ${isInside ? 'of money that was among ours' : 'outside the limits of a single mint'}, and nobody has approved it`,
+        `deposit ${depositId} is ${isInside ? 'of money that was among ours' : 'outside the limits of a single mint'}, and nobody has approved it`,
     );
     check(
       'I2',
@@ -356,10 +357,14 @@ export class LedgerAudit {
       () => `nonce ${nonce} was requested before, or is below that of another mint`,
     );
     const hash = tx_hash.toString('hex');
-    const isFirst = (this.intents.get(hash)?.deposit_id ?? id) === id;
-    check('I2', isFirst, () => `the mint of deposit ${id} names the transaction of another one`);
+    const isFirst = (this.intents.get(hash)?.deposit_id ?? depositId) === depositId;
+    check(
+      'I2',
+      isFirst,
+      () => `the mint of deposit ${depositId} names the transaction of another one`,
+    );
     if (isFirst) this.intents.set(hash, intent);
-    this.#newest.set(id, intent);
+    this.#newest.set(depositId, intent);
     this.#window.add(intent);
     this.#windowSum = sum;
     this.#freeNonces.delete(nonce);

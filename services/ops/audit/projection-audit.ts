@@ -74,10 +74,13 @@ export class CheckpointAudit {
       if (checkpoint.next_offset > end) this.#check(checkpoint, false);
   }
 
-  #check({ projection, topic, partition, next_offset: offset }: Checkpoint, holds: boolean): void {
+  #check(
+    { projection, topic, partition, next_offset: nextOffset }: Checkpoint,
+    holds: boolean,
+  ): void {
     this.#findings.check(
       'I7',
-      { topic, partition, offset },
+      { topic, partition, offset: nextOffset },
       holds,
       () => `${projection} has not applied just these records up to here`,
     );
@@ -121,10 +124,10 @@ export function ledgerRows(ledger: Ledger): ReadonlyMap<string, string> {
 /** Compares the rows with a ledger at the same offset. */
 export function auditDeposits(
   ledger: Ledger,
-  { rows, next_offset: offset }: StoredDeposits,
+  { rows, next_offset: nextOffset }: StoredDeposits,
   findings: Findings,
 ): void {
-  const check = findings.at({ topic: TREASURY_LEDGER.name, partition: 0, offset });
+  const check = findings.at({ topic: TREASURY_LEDGER.name, partition: 0, offset: nextOffset });
   for (const [id, folded] of ledgerRows(ledger)) {
     const stored = rows.get(id);
     check(

@@ -117,7 +117,7 @@ export class RunAudit {
   }
 
   /** The offset after the last record of the ledger that `ledger` has to get. */
-  get ledgerEnd(): bigint {
+  get ledger_end(): bigint {
     return BigInt(this.#due.keys().reduce((last, offset) => Math.max(last, offset), 0));
   }
 
@@ -157,16 +157,21 @@ export class RunAudit {
   }
 
   #problemOf(run: ReserveReconciled, offset: bigint, supply: ChainSupply): string | undefined {
-    const { block_height: height, block_hash: hash, custody_reported: custody, status } = run;
-    const { ledger_head: head = NO_RECORDS } = run;
-    const final = this.#finals.get(height);
-    if (final?.hash.equals(hash) !== true)
-      return `is of block ${height} ${hash.toString('hex')}, which was never final`;
-    if (head.length > 0 && !head.equals(this.#ledger.head))
-      return `is of a ledger with the head ${head.toString('hex')}, it was ${this.#ledger.head.toString('hex')}`;
+    const {
+      block_height: blockHeight,
+      block_hash: blockHash,
+      custody_reported: custodyReported,
+      status,
+    } = run;
+    const { ledger_head: ledgerHead = NO_RECORDS } = run;
+    const final = this.#finals.get(blockHeight);
+    if (final?.hash.equals(blockHash) !== true)
+      return `is of block ${blockHeight} ${blockHash.toString('hex')}, which was never final`;
+    if (ledgerHead.length > 0 && !ledgerHead.equals(this.#ledger.head))
+      return `is of a ledger with the head ${ledgerHead.toString('hex')}, it was ${this.#ledger.head.toString('hex')}`;
     const { unproven = 0n, unproven_refunds = 0n, frozen = 0n, unminted = 0n } = run;
     const ledger = this.#ledger.at(final, supply);
-    if (unproven > ledger.waiting || unproven_refunds > ledger.refunded || frozen > custody)
+    if (unproven > ledger.waiting || unproven_refunds > ledger.refunded || frozen > custodyReported)
       return 'says that more is not proven, or frozen, than there is';
     // its maker's own readings, like custody
     const read = {
@@ -175,7 +180,7 @@ export class RunAudit {
       refunded: ledger.refunded - unproven_refunds,
       unproven_refunds,
     };
-    const position = positionOf({ ...ledger, ...read }, final, custody, frozen);
+    const position = positionOf({ ...ledger, ...read }, final, custodyReported, frozen);
     if (unminted < position.unminted)
       return `says unminted ${unminted}, it was at least ${position.unminted}`;
     const isFull = this.#fullFrom !== undefined && offset >= this.#fullFrom;
@@ -195,18 +200,20 @@ export class RunAudit {
   }
 
   /** I13 for one intent. */
-  #intended({ deposit_id: id, offset, decided_at }: Intent): void {
+  #intended({ deposit_id: depositId, offset, decided_at }: Intent): void {
     const closing = this.#closings.find(
-      ({ run, to_offset: to }) => run.ledger_offset <= offset && offset < to,
+      ({ run, to_offset: toOffset }) => run.ledger_offset <= offset && offset < toOffset,
     );
-    const seen = closing?.later.findLast(({ ledger_offset: from }) => from <= offset);
+    const seen = closing?.later.findLast(
+      ({ ledger_offset: ledgerOffset }) => ledgerOffset <= offset,
+    );
     const at = Math.max(decided_at, seen?.begun_at ?? 0);
     this.#findings.check(
       'I13',
       { topic: TREASURY_LEDGER.name, partition: 0, offset },
       closing === undefined || at <= closing.run.run_at + this.#clocksApart + APART_MS,
       () =>
-        `the mint of deposit ${id} was requested after run ${closing?.run.run_id}, which forbids it`,
+        `the mint of deposit ${depositId} was requested after run ${closing?.run.run_id}, which forbids it`,
     );
   }
 }

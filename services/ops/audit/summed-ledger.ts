@@ -35,11 +35,11 @@ export class SummedLedger {
   }
 
   /** Returns whether the event counts. */
-  apply(event: TreasuryEvent, offset: bigint, { supply, value_hash: hash }: Told): boolean {
+  apply(event: TreasuryEvent, offset: bigint, { supply, value_hash: valueHash }: Told): boolean {
     const befores = depositEventsIn(event).map(
-      ({ deposit_id: id }) => [id, this.#ledger.deposit(id)] as const,
+      ({ deposit_id: depositId }) => [depositId, this.#ledger.deposit(depositId)] as const,
     );
-    const counts = this.#ledger.apply(event, offset, hash) === 'applied';
+    const counts = this.#ledger.apply(event, offset, valueHash) === 'applied';
     for (const [id, before] of befores) {
       const after = this.#ledger.deposit(id);
       if (after === before) continue;

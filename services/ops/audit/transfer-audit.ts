@@ -2,7 +2,7 @@
  * I1: transfers to deposit addresses, by `deposit.addresses` and `tron.transfers` alone, against
  * the deposits that the ledger has confirmed.
  */
-import { toHex } from '../../../schemas/address.ts';
+import { bytesKey, toHex } from '../../../schemas/address.ts';
 import { AddressBook } from '../../../projections/deposits/domain/address-book.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
@@ -81,13 +81,13 @@ export class TransferAudit {
         () => 'the pinned key is not the one of APP_DEPOSIT_XPUB',
       );
     if (event.type !== 'AddressRequested') return;
-    const { clt_address: account } = event;
-    const address = book.addressOf(account) ?? Buffer.alloc(0);
+    const { clt_address: cltAddress } = event;
+    const address = book.addressOf(cltAddress) ?? Buffer.alloc(0);
     check(
       'I1',
-      book.isDerived(this.#key, account, address),
+      book.isDerived(this.#key, cltAddress, address),
       () =>
-        `account ${toHex(account)} has the address ${toHex(address)}, which the key does not derive`,
+        `account ${toHex(cltAddress)} has the address ${toHex(address)}, which the key does not derive`,
     );
   }
 
@@ -113,13 +113,13 @@ export class TransferAudit {
   confirmed(
     event: DepositConfirmed,
     position: LogPosition,
-    { policy, custody_addresses: custody }: InForce,
+    { policy, custody_addresses: custodyAddresses }: InForce,
   ): boolean {
     const expected = this.#expected.get(event.deposit_id);
-    const account = event.clt_address.toString('latin1');
+    const account = bytesKey(event.clt_address);
     const ordinal = this.#ordinals.get(account) ?? 0;
     this.#ordinals.set(account, ordinal + 1);
-    this.#paid.add(event.deposit_address.toString('latin1'));
+    this.#paid.add(bytesKey(event.deposit_address));
     const wrong =
       expected === undefined
         ? 'is no transfer to a deposit address'
@@ -137,8 +137,8 @@ export class TransferAudit {
     const { from } = transfer;
     // older treasuries credited such transfers, and pinned no custody
     return (
-      custody !== undefined &&
-      (custody.some((each) => each.equals(from)) || this.#paid.has(from.toString('latin1')))
+      custodyAddresses !== undefined &&
+      (custodyAddresses.some((each) => each.equals(from)) || this.#paid.has(bytesKey(from)))
     );
   }
 

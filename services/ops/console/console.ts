@@ -68,7 +68,8 @@ export async function opsConsole(args: ConsoleArguments): Promise<number> {
   const closing = new Closing();
   try {
     const { url } = await serveOperations(
-      { ...config, stack: args.stack, http_host: args.host, http_port: port },
+      config,
+      { stack: args.stack, http_host: args.host, http_port: port },
       page,
       signal,
       closing,
@@ -84,11 +85,12 @@ export async function opsConsole(args: ConsoleArguments): Promise<number> {
   return 0;
 }
 
-type OperationsConfig = Config<typeof CONSOLE_SETTINGS> & {
+interface OperationsPlace {
+  /** the stack file */
   readonly stack: string;
   readonly http_host: string;
   readonly http_port: number;
-};
+}
 
 function now(): number {
   return Date.now();
@@ -101,14 +103,20 @@ function clock(): number {
 
 /** Listens, and returns once it does; servers that are away are waited for. */
 export async function serveOperations(
-  config: OperationsConfig,
+  config: Config<typeof CONSOLE_SETTINGS>,
+  { stack, http_host, http_port }: OperationsPlace,
   page: readonly GetRoute[],
   signal: AbortSignal,
   closing: Closing,
 ): Promise<HttpServer> {
   const log = openLog({ service: NAME, level: 'error' });
   const reader = openReader(
-    { ...config, application_name: NAME, statement_timeout_ms: STATEMENT_MS, connections_max: 2 },
+    {
+      postgres_reader_url: config.postgres_reader_url,
+      statement_timeout_ms: STATEMENT_MS,
+      connections_max: 2,
+    },
+    NAME,
     LOG,
   );
   closing.add('Postgres', () => reader.close());
@@ -117,8 +125,11 @@ export async function serveOperations(
   closing.add('ledger', () => following);
   const signIns = new SignIns({ admission: () => ledger.admission(), now, random: randomBytes });
   const node = new ChainNode(config.node_url, signal);
-  const sources = { ...config, node, kafka: kafkaOf(config), reader, ledger };
-  const look = new SharedLook(() => readOperations(sources));
+  const { prometheus_url, dust_below } = config;
+  const kafka = kafkaOf(config);
+  const look = new SharedLook(() =>
+    readOperations({ node, kafka, reader, ledger, stack, prometheus_url, dust_below }),
+  );
   closing.add('look', () => look.idle());
   const requests = rateGuard(new RateLimit(REQUESTS), clock, OPERATIONS_ERRORS);
   const attempts = rateGuard(new RateLimit(SIGN_INS), clock, OPERATIONS_ERRORS);
@@ -131,22 +142,22 @@ export async function serveOperations(
     signal,
     now,
   });
-  const http = await openHttp({
-    http_host: config.http_host,
-    http_port: config.http_port,
-    log,
-    metrics: new Metrics(NAME),
-    drain_ms: DRAIN_MS,
-    body_bytes_max: BODY_BYTES_MAX,
-    routes: [...api, ...documentRoutes(OPERATIONS_API, page)],
-    errors: OPERATIONS_ERRORS,
-    guards: [
-      ownHost,
-      requests,
-      (request) => (request.path === OPEN_SESSION.path ? attempts(request) : undefined),
-      signedIn(signIns),
-    ],
-  });
+  const http = await openHttp(
+    { http_host, http_port, drain_ms: DRAIN_MS },
+    {
+      log,
+      metrics: new Metrics(NAME),
+      body_bytes_max: BODY_BYTES_MAX,
+      routes: [...api, ...documentRoutes(OPERATIONS_API, page)],
+      errors: OPERATIONS_ERRORS,
+      guards: [
+        ownHost,
+        requests,
+        (request) => (request.path === OPEN_SESSION.path ? attempts(request) : undefined),
+        signedIn(signIns),
+      ],
+    },
+  );
   closing.add('HTTP', () => http.drain());
   return http;
 }

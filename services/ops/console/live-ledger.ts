@@ -8,7 +8,7 @@ import {
   type DecidedTogether,
 } from '../../../projections/deposits/domain/approval.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
-import { toHex } from '../../../schemas/address.ts';
+import { keyBytes, toHex } from '../../../schemas/address.ts';
 import type { Proposal } from '../../../schemas/operations-api/answers.ts';
 import type { Wanted } from '../../../schemas/operations-api/document.ts';
 import { decisionText } from '../../../schemas/operator-signature.ts';
@@ -42,7 +42,7 @@ export class LiveLedger {
   #log: Log | undefined;
   #problem: string | undefined = 'the ledger is being read: try again shortly';
   #isRead = false;
-  /** one at a time reads or appends */
+  /** ends when nobody reads or appends: requests do so one at a time */
   #turn: Promise<unknown> = Promise.resolve();
 
   /** `open` throws a fault with retry while a server is away. `now`: Unix milliseconds. */
@@ -99,9 +99,9 @@ export class LiveLedger {
       const decided = decisionOf(log.ledger, wanted, decided_at);
       if ('refused' in decided) return worded(decided.refused);
       const [event] = decided.events;
-      const { ledger_id: id } = log.ledger.governance;
-      const ledger_id = id === undefined ? null : toHex(id);
-      const text = event === undefined ? null : decisionText(event, id);
+      const { ledger_id: ledgerId } = log.ledger.governance;
+      const ledger_id = ledgerId === undefined ? null : toHex(ledgerId);
+      const text = event === undefined ? null : decisionText(event, ledgerId);
       const deposit_ids = event === undefined ? [] : depositEventsIn(event).map(idOf);
       const left_out = [...decided.left_out].map(([deposit_id, reason]) => {
         return { deposit_id, why: whyLeftOut(reason) };
@@ -141,8 +141,8 @@ function decisionOf(ledger: Ledger, { verb, ...wanted }: Signing, now: number): 
   return decideTogether(verb, ledger, { ...wanted, now });
 }
 
-function idOf({ deposit_id: id }: DepositEvent): string {
-  return id;
+function idOf({ deposit_id: depositId }: DepositEvent): string {
+  return depositId;
 }
 
 function worded(refused: DecisionRefusal | 'ledger_moved'): Refused {
@@ -161,6 +161,6 @@ export function effectsOf(ledger: Ledger, deposit_id: string) {
   return {
     approve: EFFECTS.approve(terms, toHex(terms.clt_address)),
     reject: EFFECTS.reject(terms),
-    approved_by: approved_by.map((key) => toHex(Buffer.from(key, 'latin1'))),
+    approved_by: approved_by.map((key) => toHex(keyBytes(key))),
   };
 }

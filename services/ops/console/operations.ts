@@ -46,8 +46,8 @@ export async function readOperations({
   reader,
   ledger,
   stack,
-  prometheus_url: prometheus,
-  dust_below: below,
+  prometheus_url: prometheusUrl,
+  dust_below: dustBelow,
 }: Sources): Promise<BeforeJson<answers.Operations>> {
   const status = part(() =>
     readStatus(node, kafka, reader, localServices(stack), localDisk(stack)),
@@ -58,11 +58,11 @@ export async function readOperations({
       ...(await readDeposits(reader, {
         status: 'needs_manual',
         limit: WAITING_MAX,
-        least: below,
+        least: dustBelow,
       })),
-      dust: { below, ...(await readDust(reader, below)) },
+      dust: { below: dustBelow, ...(await readDust(reader, dustBelow)) },
     })),
-    prometheus === undefined ? null : part(() => readAlerts(prometheus)),
+    prometheusUrl === undefined ? null : part(() => readAlerts(prometheusUrl)),
     status,
   ]);
   const rebuilds = await part(() => readStaged(reader, known.is?.log ?? null));

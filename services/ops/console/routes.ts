@@ -191,7 +191,8 @@ export function operationsRoutes(operations: Operations): readonly Route[] {
           await readDeposits(reader, {
             status: 'needs_manual',
             limit: DECIDED_MAX,
-            isWanted: ({ amount_usdt: arrived }) => less === undefined || BigInt(arrived) < less,
+            isWanted: ({ amount_usdt: amountUsdt }) =>
+              less === undefined || BigInt(amountUsdt) < less,
           }),
         );
       }),

@@ -18,7 +18,7 @@ import { transfersIn } from '../../../schemas/trongrid.ts';
 import { DECIDED_MAX, type RefundRecorded } from '../../../schemas/treasury.ledger/events.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { TRONGRID_SETTINGS } from '../../runtime/trongrid/settings.ts';
-import { openTronGrid } from '../../runtime/trongrid/trongrid.ts';
+import { openTronGrid } from '../../runtime/trongrid/open.ts';
 import { POSTGRES_READER, readSettings } from '../config.ts';
 import { jsonOf, note, print, withReader } from '../connections.ts';
 import { decide, REFUSALS, type DecisionArguments } from '../governance/decide.ts';
@@ -152,9 +152,9 @@ async function foundDeposits(
 function asInLedger(row: Listed, ledger: Ledger): Filtered {
   const deposit = ledger.deposit(row.id);
   if (deposit.status === 'absent') throw contradicted(row.id);
-  const { clt_address: owner, gross } = deposit.terms;
+  const { clt_address: cltAddress, gross } = deposit.terms;
   const reason = deposit.status === 'needs_manual' ? deposit.reason : row.reason;
-  return { ...row, clt_address: toHex(owner), amount_usdt: String(gross), reason };
+  return { ...row, clt_address: toHex(cltAddress), amount_usdt: String(gross), reason };
 }
 
 function contradicted(id: string): Misuse {
@@ -199,10 +199,8 @@ async function isRefundShown(
   { tron_tx_id, amount }: Pick<RefundRecorded, 'tron_tx_id' | 'amount'>,
 ): Promise<boolean> {
   const settings = readSettings(TRONGRID_SETTINGS, stack);
-  const { provider } = openTronGrid({
-    ...settings,
-    requests_per_second: 1,
-    requests_per_day: 0,
+  const rates = { requests_per_second: 1, requests_per_day: 0 };
+  const { provider } = openTronGrid(settings, rates, {
     signal: AbortSignal.timeout(ASKING_MS),
     onRequest() {},
   });
@@ -243,8 +241,8 @@ function manyText(
   const rows = decided
     .toSorted((one, other) => (one.terms.gross < other.terms.gross ? 1 : -1))
     .slice(0, SHOWN_MAX)
-    .map(({ id, terms: { gross, credit, clt_address: owner }, reason }) => {
-      return [id, money(gross), money(credit), shortened(toHex(owner)), reason];
+    .map(({ id, terms: { gross, credit, clt_address: cltAddress }, reason }) => {
+      return [id, money(gross), money(credit), shortened(toHex(cltAddress)), reason];
     });
   const more = decided.length - rows.length;
   return [

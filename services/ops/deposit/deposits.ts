@@ -83,10 +83,10 @@ interface ListOptions {
   /** a status of the deposits interface, or `rejected` */
   readonly status: string;
   readonly limit: number;
-  /** those before this cursor */
+  /** deposits before this cursor */
   readonly below?: bigint | undefined;
   readonly isWanted?: (deposit: Listed) => boolean;
-  /** those of at least so many micro-USDT */
+  /** deposits of at least so many micro-USDT */
   readonly least?: bigint;
 }
 
@@ -241,7 +241,7 @@ function shownEvent(cells: Cells) {
     topic: topic ?? '',
     partition: Number(partition),
     offset: offset ?? '',
-    /** those of the event that have a value */
+    /** fields of the event that have a value */
     details: Object.fromEntries(details),
   };
 }

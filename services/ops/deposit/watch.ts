@@ -63,14 +63,24 @@ export function retriesText(retries: readonly Retry[]): string {
     return 'every address is answered, every transfer decided, every balance explained';
   return table(
     ['SINCE (UTC)', 'NEXT', 'FAILED', 'ABOUT', 'ADDRESS', 'TRANSACTION', 'WHY'],
-    retries.map(({ since, next_attempt: next, failures, kind, address, tron_tx_id: id, why }) => [
-      since.slice(0, 19).replace('T', ' '),
-      next.slice(11, 19),
-      String(failures),
-      kind,
-      address,
-      id ?? '',
-      why.replaceAll(/[\p{Cc}\p{Cf}]/gu, ' '),
-    ]),
+    retries.map(
+      ({
+        since,
+        next_attempt: nextAttempt,
+        failures,
+        kind,
+        address,
+        tron_tx_id: tronTxId,
+        why,
+      }) => [
+        since.slice(0, 19).replace('T', ' '),
+        nextAttempt.slice(11, 19),
+        String(failures),
+        kind,
+        address,
+        tronTxId ?? '',
+        why.replaceAll(/[\p{Cc}\p{Cf}]/gu, ' '),
+      ],
+    ),
   );
 }

@@ -158,12 +158,12 @@ export function openLedgerLog({ stack }: SharedArguments): Promise<LedgerLog> {
   return openLedgerLogAt(readSettings({ ...KAFKA, ...REGISTRY }, stack));
 }
 
-/** The same of these servers. Throws a fault with retry while they are away. */
+/** The ledger of these servers, not read yet. Throws a fault with retry while they are away. */
 export async function openLedgerLogAt(
   config: Config<typeof KAFKA & typeof REGISTRY>,
 ): Promise<LedgerLog> {
   const kafka = kafkaOf(config);
-  const codec = await openCodec({ ...config, kafka, log: LOG }, [TREASURY_LEDGER]);
+  const codec = await openCodec(config, { kafka, log: LOG }, [TREASURY_LEDGER]);
   return new LedgerLog({ kafka, codec, log: LOG });
 }
 

@@ -204,7 +204,7 @@ async function readFinalChain(
 ): Promise<ChainSupply> {
   const config = readSettings({ ...KAFKA, ...REGISTRY }, args.stack);
   const kafka = kafkaOf(config);
-  const codec = await openDecoder({ ...config, kafka }, [CHAIN_BLOCKS]);
+  const codec = await openDecoder(config, { kafka }, [CHAIN_BLOCKS]);
   const chain = new ChainSupply(onFinal);
   const { high: to } = await readLogEnds(kafka, CHAIN_BLOCKS.name, 0);
   note(`reading the ${to} records of ${CHAIN_BLOCKS.name}`, args);

@@ -45,10 +45,10 @@ export function governanceOf({ governance, broken: { length: broken } }: Ledger)
     baseline: baseline === undefined ? null : baselineOf(baseline),
     acknowledged_mints: mints.length,
     acknowledged: sum,
-    booked_surplus: governance.bookedSurplus,
+    booked_surplus: governance.booked_surplus,
     refused,
     broken,
-    minting: governance.isStopped ? 'stopped' : 'open',
+    minting: governance.is_stopped ? 'stopped' : 'open',
     ledger_id,
     /** operators whose decision waits for another one's */
     proposed_by: proposals,
@@ -69,8 +69,8 @@ export function governanceOf({ governance, broken: { length: broken } }: Ledger)
         ? 'none'
         : `block ${baseline.block_height}, supply ${money(baseline.supply)} CLT, liability ${money(baseline.liability)} USDT`,
     acknowledged: `Mints: ${mints.length}, together ${money(sum)} CLT`,
-    surplus: `${money(governance.bookedSurplus)} USDT booked`,
-    minting: governance.isStopped ? 'stopped by operators (`ops mint start` opens it)' : 'open',
+    surplus: `${money(governance.booked_surplus)} USDT booked`,
+    minting: governance.is_stopped ? 'stopped by operators (`ops mint start` opens it)' : 'open',
     ledger: ledger_id ?? 'not pinned yet: the treasury does it at its start',
     proposed:
       proposals.length === 0

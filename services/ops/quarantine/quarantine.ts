@@ -157,7 +157,7 @@ async function recordsAt(
   if (last !== undefined && declared.length === 0)
     throw new Misuse(`${topic} is no topic of events: name each record by its own offset`);
   const types = declared.flatMap(({ events }) => events.map(({ type }) => type));
-  const codec = await openDecoder({ ...config, kafka }, declared);
+  const codec = await openDecoder(config, { kafka }, declared);
   const found: RecordAt[] = [];
   await readLogBatches(kafka, { topic, partition, from, to }, async (records) => {
     if (last !== undefined) await learnSchemas(codec, { topic, partition, records });
@@ -198,7 +198,7 @@ async function appendOnce(
   const kafka = kafkaOf(config);
   const { name: topic } = PROJECTOR_SKIPS;
   await ensureTopics(kafka, [PROJECTOR_SKIPS]);
-  const codec = await openCodec({ ...config, kafka, log: LOG }, [PROJECTOR_SKIPS]);
+  const codec = await openCodec(config, { kafka, log: LOG }, [PROJECTOR_SKIPS]);
   const skips = new Skips({ kafka, codec });
   await skips.refresh();
   const trace_id = randomBytes(16).toString('hex');

@@ -23,7 +23,7 @@ interface ProjectionArguments extends SharedArguments {
   readonly pace: string | undefined;
 }
 
-/** The same, with the share of the time that `--pace` says. */
+/** The arguments, with the share of the time that `--pace` says. */
 type Paced = Omit<ProjectionArguments, 'pace'> & Pick<RebuildOptions<never>, 'pace'>;
 
 export async function rebuild(
@@ -34,11 +34,11 @@ export async function rebuild(
   const work = args.rollback === true ? rollback : rebuildTables;
   const rebuilt = await withProjection(paced(args), work);
   const seconds = Math.round(performance.now() - begun) / 1_000;
-  const { version, kept_version: kept, records } = rebuilt;
+  const { version, kept_version: keptVersion, records } = rebuilt;
   print(
     args.json === true
       ? jsonOf({ step: 'done', projection, ...rebuilt, seconds })
-      : `${projection} is read from other tables now (version ${version}), ${records} records folded in ${seconds} s\nthe previous ones (version ${kept}) are kept: ops rebuild ${projection} --rollback puts them back`,
+      : `${projection} is read from other tables now (version ${version}), ${records} records folded in ${seconds} s\nthe previous ones (version ${keptVersion}) are kept: ops rebuild ${projection} --rollback puts them back`,
   );
   return 0;
 }
@@ -52,7 +52,7 @@ export async function verify(args: ProjectionArguments): Promise<number> {
   return result.json.equal ? 0 : 2;
 }
 
-/** One after the other; one that is refused, as it is not loaded yet, does not end the others. */
+/** Verifies every projection in turn; a refused one, not loaded yet, does not end the others. */
 async function verifyAll(args: Paced): Promise<number> {
   const results: object[] = [];
   let code = 0;
@@ -141,10 +141,10 @@ async function withProjection<Result extends object>(
   const outcome = await named
     .with(async (projection) => {
       const kafka = kafkaOf(config);
-      const where = { ...config, kafka };
-      const codec = await openDecoder(where, topicsOf(projection), projection.unread);
+      const codec = await openDecoder(config, { kafka }, topicsOf(projection), projection.unread);
       return work({
-        ...config,
+        postgres_url: config.postgres_url,
+        postgres_reader_role: config.postgres_reader_role,
         projection,
         kafka,
         codec,
@@ -175,23 +175,24 @@ export function paceOf(text: string): number {
 }
 
 /** The part of the records that are folded; undefined where records do not tell. */
-function partOf({ step, records, records_behind: behind }: RebuildStep): number | undefined {
-  const all = records + Number(behind);
+function partOf({ step, records, records_behind: recordsBehind }: RebuildStep): number | undefined {
+  const all = records + Number(recordsBehind);
   return step === 'loading' && all > 0 ? records / all : undefined;
 }
 
 export function stepText(progress: RebuildStep): string {
-  const { step, what = '', records, records_behind: behind } = progress;
-  const { records_per_second: rate, seconds_left: left } = progress;
-  const speed = rate === undefined ? '' : `, ${rate} a second`;
-  const time = left === undefined || behind === 0n ? '' : `, about ${left} s left`;
+  const { step, what = '', records, records_behind: recordsBehind } = progress;
+  const { records_per_second: recordsPerSecond, seconds_left: secondsLeft } = progress;
+  const speed = recordsPerSecond === undefined ? '' : `, ${recordsPerSecond} a second`;
+  const time =
+    secondsLeft === undefined || recordsBehind === 0n ? '' : `, about ${secondsLeft} s left`;
   switch (step) {
     case 'loading':
-      return `loading, ${records} records folded, ${behind} to go${speed}${time}`;
+      return `loading, ${records} records folded, ${recordsBehind} to go${speed}${time}`;
     case 'indexing':
       return what === '' ? step : `${step}: ${what}`;
     case 'catching_up':
-      return `catching up, ${behind} records behind${speed}`;
+      return `catching up, ${recordsBehind} records behind${speed}`;
     case 'switching':
     case 'comparing':
       return step;

@@ -8,11 +8,13 @@ import { coloured, printPaged, table } from '../text.ts';
 import type { SharedArguments } from '../usage.ts';
 import { comparePins, seedPins, type ComparedPin } from './seeding.ts';
 
-type Where = RegistrySettings & PinnedIds;
+interface Where extends PinnedIds {
+  readonly registry: RegistrySettings;
+}
 
 export async function checkRegistry(args: SharedArguments): Promise<number> {
   const where = whereOf(args);
-  const pins = await comparePins(new SchemaRegistry(where), await readPins(where));
+  const pins = await comparePins(new SchemaRegistry(where.registry), await readPins(where));
   show(pins, args);
   return concluded(pins, args);
 }
@@ -41,7 +43,7 @@ function concluded(pins: readonly ComparedPin[], args: SharedArguments): number 
 export async function seed(
   where: Where,
 ): Promise<{ readonly pins: readonly ComparedPin[]; readonly seeded: number }> {
-  const registry = new SchemaRegistry(where);
+  const registry = new SchemaRegistry(where.registry);
   const pinned = await readPins(where);
   const pins = await comparePins(registry, pinned);
   const missing = pins.filter(({ state }) => state === 'missing');
@@ -53,7 +55,7 @@ export async function seed(
 
 function whereOf({ stack }: SharedArguments): Where {
   const config = readSettings({ ...KAFKA, ...REGISTRY }, stack);
-  return { ...config, kafka: kafkaOf(config), log: LOG };
+  return { registry: config, kafka: kafkaOf(config), log: LOG };
 }
 
 function show(pins: readonly ComparedPin[], { json }: SharedArguments): void {

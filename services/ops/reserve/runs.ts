@@ -32,7 +32,7 @@ export async function makeRun(args: SharedArguments): Promise<number> {
   const config = readSettings(RESERVE_SETTINGS, stack);
   const kafka = kafkaOf(config);
   await ensureTopics(kafka, LOG_TOPICS);
-  const codec = await openCodec({ ...config, kafka, log: LOG }, [RESERVE_RUNS], LOG_TOPICS);
+  const codec = await openCodec(config, { kafka, log: LOG }, [RESERVE_RUNS], LOG_TOPICS);
   const stopping = new AbortController();
   const late = setTimeout(() => stopping.abort(), READING_MS);
   let [planned, read, noted] = [0, 0, 0];

@@ -25,7 +25,7 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['node height', 'chain_node_height'],
   ['log height', 'chain_log_height'],
   ['races lost', 'chain_races_lost_total'],
-  ['races lost', 'treasury_lost_races_total'],
+  ['races lost', 'treasury_races_lost_total'],
   ['log records', 'projection_records_total', 'outcome'],
   ['records behind', 'projection_lag_records'],
   ['records behind', 'treasury_lag_records'],
@@ -46,7 +46,7 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['partitions watched', 'tron_partitions_assigned'],
   ['longest unasked in seconds', 'tron_cold_check_age_seconds'],
   ['sockets', 'hub_sockets'],
-  ['behind', 'hub_sockets_behind'],
+  ['behind', 'hub_sockets_backpressured'],
   ['deliveries', 'hub_deliveries'],
 ];
 
@@ -145,7 +145,7 @@ function stateCell({ status, phase, waits_for, eta_s }: ServiceHealth): string {
 /** Deposits that wait for a person's decision. */
 export interface Waiting {
   readonly deposits: number;
-  /** those of less than `dust_below` */
+  /** deposits of less than `dust_below` */
   readonly dust: number;
   /** micro-USDT that arrived for the deposits, and from which on none is dust */
   readonly amount: bigint;
@@ -166,13 +166,13 @@ export function waitingDeposits(services: readonly ServiceHealth[]): Waiting {
 }
 
 /** As a sentence: `1 deposit of 30.00 USDT waits for a person, and 47 of less than 0.01 USDT`. */
-export function waitText({ deposits, dust, amount, dust_below: below }: Waiting): string {
+export function waitText({ deposits, dust, amount, dust_below: dustBelow }: Waiting): string {
   const of = amount === 0n ? '' : ` of ${money(amount)} USDT`;
   const many =
     deposits === 1
       ? `1 deposit${of} waits for a person`
       : `${deposits} deposits${of} wait for a person`;
-  return dust === 0 ? many : `${many}, and ${dust} of less than ${money(below)} USDT`;
+  return dust === 0 ? many : `${many}, and ${dust} of less than ${money(dustBelow)} USDT`;
 }
 
 /** Figures of the newest reserve run: label, figure and unit. */

@@ -178,15 +178,15 @@ async function readPositions(reader: Reader): Promise<readonly Checkpoint[]> {
 }
 
 function lagOf(
-  { topic, partition, next_offset: next }: Checkpoint,
+  { topic, partition, next_offset: nextOffset }: Checkpoint,
   log: readonly LogEnd[] | null,
 ): bigint | null {
   const end = log?.find((entry) => entry.topic === topic && entry.partition === partition);
-  return end === undefined ? null : end.high - next;
+  return end === undefined ? null : end.high - nextOffset;
 }
 
-function diskText({ path, free_bytes: free }: Disk): string {
-  return `${Math.floor(free / 2 ** 20)} MB free at ${path}`;
+function diskText({ path, free_bytes: freeBytes }: Disk): string {
+  return `${Math.floor(freeBytes / 2 ** 20)} MB free at ${path}`;
 }
 
 /** For people: what a screen of 100 columns and 40 rows holds. */
@@ -249,10 +249,12 @@ function projectionsTable(projections: readonly Position[]): string {
     .map(([name, positions]) => [
       name,
       String(positions.length),
-      String(positions.reduce((sum, { next_offset: next }) => sum + next, 0n)),
+      String(positions.reduce((sum, { next_offset: nextOffset }) => sum + nextOffset, 0n)),
       lagText(positions),
       String(positions.reduce((sum, { rate }) => sum + rate, 0)),
-      String(Math.round(Math.min(...positions.map(({ idle_seconds: idle }) => idle)))),
+      String(
+        Math.round(Math.min(...positions.map(({ idle_seconds: idleSeconds }) => idleSeconds))),
+      ),
       positions.some(({ loading }) => loading) ? coloured('yellow', 'loading: no indexes yet') : '',
     ]);
   return table(

@@ -62,7 +62,7 @@ class PartitionEffects {
     return !this.#without.has(offset);
   }
 
-  /** None has a record that does not follow from those before it: a fold halts there. */
+  /** A record that does not follow from those before it has no effect: a fold halts there. */
   #hasEffect(record: LogRecord, isFollowed: boolean): boolean {
     try {
       return this.#judge(record, isFollowed);

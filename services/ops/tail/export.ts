@@ -173,8 +173,8 @@ function showProgress(progress: Progress, topic: string): NonNullable<Reading['o
     if (before.step !== step) [rate, before] = [new Rate(), { step, records: 0 }];
     rate.count(records - before.records);
     before = { step, records };
-    const { seconds_left: left } = rate.estimate(BigInt(all - records));
-    const time = left === undefined ? '' : `, about ${left} s left`;
+    const { seconds_left: secondsLeft } = rate.estimate(BigInt(all - records));
+    const time = secondsLeft === undefined ? '' : `, about ${secondsLeft} s left`;
     progress.show(`${topic}: ${STEPS[step]}, ${records} of ${all} records${time}`, records / all);
   };
 }

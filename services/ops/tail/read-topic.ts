@@ -118,10 +118,10 @@ async function openTopic(
   const { render: textOfRecord, onProgress = () => undefined, signal, retrying } = reading;
   const schemas = reading.schemasOf?.(config) ?? new RecordSchemas(config);
   const filtered = reading.schemasOf === undefined ? schemas : new RecordSchemas(config);
-  const kafka = openKafka({ ...config, client_id: 'ops-tail' }, LOG);
+  const kafka = openKafka(config, 'ops-tail', LOG);
   const ranges = await findRanges(kafka, range, now);
   const isJudged = args.effective === true || reading.judged;
-  const codec = isJudged ? await openDecoder({ ...config, kafka }, TOPICS) : undefined;
+  const codec = isJudged ? await openDecoder(config, { kafka }, TOPICS) : undefined;
   const effects = codec && new Effects(codec);
   const partitions = ranges.map(({ partition }) => partition);
   const onJudged = (records: number, all: number): void => {
@@ -156,8 +156,18 @@ async function openTopic(
     return textOfRecord(partition, record, shown, isEffective);
   };
   return async (output) => {
-    const options = { kafka, topic, ranges, schemas: known, render, limit, log: LOG };
-    const { read, shown } = await tailLog({ ...options, ...output });
+    const { read, shown } = await tailLog({
+      kafka,
+      topic,
+      ranges,
+      schemas: known,
+      render,
+      limit,
+      log: LOG,
+      write: output.write,
+      onFault: output.onFault,
+      signal: output.signal,
+    });
     return { read, shown, missing: where?.missing ?? [] };
   };
 }

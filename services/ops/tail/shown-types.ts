@@ -5,6 +5,7 @@
  */
 import avro from 'avsc';
 import { LRUCache } from 'lru-cache';
+import { bytesKey } from '../../../schemas/address.ts';
 import { decodeDecimal } from '../../../schemas/money.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { AVRO_OPTIONS } from '../../runtime/kafka/avro-types.ts';
@@ -68,7 +69,7 @@ const addresses = new LRUCache<string, string>({ max: 32_768 });
 class ShownTronAddress extends avro.types.FixedType {
   _read(tap: Tap): string {
     const bytes = bytesAt(tap, this.size);
-    const key = bytes.toString('latin1');
+    const key = bytesKey(bytes);
     const text = addresses.get(key) ?? toTronAddress(bytes);
     addresses.set(key, text);
     return text;
@@ -102,7 +103,7 @@ export function shownTime(ms: number): string | number {
 /** Options of `avsc` by which values are read as they are shown. */
 export const SHOWN_OPTIONS = { typeHook: shownType };
 
-/** Those for rows of tables: amounts in CLT or USDT, and nothing that a column cannot hold. */
+/** Options for rows of tables: amounts in CLT or USDT, and nothing that a column cannot hold. */
 export const TABLE_OPTIONS = {
   typeHook(schema: avro.Schema, options: unknown): avro.Type | undefined {
     const type = shownType(schema, options);

@@ -12,7 +12,7 @@ const LENGTH_MAX = 10_000;
 const DEPTH_MAX = 100;
 
 type Condition = (record: object) => boolean;
-type Literal = boolean | null | { readonly text: string; readonly isNumber: boolean };
+type Literal = boolean | null | { readonly text: string; readonly is_number: boolean };
 
 /** Each operator by the order of the two sides, which is undefined where they have none. */
 const ORDERINGS: Readonly<Record<string, (order?: number) => boolean>> = {
@@ -137,10 +137,10 @@ export class Where {
       );
     this.#advance();
     if (/^['"]/.test(text))
-      return { text: text.slice(1, -1).replaceAll(/\\(.)/g, '$1'), isNumber: false };
+      return { text: text.slice(1, -1).replaceAll(/\\(.)/g, '$1'), is_number: false };
     if (text === 'null') return null;
     if (text === 'true' || text === 'false') return text === 'true';
-    return { text, isNumber: NUMBER.test(text) };
+    return { text, is_number: NUMBER.test(text) };
   }
 }
 
@@ -181,7 +181,7 @@ function contains(value: unknown, literal: Literal): boolean {
 /** Below, at or above 0; undefined where the two have no order. */
 function compare(value: unknown, literal: Literal): number | undefined {
   if (literal === null || typeof literal === 'boolean') return value === literal ? 0 : undefined;
-  const { text, isNumber } = literal;
+  const { text, is_number: isNumber } = literal;
   if (isNumber && (typeof value === 'string' || typeof value === 'number'))
     return DECIMAL.test(String(value)) ? compareNumbers(String(value), text) : undefined;
   if (typeof value !== 'string') return undefined;

@@ -113,14 +113,14 @@ export async function applyBatch<Event extends { readonly type: string }>(
   batch: Batch<Event>,
 ): Promise<ApplyOutcome> {
   const { pool, loading = false, signal } = options;
-  const { timeout_ms: timeout = loading ? LOAD_TIMEOUT_MS : TIMEOUT_MS } = options;
+  const { timeout_ms: timeoutMs = loading ? LOAD_TIMEOUT_MS : TIMEOUT_MS } = options;
   const client = await withFaults(pool.connect());
   const abandoned = Promise.withResolvers<never>();
   const fail = (code: string, message: string): void =>
     abandoned.reject(new Fault(code, message, { retry: true }));
   const timer = setTimeout(
-    () => fail('storage_timeout', `Postgres did not answer within ${timeout} ms`),
-    timeout,
+    () => fail('storage_timeout', `Postgres did not answer within ${timeoutMs} ms`),
+    timeoutMs,
   );
   const stop = (): void => fail('stopped', 'stopped before the batch was applied');
   signal?.addEventListener('abort', stop, { once: true });

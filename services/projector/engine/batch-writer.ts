@@ -137,7 +137,7 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
     signal.addEventListener('abort', () => clearInterval(this.#reporting), { once: true });
   }
 
-  get isLoading(): boolean {
+  get is_loading(): boolean {
     return this.#phase !== 'live';
   }
 
@@ -174,7 +174,7 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
     batches: BatchLookahead<Event>,
     isDone?: () => boolean,
   ): Promise<Batch<Event> | 'loaded' | undefined> {
-    const next = await (this.isLoading || isDone !== undefined
+    const next = await (this.is_loading || isDone !== undefined
       ? this.#peekUnlessOver(batches, isDone)
       : batches.peek());
     if (next === 'done') return undefined;
@@ -190,12 +190,12 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
     batches: BatchLookahead<Event>,
     clusterId: string,
   ): Promise<Applied | Conflict> {
-    const { pool, projection, signal, retrying } = this.#options;
+    const { pool, projection, signal, retrying, isStale, rests } = this.#options;
     for (;;) {
-      const loading = this.isLoading;
+      const loading = this.is_loading;
       const coalescer =
         loading && this.#isCoalesced
-          ? new WriteCoalescer({ ...this.#options, batches, load: this })
+          ? new WriteCoalescer({ projection, pool, batches, load: this, isStale, rests })
           : undefined;
       const options = {
         pool,
@@ -208,7 +208,7 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
       };
       const attempt = async (): Promise<ApplyOutcome> =>
         // the failed attempt consumed the look-ahead: read again
-        coalescer?.hasTaken === true ? { outcome: 'conflict' } : applyBatch(options, batch);
+        coalescer?.has_taken === true ? { outcome: 'conflict' } : applyBatch(options, batch);
       const applied = await retrying('applying a batch', attempt);
       if (applied.outcome === 'not_loading') await this.#follow(applied.phase);
       else if (applied.outcome === 'not_indexed') {
@@ -270,16 +270,17 @@ export class BatchWriter<Event extends { readonly type: string }> implements Loa
       });
   }
 
-  /** Then the tables are live. */
+  /** Builds the indexes of loaded tables, which are live afterwards. */
   async buildIndexes(): Promise<void> {
     this.#phase = 'building';
-    const { indexes, retrying } = this.#options;
+    const { pool, projection, log, signal, indexes, retrying } = this.#options;
+    const { at_once, warm } = indexes ?? {};
     const onStep = (what: string): void => {
       this.#building = what;
       indexes?.onStep?.(what);
     };
     await retrying('building the indexes', () =>
-      buildIndexes({ ...this.#options, ...indexes, onStep }),
+      buildIndexes({ pool, projection, log, signal, at_once, warm, onStep }),
     );
     this.#enterLive();
   }

@@ -25,7 +25,7 @@ export interface Batch<Event> extends Decoded<Event> {
 
 /** Whether tables are being loaded, and how far. */
 export interface LoadExtent {
-  readonly isLoading: boolean;
+  readonly is_loading: boolean;
   /** whether records after this offset are part of the load */
   readonly goesBeyond: (topic: string, partition: number, offset: bigint) => boolean;
 }
@@ -86,12 +86,12 @@ export class BatchLookahead<Event extends { readonly type: string }> {
     const { load_bytes_max: loadBytesMax = BYTES_MAX } = this.#options;
     const { records_max: recordsMax = Number.POSITIVE_INFINITY } = projection;
     for (;;) {
-      const chunk = await (load.isLoading
+      const chunk = await (load.is_loading
         ? take(recordsMax, loadBytesMax)
         : take(Math.min(RECORDS_MAX, recordsMax), BYTES_MAX));
       if (chunk === undefined) return undefined;
       // a load reads records whose traces ended long ago
-      const span = load.isLoading ? NO_SPAN : fetchedIn(tracing, chunk);
+      const span = load.is_loading ? NO_SPAN : fetchedIn(tracing, chunk);
       const decoded = await retrying('decoding a batch', () => decode(projection, codec, chunk));
       span.end();
       const { generation } = chunk;
@@ -104,7 +104,7 @@ export class BatchLookahead<Event extends { readonly type: string }> {
   /** More records are sure to follow, which settle these. */
   #isWithinLoad({ topic, partition, next }: Chunk): boolean {
     const { load } = this.#options;
-    return load.isLoading && load.goesBeyond(topic, partition, next - 1n);
+    return load.is_loading && load.goesBeyond(topic, partition, next - 1n);
   }
 }
 

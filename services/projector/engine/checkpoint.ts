@@ -60,9 +60,9 @@ export async function readCheckpoints(
 /** The next offsets, by `partitionKey`. */
 export function offsetsOf(checkpoints: readonly Checkpoint[]): ReadonlyMap<string, bigint> {
   return new Map(
-    checkpoints.map(({ topic, partition, next_offset: next }) => [
+    checkpoints.map(({ topic, partition, next_offset: nextOffset }) => [
       partitionKey(topic, partition),
-      next,
+      nextOffset,
     ]),
   );
 }
@@ -78,8 +78,8 @@ export async function readPositions(
   const clusterId = await withAdmin(kafka, (admin) => admin.clusterId());
   const positions = new Map<string, Position>();
   for (const checkpoint of await withFaults(readCheckpoints(pool, id))) {
-    const { topic, partition, cluster_id: was, next_offset, last_record } = checkpoint;
-    if (was !== clusterId) throw anotherCluster(topic, partition, was, clusterId);
+    const { topic, partition, cluster_id, next_offset, last_record } = checkpoint;
+    if (cluster_id !== clusterId) throw anotherCluster(topic, partition, cluster_id, clusterId);
     positions.set(partitionKey(topic, partition), { next_offset, last_record });
   }
   return { cluster_id: clusterId, positions };
@@ -108,7 +108,7 @@ export async function lockFoundCheckpoint(
   return fromRow(found);
 }
 
-/** The same; creates it at offset 0 where there is none. */
+/** The checkpoint, locked by `lockFoundCheckpoint`; created at offset 0 where there is none. */
 export async function lockCheckpoint(
   client: ClientBase,
   id: ProjectionId,

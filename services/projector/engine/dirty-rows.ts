@@ -57,7 +57,7 @@ export class DirtyRows implements Unwritten {
     return { rows, missing };
   }
 
-  /** All of them, by table. */
+  /** All dirty rows, by table. */
   encoded(): readonly CopyRows[] {
     return [...this.#tables.values()].map((table) => table.encoded());
   }

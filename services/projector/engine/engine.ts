@@ -30,11 +30,11 @@ const READ_AHEAD_BYTES = 32 * 1024 * 1024;
 const PACED = { ahead_bytes_max: 1, fetch_bytes: 1024 * 1024 };
 
 export interface EngineOptions<Event extends { readonly type: string }> {
-  /** its name is that of the tables to fold into */
+  /** the fold; its name is that of the tables to fold into */
   readonly projection: Projection<Event>;
   readonly kafka: Kafka;
   readonly codec: Decoder;
-  /** its search_path is those tables */
+  /** connections whose search_path is the tables of the projection */
   readonly pool: Pool;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -45,7 +45,7 @@ export interface EngineOptions<Event extends { readonly type: string }> {
   readonly tracing?: Tracing | undefined;
   /** the consumer group whose members share the partitions; all are read when not given */
   readonly group_id?: string;
-  readonly kafka_session_ms?: number;
+  readonly kafka_session_ms?: number | undefined;
   /** share of the time in which a load works, above 0 and at most 1; 1 when not given */
   readonly pace?: number;
   /** of the rests that this takes; the clock and timers of the process when not given */
@@ -84,23 +84,37 @@ export class Engine<Event extends { readonly type: string }> {
 
   constructor(options: EngineOptions<Event>) {
     this.#options = options;
-    const { projection, kafka_session_ms: session, pace = 1, signal } = options;
+    const { projection, kafka, codec, pool, log, retrying, applied, tracing } = options;
+    const { group_id, kafka_session_ms: kafkaSessionMs, pace = 1, indexes, signal } = options;
     this.#rests = pace < 1 ? new Rests(pace, options.timing ?? realTime(signal)) : undefined;
     this.#skips = new Skips(options);
     this.#reader = new LogReader({
-      ...options,
+      kafka,
+      log,
+      retrying,
+      group_id,
       topics: projection.topics,
       ...(pace < 1 ? PACED : { ahead_bytes_max: READ_AHEAD_BYTES }),
-      ...(session === undefined ? {} : { session_ms: session }),
+      ...(kafkaSessionMs === undefined ? {} : { session_ms: kafkaSessionMs }),
       positions: () => this.#positions(),
     });
     this.#writer = new BatchWriter({
-      ...options,
+      projection,
+      pool,
+      kafka,
+      log,
+      signal,
+      retrying,
+      applied,
+      indexes,
       rests: this.#rests,
       isStale: (batch) => this.#reader.isStale(batch),
     });
     this.#batches = new BatchLookahead({
-      ...options,
+      projection,
+      codec,
+      retrying,
+      tracing,
       take: (records, bytes) => this.#take(records, bytes),
       load: this.#writer,
       load_bytes_max: this.#writer.load_bytes_max,
@@ -113,8 +127,8 @@ export class Engine<Event extends { readonly type: string }> {
   }
 
   /** Another process of the consumer group has all partitions. */
-  get isStandingBy(): boolean {
-    return !this.#reader.isAssigned;
+  get is_standing_by(): boolean {
+    return !this.#reader.is_assigned;
   }
 
   /** Starts to read, until the signal is aborted. */
@@ -139,7 +153,7 @@ export class Engine<Event extends { readonly type: string }> {
     this.#reader.rewind();
   }
 
-  /** The same, once they are read: Postgres may have lost the last commits. */
+  /** Reads the checkpoints again and goes on from them: Postgres may have lost the last commits. */
   async refresh(): Promise<void> {
     this.#options.applied.clear();
     await this.#options.retrying('reading the checkpoints', () => this.#positions());
@@ -162,7 +176,7 @@ export class Engine<Event extends { readonly type: string }> {
   async run(isDone?: () => boolean): Promise<void> {
     for (;;) {
       if (isDone?.() === true) return;
-      if (this.#writer.isLoading) await this.#rests?.take();
+      if (this.#writer.is_loading) await this.#rests?.take();
       const batch = await this.#writer.next(this.#batches, isDone);
       if (batch === undefined) return;
       if (batch === 'loaded') await this.#writer.buildIndexes();
@@ -179,8 +193,8 @@ export class Engine<Event extends { readonly type: string }> {
 
   /** Loads the tables and builds their indexes. Throws a fault when the engine is closed before. */
   async finishLoad(): Promise<void> {
-    await this.run(() => !this.#writer.isLoading);
-    if (this.#writer.isLoading) throw stopped();
+    await this.run(() => !this.#writer.is_loading);
+    if (this.#writer.is_loading) throw stopped();
   }
 
   #hasReached(ends: Offsets): boolean {
@@ -219,9 +233,11 @@ export class Engine<Event extends { readonly type: string }> {
   }
 
   async #skip({ topic, partition }: Batch<Event>, { reason, ...record }: Poison): Promise<void> {
-    const { applied, onSkipped } = this.#options;
+    const { projection, pool, log, signal, retrying, applied } = this.#options;
+    const { onSkipped, onHalted } = this.#options;
+    const [skips, cluster_id] = [this.#skips, this.#clusterId];
     const isMoved = await skipPoison(
-      { ...this.#options, skips: this.#skips, cluster_id: this.#clusterId },
+      { projection, pool, log, signal, retrying, skips, cluster_id, onHalted },
       { topic, partition, ...record },
       reason,
     );
@@ -235,7 +251,7 @@ export class Engine<Event extends { readonly type: string }> {
   async #positions(): Promise<Positions> {
     const { kafka, pool, projection, applied, onPositions } = this.#options;
     const read = await readPositions(kafka, pool, projection);
-    for (const [key, { next_offset: next }] of read.positions) applied.set(key, next);
+    for (const [key, { next_offset: nextOffset }] of read.positions) applied.set(key, nextOffset);
     this.#clusterId = read.cluster_id;
     onPositions?.();
     return read.positions;

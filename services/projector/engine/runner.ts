@@ -44,7 +44,7 @@ export interface RunnerOptions<Event extends { readonly type: string }> {
   readonly group_id?: string;
   /** how long the brokers may be silent before this counts as waiting; 10 s when not given */
   readonly silence_ms?: number;
-  readonly kafka_session_ms?: number;
+  readonly kafka_session_ms?: number | undefined;
 }
 
 export type RunnerStatus =
@@ -82,7 +82,13 @@ export class Runner<Event extends { readonly type: string }> {
       onUndone: () => this.#engine.rewind(),
     });
     this.#engine = new Engine({
-      ...options,
+      projection,
+      kafka: options.kafka,
+      codec: options.codec,
+      pool: options.pool,
+      log,
+      tracing: options.tracing,
+      kafka_session_ms: options.kafka_session_ms,
       group_id: options.group_id ?? `projector-${projection.name}`,
       signal: this.#signal,
       applied: this.#progress.applied,
@@ -112,8 +118,8 @@ export class Runner<Event extends { readonly type: string }> {
   }
 
   /** Another process of the consumer group has all partitions. */
-  get isStandingBy(): boolean {
-    return this.#engine.isStandingBy;
+  get is_standing_by(): boolean {
+    return this.#engine.is_standing_by;
   }
 
   /** Runs until the signal is aborted, also when halted. Throws only bugs. */
@@ -152,14 +158,14 @@ export class Runner<Event extends { readonly type: string }> {
 
   #publish(
     { topic, partition, span = NO_SPAN }: Batch<Event>,
-    { outcomes, announced, rows, next_offset: next }: Applied,
+    { outcomes, announced, rows, next_offset: nextOffset }: Applied,
   ): void {
     const { projection, notifications } = this.#options;
     this.#metrics.count(outcomes);
     this.#metrics.rows.inc(rows);
     if (announced.length === 0) return;
     const keys = announced.length > NOTIFICATION_KEYS_MAX ? [] : announced;
-    const position = { topic, partition, next_offset: next.toString() };
+    const position = { topic, partition, next_offset: nextOffset.toString() };
     const notify = span.child('notify');
     const { traceparent } = notify.headers ?? {};
     notifications.publish(

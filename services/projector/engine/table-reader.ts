@@ -12,7 +12,7 @@ import { inOrder } from '../../runtime/postgres/pipeline.ts';
 
 /** Rows that are changed and not written yet. */
 export interface Unwritten {
-  /** Those among the rows wanted, and the keys of the others. */
+  /** The unwritten rows among the wanted ones, and the keys of the others. */
   find(load: KeyedLoad): {
     readonly rows: readonly LoadedRow[];
     readonly missing: readonly Value[];
@@ -28,7 +28,7 @@ export async function loadRows(
   return Object.fromEntries(await inOrder(loaded));
 }
 
-/** The same one after the other, except rows that are not written yet. */
+/** From Postgres, one statement after the other, except rows that are not written yet. */
 export async function loadMissingRows(
   pool: Pick<Pool, 'query'>,
   loads: readonly Load[],

@@ -49,7 +49,7 @@ export class WriteCoalescer<Event extends { readonly type: string }> implements 
   }
 
   /** Batches were taken from the look-ahead: should the transaction fail, they are read again. */
-  get hasTaken(): boolean {
+  get has_taken(): boolean {
     return this.#hasTaken;
   }
 
@@ -108,13 +108,13 @@ export class WriteCoalescer<Event extends { readonly type: string }> implements 
    * it does not come soon, or has to be applied in a transaction of its own.
    */
   async #foldNext(
-    { topic, partition, next_offset: offset }: Checkpoint,
+    { topic, partition, next_offset: nextOffset }: Checkpoint,
     dirty: DirtyRows,
     appended: ReadonlySet<string>,
     over: AbortSignal,
   ): Promise<{ readonly batch: Batch<Event>; readonly folded: Complete } | undefined> {
     const { projection, pool, batches, load, isStale } = this.#options;
-    if (!load.goesBeyond(topic, partition, offset - 1n)) return undefined;
+    if (!load.goesBeyond(topic, partition, nextOffset - 1n)) return undefined;
     // the consumer of the batch gets the error
     const batch = await soon(batches.peek().catch(() => undefined));
     if (
@@ -123,7 +123,7 @@ export class WriteCoalescer<Event extends { readonly type: string }> implements 
       isStale(batch) ||
       batch.topic !== topic ||
       batch.partition !== partition ||
-      batch.from !== offset ||
+      batch.from !== nextOffset ||
       !batch.loads.every((each) => isCommitted(each, appended))
     )
       return undefined;

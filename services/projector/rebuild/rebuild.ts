@@ -44,7 +44,7 @@ export interface RebuildOptions<Event extends { readonly type: string }> {
   readonly projection: Projection<Event>;
   readonly postgres_url: string;
   /** the role that may read all tables */
-  readonly postgres_reader_role?: string;
+  readonly postgres_reader_role?: string | undefined;
   readonly kafka: Kafka;
   readonly codec: Decoder;
   readonly log: Logger;
@@ -104,7 +104,8 @@ export function rebuild<Event extends { readonly type: string }>(
     if (begun !== undefined && (options.afresh === true || begun.version !== next.version))
       await dropTables(work.session, next.name);
     await prepareDatabase(options.postgres_url, next, {
-      ...options,
+      postgres_reader_role: options.postgres_reader_role,
+      log: options.log,
       beside: projection.name,
     });
     return await withEngine(work, next, false, async (engine, pool) => {
@@ -213,7 +214,7 @@ export async function withEngine<Event extends { readonly type: string }, Result
   exact: boolean,
   use: (engine: Engine<Event>, pool: Pool) => Promise<Result>,
 ): Promise<Result> {
-  const { postgres_url, log, pace = PACE } = options;
+  const { postgres_url, kafka, codec, log, pace = PACE } = options;
   const pool = openWriter(
     { postgres_url, application_name: projection.name, schema: projection.name, session: SESSION },
     log,
@@ -222,8 +223,10 @@ export async function withEngine<Event extends { readonly type: string }, Result
   const signal = AbortSignal.any([stop, over.signal]);
   const applied = new Map<string, bigint>();
   const engine = new Engine({
-    ...options,
     projection,
+    kafka,
+    codec,
+    log,
     pool,
     signal,
     applied,

@@ -54,7 +54,11 @@ export function verify<Event extends { readonly type: string }>(
       };
     const fresh = { ...projection, name: verifyName(projection.name) };
     if (await isUseless(work, fresh.name)) await dropTables(work.session, fresh.name);
-    await prepareDatabase(options.postgres_url, fresh, { ...options, beside: projection.name });
+    await prepareDatabase(options.postgres_url, fresh, {
+      postgres_reader_role: options.postgres_reader_role,
+      log: options.log,
+      beside: projection.name,
+    });
     const verified = await withEngine(work, fresh, true, (engine) =>
       compare(work, fresh.name, engine),
     );

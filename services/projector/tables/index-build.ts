@@ -48,9 +48,9 @@ export interface IndexBuild {
   /** called with each step, such as `index 3 of 9 (blocks_hash)` */
   readonly onStep: (what: string) => void;
   /** indexes, and then tables to analyze, at a time; 2 when not given */
-  readonly at_once?: number;
+  readonly at_once?: number | undefined;
   /** false: the tables do not displace others in Postgres' buffers */
-  readonly warm?: boolean;
+  readonly warm?: boolean | undefined;
 }
 
 /**

@@ -16,7 +16,7 @@ import { faultOf } from '../../runtime/postgres/pool.ts';
 /** Key of the advisory lock of all migrations: projectors start together. */
 const LOCK = 7_301_977;
 
-/** Each migrates up; none is ever reverted. */
+/** Migrations up; none is ever reverted. */
 const MIGRATIONS: Readonly<Record<string, Knex.Migration['up']>> = {
   async '001_checkpoints'(db) {
     await db.schema.withSchema('projector').createTable('projections', (table) => {
@@ -88,7 +88,7 @@ export interface PrepareOptions {
   /** the projection for which these tables are staged */
   readonly beside?: string;
   /** the role that may read all tables */
-  readonly postgres_reader_role?: string;
+  readonly postgres_reader_role?: string | undefined;
   readonly log?: Pick<Logger, 'warn'>;
 }
 

@@ -37,7 +37,7 @@ export interface GuardOptions {
 export function guardWriters({
   postgres_url,
   log,
-  every_ms: every = LOOK_MS,
+  every_ms: everyMs = LOOK_MS,
   transaction_max,
 }: GuardOptions): () => void {
   const over = new AbortController();
@@ -56,7 +56,7 @@ export function guardWriters({
   const look = async (pool: Pool): Promise<void> => {
     let works = true;
     for (;;) {
-      await untilAborted(every, over.signal);
+      await untilAborted(everyMs, over.signal);
       if (over.signal.aborted) return;
       try {
         await endReaders(pool, log, transaction_max);

@@ -26,7 +26,7 @@ export interface Asker {
 
 interface Making {
   readonly answer: Promise<Answer>;
-  /** those that wait for it */
+  /** clients that wait for the answer */
   readonly clients: Clients;
 }
 
@@ -51,11 +51,14 @@ export class AnswerCache {
 
   constructor(
     version: Pick<ReadVersion, 'known' | 'current'>,
-    { answers_kept_max: max, characters_max: maxSize = CHARACTERS_MAX }: AnswerCacheOptions,
+    {
+      answers_kept_max: answersKeptMax,
+      characters_max: charactersMax = CHARACTERS_MAX,
+    }: AnswerCacheOptions,
   ) {
     this.#version = version;
-    this.#entriesMax = max;
-    this.#kept = new LRUCache({ max: Math.max(max, 1), maxSize });
+    this.#entriesMax = answersKeptMax;
+    this.#kept = new LRUCache({ max: Math.max(answersKeptMax, 1), maxSize: charactersMax });
   }
 
   /** How many responses were found so far. */

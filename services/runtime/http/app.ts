@@ -77,12 +77,15 @@ export interface CacheOptions {
 export const IDLE_MS = 60_000;
 const BODY_BYTES_MAX = 16_384;
 
-export function buildHttpApp(options: HttpAppOptions): RequestListener {
+export function buildHttpApp(
+  options: Omit<HttpAppOptions, 'routes'>,
+  routes: readonly Route[],
+): RequestListener {
   const {
     errors: shape = PLAIN_ERRORS,
     headers = {},
     idle_ms = IDLE_MS,
-    http_limits: limits,
+    http_limits: httpLimits,
   } = options;
   const replies = new Replies({ headers, shape, idle_ms });
   const app = express();
@@ -90,8 +93,8 @@ export function buildHttpApp(options: HttpAppOptions): RequestListener {
   app.set('query parser', queryOf);
   app.set('trust proxy', options.trust_proxy_hops ?? 0);
   app.use(identify(options), ...admit(options, shape, replies));
-  app.use(start(options.starts ?? new Starts(limits?.starts), options.cache, replies));
-  app.use(route(options.routes ?? [], shape, replies));
+  app.use(start(options.starts ?? new Starts(httpLimits?.starts), options.cache, replies));
+  app.use(route(routes, shape, replies));
   app.use(fail(options.log, shape, replies));
   return (request, response) => {
     // Express would answer it by itself, in another shape: it is refused like this one
@@ -116,12 +119,12 @@ function identify({
   log,
   metrics,
   tracing = NO_TRACING,
-  trust_proxy_hops: hops = 0,
+  trust_proxy_hops: trustProxyHops = 0,
 }: Pick<HttpAppOptions, 'log' | 'metrics' | 'tracing' | 'trust_proxy_hops'>): RequestHandler {
   const observe = observer(log, metrics);
   const nextId = requestIds();
   return (request, response, next) => {
-    const client = clientOf({ ip: forwardedFor(request, hops), socket: request.socket });
+    const client = clientOf({ ip: forwardedFor(request, trustProxyHops), socket: request.socket });
     const exchange = new Exchange(nextId(), client, response);
     request.exchange = exchange;
     // a request without a trace begins none
@@ -139,11 +142,11 @@ function identify({
 
 /** Refuses what is no proper request, and what a guard refuses; then reads the body. */
 function admit(
-  { guards = [], body_bytes_max = BODY_BYTES_MAX, http_limits: limits }: HttpAppOptions,
+  { guards = [], body_bytes_max = BODY_BYTES_MAX, http_limits: httpLimits }: HttpAppOptions,
   shape: ErrorShape,
   replies: Replies,
 ): readonly RequestHandler[] {
-  const bytes = new BodyBytes(body_bytes_max, limits?.bytes);
+  const bytes = new BodyBytes(body_bytes_max, httpLimits?.bytes);
   const admitted = (request: Request, response: Response, next: NextFunction): void => {
     // its body has turned out to be no HTTP
     if (response.headersSent) return undefined;
@@ -200,7 +203,7 @@ function start(starts: Starts, cache: CacheOptions | undefined, replies: Replies
         waitsWith: (clients) => exchange.waitsWith(clients),
         make: () =>
           new Promise((resolve) => {
-            exchange.made = resolve;
+            exchange.giveTo(resolve);
             next();
           }),
       });
@@ -226,7 +229,7 @@ function route(routes: readonly Route[], shape: ErrorShape, replies: Replies): R
   for (const each of routes) {
     if ('middleware' in each) {
       const enter: RequestHandler = (request, response, next) => {
-        request.exchange.route = each.path;
+        request.exchange.matched(each.path);
         response.send = (body: string | Buffer) => {
           void replies.send(response, answerIn(response, body));
           return response;
@@ -238,7 +241,7 @@ function route(routes: readonly Route[], shape: ErrorShape, replies: Replies): R
     }
     const { handle } = each;
     router[each.method](each.path, async (request: Request, response: Response) => {
-      request.exchange.route = each.path;
+      request.exchange.matched(each.path);
       const answer = await handle(request);
       if (!('refused' in answer)) return replies.send(response, answer);
       return replies.fail(response, refusalOf(answer, shape));
@@ -249,7 +252,7 @@ function route(routes: readonly Route[], shape: ErrorShape, replies: Replies): R
       .flatMap((each) => (each.path !== path ? [] : ALLOWED[each.method]))
       .join(', ');
     router.all(path, (request, response) => {
-      request.exchange.route = path;
+      request.exchange.matched(path);
       const message = `this path answers ${allow} only`;
       replies.fail(response, { status: 405, code: 'method_not_allowed', message }, { allow });
     });
@@ -269,7 +272,7 @@ function answerIn(response: Response, body: string | Buffer): HttpResponse {
     response.removeHeader(name);
   }
   const { 'content-type': content_type = JSON_TYPE, 'content-length': _bytes, ...others } = headers;
-  const { is_shared, is_refusal } = response.req.exchange;
+  const { is_shared, is_refusal } = response.req.exchange.marks;
   return { status, body, content_type, headers: others, is_shared, is_refusal };
 }
 
@@ -284,10 +287,9 @@ function fail(log: Logger, shape: ErrorShape, replies: Replies): ErrorRequestHan
       const { status } = failure;
       log.error({ err: error, request_id, method, route: path, status }, messageOf(error));
     }
-    if (!response.headersSent || exchange.made !== undefined)
-      return replies.fail(response, failure);
+    if (!response.headersSent || exchange.is_taken) return replies.fail(response, failure);
     // a client must not take half a response for a whole one
-    exchange.broken_off_as = failure.status;
+    exchange.breaksOff(failure.status);
     breakOff(response);
   };
 }

@@ -13,16 +13,12 @@ export class Exchange {
   readonly client: string;
   /** as it was sent */
   readonly method: string;
-  /** the template that matched */
-  route = 'unmatched';
-  /** of an answer that a library makes: `is_shared` and `is_refusal` of the response */
-  is_shared = false;
-  is_refusal = false;
-  /** takes the answer in place of the client: the cache sends it */
-  made?: ((answer: Answer) => void) | undefined;
-  /** the status of the error that broke off its response */
-  broken_off_as?: number;
   readonly #response: Response;
+  #route = 'unmatched';
+  #isShared = false;
+  #isRefusal = false;
+  #taker: ((answer: Answer) => void) | undefined;
+  #brokenOffAs: number | undefined;
   #clients: Clients | undefined;
 
   constructor(id: string, client: string, response: Response) {
@@ -30,6 +26,54 @@ export class Exchange {
     this.client = client;
     this.method = response.req.method;
     this.#response = response;
+  }
+
+  /** The template that matched. */
+  get route(): string {
+    return this.#route;
+  }
+
+  matched(route: string): void {
+    this.#route = route;
+  }
+
+  /** `is_shared` and `is_refusal` of the response, for an answer that a library makes. */
+  get marks(): Pick<Answer, 'is_shared' | 'is_refusal'> {
+    return { is_shared: this.#isShared, is_refusal: this.#isRefusal };
+  }
+
+  markShared(): void {
+    this.#isShared = true;
+  }
+
+  markRefusal(): void {
+    this.#isRefusal = true;
+  }
+
+  /** Has the cache take the answer, and send it, in place of the client. */
+  giveTo(taker: (answer: Answer) => void): void {
+    this.#taker = taker;
+  }
+
+  get is_taken(): boolean {
+    return this.#taker !== undefined;
+  }
+
+  /** Gives the answer to the cache where it takes it; once. */
+  give(answer: Answer): boolean {
+    const taker = this.#taker;
+    this.#taker = undefined;
+    taker?.(answer);
+    return taker !== undefined;
+  }
+
+  /** The status of the error that broke off the response. */
+  get broken_off_as(): number | undefined {
+    return this.#brokenOffAs;
+  }
+
+  breaksOff(status: number): void {
+    this.#brokenOffAs = status;
   }
 
   /** The clients that wait for the answer; only this one, as `turn`, unless it joined others. */

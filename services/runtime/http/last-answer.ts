@@ -9,14 +9,14 @@ type Headers = Readonly<Record<string, string>>;
 
 /** `always`: headers of every answer of the service. */
 export function headersOf(
-  { body, content_type: type = JSON_TYPE, headers }: LastAnswer,
+  { body, content_type: contentType = JSON_TYPE, headers }: LastAnswer,
   always: Headers = {},
 ): Headers {
   return {
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     ...always,
-    'content-type': type,
+    'content-type': contentType,
     'content-length': String(Buffer.byteLength(body)),
     connection: 'close',
     ...headers,

@@ -7,8 +7,6 @@ import type { ErrorShape, Route } from './handler.ts';
 import type { HttpResponse } from './response.ts';
 
 export interface OwnRoutesOptions {
-  /** where `/status` and `/metrics` are; default: on the port of the other routes */
-  readonly ops_port?: number;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly checks?: readonly Check[];
@@ -28,15 +26,10 @@ export interface OwnRoutes {
 /** Clients share an answer for so long: the checks ask Postgres. */
 const READY_MS = 1_000;
 
+/** `isApart`: `/status` and `/metrics` are on a port of their own. */
 export function ownRoutes(
-  {
-    log,
-    metrics,
-    checks = [],
-    phase = () => 'serving',
-    remarks,
-    ops_port: opsPort,
-  }: OwnRoutesOptions,
+  { log, metrics, checks = [], phase = () => 'serving', remarks }: OwnRoutesOptions,
+  isApart: boolean,
   shape: ErrorShape,
 ): OwnRoutes {
   const health = new Health(checks, phase, log, remarks);
@@ -52,7 +45,7 @@ export function ownRoutes(
   let last = { at: Number.NEGATIVE_INFINITY, answer: look };
   const ready = (): Promise<HttpResponse> => {
     // a service without clients of its own
-    if (opsPort === undefined) return look();
+    if (!isApart) return look();
     const now = performance.now();
     if (now - last.at >= READY_MS) {
       const answer = look();

@@ -43,7 +43,7 @@ export class Replies {
     if (answer instanceof Answer) return this.#sendWhole(response, answer);
     const { body } = answer;
     if (typeof body !== 'string' && !Buffer.isBuffer(body)) {
-      assert(exchange.made === undefined, 'an answer in pieces is made for one request');
+      assert(!exchange.is_taken, 'an answer in pieces is made for one request');
       const head = { ...answer.headers, 'content-type': answer.content_type ?? JSON_TYPE };
       const writeHead = (): void => this.#writeHead(response, answer.status, head);
       return sendPieces(response, body, writeHead, this.#idleMs);
@@ -58,11 +58,9 @@ export class Replies {
 
   #sendWhole(response: Response, answer: Answer): void | Promise<void> {
     const { exchange } = response.req;
-    const { made } = exchange;
-    exchange.made = undefined;
     // others wait for it, also when this client has left
-    if (made !== undefined) return made(answer);
-    exchange.route = answer.route;
+    if (exchange.give(answer)) return undefined;
+    exchange.matched(answer.route);
     if (response.headersSent || response.destroyed) return undefined;
     if (answer.status === TOO_MANY_REQUESTS)
       return void setTimeout(() => {
@@ -86,7 +84,7 @@ export class Replies {
 
   #sendBytes(
     response: Response,
-    { status, content_type: type }: Answer,
+    { status, content_type: contentType }: Answer,
     headers: Headers,
     bytes: Buffer,
   ): void {
@@ -96,7 +94,7 @@ export class Replies {
       this.#writeHead(response, status, headers);
       return void response.end();
     }
-    const head = { 'content-type': type, 'content-length': length, ...headers };
+    const head = { 'content-type': contentType, 'content-length': length, ...headers };
     this.#writeHead(response, status, head);
     response.end(bytes);
   }

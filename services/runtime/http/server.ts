@@ -19,12 +19,18 @@ import { CONNECTIONS_PER_CLIENT_MAX, Held, PIPELINED_MAX } from '../limits/held.
 import { ON } from '../limits/limits.ts';
 import { assert, Fault } from '../process/errors.ts';
 
-export interface HttpOptions extends Omit<HttpAppOptions, 'metrics'>, OwnRoutesOptions {
+/** Where a service listens, and how long it may take to stop. */
+export interface ListenSettings {
   readonly http_host: string;
   /** 0: any free one */
   readonly http_port: number;
+  /** where `/status` and `/metrics` are; default: on the port of the other routes */
+  readonly ops_port?: number;
   /** time for a shutdown; after most of it, responses are broken off; default: awaited */
   readonly drain_ms?: number;
+}
+
+export interface HttpOptions extends Omit<HttpAppOptions, 'metrics'>, OwnRoutesOptions {
   /** to a head of more than 16 KiB, which may be a token; default: 431 */
   readonly overflow?: LastAnswer;
   /** open at once, of all clients */
@@ -41,7 +47,7 @@ export interface HttpOptions extends Omit<HttpAppOptions, 'metrics'>, OwnRoutesO
 export interface HttpServer {
   /** `http://host:port` as listened on */
   readonly url: string;
-  /** the same of `/status` and `/metrics` */
+  /** `http://host:port` of `/status` and `/metrics` */
   readonly ops_url: string;
   /** stops accepting, finishes requests in flight, closes connections; breaks off late ones */
   drain(): Promise<void>;
@@ -61,15 +67,19 @@ const LATE_SHARE = 0.8;
  * Listens, and returns once it does. `/health`, `/ready`, `/status` and `/metrics` are there
  * besides the routes. Throws a `Fault` when a port cannot be opened.
  */
-export async function openHttp(options: HttpOptions): Promise<HttpServer> {
-  const { http_host: host, log, errors: shape = PLAIN_ERRORS, drain_ms: drainMs } = options;
-  const { probes, figures } = ownRoutes(options, shape);
-  const { ops_port: opsPort, routes = [] } = options;
+export async function openHttp(
+  { http_host: httpHost, http_port, ops_port: opsPort, drain_ms: drainMs }: ListenSettings,
+  options: HttpOptions,
+): Promise<HttpServer> {
+  const { log, errors: shape = PLAIN_ERRORS, routes = [] } = options;
+  const { probes, figures } = ownRoutes(options, opsPort !== undefined, shape);
   const ops =
-    opsPort === undefined ? undefined : await openOps(options, opsPort, [...probes, ...figures]);
+    opsPort === undefined
+      ? undefined
+      : await openOps(httpHost, opsPort, log, [...probes, ...figures]);
   let draining = false;
   const served = [...probes, ...(ops === undefined ? figures : []), ...routes];
-  const app = buildHttpApp({ ...options, routes: served });
+  const app = buildHttpApp(options, served);
   const server = createServer({
     ...LIMITS,
     // the application checks it, for an answer in the service's shape
@@ -82,7 +92,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const connections = openConnections(server);
   const unanswered = (): readonly ServerResponse[] => [...connections.values()].flat();
 
-  const { is_on: hasLimit } = options.http_limits?.connections ?? ON;
+  const { is_on: isOn } = options.http_limits?.connections ?? ON;
   const { trust_proxy_hops = 0 } = options;
   const nextId = requestIds();
   const always = (): Headers => ({ ...options.headers, 'x-request-id': nextId() });
@@ -91,7 +101,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     const { socket } = request;
     const before = connections.get(socket);
     if (before === undefined) return void socket.destroy();
-    if (before.length >= PIPELINED_MAX && hasLimit) {
+    if (before.length >= PIPELINED_MAX && isOn) {
       // Node goes through all that it has read before
       if (!socket.destroyed && trust_proxy_hops === 0) ofOne.bar(clientOf({ socket }), BARRED_MS);
       return void socket.destroy();
@@ -124,14 +134,14 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   });
 
   try {
-    await listening(server, host, options.http_port, 'APP_HTTP_PORT');
+    await listening(server, httpHost, http_port, 'APP_HTTP_PORT');
   } catch (error) {
     ops?.close();
     throw error;
   }
   server.on('error', (error) => log.error({ err: error }, 'HTTP server'));
-  const url = urlOf(server, host);
-  const ops_url = ops === undefined ? url : urlOf(ops, host);
+  const url = urlOf(server, httpHost);
+  const ops_url = ops === undefined ? url : urlOf(ops, httpHost);
   log.info({ url, ops_url }, 'listening');
   return {
     url,
@@ -155,7 +165,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   };
 }
 
-/** Such as an export, a long answer to a client that reads slowly, or one that waits its turn. */
+/** Breaks off an export, a long answer to a slow client, or one that waits its turn. */
 function breakOffLate(late: readonly ServerResponse[], log: HttpOptions['log']): void {
   if (late.length > 0)
     log.warn({ responses: late.length }, 'shutdown breaks off responses that are not sent yet');
@@ -205,18 +215,21 @@ const BACKLOG = 4_096;
 function limitConnections(
   server: Server,
   {
-    http_connections_max: max = CONNECTIONS_MAX,
-    http_connections_per_client_max: ofClient = CONNECTIONS_PER_CLIENT_MAX,
-    trust_proxy_hops: hops = 0,
-    http_limits: limits,
+    http_connections_max: httpConnectionsMax = CONNECTIONS_MAX,
+    http_connections_per_client_max: httpConnectionsPerClientMax = CONNECTIONS_PER_CLIENT_MAX,
+    trust_proxy_hops: trustProxyHops = 0,
+    http_limits: httpLimits,
   }: HttpOptions,
 ): Held {
-  const ofOne = new Held(hops > 0 ? Number.POSITIVE_INFINITY : ofClient, limits?.connections);
+  const ofOne = new Held(
+    trustProxyHops > 0 ? Number.POSITIVE_INFINITY : httpConnectionsPerClientMax,
+    httpLimits?.connections,
+  );
   let open = 0;
   // Node's own limit counts those that it closes at once, with which one client could fill it
   server.on('connection', (socket) => {
-    if (open >= max) limits?.connections.refused();
-    const closed = open < max ? ofOne.take(clientOf({ socket })) : undefined;
+    if (open >= httpConnectionsMax) httpLimits?.connections.refused();
+    const closed = open < httpConnectionsMax ? ofOne.take(clientOf({ socket })) : undefined;
     if (closed === undefined) return void socket.destroy();
     open++;
     return socket.once('close', () => {
@@ -229,11 +242,12 @@ function limitConnections(
 
 /** The server of the operators' routes, which no client of the service can reach or fill. */
 async function openOps(
-  { http_host: host, log }: HttpOptions,
+  host: string,
   port: number,
+  log: HttpOptions['log'],
   routes: readonly Route[],
 ): Promise<Server> {
-  const server = createServer(LIMITS, buildHttpApp({ log, routes }));
+  const server = createServer(LIMITS, buildHttpApp({ log }, routes));
   await listening(server, host, port, 'APP_OPS_PORT');
   server.on('error', (error) => log.error({ err: error }, 'HTTP server of the operators'));
   return server;

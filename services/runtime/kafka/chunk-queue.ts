@@ -6,7 +6,7 @@ export interface Chunk {
   readonly partition: number;
   /** counts assignments and rewinds */
   readonly generation: number;
-  /** its first offset; marks of transactions take offsets too, and are no records */
+  /** the first offset; marks of transactions take offsets too, and are no records */
   readonly from: bigint;
   /** the offset after its last one */
   readonly next: bigint;

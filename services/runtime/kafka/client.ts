@@ -5,8 +5,9 @@ import { openKafkajs } from './kafkajs/client.ts';
 import { prefixed } from './prefix.ts';
 import { kafkaFault, type Admin, type Kafka, type KafkaSettings } from './port.ts';
 
-export function openKafka(settings: KafkaSettings, log: Logger): Kafka {
-  return prefixed(openKafkajs(settings, log), settings.kafka_prefix ?? '');
+/** `client_id`: the name that brokers log. */
+export function openKafka(settings: KafkaSettings, clientId: string, log: Logger): Kafka {
+  return prefixed(openKafkajs(settings, clientId, log), settings.kafka_prefix ?? '');
 }
 
 const DISCONNECT_MS = 3_000;

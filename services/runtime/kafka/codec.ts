@@ -71,12 +71,13 @@ export function poisonReason(error: unknown): string {
  * undefined in decoded events.
  */
 export async function openDecoder(
-  settings: RegistrySettings & Pick<PinnedIds, 'kafka' | 'pins'>,
+  registry: RegistrySettings,
+  pinned: Pick<PinnedIds, 'kafka' | 'pins'>,
   topics: readonly Topic[],
   unread: Unread = {},
 ): Promise<Decoder> {
   const schemas = await readSchemas([...topics, PROJECTOR_SKIPS], unread);
-  return new EventDecoder(new SchemaRegistry(settings), schemas, () => readPins(settings));
+  return new EventDecoder(new SchemaRegistry(registry), schemas, () => readPins(pinned));
 }
 
 /**
@@ -85,15 +86,16 @@ export async function openDecoder(
  * `another_registry` with retry where the registry is not the one of this log.
  */
 export async function openCodec(
-  settings: RegistrySettings & PinnedIds,
+  settings: RegistrySettings,
+  pinned: PinnedIds,
   topics: readonly Topic[],
   read: readonly Topic[] = [],
 ): Promise<Codec> {
   const registry = new SchemaRegistry(settings);
   const written = await readSchemas(topics);
-  const ids = await pinIds(settings, registry, written);
+  const ids = await pinIds(pinned, registry, written);
   const others = await readSchemas([...read, PROJECTOR_SKIPS]);
-  return codecOf(registry, written, ids, others, () => readPins(settings));
+  return codecOf(registry, written, ids, others, () => readPins(pinned));
 }
 
 /** `ids`: of the written schemas. */

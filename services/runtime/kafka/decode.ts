@@ -21,14 +21,14 @@ export interface Poison {
 export interface Decoded<Event> {
   readonly topic: string;
   readonly partition: number;
-  /** its first offset; marks of transactions take offsets too, and are no events */
+  /** the first offset; marks of transactions take offsets too, and are no events */
   readonly from: bigint;
   /** the offset after its last one */
   readonly next: bigint;
   readonly events: readonly Recorded<Event>[];
-  /** one a record */
+  /** a fingerprint for each record */
   readonly fingerprints: readonly Buffer[];
-  /** one a record: its approximate bytes in memory before decoding */
+  /** for each record its approximate bytes in memory before decoding */
   readonly sizes: readonly number[];
   /** the record after these: it cannot be decoded */
   readonly poison?: Poison;

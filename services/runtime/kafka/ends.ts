@@ -45,8 +45,8 @@ export interface LookOptions {
   readonly topics: readonly string[];
   readonly positions: Positions;
   /** as for `LogReader` */
-  readonly ends?: ReadonlyMap<string, bigint>;
-  readonly lenient?: boolean;
+  readonly ends?: ReadonlyMap<string, bigint> | undefined;
+  readonly lenient?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -62,7 +62,7 @@ export function keepsAt(tenure: Tenure, session_ms: number, now: number): boolea
 
 /** A lease as those see it who work under it. */
 export interface Held {
-  readonly isHeld: boolean;
+  readonly is_held: boolean;
   /** grows each time that it is gained: between two terms others may have worked */
   readonly term: number;
   /** Resolves when it is gained or given up next. Take it before looking at the others. */
@@ -75,7 +75,7 @@ export interface Held {
 
 /** For processes that run alone. */
 export const ALWAYS_HELD: Held = {
-  isHeld: true,
+  is_held: true,
   term: 1,
   changed: Promise.withResolvers<void>().promise,
   held: () => Promise.resolve(),
@@ -109,9 +109,13 @@ export class Lease implements Held {
 
   constructor(options: LeaseOptions) {
     this.#options = options;
-    const { topic } = options;
+    const { kafka, group_id, topic, session_ms, log, signal } = options;
     this.#membership = new Membership({
-      ...options,
+      kafka,
+      group_id,
+      session_ms,
+      log,
+      signal,
       topics: [topic],
       claim: () => (this.#claimed = this.#claim()),
       onAssigned: (assigned, sentMs) => {
@@ -123,11 +127,11 @@ export class Lease implements Held {
       },
       onHeld: (sentMs) => {
         this.#apply({ type: 'heard', at: performance.now() - sentMs });
-        if (!this.isHeld) options.onStandbyHeard?.();
+        if (!this.is_held) options.onStandbyHeard?.();
         else if (this.#isYielded && this.#claimed !== 'halted') this.#membership.rejoin();
       },
     });
-    const held = (): number => Number(this.isHeld);
+    const held = (): number => Number(this.is_held);
     options.metrics.gauge(
       'lease_held',
       '1: this instance works; 0: it stands by, another one works',
@@ -138,7 +142,7 @@ export class Lease implements Held {
     );
   }
 
-  get isHeld(): boolean {
+  get is_held(): boolean {
     return isHeldAt(this.#tenure, this.#options.session_ms, performance.now());
   }
 
@@ -158,13 +162,13 @@ export class Lease implements Held {
 
   /** The phase of the process: it works, or waits for the lease. */
   phase(working: string): string {
-    return this.isHeld ? working : 'standing_by';
+    return this.is_held ? working : 'standing_by';
   }
 
   async held(): Promise<void> {
     const { signal } = this.#options;
     const stopped = aborted(signal);
-    while (!this.isHeld && !signal.aborted) await Promise.race([this.changed, stopped]);
+    while (!this.is_held && !signal.aborted) await Promise.race([this.changed, stopped]);
   }
 
   /** At the next heartbeat; without another member that can work it gets the lease back. */
@@ -190,15 +194,15 @@ export class Lease implements Held {
   }
 
   #apply(event: TenureEvent): void {
-    const { isHeld: wasHeld } = this;
+    const { is_held: isHeld } = this;
     const { status: was } = this.#tenure;
     this.#tenure = tenureAfter(this.#tenure, event);
     const { status: is } = this.#tenure;
     if (event.type === 'assigned' && event.partitions > 0) this.#term++;
-    const { log, group_id: group } = this.#options;
-    if (was !== is) log.info({ group, was, is }, 'lease');
+    const { log, group_id: groupId } = this.#options;
+    if (was !== is) log.info({ group: groupId, was, is }, 'lease');
     // an expired lease that is acknowledged again is held again
-    else if (this.isHeld === wasHeld) return;
+    else if (this.is_held === isHeld) return;
     const { resolve } = this.#changed;
     this.#changed = Promise.withResolvers();
     resolve();

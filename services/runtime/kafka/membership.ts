@@ -47,13 +47,20 @@ export class Membership {
 
   /** Joins the group until `close`. Throws a fault when the brokers do not answer. */
   async start(): Promise<void> {
-    const { kafka, group_id: group, log, onAssigned, onHeld } = this.#options;
+    const { kafka, group_id: groupId, topics, session_ms, claim, log } = this.#options;
+    const { onAssigned, onHeld } = this.#options;
     const share = kafka.share({
-      ...this.#options,
+      group_id: groupId,
+      topics,
+      session_ms,
+      claim,
       onAssigned: (assigned, sentMs) => {
         if (this.#share !== share) return;
         if (assigned !== undefined)
-          log.info({ group, assigned: Object.fromEntries(assigned) }, 'partitions assigned');
+          log.info(
+            { group: groupId, assigned: Object.fromEntries(assigned) },
+            'partitions assigned',
+          );
         onAssigned(assigned, sentMs);
       },
       onHeld: (sentMs) => {
@@ -61,7 +68,7 @@ export class Membership {
       },
       onLeft: (error) => {
         if (this.#share !== share) return;
-        log.warn({ err: error, group }, 'the group was left, joining again');
+        log.warn({ err: error, group: groupId }, 'the group was left, joining again');
         void this.#joinAgain(share);
       },
     });
@@ -72,7 +79,7 @@ export class Membership {
       this.#share = undefined;
       await disconnect(share, log);
       const remedy = REMEDIES.get(errorType(cause) ?? '');
-      const what = `the group ${group} cannot be joined`;
+      const what = `the group ${groupId} cannot be joined`;
       throw kafkaFault(remedy === undefined ? what : `${what}: ${remedy}`, cause);
     }
     if (this.#closed) await disconnect(share, log);
@@ -89,14 +96,14 @@ export class Membership {
   }
 
   async #joinAgain(left: Share): Promise<void> {
-    const { group_id: group, log, signal } = this.#options;
+    const { group_id: groupId, log, signal } = this.#options;
     this.#share = undefined;
     this.#options.onAssigned(undefined, 0);
     await disconnect(left, log);
     await untilAborted(JOIN_AGAIN_MS, signal);
     if (this.#closed || signal.aborted) return;
     const onFault = (fault: Fault | undefined): void => void (this.#fault = fault);
-    const what = `joining the group ${group}`;
+    const what = `joining the group ${groupId}`;
     await retrying({ log, signal, what, onFault }, () => this.start()).catch((error: unknown) => {
       if (!signal.aborted) throw error;
     });

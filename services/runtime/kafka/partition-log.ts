@@ -61,13 +61,21 @@ export class PartitionLog {
   }
 
   async #fetch(): Promise<readonly LogBatch[]> {
-    const { fetcher, topic, topic_id: was, partition } = this.#options;
+    const { fetcher, topic, topic_id: topicId, partition, bytes_max, wait_ms } = this.#options;
+    const offset = this.#compare ?? this.#next;
     try {
-      return await fetcher.fetch({ ...this.#options, offset: this.#compare ?? this.#next });
+      return await fetcher.fetch({
+        topic,
+        topic_id: topicId,
+        partition,
+        offset,
+        bytes_max,
+        wait_ms,
+      });
     } catch (error) {
       if (errorType(error) !== 'UNKNOWN_TOPIC_ID') throw error;
       const is = await fetcher.topicId(topic);
-      throw is === was ? error : replaced(topic, partition, was, is);
+      throw is === topicId ? error : replaced(topic, partition, topicId, is);
     }
   }
 
@@ -95,8 +103,9 @@ export class PartitionLog {
     return records;
   }
 
-  #isOfAnotherLeader({ leader_epoch: epoch }: LogBatch): boolean {
-    const isKnown = this.#epoch === undefined || epoch === this.#epoch || epoch === this.#successor;
+  #isOfAnotherLeader({ leader_epoch: leaderEpoch }: LogBatch): boolean {
+    const isKnown =
+      this.#epoch === undefined || leaderEpoch === this.#epoch || leaderEpoch === this.#successor;
     return this.#next > 0n && !isKnown;
   }
 

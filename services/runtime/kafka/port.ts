@@ -147,14 +147,14 @@ export interface ShareOptions {
   /** after this silence a member loses its partitions; the brokers must allow it */
   readonly session_ms: number;
   /** Asked at each join: one member gets all partitions. Without it they are spread over all. */
-  readonly claim?: () => Claim;
+  readonly claim?: (() => Claim) | undefined;
   /**
    * undefined: not a member, or the group is rebalancing. `sent_ms` ago the request was sent that
    * the brokers have answered with it.
    */
   readonly onAssigned: (partitions: Assigned | undefined, sent_ms: number) => void;
   /** at each heartbeat that the brokers acknowledge, several times a session */
-  readonly onHeld?: (sent_ms: number) => void;
+  readonly onHeld?: ((sent_ms: number) => void) | undefined;
   /** the client has given up its membership, after it had joined */
   readonly onLeft: (error: Error) => void;
 }
@@ -194,7 +194,6 @@ export function kafkaFault(what: string, cause: unknown): Error {
 export interface KafkaSettings extends KafkaOptions {
   /** host:port of at least one broker */
   readonly kafka_brokers: readonly string[];
-  readonly client_id: string;
   /** smaller batches are not compressed */
   readonly compressed_bytes_min?: number | undefined;
   /** opens connections; by default to the address that a broker advertises */

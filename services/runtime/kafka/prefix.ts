@@ -31,9 +31,12 @@ export function prefixed(kafka: Kafka, prefix: string): Kafka {
     },
     share(options: ShareOptions): Share {
       const share = kafka.share({
-        ...options,
         group_id: wire(options.group_id),
         topics: options.topics.map(wire),
+        session_ms: options.session_ms,
+        claim: options.claim,
+        onHeld: options.onHeld,
+        onLeft: options.onLeft,
         onAssigned: (assigned, ...rest) =>
           options.onAssigned(
             assigned && new Map([...assigned].map(([topic, parts]) => [plain(topic), parts])),

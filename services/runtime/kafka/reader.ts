@@ -24,7 +24,7 @@ const WAIT_MS = 1_000;
 export interface LogReaderOptions {
   readonly kafka: Kafka;
   /** the group whose members share the partitions; all are read when not given */
-  readonly group_id?: string;
+  readonly group_id?: string | undefined;
   readonly topics: readonly string[];
   readonly log: Logger;
   /** retries faults of the brokers and of `positions` */
@@ -34,7 +34,7 @@ export interface LogReaderOptions {
   /** limit of what is fetched and not taken yet */
   readonly ahead_bytes_max: number;
   /** limit of one answer of the brokers; default 8 MiB */
-  readonly fetch_bytes?: number;
+  readonly fetch_bytes?: number | undefined;
   /**
    * Reads ranges: of each partition that has a position, wherever the log begins, the records below
    * its end, by `partitionKey`; without an end for ever. A log that does not hold them ends the
@@ -65,12 +65,14 @@ export class LogReader {
   constructor(options: LogReaderOptions) {
     this.#options = options;
     this.#queue = new ChunkQueue(options.ahead_bytes_max);
-    const { group_id: group, session_ms: session = SESSION_MS } = options;
-    if (group !== undefined)
+    const { kafka, log, topics, group_id: groupId, session_ms: sessionMs = SESSION_MS } = options;
+    if (groupId !== undefined)
       this.#membership = new Membership({
-        ...options,
-        group_id: group,
-        session_ms: session,
+        kafka,
+        log,
+        topics,
+        group_id: groupId,
+        session_ms: sessionMs,
         signal: this.#stopping.signal,
         onAssigned: (assigned) => {
           this.#assigned = assigned;
@@ -102,7 +104,7 @@ export class LogReader {
   }
 
   /** Whether the group has given this member any partition. */
-  get isAssigned(): boolean {
+  get is_assigned(): boolean {
     return [...(this.#assigned?.values() ?? [])].some(({ length }) => length > 0);
   }
 
@@ -184,7 +186,9 @@ export class LogReader {
   }
 
   #look(topics: readonly string[], positions: Positions): ReturnType<typeof lookAtLog> {
-    return lookAtLog({ ...this.#options, topics, positions, signal: this.#stopping.signal });
+    const { kafka, retrying, ends, lenient } = this.#options;
+    const { signal } = this.#stopping;
+    return lookAtLog({ kafka, retrying, topics, positions, ends, lenient, signal });
   }
 
   /** Reads one partition until its end, or the next generation. */
@@ -206,8 +210,9 @@ export class LogReader {
     );
     if (topicId === undefined) return;
     const partitionLog = new PartitionLog({
-      ...this.#options,
-      ...begin,
+      next_offset: begin.next_offset,
+      last_record: begin.last_record,
+      lenient,
       fetcher,
       topic,
       topic_id: topicId,

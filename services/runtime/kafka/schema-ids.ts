@@ -27,7 +27,7 @@ import { KafkaWriter } from './writer.ts';
 
 const PARTITION = 0;
 const APPEND_MS = 30_000;
-/** So many records of a log without pins are compared, at each end of each partition. */
+/** Records of a log without pins that are compared, at each end of each partition. */
 const COMPARED = 20n;
 
 export interface PinnedIds {

@@ -57,27 +57,29 @@ export class SchemaRegistry {
   readonly url: string;
   readonly #prefix: string;
   readonly #authorization: Readonly<Record<string, string>>;
-  readonly #answer_ms: number;
+  readonly #answerMs: number;
   readonly #client: Client;
 
   constructor(
     {
-      registry_url: url,
-      registry_username: username = '',
-      registry_password: password = '',
-      kafka_prefix: prefix = '',
+      registry_url: registryUrl,
+      registry_username: registryUsername = '',
+      registry_password: registryPassword = '',
+      kafka_prefix: kafkaPrefix = '',
     }: RegistrySettings,
     { avro: options = AVRO_OPTIONS, answer_ms = ANSWER_MS }: Options = {},
   ) {
-    this.url = url.replace(/\/$/, '');
-    this.#prefix = prefix;
-    this.#answer_ms = answer_ms;
-    const credentials = Buffer.from(`${username}:${password}`).toString('base64');
-    this.#authorization = username === '' ? {} : { authorization: `Basic ${credentials}` };
+    this.url = registryUrl.replace(/\/$/, '');
+    this.#prefix = kafkaPrefix;
+    this.#answerMs = answer_ms;
+    const credentials = Buffer.from(`${registryUsername}:${registryPassword}`).toString('base64');
+    this.#authorization = registryUsername === '' ? {} : { authorization: `Basic ${credentials}` };
     this.#client = new Client(
       {
         host: this.url,
-        ...(username === '' ? {} : { auth: { username, password } }),
+        ...(registryUsername === ''
+          ? {}
+          : { auth: { username: registryUsername, password: registryPassword } }),
         // whoever asks retries
         retry: { retries: 0 },
         middlewares: [limitTo(answer_ms, this.url)],
@@ -133,7 +135,7 @@ export class SchemaRegistry {
     return found;
   }
 
-  /** Those with the prefix. */
+  /** The subjects of the registry that have the prefix. */
   async subjects(): Promise<readonly string[]> {
     const answer = await this.ask('/subjects');
     if (answer.status !== 200) throw refusal(`the subjects were not read from ${this.url}`, answer);
@@ -203,7 +205,7 @@ export class SchemaRegistry {
   /** A path is below the registry's URL. Throws a fault with retry where nothing answers. */
   async ask(
     path: string | URL,
-    { headers, answer_ms: ms = this.#answer_ms, ...question }: Question = {},
+    { headers, answer_ms: answerMs = this.#answerMs, ...question }: Question = {},
   ): Promise<Answer> {
     const url = path instanceof URL ? path : `${this.url}${path}`;
     try {
@@ -217,7 +219,7 @@ export class SchemaRegistry {
           ...headers,
           ...this.#authorization,
         },
-        signal: AbortSignal.timeout(ms),
+        signal: AbortSignal.timeout(answerMs),
       });
       return { status: response.status, body: objectOf(await response.text()) };
     } catch (cause) {

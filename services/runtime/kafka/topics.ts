@@ -36,22 +36,27 @@ export async function ensureTopics(
     for (const topic of topics) {
       const description = await describe(admin, topic, kafka.replication_min);
       const different = differencesOf(kafka, topic, description);
-      const refused = different.find(({ isDurable }) => durable || !isDurable);
+      const refused = different.find(({ is_durable: isDurable }) => durable || !isDurable);
       if (refused !== undefined)
         throw new Fault('topic_settings', refused.message, { retry: false });
     }
   });
 }
 
+/** The settings of a topic at the brokers. */
+function configOf({ config }: Topic, replicas: number): Topic['config'] {
+  return { ...config, ...durableConfig(replicas) };
+}
+
 async function create(kafka: Kafka, admin: Admin, topics: readonly Topic[]): Promise<void> {
   const replicas = kafka.replication_min;
   try {
     await admin.createTopics(
-      topics.map(({ name, partitions, config }) => ({
-        name,
-        partitions,
+      topics.map((topic) => ({
+        name: topic.name,
+        partitions: topic.partitions,
         replicas: replicas === 1 ? undefined : replicas,
-        config: { ...config, ...durableConfig(replicas) },
+        config: configOf(topic, replicas),
       })),
     );
   } catch (cause) {
@@ -67,11 +72,11 @@ async function create(kafka: Kafka, admin: Admin, topics: readonly Topic[]): Pro
 
 interface Difference {
   readonly message: string;
-  readonly isDurable: boolean;
+  readonly is_durable: boolean;
 }
 
 function differencesOf(
-  { prefix, replication_min: replicasMin }: Kafka,
+  { prefix, replication_min: replicationMin }: Kafka,
   { name: plainName, config: declared, partitions }: Topic,
   description: TopicDescription,
 ): readonly Difference[] {
@@ -80,24 +85,24 @@ function differencesOf(
   const count = description.partitions.length;
   if (count !== partitions)
     found.push({
-      isDurable: false,
+      is_durable: false,
       message: `topic ${name} has ${count} partitions instead of ${partitions}, so its order would be another; point APP_KAFKA_BROKERS to the right cluster, or delete the topic if nothing in it is needed`,
     });
-  const wanted: Topic['config'] = { ...declared, ...durableConfig(replicasMin) };
+  const wanted: Topic['config'] = { ...declared, ...durableConfig(replicationMin) };
   for (const [setting, value] of description.config) {
     const should = wanted[setting];
     if (should === undefined || should === value) continue;
     if (AT_LEAST.has(setting) && Number(value) >= Number(should)) continue;
     found.push({
-      isDurable: DURABLE.has(setting),
+      is_durable: DURABLE.has(setting),
       message: `topic ${name} has ${setting}=${value} instead of ${should}; set it with kafka-configs.sh --alter --entity-type topics --entity-name ${name} --add-config ${setting}=${should}`,
     });
   }
   const replicas = Math.min(...description.partitions.map((partition) => partition.replicas));
-  if (replicas < replicasMin)
+  if (replicas < replicationMin)
     found.push({
-      isDurable: true,
-      message: `topic ${name} has ${replicas} replicas instead of ${replicasMin}; add some with kafka-reassign-partitions.sh, or lower APP_KAFKA_REPLICATION_MIN`,
+      is_durable: true,
+      message: `topic ${name} has ${replicas} replicas instead of ${replicationMin}; add some with kafka-reassign-partitions.sh, or lower APP_KAFKA_REPLICATION_MIN`,
     });
   return found;
 }
@@ -160,12 +165,9 @@ export async function watchTopics(options: TopicWatchOptions): Promise<void> {
  * Waits until all partitions have a leader: a broker does not know at once of a topic that was just
  * created, here or by another process.
  */
-async function describe(
-  admin: Admin,
-  { name, config }: Topic,
-  replicas: number,
-): Promise<TopicDescription> {
-  const settings = Object.keys({ ...config, ...durableConfig(replicas) });
+async function describe(admin: Admin, topic: Topic, replicas: number): Promise<TopicDescription> {
+  const { name } = topic;
+  const settings = Object.keys(configOf(topic, replicas));
   for (let tries = 1; ; tries++) {
     try {
       const described = await admin.describeTopic(name, settings);

@@ -94,7 +94,7 @@ export class KafkaWriter {
   }
 
   async #send(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
-    const { signal, log, retry_ms_min: min, retry_ms_max: max } = this.#options;
+    const { signal, log, retry_ms_min: retryMsMin, retry_ms_max: retryMsMax } = this.#options;
     // after an unacknowledged batch the next one would get its sequence numbers, and be dropped
     if (this.#ended)
       throw new Fault(
@@ -127,7 +127,10 @@ export class KafkaWriter {
             { topic, partition, records: entries.length, attempt, err: cause },
             'append not acknowledged, sending the same batch again',
           );
-          await untilAborted(Math.min(max, min * 2 ** Math.min(attempt - 1, 10)), signal);
+          await untilAborted(
+            Math.min(retryMsMax, retryMsMin * 2 ** Math.min(attempt - 1, 10)),
+            signal,
+          );
         }
         if (signal.aborted) {
           this.#ended = true;

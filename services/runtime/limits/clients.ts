@@ -47,7 +47,7 @@ export class Clients {
     if (times === 0) this.#watcher?.joined(client);
   }
 
-  /** One that waits for it has left. */
+  /** Tells that a client which waited has left. */
   delete(client: string): void {
     const times = this.#all.get(client) ?? 0;
     if (times > 1) this.#all.set(client, times - 1);

@@ -100,7 +100,7 @@ function sizeErrors({ definitions }: DocumentNode): readonly GraphQLError[] {
       aliases,
       root_fields: rootFields,
       repeats,
-      alias_length: length,
+      alias_length: aliasLength,
     } = NOTHING;
     const named = new Map<string, number>();
     for (const selection of set?.selections ?? []) {
@@ -113,7 +113,7 @@ function sizeErrors({ definitions }: DocumentNode): readonly GraphQLError[] {
         depth = Math.max(depth, inner.depth + 1);
         fields += inner.fields + 1;
         aliases += inner.aliases + (selection.alias === undefined ? 0 : 1);
-        length = Math.max(length, inner.alias_length, selection.alias?.value.length ?? 0);
+        aliasLength = Math.max(aliasLength, inner.alias_length, selection.alias?.value.length ?? 0);
         rootFields += ROOT_COSTS.get(selection.name.value) ?? 1;
       } else {
         const inner =
@@ -125,10 +125,10 @@ function sizeErrors({ definitions }: DocumentNode): readonly GraphQLError[] {
         aliases += inner.aliases;
         rootFields += inner.root_fields;
         repeats = Math.max(repeats, inner.repeats);
-        length = Math.max(length, inner.alias_length);
+        aliasLength = Math.max(aliasLength, inner.alias_length);
       }
     }
-    return { depth, fields, aliases, root_fields: rootFields, repeats, alias_length: length };
+    return { depth, fields, aliases, root_fields: rootFields, repeats, alias_length: aliasLength };
   };
   const sizeOfFragment = (name: string): Size => {
     const fragment = fragments.get(name);

@@ -84,13 +84,13 @@ export class RateLimit {
   #passed = new Map<string, Passed>();
 
   constructor(options: RateLimitOptions, sharing?: Sharing, limit: Limit = ON) {
-    const { rate_per_second: rate, rate_burst: burst } = options;
-    this.#perMs = rate / 1_000;
-    this.#burst = burst;
+    const { rate_per_second: ratePerSecond, rate_burst: rateBurst } = options;
+    this.#perMs = ratePerSecond / 1_000;
+    this.#burst = rateBurst;
     this.#buckets = new LRUCache({ max: options.clients_max ?? CLIENTS_MAX });
     this.#sharing = sharing;
     this.#limit = limit;
-    this.#prefix = `limits:${sharing?.name}:${rate}:${burst}:`;
+    this.#prefix = `limits:${sharing?.name}:${ratePerSecond}:${rateBurst}:`;
     this.#now = sharing?.now ?? ((): number => performance.now());
   }
 
@@ -214,7 +214,7 @@ export const REFUSAL_DELAY_MS = 500;
 
 /** A body counts as a request for each so many bytes. */
 const REQUEST_BYTES = 16_384;
-/** One without a length counts as the longest that a gateway reads. */
+/** A body without a length counts as the longest that a gateway reads. */
 const UNKNOWN_LENGTH_REQUESTS = 20;
 
 function requestsOf({ headers }: Pick<HttpRequest, 'headers'>): number {

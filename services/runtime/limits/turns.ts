@@ -31,7 +31,7 @@ interface Lane {
   readonly client: string;
   readonly waiting: Waiter[];
   /** has its turn, or rests after it */
-  isBusy: boolean;
+  is_busy: boolean;
   /** the rest that is too short to be taken, ms */
   owed_ms: number;
 }
@@ -48,13 +48,13 @@ export interface TurnsOptions {
 
 /** All accounts of an address. */
 interface Shared {
-  hasTurn: boolean;
+  has_turn: boolean;
   /** owes more rest than it may */
-  isResting: boolean;
+  is_resting: boolean;
   /** how many of them have operations that wait */
   accounts: number;
   /** when all their rests are over, ms of a monotonic clock */
-  restedAt: number;
+  rested_at: number;
 }
 
 export class Turns {
@@ -124,7 +124,7 @@ export class Turns {
   }
 
   #laneOf(client: string): Lane {
-    return this.#lanes.get(client) ?? { client, waiting: [], isBusy: false, owed_ms: 0 };
+    return this.#lanes.get(client) ?? { client, waiting: [], is_busy: false, owed_ms: 0 };
   }
 
   /** Undefined without clients: they have left. */
@@ -144,9 +144,13 @@ export class Turns {
   #lengthOf(lane: Lane): number {
     const address = addressOf(lane.client);
     if (address === undefined) return lengthOf(lane);
-    const { accounts, hasTurn, isResting } = this.#ofAddress.get(address) ?? NONE;
+    const {
+      accounts,
+      has_turn: hasTurn,
+      is_resting: isResting,
+    } = this.#ofAddress.get(address) ?? NONE;
     const others = accounts - Number(lane.waiting.length > 0);
-    return lane.waiting.length + others + Number(lane.isBusy || hasTurn || isResting);
+    return lane.waiting.length + others + Number(lane.is_busy || hasTurn || isResting);
   }
 
   #enqueue(waiter: Waiter, lane: Lane): void {
@@ -191,13 +195,13 @@ export class Turns {
     for (const [client, lane] of this.#lanes) {
       if (this.#taken >= this.#max) return;
       const address = addressOf(client);
-      const isHeld = lane.isBusy || (address !== undefined && this.#isHeld(address));
+      const isHeld = lane.is_busy || (address !== undefined && this.#isHeld(address));
       const waiter = isHeld ? undefined : lane.waiting.shift();
       if (waiter === undefined) continue;
       this.#taken++;
-      if (address !== undefined) this.#sharedBy(address).hasTurn = true;
+      if (address !== undefined) this.#sharedBy(address).has_turn = true;
       this.#leftLane(lane);
-      lane.isBusy = true;
+      lane.is_busy = true;
       // its next turn is after those of all others
       this.#lanes.delete(client);
       this.#lanes.set(client, lane);
@@ -212,7 +216,7 @@ export class Turns {
     const address = addressOf(lane.client);
     if (address !== undefined) this.#endShared(address, rest / ACCOUNTS_PER_ADDRESS);
     const rested = (): void => {
-      lane.isBusy = false;
+      lane.is_busy = false;
       this.#forgetIdle(lane);
       this.#beginTurns();
     };
@@ -230,29 +234,29 @@ export class Turns {
   }
 
   #isHeld(address: string): boolean {
-    const { hasTurn, isResting } = this.#ofAddress.get(address) ?? NONE;
+    const { has_turn: hasTurn, is_resting: isResting } = this.#ofAddress.get(address) ?? NONE;
     return hasTurn || isResting;
   }
 
   #endShared(address: string, rest: number): void {
     const shared = this.#sharedBy(address);
     const now = performance.now();
-    shared.hasTurn = false;
-    shared.restedAt = Math.max(now, shared.restedAt) + rest;
-    const owed = shared.restedAt - now;
+    shared.has_turn = false;
+    shared.rested_at = Math.max(now, shared.rested_at) + rest;
+    const owed = shared.rested_at - now;
     if (owed === 0) return this.#forgetIdleAddress(address);
     setTimeout(() => this.#forgetIdleAddress(address), owed + EARLY_MS).unref();
     if (owed <= OWED_MS_MAX) return undefined;
-    shared.isResting = true;
+    shared.is_resting = true;
     const rested = (): void => {
-      shared.isResting = false;
+      shared.is_resting = false;
       this.#beginTurns();
     };
     return void setTimeout(rested, owed - OWED_MS_MAX).unref();
   }
 
   #forgetIdleAddress(address: string): void {
-    const { hasTurn, accounts, restedAt } = this.#sharedBy(address);
+    const { has_turn: hasTurn, accounts, rested_at: restedAt } = this.#sharedBy(address);
     const isIdle = !hasTurn && accounts === 0 && restedAt <= performance.now();
     if (isIdle) this.#ofAddress.delete(address);
   }
@@ -262,13 +266,13 @@ export class Turns {
   }
 }
 
-const NONE: Shared = { hasTurn: false, isResting: false, accounts: 0, restedAt: 0 };
+const NONE: Shared = { has_turn: false, is_resting: false, accounts: 0, rested_at: 0 };
 const NOTHING_TO_END = (): void => undefined;
 const TOO_MANY = 'too many operations of yours wait: send more when they are answered';
 const TOO_LONG =
   'the operation waited too long for its turn: ask for fewer rows, or try again later';
 const ABANDONED = 'nobody waits for this operation any more';
 
-function lengthOf({ waiting, isBusy }: Lane): number {
+function lengthOf({ waiting, is_busy: isBusy }: Lane): number {
   return waiting.length + Number(isBusy);
 }

@@ -36,16 +36,18 @@ export function sessionOptions(settings: Readonly<Record<string, string>>): stri
 
 /** The settings of a connection to a host that may be used. Throws a fault with retry. */
 export async function connectionTo(url: string, use: Use): Promise<Account & PostgresHost> {
-  const { hosts, target_session_attrs: wanted = use, ...account } = addressOf(url);
+  const { hosts, target_session_attrs: targetSessionAttrs = use, ...account } = addressOf(url);
   if (hosts.length === 1) return { ...account, ...hosts[0] };
   const asked = new AbortController();
   try {
     const answers = hosts.map(async (each, index) => {
-      const pause = wanted === 'any' ? index * PREFERENCE_MS : 0;
+      const pause = targetSessionAttrs === 'any' ? index * PREFERENCE_MS : 0;
       await after(pause, undefined, { signal: asked.signal });
-      return await ask(each, account, wanted);
+      return await ask(each, account, targetSessionAttrs);
     });
-    const { host, port } = await (wanted === 'any' ? Promise.any(answers) : newest(answers));
+    const { host, port } = await (targetSessionAttrs === 'any'
+      ? Promise.any(answers)
+      : newest(answers));
     return { ...account, host, port };
   } catch (cause) {
     if (cause instanceof Fault) throw cause;
@@ -56,7 +58,7 @@ export async function connectionTo(url: string, use: Use): Promise<Account & Pos
     const reasons = errors.map(
       (error, index) => `${hosts[index]?.host}:${hosts[index]?.port} (${messageOf(error)})`,
     );
-    const what = wanted === 'any' ? 'takes connections' : 'may be written to';
+    const what = targetSessionAttrs === 'any' ? 'takes connections' : 'may be written to';
     throw new Fault('storage_unreachable', `no Postgres ${what}: ${reasons.join(', ')}`, {
       retry: true,
       cause,
@@ -95,7 +97,8 @@ async function newest(asked: readonly Promise<Answer>[]): Promise<Answer> {
       settled.map((each) => (each.status === 'rejected' ? each.reason : undefined)),
     );
   const twin = others.find(
-    ({ timeline, started_at: at }) => timeline === first.timeline && at !== first.started_at,
+    ({ timeline, started_at: startedAt }) =>
+      timeline === first.timeline && startedAt !== first.started_at,
   );
   if (twin === undefined) return first;
   const names = [first, twin].map(({ host, port }) => `${host}:${port}`).join(' and ');
@@ -134,14 +137,15 @@ async function ask(host: PostgresHost, account: Account, use: Use): Promise<Answ
 export class HostClient extends Client {
   readonly #url: string;
   readonly #use: Use;
-  readonly #is_marked: boolean;
+  readonly #isMarked: boolean;
 
   constructor(url: string, use: Use, config: ClientConfig) {
-    const { hosts, target_session_attrs: _, ...account } = addressOf(url);
+    const { hosts, target_session_attrs: _targetSessionAttrs, ...account } = addressOf(url);
+    // all of it: the settings are pg's own
     super({ ...config, ...account, ...hosts[0] });
     this.#url = url;
     this.#use = use;
-    this.#is_marked = config.options?.includes(MARK) ?? false;
+    this.#isMarked = config.options?.includes(MARK) ?? false;
     // a query in flight rejects with it; a pool listens only when the connection is open
     this.on('error', () => undefined);
   }
@@ -159,7 +163,7 @@ export class HostClient extends Client {
     const { host, port } = await connectionTo(this.#url, this.#use);
     Object.assign(this, { host, port });
     await super.connect();
-    if (this.#is_marked) await this.#checkSession();
+    if (this.#isMarked) await this.#checkSession();
     return this;
   }
 

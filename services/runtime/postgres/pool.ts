@@ -18,7 +18,6 @@ export interface ReaderPool extends Reader {
 
 export interface ReaderSettings {
   readonly postgres_reader_url: string;
-  readonly application_name: string;
   /** a longer SELECT ends in the fault `storage_timeout` */
   readonly statement_timeout_ms: number;
   readonly connections_max: number;
@@ -60,23 +59,27 @@ const READER_SESSION = {
   max_parallel_workers_per_gather: '0',
 } as const;
 
-/** The same as libpq's `options`. */
+/** `READER_SESSION` as libpq's `options`. */
 export const READER_OPTIONS = sessionOptions(READER_SESSION);
 
 /** Connects at the first statement, so a service starts while Postgres is away. */
-export function openReader(settings: ReaderSettings, log: Logger): ReaderPool {
-  const { statement_timeout_ms: timeout } = settings;
+export function openReader(
+  settings: ReaderSettings,
+  application_name: string,
+  log: Logger,
+): ReaderPool {
+  const { statement_timeout_ms: statementTimeoutMs } = settings;
   const pool = guarded(
     new Pool({
       Client: clientFor(settings.postgres_reader_url, 'any'),
-      application_name: settings.application_name,
+      application_name,
       max: settings.connections_max,
       idleTimeoutMillis: IDLE_MS,
       connectionTimeoutMillis: settings.connect_ms ?? CONNECT_MS,
       keepAlive: true,
-      statement_timeout: timeout,
+      statement_timeout: statementTimeoutMs,
       // a frozen server cannot enforce its own timeout
-      query_timeout: timeout + 1_000,
+      query_timeout: statementTimeoutMs + 1_000,
       options: READER_OPTIONS,
     }),
     log,
@@ -111,8 +114,10 @@ function isStalePlan(error: unknown): boolean {
  * leaves idle for `lock_timeout_ms`, so a frozen process does not block the next one.
  */
 export function openWriter(settings: WriterSettings, log: Pick<Logger, 'warn'>): Pool {
-  const { statement_timeout_ms: statementTimeout = 60_000, lock_timeout_ms: lockTimeout = 10_000 } =
-    settings;
+  const {
+    statement_timeout_ms: statementTimeoutMs = 60_000,
+    lock_timeout_ms: lockTimeoutMs = 10_000,
+  } = settings;
   return guarded(
     new Pool({
       Client: clientFor(settings.postgres_url, settings.use ?? 'read-write'),
@@ -122,11 +127,11 @@ export function openWriter(settings: WriterSettings, log: Pick<Logger, 'warn'>):
       connectionTimeoutMillis: CONNECT_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
-      statement_timeout: statementTimeout,
-      lock_timeout: lockTimeout,
+      statement_timeout: statementTimeoutMs,
+      lock_timeout: lockTimeoutMs,
       options: sessionOptions({
         search_path: settings.schema,
-        idle_in_transaction_session_timeout: String(lockTimeout),
+        idle_in_transaction_session_timeout: String(lockTimeoutMs),
         TimeZone: 'UTC',
         // a killed Postgres loses the last commits, rows and checkpoint together: the log has them
         synchronous_commit: 'off',

@@ -174,12 +174,12 @@ export function secret(
   name: string,
   options: { readonly characters_min: number },
 ): Setting<string> {
-  const { characters_min: min } = options;
+  const { characters_min: charactersMin } = options;
   return setting(
     name,
-    `a secret of at least ${min} characters`,
+    `a secret of at least ${charactersMin} characters`,
     {},
-    (value) => (value.length >= min ? value : undefined),
+    (value) => (value.length >= charactersMin ? value : undefined),
     true,
   );
 }
@@ -197,9 +197,9 @@ export function integer(
 }
 
 /** A TCP port; 0 lets the system choose. */
-export function port(name: string, options: Options<number> = {}): Setting<number> {
+export function port(name: string): Setting<number> {
   return {
-    ...integer(name, { ...options, min: 0, max: 65_535 }),
+    ...integer(name, { min: 0, max: 65_535 }),
     expected: 'a port from 1 to 65535 (0: any free one)',
   };
 }
@@ -313,7 +313,7 @@ export const SERVICE_SETTINGS = {
   drain_ms: integer('APP_DRAIN_MS', { default: 10_000, min: 100, max: 600_000 }),
   /** of a collector of traces, without `/v1/traces` */
   otlp_url: optional(httpUrl('APP_OTLP_URL')),
-  /** one of so many traces is recorded */
+  /** traces of which one is recorded */
   trace_every: integer('APP_TRACE_EVERY', { default: 1, min: 1, max: 1_000_000 }),
 } as const;
 

@@ -152,7 +152,7 @@ export class Activity {
   }
 
   /** Whether nothing goes on before a person has acted. */
-  get isHalted(): boolean {
+  get is_halted(): boolean {
     return this.#halted !== undefined || (this.#fault !== undefined && needsPerson(this.#fault));
   }
 
@@ -168,14 +168,14 @@ export class Activity {
 
   get problem(): HealthProblem | undefined {
     if (this.#halted !== undefined) return this.#halted;
-    const { describe = waitingText, silence_ms: silence } = this.#options;
+    const { describe = waitingText, silence_ms: silenceMs } = this.#options;
     const fault = this.#fault;
     if (fault !== undefined)
       return waitingFor(fault, { message: describe(fault), phase: this.phase });
     // silence counts once the process works: opening may take longer
     if (typeof this.#phase !== 'string') return this.#phase;
     const ms = Math.round(performance.now() - this.#heardAt);
-    return silence !== undefined && ms > silence ? this.#options.silent?.(ms) : undefined;
+    return silenceMs !== undefined && ms > silenceMs ? this.#options.silent?.(ms) : undefined;
   }
 }
 

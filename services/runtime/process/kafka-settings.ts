@@ -16,7 +16,7 @@ import {
 } from './config.ts';
 
 const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'] as const;
-/** They send the password or a token as it is. */
+/** Mechanisms that send the password or a token as it is. */
 const CLEAR = new Set(['plain', 'oauthbearer']);
 const TLS_FILES = ['APP_KAFKA_TLS_CA', 'APP_KAFKA_TLS_CERT', 'APP_KAFKA_TLS_KEY'];
 

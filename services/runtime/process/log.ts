@@ -24,7 +24,7 @@ export interface LogOptions {
   readonly service: string;
   readonly level: string;
   /** of the work that logs, for the field of this name */
-  readonly trace_id?: (() => string | undefined) | undefined;
+  readonly traceId?: (() => string | undefined) | undefined;
   /** stdout by default, written synchronously: no line is lost at exit */
   readonly destination?: DestinationStream;
 }
@@ -33,7 +33,7 @@ export interface LogOptions {
 export function openLog({
   service,
   level,
-  trace_id: traceId,
+  traceId,
   destination = standardOutput(),
 }: LogOptions): Logger {
   return pino(

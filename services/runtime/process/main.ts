@@ -65,7 +65,7 @@ export async function runMain<Of extends ServiceConfig>(
   const log = openLog({
     service: name,
     level: config.log_level,
-    trace_id: config.otlp_url === undefined ? undefined : () => tracing.current.headers?.trace_id,
+    traceId: config.otlp_url === undefined ? undefined : () => tracing.current.headers?.trace_id,
   });
   const stop = new AbortController();
   const closing = new Closing();

@@ -10,6 +10,18 @@ import {
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+/** Deprecated names, each with the metric that every scrape repeats under it. */
+export const DEPRECATED_METRICS: Readonly<Record<string, string>> = {
+  hub_kept_answers_used: 'hub_answer_cache_hits',
+  hub_sockets_behind: 'hub_sockets_backpressured',
+  hub_subscription_groups: 'hub_shared_subscriptions',
+  redis_hints_total: 'redis_notifications_total',
+  reserve_minting_closed: 'reserve_gate_closed',
+  treasury_deposits_unminted: 'treasury_deposits_waiting',
+  treasury_lost_races_total: 'treasury_races_lost_total',
+  treasury_mints_live: 'treasury_mints_in_flight',
+};
+
 export class Metrics {
   readonly registry = new Registry();
 
@@ -73,8 +85,16 @@ export class Metrics {
   }
 
   /** The body of a scrape. */
-  text(): Promise<string> {
-    return this.registry.metrics();
+  async text(): Promise<string> {
+    const { registry } = this;
+    const deprecated = Object.entries(DEPRECATED_METRICS)
+      .filter(([, name]) => registry.getSingleMetric(name) !== undefined)
+      .map(async ([before, name]) => {
+        const text = (await registry.getSingleMetricAsString(name)).trimEnd();
+        const renamed = text.replaceAll(name, before);
+        return `\n${renamed.replace(/^# HELP .*/, `# HELP ${before} deprecated: use ${name}`)}\n`;
+      });
+    return [await registry.metrics(), ...(await Promise.all(deprecated))].join('');
   }
 
   get content_type(): string {

@@ -5,7 +5,7 @@ import { NO_TRACING, type Tracing } from './tracing.ts';
 export interface TracingSettings {
   /** of a collector, without `/v1/traces`; undefined: nothing is traced */
   readonly otlp_url: string | undefined;
-  /** one of so many traces is recorded */
+  /** traces of which one is recorded */
   readonly trace_every: number;
 }
 
@@ -14,8 +14,8 @@ export async function openTracing(
   settings: TracingSettings,
   log: Logger,
 ): Promise<Tracing> {
-  const { otlp_url: url, trace_every: every } = settings;
-  if (url === undefined) return NO_TRACING;
+  const { otlp_url: otlpUrl, trace_every: traceEvery } = settings;
+  if (otlpUrl === undefined) return NO_TRACING;
   const { exportingTo } = await import('./opentelemetry.ts');
-  return exportingTo(url, { service, every, log });
+  return exportingTo(otlpUrl, { service, every: traceEvery, log });
 }

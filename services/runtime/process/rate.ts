@@ -22,7 +22,7 @@ export class Rate {
   }
 
   /** Undefined before the second count, and in the first 2 s. */
-  get perSecond(): number | undefined {
+  get per_second(): number | undefined {
     const [first, ...others] = this.#counts;
     if (first === undefined || others.length === 0) return undefined;
     const sum = others.reduce((so, { count }) => so + count, 0);
@@ -30,12 +30,12 @@ export class Rate {
     return seconds >= SETTLED_S && sum > 0 ? sum / seconds : undefined;
   }
 
-  /** Both undefined where the rate is. */
+  /** The rate, and the time until `behind` records are read; both undefined without a rate. */
   estimate(behind: bigint): {
     readonly records_per_second: number | undefined;
     readonly seconds_left: number | undefined;
   } {
-    const rate = this.perSecond;
+    const rate = this.per_second;
     return {
       records_per_second: rate === undefined ? undefined : Math.round(rate),
       seconds_left: rate === undefined ? undefined : Math.ceil(Number(behind) / rate),

@@ -31,7 +31,14 @@ export interface RetryOptions {
  * at once, and the last fault when the signal is aborted.
  */
 export async function retrying<Result>(
-  { what, log, signal, retry_ms_min: min = 100, retry_ms_max: max = 2_000, onFault }: RetryOptions,
+  {
+    what,
+    log,
+    signal,
+    retry_ms_min: retryMsMin = 100,
+    retry_ms_max: retryMsMax = 2_000,
+    onFault,
+  }: RetryOptions,
   attempt: () => Promise<Result>,
 ): Promise<Result> {
   for (let tries = 1; ; tries++) {
@@ -43,7 +50,7 @@ export async function retrying<Result>(
       if (!(error instanceof Fault) || !error.retry || signal.aborted) throw error;
       onFault?.(error);
       log.warn({ err: error, tries }, `${what} failed, retrying`);
-      await untilAborted(Math.min(max, min * 2 ** Math.min(tries - 1, 10)), signal);
+      await untilAborted(Math.min(retryMsMax, retryMsMin * 2 ** Math.min(tries - 1, 10)), signal);
       if (signal.aborted) throw error;
     }
   }

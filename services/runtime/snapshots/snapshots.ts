@@ -70,7 +70,7 @@ export interface SnapshotsOptions {
 export class Snapshots {
   readonly #options: SnapshotsOptions;
   readonly #log: SnapshotLog;
-  /** those of the newest snapshot that no fold has asked for, by name */
+  /** states of the newest snapshot that no fold has asked for, by name */
   readonly #found = new Map<string, Written>();
   /** by name */
   readonly #folds = new Map<string, () => FoldState>();
@@ -141,10 +141,10 @@ export class Snapshots {
   }
 
   /** Whether it is worth its writing, and all folds are there. */
-  get isDue(): boolean {
-    const { bytes_min: least, names } = this.#options;
+  get is_due(): boolean {
+    const { bytes_min: bytesMin, names } = this.#options;
     return (
-      this.#folded >= Math.max(least, READ_TIMES * this.#size) &&
+      this.#folded >= Math.max(bytesMin, READ_TIMES * this.#size) &&
       names.every((name) => this.#folds.has(name))
     );
   }
@@ -176,7 +176,7 @@ export class Snapshots {
     }
   }
 
-  /** One fold after the other, while none of them goes on. */
+  /** Copies of the folds, taken one after the other while none of them goes on. */
   async #copies(): Promise<readonly Written[]> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#paused = promise;
@@ -208,9 +208,9 @@ export class Snapshots {
     const contents = deserialize(body);
     if (!isOfVersion(contents, this.#options.version))
       return 'another version of the software wrote it, or one with other settings';
-    const { folds, written_at, topic_ids: was } = contents;
-    const is = await this.#topicIds([...was.keys()]);
-    const other = [...was].find(([topic, id]) => id !== is.get(topic));
+    const { folds, written_at, topic_ids: topicIds } = contents;
+    const is = await this.#topicIds([...topicIds.keys()]);
+    const other = [...topicIds].find(([topic, id]) => id !== is.get(topic));
     if (other !== undefined) return `${other[0]} was created again since`;
     for (const { topic, positions } of folds) {
       const why = await this.#whyAnotherLog(topic, positions);
@@ -229,14 +229,16 @@ export class Snapshots {
     const ends = await withAdmin(kafka, (admin) => admin.ends(topic));
     for (const { partition, high } of ends) {
       const place = partitionKey(topic, partition);
-      const { next_offset: next = 0n, last_record: last = null } = positions.get(place) ?? {};
-      if (high < next) return `${place} ends at ${high}, before the ${next} records it had`;
-      let isSame = last === null && next === 0n;
-      if (last !== null)
-        await readLogRange(kafka, topic, partition, next - 1n, next, (record) => {
-          isSame = fingerprint(record).equals(last);
+      const { next_offset: nextOffset = 0n, last_record: lastRecord = null } =
+        positions.get(place) ?? {};
+      if (high < nextOffset)
+        return `${place} ends at ${high}, before the ${nextOffset} records it had`;
+      let isSame = lastRecord === null && nextOffset === 0n;
+      if (lastRecord !== null)
+        await readLogRange(kafka, topic, partition, nextOffset - 1n, nextOffset, (record) => {
+          isSame = fingerprint(record).equals(lastRecord);
         });
-      if (!isSame) return `${place} has another record at ${next - 1n} than it had`;
+      if (!isSame) return `${place} has another record at ${nextOffset - 1n} than it had`;
     }
     return undefined;
   }
@@ -275,7 +277,7 @@ function deserialize(bytes: Buffer, Deserializer = DefaultDeserializer): unknown
   return reading.readValue();
 }
 
-/** Its MAC shows that a treasury wrote it, and the version that it was one of this very code. */
+/** Whether contents are of this very code; the MAC has shown that a treasury wrote them. */
 function isOfVersion(contents: unknown, version: string): contents is Contents {
   return (
     typeof contents === 'object' &&
@@ -286,7 +288,7 @@ function isOfVersion(contents: unknown, version: string): contents is Contents {
 }
 
 function placeOf({ name, positions }: Written): string {
-  const at = [...positions].map(([place, { next_offset: next }]) => `${place}@${next}`);
+  const at = [...positions].map(([place, { next_offset: nextOffset }]) => `${place}@${nextOffset}`);
   return `${name}: ${at.join(', ')}`;
 }
 

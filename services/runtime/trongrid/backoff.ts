@@ -34,15 +34,22 @@ export class Backoff {
 
   /** `suspendedMs`: the pause that the provider asks for, if any. */
   failed(route: string, suspendedMs?: number): void {
-    const { backoff_ms_min: min, backoff_ms_max: max, now, random } = this.#options;
+    const {
+      backoff_ms_min: backoffMsMin,
+      backoff_ms_max: backoffMsMax,
+      now,
+      random,
+    } = this.#options;
     const failures = this.#failures.get(route) ?? 0;
     this.#failures.set(route, failures + 1);
-    const grown = min * 2 ** Math.min(failures, DOUBLINGS_MAX);
-    const pause = Math.min(max, Math.max(grown, suspendedMs ?? 0));
+    const grown = backoffMsMin * 2 ** Math.min(failures, DOUBLINGS_MAX);
+    const pause = Math.min(backoffMsMax, Math.max(grown, suspendedMs ?? 0));
     // jitter never shortens the provider's own pause
     this.#until =
       now() +
-      (suspendedMs === undefined ? pause / 2 + (random() * pause) / 2 : pause + random() * min);
+      (suspendedMs === undefined
+        ? pause / 2 + (random() * pause) / 2
+        : pause + random() * backoffMsMin);
   }
 
   /** Waits out the pause, or until the signal is aborted. */

@@ -56,10 +56,14 @@ export class TokenBucket {
 
   /** Milliseconds that this number of requests takes with all tokens. */
   expectedMs(requests: number): number {
-    const { requests_per_second: perSecond, requests_per_day: perDay, now } = this.#options;
-    const bySecond = (requests * SECOND_MS) / perSecond;
-    if (perDay === 0) return bySecond;
-    const perMs = perDay / DAY_MS;
+    const {
+      requests_per_second: requestsPerSecond,
+      requests_per_day: requestsPerDay,
+      now,
+    } = this.#options;
+    const bySecond = (requests * SECOND_MS) / requestsPerSecond;
+    if (requestsPerDay === 0) return bySecond;
+    const perMs = requestsPerDay / DAY_MS;
     const saved = Math.min(
       Math.max(1, perMs * SAVED_MS),
       this.#saved + (now() - this.#counted) * perMs,
@@ -69,10 +73,10 @@ export class TokenBucket {
 
   /** Resolves once the day's tokens for this many requests are there, or all that can be saved. */
   async saved(requests: number): Promise<void> {
-    const { requests_per_day: perDay, signal, pause = untilAborted } = this.#options;
-    const perMs = perDay / DAY_MS;
+    const { requests_per_day: requestsPerDay, signal, pause = untilAborted } = this.#options;
+    const perMs = requestsPerDay / DAY_MS;
     const wanted = Math.min(requests, Math.max(1, perMs * SAVED_MS));
-    if (perDay === 0) return;
+    if (requestsPerDay === 0) return;
     for (this.#wait(); this.#saved < wanted - ROUNDING && !signal.aborted; this.#wait())
       await pause(Math.ceil((wanted - this.#saved) / perMs), signal);
   }
@@ -109,15 +113,19 @@ export class TokenBucket {
 
   /** Milliseconds until the next token; 0 or less: there is one. */
   #wait(): number {
-    const { requests_per_second: perSecond, requests_per_day: perDay, now } = this.#options;
+    const {
+      requests_per_second: requestsPerSecond,
+      requests_per_day: requestsPerDay,
+      now,
+    } = this.#options;
     const at = now();
     if (this.#share === 0 || at >= this.#shareUntil) {
       this.#counted = at;
       return SHARELESS_MS;
     }
-    const second = this.#madeAt + SECOND_MS / (perSecond * this.#share) - at;
-    if (perDay === 0) return second;
-    const perMs = (perDay * this.#share) / DAY_MS;
+    const second = this.#madeAt + SECOND_MS / (requestsPerSecond * this.#share) - at;
+    if (requestsPerDay === 0) return second;
+    const perMs = (requestsPerDay * this.#share) / DAY_MS;
     this.#saved = Math.min(
       Math.max(1, perMs * SAVED_MS),
       this.#saved + (at - this.#counted) * perMs,

@@ -26,8 +26,8 @@ import type { Parsed } from '../../../schemas/json-reader.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { balancesCall, BLOCKED_FUNCTION, TOKEN_FUNCTIONS } from '../../../schemas/tron-balances.ts';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
-import { Backoff, type BackoffOptions } from './backoff.ts';
-import { TokenBucket, type BucketOptions } from './token-bucket.ts';
+import type { Backoff } from './backoff.ts';
+import type { TokenBucket } from './token-bucket.ts';
 
 /** Rows of a page, as many as the provider allows. */
 export const PAGE_ROWS = 200;
@@ -56,8 +56,8 @@ export interface TronGridOptions {
   readonly backoff: Backoff;
   /** attempts in a row before a request counts as failed */
   readonly attempts_max: number;
-  /** the same of a request about one address or transaction; default: as many */
-  readonly single_attempts_max?: number;
+  /** attempts of a request about one address or transaction; default: `attempts_max` */
+  readonly single_attempts_max?: number | undefined;
   readonly signal: AbortSignal;
   readonly onRequest: (route: string, outcome: Outcome) => void;
   /** milliseconds of a monotonic clock; by default in real time, like the next */
@@ -106,18 +106,6 @@ export function nextPage(
     `TRON's provider lists ${rows.length} transfers of one block time and no page after them; the request is repeated`,
     { retry: true },
   );
-}
-
-/** A client with a token bucket and a back-off of its own. */
-export function openTronGrid(
-  settings: Omit<TronGridOptions, 'bucket' | 'backoff'> &
-    Omit<BucketOptions, 'now'> &
-    Omit<BackoffOptions, 'now' | 'random'>,
-): { readonly provider: TronGrid; readonly bucket: TokenBucket } {
-  const clock = { now: () => performance.now() };
-  const bucket = new TokenBucket({ ...settings, ...clock });
-  const backoff = new Backoff({ ...settings, ...clock, random: Math.random });
-  return { provider: new TronGrid({ ...settings, bucket, backoff }), bucket };
 }
 
 export class TronGrid {
@@ -249,7 +237,11 @@ export class TronGrid {
 
   async #request<T>(request: ProviderRequest<T>): Promise<T> {
     const { route, single = false, once = false } = request;
-    const { attempts_max: all, single_attempts_max: ofOne = all, signal } = this.#options;
+    const {
+      attempts_max: attemptsMax,
+      single_attempts_max: singleAttemptsMax = attemptsMax,
+      signal,
+    } = this.#options;
     for (let attempt = 1; ; attempt++) {
       const since = this.#now();
       const result = await this.#paced(request);
@@ -262,7 +254,9 @@ export class TronGrid {
         single && !result.is_of_all && (isFinal || (await this.#servesOthers(request, since)));
       if (!isAlone) this.#failed(route, result, since);
       const isLast =
-        attempt >= (single ? ofOne : all) || isFinal || result.suspended_ms !== undefined;
+        attempt >= (single ? singleAttemptsMax : attemptsMax) ||
+        isFinal ||
+        result.suspended_ms !== undefined;
       if (isLast || signal.aborted) throw faultOf(request, result, isAlone);
     }
   }
@@ -270,8 +264,8 @@ export class TronGrid {
   /** The provider has failed as a whole, with a request that was made at this time. */
   #failed(route: string, result: Failure, since: number): void {
     const { backoff } = this.#options;
-    const { suspended_ms: suspended = 0 } = result;
-    if (this.#failureSince(since) !== undefined && suspended <= backoff.rest_ms) return;
+    const { suspended_ms: suspendedMs = 0 } = result;
+    if (this.#failureSince(since) !== undefined && suspendedMs <= backoff.rest_ms) return;
     backoff.failed(route, result.suspended_ms);
     this.#failure = { at: this.#now(), result: { ...result, is_of_all: true } };
   }
@@ -328,14 +322,14 @@ export class TronGrid {
   }
 
   async #attempt<T>({ path, body: sent, parse }: ProviderRequest<T>): Promise<Result<T>> {
-    const { tron_url: url, tron_api_key: key, signal } = this.#options;
+    const { tron_url: tronUrl, tron_api_key: tronApiKey, signal } = this.#options;
     const { timeout = AbortSignal.timeout.bind(AbortSignal) } = this.#options;
     const headers = {
       accept: 'application/json',
-      ...(key === '' ? {} : { 'TRON-PRO-API-KEY': key }),
+      ...(tronApiKey === '' ? {} : { 'TRON-PRO-API-KEY': tronApiKey }),
     };
     try {
-      const response = await fetch(`${url}${path}`, {
+      const response = await fetch(`${tronUrl}${path}`, {
         redirect: 'error',
         signal: AbortSignal.any([signal, timeout(TIMEOUT_MS)]),
         ...(sent === undefined
@@ -347,7 +341,7 @@ export class TronGrid {
             }),
       });
       const body = await textOf(response);
-      const answer = key === '' ? body : body?.replaceAll(key, '(key)');
+      const answer = tronApiKey === '' ? body : body?.replaceAll(tronApiKey, '(key)');
       return answer === undefined
         ? failure('bad_answer', 'its answer is far too long')
         : judged(response, answer, parse);

@@ -2,7 +2,7 @@
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import { Ledger, type RequestedMint } from '../../../projections/deposits/domain/ledger.ts';
 import { isTransferOf } from '../../../projections/deposits/domain/proof.ts';
-import { toHex } from '../../../schemas/address.ts';
+import { bytesKey, toHex } from '../../../schemas/address.ts';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import type { DepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
@@ -34,7 +34,7 @@ export class Books {
     newest: new Map<number, readonly DepositConfirmed[]>(),
     /** the newest of each partition whose mint was requested: that takes the authority's key */
     minted: new Map<number, DepositConfirmed>(),
-    /** deposit addresses that are children of the key, by their bytes in latin1 */
+    /** deposit addresses that are children of the key, by their `bytesKey` */
     own: new Set<string>(),
     /** of the deposits that are not credited, by id */
     confirmations: new Map<string, Confirmation>(),
@@ -42,7 +42,7 @@ export class Books {
     credits: new Map<string, RequestedMint>(),
     /** deposits that wait for a person */
     held: new Set<string>(),
-    /** the first deposit of each deposit address, by its bytes in latin1 */
+    /** the first deposit of each deposit address, by its `bytesKey` */
     firsts: new Map<string, DepositConfirmed>(),
   };
 
@@ -64,13 +64,13 @@ export class Books {
   }
 
   foldLedger({ events }: Decoded<TreasuryEvent>): void {
-    for (const { event, offset, value_hash: hash } of events) {
-      if (this.ledger.apply(event, offset, hash) !== 'applied') continue;
+    for (const { event, offset, value_hash: valueHash } of events) {
+      if (this.ledger.apply(event, offset, valueHash) !== 'applied') continue;
       if (event.type === 'DepositConfirmed') this.#confirmed(event);
       if (event.type === 'MintIntended') this.#intended(event.deposit_id);
       if (event.type === 'MintCredited') this.#credited(event.deposit_id);
       if (event.type === 'MintVoided') this.#state.credits.delete(event.deposit_id);
-      for (const { deposit_id: id } of depositEventsIn(event)) this.#noteHeld(id);
+      for (const { deposit_id: depositId } of depositEventsIn(event)) this.#noteHeld(depositId);
       this.#onApplied(event);
     }
   }
@@ -78,7 +78,8 @@ export class Books {
   /** Throws `another_key` when the addresses are derived from another key than ours. */
   foldAddresses({ events }: Decoded<DepositAddressEvent>): void {
     const { addresses } = this.ledger;
-    for (const { event, offset, value_hash: hash } of events) addresses.apply(event, offset, hash);
+    for (const { event, offset, value_hash: valueHash } of events)
+      addresses.apply(event, offset, valueHash);
     // a chunk at a time: all together would keep the process from answering
     addresses.derive();
     const { fingerprint } = addresses.scheme ?? this.#key;
@@ -100,7 +101,7 @@ export class Books {
 
   /** Whether one of these accounts has this address; derives it the first time. */
   isOurs(deposit_address: Buffer, accounts: readonly Buffer[]): boolean {
-    const key = deposit_address.toString('latin1');
+    const key = bytesKey(deposit_address);
     if (this.#state.own.has(key)) return true;
     const isOurs = accounts.some((clt_address) => this.owns({ clt_address, deposit_address }));
     if (isOurs) this.#state.own.add(key);
@@ -167,14 +168,14 @@ export class Books {
 
   /** An earlier, credited deposit of the same address with another owner. */
   contradicted({ deposit_address, clt_address }: DepositConfirmed): DepositConfirmed | undefined {
-    const first = this.#state.firsts.get(deposit_address.toString('latin1'));
+    const first = this.#state.firsts.get(bytesKey(deposit_address));
     return first === undefined || first.clt_address.equals(clt_address) || !this.#isCredited(first)
       ? undefined
       : first;
   }
 
-  #isCredited({ deposit_id: id }: DepositConfirmed): boolean {
-    return this.ledger.deposit(id).status === 'credited';
+  #isCredited({ deposit_id: depositId }: DepositConfirmed): boolean {
+    return this.ledger.deposit(depositId).status === 'credited';
   }
 
   #intended(id: string): void {
@@ -197,14 +198,14 @@ export class Books {
   }
 
   #confirmed(event: DepositConfirmed): void {
-    const { deposit_id, deposit_address, transfer_partition: partition } = event;
-    const key = deposit_address.toString('latin1');
+    const { deposit_id, deposit_address, transfer_partition: transferPartition } = event;
+    const key = bytesKey(deposit_address);
     if (!this.#state.firsts.has(key)) this.#state.firsts.set(key, event);
     this.#state.confirmations.set(deposit_id, { event, transfer: undefined });
-    const newest = this.#state.newest.get(partition) ?? [];
+    const newest = this.#state.newest.get(transferPartition) ?? [];
     if (event.transfer_offset > (newest.at(NEWEST_MAX - 1)?.transfer_offset ?? -1))
       this.#state.newest.set(
-        partition,
+        transferPartition,
         [event, ...newest]
           .toSorted((one, other) => other.transfer_offset - one.transfer_offset)
           .slice(0, NEWEST_MAX),

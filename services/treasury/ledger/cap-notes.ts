@@ -1,12 +1,12 @@
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 
-/** That the rolling cap is full, and until when. */
+/** A note that the rolling cap is full, and until when. */
 export function capNotes(ledger: Ledger, now: number): readonly string[] {
   const { policy } = ledger;
   const left = ledger.leftAt(now);
   let [deposits, amount, first] = [0, 0n, 0n];
-  for (const { deposit_id: id } of ledger.waiting) {
-    const deposit = ledger.deposit(id);
+  for (const { deposit_id: depositId } of ledger.waiting) {
+    const deposit = ledger.deposit(depositId);
     if (deposit.status !== 'confirmed' || deposit.terms.credit <= left) continue;
     if (deposits === 0) first = deposit.terms.credit;
     deposits++;

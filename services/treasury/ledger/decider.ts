@@ -4,7 +4,6 @@
  * counts once it is read back. A batch that lost a race has no effect, and its transfers are
  * decided again.
  */
-import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { depositIdOf } from '../../../schemas/deposit-id.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import type { DepositConfirmed } from '../../../schemas/treasury.ledger/events.ts';
@@ -15,7 +14,7 @@ import {
 } from '../../../projections/deposits/domain/confirmation.ts';
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import { Fault } from '../../runtime/process/errors.ts';
-import type { Append, TreasuryContext } from './ledger-writer.ts';
+import type { Append, Receiving, TreasuryContext } from './ledger-writer.ts';
 import type { TransferQueue } from './transfer-queue.ts';
 
 /** Per partition: a batch of 1,080 transfers with two events each stays below a megabyte. */
@@ -23,12 +22,11 @@ export const TRANSFERS_OF_EACH = 180;
 /** Refusals that are part of life on TRON; any other one shows a misbehaving writer. */
 const USUAL: ReadonlySet<string> = new Set(['zero_value', 'self_transfer']);
 
-export interface DeciderOptions extends TreasuryContext {
-  /** 20 bytes */
-  readonly usdt_contract: Buffer;
-  /** 20 bytes each */
-  readonly custody_addresses: readonly Buffer[];
-  readonly deposit_key: DepositKey;
+export interface DeciderOptions extends Pick<
+  TreasuryContext,
+  'books' | 'changes' | 'metrics' | 'log' | 'signal'
+> {
+  readonly receiving: Receiving;
   readonly append: Append;
   /** resolves once the ledger and the addresses are read to their ends, or at the abort */
   readonly catchUp: () => Promise<void>;
@@ -76,7 +74,8 @@ export class Decider {
   }
 
   #decide(queue: TransferQueue): Confirmations {
-    const { books, usdt_contract, custody_addresses, deposit_key } = this.#options;
+    const { books, receiving } = this.#options;
+    const { usdt_contract, custody_addresses, deposit_key } = receiving;
     return confirmAll(books.ledger, queue.first(TRANSFERS_OF_EACH), {
       now: Date.now(),
       usdt_contract,
@@ -135,10 +134,10 @@ export class Decider {
 
 /** `deposit.addresses` gives the address of an earlier deposit to another account, or to none. */
 export function contradiction(first: DepositConfirmed): Fault {
-  const { deposit_id: id, deposit_address, clt_address } = first;
+  const { deposit_id: depositId, deposit_address, clt_address } = first;
   return new Fault(
     'log_damaged',
-    `deposit ${id} went to ${toTronAddress(deposit_address)} of account 0x${clt_address.toString('hex')}, which deposit.addresses does not say: it is not the topic that the ledger was written from. What to do: point APP_KAFKA_BROKERS to the right cluster, or restore deposit.addresses, then start the treasury again; nothing is written meanwhile`,
+    `deposit ${depositId} went to ${toTronAddress(deposit_address)} of account 0x${clt_address.toString('hex')}, which deposit.addresses does not say: it is not the topic that the ledger was written from. What to do: point APP_KAFKA_BROKERS to the right cluster, or restore deposit.addresses, then start the treasury again; nothing is written meanwhile`,
     { retry: false },
   );
 }
@@ -153,9 +152,9 @@ function forged({ deposit_address, clt_address }: DepositConfirmed): Fault {
 }
 
 function whyHeldUp(
-  { event: { to, address_index: index } }: Recorded<TransferObserved>,
+  { event: { to, address_index: addressIndex } }: Recorded<TransferObserved>,
   reason: Confirmations['waiting'][number]['reason'],
 ): string {
   if (reason === 'no_policy') return 'no policy is set';
-  return `a transfer to ${toTronAddress(to)} names the address at index ${index}, which deposit.addresses has given to nobody. What to do: look at who wrote it and whether deposit.addresses is whole; it goes on by itself once the address is somebody's`;
+  return `a transfer to ${toTronAddress(to)} names the address at index ${addressIndex}, which deposit.addresses has given to nobody. What to do: look at who wrote it and whether deposit.addresses is whole; it goes on by itself once the address is somebody's`;
 }

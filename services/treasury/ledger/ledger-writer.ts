@@ -4,6 +4,7 @@
  * before.
  */
 import { randomBytes, randomInt } from 'node:crypto';
+import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { hashOfValue, headAfter } from '../../../schemas/hash-chain.ts';
 import {
   isDepositEvent,
@@ -34,6 +35,16 @@ const YIELD_MS_MIN = 100;
 const YIELD_MS_MAX = 1_000;
 
 /** Shared by the parts of one treasury. */
+/** Where deposits arrive, and of which token. */
+export interface Receiving {
+  /** 20 bytes: the only contract whose transfers are USDT */
+  readonly usdt_contract: Buffer;
+  /** 20 bytes each */
+  readonly custody_addresses: readonly Buffer[];
+  /** derives every deposit address */
+  readonly deposit_key: DepositKey;
+}
+
 export interface TreasuryContext {
   readonly books: Books;
   readonly changes: Changes;
@@ -61,7 +72,7 @@ export function ledgerWriter(
   signer?: Pick<MintSigner, 'signDecision'>,
 ): Append {
   return async (decided) => {
-    if (!lease.isHeld) return false;
+    if (!lease.is_held) return false;
     const expected = books.ledger.end;
     const events = decided.map((event) => signedBy(signer, event, books.ledger));
     for (const event of events) {

@@ -27,6 +27,20 @@ export interface OpeningOptions extends Pick<
   readonly catchUp: () => Promise<void>;
 }
 
+/** Who decides by the settings; undefined: decisions count without signatures. */
+export function governedBy({
+  operators = [],
+  two_operators_above: twoOperatorsAbove = 0n,
+  usdt_contract,
+  custody_addresses,
+}: {
+  readonly operators?: readonly Buffer[];
+  readonly two_operators_above?: bigint;
+} & Pick<Governed, 'usdt_contract' | 'custody_addresses'>): Governed | undefined {
+  if (operators.length === 0) return undefined;
+  return { operators, two_above: twoOperatorsAbove, usdt_contract, custody_addresses };
+}
+
 /**
  * False: the lease was lost first, or the process stops. Throws a fault without retry where the
  * settings contradict the ledger.
@@ -77,7 +91,7 @@ async function settle(
 ): Promise<boolean> {
   for (;;) {
     await catchUp();
-    if (signal.aborted || !lease.isHeld) return false;
+    if (signal.aborted || !lease.is_held) return false;
     const decision = decide(books.ledger);
     if ('refused' in decision) {
       const { refused } = decision;

@@ -51,9 +51,9 @@ export class TransferLog {
   /** The first of these deposits, all of one partition, whose transfer is where it says. */
   async firstTrue(deposits: readonly DepositConfirmed[]): Promise<DepositConfirmed | undefined> {
     for (const deposit of deposits) {
-      const { transfer_partition: partition, transfer_offset: offset } = deposit;
-      const records = await this.read(partition, [offset]);
-      if (isTransferOf(deposit, records.get(offset))) return deposit;
+      const { transfer_partition: transferPartition, transfer_offset: transferOffset } = deposit;
+      const records = await this.read(transferPartition, [transferOffset]);
+      if (isTransferOf(deposit, records.get(transferOffset))) return deposit;
     }
     return undefined;
   }

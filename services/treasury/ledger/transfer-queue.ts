@@ -81,16 +81,16 @@ export class TransferQueue {
   }
 
   /** Why partitions are held up. */
-  get heldUp(): readonly string[] {
-    return this.#lanes.flatMap(({ partition, waiting: [first], held_up: why }) =>
-      why === undefined || first === undefined
+  get held_up(): readonly string[] {
+    return this.#lanes.flatMap(({ partition, waiting: [first], held_up: heldUp }) =>
+      heldUp === undefined || first === undefined
         ? []
-        : [`${this.#topic}/${partition} is held up at offset ${first.offset}: ${why}`],
+        : [`${this.#topic}/${partition} is held up at offset ${first.offset}: ${heldUp}`],
     );
   }
 
   /** False while a partition is full. */
-  get hasRoom(): boolean {
+  get has_room(): boolean {
     return this.#lanes.every(({ waiting }) => waiting.length < this.#waitingMax);
   }
 

@@ -18,18 +18,31 @@ import type { MintingParts } from './options.ts';
 /** Mints of a ledger of an older writer that tell whose ledger it is; each takes 0.5 ms. */
 const TELLING = 100;
 
-export interface AuthorizedParts extends MintingParts {
-  readonly authority: Authority;
-}
+type AuthorityParts = Pick<
+  MintingParts,
+  | 'books'
+  | 'chain'
+  | 'chain_id'
+  | 'changes'
+  | 'again_ms'
+  | 'limits'
+  | 'log'
+  | 'network'
+  | 'node'
+  | 'now'
+  | 'signal'
+  | 'signer'
+  | 'usdt_contract'
+>;
 
 export class Authority {
-  readonly #options: MintingParts;
+  readonly #options: AuthorityParts;
   /** as the node says */
   #chains: Buffer | undefined;
   /** of a ledger that this process pins */
   readonly #ledgerId = randomBytes(32);
 
-  constructor(options: MintingParts) {
+  constructor(options: AuthorityParts) {
     this.#options = options;
   }
 
@@ -38,7 +51,7 @@ export class Authority {
     const { books, chain, signer } = this.#options;
     const { authority } = books.ledger.governance;
     const own = toHex(signer.address);
-    if (!chain.isComplete)
+    if (!chain.is_complete)
       return `the ledger has named a new mint authority, ${nameOf(authority)}, since this treasury was started. What to do: start it again, with APP_MINT_KEY set to the key of that account`;
     if (authority !== undefined && !authority.authority.equals(signer.address))
       return `the mint authority of the ledger is ${nameOf(authority)}, and APP_MINT_KEY is the key of ${own}. What to do: start the treasury with the key of the former; if the latter is to mint, an operator names it in the ledger first (\`ops authority rotate\`)`;
@@ -58,10 +71,12 @@ export class Authority {
   }
 
   #pinned(): ReturnType<typeof pinLedger> {
-    const { books, signer, now, ...settings } = this.#options;
+    const { books, signer, now, network, limits, chain_id, usdt_contract } = this.#options;
+    const { address: authority } = signer;
+    const ledger_id = this.#ledgerId;
     return pinLedger(
       books.ledger,
-      { ...settings, authority: signer.address, ledger_id: this.#ledgerId },
+      { network, limits, chain_id, usdt_contract, authority, ledger_id },
       now(),
     );
   }
@@ -92,9 +107,9 @@ export class Authority {
     while (!signal.aborted) {
       await untilAborted(again_ms, signal);
       try {
-        const { mint_authority: named } = await node.chain();
-        if (this.#chains?.equals(named) === false) changes.notify();
-        this.#chains = named;
+        const { mint_authority: mintAuthority } = await node.chain();
+        if (this.#chains?.equals(mintAuthority) === false) changes.notify();
+        this.#chains = mintAuthority;
       } catch (error) {
         // the broadcaster says what is wrong with the node
         if (!(error instanceof Fault)) throw error;

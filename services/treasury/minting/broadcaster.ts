@@ -9,17 +9,35 @@ import { mintCallOf } from '../../../projections/deposits/domain/minting.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { waitingFor, type HealthProblem } from '../../runtime/process/health.ts';
 import type { Minter } from './minter.ts';
-import type { AuthorizedParts } from './authority.ts';
+import type { MintingParts } from './options.ts';
+
+type BroadcasterParts = Pick<
+  MintingParts,
+  | 'again_ms'
+  | 'books'
+  | 'catchUp'
+  | 'chain'
+  | 'last'
+  | 'late_ms'
+  | 'log'
+  | 'metrics'
+  | 'node'
+  | 'now'
+  | 'prover'
+  | 'signal'
+  | 'signer'
+  | 'traces'
+>;
 
 export class Broadcaster {
-  readonly #options: AuthorizedParts;
+  readonly #options: BroadcasterParts;
   readonly #minter: Minter;
   /** time of each mint's last broadcast on the monotonic clock, by its sequence */
   readonly #sent = new Map<number, number>();
   #fault: Fault | undefined;
   #notSigned: { readonly sequence: number; readonly message: string } | undefined;
 
-  constructor(options: AuthorizedParts, minter: Minter) {
+  constructor(options: BroadcasterParts, minter: Minter) {
     this.#options = options;
     this.#minter = minter;
   }
@@ -42,11 +60,11 @@ export class Broadcaster {
 
   /** A mint that was requested long ago and is in no block, while minting is open. */
   get #late(): string | undefined {
-    const { books, chain, late_ms: most, now } = this.#options;
+    const { books, chain, late_ms: lateMs, now } = this.#options;
     if (this.#minter.closed !== undefined) return undefined;
     const at = now();
     for (const { deposit_id, nonce, tx_hash, at: requested } of books.ledger.live.values()) {
-      if (at - requested <= most || chain.sender.has(nonce, tx_hash)) continue;
+      if (at - requested <= lateMs || chain.sender.has(nonce, tx_hash)) continue;
       return `the mint of deposit ${deposit_id}, with nonce ${nonce}, was requested ${Math.round((at - requested) / 1_000)} s ago and is in no block: it is sent again and again. What to do: look what the node answers (treasury_broadcasts_total on /metrics), whether the chain-ingester works, and at the node's transactions of the mint authority before that nonce; if no block can take it, \`ops mint void\` lets its deposit wait again, and \`ops deposit release\` gives it up`;
     }
     return undefined;
@@ -81,25 +99,25 @@ export class Broadcaster {
 
   /** Mints in flight, and those that the ledger calls credited before a final block has them. */
   #wanted(): readonly RequestedMint[] {
-    return [...this.#options.books.ledger.live.values(), ...this.#minter.creditsToSend];
+    return [...this.#options.books.ledger.live.values(), ...this.#minter.credits_to_send];
   }
 
-  /** Those that no block has and that were not broadcast a moment ago. */
+  /** Mints that no block has and that were not broadcast a moment ago. */
   #due(): readonly RequestedMint[] {
-    const { chain, prover, again_ms: again } = this.#options;
+    const { chain, prover, again_ms: againMs } = this.#options;
     const now = performance.now();
     return this.#wanted().filter(
       ({ deposit_id, sequence, nonce, tx_hash }) =>
         prover.isLookedUp(deposit_id) &&
         !chain.sender.has(nonce, tx_hash) &&
-        now - (this.#sent.get(sequence) ?? Number.NEGATIVE_INFINITY) >= again,
+        now - (this.#sent.get(sequence) ?? Number.NEGATIVE_INFINITY) >= againMs,
     );
   }
 
   async #send(mint: RequestedMint): Promise<void> {
     const { prover, signer, metrics, log, last } = this.#options;
-    const { deposit_id: id } = mint;
-    const why = prover.whyNotSigned(id) ?? last.whyNot(mint, prover.arrived(id));
+    const { deposit_id: depositId } = mint;
+    const why = prover.whyNotSigned(depositId) ?? last.whyNot(mint, prover.arrived(depositId));
     const { raw, tx_hash } = signer.sign(mintCallOf(mint));
     if (why !== undefined || !tx_hash.equals(mint.tx_hash)) {
       const reason = why ?? 'the key signs other bytes';

@@ -97,7 +97,7 @@ export class ChainBook {
   }
 
   /** Whether every authority is followed: one that the ledger has had since is not. */
-  get isComplete(): boolean {
+  get is_complete(): boolean {
     const { authorities } = this.#options.ledger.governance;
     return authorities.every((each) => this.#of(each) !== undefined);
   }
@@ -194,8 +194,8 @@ export class ChainBook {
   }
 }
 
-function isMint({ function_call_type: type }: SentTransaction): boolean {
-  return type === 'Mint';
+function isMint({ function_call_type: functionCallType }: SentTransaction): boolean {
+  return functionCallType === 'Mint';
 }
 
 function byHeight(one: SentTransaction, other: SentTransaction): number {

@@ -41,20 +41,20 @@ export class LastCheck {
   apply(event: TreasuryEvent): void {
     // several deposits are decided together only where none has a mint
     if (!('deposit_id' in event)) return;
-    const { deposit_id: id } = event;
+    const { deposit_id: depositId } = event;
     switch (event.type) {
       case 'DepositConfirmed':
-        this.#state.terms.set(id, { gross: event.gross, fee: event.fee });
+        this.#state.terms.set(depositId, { gross: event.gross, fee: event.fee });
         return;
       case 'MintIntended':
-        this.#set(id, [...this.#of(id), event.amount]);
+        this.#set(depositId, [...this.#of(depositId), event.amount]);
         return;
       case 'MintDead':
       case 'MintVoided':
       case 'DepositHeld':
       case 'DepositRejected':
         // a deposit without a mint has none to give up
-        this.#set(id, this.#of(id).slice(0, -1));
+        this.#set(depositId, this.#of(depositId).slice(0, -1));
         return;
       case 'DepositApproved':
       case 'MintCredited':
@@ -63,8 +63,11 @@ export class LastCheck {
   }
 
   /** Why the Mint must not be signed. `arrived`: as its transfer says, micro-USDT. */
-  whyNot({ deposit_id: id, amount }: MintToSign, arrived: bigint | undefined): string | undefined {
-    const terms = this.#state.terms.get(id);
+  whyNot(
+    { deposit_id: depositId, amount }: MintToSign,
+    arrived: bigint | undefined,
+  ): string | undefined {
+    const terms = this.#state.terms.get(depositId);
     if (terms === undefined || arrived === undefined) return 'nothing shows that it has arrived';
     const { gross, fee } = terms;
     if (arrived !== gross) return `${arrived} arrived, and the ledger says ${gross}`;

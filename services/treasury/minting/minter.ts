@@ -21,7 +21,8 @@ import {
   type MintVoided,
   type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
-import type { AuthorizedParts } from './authority.ts';
+import type { Authority } from './authority.ts';
+import type { MintingParts } from './options.ts';
 
 /** Intents of one append. Each takes a signature (0.5 ms), during which nothing else is decided. */
 const INTENTS_OF_A_BATCH = 50;
@@ -30,17 +31,39 @@ const CONCLUSIONS_OF_A_BATCH = 500;
 const LIVE_MAX = 500;
 const MEANWHILE = 'nothing is minted meanwhile';
 
+type MinterParts = Pick<
+  MintingParts,
+  | 'allowed'
+  | 'append'
+  | 'books'
+  | 'catchUp'
+  | 'chain'
+  | 'clock_apart_max_ms'
+  | 'log'
+  | 'now'
+  | 'prover'
+  | 'second'
+  | 'signal'
+  | 'signer'
+>;
+
 export class Minter {
-  readonly #options: AuthorizedParts;
-  /** both logs were read to their ends once */
-  isCaughtUp = false;
+  readonly #options: MinterParts;
+  readonly #authority: Authority;
+  #isCaughtUp = false;
   #halted: string | undefined;
   #closed: string | undefined;
   /** mints that our key has signed, by sequence, while the ledger shows them as not final */
   readonly #ours = new Set<number>();
 
-  constructor(options: AuthorizedParts) {
+  constructor(options: MinterParts, authority: Authority) {
     this.#options = options;
+    this.#authority = authority;
+  }
+
+  /** Whether both logs were read to their ends once. */
+  get is_caught_up(): boolean {
+    return this.#isCaughtUp;
   }
 
   /** Why minting is halted; undefined while it is not. */
@@ -50,15 +73,15 @@ export class Minter {
 
   /** Why nothing is requested or broadcast at this moment; undefined when minting is open. */
   get closed(): string | undefined {
-    const { books, chain, authority, second, allowed } = this.#options;
+    const { books, chain, second, allowed } = this.#options;
     if (this.#halted !== undefined) return this.#halted;
-    if (!this.isCaughtUp) return 'the logs are not read to their ends yet';
-    if (chain.sender.finalHeight < 0) return 'no block is final yet';
+    if (!this.#isCaughtUp) return 'the logs are not read to their ends yet';
+    if (chain.sender.final_height < 0) return 'no block is final yet';
     if (this.#whyHalted !== undefined) return 'the chain or the ledger is being looked at again';
     const { governance } = books.ledger;
-    if (governance.isStopped)
+    if (governance.is_stopped)
       return 'operators have stopped all minting. What to do: they open it again with `ops mint start`';
-    const problem = authority.problem ?? second?.problem?.message ?? allowed();
+    const problem = this.#authority.problem ?? second?.problem?.message ?? allowed();
     if (problem !== undefined) return problem;
     return governance.ledger_id === undefined
       ? 'the ledger is not pinned yet: it goes on by itself'
@@ -69,36 +92,36 @@ export class Minter {
    * Mints that the ledger calls credited, that our key made, and that are in no final block yet:
    * they are sent until they are.
    */
-  get creditsToSend(): readonly RequestedMint[] {
-    return this.isCaughtUp ? this.#creditsNotShown.filter((mint) => this.#isOurs(mint)) : [];
+  get credits_to_send(): readonly RequestedMint[] {
+    return this.#isCaughtUp ? this.#creditsNotShown.filter((mint) => this.#isOurs(mint)) : [];
   }
 
   /** The first credit that no final block shows, if any. */
-  get notShown(): RequestedMint | undefined {
-    return this.isCaughtUp ? this.#creditsNotShown[0] : undefined;
+  get not_shown(): RequestedMint | undefined {
+    return this.#isCaughtUp ? this.#creditsNotShown[0] : undefined;
   }
 
   /** Why no mint is requested: the clock is far from the chain's. Mints in flight go on. */
   get clock(): string | undefined {
-    const { chain, now, clock_apart_max_ms: most } = this.#options;
-    const { finalBlock } = chain.sender;
-    if (finalBlock === undefined || most === 0) return undefined;
+    const { chain, now, clock_apart_max_ms: clockApartMaxMs } = this.#options;
+    const { final_block: finalBlock } = chain.sender;
+    if (finalBlock === undefined || clockApartMaxMs === 0) return undefined;
     const { height, timestamp } = finalBlock;
     const at = now();
     const apart = at - timestamp;
-    if (Math.abs(apart) <= most) return undefined;
+    if (Math.abs(apart) <= clockApartMaxMs) return undefined;
     const seconds = `${Math.round(Math.abs(apart) / 1_000)} s ${apart > 0 ? 'ahead of' : 'behind'}`;
     return `no mint is requested: this machine's clock, ${timeText(at)}, is ${seconds} the newest final block, ${height} of ${timeText(timestamp)}, and a mint counts in the rolling window at the time of the clock. What to do: set the clock right; if it is, look why there is no newer final block (the node, the chain-ingester); APP_CLOCK_APART_MAX_MS is the limit`;
   }
 
   /** Checks the authority and reads both logs to their ends. To be called once, at the start. */
   async begin(): Promise<void> {
-    const { catchUp, signal, authority, books, chain, log } = this.#options;
-    await authority.begin();
+    const { catchUp, signal, books, chain, log } = this.#options;
+    await this.#authority.begin();
     await catchUp();
     if (signal.aborted) return;
-    this.isCaughtUp = true;
-    const { finalHeight, finalNonce } = chain.sender;
+    this.#isCaughtUp = true;
+    const { final_height: finalHeight, final_nonce: finalNonce } = chain.sender;
     log.info(
       { final_height: finalHeight, final_nonce: finalNonce, live: books.ledger.live.size },
       'both logs are read: minting may begin',
@@ -108,7 +131,7 @@ export class Minter {
   /** Appends due intents and conclusions; false when nothing is due. */
   async round(): Promise<boolean> {
     const { catchUp, signal, append } = this.#options;
-    if (!this.isCaughtUp) return false;
+    if (!this.#isCaughtUp) return false;
     this.#reportClosed();
     if (!this.#isDue()) return false;
     await catchUp();
@@ -121,10 +144,10 @@ export class Minter {
   /** Deposits that are minted or sent next, as far as the ledger says; proven or not. */
   due(most: number): readonly string[] {
     const { books, chain, prover } = this.#options;
-    if (!this.isCaughtUp || chain.sender.finalHeight < 0) return [];
-    const is_proven = (id: string): boolean => !prover.isRefused(id);
-    const next = dueMints(books.ledger, { ...this.#intending(most), is_proven });
-    return [...next, ...this.creditsToSend].map(({ deposit_id: id }) => id);
+    if (!this.#isCaughtUp || chain.sender.final_height < 0) return [];
+    const isProven = (id: string): boolean => !prover.isRefused(id);
+    const next = dueMints(books.ledger, { ...this.#intending(most), isProven: isProven });
+    return [...next, ...this.credits_to_send].map(({ deposit_id: depositId }) => depositId);
   }
 
   #isDue(): boolean {
@@ -141,7 +164,7 @@ export class Minter {
 
   /** The brokers take no record from the future: the clock has to be right. */
   get #authorityDue(): readonly TreasuryEvent[] {
-    return this.clock === undefined ? this.#options.authority.due : [];
+    return this.clock === undefined ? this.#authority.due : [];
   }
 
   #events(): readonly TreasuryEvent[] {
@@ -151,9 +174,9 @@ export class Minter {
     if (conclusions.length > 0) return conclusions;
     const voids = this.#voids(CONCLUSIONS_OF_A_BATCH);
     if (voids.length > 0) {
-      const deposits = voids.map(({ deposit_id: id }) => id);
+      const deposits = voids.map(({ deposit_id: depositId }) => depositId);
       log.error(
-        { deposits, final_height: chain.sender.finalHeight },
+        { deposits, final_height: chain.sender.final_height },
         'the ledger shows mints that are not on the chain: they are voided; find out who writes to the ledger',
       );
       return voids;
@@ -161,18 +184,18 @@ export class Minter {
     const holds = this.#holds(CONCLUSIONS_OF_A_BATCH);
     if (holds.length > 0 || !this.#mayIntend()) return holds;
     const most = Math.min(INTENTS_OF_A_BATCH, LIVE_MAX - books.ledger.live.size);
-    const hash_of: Intending['hash_of'] = (call) => signer.sign(call).tx_hash;
-    return intend(books.ledger, { ...this.#intending(most), hash_of }).events;
+    const hashOf: Intending['hashOf'] = (call) => signer.sign(call).tx_hash;
+    return intend(books.ledger, { ...this.#intending(most), hashOf: hashOf }).events;
   }
 
-  #intending(most: number): Omit<Intending, 'hash_of'> {
+  #intending(most: number): Omit<Intending, 'hashOf'> {
     const { chain, prover, now } = this.#options;
     return {
       now: now(),
-      final_nonce: chain.sender.finalNonce,
+      final_nonce: chain.sender.final_nonce,
       most,
-      is_over: (mint) => this.#isOver(mint),
-      is_proven: (id) => prover.isProven(id),
+      isOver: (mint) => this.#isOver(mint),
+      isProven: (id) => prover.isProven(id),
     };
   }
 
@@ -200,7 +223,7 @@ export class Minter {
     const { books, chain, second, now } = this.#options;
     const { ledger } = books;
     if (ledger.governance.authority === undefined) return [];
-    if (chain.forged !== undefined || !chain.isComplete) return [];
+    if (chain.forged !== undefined || !chain.is_complete) return [];
     const witness = second ?? chain.sender;
     const finalAt = (nonce: number): FinalTransaction | undefined => {
       const mint = ledger.live.get(nonce);
@@ -211,8 +234,7 @@ export class Minter {
 
   /** Without the authority's signature a hold has no effect. */
   #holds(most: number): readonly TreasuryEvent[] {
-    const { authority, prover } = this.#options;
-    return authority.problem === undefined ? prover.holds(most) : [];
+    return this.#authority.problem === undefined ? this.#options.prover.holds(most) : [];
   }
 
   /** Mints that the ledger shows and the chain never will. */
@@ -242,12 +264,12 @@ export class Minter {
 
   /** The chain is read and true, and the ledger is one that our key mints by. */
   get #mayVoid(): boolean {
-    const { books, chain, authority } = this.#options;
+    const { books, chain } = this.#options;
     return (
-      this.isCaughtUp &&
+      this.#isCaughtUp &&
       books.ledger.governance.ledger_id !== undefined &&
       chain.forged === undefined &&
-      authority.problem === undefined
+      this.#authority.problem === undefined
     );
   }
 
@@ -310,17 +332,20 @@ export class Minter {
 
   /** Whether our key made the bytes of the mint, which takes 0.5 ms the first time. */
   #isOurs(mint: RequestedMint): boolean {
-    const { authority, chain } = this.#options;
+    const { chain } = this.#options;
     if (this.#ours.has(mint.sequence)) return true;
-    if (!chain.isOfAuthority(mint) || !authority.signs(mint)) return false;
+    if (!chain.isOfAuthority(mint) || !this.#authority.signs(mint)) return false;
     this.#ours.add(mint.sequence);
     return true;
   }
 
   /** Whether the mint is of our key's account, and our key did not make it. */
   #isForeign(mint: RequestedMint): boolean {
-    const { authority, chain } = this.#options;
-    return authority.problem === undefined && chain.isOfAuthority(mint) && !this.#isOurs(mint);
+    return (
+      this.#authority.problem === undefined &&
+      this.#options.chain.isOfAuthority(mint) &&
+      !this.#isOurs(mint)
+    );
   }
 
   #reportClosed(): void {

@@ -2,7 +2,7 @@
 import type { Network, PolicyLimits } from '../../../schemas/deposit-policy.ts';
 import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
-import type { Append, TreasuryContext } from '../ledger/ledger-writer.ts';
+import type { Append, Receiving, TreasuryContext } from '../ledger/ledger-writer.ts';
 import type { ChainBook } from './chain-book.ts';
 import type { LastCheck } from './last-check.ts';
 import type { MintSigner } from './mint-signer.ts';
@@ -33,16 +33,17 @@ export interface MintingOptions {
   readonly now?: () => number;
 }
 
-export function chainTopicOf({ chain_topic: topic }: MintingOptions): string {
-  return topic ?? CHAIN_BLOCKS.name;
+export function chainTopicOf({ chain_topic: chainTopic }: MintingOptions): string {
+  return chainTopic ?? CHAIN_BLOCKS.name;
 }
 
-export interface MintingContext
-  extends
-    TreasuryContext,
-    Pick<ProverOptions, 'transfers' | 'usdt_contract' | 'custody_addresses' | 'deposit_key'> {
+export interface MintingContext extends Pick<ProverOptions, 'transfers'> {
+  readonly treasury: TreasuryContext;
+  readonly receiving: Receiving;
   readonly network: Network;
   readonly limits: PolicyLimits;
+  /** why nothing may be minted now, by this process and by its settings */
+  readonly allowed: MintingOptions['allowed'];
   /** has taken every event of the ledger that counts */
   readonly last: LastCheck;
   readonly append: Append;
@@ -50,8 +51,16 @@ export interface MintingContext
   readonly catchUp: () => Promise<void>;
 }
 
-/** Shared by the parts of minting. */
-export interface MintingParts extends MintingContext, MintingOptions {
+/** Shared by the parts of minting; each takes of it what it uses. */
+export interface MintingParts
+  extends
+    Omit<TreasuryContext, 'lease'>,
+    Pick<MintingContext, 'network' | 'limits' | 'last' | 'allowed' | 'append' | 'catchUp'>,
+    Pick<Receiving, 'usdt_contract'>,
+    Pick<
+      MintingOptions,
+      'signer' | 'node' | 'chain_id' | 'again_ms' | 'late_ms' | 'clock_apart_max_ms'
+    > {
   readonly chain: ChainBook;
   readonly second: SecondNode | undefined;
   readonly prover: Prover;

@@ -25,7 +25,10 @@ const READ_AT_ONCE = 1_000;
 /** Pause after a failure, and before TRON is asked again about a transaction it does not know. */
 const AGAIN_MS = 5_000;
 
-export interface ProverOptions extends TreasuryContext, RefundProofsOptions {
+export interface ProverOptions
+  extends
+    Pick<TreasuryContext, 'books' | 'changes' | 'lease' | 'log' | 'metrics' | 'signal'>,
+    RefundProofsOptions {
   /** resolves once the ledger and the addresses are read to their ends, or at the abort */
   readonly catchUp: () => Promise<void>;
   readonly transfers: TransferLog;
@@ -69,7 +72,18 @@ export class Prover {
 
   constructor(options: ProverOptions) {
     this.#options = options;
-    this.#refunds = new RefundProofs({ ...options, again_ms: options.again_ms ?? AGAIN_MS });
+    const { books, signal, log, usdt_contract, custody_addresses, deposit_key } = options;
+    const { receipt, again_ms = AGAIN_MS } = options;
+    this.#refunds = new RefundProofs({
+      books,
+      signal,
+      log,
+      usdt_contract,
+      custody_addresses,
+      deposit_key,
+      receipt,
+      again_ms,
+    });
   }
 
   /** Whether TRON shows that the refund of this deposit left custody. */
@@ -97,7 +111,7 @@ export class Prover {
   get displaced(): readonly TokenTransfer[] {
     const { books, deposit_key } = this.#options;
     const { waiting } = books.ledger;
-    const ids = [...[...waiting].map(({ deposit_id: id }) => id), ...books.held];
+    const ids = [...[...waiting].map(({ deposit_id: depositId }) => depositId), ...books.held];
     return ids.flatMap((id) => {
       const shown = this.#shown.get(id);
       const confirmed = books.confirmation(id)?.event;
@@ -143,8 +157,8 @@ export class Prover {
   get refused(): readonly { readonly deposit_id: string; readonly reason: string }[] {
     const { ledger } = this.#options.books;
     const ids = [
-      ...[...ledger.waiting].map(({ deposit_id: id }) => id),
-      ...[...ledger.live.values()].map(({ deposit_id: id }) => id),
+      ...[...ledger.waiting].map(({ deposit_id: depositId }) => depositId),
+      ...[...ledger.live.values()].map(({ deposit_id: depositId }) => depositId),
     ];
     return ids.flatMap((deposit_id) => {
       const proof = this.#proofOf(deposit_id);
@@ -185,7 +199,7 @@ export class Prover {
 
   /** Looks up what waits, and of `due` the receipts, until the signal is aborted. */
   async run(due: () => readonly string[]): Promise<void> {
-    const { changes, signal, again_ms: again = AGAIN_MS } = this.#options;
+    const { changes, signal, again_ms: againMs = AGAIN_MS } = this.#options;
     while (!signal.aborted) {
       const { next } = changes;
       try {
@@ -198,7 +212,7 @@ export class Prover {
         if (this.#fault === undefined)
           this.#options.log.warn({ err: error }, 'deposits cannot be proven, it is tried again');
         this.#fault = error;
-        await untilAborted(again, signal);
+        await untilAborted(againMs, signal);
       }
     }
   }
@@ -228,18 +242,19 @@ export class Prover {
       if (signal.aborted) return false;
       const records = await transfers.read(
         partition,
-        confirmed.map(({ transfer_offset: offset }) => offset),
+        confirmed.map(({ transfer_offset: transferOffset }) => transferOffset),
       );
-      for (const { deposit_id, transfer_offset: at } of confirmed) {
-        const event = records.get(at);
-        if (event !== undefined) books.observed({ event, partition, offset: BigInt(at) });
+      for (const { deposit_id, transfer_offset: transferOffset } of confirmed) {
+        const event = records.get(transferOffset);
+        if (event !== undefined)
+          books.observed({ event, partition, offset: BigInt(transferOffset) });
         // the record may be the transfer of another deposit
         if (books.confirmation(deposit_id)?.transfer === undefined) this.#missing.add(deposit_id);
       }
     }
     const asked = await this.#ask(ids);
     // a standby spends none of the provider's requests
-    if (!this.#options.lease.isHeld) return unread.length > 0 || asked;
+    if (!this.#options.lease.is_held) return unread.length > 0 || asked;
     const held = await this.#askWaiting();
     return (await this.#refunds.ask()) || unread.length > 0 || asked || held;
   }
@@ -250,7 +265,7 @@ export class Prover {
     let found = false;
     let asked = 0;
     if (receipt === undefined) return found;
-    const waiting = [...books.ledger.waiting].map(({ deposit_id: id }) => id);
+    const waiting = [...books.ledger.waiting].map(({ deposit_id: depositId }) => depositId);
     for (const id of [...waiting, ...books.held]) {
       if (asked >= ASKED_AT_ONCE || signal.aborted) break;
       const at = performance.now();
@@ -299,7 +314,7 @@ export class Prover {
     const { books } = this.#options;
     const { live, waiting } = books.ledger;
     const unread: DepositConfirmed[] = [];
-    const queued = [...live.values(), ...waiting].map(({ deposit_id: id }) => id);
+    const queued = [...live.values(), ...waiting].map(({ deposit_id: depositId }) => depositId);
     for (const id of [...due, ...queued, ...books.held]) {
       if (unread.length >= READ_AT_ONCE) break;
       const confirmation = books.confirmation(id);
@@ -314,7 +329,7 @@ export class Prover {
   }
 
   async #ask(ids: readonly string[]): Promise<boolean> {
-    const { receipt, books, signal, again_ms: again = AGAIN_MS } = this.#options;
+    const { receipt, books, signal, again_ms: againMs = AGAIN_MS } = this.#options;
     let found = false;
     if (receipt === undefined) return found;
     for (const id of ids) {
@@ -322,7 +337,7 @@ export class Prover {
       const confirmation = books.confirmation(id);
       if (confirmation?.transfer === undefined || this.#shown.has(id)) continue;
       const { first = at, last = Number.NEGATIVE_INFINITY } = this.#asked.get(id) ?? {};
-      if (at - last < again) continue;
+      if (at - last < againMs) continue;
       if (signal.aborted) return found;
       const shown = await receipt(confirmation.event.tx_id);
       this.#asked.set(id, { first, last: at });
@@ -367,9 +382,9 @@ export class Prover {
   }
 
   #isOwned(event: DepositConfirmed): boolean {
-    const { deposit_id: id } = event;
-    if (!this.#owned.has(id) && this.#options.books.owns(event)) this.#owned.add(id);
-    return this.#owned.has(id);
+    const { deposit_id: depositId } = event;
+    if (!this.#owned.has(depositId) && this.#options.books.owns(event)) this.#owned.add(depositId);
+    return this.#owned.has(depositId);
   }
 
   #isInternal(confirmation: Confirmation | undefined): boolean {

@@ -4,16 +4,11 @@
  */
 import { isOurs } from '../../../projections/deposits/domain/confirmation.ts';
 import { whyNotPaidBack } from '../../../projections/deposits/domain/proof.ts';
-import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { transfersIn, type TronReceipt } from '../../../schemas/trongrid.ts';
-import type { TreasuryContext } from '../ledger/ledger-writer.ts';
+import type { Receiving, TreasuryContext } from '../ledger/ledger-writer.ts';
 
-export interface RefundProofsOptions extends Pick<TreasuryContext, 'books' | 'signal' | 'log'> {
-  /** 20 bytes: the only contract whose transfers are USDT */
-  readonly usdt_contract: Buffer;
-  /** 20 bytes each */
-  readonly custody_addresses: readonly Buffer[];
-  readonly deposit_key: DepositKey;
+export interface RefundProofsOptions
+  extends Receiving, Pick<TreasuryContext, 'books' | 'signal' | 'log'> {
   /** what TRON shows of a transaction, once it is solidified; when missing, the log is believed */
   readonly receipt?: ((txId: Buffer) => Promise<TronReceipt | undefined>) | undefined;
 }
@@ -39,12 +34,12 @@ export class RefundProofs {
 
   /** Asks TRON once for each refund that it has not shown; true when it showed one. */
   async ask(): Promise<boolean> {
-    const { books, receipt, signal, again_ms: again, log } = this.#options;
+    const { books, receipt, signal, again_ms: againMs, log } = this.#options;
     let found = false;
     if (receipt === undefined) return found;
     for (const [id, refund] of books.ledger.refunds) {
       const at = performance.now();
-      if (this.#shown.has(id) || at - (this.#asked.get(id) ?? Number.NEGATIVE_INFINITY) < again)
+      if (this.#shown.has(id) || at - (this.#asked.get(id) ?? Number.NEGATIVE_INFINITY) < againMs)
         continue;
       if (signal.aborted) return found;
       const shown = await receipt(refund.tron_tx_id);

@@ -82,7 +82,7 @@ export class SecondNode {
   /** Asks about the newest final block and the outcomes in it and below, unless both are known. */
   async ask(): Promise<void> {
     const { sender, log } = this.#options;
-    const newest = sender().finalBlock;
+    const newest = sender().final_block;
     if (newest === undefined || this.disagrees) return;
     const block = (this.#asked ??= newest);
     const outcomes = this.#outcomes(block.height);
@@ -111,7 +111,7 @@ export class SecondNode {
   }
 
   get #behind(): string | undefined {
-    const { finalHeight } = this.#options.sender();
+    const { final_height: finalHeight } = this.#options.sender();
     const behind = finalHeight - this.#agreedHeight;
     if (finalHeight < 0 || (this.#agreedHeight >= 0 && behind <= BEHIND_MAX)) return undefined;
     return `minting waits for the second node (APP_SECOND_NODE_URL): block ${finalHeight} is final in chain.blocks, and the second node has confirmed ${this.#agreedHeight < 0 ? 'none yet' : `blocks up to ${this.#agreedHeight}`}. What to do: look whether the second node follows the chain`;

@@ -79,8 +79,8 @@ export class Arrivals {
     this.#forget(options);
     const settled = { free: 0n, blocked: 0n };
     const newest = { free: 0n, blocked: 0n };
-    for (const { holder, value, block_timestamp: at } of this.#found.values()) {
-      const sums = at <= read_at - SETTLED_MS ? settled : newest;
+    for (const { holder, value, block_timestamp: blockTimestamp } of this.#found.values()) {
+      const sums = blockTimestamp <= read_at - SETTLED_MS ? settled : newest;
       sums[readings.isBlocked(holder) ? 'blocked' : 'free'] += value;
     }
     const sure = settled.free + settled.blocked;
@@ -92,10 +92,10 @@ export class Arrivals {
   }
 
   /** Forgets what the ledger knows by now, and what should be there. */
-  #forget({ receipts, ledger_offset: offset, since }: ArrivalOptions): void {
-    for (const [key, { holder, tx_id, block_timestamp: at }] of this.#found) {
-      const isKnown = receipts.of(holder, offset).some((each) => each.tx_id.equals(tx_id));
-      if (isKnown || at < since) this.#found.delete(key);
+  #forget({ receipts, ledger_offset: ledgerOffset, since }: ArrivalOptions): void {
+    for (const [key, { holder, tx_id, block_timestamp: blockTimestamp }] of this.#found) {
+      const isKnown = receipts.of(holder, ledgerOffset).some((each) => each.tx_id.equals(tx_id));
+      if (isKnown || blockTimestamp < since) this.#found.delete(key);
     }
   }
 
@@ -104,11 +104,14 @@ export class Arrivals {
     options: ArrivalOptions,
     left: { receipts: number },
   ): Promise<void> {
-    const { provider, usdt_contract, receipts, ledger_offset: offset, since } = options;
+    const { provider, usdt_contract, receipts, ledger_offset: ledgerOffset, since } = options;
     const { address } = holder;
-    const known = receipts.of(holder, offset);
+    const known = receipts.of(holder, ledgerOffset);
     const seen = new Set(known.map(({ tx_id }) => bytesKey(tx_id)));
-    const newest = known.reduce((latest, { block_timestamp: at }) => Math.max(latest, at), 0);
+    const newest = known.reduce(
+      (latest, { block_timestamp: blockTimestamp }) => Math.max(latest, blockTimestamp),
+      0,
+    );
     const from = Math.max(0, since, newest - OVERLAP_MS);
     let next: ListRequest | undefined = { address, min_timestamp: from, after: undefined };
     while (next !== undefined && left.receipts > 0) {

@@ -78,17 +78,22 @@ export class ReserveLogs {
     this.#activity.enter('reading');
     const retrying: Retrying = (what, attempt) =>
       this.#activity.retrying(what, () => attempt().catch((error: unknown) => this.#thrown(error)));
+    const { kafka, codec, log, signal, onLag, snapshots } = options;
     this.#follower = new LogFollower({
-      ...options,
-      readings: options.readings ?? new TopicReadings({ ...options, retrying }),
+      kafka,
+      log,
+      signal,
+      snapshots,
+      readings: options.readings ?? new TopicReadings({ kafka, codec, log, signal, retrying }),
       retrying,
+      onLag,
       onFailure: (error) => (this.#failure ??= { error }),
     });
   }
 
   /** Why reading does not go on before a person has acted. */
   get halted(): string | undefined {
-    return this.#activity.isHalted ? this.#activity.problem?.message : undefined;
+    return this.#activity.is_halted ? this.#activity.problem?.message : undefined;
   }
 
   /** One run on demand waits for no person. */
@@ -192,8 +197,8 @@ export class ReserveLogs {
   }
 
   #foldLedger({ events }: Decoded<TreasuryEvent>): void {
-    for (const { event, offset, value_hash: hash } of events) {
-      const counts = this.ledger.apply(event, offset, hash) === 'applied';
+    for (const { event, offset, value_hash: valueHash } of events) {
+      const counts = this.ledger.apply(event, offset, valueHash) === 'applied';
       this.#heads.folded(this.ledger);
       if (!counts || event.type !== 'DepositConfirmed') continue;
       // a forged time would make the provider seem behind for ever

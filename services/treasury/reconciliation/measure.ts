@@ -79,9 +79,9 @@ export interface MeasureOptions {
   readonly usdt_contract: Buffer;
   readonly custody_addresses: readonly Buffer[];
   /** undefined: every deposit address in the ledger counts */
-  readonly own_addresses?: OwnAddresses;
+  readonly own_addresses?: OwnAddresses | undefined;
   /** what the treasury has proven; undefined: the ledger is believed */
-  readonly proofs?: Proofs;
+  readonly proofs?: Proofs | undefined;
   /** tolerated surplus, base units */
   readonly tolerance: bigint;
   /** maximum age of the final block; 0: none */
@@ -124,7 +124,7 @@ export async function measure(options: MeasureOptions): Promise<Measured> {
 }
 
 async function attempt(options: MeasureOptions, isLast: boolean): Promise<Measured | undefined> {
-  const { logs, provider, readings, progress, own_addresses: ours, now } = options;
+  const { logs, provider, readings, progress, own_addresses: ownAddresses, now } = options;
   const { ledger, receipts, supply } = logs;
   const read = (holders: readonly Holder[]): Promise<number> =>
     readings.read(holders, { provider, now, onRead: () => progress.read() });
@@ -134,18 +134,18 @@ async function attempt(options: MeasureOptions, isLast: boolean): Promise<Measur
   const deposited = (from?: bigint): readonly Holder[] => {
     const known: readonly Holder[] = receipts
       .holders(from)
-      .filter((each) => !isOwn.has(each.key) && ours?.has(each) !== false);
+      .filter((each) => !isOwn.has(each.key) && ownAddresses?.has(each) !== false);
     const all = [...known, ...displaced.map(({ to }) => holderOf(to))];
     return [...new Map(all.map((each) => [each.key, each])).values()];
   };
   const readLedger = async (): Promise<void> => {
     await logs.catchUp('ledger');
-    await ours?.catchUp();
+    await ownAddresses?.catchUp();
   };
 
   await readLedger();
-  for (const [at, receiver] of (ours === undefined ? [] : receipts.holders()).entries()) {
-    ours?.has(receiver);
+  for (const [at, receiver] of (ownAddresses === undefined ? [] : receipts.holders()).entries()) {
+    ownAddresses?.has(receiver);
     if (at % DERIVED_IN_A_ROW === 0) await new Promise((resolve) => setImmediate(resolve));
   }
   await prepare(options, deposited(), read);
@@ -274,14 +274,14 @@ async function arrivingIn(
 
 function recent(
   final: FinalSupply | undefined,
-  { block_age_max_ms: ageMax, now }: MeasureOptions,
+  { block_age_max_ms: blockAgeMaxMs, now }: MeasureOptions,
 ): FinalSupply {
   if (final === undefined)
     throw new Fault('chain_not_final', 'no block of chain.blocks is final yet; it is tried again', {
       retry: true,
     });
   const age = now() - final.timestamp;
-  if (ageMax === 0 || age <= ageMax) return final;
+  if (blockAgeMaxMs === 0 || age <= blockAgeMaxMs) return final;
   throw new Fault(
     'chain_stale',
     `the newest final block of chain.blocks, ${final.height}, is ${Math.round(age / 1_000)} s old: what was minted since is not known. Look at the chain-ingester and the node; it is tried again`,

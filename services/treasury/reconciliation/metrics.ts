@@ -103,7 +103,7 @@ export function openReserveMetrics(metrics: Metrics, state: () => ReserveState) 
     },
   );
   metrics.gauge(
-    'reserve_minting_closed',
+    'reserve_gate_closed',
     '1 while the newest run of anybody or the newest own one forbids minting, or there is no recent own one',
     [],
     function () {

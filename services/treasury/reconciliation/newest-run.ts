@@ -79,7 +79,7 @@ export class NewestRun {
     return this.#made ?? this.#state.own;
   }
 
-  /** This process measured it: it counts before it is in the log. */
+  /** Takes a run that this process measured, which counts before it is in the log. */
   made(own: ReserveReconciled): void {
     this.#made = own;
   }
@@ -121,12 +121,12 @@ export class NewestRun {
    * place than it names may be a copy, which can only close the gate. Throws `BrokenChain`.
    */
   fold({ events }: Decoded<ReserveReconciled>): void {
-    for (const { event, offset, timestamp, value_hash: hash } of events) {
+    for (const { event, offset, timestamp, value_hash: valueHash } of events) {
       if (offset < this.#state.end) continue;
       const isWhole = brokenRule(RUN_RULES, event) === undefined;
       const { sequence, previous = NO_RECORDS } = event;
       const isInPlace = sequence === Number(offset) && previous.equals(this.#state.head);
-      this.#state.head = linked(this.#state.head, event, offset, hash);
+      this.#state.head = linked(this.#state.head, event, offset, valueHash);
       this.#state.end = offset + 1n;
       if (!isWhole) {
         this.#state.broken++;
@@ -199,28 +199,28 @@ export function runForbids(run: ReserveReconciled | undefined): string | undefin
 
 /** Texts about a run that allows minting, for a person. `tolerance`: accepted surplus. */
 export function runNotes(run: ReserveReconciled, tolerance: bigint): readonly string[] {
-  const { run_id: id, status } = run;
-  const { unproven = 0n, unminted = 0n, unproven_refunds: refunds = 0n, frozen = 0n } = run;
+  const { run_id: runId, status } = run;
+  const { unproven = 0n, unminted = 0n, unproven_refunds: unprovenRefunds = 0n, frozen = 0n } = run;
   const notes: string[] = [];
   if (status === 'over_backed_drift')
     notes.push(
-      `custody has ${surplusOf(run)} micro-USDT more than is explained, above the tolerance of ${tolerance} (reconciliation ${id}). What to do: find out whose it is; \`ops surplus book\` explains it`,
+      `custody has ${surplusOf(run)} micro-USDT more than is explained, above the tolerance of ${tolerance} (reconciliation ${runId}). What to do: find out whose it is; \`ops surplus book\` explains it`,
     );
   if (unminted > 0n)
     notes.push(
-      `${unminted} micro-USDT are credited in the ledger and minted in no final block (reconciliation ${id}): the treasury voids or sends these mints; \`ops audit\` names the records`,
+      `${unminted} micro-USDT are credited in the ledger and minted in no final block (reconciliation ${runId}): the treasury voids or sends these mints; \`ops audit\` names the records`,
     );
   if (unproven > 0n)
     notes.push(
-      `TRON does not show deposits of together ${unproven} micro-USDT (reconciliation ${id}): they cover nothing and are not minted until it does`,
+      `TRON does not show deposits of together ${unproven} micro-USDT (reconciliation ${runId}): they cover nothing and are not minted until it does`,
     );
-  if (refunds > 0n)
+  if (unprovenRefunds > 0n)
     notes.push(
-      `refunds of together ${refunds} micro-USDT are not shown by TRON (reconciliation ${id}): they explain no missing money`,
+      `refunds of together ${unprovenRefunds} micro-USDT are not shown by TRON (reconciliation ${runId}): they explain no missing money`,
     );
   if (frozen > 0n)
     notes.push(
-      `${frozen} micro-USDT in custody are blocked by the token (reconciliation ${id}), and cover nothing`,
+      `${frozen} micro-USDT in custody are blocked by the token (reconciliation ${runId}), and cover nothing`,
     );
   return notes;
 }
@@ -233,8 +233,8 @@ function uncovered(run: ReserveReconciled): string {
   return `custody does not cover what is owed and what waits: ${run.uncovered} micro-USDT are missing (${nameOf(run)})${frozenIn(run)}. What to do: \`ops reserve runs\` shows the amounts; find the money or pay it into custody, then \`ops reserve run\``;
 }
 
-function nameOf({ run_id: id, run_at: at }: ReserveReconciled): string {
-  return `reconciliation ${id} of ${timeOf(at)}`;
+function nameOf({ run_id: runId, run_at: runAt }: ReserveReconciled): string {
+  return `reconciliation ${runId} of ${timeOf(runAt)}`;
 }
 
 function frozenIn({ frozen = 0n }: ReserveReconciled): string {

@@ -64,10 +64,10 @@ export class PublishedHeads {
     }
   }
 
-  #compare({ run_id: id, ledger_head: published }: Published, head: Buffer): void {
-    if (published?.equals(head) === true) return;
+  #compare({ run_id: runId, ledger_head: ledgerHead }: Published, head: Buffer): void {
+    if (ledgerHead?.equals(head) === true) return;
     throw new LogLost(
-      `${this.#topic}: reserve run ${id} published ${published?.toString('hex')} as the hash of its last record, and it is ${head.toString('hex')}: records before it were changed, removed or moved`,
+      `${this.#topic}: reserve run ${runId} published ${ledgerHead?.toString('hex')} as the hash of its last record, and it is ${head.toString('hex')}: records before it were changed, removed or moved`,
       'restore the topic from a replica or a backup, look for who wrote to it, then start again',
     );
   }

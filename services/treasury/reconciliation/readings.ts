@@ -10,7 +10,7 @@ import type { TokenBalance, TokenState } from '../../../schemas/trongrid.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { BAD_ANSWER, type TronGrid } from '../../runtime/trongrid/trongrid.ts';
 
-/** One by one, where the provider refuses batches. */
+/** A reader of single balances, where the provider refuses batches. */
 type SingleReader = Pick<TronGrid, 'balance' | 'isBlocked' | 'token'>;
 export type BalanceProvider = SingleReader &
   Pick<TronGrid, 'head' | 'balances' | 'list' | 'receipt'>;
@@ -152,7 +152,7 @@ export class Readings {
     return this.#readings.get(key)?.is_blocked === true;
   }
 
-  /** Those of these addresses that the token blocks, and that have money. */
+  /** The addresses among these that the token blocks, and that have money. */
   blocked(holders: readonly Holder[]): readonly Buffer[] {
     return holders
       .map(({ key }) => this.#readings.get(key))
@@ -169,8 +169,8 @@ export class Readings {
   }
 
   /**
-   * Those of these balances above zero that changed, are not settled, and are to be searched now:
-   * those searched least first, then the newest.
+   * The balances above zero among these that changed, are not settled, and are to be searched now:
+   * the ones searched least first, then the newest.
    */
   changed(holders: readonly Holder[], now: number): readonly Holder[] {
     const among = new Set(holders.map(({ key }) => key));

@@ -34,7 +34,7 @@ export interface ReconcilerOptions extends Omit<
   'logs' | 'progress' | 'readings' | 'arrivals' | 'onBadAnswer'
 > {
   /** where the transfers are kept that are not in the ledger; by default here alone */
-  readonly arrivals?: Arrivals;
+  readonly arrivals?: Arrivals | undefined;
   readonly logs: MeasureOptions['logs'] & Pick<ReserveLogs, 'newest' | 'names'>;
   readonly codec: Pick<Codec, 'encode' | 'fingerprintOf'>;
   readonly writer: Pick<KafkaWriter, 'append'>;
@@ -47,15 +47,15 @@ export interface ReconcilerOptions extends Omit<
   readonly confirm_ms: number;
   /** milliseconds that this number of provider requests takes */
   readonly expectedMs: (requests: number) => number;
-  readonly progress?: Progress;
+  readonly progress?: Progress | undefined;
   /** by default in real time */
   readonly pause?: typeof untilAborted;
   /** none: the runs open no gate of other processes */
-  readonly signer?: Pick<MintSigner, 'signRun'>;
+  readonly signer?: Pick<MintSigner, 'signRun'> | undefined;
   /** header `source` of the records */
   readonly source: string;
   /** runs on the schedule are made by its holder; by default this is the only treasury */
-  readonly lease?: Held;
+  readonly lease?: Held | undefined;
 }
 
 export class Reconciler {
@@ -131,7 +131,7 @@ export class Reconciler {
     };
     // when it closes the gate, also while the log takes no records
     logs.newest.made(run);
-    if (this.#options.lease?.isHeld === false)
+    if (this.#options.lease?.is_held === false)
       throw new Fault('lease_lost', 'another treasury works by now, and makes the next run', {
         retry: true,
       });
@@ -145,10 +145,10 @@ export class Reconciler {
    * that was set back delays the next run by at most `every_ms`.
    */
   #wait(): number {
-    const { logs, every_ms: every, now } = this.#options;
+    const { logs, every_ms: everyMs, now } = this.#options;
     const { own } = logs.newest;
     if (own === undefined || this.#failures > 0 || this.#isContradicted) return 0;
-    return Math.min(every, own.run_at + every - now());
+    return Math.min(everyMs, own.run_at + everyMs - now());
   }
 
   /** Somebody else allows minting by now, and this process has not looked since. */
@@ -158,7 +158,7 @@ export class Reconciler {
   }
 
   async #try(): Promise<void> {
-    const { metrics, log, every_ms: every, signal, pause = untilAborted } = this.#options;
+    const { metrics, log, every_ms: everyMs, signal, pause = untilAborted } = this.#options;
     try {
       await this.once();
       this.#failures = 0;
@@ -169,7 +169,7 @@ export class Reconciler {
       const wait = Math.min(
         FAILED_MS_MIN * 2 ** Math.min(this.#failures++, 10),
         FAILED_MS_MAX,
-        Math.max(every, FAILED_MS_MIN),
+        Math.max(everyMs, FAILED_MS_MIN),
       );
       await pause(wait, signal);
     }
@@ -195,18 +195,18 @@ export class Reconciler {
 
   /** Warns when a run takes longer than the interval: its figures age, and may close minting. */
   #planned(balances: number, requests: number): void {
-    const { every_ms: every, block_age_max_ms: ageMax, log } = this.#options;
+    const { every_ms: everyMs, block_age_max_ms: blockAgeMaxMs, log } = this.#options;
     const expected = this.#options.expectedMs(requests);
     this.#options.metrics.planned(balances, expected);
     this.#options.progress?.planned(balances, requests);
-    const isSlow = expected > every;
+    const isSlow = expected > everyMs;
     if (isSlow && !this.#isSlow) {
       const stops =
-        ageMax > 0 && every + expected > ageMax
+        blockAgeMaxMs > 0 && everyMs + expected > blockAgeMaxMs
           ? ', and minting stops for the age of the newest run (APP_RECONCILE_AGE_MAX_MS)'
           : '';
       log.warn(
-        { balances, requests, expected_ms: Math.round(expected), every_ms: every },
+        { balances, requests, expected_ms: Math.round(expected), every_ms: everyMs },
         `a reconciliation takes longer than the time between two${stops}: raise APP_RECONCILE_REQUESTS_PER_SECOND and APP_RECONCILE_REQUESTS_PER_DAY as far as the provider allows, or APP_RECONCILE_EVERY_MS`,
       );
     }
@@ -241,9 +241,9 @@ export class Reconciler {
 
   #report(run: ReserveReconciled): void {
     const { log, metrics } = this.#options;
-    const { type: _type, block_hash: hash, ledger_head: _head, ...said } = run;
+    const { type: _type, block_hash: blockHash, ledger_head: _ledgerHead, ...said } = run;
     metrics.made(run);
-    const about = { ...said, block_hash: hash.toString('hex') };
+    const about = { ...said, block_hash: blockHash.toString('hex') };
     if (run.status === 'mismatch')
       log.error(
         about,

@@ -10,7 +10,8 @@ import { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import { LogLost } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
-import { openTronGrid, type TronGrid } from '../../runtime/trongrid/trongrid.ts';
+import { openTronGrid } from '../../runtime/trongrid/open.ts';
+import type { TronGrid } from '../../runtime/trongrid/trongrid.ts';
 import { aborted } from '../../runtime/process/retry.ts';
 import type { TopicReadings } from '../topic-readings.ts';
 import type { MintSigner } from '../minting/mint-signer.ts';
@@ -79,11 +80,15 @@ export class Reconciliation {
       run: newest.run,
       broken: this.#logs.broken,
       is_closed: this.mintingAllowed() !== undefined,
-      stands_by: options.lease?.isHeld === false,
+      stands_by: options.lease?.is_held === false,
       at: Date.now(),
     }));
     this.#logs = new ReserveLogs({
-      ...options,
+      kafka: options.kafka,
+      codec: options.codec,
+      readings: options.readings,
+      snapshots: options.snapshots,
+      log,
       signal,
       newest,
       onLag: (topic, partition, records) => reserveMetrics.lag(topic, partition, records),
@@ -91,18 +96,26 @@ export class Reconciliation {
     });
     this.#writer = new KafkaWriter(options.kafka, { log, signal });
     // the treasury has rates of its own: its requests come in bulk and are not urgent
-    const { provider, bucket } = openTronGrid({
-      ...config,
+    const rates = {
       requests_per_second: config.reconcile_requests_per_second,
       requests_per_day: config.reconcile_requests_per_day,
-      signal,
-      onRequest() {},
-    });
+    };
+    const { provider, bucket } = openTronGrid(config, rates, { signal, onRequest() {} });
     this.expectedMs = (requests) => bucket.expectedMs(requests);
     this.receipt = (txId) => provider.receipt(txId);
     this.#reconciler = new Reconciler({
-      ...options,
-      ...config,
+      codec: options.codec,
+      source: options.source,
+      signer: options.signer,
+      arrivals: options.arrivals,
+      own_addresses: options.own_addresses,
+      proofs: options.proofs,
+      lease: options.lease,
+      progress: options.progress,
+      log,
+      usdt_contract: config.usdt_contract,
+      custody_addresses: config.custody_addresses,
+      arriving_max_ms: config.arriving_max_ms,
       tolerance: config.reserve_tolerance,
       block_age_max_ms: config.reconcile_age_max_ms,
       every_ms: config.reconcile_every_ms,
@@ -119,7 +132,7 @@ export class Reconciliation {
     });
   }
 
-  /** That there is no run, or that it does not match, is no problem of this process. */
+  /** A halt of the readers. A missing run, or a mismatch, is no problem of this process. */
   get problem(): HealthProblem | undefined {
     const halted = this.#halted ?? this.#logs.halted;
     if (halted === undefined) return undefined;

@@ -74,26 +74,29 @@ const REFRESH_SHARE = 0.1;
 
 /** Requests of each run for balances that have probably not changed; at least one. */
 export function refreshRequests({
-  reconcile_requests_per_second: perSecond,
-  reconcile_requests_per_day: perDay,
-  reconcile_every_ms: every,
+  reconcile_requests_per_second: reconcileRequestsPerSecond,
+  reconcile_requests_per_day: reconcileRequestsPerDay,
+  reconcile_every_ms: reconcileEveryMs,
 }: Pick<
   ReconciliationConfig,
   'reconcile_requests_per_second' | 'reconcile_requests_per_day' | 'reconcile_every_ms'
 >): number {
-  const perMs = perDay === 0 ? perSecond / 1_000 : perDay / DAY_MS;
-  return Math.max(1, Math.floor(perMs * every * REFRESH_SHARE));
+  const perMs =
+    reconcileRequestsPerDay === 0
+      ? reconcileRequestsPerSecond / 1_000
+      : reconcileRequestsPerDay / DAY_MS;
+  return Math.max(1, Math.floor(perMs * reconcileEveryMs * REFRESH_SHARE));
 }
 
 export type ReconciliationConfig = Config<typeof RECONCILIATION_SETTINGS>;
 
 /** Contradictions between the settings. */
 export function reconciliationProblems({
-  reconcile_every_ms: every,
-  reconcile_age_max_ms: ageMax,
+  reconcile_every_ms: reconcileEveryMs,
+  reconcile_age_max_ms: reconcileAgeMaxMs,
 }: Pick<ReconciliationConfig, 'reconcile_every_ms' | 'reconcile_age_max_ms'>): readonly string[] {
-  if (ageMax === 0 || ageMax > every) return [];
+  if (reconcileAgeMaxMs === 0 || reconcileAgeMaxMs > reconcileEveryMs) return [];
   return [
-    `APP_RECONCILE_AGE_MAX_MS is ${ageMax}, not above APP_RECONCILE_EVERY_MS, ${every}: between two runs nothing would be minted; raise it, or set 0 for no limit`,
+    `APP_RECONCILE_AGE_MAX_MS is ${reconcileAgeMaxMs}, not above APP_RECONCILE_EVERY_MS, ${reconcileEveryMs}: between two runs nothing would be minted; raise it, or set 0 for no limit`,
   ];
 }

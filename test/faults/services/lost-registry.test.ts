@@ -16,10 +16,8 @@ const SERVICES = ['devnet', 'chain-ingester', 'projector-explorer'] as const;
 let stack: Stack;
 
 beforeAll(async () => {
-  const { writer_url: postgres_url, reader_url: postgres_reader_url } = await freshDatabase(
-    inject('stack'),
-  );
-  stack = await startStack({ others: { postgres_url, postgres_reader_url } });
+  const { writer_url: writerUrl, reader_url: readerUrl } = await freshDatabase(inject('stack'));
+  stack = await startStack({ others: { postgres_url: writerUrl, postgres_reader_url: readerUrl } });
 });
 afterAll(() => stack?.stop());
 

@@ -86,15 +86,14 @@ interface Projecting {
 async function project(
   { kafka, codec }: Pick<Logs, 'kafka' | 'codec'>,
   projection: Named,
-  { writer_url: url }: DatabaseUrls,
+  { writer_url: writerUrl }: DatabaseUrls,
 ): Promise<Projecting> {
-  const pool = await openTables(url, projection);
+  const pool = await openTables(writerUrl, projection);
   const stopping = new AbortController();
   const { signal } = stopping;
   const metrics = new Metrics('test');
   const log = silentLog();
-  const redis = { ...stack.addresses, client_name: 'test' };
-  const notifications = openNotificationPublisher(redis, log, metrics);
+  const notifications = openNotificationPublisher(stack.addresses, 'test', log, metrics);
   const own = { kafka, codec, pool, notifications, metrics, log, signal };
   const runner = projection.with((typed) => {
     const typedRunner = new Runner({ projection: typed, ...own });
@@ -179,9 +178,12 @@ async function writeLogs(): Promise<Logs> {
   const { tron_url } = await openDevnet();
   const stack_file = join(folder.root, 'rewritten.json');
   const database = await freshDatabase(addresses);
-  const { reader_url: postgres_reader_url } = database;
+  const { reader_url: readerUrl } = database;
   const usdt_contract = toTronAddress(USDT_CONTRACT);
-  writeFileSync(stack_file, JSON.stringify({ ...addresses, postgres_reader_url, usdt_contract }));
+  writeFileSync(
+    stack_file,
+    JSON.stringify({ ...addresses, postgres_reader_url: readerUrl, usdt_contract }),
+  );
   const records = new Map<Topic, readonly LogRecord[]>();
   const heads = new Map<string, string>();
   const logs = { world, kafka, codec, tron_url, database, stack_file, records, heads };
@@ -311,13 +313,12 @@ const anew: Rewrite = (records, codec) => {
 async function nextAddressShows({ database }: Logs): Promise<void> {
   const log = silentLog();
   const { addresses } = stack;
-  const pool = { application_name: 'test', statement_timeout_ms: HANG_MS, connections_max: 1 };
-  const reader = openReader({ ...pool, postgres_reader_url: database.reader_url }, log);
+  const pool = { statement_timeout_ms: HANG_MS, connections_max: 1 };
+  const reader = openReader({ ...pool, postgres_reader_url: database.reader_url }, 'test', log);
   const common = { key: depositKey(), log, signal: never };
   const addressLog = new AddressLog({
     ...common,
-    ...addresses,
-    kafka_brokers: addresses.kafka_brokers.split(','),
+    servers: { ...addresses, kafka_brokers: addresses.kafka_brokers.split(',') },
     topic: DEPOSIT_ADDRESSES,
   });
   await addressLog.opened();
@@ -325,9 +326,7 @@ async function nextAddressShows({ database }: Logs): Promise<void> {
     ...common,
     reader,
     address_log: addressLog,
-    addresses_per_minute: 0,
-    addresses_burst: 1,
-    address_wait_ms: HANG_MS,
+    settings: { addresses_per_minute: 0, addresses_burst: 1, address_wait_ms: HANG_MS },
     now: Date.now,
     metrics: new Metrics('test'),
   });

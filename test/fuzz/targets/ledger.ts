@@ -106,6 +106,6 @@ export function fuzz(bytes: Buffer): void {
   const { live } = ledger;
   for (const { deposit_id: id } of live.values())
     assert.equal(ledger.deposit(id).status, 'mint_requested', 'a mint in flight has its deposit');
-  assert.ok(ledger.waitingCount >= 0);
+  assert.ok(ledger.waiting_count >= 0);
   for (const requested of ledger.requested) assert.ok(ledger.requestedBy(requested.tx_hash));
 }

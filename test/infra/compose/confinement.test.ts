@@ -77,7 +77,7 @@ describe.each([
 
   test('has no secret in its text', () => {
     // that of the superuser is the name of the server too
-    const { postgres_superuser: _, ...secrets } = developmentSecrets;
+    const { postgres_superuser: _postgresSuperuser, ...secrets } = developmentSecrets;
     const logins = /^clt_(?:writer|reader|analyst)$/;
     for (const [name, secret] of Object.entries(secrets))
       if (secret !== '' && !logins.test(secret)) expect(text.includes(secret), name).toBe(false);

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { defaultPorts } from '../../../infra/services/ports.ts';
 import { services } from '../../../infra/services/services.ts';
-import { Metrics } from '../../../services/runtime/process/metrics.ts';
+import { DEPRECATED_METRICS, Metrics } from '../../../services/runtime/process/metrics.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -97,17 +97,25 @@ test('alerts and the dashboard use registered metrics only', async () => {
   ).toEqual(['no_such_total', 'up']);
 });
 
+test('every deprecated name repeats a registered metric, and the page on monitoring lists both', async () => {
+  const known = await names();
+  const renamed = Object.entries(DEPRECATED_METRICS);
+  expect(renamed.filter(([before, name]) => known.has(before) || !known.has(name))).toEqual([]);
+  const rows = read('docs/operations/monitoring.md').matchAll(/^\| `(\w+)` \| `(\w+)` \|$/gm);
+  expect([...rows].map(([, before, name]) => [before, name])).toEqual(renamed);
+});
+
 test('Prometheus scrapes every service at its port in docker compose', () => {
   const config: {
     readonly scrape_configs: readonly {
       readonly static_configs: readonly { readonly targets: readonly string[] }[];
     }[];
   } = parse(read('infra/prometheus/prometheus.yml'));
-  const targets = config.scrape_configs.flatMap(({ static_configs: parts }) =>
-    parts.flatMap((part) => part.targets),
+  const targets = config.scrape_configs.flatMap(({ static_configs: staticConfigs }) =>
+    staticConfigs.flatMap((part) => part.targets),
   );
   expect(targets.toSorted()).toEqual(
-    services.map(({ name, ops_port: port }) => `${name}:${defaultPorts[port]}`).toSorted(),
+    services.map(({ name, ops_port: opsPort }) => `${name}:${defaultPorts[opsPort]}`).toSorted(),
   );
 });
 

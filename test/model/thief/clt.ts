@@ -60,7 +60,7 @@ export class SimulatedNode extends ChainNode {
 
   override async chain(): Promise<NodeChain> {
     this.#onRequest('read');
-    const { parameters, head, finalizedHeight: finalized_height } = this.#state;
+    const { parameters, head, finalized_height } = this.#state;
     const { chain_id, is_testnet, tx_fee } = parameters;
     return {
       chain_id,
@@ -95,7 +95,7 @@ export class SimulatedNode extends ChainNode {
   }
 
   get final_height(): number {
-    return this.#state.finalizedHeight;
+    return this.#state.finalized_height;
   }
 
   /** From the first one on, as it shows them. */

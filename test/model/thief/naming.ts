@@ -123,7 +123,7 @@ export async function naming(world: World): Promise<readonly Violation[]> {
   if (logs.broken !== undefined) return [violation('the audit misses a broken chain', logs.broken)];
   const { findings } = result;
   const all = [...logs.of_ledger, ...logs.of_addresses, ...logs.of_transfers, ...logs.of_runs];
-  if (all.every(({ forged }) => forged === undefined) && findings.violationCount > 0)
+  if (all.every(({ forged }) => forged === undefined) && findings.violation_count > 0)
     return findings.violations.map(({ invariant, what, topic, offset }) =>
       violation(
         'the audit finds fault with honest logs',

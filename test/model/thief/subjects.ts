@@ -206,7 +206,7 @@ export class Knowledge {
     const { governance, policy } = ledger;
     const deposit = ledger.deposit(id);
     const mint = 'mint' in deposit && random.chance(0.85) ? deposit.mint : undefined;
-    const next = Math.max(ledger.lastNonce + 1, node.mints.length);
+    const next = Math.max(ledger.last_nonce + 1, node.mints.length);
     const nonce =
       mint?.nonce ?? random.pick([next, next, next, node.mints.length, next + 1, 1_000_000, 0]);
     const tx_hash = mint?.tx_hash ?? random.bytes(32);

@@ -55,7 +55,7 @@ test('a transaction that is not final is only known to be in a block', () => {
   const { transactions } = chain.append({ transactions: [mint(), ALICES], effects: [MINTED] });
   const { sender, final } = folded(chain.log);
   const hash = transactions[0]?.hash ?? NO_HASH;
-  expect([sender.finalNonce, sender.finalHeight, sender.finalAt(0), final]).toEqual([
+  expect([sender.final_nonce, sender.final_height, sender.finalAt(0), final]).toEqual([
     0,
     -1,
     undefined,
@@ -73,7 +73,7 @@ test('a transaction in a final block stays settled, with its minted amount', () 
   chain.append({ transactions: [mint(2)], effects: [MINTED] });
   chain.finalize(0);
   const { sender, final } = folded(chain.log);
-  expect([sender.finalNonce, sender.finalBlock]).toMatchObject([
+  expect([sender.final_nonce, sender.final_block]).toMatchObject([
     2,
     { height: 0, hash: block.hash },
   ]);
@@ -147,7 +147,7 @@ test.each(forgeries)(
       block_height: 0,
       reason: expect.any(String),
     });
-    expect([sender.finalNonce, sender.finalAt(0), final]).toEqual([0, undefined, []]);
+    expect([sender.final_nonce, sender.finalAt(0), final]).toEqual([0, undefined, []]);
   },
 );
 
@@ -158,7 +158,7 @@ test('a forged transaction whose block is reverted counts for nothing', () => {
   chain.append({ transactions: [transfer()] });
   chain.finalize();
   const { sender } = folded(chain.log);
-  expect([sender.forged, sender.finalNonce]).toEqual([undefined, 1]);
+  expect([sender.forged, sender.final_nonce]).toEqual([undefined, 1]);
 });
 
 test("the signer is not recovered from bytes that are known to be the account's, their content is still compared", () => {
@@ -169,7 +169,7 @@ test("the signer is not recovered from bytes that are known to be the account's,
   chain.finalize();
   const { sender } = folded(chain.log, (txHash) => asked.push(txHash) > 0);
   expect(asked).toEqual([foreign.hash]);
-  expect(sender.finalNonce).toBe(1);
+  expect(sender.final_nonce).toBe(1);
   expect(sender.forged).toMatchObject({ tx_hash: mint(1).hash });
 });
 
@@ -177,7 +177,7 @@ test("a node's invented transaction at the nonce of a mint gives no MintDead and
   const made = new MintLedger();
   made.setPolicy();
   made.deposit(8n * USD);
-  const options = { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 50 };
+  const options = { now: BEGIN, final_nonce: 0, hashOf: hashOf, most: 50 };
   made.writeAll(intend(made.ledger, options).events);
   const chain = new ChainByHand();
   chain.append();
@@ -189,7 +189,7 @@ test("a node's invented transaction at the nonce of a mint gives no MintDead and
     most: 9,
   });
   expect(concluded.events).toEqual([]);
-  expect(intend(made.ledger, { ...options, final_nonce: sender.finalNonce }).events).toEqual([]);
+  expect(intend(made.ledger, { ...options, final_nonce: sender.final_nonce }).events).toEqual([]);
   expect(sender.forged).toMatchObject({ block_height: 1 });
 });
 
@@ -202,7 +202,7 @@ test('repeated and stray records have no effect, and an impossible log is broken
   const [block] = chain.log;
   if (block === undefined) throw new Error('there is a block');
   expect(sender.apply(block, 2n)).toBe(undefined);
-  expect([sender.end, sender.finalNonce, final.length]).toEqual([3n, 1, 1]);
+  expect([sender.end, sender.final_nonce, final.length]).toEqual([3n, 1, 1]);
   expect(sender.apply({ ...block, sequence: 3 }, 3n)).toEqual({
     broken: expect.stringContaining('the newest block is 0'),
   });

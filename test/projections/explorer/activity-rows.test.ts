@@ -142,13 +142,15 @@ describe.each([1, 2, 3, 100])('in batches of %i', (size) => {
     expect(activityAfter(chain, size, ALICE).map(({ kind }) => kind)).toEqual(words);
     const rows = foldedRows(chain.log, size);
     const types = sorted(rows('transactions'), 'seq').map(
-      ({ function_call_type: type, type_ordinal: ordinal }) => [type, ordinal],
+      ({ function_call_type: functionCallType, type_ordinal: typeOrdinal }) => [
+        functionCallType,
+        typeOrdinal,
+      ],
     );
     expect(types).toEqual(words.map((word) => [word, '0']));
-    const counts = rows('transaction_types').map(({ function_call_type: type, transactions }) => [
-      type,
-      transactions,
-    ]);
+    const counts = rows('transaction_types').map(
+      ({ function_call_type: functionCallType, transactions }) => [functionCallType, transactions],
+    );
     expect(new Map(counts.map(([type, count]) => [type, count]))).toEqual(
       new Map(words.map((word) => [word, '1'])),
     );

@@ -138,10 +138,10 @@ type Labels = (kind: string, direction: 'credit' | 'debit') => string;
 
 function activityFields(
   { height, timestamp, transactions }: PlainBlock,
-  { address, kind, delta, tx_index: index, counterparty }: PlainEffect,
+  { address, kind, delta, tx_index: txIndex, counterparty }: PlainEffect,
   labels: Labels,
 ) {
-  const cause = index === null ? undefined : transactions[index];
+  const cause = txIndex === null ? undefined : transactions[txIndex];
   const direction = delta < 0n ? 'debit' : 'credit';
   return {
     address: hex(address),
@@ -152,7 +152,7 @@ function activityFields(
     amount: delta < 0n ? -delta : delta,
     tx_hash: cause === undefined ? null : hex(cause.hash),
     block_height: height,
-    tx_index: index,
+    tx_index: txIndex,
     function_call_type: cause?.type ?? null,
     counterparty: cause === undefined ? null : hex(counterparty),
     timestamp: new Date(timestamp).toISOString(),

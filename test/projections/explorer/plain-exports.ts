@@ -58,10 +58,10 @@ function inExportOrder(one: PlainEffect, other: PlainEffect): number {
 
 function plainActivityItem(
   block: PlainBlock,
-  { address, kind, delta, tx_index: index, counterparty }: PlainEffect,
+  { address, kind, delta, tx_index: txIndex, counterparty }: PlainEffect,
   labels: Labels,
 ): string {
-  const cause = index === null ? undefined : block.transactions[index];
+  const cause = txIndex === null ? undefined : block.transactions[txIndex];
   const direction = delta < 0n ? 'debit' : 'credit';
   return exactJson({
     address: hex(address),
@@ -72,7 +72,7 @@ function plainActivityItem(
     amount: delta < 0n ? -delta : delta,
     tx_hash: cause === undefined ? null : hex(cause.hash),
     block_height: block.height,
-    tx_index: index,
+    tx_index: txIndex,
     function_call_type: cause?.type ?? null,
     counterparty: cause === undefined ? null : hex(counterparty),
     timestamp: new Date(block.timestamp).toISOString(),

@@ -36,48 +36,48 @@ export function effectsOf(
   });
 
   const ofTransaction = (
-    { from, to, amount, fee, tx_index: index, type }: PlainTransaction,
+    { from, to, amount, fee, tx_index: txIndex, type }: PlainTransaction,
     producer: Buffer,
   ): PlainEffect[] => {
     if (random.chance(0.1)) return [];
-    if (type === 'Mint') return [effect(to, 'mint', amount, index, from)];
+    if (type === 'Mint') return [effect(to, 'mint', amount, txIndex, from)];
     const [out, into] =
       type === 'Transfer'
         ? ['transfer_out', 'transfer_in']
         : type === 'RidePay'
           ? ['ride_pay', 'ride_pay']
           : [ODD_KIND, ODD_KIND];
-    const paid = effect(from, out, -amount, index, to);
+    const paid = effect(from, out, -amount, txIndex, to);
     const effects = [
       paid,
-      effect(to, into, -paid.delta, index, from),
-      effect(from, 'tx_fee_paid', -fee, index, producer),
+      effect(to, into, -paid.delta, txIndex, from),
+      effect(from, 'tx_fee_paid', -fee, txIndex, producer),
     ];
     if (type !== 'RidePay') return effects;
-    const released = effect(POOL, 'ride_pay', -amount, index, to);
-    return [...effects, released, effect(to, 'ride_pay', -released.delta, index, POOL)];
+    const released = effect(POOL, 'ride_pay', -amount, txIndex, to);
+    return [...effects, released, effect(to, 'ride_pay', -released.delta, txIndex, POOL)];
   };
 
   return ({
     transactions,
     producer,
-    reward_recipient: recipient,
-    block_reward: reward,
-    total_fees: fees,
+    reward_recipient: rewardRecipient,
+    block_reward: blockReward,
+    total_fees: totalFees,
   }) => {
     const genesis = isFirst
       ? [POOL, ...addresses].map((address) => effect(address, 'mint', 10n ** 30n, null, null))
       : [];
     isFirst = false;
     const own = transactions.flatMap((transaction) => ofTransaction(transaction, producer));
-    const paid = effect(POOL, 'block_reward', -reward, null, recipient);
+    const paid = effect(POOL, 'block_reward', -blockReward, null, rewardRecipient);
     // a counterparty of the block's own effect is noted by the chain and not shown
     return [
       ...genesis,
       ...own,
-      effect(producer, 'tx_fee_earned', fees, null, null),
+      effect(producer, 'tx_fee_earned', totalFees, null, null),
       paid,
-      effect(recipient, 'block_reward', -paid.delta, null, POOL),
+      effect(rewardRecipient, 'block_reward', -paid.delta, null, POOL),
     ];
   };
 }

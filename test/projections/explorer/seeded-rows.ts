@@ -35,8 +35,8 @@ export interface SeededOptions {
 export function seededBlocks({
   seed,
   blocks,
-  transactions_max: max,
-  first_height: first = 0,
+  transactions_max: transactionsMax,
+  first_height: firstHeight = 0,
   addresses: count = 12,
   producers = 4,
 }: SeededOptions): readonly PlainBlock[] {
@@ -51,11 +51,11 @@ export function seededBlocks({
   let parent = random.bytes(32);
   let timestamp = 1_790_000_000_000;
   return Array.from({ length: blocks }, (_, at) => {
-    const height = first + at;
+    const height = firstHeight + at;
     const hash = random.bytes(32);
     timestamp += 500 + random.below(1_500);
     const transactions = Array.from(
-      { length: at % 5 === 4 ? 0 : random.below(max + 1) },
+      { length: at % 5 === 4 ? 0 : random.below(transactionsMax + 1) },
       (_unused, index): PlainTransaction => {
         const from = someone();
         return {

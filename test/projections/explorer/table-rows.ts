@@ -57,8 +57,8 @@ class Rows {
   add({
     transactions,
     effects,
-    block_reward: reward,
-    total_fees: fees,
+    block_reward: blockReward,
+    total_fees: totalFees,
     ...block
   }: PlainBlock): void {
     const first = this.transactions.length;
@@ -68,8 +68,8 @@ class Rows {
       parent_hash: bytea(block.parent_hash),
       producer: bytea(block.producer),
       reward_recipient: bytea(block.reward_recipient),
-      block_reward: String(reward),
-      total_fees: String(fees),
+      block_reward: String(blockReward),
+      total_fees: String(totalFees),
       timestamp: iso(block.timestamp),
       tx_count: transactions.length,
       first_seq: first,

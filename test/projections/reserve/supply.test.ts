@@ -39,7 +39,7 @@ test.each([1, 2, 3])(
     const last = others.at(-1);
     if (genesis === undefined || last === undefined)
       throw new Error('a chain of more than one final block');
-    const effects = blocks.flatMap(({ balance_effects: all }) => all);
+    const effects = blocks.flatMap(({ balance_effects: balanceEffects }) => balanceEffects);
     expect(supply.final).toEqual({
       height: last.height,
       hash: last.hash,
@@ -51,8 +51,8 @@ test.each([1, 2, 3])(
     let minted = 0;
     const final = new Set<string>();
     for (const { height, transactions } of others) {
-      for (const { hash, to, amount, function_call_type: type } of transactions) {
-        if (type !== 'Mint') continue;
+      for (const { hash, to, amount, function_call_type: functionCallType } of transactions) {
+        if (functionCallType !== 'Mint') continue;
         minted++;
         final.add(hash.toString('hex'));
         expect(supply.mintsOf(hash)).toEqual([{ height, to, amount }]);

@@ -94,18 +94,21 @@ class Rides {
   readonly ended: PlainRow[] = [];
   readonly payments: PlainRow[] = [];
 
-  take({ height, balance_effects: effects }: BlockAppended, transaction: BlockTransaction): void {
+  take(
+    { height, balance_effects: balanceEffects }: BlockAppended,
+    transaction: BlockTransaction,
+  ): void {
     const {
       hash,
       from,
       arguments: args,
-      function_call_type: type,
+      function_call_type: functionCallType,
       index: tx_index,
       referrer,
     } = transaction;
     const id = `0x${hash.toString('hex')}`;
     const fare = args['fare'] === undefined ? 0n : BigInt(args['fare'] ?? 0);
-    if (type === 'RideRequest') {
+    if (functionCallType === 'RideRequest') {
       const { pickup_lat = '', pickup_lng = '', dropoff_lat = '', dropoff_lng = '' } = args;
       this.requests.set(id, {
         hash,
@@ -120,20 +123,20 @@ class Rides {
         tx_index,
       });
     }
-    if (type === 'RideOffer' && this.requests.has(args['request_hash'] ?? '')) {
+    if (functionCallType === 'RideOffer' && this.requests.has(args['request_hash'] ?? '')) {
       const request_hash = bytes(args['request_hash']);
       this.offers.set(id, { hash, request_hash, driver: from, fare, referrer, height, tx_index });
     }
-    if (type === 'RideAcceptance') this.#accept(transaction, height);
-    if (type === 'RideRequestCancel')
+    if (functionCallType === 'RideAcceptance') this.#accept(transaction, height);
+    if (functionCallType === 'RideRequestCancel')
       this.#close(args['request_hash'] ?? '', null, { hash, height, tx_index });
     const trip = this.trips.get(args['acceptance_hash'] ?? '');
     if (trip === undefined) return;
-    if (type === 'RideCancel') this.#end(trip, 'cancelled', { hash, height, tx_index });
-    if (type !== 'RidePay') return;
+    if (functionCallType === 'RideCancel') this.#end(trip, 'cancelled', { hash, height, tx_index });
+    if (functionCallType !== 'RidePay') return;
     let amount = 0n;
-    for (const { kind, delta, tx_index: at } of effects)
-      if (kind === 'ride_pay' && at === tx_index && delta < 0n) amount -= delta;
+    for (const { kind, delta, tx_index: txIndex } of balanceEffects)
+      if (kind === 'ride_pay' && txIndex === tx_index && delta < 0n) amount -= delta;
     if (amount > 0n)
       this.payments.push({ hash, trip_hash: trip['hash'] ?? null, amount, height, tx_index });
     trip['fare_paid'] = BigInt(String(trip['fare_paid'])) + amount;

@@ -49,15 +49,15 @@ class Told {
   }
 
   told(): RideChain {
-    const { blocks, reorg_probability: reorg } = this.#options;
+    const { blocks, reorg_probability: reorgProbability } = this.#options;
     for (let made = 0; made < blocks; made++) {
       const assembled = this.#next(BEGIN + 1_000 * (made + 1));
       this.#chain.append(assembled);
       this.#append(assembled.block.text);
-      if (this.#chain.finalizedHeight > this.#finalized && this.#random() < 0.7)
-        this.#finalize(this.#chain.finalizedHeight);
-      const depth = this.#chain.head.height - this.#chain.finalizedHeight;
-      if (depth > 0 && this.#random() < reorg)
+      if (this.#chain.finalized_height > this.#finalized && this.#random() < 0.7)
+        this.#finalize(this.#chain.finalized_height);
+      const depth = this.#chain.head.height - this.#chain.finalized_height;
+      if (depth > 0 && this.#random() < reorgProbability)
         this.#reorganise(1 + Math.floor(this.#random() * depth), BEGIN + 1_000 * (made + 1) + 500);
     }
     return { log: this.#log, rows: this.#chain.state.rows };

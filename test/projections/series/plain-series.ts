@@ -79,7 +79,9 @@ function hourRows(live: readonly Live[]) {
       blocks: within.length,
       transactions: calls.length,
       fees: sum(earned),
-      rides: calls.filter(({ function_call_type: type }) => type === 'RideAcceptance').length,
+      rides: calls.filter(
+        ({ function_call_type: functionCallType }) => functionCallType === 'RideAcceptance',
+      ).length,
       fares: -sum(paid),
       active_accounts: partiesIn(within).size,
       supply: sum(existing),
@@ -90,7 +92,7 @@ function hourRows(live: readonly Live[]) {
 function dayRows(live: readonly Live[]) {
   return grouped(live, ({ hour }) => Math.floor(hour / 24))
     .map(([day, within]) => ({ day, active_accounts: partiesIn(within).size }))
-    .filter(({ active_accounts: active }) => active > 0);
+    .filter(({ active_accounts: activeAccounts }) => activeAccounts > 0);
 }
 
 function producerRows(live: readonly Live[]) {

@@ -66,8 +66,8 @@ class World {
   }
 
   #order(one: Entry, two: Entry): number {
-    const [late, later] = [one, two].map(({ pause_level: level, checked_at, due_at }) =>
-      level === 0 ? Infinity : (this.now - checked_at) / (due_at - checked_at),
+    const [late, later] = [one, two].map(({ pause_level: pauseLevel, checked_at, due_at }) =>
+      pauseLevel === 0 ? Infinity : (this.now - checked_at) / (due_at - checked_at),
     );
     return late === later ? two.due_at - one.due_at : Number(later) - Number(late);
   }

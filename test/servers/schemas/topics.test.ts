@@ -175,7 +175,7 @@ test("Kafka's console consumer shows keys, headers and timestamps", async () => 
   const entries = [...toEntries(codec, events, 1 << 20)].flatMap((part) => part.entries);
   await appendAll(kafka, topic, entries);
 
-  const { java, kafka_classpath: classpath } = await findPrograms(
+  const { java, kafka_classpath: kafkaClasspath } = await findPrograms(
     cacheFolder(process.env),
     process.env,
     silentReport,
@@ -197,7 +197,7 @@ test("Kafka's console consumer shows keys, headers and timestamps", async () => 
     [
       '-XX:TieredStopAtLevel=1',
       '-cp',
-      classpath,
+      kafkaClasspath,
       'org.apache.kafka.tools.consumer.ConsoleConsumer',
       '--bootstrap-server',
       stack.kafka_brokers,

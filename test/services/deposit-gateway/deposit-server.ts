@@ -53,12 +53,8 @@ export async function openDeposits(options: DepositServerOptions): Promise<Depos
     destination: { write: (line) => void lines.push(line) },
   });
   const reader = openReader(
-    {
-      ...options,
-      application_name: 'deposit-gateway',
-      statement_timeout_ms: HANG_MS,
-      connections_max: 4,
-    },
+    { ...options, statement_timeout_ms: HANG_MS, connections_max: 4 },
+    'deposit-gateway',
     log,
   );
   const settings = {
@@ -79,13 +75,10 @@ export async function openDeposits(options: DepositServerOptions): Promise<Depos
       ...options,
     },
   );
-  const http = await openHttp({
-    http_host: '127.0.0.1',
-    http_port: 0,
-    log,
-    metrics: new Metrics('test'),
-    ...app,
-  });
+  const http = await openHttp(
+    { http_host: '127.0.0.1', http_port: 0 },
+    { log, metrics: new Metrics('test'), ...app },
+  );
   return {
     url: http.url,
     lines,

@@ -105,11 +105,7 @@ export async function openWorld(stack: Addresses): Promise<World> {
     const stop = new AbortController();
     const metrics = new Metrics('test');
     const log = silentLog();
-    const notifications = openNotificationPublisher(
-      { redis_url, client_name: 'test' },
-      log,
-      metrics,
-    );
+    const notifications = openNotificationPublisher({ redis_url }, 'test', log, metrics);
     const pool = openWriter(
       { postgres_url: writer_url, application_name: 'test', schema: projection.name },
       log,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TOPICS } from '../../../schemas/topics.ts';
 import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
 import { explorerRoutes } from '../../../services/explorer-gateway/routes/routes.ts';
+import { gettable } from '../../support/openapi.ts';
 import { openExplorer, type ExplorerServer } from './explorer-server.ts';
 
 let explorer: ExplorerServer;
@@ -39,16 +40,10 @@ test('the document names exactly the paths that are served', () => {
 });
 
 test('every path responds as documented, also while the index is away', async () => {
-  for (const [path, { get }] of Object.entries(EXPLORER_API.paths)) {
-    const parameters = get?.parameters ?? [];
-    const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) =>
-      String(parameters.find((each) => each.name === name)?.example),
-    );
-    const needed = parameters.filter(({ in: where, required }) => where === 'query' && required);
-    const query = needed.map(({ name, example }) => `${name}=${example}`).join('&');
-    const { status } = await explorer.get(`${filled}?${query}`);
+  for (const { path, query } of gettable(EXPLORER_API)) {
+    const { status } = await explorer.get(`${path}?${query}`);
     expect([path, [200, 404, 503].includes(status)]).toEqual([path, true]);
-    expect([path, (await explorer.ask('POST', filled)).status]).toEqual([path, 405]);
+    expect([path, (await explorer.ask('POST', path)).status]).toEqual([path, 405]);
   }
 });
 

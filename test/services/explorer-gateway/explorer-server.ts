@@ -4,6 +4,7 @@
  */
 import { createServer } from 'node:http';
 import { once } from 'node:events';
+import { inject } from 'vitest';
 import type { ConsoleConfig } from '../../../services/explorer-gateway/config.ts';
 import { explorerApp } from '../../../services/explorer-gateway/service.ts';
 import { indexedPosition } from '../../../projections/explorer/queries/chain.ts';
@@ -13,6 +14,9 @@ import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { openReader, type Reader } from '../../../services/runtime/postgres/pool.ts';
 import { ReadVersion } from '../../../services/runtime/read-version.ts';
 import { openNotificationSubscriber } from '../../../services/runtime/redis.ts';
+import type { PlainBlock } from '../../projections/explorer/plain-block.ts';
+import { fillExplorer } from '../../projections/explorer/seeded-rows.ts';
+import { freshDatabase, type DatabaseUrls } from '../../support/database.ts';
 import { takePort } from '../../support/free-ports.ts';
 import { EXPLORER, type Answered } from '../../support/openapi.ts';
 import { HANG_MS } from '../../support/limits.ts';
@@ -22,6 +26,9 @@ export interface ExplorerServerOptions extends ConsoleConfig {
   readonly kafka_brokers?: readonly string[];
   readonly treasury_public_reconciliation_url?: string;
   readonly statement_timeout_ms?: number;
+  readonly connections_max?: number;
+  /** what the routes read with, made of what reads from Postgres */
+  readonly reader?: (postgres: Reader) => Reader;
   readonly exports_max?: number;
   readonly rate_per_second?: number;
   readonly rate_burst?: number;
@@ -49,6 +56,8 @@ export interface ExplorerServer {
   readonly lines: readonly Readonly<Record<string, unknown>>[];
   /** how many statements it has asked Postgres, but for the read version, once a second */
   readonly statements: number;
+  /** until `stop` */
+  readonly metrics: Metrics;
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answered>;
   ask(method: string, path: string, headers?: Readonly<Record<string, string>>): Promise<Answered>;
   /** stops answering; `start` serves again at the same address */
@@ -61,6 +70,7 @@ export async function openExplorer({
   now = () => performance.now(),
   notifications,
   console,
+  reader: readerOf = (postgres) => postgres,
   ...options
 }: ExplorerServerOptions): Promise<ExplorerServer> {
   const lines: Readonly<Record<string, unknown>>[] = [];
@@ -79,20 +89,16 @@ export async function openExplorer({
   );
   await once(node, 'listening');
   const pool = openReader(
-    {
-      application_name: 'explorer-gateway',
-      statement_timeout_ms: HANG_MS,
-      connections_max: 4,
-      ...options,
-    },
+    { statement_timeout_ms: HANG_MS, connections_max: 4, ...options },
+    'explorer-gateway',
     log,
   );
-  const reader: Reader = {
+  const reader = readerOf({
     rows: (statement) => {
       explorer.statements++;
       return pool.rows(statement);
     },
-  };
+  });
   const index =
     notifications && new ReadVersion({ reader: pool, position: indexedPosition(), now });
   const moved = (): void => index?.changed();
@@ -103,7 +109,8 @@ export async function openExplorer({
   const subscriber =
     notifications &&
     openNotificationSubscriber(
-      { ...notifications, client_name: 'explorer-gateway' },
+      notifications,
+      'explorer-gateway',
       ['projection:explorer'],
       { onNotification, onSubscribed: moved },
       log,
@@ -119,15 +126,17 @@ export async function openExplorer({
     rate_burst: 1,
     trust_proxy_hops: 0,
   };
-  const serve = (port: number): ReturnType<typeof openHttp> =>
-    openHttp({
-      http_host: '127.0.0.1',
-      http_port: port,
-      log,
-      metrics: new Metrics('test'),
-      ...explorerApp({ ...settings, ...options }, reader, log, now, index, undefined, console),
-    });
-  let http = await serve(0);
+  const metrics = new Metrics('test');
+  const serve = (port: number, counted: Metrics): ReturnType<typeof openHttp> =>
+    openHttp(
+      { http_host: '127.0.0.1', http_port: port },
+      {
+        log,
+        metrics: counted,
+        ...explorerApp({ ...settings, ...options }, reader, log, now, index, undefined, console),
+      },
+    );
+  let http = await serve(0, metrics);
   const { url } = http;
   const ask: ExplorerServer['ask'] = async (method, path, headers = {}) => {
     // a connection that is kept may be closed, unseen, while a test makes its values
@@ -146,11 +155,12 @@ export async function openExplorer({
   return Object.assign(explorer, {
     url,
     lines,
+    metrics,
     ask,
     get: (path: string, headers?: Readonly<Record<string, string>>) => ask('GET', path, headers),
     stop: () => http.drain(),
     start: async () => {
-      http = await serve(Number(new URL(url).port));
+      http = await serve(Number(new URL(url).port), new Metrics('test'));
     },
     close: async () => {
       await http.drain();
@@ -161,4 +171,20 @@ export async function openExplorer({
       taken.release();
     },
   });
+}
+
+export interface IndexedExplorer extends ExplorerServer {
+  /** its own database */
+  readonly urls: DatabaseUrls;
+}
+
+/** The explorer of an index that has these blocks. */
+export async function openIndexed(
+  blocks: readonly PlainBlock[],
+  options: Partial<ExplorerServerOptions> = {},
+): Promise<IndexedExplorer> {
+  const urls = await freshDatabase(inject('stack'));
+  await fillExplorer(urls.writer_url, blocks);
+  const explorer = await openExplorer({ postgres_reader_url: urls.reader_url, ...options });
+  return Object.assign(explorer, { urls });
 }

@@ -129,11 +129,14 @@ export function statusQuestion(): Question {
   };
 }
 
-function indexedIn({ blocks, finalized_height: final }: ChainState): string {
+function indexedIn({ blocks, finalized_height: finalizedHeight }: ChainState): string {
   return JSON.stringify(
     blocks.length === 0
       ? null
-      : { height: blocks.length - 1, finalized_height: final < 0 ? null : final },
+      : {
+          height: blocks.length - 1,
+          finalized_height: finalizedHeight < 0 ? null : finalizedHeight,
+        },
   );
 }
 
@@ -201,14 +204,14 @@ function blockFound(identifier: string, block: StormBlock | undefined): object |
 
 function transactionFound(found: StormTransaction | undefined): object | undefined {
   if (found === undefined) return undefined;
-  const { type, amount, from, to, block_height: height, timestamp, hash } = found.plain;
+  const { type, amount, from, to, block_height: blockHeight, timestamp, hash } = found.plain;
   const [sender, recipient, identifier] = [from, to, hash].map(
     (bytes) => `0x${bytes.toString('hex')}`,
   );
   return {
     kind: 'transaction',
     identifier,
-    summary: `${type} of ${amount} from ${sender} to ${recipient} in block ${height} at ${iso(timestamp)}`,
+    summary: `${type} of ${amount} from ${sender} to ${recipient} in block ${blockHeight} at ${iso(timestamp)}`,
   };
 }
 

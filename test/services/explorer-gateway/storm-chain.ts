@@ -70,16 +70,16 @@ export class StormChain {
   reorganisations = 0;
 
   add(event: ChainEvent): void {
-    const { blocks, finalized_height: final } = this.at(this.#states.length - 1);
+    const { blocks, finalized_height: finalizedHeight } = this.at(this.#states.length - 1);
     if (event.type === 'BlockAppended') {
       const block = stormBlock(event);
       this.blocks.push(block);
       for (const { plain } of block.transactions)
         this.#holding.getOrInsertComputed(plain.hash.toString('hex'), () => []).push(block);
-      this.#states.push({ blocks: [...blocks, block], finalized_height: final });
+      this.#states.push({ blocks: [...blocks, block], finalized_height: finalizedHeight });
     } else if (event.type === 'BlockReverted') {
       if (blocks.at(-1) === this.blocks.at(-1)) this.reorganisations++;
-      this.#states.push({ blocks: blocks.slice(0, -1), finalized_height: final });
+      this.#states.push({ blocks: blocks.slice(0, -1), finalized_height: finalizedHeight });
     } else this.#states.push({ blocks, finalized_height: event.height });
   }
 
@@ -207,26 +207,32 @@ function plainBlockOf(event: BlockAppended): PlainBlock {
     type: _type,
     sequence: _sequence,
     transactions,
-    balance_effects: effects,
+    balance_effects: balanceEffects,
     ...block
   } = event;
-  const sumOf = (kind: string, of: (effect: (typeof effects)[number]) => boolean): bigint =>
-    effects
+  const sumOf = (kind: string, of: (effect: (typeof balanceEffects)[number]) => boolean): bigint =>
+    balanceEffects
       .filter((effect) => effect.kind === kind && of(effect))
       .reduce((sum, { delta }) => sum + delta, 0n);
   return {
     ...block,
     total_fees: sumOf('tx_fee_earned', ({ address }) => address.equals(block.producer)),
     transactions: transactions.map(
-      ({ index, function_call_type: type, arguments: _arguments, raw: _raw, ...transaction }) =>
+      ({
+        index,
+        function_call_type: functionCallType,
+        arguments: _arguments,
+        raw: _raw,
+        ...transaction
+      }) =>
         Object.assign(transaction, {
           block_height: block.height,
           tx_index: index,
-          fee: -sumOf('tx_fee_paid', ({ tx_index: at }) => at === index),
-          type,
+          fee: -sumOf('tx_fee_paid', ({ tx_index: txIndex }) => txIndex === index),
+          type: functionCallType,
           timestamp: block.timestamp,
         }),
     ),
-    effects,
+    effects: balanceEffects,
   };
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { DEVELOPMENT_JWT_SECRET } from '../../../schemas/development.ts';
 import { readHubGatewayConfig } from '../../../services/hub-gateway/config.ts';
 import { ConfigError } from '../../../services/runtime/process/config.ts';
 
@@ -46,4 +47,23 @@ test('a configuration error does not show the secret', () => {
   const bad = { ...NEEDED, APP_JWT_SECRET: 'too short', APP_CHAIN_ID: '0' };
   expect(() => readHubGatewayConfig(bad)).toThrow(/APP_CHAIN_ID.*APP_JWT_SECRET/);
   expect(() => readHubGatewayConfig(bad)).not.toThrow(/too short/);
+});
+
+test('introspection is off on the mainnet unless APP_INTROSPECTION is set', () => {
+  expect(readHubGatewayConfig({ ...NEEDED, APP_NETWORK: 'mainnet' }).introspection).toBe(false);
+  expect(
+    readHubGatewayConfig({ ...NEEDED, APP_NETWORK: 'mainnet', APP_INTROSPECTION: 'true' })
+      .introspection,
+  ).toBe(true);
+  expect(readHubGatewayConfig({ ...NEEDED, APP_NETWORK: 'testnet' }).introspection).toBe(true);
+});
+
+test('the development secret is refused on the mainnet', () => {
+  const known = { ...NEEDED, APP_JWT_SECRET: DEVELOPMENT_JWT_SECRET };
+  expect(() => readHubGatewayConfig({ ...known, APP_NETWORK: 'mainnet' })).toThrow(
+    /^APP_JWT_SECRET is the public secret of the development stack/,
+  );
+  expect(readHubGatewayConfig({ ...known, APP_NETWORK: 'testnet' }).jwt_secret).toBe(
+    DEVELOPMENT_JWT_SECRET,
+  );
 });

@@ -86,7 +86,7 @@ export class HubWorld {
 
   static async open(
     stack: Addresses,
-    { settings = {}, redis_url: redis = stack.redis_url, now }: HubWorldOptions = {},
+    { settings = {}, redis_url: redisUrl = stack.redis_url, now }: HubWorldOptions = {},
   ): Promise<HubWorld> {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'hub-devnet-'));
     const devnet = await openDevnet(directory);
@@ -107,7 +107,7 @@ export class HubWorld {
       APP_NETWORK: 'testnet',
       APP_CHAIN_ID: String(CHAIN_ID),
       APP_POSTGRES_READER_URL: database.reader_url,
-      APP_REDIS_URL: redis,
+      APP_REDIS_URL: redisUrl,
       APP_NODE_URL: devnet.node_url,
       APP_JWT_SECRET: SECRET,
       APP_RATE_PER_SECOND: '0',
@@ -115,13 +115,13 @@ export class HubWorld {
     });
     const metrics = new Metrics('test');
     const url = await serve({ config, log, metrics, signal: stop.signal, closing }, now);
-    const { reader_url: postgres_reader_url, writer_url: postgres_writer_url } = database;
+    const { reader_url: readerUrl, writer_url: writerUrl } = database;
     const parts = {
       url,
       devnet,
       models,
-      postgres_reader_url,
-      postgres_writer_url,
+      postgres_reader_url: readerUrl,
+      postgres_writer_url: writerUrl,
       metrics,
       lines,
     };
@@ -175,17 +175,19 @@ export class HubWorld {
     };
   }
 
-  /** Signs in with the wallet and returns its token. */
-  async signIn(wallet: TestWallet): Promise<string> {
-    const timestamp = Math.floor(Date.now() / 1_000);
-    const signature = await wallet.sign(challengeOf(CHAIN_ID, wallet.publicKey, timestamp));
+  /** `variables`: publicKey, timestamp and signature. */
+  generateToken(variables: object): Promise<GraphqlAnswer> {
     const query = `mutation ($publicKey: String!, $timestamp: Int!, $signature: AuthSignatureInput!) {
       generateToken(publicKey: $publicKey, timestamp: $timestamp, signature: $signature) { token expiresAt } }`;
-    const { data, errors } = await this.ask(query, {
-      publicKey: wallet.publicKey,
-      timestamp,
-      signature,
-    });
+    return this.ask(query, variables);
+  }
+
+  /** Signs in with the wallet and returns its token. */
+  async signIn(wallet: TestWallet): Promise<string> {
+    const { publicKey } = wallet;
+    const timestamp = Math.floor(Date.now() / 1_000);
+    const signature = await wallet.sign(challengeOf(CHAIN_ID, publicKey, timestamp));
+    const { data, errors } = await this.generateToken({ publicKey, timestamp, signature });
     const signed = data?.['generateToken'];
     if (typeof signed !== 'object' || signed === null || !('token' in signed))
       throw new Error(JSON.stringify(errors));

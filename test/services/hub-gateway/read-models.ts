@@ -52,7 +52,8 @@ export class ReadModels {
       pools.push([projection, pool]);
     }
     const notifications = openNotificationPublisher(
-      { redis_url: redisUrl, client_name: 'test' },
+      { redis_url: redisUrl },
+      'test',
       silentLog(),
       new Metrics('test'),
     );
@@ -84,7 +85,7 @@ export class ReadModels {
     for (const { height, hash, parent_hash } of left.toReversed())
       events.push({ type: 'BlockReverted', sequence: next(), height, hash, parent_hash });
     for (const block of added) events.push({ type: 'BlockAppended', sequence: next(), ...block });
-    const final = this.#standing[node.chain.finalizedHeight];
+    const final = this.#standing[node.chain.finalized_height];
     if (final !== undefined && final.height > this.#finalHeight) {
       const { height, hash } = final;
       events.push({ type: 'BlocksFinalized', sequence: next(), height, hash });

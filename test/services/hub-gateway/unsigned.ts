@@ -22,12 +22,12 @@ const ORDER: Readonly<Record<string, readonly string[]>> = {
 const NUMBERS = new Set(['fare', 'amount']);
 
 export function argumentItems({
-  function_call_type: type,
+  function_call_type: functionCallType,
   arguments: args,
 }: UnsignedJson['data']): readonly Uint8Array[] {
-  const names = ORDER[type] ?? [];
+  const names = ORDER[functionCallType] ?? [];
   if (Object.keys(args).toSorted().join() !== names.toSorted().join())
-    throw new Error(`${type} has the arguments ${Object.keys(args).join()}`);
+    throw new Error(`${functionCallType} has the arguments ${Object.keys(args).join()}`);
   return names.map((name) => {
     const value = args[name] ?? null;
     if (value === null) return new Uint8Array(0);
@@ -59,8 +59,9 @@ export function readUnsigned(value: unknown): UnsignedJson {
     !('function_call_type' in data && 'arguments' in data)
   )
     throw problem;
-  const { function_call_type: type, arguments: args } = data;
-  if (typeof type !== 'string' || typeof args !== 'object' || args === null) throw problem;
+  const { function_call_type: functionCallType, arguments: args } = data;
+  if (typeof functionCallType !== 'string' || typeof args !== 'object' || args === null)
+    throw problem;
   const texts = Object.entries<unknown>({ ...args }).map(
     ([name, each]) => [name, typeof each === 'string' ? each : null] as const,
   );
@@ -68,6 +69,6 @@ export function readUnsigned(value: unknown): UnsignedJson {
     from,
     nonce,
     chain_id: chainId,
-    data: { function_call_type: type, arguments: Object.fromEntries(texts) },
+    data: { function_call_type: functionCallType, arguments: Object.fromEntries(texts) },
   };
 }

@@ -81,7 +81,8 @@ afterEach(() => redis.close());
 
 function open(): NotificationSubscriber {
   return openNotificationSubscriber(
-    { redis_url: url, client_name: 'test' },
+    { redis_url: url },
+    'test',
     ['one', 'two'],
     {
       onNotification: (channel, message) => heard.push(`${channel}=${message}`),

@@ -106,11 +106,11 @@ test('custody addresses are parsed, and an age limit below the interval is refus
     reserve_tolerance: 1_000_000n,
   });
   const two = 'TWer2Ygk5TEheHp3TPuYeqxmB6SsGZmaL6, TPjjvMwjPoDC32V2dGDYTkLH4E5LAtBZ6C';
-  const { custody_addresses: addresses } = readTreasuryConfig({
+  const { custody_addresses: custodyAddresses } = readTreasuryConfig({
     ...GOOD,
     APP_CUSTODY_ADDRESSES: two,
   });
-  expect(addresses.map(({ length }) => length)).toEqual([20, 20]);
+  expect(custodyAddresses.map(({ length }) => length)).toEqual([20, 20]);
   for (const wrong of [`${two},`, ''])
     expect(problemsOf({ ...GOOD, APP_CUSTODY_ADDRESSES: wrong })).toEqual([
       expect.stringContaining('APP_CUSTODY_ADDRESSES'),

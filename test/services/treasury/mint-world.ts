@@ -117,7 +117,7 @@ export class MintWorld {
 
   /** Brings the log to where the node is, as the ingester does. */
   async sync(): Promise<void> {
-    const { head, finalized_height: final } = await this.node.chain();
+    const { head, finalized_height: finalizedHeight } = await this.node.chain();
     const events: ChainEvent[] = [];
     const put = (event: ChainEvent | undefined): void => {
       if (event === undefined) return;
@@ -134,7 +134,7 @@ export class MintWorld {
       const { blocks } = await this.node.blocks(nextHeight(this.#tail), 500);
       for (const block of blocks) put(appended(this.#tail, this.told(block)));
     }
-    put(finalized(this.#tail, final));
+    put(finalized(this.#tail, finalizedHeight));
     for (const { entries } of toEntries(this.#codec, events, APPEND_BYTES))
       await this.#writer.append(this.chain_topic, 0, entries);
   }

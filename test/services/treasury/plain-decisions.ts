@@ -20,7 +20,7 @@ export function expectLedger(
   for (const [partition, transfers] of arrivals.entries()) {
     const own = deposits
       .map(({ first }) => first)
-      .filter(({ transfer_partition: from }) => from === partition);
+      .filter(({ transfer_partition: transferPartition }) => transferPartition === partition);
     expect(own.map((each) => [each.tx_id, each.log_index, each.gross, each.clt_address])).toEqual(
       transfers.map((each) => [
         each.tx_id,
@@ -29,7 +29,7 @@ export function expectLedger(
         accountAt(each.address_index),
       ]),
     );
-    const offsets = own.map(({ transfer_offset: offset }) => offset);
+    const offsets = own.map(({ transfer_offset: transferOffset }) => transferOffset);
     expect(offsets).toEqual(offsets.toSorted((one, other) => one - other));
   }
   expect(deposits).toHaveLength(arrivals.flat().length);

@@ -292,10 +292,10 @@ export async function expectHalted({ treasury }: Working, why: RegExp): Promise<
 /** Waits until so many deposits count, and gives them. */
 export async function expectDeposits(
   world: World,
-  { ledger_of: working, deposits }: { readonly ledger_of: Working; readonly deposits: number },
+  { ledger_of: ledgerOf, deposits }: { readonly ledger_of: Working; readonly deposits: number },
 ): Promise<readonly DepositConfirmed[]> {
   await expect
-    .poll(() => working.counted('treasury_deposits_confirmed_total'), { interval: 20 })
+    .poll(() => ledgerOf.counted('treasury_deposits_confirmed_total'), { interval: 20 })
     .toBe(deposits);
   return world.deposits();
 }

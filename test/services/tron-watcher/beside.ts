@@ -36,8 +36,8 @@ export async function detections(beside: Beside): Promise<readonly number[]> {
     const paid = world.pay(other);
     subjects.add(of === 'list' ? toTronAddress(other) : paid);
   }
-  world.rule = ({ route, address, tx_id: id }) =>
-    route === of && subjects.has(of === 'list' ? address : id) ? answer : undefined;
+  world.rule = ({ route, address, tx_id: txId }) =>
+    route === of && subjects.has(of === 'list' ? address : txId) ? answer : undefined;
   const begun = new Map<string, number>();
   let time = world.now;
   for (let deposit = 0; deposit < deposits; deposit++) {

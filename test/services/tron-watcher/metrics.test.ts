@@ -62,7 +62,7 @@ test('failing addresses and undecided transfers are counted while they are', asy
   openLateness(metrics, world.watcher, () => [0, 1, 2, 3, 4, 5]);
   await world.run(10 * SECOND_MS);
   const bad = [world.pay(payee), world.pay(payee)];
-  world.rule = ({ tx_id: id }) => (bad.includes(id) ? 'none' : undefined);
+  world.rule = ({ tx_id: txId }) => (bad.includes(txId) ? 'none' : undefined);
   await world.run(15 * MINUTE_MS);
   const figures = await figuresOf(metrics);
   expect(figures['tron_addresses_failing']).toBe(0);

@@ -301,7 +301,7 @@ export class Simulated extends SimulatedTime {
     return {
       hot: async (_partitions, limit, at) =>
         rows()
-          .filter(({ entry, due_at: due }) => entry.hot && due <= at)
+          .filter(({ entry, due_at: dueAt }) => entry.hot && dueAt <= at)
           .toSorted(
             (one, other) =>
               Number(other.paid) - Number(one.paid) ||

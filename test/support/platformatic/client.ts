@@ -14,7 +14,7 @@ import { PlatformaticShare } from './share.ts';
 /** `port`: of a proxy on 127.0.0.1 before all brokers; the client takes no factory of sockets. */
 export function openPlatformatic(settings: KafkaSettings, port?: number): Kafka {
   const options: BaseOptions = {
-    clientId: settings.client_id,
+    clientId: 'test',
     bootstrapBrokers: [...settings.kafka_brokers],
     // limit under test: as of the client of the services
     connectTimeout: settings.kafka_connect_ms ?? 3_000,

@@ -83,7 +83,7 @@ const PONG_MS = 5_000;
 
 interface Connection {
   readonly client: Client;
-  /** those who are told when it opens and closes */
+  /** callbacks that are told when the socket opens and closes */
   readonly listeners: Set<(isOpen: boolean) => void>;
 }
 

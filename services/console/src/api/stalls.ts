@@ -34,17 +34,17 @@ const PAUSE_MS_MAX = 5_000;
  */
 export function withStatus({ latest, positions }: Looks, status: Status, now: number): Looks {
   const before = Math.abs(now - latest) > PAUSE_MS_MAX ? NO_LOOK.positions : positions;
-  const { indexed, lag_blocks: lag } = status;
+  const { indexed, lag_blocks: lagBlocks } = status;
   const chain = status.projections.find(({ projection }) => projection === 'explorer');
   // blocks in the log that are not shown yet are not the ingester's
-  const isUnrecorded = (lag ?? 0) > 0 && chain?.lag_records === 0;
+  const isUnrecorded = (lagBlocks ?? 0) > 0 && chain?.lag_records === 0;
   const all: readonly (readonly [string, Part, string])[] = [
     ...(isUnrecorded ? [['blocks', 'blocks', String(indexed?.height)] as const] : []),
     ...status.projections
-      .filter(({ lag_records: records, loading }) => (records ?? 0) > 0 && !loading)
+      .filter(({ lag_records: lagRecords, loading }) => (lagRecords ?? 0) > 0 && !loading)
       .map(
-        ({ projection, topic, partition, next_offset: at }) =>
-          [`${projection} ${topic} ${partition}`, projection, String(at)] as const,
+        ({ projection, topic, partition, next_offset: nextOffset }) =>
+          [`${projection} ${topic} ${partition}`, projection, String(nextOffset)] as const,
       ),
   ];
   return {

@@ -212,8 +212,8 @@ function ActivityTable(props: {
     <Table
       label={words.activity}
       items={props.activity}
-      keyOf={({ tx_hash: hash, kind, block_height: height }, index) =>
-        `${hash ?? height} ${kind} ${index}`
+      keyOf={({ tx_hash: txHash, kind, block_height: blockHeight }, index) =>
+        `${txHash ?? blockHeight} ${kind} ${index}`
       }
       empty={props.empty}
       columns={[
@@ -235,17 +235,17 @@ function ActivityTable(props: {
         },
         {
           name: words.transaction,
-          cell: ({ tx_hash: hash }) =>
-            hash === null ? (
+          cell: ({ tx_hash: txHash }) =>
+            txHash === null ? (
               <span className="quiet">{words.ofBlock}</span>
             ) : (
-              <TransactionLink of={hash} isBare />
+              <TransactionLink of={txHash} isBare />
             ),
           isWide: true,
         },
         {
           name: words.block,
-          cell: ({ block_height: height }) => <BlockLink height={height} />,
+          cell: ({ block_height: blockHeight }) => <BlockLink height={blockHeight} />,
           isNumber: true,
         },
         {

@@ -127,7 +127,7 @@ function Strip(props: { readonly live: LiveBlocks; readonly final: number }): Re
   const blocks = props.live.blocks.slice(0, STRIP);
   const turn = useTurn(blocks[0]?.hash);
   if (blocks.length === 0) return <p className="nothing">{TEXT.states.empty}</p>;
-  const fullest = Math.max(1, ...blocks.map(({ tx_count: count }) => count));
+  const fullest = Math.max(1, ...blocks.map(({ tx_count: txCount }) => txCount));
   const moved = Math.min(
     MOVED_MAX,
     blocks.filter(({ height, hash }) => arrived.has(hash) && !orphans.has(height)).length,
@@ -158,7 +158,7 @@ function Card(props: {
   readonly isNew: boolean;
   readonly isOpen: boolean;
 }): ReactElement {
-  const { height, tx_count: count, timestamp } = props.block;
+  const { height, tx_count: txCount, timestamp } = props.block;
   const style: CSSProperties & { readonly '--full': string } = {
     '--full': `${Math.round(100 * props.full)}%`,
   };
@@ -173,7 +173,7 @@ function Card(props: {
       style={style}
     >
       <strong>{grouped(height)}</strong>
-      <span>{TEXT.block.filled(count)}</span>
+      <span>{TEXT.block.filled(txCount)}</span>
       <span className="quiet">
         <Age of={timestamp} />
       </span>

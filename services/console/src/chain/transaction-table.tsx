@@ -18,8 +18,8 @@ const HASH: Column<Transaction> = {
 };
 const TYPE: Column<Transaction> = {
   name: TEXT.transaction.type,
-  cell: ({ function_call_type: type, is_ride_related: isRide }) => (
-    <Tag tone={isRide ? 'accent' : 'plain'}>{type}</Tag>
+  cell: ({ function_call_type: functionCallType, is_ride_related: isRideRelated }) => (
+    <Tag tone={isRideRelated ? 'accent' : 'plain'}>{functionCallType}</Tag>
   ),
 };
 const AMOUNT: Column<Transaction> = {
@@ -40,7 +40,7 @@ const WHOLE: readonly Column<Transaction>[] = [
   TYPE,
   {
     name: TEXT.transaction.block,
-    cell: ({ block_height: height }) => <BlockLink height={height} />,
+    cell: ({ block_height: blockHeight }) => <BlockLink height={blockHeight} />,
     isWide: true,
   },
   {

@@ -47,9 +47,13 @@ function Party({ of }: { readonly of: string | null }): ReactElement {
 const OF_A_RIDE = new Set(['RideRequest', 'RideOffer', 'RideAcceptance']);
 
 function RideOf(props: { readonly transaction: TransactionDetail }): ReactElement {
-  const { hash, is_ride_related: isRide, function_call_type: type } = props.transaction;
+  const {
+    hash,
+    is_ride_related: isRideRelated,
+    function_call_type: functionCallType,
+  } = props.transaction;
   const words = TEXT.transaction;
-  if (!OF_A_RIDE.has(type)) return <>{isRide ? words.yes : words.no}</>;
+  if (!OF_A_RIDE.has(functionCallType)) return <>{isRideRelated ? words.yes : words.no}</>;
   return (
     <Link to="/market/trips/$hash" params={{ hash }}>
       {TEXT.market.story}

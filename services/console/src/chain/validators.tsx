@@ -48,12 +48,12 @@ function Shown({ validators }: { readonly validators: readonly Validator[] }): R
         },
         {
           name: words.produced,
-          cell: ({ blocks_produced: produced }) => grouped(produced),
+          cell: ({ blocks_produced: blocksProduced }) => grouped(blocksProduced),
           isNumber: true,
         },
         {
           name: words.share,
-          cell: ({ blocks_produced: produced }) => <Share of={produced / all} />,
+          cell: ({ blocks_produced: blocksProduced }) => <Share of={blocksProduced / all} />,
           isNumber: true,
         },
       ]}

@@ -242,8 +242,10 @@ function Address(props: {
 const CHECKED_MS = 120_000;
 const OVERDUE_MS = 15_000;
 
-function isOverdue({ checked_ms_ago: ago, overdue_ms: overdue }: AddressCheck): boolean {
-  return Number(overdue) > OVERDUE_MS && (ago === null || Number(ago) > CHECKED_MS);
+function isOverdue({ checked_ms_ago: checkedMsAgo, overdue_ms: overdueMs }: AddressCheck): boolean {
+  return (
+    Number(overdueMs) > OVERDUE_MS && (checkedMsAgo === null || Number(checkedMsAgo) > CHECKED_MS)
+  );
 }
 
 /** When the address was last checked for transfers, which is how they are found. */
@@ -396,22 +398,26 @@ function EventAmount({
 }
 
 function EventFacts({ of }: { readonly of: DepositEvent }): ReactElement {
-  const { chain, tx_hash: hash, block_height: height } = of;
+  const { chain, tx_hash: txHash, block_height: blockHeight } = of;
   const words = TEXT.deposits;
   return (
     <>
-      {hash !== null &&
+      {txHash !== null &&
         (chain === 'clt' ? (
-          <TransactionLink of={hash} />
+          <TransactionLink of={txHash} />
         ) : (
           <span>
-            {words.tron} <PlainHash of={hash} what="hash" />
+            {words.tron} <PlainHash of={txHash} what="hash" />
           </span>
         ))}
-      {height !== null && (
+      {blockHeight !== null && (
         <span>
           {TEXT.ride.block}{' '}
-          {chain === 'clt' ? <BlockLink height={Number(height)} /> : <span>{height}</span>}
+          {chain === 'clt' ? (
+            <BlockLink height={Number(blockHeight)} />
+          ) : (
+            <span>{blockHeight}</span>
+          )}
         </span>
       )}
       {of.fee !== null && (
@@ -426,16 +432,16 @@ function EventFacts({ of }: { readonly of: DepositEvent }): ReactElement {
 }
 
 /** The reason why the deposit waits, in words. */
-function nextOf({ status, waiting_for: waiting, reason }: History): string | undefined {
+function nextOf({ status, waiting_for: waitingFor, reason }: History): string | undefined {
   const { next, reasons } = TEXT.deposits;
   const why: Readonly<Record<string, string>> = reasons;
   switch (status) {
     case 'confirmed':
-      return waiting === 'rolling_cap' ? next.rollingCap : next.confirmed;
+      return waitingFor === 'rolling_cap' ? next.rollingCap : next.confirmed;
     case 'mint_requested':
       return next.mintRequested;
     case 'needs_manual':
-      return waiting === 'awaiting_approval'
+      return waitingFor === 'awaiting_approval'
         ? next.person(why[reason ?? ''] ?? reason ?? '')
         : next.rejected;
     case 'credited':

@@ -21,7 +21,7 @@ export interface Buckets {
 
 interface BucketPlotProps {
   readonly label: string;
-  /** their beginnings, without a gap, Unix seconds */
+  /** beginnings of the buckets, without a gap, Unix seconds */
   readonly at: readonly number[];
   readonly lines: readonly Line[];
   readonly buckets: Buckets;

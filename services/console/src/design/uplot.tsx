@@ -8,7 +8,7 @@ const HEIGHT = 240;
 /** px, at most, in the font of the axes */
 const CHARACTER = 8;
 
-/** So that the text of the last time fits. */
+/** Room at the right, in which the text of the last time fits. */
 export const PADDING: UPlot.Padding = [null, 32, null, null];
 
 /** A custom property of `tokens.css`. */

@@ -20,7 +20,7 @@ type Verb = Decision['verb'];
 const TRIES_MAX = 5;
 
 interface Asked extends Decision {
-  /** that the key signs */
+  /** the text that the key signs */
   readonly text: string;
   readonly left_out: Proposal['left_out'];
 }
@@ -52,8 +52,8 @@ export function Decide(props: {
     const decision = {
       ...given,
       ...proposal,
-      gross: those.reduce((sum, { amount_usdt: amount }) => sum + BigInt(amount), 0n),
-      credit: those.reduce((sum, { credit_usdt: amount }) => sum + BigInt(amount), 0n),
+      gross: those.reduce((sum, { amount_usdt: amountUsdt }) => sum + BigInt(amountUsdt), 0n),
+      credit: those.reduce((sum, { credit_usdt: creditUsdt }) => sum + BigInt(creditUsdt), 0n),
     };
     if (text !== (await decisionText(decision))) throw new Error(words.strange);
     return { ...decision, text };
@@ -191,7 +191,7 @@ export function Decide(props: {
 
 function leftOutText(left_out: Proposal['left_out']): string {
   return left_out
-    .map(({ deposit_id: id, why }) => OPS.decide.leftOutOne(id.slice(0, 8), why))
+    .map(({ deposit_id: depositId, why }) => OPS.decide.leftOutOne(depositId.slice(0, 8), why))
     .join('; ');
 }
 

@@ -175,12 +175,12 @@ export function WaitingTable(props: {
         { name: words.reason, cell: ({ reason }) => <Tag tone="warn">{reason ?? ''}</Tag> },
         {
           name: words.arrived,
-          cell: ({ amount_usdt: amount }) => <Amount of={amount} unit={USDT} />,
+          cell: ({ amount_usdt: amountUsdt }) => <Amount of={amountUsdt} unit={USDT} />,
           isNumber: true,
         },
         {
           name: words.credit,
-          cell: ({ credit_usdt: credit }) => <Amount of={credit} />,
+          cell: ({ credit_usdt: creditUsdt }) => <Amount of={creditUsdt} />,
           isNumber: true,
           isWide: true,
         },
@@ -191,12 +191,12 @@ export function WaitingTable(props: {
         },
         {
           name: words.account,
-          cell: ({ clt_address: address }) => <PlainHash of={address} what="address" />,
+          cell: ({ clt_address: cltAddress }) => <PlainHash of={cltAddress} what="address" />,
           isWide: true,
         },
         {
           name: words.created,
-          cell: ({ created_at: at }) => <Age of={at} />,
+          cell: ({ created_at: createdAt }) => <Age of={createdAt} />,
           isNumber: true,
           isWide: true,
         },

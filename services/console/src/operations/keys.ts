@@ -9,7 +9,7 @@ import { OPS } from './text.ts';
 export interface Signer {
   /** 0x + lower-case hex */
   readonly address: string;
-  /** it signs without asking, so the page shows the text first and may sign again */
+  /** the key signs without asking, so the page shows the text first and may sign again */
   readonly isHere: boolean;
   /** r, s and v: 0x and 130 hex digits */
   sign(text: string): Promise<string>;

@@ -214,10 +214,10 @@ function rowsOf(positions: readonly Position[]): readonly Shown[] {
     const own = positions.filter(({ projection, version }) => `${projection} v${version}` === name);
     return {
       name,
-      records: own.reduce((sum, { next_offset: next }) => sum + BigInt(next), 0n),
+      records: own.reduce((sum, { next_offset: nextOffset }) => sum + BigInt(nextOffset), 0n),
       lag: lagOf(own),
       rate: own.reduce((sum, { rate }) => sum + rate, 0),
-      idle: Math.round(Math.min(...own.map(({ idle_seconds: idle }) => idle))),
+      idle: Math.round(Math.min(...own.map(({ idle_seconds: idleSeconds }) => idleSeconds))),
       isLoading: own.some(({ loading }) => loading),
     };
   });
@@ -326,7 +326,7 @@ function Quarantine(props: {
         },
         {
           name: words.found,
-          cell: ({ found_at: at }) => <Age of={at} />,
+          cell: ({ found_at: foundAt }) => <Age of={foundAt} />,
           isNumber: true,
           isWide: true,
         },

@@ -16,8 +16,8 @@ const EVENTS = { approve: 'DepositApproved', reject: 'DepositRejected' } as cons
  * and signs no other, so that no server can have another decision signed.
  */
 export async function decisionText(decision: Decision): Promise<string> {
-  const { verb, deposit_ids: ids } = decision;
-  const isOne = ids.length === 1;
+  const { verb, deposit_ids: depositIds } = decision;
+  const isOne = depositIds.length === 1;
   return [
     'CLT treasury',
     isOne ? EVENTS[verb] : 'DepositsDecided',
@@ -26,10 +26,10 @@ export async function decisionText(decision: Decision): Promise<string> {
     `actor: ${JSON.stringify(decision.actor)}`,
     `reason: ${JSON.stringify(decision.reason)}`,
     ...(isOne
-      ? [`deposit_id: ${JSON.stringify(ids[0])}`]
+      ? [`deposit_id: ${JSON.stringify(depositIds[0])}`]
       : [
           `decision: ${JSON.stringify(verb)}`,
-          `deposit_ids: ${ids.length}, SHA-256 ${await sha256(ids.map((id) => `${id}\n`).join(''))}`,
+          `deposit_ids: ${depositIds.length}, SHA-256 ${await sha256(depositIds.map((id) => `${id}\n`).join(''))}`,
           `gross: ${decision.gross}`,
           `credit: ${decision.credit}`,
         ]),

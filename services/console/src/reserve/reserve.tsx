@@ -111,14 +111,14 @@ function StatusHistory({ runs }: { readonly runs: readonly RecordedRun[] }): Rea
     <Panel title={words.history} aside={<span className="quiet">{summary}</span>}>
       <div className="inside">
         <div className="bars">
-          {runs.toReversed().map(({ run_id: id, run_at: at, status }) => (
+          {runs.toReversed().map(({ run_id: runId, run_at: runAt, status }) => (
             <Link
-              key={id}
+              key={runId}
               to="/reserve/$run"
-              params={{ run: id }}
+              params={{ run: runId }}
               data-tone={TONES[status]}
-              title={`${localTime(at)}: ${words.statuses[status]}`}
-              aria-label={`${localTime(at)}: ${words.statuses[status]}`}
+              title={`${localTime(runAt)}: ${words.statuses[status]}`}
+              aria-label={`${localTime(runAt)}: ${words.statuses[status]}`}
               tabIndex={-1}
             />
           ))}
@@ -140,13 +140,13 @@ const USDT_LINES: readonly Plotted[] = [
     name: TEXT.reserve.custody,
     color: '--accent',
     unit: TEXT.units.usdt,
-    of: ({ custody_reported: custody }) => custody,
+    of: ({ custody_reported: custodyReported }) => custodyReported,
   },
   {
     name: TEXT.reserve.liability,
     color: '--series-2',
     unit: TEXT.units.usdt,
-    of: ({ ledger_liability: liability }) => liability,
+    of: ({ ledger_liability: ledgerLiability }) => ledgerLiability,
   },
   { name: TEXT.reserve.surplus, color: '--series-3', unit: TEXT.units.usdt, of: surplus },
 ];
@@ -155,7 +155,7 @@ const CLT_LINES: readonly Plotted[] = [
     name: TEXT.reserve.supply,
     color: '--accent',
     unit: TEXT.units.clt,
-    of: ({ onchain_supply: supply }) => supply,
+    of: ({ onchain_supply: onchainSupply }) => onchainSupply,
   },
 ];
 
@@ -196,14 +196,14 @@ function Runs({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement
     <Table
       label={words.runs}
       items={runs}
-      keyOf={({ run_id: id }) => id}
+      keyOf={({ run_id: runId }) => runId}
       empty={words.none}
       columns={[
         {
           name: words.at,
-          cell: ({ run_id: id, run_at: at }) => (
-            <RunLink id={id}>
-              <Time of={at} />
+          cell: ({ run_id: runId, run_at: runAt }) => (
+            <RunLink id={runId}>
+              <Time of={runAt} />
             </RunLink>
           ),
         },

@@ -12,10 +12,10 @@ export const TONES: Readonly<Record<RunStatus, Tone>> = {
 };
 
 export function surplus({
-  custody_reported: custody,
-  ledger_liability: liability,
+  custody_reported: custodyReported,
+  ledger_liability: ledgerLiability,
 }: Pick<RecordedRun, 'custody_reported' | 'ledger_liability'>): string {
-  return String(BigInt(custody) - BigInt(liability));
+  return String(BigInt(custodyReported) - BigInt(ledgerLiability));
 }
 
 export function StatusTag({ of }: { readonly of: RunStatus }): ReactElement {

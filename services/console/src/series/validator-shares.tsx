@@ -72,7 +72,7 @@ function bucketsOf({ items, by }: ValidatorSeries, shown: ReadonlySet<string>): 
   return withoutGaps(newestFirst, by, noBlocks);
 }
 
-/** Those with most blocks first, all others last. */
+/** Parts of the validators, most blocks first, and one of all others last. */
 function partsOf({ items }: ValidatorSeries): readonly Part[] {
   const made = new Map<string | null, number>();
   for (const { address, blocks } of items) made.set(address, (made.get(address) ?? 0) + blocks);

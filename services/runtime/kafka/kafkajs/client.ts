@@ -67,7 +67,7 @@ function patchClosingConnection(): void {
   };
 }
 
-export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
+export function openKafkajs(settings: KafkaSettings, clientId: string, log: Logger): Kafka {
   patchKafkajs();
   const { socket_factory: openSocket } = settings;
   const first = new FirstBroker(settings.kafka_brokers);
@@ -75,7 +75,7 @@ export function openKafkajs(settings: KafkaSettings, log: Logger): Kafka {
   const requestMs = settings.kafka_request_ms ?? 10_000;
   const open = (requestTimeout: number, opening = socketFactory): kafkajs.Kafka =>
     new kafkajs.Kafka({
-      clientId: settings.client_id,
+      clientId,
       brokers: () => [first.next()],
       ...securityOf(settings),
       connectionTimeout: settings.kafka_connect_ms ?? 3_000,

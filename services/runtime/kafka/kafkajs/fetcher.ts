@@ -215,10 +215,10 @@ function metadataOf(payload: Buffer): { readonly error: number; readonly id: str
 }
 
 function fetchRequest(position: FetchPosition, rack: string): Buffer {
-  const { topic_id: id, partition, offset, bytes_max: bytesMax, wait_ms: wait } = position;
+  const { topic_id: id, partition, offset, bytes_max: bytesMax, wait_ms: waitMs } = position;
   return Buffer.concat([
     int32(-1), // not a replica
-    int32(wait),
+    int32(waitMs),
     int32(1), // least bytes
     int32(bytesMax),
     Buffer.of(READ_COMMITTED),

@@ -15,24 +15,35 @@ const LIFE_S = 60;
 const RENEW_MS = 1_000;
 
 export function securityOf(settings: KafkaSettings): Pick<KafkaConfig, 'ssl' | 'sasl'> {
-  const { kafka_tls: tls, kafka_tls_ca: ca, kafka_tls_cert: cert, kafka_tls_key: key } = settings;
-  const files = Object.entries({ ca, cert, key }).filter(([, pem]) => pem !== undefined);
+  const {
+    kafka_tls: kafkaTls,
+    kafka_tls_ca: kafkaTlsCa,
+    kafka_tls_cert: kafkaTlsCert,
+    kafka_tls_key: kafkaTlsKey,
+  } = settings;
+  const files = Object.entries({ ca: kafkaTlsCa, cert: kafkaTlsCert, key: kafkaTlsKey }).filter(
+    ([, pem]) => pem !== undefined,
+  );
   const sasl = saslOf(settings);
   return {
-    ...(tls === 'on' || files.length > 0 ? { ssl: Object.fromEntries(files) } : {}),
+    ...(kafkaTls === 'on' || files.length > 0 ? { ssl: Object.fromEntries(files) } : {}),
     ...(sasl === undefined ? {} : { sasl, reauthenticationThreshold: RENEW_MS }),
   };
 }
 
 function saslOf(settings: KafkaSettings): KafkaConfig['sasl'] {
-  const { kafka_sasl: mechanism, kafka_username = '', kafka_password = '' } = settings;
-  if (mechanism === undefined) return undefined;
-  if (mechanism === 'oauthbearer')
+  const { kafka_sasl: kafkaSasl, kafka_username = '', kafka_password = '' } = settings;
+  if (kafkaSasl === undefined) return undefined;
+  if (kafkaSasl === 'oauthbearer')
     return bearer(
       kafka_username,
       tokenSource(settings, () => performance.now()),
     );
-  const account: SASLOptions = { mechanism, username: kafka_username, password: kafka_password };
+  const account: SASLOptions = {
+    mechanism: kafkaSasl,
+    username: kafka_username,
+    password: kafka_password,
+  };
   return account;
 }
 
@@ -80,17 +91,17 @@ export function tokenSource(
   >,
   now: () => number,
 ): () => Promise<{ readonly value: string }> {
-  const { kafka_oauth_url: url = '', kafka_oauth_scope: scope } = settings;
-  const { kafka_username: name = '', kafka_password: password = '' } = settings;
-  const account = [name, password].map((each) => encodeURIComponent(each)).join(':');
+  const { kafka_oauth_url: kafkaOauthUrl = '', kafka_oauth_scope: kafkaOauthScope } = settings;
+  const { kafka_username: kafkaUsername = '', kafka_password: kafkaPassword = '' } = settings;
+  const account = [kafkaUsername, kafkaPassword].map((each) => encodeURIComponent(each)).join(':');
   const ask = async (): Promise<{ value: string; refresh_at: number }> => {
     const askedAt = now();
-    const response = await fetch(url, {
+    const response = await fetch(kafkaOauthUrl, {
       method: 'POST',
       headers: { authorization: `Basic ${Buffer.from(account).toString('base64')}` },
       body: new URLSearchParams({
         grant_type: 'client_credentials',
-        ...(scope === undefined ? {} : { scope }),
+        ...(kafkaOauthScope === undefined ? {} : { scope: kafkaOauthScope }),
       }),
       signal: AbortSignal.timeout(ANSWER_MS),
     });
@@ -116,7 +127,7 @@ export function tokenSource(
     } catch (cause) {
       throw new Fault(
         'kafka',
-        `${url} gave no token for ${name}: ${messageOf(cause)}; correct APP_KAFKA_OAUTH_URL, APP_KAFKA_USERNAME or APP_KAFKA_PASSWORD`,
+        `${kafkaOauthUrl} gave no token for ${kafkaUsername}: ${messageOf(cause)}; correct APP_KAFKA_OAUTH_URL, APP_KAFKA_USERNAME or APP_KAFKA_PASSWORD`,
         { retry: true, cause },
       );
     }

@@ -29,14 +29,14 @@ export class KafkajsShare implements Share {
     this.#options = options;
     // `join` throws it
     this.#joined.promise.catch(() => undefined);
-    const { group_id: groupId, session_ms: session, claim } = options;
+    const { group_id: groupId, session_ms: sessionMs, claim } = options;
     this.#consumer = kafka.consumer({
       groupId,
-      sessionTimeout: session,
-      rebalanceTimeout: session,
-      heartbeatInterval: session / 6,
+      sessionTimeout: sessionMs,
+      rebalanceTimeout: sessionMs,
+      heartbeatInterval: sessionMs / 6,
       ...(claim === undefined ? {} : { partitionAssigners: [oneHolder(claim)] }),
-      maxWaitTimeInMs: Math.floor(session / 12),
+      maxWaitTimeInMs: Math.floor(sessionMs / 12),
       allowAutoTopicCreation: false,
       // a restart of the consumer looks for the coordinator anew
       retry: {

@@ -109,10 +109,10 @@ class Projector {
   }
 
   async #guarded<Result>(work: (session: Client) => Promise<Result>): Promise<Result> {
-    const { writer_url: postgres_url } = this.urls;
-    const letGo = guardWriters({ postgres_url, log: silentLog() });
+    const { writer_url: writerUrl } = this.urls;
+    const letGo = guardWriters({ postgres_url: writerUrl, log: silentLog() });
     try {
-      return await withClient(postgres_url, work);
+      return await withClient(writerUrl, work);
     } finally {
       letGo();
     }

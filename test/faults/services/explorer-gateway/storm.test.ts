@@ -106,7 +106,9 @@ function expectPage(path: string, text: string, list: StormList): void {
   });
   const hashes = items.flatMap(({ hash }) => hash ?? []);
   expect({ path, twice: hashes.length - new Set(hashes).size }).toEqual({ path, twice: 0 });
-  const heights = items.flatMap(({ height, block_height: inBlock }) => height ?? inBlock ?? []);
+  const heights = items.flatMap(
+    ({ height, block_height: blockHeight }) => height ?? blockHeight ?? [],
+  );
   const step =
     list.of === 'blocks'
       ? (above: number, below: number) => above - below === 1

@@ -29,7 +29,7 @@ describe.each(BAD_RECEIPTS)('a receipt that is for ever %s', (answer) => {
     if (lame === undefined || other === undefined) throw new Error('there are two');
     await world.run(10 * SECOND_MS);
     const bad = [world.pay(lame), world.pay(lame), world.pay(lame)];
-    world.rule = ({ tx_id: id }) => (bad.includes(id) ? answer : undefined);
+    world.rule = ({ tx_id: txId }) => (bad.includes(txId) ? answer : undefined);
     await world.run(20 * SECOND_MS);
     for (const to of [other, lame]) {
       world.open(to);
@@ -45,7 +45,7 @@ describe.each(BAD_RECEIPTS)('a receipt that is for ever %s', (answer) => {
       world.watcher.retries
         .shown()
         .filter(({ kind }) => kind === 'transfer')
-        .map(({ address, tron_tx_id: id }) => [address, id]),
+        .map(({ address, tron_tx_id: tronTxId }) => [address, tronTxId]),
     ).toEqual(bad.map((id) => [toTronAddress(lame), id]));
     world.rule = () => undefined;
     await world.run(6 * MINUTE_MS, bad);
@@ -183,10 +183,10 @@ test('a transfer without a receipt at first is soon asked about again, whatever 
   }
   const asked = new Set<string>();
   let paid = '';
-  world.rule = ({ route, tx_id: id }) => {
-    if (lame.has(id)) return 'hang';
-    const isFirst = route === 'receipt' && id === paid && !asked.has(id);
-    if (isFirst) asked.add(id);
+  world.rule = ({ route, tx_id: txId }) => {
+    if (lame.has(txId)) return 'hang';
+    const isFirst = route === 'receipt' && txId === paid && !asked.has(txId);
+    if (isFirst) asked.add(txId);
     return isFirst ? 'none' : undefined;
   };
   await world.run(30 * SECOND_MS);
@@ -203,7 +203,7 @@ test('many bad receipts of one address cost others no more than one pass', async
   if (lame === undefined || other === undefined) throw new Error('there are two');
   await world.run(10 * SECOND_MS);
   const bad = new Set(Array.from({ length: 60 }, () => world.pay(lame)));
-  world.rule = ({ tx_id: id }) => (bad.has(id) ? 'malformed' : undefined);
+  world.rule = ({ tx_id: txId }) => (bad.has(txId) ? 'malformed' : undefined);
   const good = world.pay(lame);
   for (let time = 0; time < 8; time++) {
     world.open(lame);
@@ -253,9 +253,9 @@ test('a deposit that is answered well is observed in time, whatever a provider s
       for (const [at, each] of lists.entries()) bad.set(toTronAddress(enemies[at] ?? honest), each);
       for (const each of receipts) bad.set(world.pay(enemies.at(-1) ?? honest), each);
       let asked = 0;
-      world.rule = ({ route, address, tx_id: id }) => {
+      world.rule = ({ route, address, tx_id: txId }) => {
         const rule =
-          route === 'list' ? bad.get(address) : route === 'receipt' ? bad.get(id) : undefined;
+          route === 'list' ? bad.get(address) : route === 'receipt' ? bad.get(txId) : undefined;
         return rule !== undefined && ++asked % rule.every === 0 ? rule.answer : undefined;
       };
       for (const enemy of enemies) world.open(enemy);

@@ -75,7 +75,7 @@ describe.each(TIERS)('%s', (tier, ago) => {
     const { world, payee } = payeeOf(ago);
     await pass(world, payee, 5 * MINUTE_MS);
     const late = world.pay(payee);
-    world.rule = ({ tx_id: id }) => (id === late ? 'silent' : undefined);
+    world.rule = ({ tx_id: txId }) => (txId === late ? 'silent' : undefined);
     await pass(world, payee, 2 * OVERLAP_MS);
     world.rule = () => undefined;
     const whole = world.now;
@@ -89,7 +89,7 @@ describe.each(TIERS)('%s', (tier, ago) => {
       const { world, payee } = payeeOf(ago);
       await pass(world, payee, 5 * MINUTE_MS);
       const paid = world.pay(payee);
-      world.rule = ({ tx_id: id }) => (id === paid ? answer : undefined);
+      world.rule = ({ tx_id: txId }) => (txId === paid ? answer : undefined);
       await pass(world, payee, 20 * MINUTE_MS);
       const { retries } = world.watcher;
       expect(retries.undecided_ms).toBeGreaterThan(10 * MINUTE_MS);
@@ -111,8 +111,8 @@ describe.each(TIERS)('%s', (tier, ago) => {
     await pass(world, payee, 5 * MINUTE_MS);
     const [base58, paid] = [toTronAddress(payee), world.pay(payee)];
     let lists = 0;
-    world.rule = ({ route, address, tx_id: id }) => {
-      if (id === paid) return 'none';
+    world.rule = ({ route, address, tx_id: txId }) => {
+      if (txId === paid) return 'none';
       return route === 'list' && address === base58 && lists++ % 2 === 1 ? 'left_out' : undefined;
     };
     await pass(world, payee, HOUR_MS);
@@ -127,7 +127,7 @@ describe.each(TIERS)('%s', (tier, ago) => {
     await pass(world, payee, 5 * MINUTE_MS);
     const [base58, paid] = [toTronAddress(payee), world.pay(payee)];
     world.sweep(payee);
-    world.rule = ({ tx_id: id }) => (id === paid ? 'none' : undefined);
+    world.rule = ({ tx_id: txId }) => (txId === paid ? 'none' : undefined);
     await pass(world, payee, 5 * MINUTE_MS);
     world.rule = ({ route, address }) =>
       route === 'list' && address === base58 ? 'left_out' : undefined;

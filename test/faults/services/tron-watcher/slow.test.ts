@@ -39,7 +39,7 @@ test.each([50, 1_900, 9_000])(
     const { world, slow, other } = await party();
     const paid = Array.from({ length: 100 }, () => world.pay(slow));
     const slowOnes = new Set(paid);
-    world.slowness = ({ tx_id: id }) => (slowOnes.has(id) ? ms : world.answer_ms);
+    world.slowness = ({ tx_id: txId }) => (slowOnes.has(txId) ? ms : world.answer_ms);
     world.open(slow);
     await world.run(SECOND_MS);
     for (let time = 0; time < 5; time++)
@@ -99,7 +99,7 @@ test('lists alone that take six seconds are believed, also where none was fast b
 test('sixty receipts that hang delay a good one behind them by minutes, not by an hour', async () => {
   const { world, slow } = await party();
   const bad = new Set(Array.from({ length: 60 }, () => world.pay(slow)));
-  world.rule = ({ tx_id: id }) => (bad.has(id) ? 'hang' : undefined);
+  world.rule = ({ tx_id: txId }) => (bad.has(txId) ? 'hang' : undefined);
   expect(await detection(world, slow)).toBeLessThan(3 * MINUTE_MS);
 });
 

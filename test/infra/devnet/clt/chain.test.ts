@@ -89,7 +89,7 @@ function take(served: Served, step: Step): void {
       break;
     case 'reorganisation': {
       const depth = Math.min(
-        chain.head.height - chain.finalizedHeight,
+        chain.head.height - chain.finalized_height,
         1 + Math.floor(served.random() * 6),
       );
       if (depth > 0) served.reorganise(depth);
@@ -163,7 +163,7 @@ test('after reorganisations re-executing the served blocks gives the same state 
   const served = new Served('reorganisations');
   for (let round = 0; round < 25; round++) {
     for (let block = 0; block < 6; block++) take(served, 'block');
-    const depthMax = served.chain.head.height - served.chain.finalizedHeight;
+    const depthMax = served.chain.head.height - served.chain.finalized_height;
     served.reorganise(1 + (round % depthMax));
     const { rows, hashes } = refold(genesis, served.texts.slice(1));
     expect(rows).toEqual(served.chain.state.rows);
@@ -204,11 +204,11 @@ test('a reorganisation adds one block, changes the hashes and keeps the final ch
 test('final blocks cannot be reorganised', () => {
   const served = new Served('final');
   for (let block = 0; block < 10; block++) served.produce();
-  expect(served.chain.finalizedHeight).toBe(4);
+  expect(served.chain.finalized_height).toBe(4);
   expect(() => served.reorganise(7)).toThrow('cannot reorganise 7 blocks');
   served.reorganise(6);
   expect(served.chain.head.height).toBe(11);
-  expect(served.chain.finalizedHeight).toBe(5);
+  expect(served.chain.finalized_height).toBe(5);
 });
 
 test('transactions that a reorganisation leaves out wait while they are valid', () => {

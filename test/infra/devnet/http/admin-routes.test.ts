@@ -46,11 +46,11 @@ test('POST /admin/clt/mint mints with the key of the mint authority', () =>
 
 test('a rotation gives the right to mint to another key from the next block on, and to no other', () =>
   withDevnet(async (devnet) => {
-    const { mint_authority: old } = devnet.devnet.genesis.cast;
+    const { mint_authority: mintAuthority } = devnet.devnet.genesis.cast;
     const key = deriveKey('test', 'new authority');
     const args = { to: SOMEBODY, amount: 5n, reference: null };
     const mint = { function_call_type: 'Mint', arguments: args } as const;
-    expect((await devnet.send(old, mint)).status).toBe(200);
+    expect((await devnet.send(mintAuthority, mint)).status).toBe(200);
     expect(await devnet.admin('/admin/clt/authority', { address: key.address })).toEqual({
       status: 200,
       body: { mint_authority: key.address, from_height: 1 },
@@ -60,7 +60,7 @@ test('a rotation gives the right to mint to another key from the next block on, 
     });
     // the first block funds it: a Mint costs a fee
     await devnet.block();
-    expect(await devnet.send(old, mint)).toMatchObject({ body: { code: 'not_allowed' } });
+    expect(await devnet.send(mintAuthority, mint)).toMatchObject({ body: { code: 'not_allowed' } });
     expect(await devnet.admin('/admin/clt/mint', { to: SOMEBODY, amount: '5' })).toMatchObject({
       status: 409,
       body: { code: 'not_allowed' },

@@ -36,7 +36,7 @@ function grow(
       chain.mempool.add(transactionOf(key.address, chain.mempool.account(key.address).nonce, call));
     }
     store.write([produced(store)]);
-    const depth = chain.head.height - chain.finalizedHeight;
+    const depth = chain.head.height - chain.finalized_height;
     if (reorganise === 'sometimes' && made % 7 === 6)
       store.write(chain.reorganise(1 + Math.floor(random() * depth), BEGIN, random).added);
   }
@@ -79,7 +79,7 @@ test.each([1, 20, 300, 700])(
       height: store.chain.head.height,
       hash: store.chain.head.hash,
     });
-    expect(after.chain.finalizedHeight).toBe(store.chain.finalizedHeight);
+    expect(after.chain.finalized_height).toBe(store.chain.finalized_height);
     expect(after.chain.state.rows).toEqual(store.chain.state.rows);
     expect(await served(after)).toEqual(await served(store));
   },
@@ -96,9 +96,9 @@ test('a kill loses neither a rotation of the mint authority nor blocks without r
     store.write([produced(store)]);
   };
   mint(mint_authority.address);
-  store.chain.hides_fees = true;
+  store.chain.hideFees(true);
   mint(mint_authority.address);
-  store.chain.hides_fees = false;
+  store.chain.hideFees(false);
   store.setAuthorities([{ from_height: 3, mint_authority: faucet.address }]);
   mint(faucet.address);
   const after = killed();
@@ -201,7 +201,7 @@ test('a start executes only the blocks above the snapshot; without one the resul
   const snapshot: { anchor: { height: number } } = JSON.parse(
     fs.readFileSync(file('snapshot.json'), 'utf8'),
   );
-  expect(snapshot.anchor.height).toBe(store.chain.finalizedHeight);
+  expect(snapshot.anchor.height).toBe(store.chain.finalized_height);
   const end = { rows: store.chain.state.rows, head: store.chain.head.hash };
 
   // early blocks are not even read: they may be damaged and nobody notices

@@ -1,7 +1,8 @@
 /** The rules of the USDT contract, as the treasury's client reads them. */
 import { expect, test } from 'vitest';
 import { parseTronAddress } from '../../../../schemas/tron-address.ts';
-import { openTronGrid, type TronGrid } from '../../../../services/runtime/trongrid/trongrid.ts';
+import { openTronGrid } from '../../../../services/runtime/trongrid/open.ts';
+import type { TronGrid } from '../../../../services/runtime/trongrid/trongrid.ts';
 import { withDevnet, type TestDevnet } from '../../../support/devnet.ts';
 import { never } from '../../../support/kafka.ts';
 import { ALICE, BOB, COUNTERFEIT, TestTron, USDT } from '../../../support/tron.ts';
@@ -13,18 +14,18 @@ function bytes(address: string): Buffer {
 }
 
 function clientOf({ tron_url }: TestDevnet, contract = USDT): TronGrid {
-  return openTronGrid({
-    tron_url,
-    tron_api_key: '',
-    usdt_contract: bytes(contract),
-    requests_per_second: 5_000,
-    requests_per_day: 0,
-    backoff_ms_min: 1,
-    backoff_ms_max: 5,
-    attempts_max: 1,
-    signal: never,
-    onRequest() {},
-  }).provider;
+  return openTronGrid(
+    {
+      tron_url,
+      tron_api_key: '',
+      usdt_contract: bytes(contract),
+      backoff_ms_min: 1,
+      backoff_ms_max: 5,
+      attempts_max: 1,
+    },
+    { requests_per_second: 5_000, requests_per_day: 0 },
+    { signal: never, onRequest() {} },
+  ).provider;
 }
 
 /** Everything that the client can ask about these addresses, in one request and one by one. */

@@ -169,11 +169,11 @@ test('the first deposit of each account pays the first fee, even when it is too 
   const { events } = confirmAll(ledger, [...observed, transfer({ address_index: 1 })], DECIDING);
   const confirmed = events.filter((event) => event.type === 'DepositConfirmed');
   expect(
-    confirmed.map(({ gross, fee, credit, address_ordinal: ordinal }) => [
+    confirmed.map(({ gross, fee, credit, address_ordinal: addressOrdinal }) => [
       gross,
       fee,
       credit,
-      ordinal,
+      addressOrdinal,
     ]),
   ).toEqual([
     [1n, 2n * USD, 0n, 0],
@@ -204,7 +204,7 @@ test.each([
   expect(ledger.deposit(id).status).toBe(reason === undefined ? 'confirmed' : 'needs_manual');
 });
 
-const MINTING = { now: NOW, final_nonce: 0, most: 10, hash_of: hashOf };
+const MINTING = { now: NOW, final_nonce: 0, most: 10, hashOf: hashOf };
 
 test.each([
   ['a deposit address', depositKey().addressAt(1), 10n * USD],

@@ -78,7 +78,7 @@ describe('a decision of several deposits', () => {
   test('approves all of them, each for its place in the queue', () => {
     const ids = [USD / 2n, 1_500n * USD, 1n].map((amount) => made.deposit(amount));
     expect(made.write(signedNext(decidedEvent('approve', made.ledger, ids)))).toBe('applied');
-    expect([...made.ledger.waiting].map(({ deposit_id: id }) => id)).toEqual(ids);
+    expect([...made.ledger.waiting].map(({ deposit_id: depositId }) => depositId)).toEqual(ids);
   });
 
   test('is of an amount, which its text names: other sums have no effect', () => {

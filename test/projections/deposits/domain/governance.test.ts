@@ -49,8 +49,8 @@ function authority(version: number, byte: number): TreasuryEvent {
   return { type: 'AuthoritySet', ...by, version, authority: Buffer.alloc(20, byte) };
 }
 
-const { deposit_id: id } = confirmedEvent();
-const events = depositEvents(id);
+const { deposit_id: depositId } = confirmedEvent();
+const events = depositEvents(depositId);
 
 /** A deposit of 8 USDT credit that is held for a person. */
 function holdDeposit(): void {
@@ -59,8 +59,10 @@ function holdDeposit(): void {
 }
 
 function intend(nonce: number): 'applied' | 'replayed' | 'ignored' {
-  const { clt_address: to, credit: amount } = confirmedEvent();
-  return tell(events.intended({ to, amount, nonce, tx_hash: Buffer.alloc(32, nonce + 1) }));
+  const { clt_address: cltAddress, credit: amount } = confirmedEvent();
+  return tell(
+    events.intended({ to: cltAddress, amount, nonce, tx_hash: Buffer.alloc(32, nonce + 1) }),
+  );
 }
 
 describe('operators', () => {
@@ -68,7 +70,7 @@ describe('operators', () => {
     tell(POLICY);
     holdDeposit();
     expect(tell(events.approved())).toBe('applied');
-    expect(ledger.deposit(id)).toMatchObject({ status: 'confirmed', approved: true });
+    expect(ledger.deposit(depositId)).toMatchObject({ status: 'confirmed', approved: true });
   });
 
   test('an approval counts with the signature of a listed operator only', () => {
@@ -79,7 +81,7 @@ describe('operators', () => {
     expect(tell(events.approved(), mallory)).toBe('ignored');
     expect(ledger.governance.refused).toEqual({ unsigned: 1, foreign_signature: 1 });
     expect(tell(events.approved(), alice)).toBe('applied');
-    expect(ledger.deposit(id)).toMatchObject({ status: 'confirmed', approved: true });
+    expect(ledger.deposit(depositId)).toMatchObject({ status: 'confirmed', approved: true });
   });
 
   test('a signature for another position in the ledger does not count', () => {
@@ -139,7 +141,7 @@ describe('operators', () => {
     tell(operators(1, [alice, bob], 7_999_999n));
     holdDeposit();
     expect(tell(events.approved(), alice)).toBe('applied');
-    expect(ledger.deposit(id)).toMatchObject({ status: 'needs_manual', rejected: false });
+    expect(ledger.deposit(depositId)).toMatchObject({ status: 'needs_manual', rejected: false });
     expect(tell(events.approved(), alice)).toBe('ignored');
     expect(intend(0)).toBe('ignored');
     expect(tell(events.approved(), bob)).toBe('applied');
@@ -153,12 +155,12 @@ describe('operators', () => {
     expect(tell(events.approved(), mallory)).toBe('applied');
     expect(tell(operators(2, [alice, bob], 7_999_999n), alice)).toBe('applied');
     expect(tell(events.approved(), alice)).toBe('applied');
-    expect(ledger.deposit(id)).toMatchObject({
+    expect(ledger.deposit(depositId)).toMatchObject({
       status: 'needs_manual',
       approved_by: [bytesKey(addressOf(alice))],
     });
     expect(tell(events.approved(), bob)).toBe('applied');
-    expect(ledger.deposit(id)).toMatchObject({ status: 'confirmed', approved: true });
+    expect(ledger.deposit(depositId)).toMatchObject({ status: 'confirmed', approved: true });
   });
 
   test('a credit of just the amount needs one operator', () => {
@@ -166,7 +168,7 @@ describe('operators', () => {
     tell(operators(1, [alice, bob], 8_000_000n));
     holdDeposit();
     expect(tell(events.approved(), alice)).toBe('applied');
-    expect(ledger.deposit(id)).toMatchObject({ status: 'confirmed', approved: true });
+    expect(ledger.deposit(depositId)).toMatchObject({ status: 'confirmed', approved: true });
   });
 
   test('later limits need a signature, the first do not', () => {
@@ -196,7 +198,7 @@ describe('mint authority', () => {
     expect(tell(authority(2, 2), mallory)).toBe('ignored');
     expect(tell(authority(2, 2), alice)).toBe('applied');
     expect(ledger.governance.authority?.authority).toEqual(Buffer.alloc(20, 2));
-    expect(ledger.lastNonce).toBe(-1);
+    expect(ledger.last_nonce).toBe(-1);
     expect(intend(0)).toBe('applied');
   });
 
@@ -205,12 +207,12 @@ describe('mint authority', () => {
     tell(POLICY);
     tell(confirmedEvent({ gross: 6_000_000n, credit: 4_000_000n }));
     const amount = 4_000_000n;
-    const { clt_address: to } = confirmedEvent();
+    const { clt_address: cltAddress } = confirmedEvent();
     const tx_hash = Buffer.alloc(32, 1);
-    expect(tell(events.intended({ to, amount, nonce: 7, tx_hash }))).toBe('applied');
+    expect(tell(events.intended({ to: cltAddress, amount, nonce: 7, tx_hash }))).toBe('applied');
     tell(operators(1, [alice]));
     expect(tell(authority(1, 1))).toBe('applied');
-    expect(ledger.lastNonce).toBe(7);
+    expect(ledger.last_nonce).toBe(7);
   });
 
   test('a mint that no block takes is released by a signed event, and the authority rotated', () => {
@@ -220,8 +222,8 @@ describe('mint authority', () => {
     expect(tell(events.rejected(), mallory)).toBe('ignored');
     expect(tell(events.rejected(), alice)).toBe('applied');
     expect([...ledger.live.keys()]).toEqual([]);
-    expect(ledger.givenUp(id)).toEqual([mint]);
-    expect(ledger.deposit(id)).toMatchObject({ status: 'needs_manual', rejected: true });
+    expect(ledger.givenUp(depositId)).toEqual([mint]);
+    expect(ledger.deposit(depositId)).toMatchObject({ status: 'needs_manual', rejected: true });
     expect(tell(events.approved(), alice)).toBe('ignored');
     expect(tell(events.credited(Buffer.alloc(32, 2 ** 50 + 1)))).toBe('ignored');
     expect(tell(events.refunded(10_000_000n), alice)).toBe('applied');
@@ -232,8 +234,15 @@ describe('mint authority', () => {
     ledger = new Ledger();
     tell(POLICY);
     tell(confirmedEvent({ gross: 6_000_000n, credit: 4_000_000n }));
-    const { clt_address: to } = confirmedEvent();
-    tell(events.intended({ to, amount: 4_000_000n, nonce: 7, tx_hash: Buffer.alloc(32, 1) }));
+    const { clt_address: cltAddress } = confirmedEvent();
+    tell(
+      events.intended({
+        to: cltAddress,
+        amount: 4_000_000n,
+        nonce: 7,
+        tx_hash: Buffer.alloc(32, 1),
+      }),
+    );
     tell(operators(1, [alice]));
     expect(tell(authority(1, 0xee))).toBe('applied');
     expect(tell(authority(2, 1), alice)).toBe('ignored');
@@ -292,7 +301,7 @@ describe('money outside of deposits', () => {
     expect(tell({ type: 'SurplusBooked', ...by, amount: 7n }, alice)).toBe('applied');
     expect(tell({ type: 'SurplusBooked', ...by, amount: -8n }, alice)).toBe('ignored');
     expect(tell({ type: 'SurplusBooked', ...by, amount: -2n }, alice)).toBe('applied');
-    expect(ledger.governance.bookedSurplus).toBe(5n);
+    expect(ledger.governance.booked_surplus).toBe(5n);
   });
 
   test('a baseline is pinned once, before the first mint is requested', () => {
@@ -330,7 +339,12 @@ test('events of older writers without the new fields count as they did', () => {
     credit: 4_000_000n,
   });
   tell({ ...confirmed, sequence: 0 });
-  const { clt_address: to, credit: amount } = { ...confirmed };
-  const intent: MintIntended = events.intended({ to, amount, nonce: 0, tx_hash: Buffer.alloc(32) });
+  const { clt_address: cltAddress, credit: amount } = { ...confirmed };
+  const intent: MintIntended = events.intended({
+    to: cltAddress,
+    amount,
+    nonce: 0,
+    tx_hash: Buffer.alloc(32),
+  });
   expect(tell(intent)).toBe('applied');
 });

@@ -127,14 +127,14 @@ describe('the settings of the treasury', () => {
     const made = new MintLedger();
     made.setPolicy();
     const id = made.deposit(8n * USD);
-    const { clt_address: to, credit: amount } = Object(made.state(id)).terms;
+    const { clt_address: cltAddress, credit: amount } = Object(made.state(id)).terms;
     made.writeAll([
       {
         type: 'MintIntended',
         sequence: 0,
         deposit_id: id,
         nonce: 0,
-        to,
+        to: cltAddress,
         amount,
         fee: 2n * USD,
         policy_version: 1,
@@ -145,7 +145,7 @@ describe('the settings of the treasury', () => {
     made.writeAll(eventsOf(begin(made.ledger, SETTINGS, BEGIN)));
     pin(made);
     expect(pinLedger(made.ledger, PINNING, BEGIN)).toEqual({ events: [] });
-    expect(made.ledger.lastNonce).toBe(0);
+    expect(made.ledger.last_nonce).toBe(0);
     expect(made.ledger.governance.authority?.authority).toEqual(AUTHORITY);
   });
 
@@ -223,7 +223,7 @@ describe('operators', () => {
     const made = governed();
     for (let at = 0; at < 3; at++) made.deposit(1_000n * USD);
     const request = (): readonly MintIntended[] =>
-      intend(made.ledger, { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 1 }).events;
+      intend(made.ledger, { now: BEGIN, final_nonce: 0, hashOf: hashOf, most: 1 }).events;
     const next = Buffer.alloc(20, 2);
     const [mint] = request();
     if (mint === undefined) throw new Error('no mint is due');
@@ -302,7 +302,7 @@ describe('operators', () => {
     const made = governed();
     made.deposit(8n * USD);
     const request = (): readonly MintIntended[] =>
-      intend(made.ledger, { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 1 }).events;
+      intend(made.ledger, { now: BEGIN, final_nonce: 0, hashOf: hashOf, most: 1 }).events;
     expect(setMinting(made.ledger, true, PERSON)).toEqual({ events: [] });
     carryOut(made, setMinting(made.ledger, false, PERSON));
     expect(setMinting(made.ledger, false, PERSON)).toEqual({ events: [] });
@@ -321,7 +321,7 @@ describe('operators', () => {
       refused: 'no_such_deposit',
     });
     expect(voidMint(made.ledger, voiding)).toEqual({ refused: 'no_mint_to_void' });
-    const intending = { now: BEGIN, final_nonce: 3, hash_of: hashOf, most: 1 };
+    const intending = { now: BEGIN, final_nonce: 3, hashOf: hashOf, most: 1 };
     made.writeAll(requested(made, intend(made.ledger, intending).events));
     carryOut(made, voidMint(made.ledger, voiding), BOTH);
     expect(made.state(deposit_id)).toMatchObject({ status: 'confirmed' });
@@ -336,7 +336,7 @@ describe('operators', () => {
     const made = governed();
     carryOut(made, bookSurplus(made.ledger, 5n, PERSON), BOTH);
     carryOut(made, bookSurplus(made.ledger, -2n, PERSON));
-    expect(made.ledger.governance.bookedSurplus).toBe(3n);
+    expect(made.ledger.governance.booked_surplus).toBe(3n);
     expect(bookSurplus(made.ledger, -4n, PERSON)).toEqual({ refused: 'more_than_was_booked' });
     expect(bookSurplus(made.ledger, 0n, PERSON)).toEqual({ refused: 'nothing_to_book' });
   });

@@ -112,13 +112,13 @@ function expectPlain(ledger: Ledger, log: readonly TreasuryEvent[]): void {
   const { stories, mints, sums } = plainMoney(log);
   const told = [...ledger.deposits].map(([id, deposit]) => {
     if (deposit.status === 'absent') throw new Error(`${id} is no deposit`);
-    const { clt_address: owner, gross, fee, credit } = deposit.terms;
-    return { id, status: deposit.status, owner, gross, fee, credit };
+    const { clt_address: cltAddress, gross, fee, credit } = deposit.terms;
+    return { id, status: deposit.status, owner: cltAddress, gross, fee, credit };
   });
   expect(told).toEqual(
     [...stories.values()].map(({ first, status }) => {
-      const { deposit_id: id, clt_address: owner, gross, fee, credit } = first;
-      return { id, status, owner, gross, fee, credit };
+      const { deposit_id: depositId, clt_address: cltAddress, gross, fee, credit } = first;
+      return { id: depositId, status, owner: cltAddress, gross, fee, credit };
     }),
   );
   const { gross, credit, fees, shortfalls, minted, refunded } = ledger.sums;
@@ -134,8 +134,8 @@ function expectPlain(ledger: Ledger, log: readonly TreasuryEvent[]): void {
   expect([...ledger.live.values()].map(({ sequence }) => sequence).toSorted(ascending)).toEqual(
     live.map(({ sequence }) => sequence),
   );
-  expect(ledger.lastNonce).toBe(mints.lastNonce);
-  expect(ledger.freeNonces).toEqual([...mints.free].toSorted(ascending));
+  expect(ledger.last_nonce).toBe(mints.lastNonce);
+  expect(ledger.free_nonces).toEqual([...mints.free].toSorted(ascending));
   expect(ledger.policy?.version).toBe(mints.policies.at(-1)?.version);
   // just before, when and after each mint leaves the window
   const times = mints.counted.flatMap(({ at }) => [-1, 0, 1].map((edge) => at + DAY_MS + edge));
@@ -204,8 +204,8 @@ test('an event written for another offset has no effect and still takes an offse
   expect(ledger.apply({ ...confirmed, sequence: 2 }, 1n)).toBe('ignored');
   expect([ledger.end, ledger.deposits.size]).toEqual([2n, 0]);
   expect(ledger.apply({ ...confirmed, sequence: 2 }, 2n)).toBe('applied');
-  const { deposit_id: nobodys } = confirmedEvent({ log_index: 1 });
-  expect(ledger.apply({ ...depositEvents(nobodys).held('below_minimum'), sequence: 3 }, 3n)).toBe(
+  const { deposit_id: depositId } = confirmedEvent({ log_index: 1 });
+  expect(ledger.apply({ ...depositEvents(depositId).held('below_minimum'), sequence: 3 }, 3n)).toBe(
     'ignored',
   );
   expect(ledger.end).toBe(4n);

@@ -18,7 +18,7 @@ import {
 } from '../../../support/mint-ledger.ts';
 
 const OWNER = Buffer.alloc(20, 0xc1);
-const INTENDING = { now: BEGIN, final_nonce: 0, hash_of: hashOf, most: 100 };
+const INTENDING = { now: BEGIN, final_nonce: 0, hashOf: hashOf, most: 100 };
 const CONCLUDING = { now: BEGIN, most: 100 };
 const PERSON = { actor: 'alice', reason: 'known to us', now: BEGIN };
 
@@ -30,7 +30,7 @@ function opened(rollingUsd = 5_000n): MintLedger {
 
 function due(made: MintLedger, now = BEGIN): readonly string[] {
   return dueMints(made.ledger, { ...INTENDING, now, final_nonce: 100 }).map(
-    ({ deposit_id: id }) => id,
+    ({ deposit_id: depositId }) => depositId,
   );
 }
 
@@ -313,14 +313,14 @@ test('a deposit whose mint is dead returns to its former position in the queue',
     conclude(made.ledger, finalOf(made, { tx_hash: Buffer.alloc(32, 0xdd) }), CONCLUDING).events,
   );
   expect(due(made)).toEqual([one, two]);
-  expect(made.ledger.waitingCount).toBe(2);
+  expect(made.ledger.waiting_count).toBe(2);
 });
 
 test('a deposit that is not proven delays nobody, and is due once it is', () => {
   const made = opened(100n);
   const [one, two] = [made.deposit(90n * USD), made.deposit(80n * USD)];
   const proven = new Set<string>();
-  const options = { ...INTENDING, is_proven: (id: string): boolean => proven.has(id) };
+  const options = { ...INTENDING, isProven: (id: string): boolean => proven.has(id) };
   expect(dueMints(made.ledger, { ...options, now: BEGIN + 2 * DAY_MS })).toEqual([]);
   proven.add(two);
   expect(dueMints(made.ledger, options)).toMatchObject([{ deposit_id: two }]);
@@ -334,7 +334,7 @@ test('a deposit whose mint was given up is due once the caller says that each of
   const over = new Set<number>();
   const options = {
     ...INTENDING,
-    is_over: ({ nonce }: { readonly nonce: number }): boolean => over.has(nonce),
+    isOver: ({ nonce }: { readonly nonce: number }): boolean => over.has(nonce),
   };
   for (const final_nonce of [0, 1]) {
     made.writeAll(intend(made.ledger, { ...INTENDING, final_nonce }).events);

@@ -49,8 +49,8 @@ const POLICY: PolicySet = {
   rolling_cap: 5_000n * USD,
 };
 
-const { deposit_id: id, clt_address: to, credit: amount } = confirmedEvent();
-const events = depositEvents(id);
+const { deposit_id: depositId, clt_address: cltAddress, credit: amount } = confirmedEvent();
+const events = depositEvents(depositId);
 const hashOf = (nonce: number): Buffer => Buffer.alloc(32, nonce + 1);
 
 let ledger = new Ledger();
@@ -71,7 +71,10 @@ function tellBy(
 }
 
 function intended(nonce: number, change: Partial<MintIntended> = {}): MintIntended {
-  return { ...events.intended({ to, amount, nonce, tx_hash: hashOf(nonce) }), ...change };
+  return {
+    ...events.intended({ to: cltAddress, amount, nonce, tx_hash: hashOf(nonce) }),
+    ...change,
+  };
 }
 
 /** The deposit of another account. */
@@ -83,7 +86,7 @@ function other(byte: number): DepositConfirmed {
 }
 
 function voided(tx_hash: Buffer, nonce: number): SignedDecision {
-  return { type: 'MintVoided', ...BY, deposit_id: id, tx_hash, nonce };
+  return { type: 'MintVoided', ...BY, deposit_id: depositId, tx_hash, nonce };
 }
 
 beforeEach(() => {
@@ -203,7 +206,14 @@ const LOOSENING: readonly (readonly [what: string, event: HumanDecision])[] = [
   ],
   [
     'an acknowledged Mint',
-    { type: 'MintAcknowledged', ...BY, tx_hash: hashOf(9), to, amount, block_height: 5 },
+    {
+      type: 'MintAcknowledged',
+      ...BY,
+      tx_hash: hashOf(9),
+      to: cltAddress,
+      amount,
+      block_height: 5,
+    },
   ],
   ['a booked surplus', { type: 'SurplusBooked', ...BY, amount: USD }],
 ];
@@ -270,7 +280,7 @@ describe('where two operators are asked for', () => {
     tellBy(alice, { type: 'MintingSet', ...BY, open: false });
     expect(tellBy(authority, intended(0))).toBe('ignored');
     expect(tellBy(alice, { type: 'MintingSet', ...BY, open: true })).toBe('ignored');
-    expect(ledger.governance.isStopped).toBe(true);
+    expect(ledger.governance.is_stopped).toBe(true);
     expect(tellBy(bob, { type: 'MintingSet', ...BY, open: true })).toBe('applied');
     expect(tellBy(authority, intended(0))).toBe('applied');
   });
@@ -279,7 +289,7 @@ describe('where two operators are asked for', () => {
     tell(confirmedEvent());
     tellBy(authority, intended(0));
     expect(tellBy(alice, events.rejected())).toBe('ignored');
-    expect(ledger.deposit(id).status).toBe('mint_requested');
+    expect(ledger.deposit(depositId).status).toBe('mint_requested');
     expect(tellBy(bob, events.rejected())).toBe('applied');
   });
 });
@@ -299,7 +309,7 @@ describe('claims of the treasury', () => {
     'a hold as %s has no effect where the policy does not say so',
     (reason) => {
       expect(tell(events.held(reason))).toBe('ignored');
-      expect(ledger.deposit(id).status).toBe('confirmed');
+      expect(ledger.deposit(depositId).status).toBe('confirmed');
     },
   );
 
@@ -307,7 +317,7 @@ describe('claims of the treasury', () => {
     tellBy(authority, intended(0));
     expect(tell(events.dead(hashOf(0), 0))).toBe('ignored');
     expect(tellBy(authority, events.dead(hashOf(0), 0))).toBe('applied');
-    expect(ledger.deposit(id).status).toBe('confirmed');
+    expect(ledger.deposit(depositId).status).toBe('confirmed');
   });
 
   test('a void mint needs the authority or two operators', () => {
@@ -318,8 +328,8 @@ describe('claims of the treasury', () => {
     expect(tellBy(bob, voided(hashOf(0), 0))).toBe('applied');
     tellBy(authority, intended(1));
     expect(tellBy(authority, voided(hashOf(1), 1))).toBe('applied');
-    expect(ledger.deposit(id)).toMatchObject({ status: 'confirmed' });
-    expect(ledger.givenUp(id)).toHaveLength(2);
+    expect(ledger.deposit(depositId)).toMatchObject({ status: 'confirmed' });
+    expect(ledger.givenUp(depositId)).toHaveLength(2);
   });
 
   test('a credit that is void waits again: sums, queue, cap and nonce are as before', () => {
@@ -328,9 +338,9 @@ describe('claims of the treasury', () => {
     tell(events.credited(hashOf(3)));
     expect(ledger.sums.minted).toBe(amount);
     expect(tellBy(authority, voided(hashOf(3), 3))).toBe('applied');
-    expect(ledger.deposit(id)).toMatchObject({ status: 'confirmed', approved: false });
+    expect(ledger.deposit(depositId)).toMatchObject({ status: 'confirmed', approved: false });
     expect({ sums: ledger.sums, left: ledger.leftAt(BY.decided_at) }).toEqual(before);
-    expect([...ledger.waiting].map(({ deposit_id }) => deposit_id)).toEqual([id]);
+    expect([...ledger.waiting].map(({ deposit_id }) => deposit_id)).toEqual([depositId]);
     expect(tellBy(authority, intended(0))).toBe('applied');
   });
 
@@ -343,7 +353,7 @@ describe('claims of the treasury', () => {
       intended(nonce, { deposit_id: deposit.deposit_id, to: deposit.clt_address });
     expect(tellBy(authority, of(one, 1))).toBe('applied');
     expect(tellBy(authority, voided(hashOf(0), 0))).toBe('applied');
-    expect(ledger.freeNonces).toEqual([0]);
+    expect(ledger.free_nonces).toEqual([0]);
     expect(tellBy(authority, of(two, 1))).toBe('ignored');
     expect(tellBy(authority, of(two, 0))).toBe('applied');
     expect(tellBy(authority, intended(0))).toBe('ignored');
@@ -367,7 +377,7 @@ describe('confirmations', () => {
     const { sums } = ledger;
     expect(tell(confirmedEvent(change))).toBe('ignored');
     expect(ledger.sums).toEqual(sums);
-    expect(ledger.deposit(id).status).toBe('absent');
+    expect(ledger.deposit(depositId).status).toBe('absent');
   });
 
   test('that break a rule are counted with their offset, and the chain of records goes on', () => {

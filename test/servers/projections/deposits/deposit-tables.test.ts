@@ -54,12 +54,8 @@ beforeAll(async () => {
   }
   await pool.query('ANALYZE');
   reader = openReader(
-    {
-      postgres_reader_url: urls.reader_url,
-      application_name: 'test',
-      statement_timeout_ms: HANG_MS,
-      connections_max: 2,
-    },
+    { postgres_reader_url: urls.reader_url, statement_timeout_ms: HANG_MS, connections_max: 2 },
+    'test',
     silentLog(),
   );
 });
@@ -153,7 +149,9 @@ test('the timeline of a deposit is in order, with the log offset of each event',
 });
 
 test('the address of an account is found, and none of a stranger', async () => {
-  const row = rowsOf('addresses').find(({ derivation_index: index }) => index === '5');
+  const row = rowsOf('addresses').find(
+    ({ derivation_index: derivationIndex }) => derivationIndex === '5',
+  );
   const account = Buffer.from(row?.['clt_address'] ?? '', 'hex');
   const address = depositKey().addressAt(5);
   expect((await reader.rows(addressOf(account))).map((cells) => cells.slice(3))).toEqual([

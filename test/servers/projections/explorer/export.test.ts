@@ -58,11 +58,10 @@ beforeAll(async () => {
   await fillExplorer(urls.writer_url, blocks);
   const settings = {
     postgres_reader_url: urls.reader_url,
-    application_name: 'test',
     statement_timeout_ms: HANG_MS,
     connections_max: 2,
   };
-  reader = openReader(settings, openLog({ service: 'test', level: 'silent' }));
+  reader = openReader(settings, 'test', openLog({ service: 'test', level: 'silent' }));
 });
 afterAll(() => reader.close());
 

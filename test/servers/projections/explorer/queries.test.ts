@@ -25,12 +25,8 @@ const log = openLog({ service: 'test', level: 'silent' });
 
 function open(url: string): ReaderPool {
   return openReader(
-    {
-      postgres_reader_url: url,
-      application_name: 'test',
-      statement_timeout_ms: HANG_MS,
-      connections_max: 2,
-    },
+    { postgres_reader_url: url, statement_timeout_ms: HANG_MS, connections_max: 2 },
+    'test',
     log,
   );
 }

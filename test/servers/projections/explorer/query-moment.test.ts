@@ -16,12 +16,8 @@ test('a page and its count are of one snapshot while blocks are added and revert
   const urls = await freshDatabase(inject('stack'));
   await fillExplorer(urls.writer_url, blocks);
   const reader = openReader(
-    {
-      postgres_reader_url: urls.reader_url,
-      application_name: 'test',
-      statement_timeout_ms: HANG_MS,
-      connections_max: 2,
-    },
+    { postgres_reader_url: urls.reader_url, statement_timeout_ms: HANG_MS, connections_max: 2 },
+    'test',
     log,
   );
   const writer = new Client({ connectionString: urls.writer_url });

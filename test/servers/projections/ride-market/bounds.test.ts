@@ -43,11 +43,10 @@ beforeAll(async () => {
   await pool.end();
   const settings = {
     postgres_reader_url: urls.reader_url,
-    application_name: 'test',
     statement_timeout_ms: HANG_MS,
     connections_max: 1,
   };
-  reader = openReader(settings, silentLog());
+  reader = openReader(settings, 'test', silentLog());
   return () => reader.close();
 });
 

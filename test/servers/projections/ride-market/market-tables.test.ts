@@ -51,11 +51,10 @@ beforeAll(async () => {
   }
   const settings = {
     postgres_reader_url: urls.reader_url,
-    application_name: 'test',
     statement_timeout_ms: HANG_MS,
     connections_max: 2,
   };
-  reader = openReader(settings, silentLog());
+  reader = openReader(settings, 'test', silentLog());
 });
 afterAll(async () => {
   await reader.close();

@@ -202,11 +202,10 @@ test('a dense viewport is answered by a scan from the newest request', async () 
 test('both plans return the newest requests of a viewport', async () => {
   const settings = {
     postgres_reader_url: readerUrl,
-    application_name: 'test',
     statement_timeout_ms: HANG_MS,
     connections_max: 1,
   };
-  const reader = openReader(settings, silentLog());
+  const reader = openReader(settings, 'test', silentLog());
   try {
     // some 47,000, 5,100, 4,900 and 4,900 of them
     for (const [max_lat, min_lng, max_lng] of [

@@ -28,11 +28,10 @@ async function open(): Promise<{
   onTestFinished(() => pool.end());
   const settings = {
     postgres_reader_url: urls.reader_url,
-    application_name: 'test',
     statement_timeout_ms: HANG_MS,
     connections_max: 2,
   };
-  const reader = openReader(settings, silentLog());
+  const reader = openReader(settings, 'test', silentLog());
   onTestFinished(() => reader.close());
   return { pool, reader, reader_url: urls.reader_url };
 }
@@ -141,11 +140,10 @@ beforeAll(async () => {
   await pool.end();
   const settings = {
     postgres_reader_url: urls.reader_url,
-    application_name: 'test',
     statement_timeout_ms: HANG_MS,
     connections_max: 2,
   };
-  opened = { reader: openReader(settings, silentLog()), reader_url: urls.reader_url };
+  opened = { reader: openReader(settings, 'test', silentLog()), reader_url: urls.reader_url };
   return () => opened.reader.close();
 });
 
@@ -156,7 +154,8 @@ test.each([{ partitions: ALL }, { partitions: [4] }, { partitions: [] }])(
   async ({ partitions }) => {
     const due = queue
       .filter(
-        ({ hot, due_at: at, partition }) => hot && at <= NOW && partitions.includes(partition),
+        ({ hot, due_at: dueAt, partition }) =>
+          hot && dueAt <= NOW && partitions.includes(partition),
       )
       .toSorted(
         (one, other) =>

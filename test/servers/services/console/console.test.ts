@@ -238,7 +238,7 @@ test('a transaction shows its balance effects and its place in the log', async (
     .poll(() => page.locator('.facts').first().innerText())
     .toContain(`chain.blocks, partition 0, offset ${height + 1}`);
   const effects = blocks[height]?.effects.filter(
-    ({ tx_index: index, delta }) => index === transaction?.tx_index && delta !== 0n,
+    ({ tx_index: txIndex, delta }) => txIndex === transaction?.tx_index && delta !== 0n,
   );
   await expect.poll(() => page.locator('tbody tr').count()).toBe(effects?.length);
 });

@@ -217,11 +217,10 @@ test('a valid token counts for its account, all others for their address; open p
 });
 
 test('a request without a verified token has no account: serving it would be a bug', async () => {
-  const callers = new Callers({
-    jwt_secret: SECRET,
-    allowed_accounts: undefined,
-    now: () => NOW * 1_000,
-  });
+  const callers = new Callers(
+    { jwt_secret: SECRET, allowed_accounts: undefined },
+    () => NOW * 1_000,
+  );
   const request = { path: '/api/v1/deposits', headers: {} };
   expect(() => callers.of(request)).toThrow('served without its token');
   expect(await callers.refuse(request)).toMatchObject({ status: 401 });

@@ -19,7 +19,7 @@ test('when two keys are pinned at once the first counts, and the gateway with th
     if ('problem' in read) throw new Error(read.problem);
     const { key } = read;
     const kafka_brokers = [world.stack.kafka_brokers];
-    const log = new AddressLog({ ...common, kafka_brokers, key });
+    const log = new AddressLog({ ...common, servers: { ...world.stack, kafka_brokers }, key });
     onTestFinished(() => log.close());
     return pinScheme({
       key,

@@ -33,10 +33,7 @@ beforeAll(async () => {
   pool = await openTables(urls.writer_url, deposits);
   server = await openDeposits({ postgres_reader_url: urls.reader_url, now: () => now });
   const limits = { statement_timeout_ms: HANG_MS, connections_max: 2 };
-  reader = openReader(
-    { postgres_reader_url: urls.reader_url, application_name: 'test', ...limits },
-    silentLog(),
-  );
+  reader = openReader({ postgres_reader_url: urls.reader_url, ...limits }, 'test', silentLog());
 });
 afterAll(async () => {
   await server?.close();
@@ -57,7 +54,7 @@ async function show(made: MintLedger): Promise<void> {
 }
 
 function mint(made: MintLedger, at: number, most = 1): void {
-  made.writeAll(intend(made.ledger, { now: at, final_nonce: 0, hash_of: hashOf, most }).events);
+  made.writeAll(intend(made.ledger, { now: at, final_nonce: 0, hashOf: hashOf, most }).events);
 }
 
 async function waitingFor(id: string, at: number): Promise<unknown> {
@@ -154,13 +151,21 @@ test('in random ledgers exactly the deposits that minting leaves out wait for th
     await show(made);
     const due = dueMints(made.ledger, { now: at, final_nonce: 0, most: 100 });
     counts.due += due.length;
-    for (const { deposit_id: id } of due)
-      expect({ seed, id, waits: await waits(id, at) }).toEqual({ seed, id, waits: false });
+    for (const { deposit_id: depositId } of due)
+      expect({ seed, id: depositId, waits: await waits(depositId, at) }).toEqual({
+        seed,
+        id: depositId,
+        waits: false,
+      });
     mint(made, at, 100);
     await show(made);
-    for (const { deposit_id: id } of made.ledger.waiting) {
+    for (const { deposit_id: depositId } of made.ledger.waiting) {
       counts.waiting++;
-      expect({ seed, id, waits: await waits(id, at) }).toEqual({ seed, id, waits: true });
+      expect({ seed, id: depositId, waits: await waits(depositId, at) }).toEqual({
+        seed,
+        id: depositId,
+        waits: true,
+      });
     }
   }
   expect(Math.min(counts.due, counts.waiting)).toBeGreaterThan(0);

@@ -1,14 +1,13 @@
 /** Caching of the explorer's answers between it and its clients. */
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Client } from 'pg';
 import { toHex } from '../../../../schemas/address.ts';
 import { encodeCursor } from '../../../../services/explorer-gateway/routes/responses.ts';
-import { fillExplorer, seededBlocks } from '../../../projections/explorer/seeded-rows.ts';
+import { seededBlocks } from '../../../projections/explorer/seeded-rows.ts';
 import {
-  openExplorer,
-  type ExplorerServer,
+  openIndexed,
+  type IndexedExplorer,
 } from '../../../services/explorer-gateway/explorer-server.ts';
-import { freshDatabase } from '../../../support/database.ts';
 
 const FINAL = 'public, max-age=31536000, immutable';
 const AT_HEAD = 'public, max-age=0, s-maxage=1, stale-while-revalidate=4';
@@ -20,14 +19,12 @@ const transactions = blocks.flatMap(({ height, transactions: all }) =>
   all.map(({ hash, from }) => ({ height, hash: toHex(hash), from: toHex(from) })),
 );
 
-let explorer: ExplorerServer;
+let explorer: IndexedExplorer;
 let writer: Client;
 beforeAll(async () => {
-  const urls = await freshDatabase(inject('stack'));
-  await fillExplorer(urls.writer_url, blocks);
-  writer = new Client({ connectionString: urls.writer_url });
+  explorer = await openIndexed(blocks);
+  writer = new Client({ connectionString: explorer.urls.writer_url });
   await writer.connect();
-  explorer = await openExplorer({ postgres_reader_url: urls.reader_url });
 });
 afterAll(async () => {
   await writer.end();

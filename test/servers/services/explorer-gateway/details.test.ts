@@ -1,4 +1,7 @@
-/** Beyond the specification: records, effects, past balances, filters, suggestions, single runs. */
+/**
+ * Beyond the specification: records, effects, past balances, filters, suggestions, single runs,
+ * amounts as text.
+ */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
 import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';
@@ -7,7 +10,9 @@ import {
   exactJson,
   movements,
   plainActivity,
+  plainBalance,
 } from '../../../projections/explorer/plain-answers.ts';
+import { POOL } from '../../../projections/explorer/seeded-effects.ts';
 import {
   fillExplorer,
   mostFrequent,
@@ -15,6 +20,7 @@ import {
 } from '../../../projections/explorer/seeded-rows.ts';
 import {
   openExplorer,
+  openIndexed,
   type ExplorerServer,
 } from '../../../services/explorer-gateway/explorer-server.ts';
 import { recordRuns, run } from '../../../services/explorer-gateway/reserve/recorded-runs.ts';
@@ -76,9 +82,9 @@ test('a transaction and a block list their balance effects with the balance afte
       const { text } = await explorer.get(`/api/v1/blocks/${id}/effects?limit=100`);
       expect(text).toContain(`{"items":${exactJson(wanted.ofBlock)},"paging"`);
     }
-    for (const { hash, tx_index: index } of block.transactions) {
+    for (const { hash, tx_index: txIndex } of block.transactions) {
       const { text } = await explorer.get(`/api/v1/transactions/${toHex(hash)}/effects?limit=100`);
-      expect(text).toContain(`{"items":${exactJson(wanted.ofTransaction(index))},"paging"`);
+      expect(text).toContain(`{"items":${exactJson(wanted.ofTransaction(txIndex))},"paging"`);
     }
   }
   expect(await itemsAt(`/api/v1/transactions/0x${'00'.repeat(32)}/effects`)).toEqual([]);
@@ -92,6 +98,54 @@ test('effects are walked page by page', async () => {
   expect([...(await itemsAt(`${path}?limit=1`)), ...(await itemsAt(next))]).toEqual(
     (await itemsAt(path)).slice(0, 2),
   );
+});
+
+const newest = FIRST + blocks.length - 1;
+const nobody = Buffer.alloc(20, 1);
+
+async function balanceAt(
+  address: Buffer | string,
+  height: bigint | number | string,
+): Promise<unknown> {
+  const named = typeof address === 'string' ? address : toHex(address);
+  const { status, text } = await explorer.get(
+    `/api/v1/accounts/${named}/balance-at?height=${height}`,
+  );
+  return { height, status, text };
+}
+
+test('the balance after any block is exact, and 0 before the first movement', async () => {
+  const others = blocks.flatMap(({ effects }) => effects.map(({ address }) => address)).slice(3, 6);
+  const digits = hot.toString('hex');
+  const notations = [digits, digits.toUpperCase(), `0X${digits}`];
+  for (const address of [hot, POOL, ...others])
+    for (const height of [FIRST, FIRST + 1, 17, 100, newest - 1, newest]) {
+      const text = exactJson({
+        address: toHex(address),
+        height,
+        block_hash: toHex(blocks[height - FIRST]?.hash ?? nobody),
+        balance: plainBalance(blocks, address, height),
+      });
+      for (const named of [address, ...(address === hot ? notations : [])])
+        for (const asked of [height, `00${height}`])
+          expect(await balanceAt(named, asked)).toEqual({ height: asked, status: 200, text });
+    }
+});
+
+function notFound(message: string): object {
+  return { status: 404, text: JSON.stringify({ code: 'not_found', message }) };
+}
+
+test('the balance at an unknown height is not found, and the message gives the known heights', async () => {
+  const known = `no block is indexed at this height: there are the heights from ${FIRST} to ${newest}`;
+  for (const height of [0, FIRST - 1, newest + 1, 2n ** 53n, 2n ** 63n - 1n, 2n ** 63n, 10n ** 40n])
+    for (const address of [hot, nobody])
+      expect(await balanceAt(address, height)).toMatchObject(notFound(known));
+  expect(await balanceAt(nobody, newest)).toMatchObject(notFound('no such account is indexed'));
+  const empty = await openIndexed([]);
+  const path = `/api/v1/accounts/${toHex(hot)}/balance-at?height=0`;
+  expect(await empty.get(path)).toMatchObject(notFound('no block is indexed yet'));
+  await empty.close();
 });
 
 test('a balance history with as many points as changes has the balance after each', async () => {
@@ -169,10 +223,38 @@ test('suggestions are what begins with the digits, and the block at the height',
 });
 
 test('a reserve run is found by its id', async () => {
-  const [newest] = await itemsAt('/api/v1/reserve/runs');
-  const path = `/api/v1/reserve/runs/${encodeURIComponent(String(newest?.['run_id']))}`;
+  const [first] = await itemsAt('/api/v1/reserve/runs');
+  const path = `/api/v1/reserve/runs/${encodeURIComponent(String(first?.['run_id']))}`;
   const { text, headers } = await explorer.get(path);
-  expect(JSON.parse(text)).toEqual(newest);
+  expect(JSON.parse(text)).toEqual(first);
   expect(headers.get('cache-control')).toContain('immutable');
   expect((await explorer.get('/api/v1/reserve/runs/none')).status).toBe(404);
+});
+
+test('amounts are text on request, everywhere and in links, and nothing else changes', async () => {
+  const block = blocks.findLast(({ transactions }) => transactions.length > 0);
+  const hash = toHex(block?.transactions[0]?.hash ?? nobody);
+  for (const path of [
+    '/api/v1/blocks?limit=1',
+    `/api/v1/blocks/${block?.height}`,
+    '/api/v1/transactions?limit=1&type=Transfer',
+    `/api/v1/transactions/${hash}`,
+    account,
+    `${account}/activity`,
+    `${account}/balance-at?height=${newest}`,
+    '/api/v1/validators',
+    '/api/v1/reserve/runs',
+    '/api/v1/export/transactions.ndjson',
+    '/api/v1/export/transactions.csv',
+    '/api/v1/export/activity.ndjson',
+    '/api/v1/export/activity.csv',
+  ]) {
+    const plain = await explorer.get(path);
+    const asked = await explorer.get(`${path}${path.includes('?') ? '&' : '?'}amounts=string`);
+    expect([path, asked.status]).toEqual([path, 200]);
+    expect(asked.text.replaceAll(/"(-?\d+)"/g, '$1')).toBe(plain.text);
+    if (!path.endsWith('.csv')) expect(asked.text).not.toMatch(/:-?\d{16}/);
+    const next = plain.headers.get('link');
+    expect(asked.headers.get('link')).toBe(next?.replace('?', '?amounts=string&') ?? null);
+  }
 });

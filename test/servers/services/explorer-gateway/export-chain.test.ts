@@ -37,7 +37,7 @@ function replaced(block: PlainBlock): PlainBlock {
     .map((one) => ({ ...one, hash: other(one.hash) }))
     .slice(0, -1);
   const effects = block.effects.filter(
-    ({ tx_index: index }) => index === null || index < transactions.length,
+    ({ tx_index: txIndex }) => txIndex === null || txIndex < transactions.length,
   );
   return { ...block, hash: other(block.hash), transactions, effects };
 }

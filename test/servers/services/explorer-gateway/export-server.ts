@@ -2,35 +2,24 @@
 import { connect, type Socket } from 'node:net';
 import { Client } from 'pg';
 import { expect, inject, onTestFinished } from 'vitest';
-import { explorerApp } from '../../../../services/explorer-gateway/service.ts';
-import { openHttp } from '../../../../services/runtime/http/server.ts';
-import { openLog } from '../../../../services/runtime/process/log.ts';
-import { Metrics } from '../../../../services/runtime/process/metrics.ts';
-import { openReader, type Reader } from '../../../../services/runtime/postgres/pool.ts';
+import type { Reader } from '../../../../services/runtime/postgres/pool.ts';
 import { fillExplorer } from '../../../projections/explorer/seeded-rows.ts';
 import type { PlainBlock } from '../../../projections/explorer/plain-block.ts';
 import { rowsOf } from '../../../projections/explorer/table-rows.ts';
+import {
+  openExplorer,
+  type ExplorerServer,
+  type ExplorerServerOptions,
+} from '../../../services/explorer-gateway/explorer-server.ts';
 import { copiedDatabase, freshDatabase, type DatabaseUrls } from '../../../support/database.ts';
-import { HANG_MS } from '../../../support/limits.ts';
 
-export interface ExportServerOptions {
-  readonly postgres_reader_url: string;
-  readonly exports_max?: number;
-  readonly connections_max?: number;
-  readonly statement_timeout_ms?: number;
-}
-
-export interface ExportServer {
-  readonly url: string;
+export interface ExportServer extends ExplorerServer {
   /** the names of the statements asked */
   readonly asked: readonly string[];
   /** of one statement */
   rows_max: number;
   /** runs before each statement; `piece` counts those that read rows from 1, others have 0 */
   meddle: ((piece: number) => Promise<void>) | undefined;
-  /** the log at level warn and above */
-  readonly lines: readonly Readonly<Record<string, unknown>>[];
-  readonly metrics: Metrics;
   /** asks for an export on a connection of its own that does not read */
   readonly paused: (path: string) => Socket;
 }
@@ -38,71 +27,36 @@ export interface ExportServer {
 const PIECE = /^explorer_export_(transactions|activity)(?!_ordinals)/;
 
 /** Closed when the test has ended. */
-export async function openExports({
-  exports_max: max = 4,
-  ...settings
-}: ExportServerOptions): Promise<ExportServer> {
-  const lines: Readonly<Record<string, unknown>>[] = [];
-  const log = openLog({
-    service: 'explorer-gateway',
-    level: 'warn',
-    destination: { write: (line) => void lines.push(JSON.parse(line)) },
-  });
-  const pool = openReader(
-    { application_name: 'exports', statement_timeout_ms: HANG_MS, connections_max: 4, ...settings },
-    log,
-  );
+export async function openExports(options: ExplorerServerOptions): Promise<ExportServer> {
   const asked: string[] = [];
   const sockets: Socket[] = [];
   let pieces = 0;
-  const reader: Reader = {
+  const observed = (postgres: Reader): Reader => ({
     rows: async (statement) => {
       asked.push(statement.name);
       await server.meddle?.(PIECE.test(statement.name) ? ++pieces : 0);
-      const rows = await pool.rows(statement);
+      const rows = await postgres.rows(statement);
       server.rows_max = Math.max(server.rows_max, rows.length);
       return rows;
     },
-  };
-  const metrics = new Metrics('test');
-  const config = {
-    node_url: 'http://127.0.0.1:1',
-    kafka_brokers: undefined,
-    treasury_public_reconciliation_url: undefined,
-    ready_lag_blocks_max: 20,
-    answers_kept_max: 0,
-    exports_max: max,
-    rate_per_second: 0,
-    rate_burst: 1,
-    trust_proxy_hops: 0,
-  };
-  const http = await openHttp({
-    http_host: '127.0.0.1',
-    http_port: 0,
-    log,
-    metrics,
-    ...explorerApp(config, reader, log),
   });
-  const server: ExportServer = {
-    url: http.url,
+  const explorer = await openExplorer({ ...options, reader: observed });
+  const server: ExportServer = Object.assign(explorer, {
     asked,
-    lines,
-    metrics,
     rows_max: 0,
     meddle: undefined,
-    paused: (path) => {
-      const { hostname, port, host } = new URL(http.url);
+    paused: (path: string) => {
+      const { hostname, port, host } = new URL(explorer.url);
       const socket = connect(Number(port), hostname).on('error', () => undefined);
       sockets.push(socket);
       socket.pause();
       socket.write(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
       return socket;
     },
-  };
+  });
   onTestFinished(async () => {
     for (const socket of sockets) socket.destroy();
-    await http.drain();
-    await pool.close();
+    await explorer.close();
   });
   return server;
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';
 import type { PlainFilter } from '../../../projections/explorer/plain-answers.ts';
 import {
@@ -9,17 +9,11 @@ import {
   type PlainSpan,
 } from '../../../projections/explorer/plain-exports.ts';
 import { POOL } from '../../../projections/explorer/seeded-effects.ts';
-import {
-  fillExplorer,
-  mostFrequent,
-  seededBlocks,
-  TYPES,
-} from '../../../projections/explorer/seeded-rows.ts';
-import { freshDatabase } from '../../../support/database.ts';
+import { mostFrequent, seededBlocks, TYPES } from '../../../projections/explorer/seeded-rows.ts';
 import type { Answered } from '../../../support/openapi.ts';
 import {
-  openExplorer,
-  type ExplorerServer,
+  openIndexed,
+  type IndexedExplorer,
 } from '../../../services/explorer-gateway/explorer-server.ts';
 import { openExports } from './export-server.ts';
 
@@ -44,12 +38,9 @@ const SPANS: readonly PlainSpan[] = [
   { from: 0, to: FIRST },
 ];
 
-let urls: Awaited<ReturnType<typeof freshDatabase>>;
-let explorer: ExplorerServer;
+let explorer: IndexedExplorer;
 beforeAll(async () => {
-  urls = await freshDatabase(inject('stack'));
-  await fillExplorer(urls.writer_url, blocks);
-  explorer = await openExplorer({ postgres_reader_url: urls.reader_url });
+  explorer = await openIndexed(blocks);
 });
 afterAll(() => explorer.close());
 
@@ -219,7 +210,10 @@ test.each(['block=-1', 'block=abc', 'type=%00', 'type=', 'status=', `type=${'x'.
 );
 
 test('HEAD sends the headers and reads no rows', async () => {
-  const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 1 });
+  const server = await openExports({
+    postgres_reader_url: explorer.urls.reader_url,
+    exports_max: 1,
+  });
   for (let asked = 0; asked < 3; asked++) {
     const answer = await fetch(`${server.url}/api/v1/export/activity.ndjson`, { method: 'HEAD' });
     expect([answer.status, answer.headers.get('x-clt-to-height'), await answer.text()]).toEqual([
@@ -236,27 +230,27 @@ test('HEAD sends the headers and reads no rows', async () => {
 });
 
 test('an empty index exports nothing, and knows no height', async () => {
-  const none = await freshDatabase(inject('stack'));
-  await fillExplorer(none.writer_url, []);
-  const server = await openExports({ postgres_reader_url: none.reader_url });
-  const answer = await fetch(`${server.url}/api/v1/export/transactions.csv`);
-  expect([
-    answer.status,
-    answer.headers.get('x-clt-to-height'),
-    readCsv(await answer.text()),
-  ]).toEqual([200, null, [TRANSACTION_FIELDS]]);
-  const refused = await fetch(`${server.url}/api/v1/export/activity.csv?to_height=0`);
-  expect([refused.status, await refused.json()]).toEqual([
-    400,
-    {
-      code: 'invalid_request',
-      message: 'no block is indexed yet: ask again later, or without from_height and to_height',
-    },
+  const none = await openIndexed([]);
+  const answer = await none.get('/api/v1/export/transactions.csv');
+  expect([answer.status, answer.headers.get('x-clt-to-height'), readCsv(answer.text)]).toEqual([
+    200,
+    null,
+    [TRANSACTION_FIELDS],
   ]);
+  const refused = await none.get('/api/v1/export/activity.csv?to_height=0');
+  const message = 'no block is indexed yet: ask again later, or without from_height and to_height';
+  expect([refused.status, JSON.parse(refused.text)]).toEqual([
+    400,
+    { code: 'invalid_request', message },
+  ]);
+  await none.close();
 });
 
 test('exports that are turned off are not found', async () => {
-  const server = await openExports({ postgres_reader_url: urls.reader_url, exports_max: 0 });
+  const server = await openExports({
+    postgres_reader_url: explorer.urls.reader_url,
+    exports_max: 0,
+  });
   const answer = await fetch(`${server.url}/api/v1/export/transactions.csv`);
   expect([answer.status, await answer.json()]).toEqual([
     404,

@@ -2,8 +2,7 @@
  * Lists read by their Link headers from the newest item to the last, while the chain rests, grows
  * and is reorganised.
  */
-import { Client } from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
 import { activityLabel } from '../../../../services/explorer-gateway/routes/json.ts';
 import {
@@ -16,10 +15,10 @@ import {
 import { POOL } from '../../../projections/explorer/seeded-effects.ts';
 import { fillExplorer, seededBlocks, TYPES } from '../../../projections/explorer/seeded-rows.ts';
 import type { PlainBlock, PlainEffect } from '../../../projections/explorer/plain-block.ts';
-import { freshDatabase } from '../../../support/database.ts';
+import { rowsOf } from '../../../support/database.ts';
 import {
-  openExplorer,
-  type ExplorerServer,
+  openIndexed,
+  type IndexedExplorer,
 } from '../../../services/explorer-gateway/explorer-server.ts';
 
 const FORK = 40;
@@ -34,38 +33,34 @@ function replaced(block: PlainBlock): PlainBlock {
     Object.assign({ ...transaction }, { tx_index: at, hash: other(transaction.hash) }),
   );
   const effects = block.effects
-    .filter(({ tx_index: index }) => index === null || index % 2 === 0)
+    .filter(({ tx_index: txIndex }) => txIndex === null || txIndex % 2 === 0)
     .map(moved);
   return { ...block, hash: other(block.hash), transactions, effects };
 }
 
 /** A block's own effects name no hash: they differ only in their movements. */
 function moved(effect: PlainEffect): PlainEffect {
-  const { tx_index: index, delta } = effect;
-  return index === null
+  const { tx_index: txIndex, delta } = effect;
+  return txIndex === null
     ? { ...effect, delta: delta < 0n ? delta - 1n : delta + 1n }
-    : { ...effect, tx_index: index / 2 };
+    : { ...effect, tx_index: txIndex / 2 };
 }
 
 function other(hash: Buffer): Buffer {
   return Buffer.from(hash.map((byte) => byte ^ 0xff));
 }
 
-let urls: Awaited<ReturnType<typeof freshDatabase>>;
-let explorer: ExplorerServer;
+let explorer: IndexedExplorer;
 beforeAll(async () => {
-  urls = await freshDatabase(inject('stack'));
-  explorer = await openExplorer({ postgres_reader_url: urls.reader_url });
+  explorer = await openIndexed([]);
 });
 afterAll(() => explorer.close());
 beforeEach(() => becomes(chain));
 
 async function becomes(blocks: readonly PlainBlock[]): Promise<void> {
-  const client = new Client({ connectionString: urls.writer_url });
-  await client.connect();
-  await client.query('DROP SCHEMA IF EXISTS explorer CASCADE');
-  await client.end();
-  await fillExplorer(urls.writer_url, blocks);
+  const { writer_url: writerUrl } = explorer.urls;
+  await rowsOf(writerUrl, 'DROP SCHEMA explorer CASCADE');
+  await fillExplorer(writerUrl, blocks);
 }
 
 const hot = chain[1]?.transactions[0]?.from ?? Buffer.alloc(20);
@@ -145,8 +140,8 @@ function namesIn(body: string): readonly string[] {
     }[];
   } = JSON.parse(body);
   return items.map(
-    ({ hash, peer_id: peer, address, ...rest }) =>
-      hash ?? (peer === undefined ? JSON.stringify(rest) : (address ?? '')),
+    ({ hash, peer_id: peerId, address, ...rest }) =>
+      hash ?? (peerId === undefined ? JSON.stringify(rest) : (address ?? '')),
   );
 }
 

@@ -35,17 +35,17 @@ function start(env: Readonly<Record<string, string>>): {
 }
 
 async function settings(nodeUrl: string): Promise<Record<string, string>> {
-  const { redis_url: redis } = inject('stack');
-  const { writer_url: writer, reader_url: reader } = await freshDatabase(inject('stack'));
-  const models = await ReadModels.open(writer, redis);
+  const { redis_url: redisUrl } = inject('stack');
+  const { writer_url: writerUrl, reader_url: readerUrl } = await freshDatabase(inject('stack'));
+  const models = await ReadModels.open(writerUrl, redisUrl);
   await models.close();
   return {
     APP_HTTP_PORT: '0',
     APP_OPS_PORT: '0',
     APP_NETWORK: 'testnet',
     APP_CHAIN_ID: '7777',
-    APP_POSTGRES_READER_URL: reader,
-    APP_REDIS_URL: redis,
+    APP_POSTGRES_READER_URL: readerUrl,
+    APP_REDIS_URL: redisUrl,
     APP_NODE_URL: nodeUrl,
     APP_JWT_SECRET: SECRET,
   };

@@ -1,8 +1,6 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
-import { DEVELOPMENT_JWT_SECRET } from '../../../../schemas/development.ts';
 import { challengeOf } from '../../../../schemas/sign-in.ts';
-import { readHubGatewayConfig } from '../../../../services/hub-gateway/config.ts';
 import { walletOf } from '../../../support/wallets.ts';
 import { HubWorld } from '../../../services/hub-gateway/hub-world.ts';
 import { RawSocket } from '../../../services/hub-gateway/raw-socket.ts';
@@ -22,35 +20,6 @@ beforeAll(async () => {
   });
 });
 afterAll(() => world.close());
-
-const env = {
-  APP_HTTP_PORT: '1',
-  APP_OPS_PORT: '2',
-  APP_CHAIN_ID: '1',
-  APP_POSTGRES_READER_URL: 'postgres://a:b@c/d',
-  APP_REDIS_URL: 'redis://a',
-  APP_NODE_URL: 'http://a',
-  APP_JWT_SECRET: 'x'.repeat(32),
-};
-
-test('introspection is off on the mainnet unless APP_INTROSPECTION is set', () => {
-  expect(readHubGatewayConfig({ ...env, APP_NETWORK: 'mainnet' }).introspection).toBe(false);
-  expect(
-    readHubGatewayConfig({ ...env, APP_NETWORK: 'mainnet', APP_INTROSPECTION: 'true' })
-      .introspection,
-  ).toBe(true);
-  expect(readHubGatewayConfig({ ...env, APP_NETWORK: 'testnet' }).introspection).toBe(true);
-});
-
-test('the development secret is refused on the mainnet', () => {
-  const known = { ...env, APP_JWT_SECRET: DEVELOPMENT_JWT_SECRET };
-  expect(() => readHubGatewayConfig({ ...known, APP_NETWORK: 'mainnet' })).toThrow(
-    /^APP_JWT_SECRET is the public secret of the development stack/,
-  );
-  expect(readHubGatewayConfig({ ...known, APP_NETWORK: 'testnet' }).jwt_secret).toBe(
-    DEVELOPMENT_JWT_SECRET,
-  );
-});
 
 test('without introspection no response names the schema, over HTTP or a socket, and there is no page', async () => {
   const socket = await RawSocket.begun(world.socket_url);
@@ -78,11 +47,8 @@ test('without introspection no response names the schema, over HTTP or a socket,
 
 async function sign(timestamp: number): Promise<string | undefined> {
   const signature = await wallet.sign(challengeOf(7777, wallet.publicKey, timestamp));
-  const { errors } = await world.ask(
-    `mutation ($publicKey: String!, $timestamp: Int!, $signature: AuthSignatureInput!) {
-        generateToken(publicKey: $publicKey, timestamp: $timestamp, signature: $signature) { token } }`,
-    { publicKey: wallet.publicKey, timestamp, signature },
-  );
+  const { publicKey } = wallet;
+  const { errors } = await world.generateToken({ publicKey, timestamp, signature });
   return errors[0]?.extensions?.code;
 }
 

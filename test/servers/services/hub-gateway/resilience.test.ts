@@ -102,7 +102,7 @@ test('a socket that does not read is closed with 1013 within its memory limit, a
   let asked = 0;
   const behind = async (): Promise<number> => {
     for (let more = 0; more < 20; more++) slow.subscribe(String(asked++), long);
-    return world.figure('hub_sockets_behind');
+    return world.figure('hub_sockets_backpressured');
   };
   await expect.poll(behind).toBe(1);
   const [answer] = await quick.outcome('meanwhile', '{ chainInfo { chainId } }');

@@ -48,11 +48,11 @@ afterEach(async () => {
 });
 
 function settings() {
-  return { redis_url: `redis://127.0.0.1:${proxy.port}`, client_name: 'test' };
+  return { redis_url: `redis://127.0.0.1:${proxy.port}` };
 }
 
 function openCounts(): SharedCounts {
-  const counts = openSharedCounts(settings(), log, metrics);
+  const counts = openSharedCounts(settings(), 'test', log, metrics);
   closing.push(() => counts.close());
   return counts;
 }
@@ -68,10 +68,11 @@ async function demote(): Promise<void> {
 }
 
 test('a publisher and limits go to the new primary, and a subscriber of the old one hears', async () => {
-  const publisher = openNotificationPublisher(settings(), log, metrics);
+  const publisher = openNotificationPublisher(settings(), 'test', log, metrics);
   const heard = new Set<string>();
   const subscriber = openNotificationSubscriber(
     settings(),
+    'test',
     [CHANNEL],
     { onNotification: (_, message) => heard.add(message), onSubscribed: () => undefined },
     log,

@@ -34,11 +34,7 @@ afterEach(async () => {
 });
 
 function publisher(metrics = new Metrics('test')): NotificationPublisher {
-  const opened = openNotificationPublisher(
-    { redis_url: url, client_name: 'test-publisher' },
-    log,
-    metrics,
-  );
+  const opened = openNotificationPublisher({ redis_url: url }, 'test-publisher', log, metrics);
   closing.push(opened);
   return opened;
 }
@@ -51,7 +47,8 @@ interface Heard {
 function subscriber(): Heard {
   const heard: Heard = { notifications: [], subscribed: 0 };
   const opened: NotificationSubscriber = openNotificationSubscriber(
-    { redis_url: url, client_name: 'test-subscriber' },
+    { redis_url: url },
+    'test-subscriber',
     [channel, `${channel}:other`],
     {
       onNotification: (from, message) =>
@@ -80,7 +77,7 @@ async function arrives(
 
 async function counted(metrics: Metrics, outcome: string): Promise<number> {
   return Number(
-    new RegExp(`redis_hints_total\\{outcome="${outcome}",service="test"\\} (\\d+)`).exec(
+    new RegExp(`redis_notifications_total\\{outcome="${outcome}",service="test"\\} (\\d+)`).exec(
       await metrics.text(),
     )?.[1] ?? 0,
   );

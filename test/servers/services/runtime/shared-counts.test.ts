@@ -35,9 +35,9 @@ beforeEach(async () => {
       destination: { write: (line) => void lines.push(line) },
     });
     const metrics = new Metrics('test');
-    const settings = { redis_url: proxy.url(direct), client_name: 'test-counts' };
+    const settings = { redis_url: proxy.url(direct) };
     return {
-      counts: openSharedCounts(settings, log, metrics),
+      counts: openSharedCounts(settings, 'test-counts', log, metrics),
       lines,
       isShared: async () => /limits_shared\{.*\} 1\n/.test(await metrics.text()),
     };

@@ -68,7 +68,7 @@ test('changed settings keep the fees, credits, holds and mints of earlier deposi
   // 50 + 8 + 9 are above the new rolling cap: the second 10 USDT of the first address wait
   for (let blocks = 0; blocks < 4; blocks++) await world.mine();
   expect([
-    await after.counted('treasury_deposits_unminted'),
+    await after.counted('treasury_deposits_waiting'),
     await after.counted('treasury_policy_version'),
     await after.counted('treasury_policy_is_own'),
   ]).toEqual([1, 2, 1]);

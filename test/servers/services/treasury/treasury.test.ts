@@ -22,7 +22,7 @@ class ScriptedLease implements Held {
   term = 1;
   #changed = Promise.withResolvers<void>();
 
-  get isHeld(): boolean {
+  get is_held(): boolean {
     return this.looks-- > 0;
   }
 
@@ -100,7 +100,9 @@ test('each transfer becomes a deposit with its fee, held outside the limits', as
   }
   expect(
     deposits
-      .filter(({ deposit_address: to }) => to.equals(depositKey().addressAt(1)))
+      .filter(({ deposit_address: depositAddress }) =>
+        depositAddress.equals(depositKey().addressAt(1)),
+      )
       .map((each) => each.address_ordinal),
   ).toEqual([0, 1, 2]);
   expect((await world.ledger())[0]).toMatchObject({

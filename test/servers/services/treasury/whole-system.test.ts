@@ -111,7 +111,7 @@ test('the audit of a working system and a reconciliation on demand end with exit
   const isShown = async (): Promise<boolean> => {
     const { items }: { readonly items: readonly { readonly run_id: string }[] } =
       await system.explorer('/reserve/runs');
-    return items.some(({ run_id: id }) => run.stdout.includes(id));
+    return items.some(({ run_id: runId }) => run.stdout.includes(runId));
   };
   await system.until(isShown, 'the run at the explorer');
 });

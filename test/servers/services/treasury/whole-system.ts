@@ -112,7 +112,7 @@ export class WholeSystem {
 
   /** The treasury's gate, as its metrics have it. */
   async isMintingClosed(): Promise<boolean> {
-    return (await figureOf(this.#processes.at('treasury'), 'reserve_minting_closed')) > 0;
+    return (await figureOf(this.#processes.at('treasury'), 'reserve_gate_closed')) > 0;
   }
 
   /** Reserve runs that the treasury made. */
@@ -138,11 +138,13 @@ export class WholeSystem {
 
   /** USDT to this address on TRON; the transaction's id. */
   async pay(to: string, value: bigint, from?: string): Promise<string> {
-    const { transaction_id: id }: { readonly transaction_id: string } = await this.#admin(
-      '/tron/transfers',
-      { to, value: String(value), ...(from === undefined ? {} : { from }) },
-    );
-    return id;
+    const { transaction_id: transactionId }: { readonly transaction_id: string } =
+      await this.#admin('/tron/transfers', {
+        to,
+        value: String(value),
+        ...(from === undefined ? {} : { from }),
+      });
+    return transactionId;
   }
 
   /** From now on the CLT blocks record no fees that were paid; the next one has such a fee. */
@@ -165,7 +167,7 @@ export class WholeSystem {
           'GET',
           account,
         );
-        found = deposits.find(({ tron_tx_id: id }) => id === txId);
+        found = deposits.find(({ tron_tx_id: tronTxId }) => tronTxId === txId);
         this.#note(found);
         return found;
       },
@@ -206,30 +208,33 @@ export class WholeSystem {
 
   /** A Mint that nobody asked for, with the authority's own key; its hash. */
   async mintByHand(account: number, amount: bigint): Promise<string> {
-    const { node_url: url } = this.stack.addresses;
+    const { node_url: nodeUrl } = this.stack.addresses;
     const key = mintAuthorityKey(defaultSettings.APP_DEVNET_SEED);
-    const { pending_nonce: nonce }: { readonly pending_nonce: number } = await answered(
-      `${url}/v1/accounts/${key.address}`,
+    const { pending_nonce: pendingNonce }: { readonly pending_nonce: number } = await answered(
+      `${nodeUrl}/v1/accounts/${key.address}`,
     );
     const call = {
       function_call_type: 'Mint',
       arguments: { to: toHex(accountAt(account)), amount, reference: null },
     } as const;
-    const raw_transaction = signCallText(key, Number(defaultSettings.APP_CHAIN_ID), nonce, call);
-    const { transaction_hash: hash }: { readonly transaction_hash: string } = await answered(
-      `${url}/v1/transactions`,
-      { raw_transaction },
+    const raw_transaction = signCallText(
+      key,
+      Number(defaultSettings.APP_CHAIN_ID),
+      pendingNonce,
+      call,
     );
-    return hash;
+    const { transaction_hash: transactionHash }: { readonly transaction_hash: string } =
+      await answered(`${nodeUrl}/v1/transactions`, { raw_transaction });
+    return transactionHash;
   }
 
   /** The treasury's newest reconciliation, as published. */
   async published(): Promise<{ readonly status: string; readonly treasury_minted: number } | null> {
     const {
-      last_run: run,
+      last_run: lastRun,
     }: { readonly last_run: { readonly status: string; readonly treasury_minted: number } | null } =
       await answered(`${this.stack.addresses.treasury_url}/public/reconciliation`);
-    return run;
+    return lastRun;
   }
 
   explorer<Answer>(path: string): Promise<Answer> {

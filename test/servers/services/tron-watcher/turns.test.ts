@@ -32,12 +32,12 @@ test('a pass checks at most its share of addresses, with one request each and on
   for (let pass = 0; pass < 3; pass++) {
     await startCounting(world);
     expect(await watching.pass()).toBe(50);
-    const { by_path: paths, total, max_in_1s: most } = await requests(world);
-    expect({ paths, total }).toEqual({
+    const { by_path: byPath, total, max_in_1s: maxIn1s } = await requests(world);
+    expect({ paths: byPath, total }).toEqual({
       paths: { [LIST]: 50, '/walletsolidity/getnowblock': 1 },
       total: 51,
     });
-    expect(most).toBeLessThanOrEqual(60);
+    expect(maxIn1s).toBeLessThanOrEqual(60);
   }
 });
 

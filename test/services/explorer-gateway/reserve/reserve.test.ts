@@ -1,3 +1,4 @@
+/** The reserve as specified: its four answers, its limits and its cache. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   openExplorer,
@@ -42,6 +43,75 @@ async function reserve(explorer: ExplorerServer): Promise<string> {
   expect(status).toBe(200);
   return text;
 }
+
+describe('the four answers', () => {
+  test('configured false: no treasury behind the deployment, which is not an error', async () => {
+    const explorer = await openExplorer({ postgres_reader_url: NO_POSTGRES });
+    opened.push(explorer);
+    expect(await reserve(explorer)).toBe(
+      '{"configured":false,"available":false,"cache_age_seconds":0,"last_run":null}',
+    );
+    expect(explorer.lines).toEqual([]);
+  });
+
+  test('available false with error: the treasury could not be read', async () => {
+    treasury.says('<html>', 500);
+    expect(await reserve(await open())).toBe(
+      '{"configured":true,"available":false,"cache_age_seconds":0,"error":"the treasury answered with status 500","last_run":null}',
+    );
+  });
+
+  test('last_run null: the treasury has never reconciled', async () => {
+    treasury.says('{"last_run":null}');
+    expect(await reserve(await open())).toBe(
+      '{"configured":true,"available":true,"cache_age_seconds":0,"last_run":null}',
+    );
+  });
+
+  test.each(['ok', 'mismatch', 'over_backed_drift'])(
+    'last_run present: a run with status %s is published as it is, every integer exact',
+    async (status) => {
+      const run = RUN.replace('mismatch', status);
+      treasury.says(`{"last_run":${run}}`);
+      const explorer = await open();
+      const answer = `{"configured":true,"available":true,"cache_age_seconds":0,"last_run":${run}}`;
+      expect(await reserve(explorer)).toBe(answer);
+      const { text } = await explorer.get('/api/v1/reserve?amounts=string');
+      expect(text.replaceAll(/"(-?\d+)"/g, '$1')).toBe(answer);
+      expect(text).toContain(`"onchain_supply":"${BIG}"`);
+    },
+  );
+});
+
+describe('the limits', () => {
+  test('the answer is cached for 30 seconds and states its age in whole seconds', async () => {
+    treasury.says(`{"last_run":${RUN}}`);
+    const explorer = await open();
+    const ages: unknown[] = [];
+    for (const passing of [0, 999, 1, 1_500, 27_499]) {
+      now += passing;
+      ages.push(JSON.parse(await reserve(explorer)).cache_age_seconds);
+    }
+    expect(ages).toEqual([0, 0, 1, 2, 29]);
+    expect(treasury.requests).toHaveLength(1);
+    // every figure is of one run: the next one replaces them all
+    const next =
+      '{"run_at":"2026-11-21T07:30:00.000Z","onchain_supply":8,"genesis_allocation":5,"treasury_minted":3,"ledger_liability":3,"custody_reported":4,"status":"ok"}';
+    treasury.says(`{"last_run":${next}}`);
+    now += 1;
+    expect(await reserve(explorer)).toBe(
+      `{"configured":true,"available":true,"cache_age_seconds":0,"last_run":${next}}`,
+    );
+    expect(treasury.requests).toHaveLength(2);
+  });
+
+  test('the fetch of the treasury is given up after 5 seconds', async () => {
+    treasury.answer = () => undefined;
+    expect(await reserve(await open())).toBe(
+      '{"configured":true,"available":false,"cache_age_seconds":0,"error":"the treasury did not answer within 5000 ms","last_run":null}',
+    );
+  });
+});
 
 describe('the cache', () => {
   test('shares one request to the treasury between all concurrent callers', async () => {

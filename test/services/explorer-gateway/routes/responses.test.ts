@@ -19,6 +19,10 @@ test('a cursor gives its ordinal, of any size, for its own list', () => {
   );
 });
 
+test('a cursor stays good: its text is for ever', () => {
+  expect(encodeCursor('blocks', 1n)).toBe('AAAAAAAAAAEI40ao');
+});
+
 test('a cursor of one list is invalid for another', () => {
   const lists = ['blocks', 'transactions', 'transactions ', '', 'transactions["5"]'];
   for (const own of lists) {

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
 import { encodeCursor } from '../../../../services/explorer-gateway/routes/responses.ts';
 import { transactionsList } from '../../../../services/explorer-gateway/routes/parameters.ts';
-import { explorerRoutes } from '../../../../services/explorer-gateway/routes/routes.ts';
-import { openHttp } from '../../../../services/runtime/http/server.ts';
-import { openLog } from '../../../../services/runtime/process/log.ts';
-import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 import type { Cells, Reader, Statement } from '../../../../services/runtime/postgres/pool.ts';
+import { openExplorer } from '../explorer-server.ts';
 
+/** Nobody listens there. */
+const NO_POSTGRES = 'postgres://clt_reader:clt_reader@127.0.0.1:1/clt';
 const ADDRESS = '7e5f4552091a69125d5dfcb7b8c2659029395bdf';
 
 interface Asking {
@@ -27,23 +26,9 @@ function asking(counts: Cells): Asking {
 /** The names of the questions that a request for transactions asks. */
 async function asked(query: string, counts: Cells = [null, null]): Promise<readonly string[]> {
   const { names, reader } = asking(counts);
-  const log = openLog({ service: 'test', level: 'silent' });
-  const routes = explorerRoutes({
-    reader,
-    head: () => Promise.resolve(undefined),
-    ends: () => Promise.resolve(undefined),
-    reserve: undefined,
-    exports_max: 4,
-  });
-  const http = await openHttp({
-    http_host: '127.0.0.1',
-    http_port: 0,
-    log,
-    metrics: new Metrics('test'),
-    routes,
-  });
-  await (await fetch(`${http.url}/api/v1/transactions?${query}`)).text();
-  await http.drain();
+  const explorer = await openExplorer({ postgres_reader_url: NO_POSTGRES, reader: () => reader });
+  await explorer.get(`/api/v1/transactions?${query}`);
+  await explorer.close();
   return names;
 }
 

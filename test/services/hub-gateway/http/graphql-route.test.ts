@@ -52,19 +52,20 @@ async function open(
     asked++;
     return cacheKeyOf(request);
   };
-  server = await openHttp({
-    http_host: '127.0.0.1',
-    http_port: 0,
-    log: openLog({ service: 'test', level: 'fatal' }),
-    metrics: new Metrics('test'),
-    routes: graphqlRoutes({
-      pipeline,
-      introspection: false,
-      callers: new Callers('secret', () => 0),
-    }),
-    cache: { answers, keyOf },
-    trust_proxy_hops: 1,
-  });
+  server = await openHttp(
+    { http_host: '127.0.0.1', http_port: 0 },
+    {
+      log: openLog({ service: 'test', level: 'fatal' }),
+      metrics: new Metrics('test'),
+      routes: graphqlRoutes({
+        pipeline,
+        introspection: false,
+        callers: new Callers('secret', () => 0),
+      }),
+      cache: { answers, keyOf },
+      trust_proxy_hops: 1,
+    },
+  );
   return `${server.url}/graphql`;
 }
 

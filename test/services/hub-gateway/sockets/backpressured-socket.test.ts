@@ -96,13 +96,13 @@ test('a socket that is behind gets the latest result once it has drained to half
   socket.bufferedAmount = 101;
   for (const text of ['2', '3', '4']) deliver(text);
   outgoing.received();
-  expect([socket.sent, outgoing.isBehind, socket.paused]).toEqual([[`${PREFIX}1}`], true, true]);
+  expect([socket.sent, outgoing.is_behind, socket.paused]).toEqual([[`${PREFIX}1}`], true, true]);
   socket.bufferedAmount = 60;
   outgoing.check();
   expect(socket.sent.length).toBe(1);
   socket.bufferedAmount = 50;
   outgoing.check();
-  expect([socket.sent, outgoing.isBehind, socket.paused]).toEqual([
+  expect([socket.sent, outgoing.is_behind, socket.paused]).toEqual([
     [`${PREFIX}1}`, `${PREFIX}4}`],
     false,
     false,
@@ -139,7 +139,7 @@ test('a socket that stays behind with results of queries is closed as well', () 
   const { socket, outgoing, clock } = openSocket();
   socket.bufferedAmount = 101;
   outgoing.check();
-  expect([outgoing.isBehind, socket.closed]).toEqual([true, undefined]);
+  expect([outgoing.is_behind, socket.closed]).toEqual([true, undefined]);
   clock.now = 1_000;
   expect(outgoing.check()).toBe(true);
   expect(socket.closed).toBe(1013);

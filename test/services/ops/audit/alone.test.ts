@@ -119,10 +119,13 @@ const ALONE: readonly Alone[] = [
     'I3',
     'a Mint for another account than was requested, of an authority that the ledger does not name',
     () =>
-      withBlock(worked(new TreasuryByHand()), ({ transactions, balance_effects: effects }) => ({
-        transactions: transactions.map((each) => ({ ...each, to: named('x') })),
-        balance_effects: effects.map((each) => ({ ...each, address: named('x') })),
-      })),
+      withBlock(
+        worked(new TreasuryByHand()),
+        ({ transactions, balance_effects: balanceEffects }) => ({
+          transactions: transactions.map((each) => ({ ...each, to: named('x') })),
+          balance_effects: balanceEffects.map((each) => ({ ...each, address: named('x') })),
+        }),
+      ),
   ],
   [
     'I4',

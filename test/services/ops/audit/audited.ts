@@ -56,7 +56,7 @@ export function audited({ transfers, ledger, chain, runs }: Logs): AuditedLogs {
   const chainAudit = new ChainAudit(ledgerAudit, findings, (final) => runAudit.final(final));
   for (const [offset, event] of chain.entries()) chainAudit.apply(event, BigInt(offset));
   chainAudit.finish();
-  for (const [offset, event] of ledger.slice(0, Number(runAudit.ledgerEnd)).entries())
+  for (const [offset, event] of ledger.slice(0, Number(runAudit.ledger_end)).entries())
     runAudit.ledger(event, BigInt(offset), chainAudit);
   runAudit.finish(ledgerAudit.intents.values(), chainAudit.supply);
   return { findings, waiting, ledger: ledgerAudit.ledger };

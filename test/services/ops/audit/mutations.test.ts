@@ -53,7 +53,7 @@ test('15 random correct treasuries have no violation', () => {
     const { findings, ledger } = audited(logs);
     expect({ seed, violations: findings.violations }).toEqual({ seed, violations: [] });
     auditDeposits(ledger, { next_offset: ledger.end, rows: ledgerRows(ledger) }, findings);
-    expect(findings.violationCount).toBe(0);
+    expect(findings.violation_count).toBe(0);
   }
   // all that can be there was there
   expect(types.size).toBe(15);
@@ -102,10 +102,10 @@ function withMint(
   );
   const found = logs.chain.flatMap((event) =>
     event.type === 'BlockAppended'
-      ? event.balance_effects.flatMap(({ kind, tx_index: index }) => {
-          const { hash } = event.transactions[index ?? -1] ?? {};
+      ? event.balance_effects.flatMap(({ kind, tx_index: txIndex }) => {
+          const { hash } = event.transactions[txIndex ?? -1] ?? {};
           const isOurs = kind === 'mint' && requested.has(hash?.toString('hex') ?? '');
-          return isOurs && index !== null ? [{ event, index }] : [];
+          return isOurs && txIndex !== null ? [{ event, index: txIndex }] : [];
         })
       : [],
   );
@@ -199,20 +199,20 @@ const MUTATIONS: Readonly<
   },
   I3: {
     'a Mint of one unit more': (logs, random) =>
-      withMint(logs, random, ({ transactions, balance_effects: effects }, index) => ({
+      withMint(logs, random, ({ transactions, balance_effects: balanceEffects }, index) => ({
         transactions: transactions.map((each) =>
           each.index === index ? { ...each, amount: each.amount + 1n } : each,
         ),
-        balance_effects: effects.map((each) =>
+        balance_effects: balanceEffects.map((each) =>
           each.tx_index === index ? { ...each, delta: each.delta + 1n } : each,
         ),
       })),
     'a Mint to somebody else': (logs, random) =>
-      withMint(logs, random, ({ transactions, balance_effects: effects }, index) => ({
+      withMint(logs, random, ({ transactions, balance_effects: balanceEffects }, index) => ({
         transactions: transactions.map((each) =>
           each.index === index ? { ...each, to: Buffer.alloc(20, 1) } : each,
         ),
-        balance_effects: effects.map((each) =>
+        balance_effects: balanceEffects.map((each) =>
           each.tx_index === index ? { ...each, address: Buffer.alloc(20, 1) } : each,
         ),
       })),
@@ -303,7 +303,11 @@ const MUTATIONS: Readonly<
     'a mint by a transfer': (logs, random) => {
       const blocks = logs.chain.flatMap((event) =>
         event.type === 'BlockAppended'
-          ? [event.transactions.findIndex(({ function_call_type: type }) => type === 'Transfer')]
+          ? [
+              event.transactions.findIndex(
+                ({ function_call_type: functionCallType }) => functionCallType === 'Transfer',
+              ),
+            ]
           : [],
       );
       return blocks.slice(2).includes(-1) ? undefined : withEffect(logs, random, { tx_index: 0 });
@@ -332,7 +336,9 @@ const MUTATIONS: Readonly<
   I13: {
     'a run before some intent that forbids it'(logs, random) {
       const event = pickOf(logs, random, isIntended);
-      const run = logs.runs.find(({ ledger_offset: at }) => at <= (event?.sequence ?? -1));
+      const run = logs.runs.find(
+        ({ ledger_offset: ledgerOffset }) => ledgerOffset <= (event?.sequence ?? -1),
+      );
       if (event === undefined || run === undefined) return undefined;
       const forbids = { ...run, status: 'mismatch', run_at: event.decided_at - 4_201_000 };
       return {

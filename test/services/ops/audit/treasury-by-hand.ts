@@ -151,8 +151,8 @@ export class TreasuryByHand {
 
   /** `final_nonce`: of the chain. */
   request(final_nonce = 0, most = 100): void {
-    const hash_of = (call: MintCall): Buffer => signedMint(this.key, call).hash;
-    this.write(intend(this.ledger, { now: this.now, final_nonce, hash_of, most }).events);
+    const hashOf = (call: MintCall): Buffer => signedMint(this.key, call).hash;
+    this.write(intend(this.ledger, { now: this.now, final_nonce, hashOf: hashOf, most }).events);
   }
 
   /** A final block that carries out these mints. */

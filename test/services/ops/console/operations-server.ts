@@ -131,7 +131,7 @@ export async function openOperations(stack: Addresses, page?: URL): Promise<Oper
   );
   const where = { stack: stackFile, http_host: '127.0.0.1', http_port: 0 };
   const routes = page === undefined ? [] : (builtPage(page, ['/']) ?? []);
-  const { url } = await serveOperations({ ...config, ...where }, routes, stopping.signal, closing);
+  const { url } = await serveOperations(config, where, routes, stopping.signal, closing);
   const { address: operator } = alice;
   await until(
     async () => (await ask(url, 'challenges', undefined, { address: operator })).status,

@@ -52,7 +52,7 @@ function open(
       return Promise.resolve(left.shift());
     },
     retrying: insisting,
-    load: { isLoading: true, goesBeyond: () => true },
+    load: { is_loading: true, goesBeyond: () => true },
     ...change,
   });
   return { batches, asked };
@@ -69,7 +69,7 @@ async function offsetsOfAll(batches: BatchLookahead<Step>): Promise<unknown[]> {
 
 test('live, each chunk is a batch', async () => {
   const { batches, asked } = open([chunk(0, ['go', 'go']), chunk(2, ['go'])], {
-    load: { isLoading: false, goesBeyond: () => true },
+    load: { is_loading: false, goesBeyond: () => true },
   });
   expect(await offsetsOfAll(batches)).toEqual([
     [1, 0, 1],
@@ -95,7 +95,7 @@ test('while loading a batch has any number of records and ends where all are set
 test('at the end of the load nothing is held', async () => {
   const chunks = [chunk(0, ['settle', 'go']), chunk(2, ['go', 'go']), chunk(4, ['go'])];
   const { batches } = open(chunks, {
-    load: { isLoading: true, goesBeyond: (_topic, _partition, offset) => offset < 3n },
+    load: { is_loading: true, goesBeyond: (_topic, _partition, offset) => offset < 3n },
   });
   expect(await offsetsOfAll(batches)).toEqual([
     [1, 0],

@@ -93,7 +93,8 @@ export function startRunner(log: OwnLog, options: RunningOptions): Running {
   const stop = new AbortController();
   const metrics = new Metrics('test');
   const notifications = openNotificationPublisher(
-    { redis_url: options.redis_url ?? log.stack.redis_url, client_name: 'test' },
+    { redis_url: options.redis_url ?? log.stack.redis_url },
+    'test',
     silentLog(),
     metrics,
   );

@@ -23,7 +23,7 @@ async function serving(answer: () => HttpResponse): Promise<string> {
   const routes: readonly Route[] = [{ method: 'get', path: '/:a', handle: answer }];
   const log = openLog({ service: 'test', level: 'silent' });
   const metrics = new Metrics('test');
-  server = await openHttp({ http_host: '127.0.0.1', http_port: 0, log, metrics, routes });
+  server = await openHttp({ http_host: '127.0.0.1', http_port: 0 }, { log, metrics, routes });
   return server.url;
 }
 

@@ -22,14 +22,10 @@ async function open(
   routes: readonly Route[],
   more: Partial<HttpOptions> = {},
 ): Promise<{ readonly url: string; readonly port: number }> {
-  server = await openHttp({
-    http_host: '127.0.0.1',
-    http_port: 0,
-    log: silentLog(),
-    metrics: new Metrics('test'),
-    routes,
-    ...more,
-  });
+  server = await openHttp(
+    { http_host: '127.0.0.1', http_port: 0 },
+    { log: silentLog(), metrics: new Metrics('test'), routes, ...more },
+  );
   return { url: server.url, port: Number(new URL(server.url).port) };
 }
 
@@ -175,7 +171,7 @@ test('an answer from the cache counts for its route, and has no header of the co
     path: '/list',
     middleware: [
       (request, response) => {
-        request.exchange.is_shared = true;
+        request.exchange.markShared();
         response.send('{}');
       },
     ],

@@ -10,6 +10,7 @@ import { Fault } from '../../../../services/runtime/process/errors.ts';
 import {
   openHttp,
   type HttpOptions,
+  type ListenSettings,
   type HttpServer,
 } from '../../../../services/runtime/http/server.ts';
 import type { HealthProblem } from '../../../../services/runtime/process/health.ts';
@@ -37,7 +38,7 @@ interface Opened {
 
 async function open(
   routes: readonly Route[] = [],
-  more: Partial<HttpOptions> = {},
+  more: Partial<HttpOptions & ListenSettings> = {},
   level = 'debug',
 ): Promise<Opened> {
   const lines: Readonly<Record<string, unknown>>[] = [];
@@ -47,15 +48,10 @@ async function open(
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
   const metrics = new Metrics('test');
-  const server = await openHttp({
-    http_host: '127.0.0.1',
-    http_port: 0,
-    log,
-    metrics,
-    routes,
-    errors: SHAPE,
-    ...more,
-  });
+  const server = await openHttp(
+    { http_host: '127.0.0.1', http_port: 0, ...more },
+    { log, metrics, routes, errors: SHAPE, ...more },
+  );
   opened.push(server);
   return { server, url: server.url, port: Number(new URL(server.url).port), lines, metrics };
 }

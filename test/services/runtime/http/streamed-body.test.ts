@@ -10,6 +10,7 @@ import { Fault } from '../../../../services/runtime/process/errors.ts';
 import {
   openHttp,
   type HttpOptions,
+  type ListenSettings,
   type HttpServer,
 } from '../../../../services/runtime/http/server.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
@@ -35,7 +36,10 @@ interface Opened {
 }
 
 /** A server with one path, `/pieces`, and a configurable body. */
-async function open(answer: () => HttpResponse, more: Partial<HttpOptions> = {}): Promise<Opened> {
+async function open(
+  answer: () => HttpResponse,
+  more: Partial<HttpOptions & ListenSettings> = {},
+): Promise<Opened> {
   const lines: Readonly<Record<string, unknown>>[] = [];
   const log = openLog({
     service: 'test',
@@ -44,14 +48,10 @@ async function open(answer: () => HttpResponse, more: Partial<HttpOptions> = {})
   });
   const metrics = new Metrics('test');
   const routes: Route[] = [{ method: 'get', path: '/pieces', handle: answer }];
-  const server = await openHttp({
-    http_host: '127.0.0.1',
-    http_port: 0,
-    log,
-    metrics,
-    routes,
-    ...more,
-  });
+  const server = await openHttp(
+    { http_host: '127.0.0.1', http_port: 0, ...more },
+    { log, metrics, routes, ...more },
+  );
   opened.push(server);
   const send = (bytes: string): Socket => {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1').on(

@@ -25,3 +25,16 @@ test('a gauge may be read at the scrape, a histogram is in seconds', async () =>
   expect(text).toContain('batch_seconds_bucket{le="0.005",service="one",kind="live"} 1');
   expect(text).toContain('batch_seconds_bucket{le="0.0025",service="one",kind="live"} 0');
 });
+
+test('a renamed metric is repeated under its deprecated name, which says so', async () => {
+  const metrics = new Metrics('one', { of_process: false });
+  metrics.counter('redis_notifications_total', 'Notifications', ['outcome']).inc({ outcome: 'x' });
+  expect(await metrics.text()).toBe(`# HELP redis_notifications_total Notifications
+# TYPE redis_notifications_total counter
+redis_notifications_total{outcome="x",service="one"} 1
+
+# HELP redis_hints_total deprecated: use redis_notifications_total
+# TYPE redis_hints_total counter
+redis_hints_total{outcome="x",service="one"} 1
+`);
+});

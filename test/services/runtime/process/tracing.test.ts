@@ -12,7 +12,7 @@ let traceId = (): string | undefined => undefined;
 const log = openLog({
   service: 'test',
   level: 'info',
-  trace_id: () => traceId(),
+  traceId: () => traceId(),
   destination: { write: (line) => void lines.push(line) },
 });
 const OTHER = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -65,7 +65,7 @@ test('the headers of a span, as text or as the bytes of a record, carry its trac
   });
   const [node, fetch, get, append] = spans;
   expect(spans.map(({ name }) => name)).toEqual(['node', 'fetch', 'GET', 'append']);
-  expect(new Set(spans.map(({ trace_id: id }) => id)).size).toBe(1);
+  expect(new Set(spans.map((span) => span.trace_id)).size).toBe(1);
   expect(node).toMatchObject({ service: 'test', parent: '', attributes: { 'clt.height': 7 } });
   expect(append?.parent).toBe(node?.span_id);
   expect([fetch?.parent, get?.parent]).toEqual([append?.span_id, append?.span_id]);
@@ -155,24 +155,25 @@ test('a collector that is away is logged at the end, which waits a second for it
 test('a request with a trace is a span of it with route and status, which its handler can continue; one without begins none', async () => {
   const continued: (string | undefined)[] = [];
   const spans = await exported(async (tracing) => {
-    const http = await openHttp({
-      http_host: '127.0.0.1',
-      http_port: 0,
-      log,
-      metrics: new Metrics('test'),
-      tracing,
-      checks: [],
-      routes: [
-        {
-          method: 'get',
-          path: '/x/:id',
-          handle: () => {
-            continued.push(tracing.current.headers?.trace_id);
-            return { status: 200, body: '{}' };
+    const http = await openHttp(
+      { http_host: '127.0.0.1', http_port: 0 },
+      {
+        log,
+        metrics: new Metrics('test'),
+        tracing,
+        checks: [],
+        routes: [
+          {
+            method: 'get',
+            path: '/x/:id',
+            handle: () => {
+              continued.push(tracing.current.headers?.trace_id);
+              return { status: 200, body: '{}' };
+            },
           },
-        },
-      ],
-    });
+        ],
+      },
+    );
     await fetch(`${http.url}/x/1`);
     await fetch(`${http.url}/x/2`, { headers: { traceparent: OTHER } });
     await http.drain();

@@ -212,9 +212,9 @@ test('a fold that has failed leaves no snapshot behind', async () => {
   const writing = open(kafka);
   writing.folded(1_000);
   writing.keep('count', () => ({ topic: ledger, positions: new Map(), state: 1 }));
-  expect(writing.isDue).toBe(true);
+  expect(writing.is_due).toBe(true);
   writing.drop('count');
-  expect(writing.isDue).toBe(false);
+  expect(writing.is_due).toBe(false);
 });
 
 test('one that was written while nothing shows what was read is thrown away', async () => {
@@ -231,7 +231,7 @@ test('a snapshot that cannot be written ends nothing', async () => {
   const writing = open(kafka);
   writing.keep('count', () => ({ topic: ledger, positions: new Map(), state: 7 }));
   await writing.write(never);
-  expect([writing.written_at, writing.isDue]).toEqual([undefined, false]);
+  expect([writing.written_at, writing.is_due]).toEqual([undefined, false]);
 });
 
 test('folds wait while they are copied, and go on with the rest of a snapshot', async () => {
@@ -255,16 +255,16 @@ test('one is due once all folds are there and enough was read, more after a larg
   const kafka = kafkaWith(9);
   const writing = open(kafka);
   writing.folded(1_000);
-  expect(writing.isDue).toBe(false);
+  expect(writing.is_due).toBe(false);
   const positions = new Map([[partitionKey(ledger, 0), { next_offset: 0n, last_record: null }]]);
   writing.keep('count', () => ({ topic: ledger, positions, state: Buffer.alloc(10_000) }));
-  expect(writing.isDue).toBe(true);
+  expect(writing.is_due).toBe(true);
   await writing.write(never);
-  expect(writing.isDue).toBe(false);
+  expect(writing.is_due).toBe(false);
   writing.folded(20_000);
-  expect(writing.isDue).toBe(false);
+  expect(writing.is_due).toBe(false);
   writing.folded(1_000);
-  expect(writing.isDue).toBe(true);
+  expect(writing.is_due).toBe(true);
 });
 
 /** As many bytes as that, no two alike for long. */
@@ -320,9 +320,9 @@ test('among killed writers and forged records it is a whole one of ours, or none
           kafka.append(snapshots, 0, [{ key: 'f'.repeat(32), value, headers, timestamp: 1 }]);
           continue;
         }
-        const { parts, killed_after: killed } = step;
+        const { parts, killed_after: killedAfter } = step;
         const body = bodyOf(parts * PART_BYTES, at);
-        let left = killed ?? parts;
+        let left = killedAfter ?? parts;
         const appender = (): Appender => ({
           ...kafka.appender(),
           append: (...args) =>
@@ -336,7 +336,7 @@ test('among killed writers and forged records it is a whole one of ours, or none
           { log: silentLog(), signal: never },
         );
         const appended = logOf(kafka).append(body, writer);
-        if (killed === null || killed >= parts) {
+        if (killedAfter === null || killedAfter >= parts) {
           await appended;
           whole.push(body);
         } else await expect(appended).rejects.toThrow('refused');

@@ -76,28 +76,31 @@ test('a partition that is held up has a reason until its first transfer is decid
   if (observed === undefined || behind === undefined) throw new Error('two wait');
   const undecided = [observed, behind].map((each) => ({ observed: each, why: 'whose?' }));
   expect(queue.holdUp(undecided)).toBe(true);
-  expect(queue.heldUp).toEqual([`${TOPIC}/0 is held up at offset 0: whose?`]);
+  expect(queue.held_up).toEqual([`${TOPIC}/0 is held up at offset 0: whose?`]);
   expect(queue.holdUp(undecided)).toBe(false);
   queue.settle(({ offset }) => offset === 0n);
-  expect(queue.heldUp).toEqual([]);
+  expect(queue.held_up).toEqual([]);
   expect(queue.holdUp([])).toBe(false);
 });
 
 test('a full partition, held up or not, stops reading until it has room', () => {
   const queue = empty(4);
   queue.put(read(0, 0, some(3)));
-  expect(queue.hasRoom).toBe(true);
+  expect(queue.has_room).toBe(true);
   queue.holdUp(queue.first(1).map((observed) => ({ observed, why: 'whose?' })));
   // a chunk is taken whole
   queue.put(read(0, 3, some(3)));
-  expect([queue.hasRoom, queue.waiting]).toEqual([false, 6]);
+  expect([queue.has_room, queue.waiting]).toEqual([false, 6]);
   queue.settle(({ offset }) => offset < 3n);
-  expect(queue.hasRoom).toBe(true);
+  expect(queue.has_room).toBe(true);
 });
 
 test('reading begins at offset 0, and knows what earlier starts have decided', () => {
   const queue = new TransferQueue(TOPIC, [1, -1], 10);
-  expect([...queue.positions.values()].map(({ next_offset: next }) => next)).toEqual([0n, 0n]);
+  expect([...queue.positions.values()].map(({ next_offset: nextOffset }) => nextOffset)).toEqual([
+    0n,
+    0n,
+  ]);
   queue.put(read(0, 0, some(3)));
   queue.put(read(1, 0, some(1)));
   expect(queue.first(9).map((transfer) => queue.wasDecided(transfer))).toEqual([

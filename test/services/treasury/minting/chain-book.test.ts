@@ -84,10 +84,10 @@ class Minted {
     const { book } = this;
     return {
       now: BEGIN,
-      final_nonce: book.sender.finalNonce,
+      final_nonce: book.sender.final_nonce,
       most: 50,
-      hash_of: (call) => signer.sign(call).tx_hash,
-      is_over: (mint) => book.isOver(mint),
+      hashOf: (call) => signer.sign(call).tx_hash,
+      isOver: (mint) => book.isOver(mint),
     };
   }
 
@@ -97,7 +97,9 @@ class Minted {
   }
 
   due(key: Key): readonly string[] {
-    return dueMints(this.made.ledger, this.intending(key)).map(({ deposit_id: id }) => id);
+    return dueMints(this.made.ledger, this.intending(key)).map(
+      ({ deposit_id: depositId }) => depositId,
+    );
   }
 
   conclude(): readonly string[] {
@@ -111,8 +113,8 @@ class Minted {
   /** A final block with a mint of this nonce, by default the one in flight. */
   mineMint(key: Key, nonce: number, mint = this.made.ledger.live.get(nonce)): void {
     if (mint === undefined) throw new Error(`no mint has nonce ${nonce}`);
-    const { deposit_id: id, to, amount } = mint;
-    const reference = `0x${id.replaceAll('-', '')}${'0'.repeat(32)}`;
+    const { deposit_id: depositId, to, amount } = mint;
+    const reference = `0x${depositId.replaceAll('-', '')}${'0'.repeat(32)}`;
     this.mine(key, nonce, { to, amount, reference });
   }
 
@@ -251,9 +253,11 @@ test('a final Mint whose intent is given up afterwards is unexplained, and is no
 function releasedForgery(): Minted {
   const world = begun();
   const id = world.made.deposit(8n * USD);
-  const { clt_address: to } = confirmedEvent();
+  const { clt_address: cltAddress } = confirmedEvent();
   const tx_hash = Buffer.alloc(32, 0xbad);
-  world.write(depositEvents(id).intended({ to, amount: 8n * USD, nonce: 2 ** 50, tx_hash }));
+  world.write(
+    depositEvents(id).intended({ to: cltAddress, amount: 8n * USD, nonce: 2 ** 50, tx_hash }),
+  );
   world.release(id);
   return world;
 }
@@ -299,7 +303,7 @@ test('an authority that the ledger names later is not followed', () => {
   const world = begun();
   const { book } = world;
   world.decide(authoritySet(2, NEW));
-  expect(book.isComplete).toBe(true);
+  expect(book.is_complete).toBe(true);
   world.decide(authoritySet(3, deriveKey('test', 'a third')));
-  expect(book.isComplete).toBe(false);
+  expect(book.is_complete).toBe(false);
 });

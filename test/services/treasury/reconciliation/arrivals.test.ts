@@ -19,7 +19,7 @@ test('transfers that the ledger lacks are told to the watcher until the ledger h
   simulated.confirm(Buffer.from(tx_id, 'hex'));
   const next = simulated.pay(ALICE, 3n * USD).toString('hex');
   await simulated.measure();
-  expect(simulated.arrivals.found.map(({ tron_tx_id: id }) => id)).toEqual([next]);
+  expect(simulated.arrivals.found.map(({ tron_tx_id: tronTxId }) => tronTxId)).toEqual([next]);
 });
 
 test.each(['list', 'receipt'])(

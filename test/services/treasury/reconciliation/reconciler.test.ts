@@ -174,8 +174,8 @@ test('the first run is immediate, later ones on schedule, each with its own id a
   reconciling.start();
   await expect.poll(() => reconciling.runs.length, { interval: 5 }).toBeGreaterThanOrEqual(3);
   const { runs } = reconciling;
-  expect(new Set(runs.map(({ run_id: id }) => id)).size).toBe(runs.length);
-  const times = runs.map(({ run_at: at }) => at);
+  expect(new Set(runs.map(({ run_id: runId }) => runId)).size).toBe(runs.length);
+  const times = runs.map(({ run_at: runAt }) => runAt);
   for (const [at, time] of times.slice(1).entries())
     expect(time - (times[at] ?? 0)).toBeGreaterThanOrEqual(EVERY_MS);
 });
@@ -248,7 +248,7 @@ test('a forged run opens no gate: it is measured again at once, once for each, a
   await reconciling.reconciler.once();
   expect(reconciling.isOpen).toBe(true);
   // no further run than these
-  expect(runs.map(({ run_id: id }) => Number(id === 'forged'))).toEqual([
+  expect(runs.map(({ run_id: runId }) => Number(runId === 'forged'))).toEqual([
     0, 1, 0, 1, 0, 1, 0, 1, 0,
   ]);
 });

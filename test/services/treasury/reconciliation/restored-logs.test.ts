@@ -96,7 +96,7 @@ test('a ledger that is not that of a run leaves no snapshot, and halts the next 
   for (let starts = 0; starts < 2; starts++) {
     const { snapshots, ended } = await start(kafka);
     await expect.poll(ended).toBeInstanceOf(LogLost);
-    expect(snapshots.isDue).toBe(false);
+    expect(snapshots.is_due).toBe(false);
   }
 });
 
@@ -108,7 +108,7 @@ test('runs are read again where the ledger is: its heads are compared with all o
   const kafka = kafkaOf(ledger, run);
   const first = await start(kafka);
   await expect.poll(() => first.logs.ledger.end).toBe(END);
-  await expect.poll(() => first.snapshots.isDue).toBe(true);
+  await expect.poll(() => first.snapshots.is_due).toBe(true);
   await first.snapshots.write(never);
 
   const whole = await start(kafka);

@@ -176,11 +176,11 @@ export class Simulated {
     const mints = ids.map((id) => {
       const deposit = this.ledger.deposit(id);
       if (deposit.status !== 'confirmed') throw new Error(`${id} does not wait`);
-      const { clt_address: to, credit: amount } = deposit.terms;
+      const { clt_address: cltAddress, credit: amount } = deposit.terms;
       const nonce = this.#nonce++;
       const tx_hash = named(`mint ${nonce}`, 32);
-      this.append(depositEvents(id).intended({ to, amount, nonce, tx_hash }));
-      return { to, amount, nonce, hash: tx_hash };
+      this.append(depositEvents(id).intended({ to: cltAddress, amount, nonce, tx_hash }));
+      return { to: cltAddress, amount, nonce, hash: tx_hash };
     });
     this.#mint(mints);
   }
@@ -264,11 +264,11 @@ export class Simulated {
         this.asked_token += TOKEN_FUNCTIONS.length;
         return Promise.resolve(this.token);
       },
-      list: async ({ address, min_timestamp: from }) => {
+      list: async ({ address, min_timestamp: minTimestamp }) => {
         this.listed++;
         this.beforeSearch(address);
         const rows = (this.#received.get(bytesKey(address)) ?? []).filter(
-          ({ at, listed }) => listed && at >= from,
+          ({ at, listed }) => listed && at >= minTimestamp,
         );
         // a full page does not say that there are more
         const page = rows.slice(0, PAGE_ROWS).map(rowOf);

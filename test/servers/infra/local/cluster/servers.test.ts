@@ -205,7 +205,7 @@ test('a service appends and reads with the settings of its account', async () =>
   const { passwords } = cluster.secrets;
   const at = clusterAddresses(cluster.ports, cluster.secrets);
   const settings = readConfig(logEnvironment('treasury', passwords, at), KAFKA_SETTINGS);
-  const kafka = openKafka({ ...settings, client_id: 'test', kafka_rack: '2' }, silentLog());
+  const kafka = openKafka({ ...settings, kafka_rack: '2' }, 'test', silentLog());
   const { name: topic } = TREASURY_LEDGER;
   const [appender, fetcher] = [kafka.appender(), kafka.fetcher()];
   const entry = { key: 'a', value: Buffer.from('b'), headers: {}, timestamp: Date.now() };
@@ -232,7 +232,7 @@ test('a service that lacks a right says which, and who gives it', async () => {
   const { passwords } = cluster.secrets;
   const at = clusterAddresses(cluster.ports, cluster.secrets);
   const settings = readConfig(logEnvironment('chain-ingester', passwords, at), KAFKA_SETTINGS);
-  const kafka = openKafka({ ...settings, client_id: 'test' }, silentLog());
+  const kafka = openKafka(settings, 'test', silentLog());
   const refused = (topic: Topic): Promise<unknown> =>
     ensureTopics(kafka, [topic]).then(() => 'allowed', messageOf);
   const other = { ...TREASURY_LEDGER, name: 'no.topic' };
@@ -367,7 +367,7 @@ test('Redis refuses plain text and wrong passwords, and a sentinel promotes the 
     redis.disconnect();
   }
   const settings = readConfig(redisEnvironment(cluster.secrets.passwords, at), REDIS_SETTINGS);
-  const redis = connectRedis({ ...settings, client_name: 'test' }, silentLog(), false);
+  const redis = connectRedis(settings, 'test', silentLog(), false);
   const info = async (): Promise<string> => await redis.info('replication');
   await expect.poll(info).toMatch(/role:master[^]*connected_slaves:1/);
   await cluster.server('redis-1').kill();

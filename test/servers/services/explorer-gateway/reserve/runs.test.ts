@@ -25,7 +25,7 @@ async function indexed(runs: readonly ReserveReconciled[]): Promise<string> {
 
 function idsOf(text: string): readonly string[] {
   const { items }: { readonly items: readonly { readonly run_id: string }[] } = JSON.parse(text);
-  return items.map(({ run_id: id }) => id);
+  return items.map(({ run_id: runId }) => runId);
 }
 
 test('every reconciliation is listed, newest first, with exact amounts', async () => {
@@ -57,8 +57,8 @@ test('every reconciliation is listed, newest first, with exact amounts', async (
 });
 
 test('without a treasury the list of runs is empty', async () => {
-  const { reader_url: url } = await freshDatabase(inject('stack'));
-  explorer = await openExplorer({ postgres_reader_url: url });
+  const { reader_url: readerUrl } = await freshDatabase(inject('stack'));
+  explorer = await openExplorer({ postgres_reader_url: readerUrl });
   expect(await explorer.get('/api/v1/reserve/runs')).toMatchObject({
     status: 200,
     text: '{"items":[],"paging":{"limit":20,"offset":0,"total":0,"has_more":false}}',
@@ -66,9 +66,9 @@ test('without a treasury the list of runs is empty', async () => {
 });
 
 test('missing tables of runs are a storage fault, not an empty list', async () => {
-  const { reader_url: url } = await freshDatabase(inject('stack'));
+  const { reader_url: readerUrl } = await freshDatabase(inject('stack'));
   explorer = await openExplorer({
-    postgres_reader_url: url,
+    postgres_reader_url: readerUrl,
     treasury_public_reconciliation_url: TREASURY,
   });
   const { status, text } = await explorer.get('/api/v1/reserve/runs');
@@ -79,8 +79,8 @@ test('missing tables of runs are a storage fault, not an empty list', async () =
 });
 
 test('malformed paging is refused', async () => {
-  const { reader_url: url } = await freshDatabase(inject('stack'));
-  explorer = await openExplorer({ postgres_reader_url: url });
+  const { reader_url: readerUrl } = await freshDatabase(inject('stack'));
+  explorer = await openExplorer({ postgres_reader_url: readerUrl });
   for (const query of ['limit=0', 'limit=101', 'offset=-1', 'cursor=zz', 'limit=1&limit=2']) {
     expect((await explorer.get(`/api/v1/reserve/runs?${query}`)).status).toBe(400);
   }

@@ -5,10 +5,6 @@ import type { Stack } from '../../../../support/stack.ts';
 import { goodToken, badTokens, SECRET } from '../../../../support/tokens.ts';
 import { walletOf } from '../../../../support/wallets.ts';
 import { HubWorld } from '../../../../services/hub-gateway/hub-world.ts';
-import {
-  QUERIES_AND_MUTATIONS,
-  SUBSCRIPTIONS,
-} from '../../../../services/hub-gateway/operations.ts';
 import { RawSocket } from '../../../../services/hub-gateway/raw-socket.ts';
 
 const rider = walletOf('raw', 'socket rider');
@@ -34,31 +30,6 @@ afterAll(async () => {
 function codeOf(payload: unknown): unknown {
   return /"code":"([A-Z_]+)"/.exec(JSON.stringify(payload) ?? '')?.[1];
 }
-
-test('each operation on a socket needs a token as specified', async () => {
-  const anonymous = await RawSocket.begun(world.socket_url);
-  const signedIn = await RawSocket.begun(world.socket_url, {
-    Authorization: `Bearer ${riderToken}`,
-  });
-  for (const [at, { operation, needs_token: needsToken }] of QUERIES_AND_MUTATIONS.entries()) {
-    const [without] = await anonymous.outcome(`m${at}`, operation);
-    const [withToken] = await signedIn.outcome(`m${at}`, operation);
-    expect([operation, without?.type, withToken?.type]).toEqual([operation, 'next', 'next']);
-    if (needsToken)
-      expect([operation, codeOf(without?.payload)]).toEqual([operation, 'UNAUTHENTICATED']);
-    else expect(without?.payload).toEqual(withToken?.payload);
-    expect([operation, codeOf(withToken?.payload) === 'UNAUTHENTICATED' && needsToken]).toEqual([
-      operation,
-      false,
-    ]);
-  }
-  for (const [at, { operation }] of SUBSCRIPTIONS.entries()) {
-    anonymous.subscribe(`s${at}`, operation);
-    const { payload } = await anonymous.next(({ id, type }) => id === `s${at}` && type === 'next');
-    expect(payload).toHaveProperty('data');
-  }
-  await Promise.all([anonymous.close(), signedIn.close()]);
-});
 
 test('a socket without a valid token is anonymous, and becomes so when its token expires', async () => {
   const now = Math.floor(Date.now() / 1_000);
@@ -177,7 +148,7 @@ test('an id that is reused at once gets one result, of its last operation, and o
     { id: '1', type: 'next', payload: { data: { chainInfo: { chainId: '7777' } } } },
     { id: '1', type: 'complete' },
   ]);
-  await expect.poll(() => world.figure('hub_subscription_groups')).toBe(0);
+  await expect.poll(() => world.figure('hub_shared_subscriptions')).toBe(0);
   await socket.close();
 });
 

@@ -142,9 +142,9 @@ test('deposits are filtered, and listed in pages beyond 100', async () => {
   const first = await list('--limit', '110');
   const second = await list('--limit', '110', '--cursor', first.at(-1)?.cursor ?? '');
   expect([...first, ...second].map(({ id }) => id)).toEqual(newest);
-  const { clt_address: account = '' } = all[0] ?? {};
-  const own = all.filter((each) => each.clt_address === account);
-  expect(await list('--account', account, '--limit', '200')).toEqual(own);
+  const { clt_address: cltAddress = '' } = all[0] ?? {};
+  const own = all.filter((each) => each.clt_address === cltAddress);
+  expect(await list('--account', cltAddress, '--limit', '200')).toEqual(own);
   // the first one costs more
   expect(await list('--above', '1.000127')).toEqual([...all.slice(0, 2), all.at(-1)]);
   const text = await opsHere(['deposit', 'list', '--limit', '5', '--stack', file]);

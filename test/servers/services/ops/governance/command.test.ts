@@ -226,9 +226,9 @@ test('a key file signs with its password alone', async () => {
   const proposed = await ops(signing, undefined, password);
   expect(proposed.stdout).toMatch(/not booked yet: .* another operator .* the same command/);
   expect((await ops(['operators', 'show'])).stdout).toContain(`a decision of each of ${address}`);
-  expect((await folded()).governance.bookedSurplus).toBe(0n);
+  expect((await folded()).governance.booked_surplus).toBe(0n);
   expect((await ops(['surplus', 'book', '1.5', ...BECAUSE], alice)).code).toBe(0);
-  expect((await folded()).governance.bookedSurplus).toBe(1_500_000n);
+  expect((await folded()).governance.booked_surplus).toBe(1_500_000n);
 });
 
 test('a treasury with other operators than those in force mints nothing and does not start', async () => {
@@ -318,18 +318,18 @@ test('a Mint is acknowledged once, with the facts of the final chain', async () 
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ to, amount: '5' }),
   });
-  const { transaction_hash: hash }: { readonly transaction_hash: string } = JSON.parse(
+  const { transaction_hash: transactionHash }: { readonly transaction_hash: string } = JSON.parse(
     await response.text(),
   );
   await until(
-    async () => (await acknowledge(hash)).code,
+    async () => (await acknowledge(transactionHash)).code,
     'the Mint to be final',
     (seen) => seen === 0,
   );
-  expect((await acknowledge(hash, bob)).code).toBe(0);
+  expect((await acknowledge(transactionHash, bob)).code).toBe(0);
   const [mint] = (await folded()).governance.acknowledged.values();
   expect(mint).toMatchObject({ to: addressOf(bob), amount: 5n });
-  expect(JSON.parse((await acknowledge(hash)).stdout)).toMatchObject({ appended: null });
+  expect(JSON.parse((await acknowledge(transactionHash)).stdout)).toMatchObject({ appended: null });
 });
 
 test('two operators pin the same block as the baseline by its height, once', async () => {

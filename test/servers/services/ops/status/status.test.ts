@@ -84,7 +84,8 @@ test('a node that does not answer is a fault with exit code 2', async () => {
 
 test('a log that ends before the checkpoint is a fault', async () => {
   const kafka = openKafka(
-    { kafka_brokers: [inject('stack').kafka_brokers], client_id: 'ops-test' },
+    { kafka_brokers: [inject('stack').kafka_brokers] },
+    'ops-test',
     openLog({ service: 'test', level: 'silent' }),
   );
   await ensureTopics(kafka, [CHAIN_BLOCKS]);

@@ -82,7 +82,7 @@ test('the log is loaded, then indexed, then live; loading publishes no notificat
   const running = startRunner(log, tables);
   await expectProjected(tables, EVENTS.slice(0, half));
   await expectLive(tables, running);
-  expect(await running.counted('redis_hints_total')).toBe(0);
+  expect(await running.counted('redis_notifications_total')).toBe(0);
   await log.append(EVENTS.slice(half));
   await expectProjected(tables, EVENTS);
   await expect.poll(() => heard.at(-1)).toBe(EVENTS.length);
@@ -97,7 +97,7 @@ test('an empty log is live at once', async () => {
   expect(await running.counted('projection_loading')).toBe(0);
   await log.append(EVENTS.slice(0, 20));
   await expectProjected(tables, EVENTS.slice(0, 20));
-  await expect.poll(() => running.counted('redis_hints_total')).toBeGreaterThan(0);
+  await expect.poll(() => running.counted('redis_notifications_total')).toBeGreaterThan(0);
 });
 
 test('a live projector loads again when its tables are new', async () => {
@@ -257,7 +257,7 @@ test('a loading projector goes on live, with notifications, after another built 
   builder.release(true);
   await expectProjected(tables, EVENTS);
   expect(running.runner.status).toEqual({ status: 'running' });
-  expect(await running.counted('redis_hints_total')).toBeGreaterThan(0);
+  expect(await running.counted('redis_notifications_total')).toBeGreaterThan(0);
   // it has built nothing itself
   expect(await indexesOf(tables.pool, tables.projection.name)).toEqual([]);
 });

@@ -101,7 +101,7 @@ test('a projector continues without Redis', async () => {
   await log.append(events);
   await expectProjected(tables, events);
   await expect.poll(() => running.runner.status).toEqual({ status: 'running' });
-  expect(await running.counted('redis_hints_total', 'dropped')).toBeGreaterThan(0);
+  expect(await running.counted('redis_notifications_total', 'dropped')).toBeGreaterThan(0);
 });
 
 test('two projectors that read everything apply each batch once', async () => {

@@ -61,7 +61,7 @@ async function load(
     take: () => Promise.resolve(chunks.shift()),
     retrying: insisting,
     load: {
-      isLoading: true,
+      is_loading: true,
       goesBeyond: (_topic, _partition, offset) => offset + 1n < BigInt(events.length),
     },
     unfinalized_bytes_max: unfinalizedBytesMax,

@@ -71,7 +71,7 @@ async function applyFrom(
       },
     },
     load: {
-      isLoading: true,
+      is_loading: true,
       goesBeyond: (_topic, _partition, offset) =>
         batches < batchesMax && Number(offset) + 1 < events.length,
     },

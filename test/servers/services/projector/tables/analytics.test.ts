@@ -211,7 +211,7 @@ test('a credit that is void is none, and the deposit has one row', async () => {
   const id = made.deposit(8n * USD);
   const of = depositEvents(id);
   const mint = (nonce: number): Buffer => {
-    const intending = { now: BEGIN, final_nonce: nonce, hash_of: hashOf, most: 1 };
+    const intending = { now: BEGIN, final_nonce: nonce, hashOf: hashOf, most: 1 };
     const [intent] = intend(made.ledger, intending).events;
     if (intent === undefined) throw new Error('no mint is due');
     made.writeAll([intent]);

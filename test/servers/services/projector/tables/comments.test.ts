@@ -19,13 +19,13 @@ const UNCOMMENTED = `
      AND coalesce(obj_description(c.oid, 'pg_class'), '') = ''`;
 
 test('each table, view and column of projections and analytics has a comment', async () => {
-  const { writer_url: url } = await freshDatabase(inject('stack'));
-  for (const projection of PROJECTIONS) await prepareDatabase(url, projection);
+  const { writer_url: writerUrl } = await freshDatabase(inject('stack'));
+  for (const projection of PROJECTIONS) await prepareDatabase(writerUrl, projection);
   const names = ['analytics', ...PROJECTIONS.map(({ name }) => name)];
-  expect(await rowsOf(url, UNCOMMENTED.replaceAll('SCHEMAS', names.join()))).toEqual([]);
+  expect(await rowsOf(writerUrl, UNCOMMENTED.replaceAll('SCHEMAS', names.join()))).toEqual([]);
   const about = `SELECT obj_description('deposits.deposits'::regclass) AS of_table,
                         col_description('deposits.deposits'::regclass, 8) AS of_column`;
-  expect(await rowsOf(url, about)).toEqual([
+  expect(await rowsOf(writerUrl, about)).toEqual([
     {
       of_table: 'The part of a deposit that is fixed at its confirmation.',
       of_column: 'micro-USDT that arrived',

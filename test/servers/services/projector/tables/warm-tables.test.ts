@@ -12,10 +12,10 @@ const signal = new AbortController().signal;
 
 /** Two tables with an index each, uncached; the sessions of the writer and of the superuser. */
 async function coldTables(): Promise<{ readonly writer: Client; readonly superior: Client }> {
-  const { writer_url: url } = await freshDatabase(inject('stack'));
-  const { host, pathname } = new URL(url);
+  const { writer_url: writerUrl } = await freshDatabase(inject('stack'));
+  const { host, pathname } = new URL(writerUrl);
   const [writer, superior] = [
-    new Client(url),
+    new Client(writerUrl),
     new Client(postgresUrl(superuser, host, pathname.slice(1))),
   ];
   for (const client of [writer, superior]) await client.connect();
@@ -59,13 +59,15 @@ async function memoryOf(superior: Client): Promise<readonly Memory[]> {
 
 test('the given tables and their indexes are in the shared buffers, no others', async () => {
   const { writer, superior } = await coldTables();
-  expect((await memoryOf(superior)).map(({ in_memory: count }) => count)).toEqual([0, 0, 0, 0]);
+  expect((await memoryOf(superior)).map(({ in_memory: inMemory }) => inMemory)).toEqual([
+    0, 0, 0, 0,
+  ]);
   const blocks = await warmTables(writer, [ONE], { signal });
   const [one, pkey, ...others] = await memoryOf(superior);
   expect(blocks).toBe((one?.blocks ?? 0) + (pkey?.blocks ?? 0));
   expect(one?.blocks).toBeGreaterThan(300);
   for (const each of [one, pkey]) expect(each?.in_memory).toBe(each?.blocks);
-  expect(others.map(({ in_memory: count }) => count)).toEqual([0, 0]);
+  expect(others.map(({ in_memory: inMemory }) => inMemory)).toEqual([0, 0]);
 });
 
 test('warming reads only the index of a table whose columns are all in it', async () => {
@@ -97,5 +99,7 @@ test('an aborted signal ends it, and without the extension nothing is read', asy
   expect(await warmTables(writer, [ONE, OTHER], { signal: AbortSignal.abort() })).toBe(0);
   await superior.query('DROP EXTENSION pg_prewarm');
   expect(await warmTables(writer, [ONE, OTHER], { signal })).toBeUndefined();
-  expect((await memoryOf(superior)).map(({ in_memory: count }) => count)).toEqual([0, 0, 0, 0]);
+  expect((await memoryOf(superior)).map(({ in_memory: inMemory }) => inMemory)).toEqual([
+    0, 0, 0, 0,
+  ]);
 });

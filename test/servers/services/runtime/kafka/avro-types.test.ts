@@ -25,9 +25,9 @@ test('bytes that end too early or have an endless length are undecodable at once
 });
 
 test('fields that nobody reads are skipped whole, and all others keep their values', async () => {
-  const { registry_url: registry } = inject('stack');
-  const codec = await openCodec(registry, [CHAIN_BLOCKS]);
-  const lean = await openCodec(registry, [CHAIN_BLOCKS], { Transaction: ['arguments', 'raw'] });
+  const { registry_url: registryUrl } = inject('stack');
+  const codec = await openCodec(registryUrl, [CHAIN_BLOCKS]);
+  const lean = await openCodec(registryUrl, [CHAIN_BLOCKS], { Transaction: ['arguments', 'raw'] });
   let transactions = 0;
   for (const event of chainEvents({
     seed: 4,
@@ -111,7 +111,7 @@ test('each of thousands of texts is read as written: short, long, empty, in any 
 });
 
 test('arguments with an endless length are undecodable at once, read or skipped', async () => {
-  const { registry_url: registry } = inject('stack');
+  const { registry_url: registryUrl } = inject('stack');
   const event = [...chainEvents({ seed: 3, blocks: 5, transactions_per_block: 3 })].find(
     (each) => each.type === 'BlockAppended' && each.transactions.length > 0,
   );
@@ -121,7 +121,7 @@ test('arguments with an endless length are undecodable at once, read or skipped'
   const name = 'a name that is nowhere else';
   const block = { ...event, transactions: [{ ...transaction, arguments: { [name]: null } }] };
   for (const unread of [{}, { Transaction: ['arguments'] }]) {
-    const codec = await openCodec(registry, [CHAIN_BLOCKS], unread);
+    const codec = await openCodec(registryUrl, [CHAIN_BLOCKS], unread);
     const bytes = codec.encode(block);
     const at = bytes.indexOf(name) - 2;
     // one entry, of 27 letters; 2^31 of them instead

@@ -30,11 +30,11 @@ test.each(CLIENTS)(
     const second = await join();
     first.yield();
     await second.held();
-    expect(first.isHeld).toBe(false);
+    expect(first.is_held).toBe(false);
     second.yield();
-    await expect.poll(() => Number(first.isHeld) + Number(second.isHeld)).toBe(1);
+    await expect.poll(() => Number(first.is_held) + Number(second.is_held)).toBe(1);
     const third = await join();
     await third.held();
-    expect([first.isHeld, second.isHeld]).toEqual([false, false]);
+    expect([first.is_held, second.is_held]).toEqual([false, false]);
   },
 );

@@ -143,7 +143,6 @@ test('a member that leaves while kafkajs restarts it opens no connection any mor
   let held = 0;
   const settings = {
     kafka_brokers: [stack.kafka_brokers],
-    client_id: 'test',
     kafka_connect_ms: 500,
     kafka_request_ms: 1_000,
     socket_factory: ({ host, port, onConnect }: Parameters<SocketFactory>[0]) => {
@@ -155,7 +154,7 @@ test('a member that leaves while kafkajs restarts it opens no connection any mor
     },
   };
   const log = openLog({ service: 'test', level: 'debug', destination: { write } });
-  const share = openKafka(settings, log).share({
+  const share = openKafka(settings, 'test', log).share({
     group_id: `test-${randomUUID()}`,
     topics: [topic],
     session_ms: 3_000,

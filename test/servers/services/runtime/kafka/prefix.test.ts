@@ -9,8 +9,8 @@ const stack = inject('stack');
 const prefix = `${randomUUID()}.`;
 
 test('topics and groups have the prefix on the wire, and nowhere else', async () => {
-  const settings = { kafka_brokers: [stack.kafka_brokers], client_id: 'test' };
-  const kafka = openKafka({ ...settings, kafka_prefix: prefix }, silentLog());
+  const settings = { kafka_brokers: [stack.kafka_brokers] };
+  const kafka = openKafka({ ...settings, kafka_prefix: prefix }, 'test', silentLog());
   const topic = ownTopic();
   await ensureTopics(kafka, [topic]);
   const [admin, plainAdmin] = [kafka.admin(), testKafka(stack).admin()];
@@ -43,8 +43,8 @@ test('topics and groups have the prefix on the wire, and nowhere else', async ()
 });
 
 test('a message about a topic names it as the brokers do', async () => {
-  const settings = { kafka_brokers: [stack.kafka_brokers], client_id: 'test' };
-  const kafka = openKafka({ ...settings, kafka_prefix: prefix }, silentLog());
+  const settings = { kafka_brokers: [stack.kafka_brokers] };
+  const kafka = openKafka({ ...settings, kafka_prefix: prefix }, 'test', silentLog());
   const topic = ownTopic();
   await ensureTopics(kafka, [topic]);
   await expect(

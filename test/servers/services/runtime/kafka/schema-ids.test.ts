@@ -57,7 +57,7 @@ async function topicOf(...events: readonly EventSchema[]): Promise<Topic> {
 }
 
 function open(topic: Topic, at = registry): Promise<Codec> {
-  return openCodec({ registry_url: at.url, kafka, log, pins }, [topic]);
+  return openCodec({ registry_url: at.url }, { kafka, log, pins }, [topic]);
 }
 
 function idOf(codec: Codec, type: string): number {
@@ -157,7 +157,9 @@ test('a forged pin of a free id stops writers in words, until the registry is se
   await expectRefused(topic, /id 50 names .*-test\.Forged, and there it names nothing/);
   const reader = await openUnpinned(registry.url, [topic]);
   expect(reader.decode(value)).toEqual(codec.decode(value));
-  expect((await seed({ registry_url: registry.url, kafka, log, pins })).seeded).toBe(1);
+  expect((await seed({ registry: { registry_url: registry.url }, kafka, log, pins })).seeded).toBe(
+    1,
+  );
   const after = await open({ ...topic, events: [...topic.events, await eventOf('Two')] });
   expect([idOf(after, 'One'), idOf(after, 'Two')]).toEqual([idOf(codec, 'One'), 51]);
 });
@@ -253,7 +255,7 @@ test('a registry of the mode IMPORT gets the pinned schemas back under their ids
   const ids = await open(newer);
   const kept = structuredClone(registry.subjects);
   registry.empty();
-  const where = { registry_url: registry.url, kafka, log, pins };
+  const where = { registry: { registry_url: registry.url }, kafka, log, pins };
   const { seeded } = await seed(where);
   expect(seeded).toBe(3);
   expect(registry.subjects).toEqual(kept);
@@ -270,7 +272,12 @@ test('a registry that has given a pinned id away is not seeded', async () => {
   registry.empty();
   await openUnpinned(registry.url, [{ ...topic, events: topic.events.toReversed() }]);
   registry.asked.length = 0;
-  const { pins: compared, seeded } = await seed({ registry_url: registry.url, kafka, log, pins });
+  const { pins: compared, seeded } = await seed({
+    registry: { registry_url: registry.url },
+    kafka,
+    log,
+    pins,
+  });
   expect([seeded, compared.map(({ state }) => state)]).toEqual([0, ['other', 'other']]);
   expect(registry.asked.filter((request) => !request.startsWith('GET'))).toEqual([]);
   const pinned = await readPins({ kafka, pins });

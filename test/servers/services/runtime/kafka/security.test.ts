@@ -49,7 +49,7 @@ function withToken(name = SERVICE, password = PASSWORD): Variables {
 
 function open(variables: Variables): { readonly appender: Appender; readonly fetcher: Fetcher } {
   const settings = readConfig(variables, KAFKA_SETTINGS);
-  const kafka = openKafka({ ...settings, client_id: 'test' }, silentLog());
+  const kafka = openKafka(settings, 'test', silentLog());
   const [appender, fetcher] = [kafka.appender(), kafka.fetcher()];
   onTestFinished(async () => {
     await Promise.all([appender.disconnect(), fetcher.disconnect()]);

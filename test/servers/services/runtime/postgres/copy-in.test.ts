@@ -10,8 +10,11 @@ import { silentLog } from '../../../../support/kafka.ts';
 let pool: Pool;
 
 beforeAll(async () => {
-  const { writer_url: url } = await freshDatabase(inject('stack'));
-  pool = openWriter({ postgres_url: url, application_name: 'test', schema: 'own' }, silentLog());
+  const { writer_url: writerUrl } = await freshDatabase(inject('stack'));
+  pool = openWriter(
+    { postgres_url: writerUrl, application_name: 'test', schema: 'own' },
+    silentLog(),
+  );
   await pool.query(
     'CREATE SCHEMA own; CREATE TABLE one (number int8, name text); CREATE TABLE other (LIKE one)',
   );

@@ -125,10 +125,10 @@ test('a pooler that drops the settings of sessions is refused in words', async (
   const reader = openReader(
     {
       postgres_reader_url: `postgres://clt_reader:clt_reader@${pooler}${pathname}`,
-      application_name: 'test',
       statement_timeout_ms: HANG_MS,
       connections_max: 1,
     },
+    'test',
     silentLog(),
   );
   onTestFinished(() => reader.close());

@@ -34,15 +34,15 @@ afterEach(async () => {
   logged.length = 0;
 });
 
-function reader(settings: Partial<ReaderSettings> = {}): ReaderPool {
+function reader(settings: Partial<ReaderSettings> = {}, name = 'test-reader'): ReaderPool {
   const pool = openReader(
     {
       postgres_reader_url: urls.reader_url,
-      application_name: 'test-reader',
       statement_timeout_ms: HANG_MS,
       connections_max: 2,
       ...settings,
     },
+    name,
     log,
   );
   pools.push(pool);
@@ -201,7 +201,7 @@ test('a fault of a connection never shows its password', async () => {
 });
 
 test('a broken connection is a fault for its query, harmless when idle, and is replaced', async () => {
-  const one = reader({ application_name: 'test-breaks' });
+  const one = reader({}, 'test-breaks');
   const asking = faultFrom(one.rows(select(ENDLESS)));
   const pids = select(
     `SELECT pid FROM pg_stat_activity WHERE application_name = 'test-breaks' AND query LIKE '%generate_series%' AND pid <> pg_backend_pid()`,

@@ -22,10 +22,10 @@ test.for([
   const reader = openReader(
     {
       postgres_reader_url: pooler.url(postgres_reader_url),
-      application_name: 'test',
       statement_timeout_ms: HANG_MS,
       connections_max: 1,
     },
+    'test',
     silentLog(),
   );
   onTestFinished(() => reader.close());

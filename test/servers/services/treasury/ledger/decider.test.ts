@@ -65,7 +65,7 @@ test('the first of two confirmations of one transfer counts, and the loser decid
     { ...depositEvents(theirs.deposit_id).held('below_minimum'), sequence: 2 },
   ]);
   await world.observe(transfer);
-  await expect.poll(() => working.counted('treasury_lost_races_total')).toBe(1);
+  await expect.poll(() => working.counted('treasury_races_lost_total')).toBe(1);
   await expect.poll(() => working.counted('treasury_transfers_waiting')).toBe(0);
   expect((await world.wholeLedger()).map(({ type, sequence }) => [type, sequence])).toEqual([
     ['PolicySet', 0],
@@ -102,7 +102,7 @@ test('a batch that lost a race is decided again on the ledger of the winner', as
     fee: 3_000_000n,
     credit: 7_000_000n,
   });
-  expect(await working.counted('treasury_lost_races_total')).toBe(1);
+  expect(await working.counted('treasury_races_lost_total')).toBe(1);
   expect(await working.counted('treasury_policy_is_own')).toBe(0);
   await working.stop();
   expect((await world.ledger()).map(({ type }) => type)).toEqual([
@@ -161,7 +161,9 @@ test('more transfers than a batch holds are decided in order, batch by batch', a
   for (const index of [0, 1])
     expect(
       deposits
-        .filter(({ deposit_address: to }) => to.equals(depositKey().addressAt(index)))
+        .filter(({ deposit_address: depositAddress }) =>
+          depositAddress.equals(depositKey().addressAt(index)),
+        )
         .map(({ gross }) => gross),
     ).toEqual(
       transfers.filter(({ address_index }) => address_index === index).map(({ value }) => value),

@@ -144,7 +144,7 @@ async function withWaiting(world: MintWorld) {
   await world.pinned();
   const transfer = transferTo(0, 10n * USD);
   await world.world.observe(transfer);
-  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
+  await expect.poll(() => working.counted('treasury_deposits_waiting')).toBe(1);
   return { working, gate, transfer, events: depositEvents(idOf(transfer)) };
 }
 
@@ -237,10 +237,10 @@ test('a mint in flight that is called credited before a block has it is sent unt
   const working = world.start({ node }, GOVERNED);
   const transfer = transferTo(0, 10n * USD);
   await world.world.observe(transfer);
-  await expect.poll(() => working.counted('treasury_mints_live')).toBe(1);
+  await expect.poll(() => working.counted('treasury_mints_in_flight')).toBe(1);
   const intent = (await world.world.ledger()).find((event) => event.type === 'MintIntended');
   await world.tell(depositEvents(idOf(transfer)).credited(intent?.tx_hash ?? Buffer.alloc(32)));
-  await expect.poll(() => working.counted('treasury_mints_live')).toBe(0);
+  await expect.poll(() => working.counted('treasury_mints_in_flight')).toBe(0);
   await expect
     .poll(() => working.treasury.problem?.message)
     .toContain('is credited in the ledger, and its mint with nonce 0 is in no final block');

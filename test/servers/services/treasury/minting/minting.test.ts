@@ -97,7 +97,7 @@ test('a deposit above the single cap waits for a person; one above the rolling c
     0n,
     49n * USD,
   ]);
-  expect(await working.counted('treasury_deposits_unminted')).toBe(1);
+  expect(await working.counted('treasury_deposits_waiting')).toBe(1);
   expect(working.treasury.remarks.notes).toEqual([
     expect.stringMatching(
       /^the rolling cap of 100000000 micro-USDT within 24 hours is full: 1 deposits of together 60000000 wait, and there is room for the first at 20\d\d-/,
@@ -168,7 +168,7 @@ test('two treasuries at once, neither with a lease, lose races and mint each dep
   for (const each of both) await credited(world, each, transfers.length);
   expect((await world.mints()).length).toBe(transfers.length);
   await world.expectMinted();
-  const lost = await Promise.all(both.map((each) => each.counted('treasury_lost_races_total')));
+  const lost = await Promise.all(both.map((each) => each.counted('treasury_races_lost_total')));
   expect(Math.max(...lost)).toBeGreaterThan(0);
 });
 
@@ -198,7 +198,7 @@ test('a closed gate stops intents and broadcasts; waiting deposits are minted on
   let closed: string | undefined = 'the reserve does not match';
   const working = world.start({ allowed: () => closed });
   await world.world.observe(transferTo(0, 10n * USD));
-  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
+  await expect.poll(() => working.counted('treasury_deposits_waiting')).toBe(1);
   for (let blocks = 0; blocks < 3; blocks++) await world.mine();
   expect(await working.counted('treasury_minting_closed')).toBe(1);
   expect(working.treasury.problem).toBe(undefined);
@@ -220,7 +220,7 @@ test('operators stop all minting at once, and open it again', async () => {
   await world.pinned();
   await world.decide({ type: 'MintingSet', ...BY, open: false });
   await world.world.observe(transferTo(0, 10n * USD));
-  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
+  await expect.poll(() => working.counted('treasury_deposits_waiting')).toBe(1);
   await expect
     .poll(() => working.treasury.remarks.alarms[0])
     .toMatch(/^minting is closed: operators have stopped all minting/);
@@ -250,7 +250,7 @@ test('a mint that is in no block for long is a health problem until a block has 
   await world.mine();
   const working = world.start({ late_ms: 150 });
   await world.world.observe(transferTo(0, 10n * USD));
-  await expect.poll(() => working.counted('treasury_mints_live')).toBe(1);
+  await expect.poll(() => working.counted('treasury_mints_in_flight')).toBe(1);
   await expect
     .poll(() => working.treasury.problem?.message)
     .toMatch(
@@ -280,9 +280,9 @@ test('a MintDead of a stranger has no effect; one of our key is not believed wit
   const dead = depositEvents(idOf(transfer)).dead(intent.tx_hash, intent.nonce);
   await world.tell(dead);
   await world.decide(dead, mallory);
-  expect(await working.counted('treasury_mints_live')).toBe(1);
+  expect(await working.counted('treasury_mints_in_flight')).toBe(1);
   await world.decide(dead, new Wallet(world.authority.signing_key.privateKey));
-  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
+  await expect.poll(() => working.counted('treasury_deposits_waiting')).toBe(1);
   for (let blocks = 0; blocks < 6; blocks++) await world.mine();
   await expect
     .poll(() => working.treasury.problem?.message)
@@ -312,7 +312,7 @@ test('an acknowledged Mint ends the halt without a restart, and minting goes on'
   const acknowledged = { type: 'MintAcknowledged', ...BY, ...mint } as const;
   // nobody's word, and then an operator's
   await world.tell(acknowledged);
-  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
+  await expect.poll(() => working.counted('treasury_deposits_waiting')).toBe(1);
   expect(working.treasury.problem?.message).toMatch(/^minting halted: /);
   await world.decide(acknowledged);
   await credited(world, working, 1);
@@ -413,7 +413,7 @@ test("a key other than the ledger's mints nothing, although the chain accepts it
       /^the mint authority of the ledger is 0x\w+ \(version 1\), and APP_MINT_KEY.*What to do: /,
     );
   await world.world.observe(transferTo(0, 10n * USD));
-  await expect.poll(() => after.counted('treasury_deposits_unminted')).toBe(1);
+  await expect.poll(() => after.counted('treasury_deposits_waiting')).toBe(1);
   for (let blocks = 0; blocks < 3; blocks++) await world.mine();
   expect((await world.world.ledger()).filter(({ type }) => type === 'MintIntended')).toHaveLength(
     1,

@@ -26,7 +26,7 @@ test('a released mint that a block takes halts minting until it is acknowledged,
     .poll(() => working.counted('treasury_broadcasts_total', 'accepted'))
     .toBeGreaterThan(0);
   await world.decide(depositEvents(idOf(transfer)).rejected());
-  await expect.poll(() => working.counted('treasury_mints_live')).toBe(0);
+  await expect.poll(() => working.counted('treasury_mints_in_flight')).toBe(0);
   for (let blocks = 0; blocks < 6; blocks++) await world.mine();
   await expect
     .poll(() => working.treasury.problem?.message)

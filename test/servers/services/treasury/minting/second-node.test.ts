@@ -34,7 +34,7 @@ test.each<Lie>(['another_hash', 'no_transactions'])(
     const { world, node, working } = await withSecond();
     expect(await working.counted('treasury_second_node_height')).toBeGreaterThan(0);
     await world.world.observe(transferTo(1, 10n * USD));
-    await expect.poll(() => working.counted('treasury_mints_live')).toBe(1);
+    await expect.poll(() => working.counted('treasury_mints_in_flight')).toBe(1);
     node.lie = lie;
     await world.mineUntil(
       () => working.treasury.problem?.status === 'halted',
@@ -43,9 +43,9 @@ test.each<Lie>(['another_hash', 'no_transactions'])(
     expect(await working.counted('treasury_chain_contradicted', 'second_node')).toBe(1);
     node.lie = 'none';
     await world.world.observe(transferTo(0, 10n * USD));
-    await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
+    await expect.poll(() => working.counted('treasury_deposits_waiting')).toBe(1);
     for (let blocks = 0; blocks < 6; blocks++) await world.mine();
-    expect(await working.counted('treasury_mints_live')).toBe(1);
+    expect(await working.counted('treasury_mints_in_flight')).toBe(1);
     expect(await working.counted('treasury_mints_total', 'MintCredited')).toBe(1);
     await working.stop();
 
@@ -64,7 +64,7 @@ test('a second node that is away stops minting, and /status says so until it ans
   );
   expect(working.treasury.problem).toMatchObject({ phase: 'minting', waits_for: 'node' });
   await world.world.observe(transferTo(1, 10n * USD));
-  await expect.poll(() => working.counted('treasury_deposits_unminted')).toBe(1);
+  await expect.poll(() => working.counted('treasury_deposits_waiting')).toBe(1);
   await world.mine();
   expect(await world.mints()).toHaveLength(1);
   node.lie = 'none';
@@ -95,7 +95,7 @@ test('a block that claims another transaction of the mint authority than its byt
   await world.world.openAddresses(1);
   const working = world.start();
   await world.world.observe(transferTo(0, 10n * USD));
-  await expect.poll(() => working.counted('treasury_mints_live')).toBe(1);
+  await expect.poll(() => working.counted('treasury_mints_in_flight')).toBe(1);
   world.told = (block) => ({
     ...block,
     transactions: block.transactions.map((each) => ({ ...each, raw: Buffer.from('00', 'hex') })),

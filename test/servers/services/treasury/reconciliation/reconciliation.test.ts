@@ -210,13 +210,10 @@ function start(
 test('a healthy reserve is ok, a surplus is drift, and an unrequested mint is a published mismatch that closes the gate, also after restarts', async () => {
   await withReserve(async (reserve) => {
     const newest = new NewestRun();
-    const http = await openHttp({
-      http_host: '127.0.0.1',
-      http_port: 0,
-      log: silentLog(),
-      metrics: new Metrics('test'),
-      routes: [reconciliationRoute(newest)],
-    });
+    const http = await openHttp(
+      { http_host: '127.0.0.1', http_port: 0 },
+      { log: silentLog(), metrics: new Metrics('test'), routes: [reconciliationRoute(newest)] },
+    );
     const published = async (): Promise<unknown> => {
       const answer = await fetch(`${http.url}/public/reconciliation`);
       const { status, headers } = answer;
@@ -276,7 +273,7 @@ test('a healthy reserve is ok, a surplus is drift, and an unrequested mint is a 
       expect(new Set(runs.map(({ status }) => status))).toEqual(
         new Set(['ok', 'over_backed_drift', 'mismatch']),
       );
-      expect(new Set(runs.map(({ run_id: id }) => id)).size).toBe(runs.length);
+      expect(new Set(runs.map(({ run_id: runId }) => runId)).size).toBe(runs.length);
 
       const again = start(reserve, new NewestRun(), 86_400_000);
       expect(again.working.mintingAllowed()).toMatch('not read yet');

@@ -29,7 +29,7 @@ const quiet = (): void => undefined;
 
 /** Connected to a broker that never answers. */
 async function connected(): Promise<Connection> {
-  openKafkajs({ kafka_brokers: ['nowhere:1'], client_id: 'test' }, silentLog());
+  openKafkajs({ kafka_brokers: ['nowhere:1'] }, 'test', silentLog());
   const connection = new KafkajsConnection({
     host: 'nowhere',
     port: 1,

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { securityOf, tokenSource } from '../../../../../services/runtime/kafka/kafkajs/security.ts';
 
-const PLAIN = { kafka_brokers: ['k:1'], client_id: 'test' };
+const PLAIN = { kafka_brokers: ['k:1'] };
 
 test('TLS is off by default, on by word, and on with a file', () => {
   expect(securityOf(PLAIN)).toEqual({});

@@ -13,9 +13,9 @@ test('questions go past a frozen first broker once one has waited for it', async
   const kafka = openKafka(
     {
       kafka_brokers: [`127.0.0.1:${port}`, inject('stack').kafka_brokers],
-      client_id: 'test',
       kafka_request_ms: 1_000,
     },
+    'test',
     silentLog(),
   );
   const asked = withAdmin(kafka, (admin) => admin.clusterId());

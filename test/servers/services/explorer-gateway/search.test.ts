@@ -1,12 +1,11 @@
 /** The specification of the explorer: what search finds. */
-import { Client } from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { plainAccount } from '../../../projections/explorer/plain-answers.ts';
-import { fillExplorer, seededBlocks } from '../../../projections/explorer/seeded-rows.ts';
-import { freshDatabase } from '../../../support/database.ts';
+import { seededBlocks } from '../../../projections/explorer/seeded-rows.ts';
+import { rowsOf } from '../../../support/database.ts';
 import {
-  openExplorer,
-  type ExplorerServer,
+  openIndexed,
+  type IndexedExplorer,
 } from '../../../services/explorer-gateway/explorer-server.ts';
 
 const blocks = seededBlocks({ seed: 31, blocks: 40, transactions_max: 6, first_height: 3 });
@@ -16,17 +15,13 @@ const transaction = busy?.transactions[1];
 const account = transaction?.from ?? Buffer.alloc(20);
 const unseen = '00000000000000000000000000000000000000ff';
 
-let explorer: ExplorerServer;
+let explorer: IndexedExplorer;
 beforeAll(async () => {
-  const urls = await freshDatabase(inject('stack'));
-  await fillExplorer(urls.writer_url, blocks);
-  const client = new Client({ connectionString: urls.writer_url });
-  await client.connect();
-  await client.query(
+  explorer = await openIndexed(blocks);
+  await rowsOf(
+    explorer.urls.writer_url,
     `INSERT INTO explorer.accounts VALUES ('\\x${'ab'.repeat(20)}', 0, 0, 1, 1, 0, 0), ('\\x${'cd'.repeat(20)}', 0, 0, 0, 0, 0, 1)`,
   );
-  await client.end();
-  explorer = await openExplorer({ postgres_reader_url: urls.reader_url });
 });
 afterAll(() => explorer.close());
 
