@@ -1,7 +1,7 @@
 /**
- * The rule on case: data is snake_case, code is camelCase, and a destructured datum keeps its words.
- * Properties of interfaces and classes and getters are data; functions, methods and callbacks are
- * code. Names of `OUTSIDE` belong to the formats and packages that they come from.
+ * The rule on case: data is snake_case, code is camelCase, and a destructured datum keeps its
+ * words. Properties of interfaces and classes and getters are data; functions, methods and
+ * callbacks are code. Names of `OUTSIDE` belong to the formats and packages that they come from.
  */
 import ts from './typescript-6.ts';
 
