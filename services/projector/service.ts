@@ -69,7 +69,12 @@ async function open<Event extends { readonly type: string }>(
     );
   let tables = await prepare();
   const pool = openWriter(
-    { postgres_url: config.postgres_url, application_name: name, schema: projection.name },
+    {
+      postgres_url: config.postgres_url,
+      postgres_connect_ms: config.postgres_connect_ms,
+      application_name: name,
+      schema: projection.name,
+    },
     log,
   );
   closing.add('postgres', () => pool.end());

@@ -226,7 +226,7 @@ function postgres(
     const copyFrom = copyOf(name, index === 0, from, replicator);
     const place = { name, port, settings, access, files, copyFrom };
     const mayRestart = holdOf(name, dataOf(name), from);
-    return { ...postgresServer(folder, programs, place), mayRestart };
+    return Object.assign(postgresServer(folder, programs, place), { mayRestart });
   });
 }
 

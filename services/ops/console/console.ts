@@ -114,6 +114,8 @@ export async function serveOperations(
     {
       postgres_reader_url: config.postgres_reader_url,
       statement_timeout_ms: STATEMENT_MS,
+      postgres_connect_ms: config.postgres_connect_ms,
+      postgres_stale_ms: config.postgres_stale_ms,
       connections_max: 2,
     },
     NAME,
