@@ -9,6 +9,7 @@ import { ensureTopics } from '../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
+import { showPrimaries } from '../runtime/postgres/hosts.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../runtime/process/retry.ts';
 import { showProvider } from '../runtime/trongrid/settings.ts';
@@ -86,6 +87,7 @@ export async function watchTron({
     log,
   );
   closing.add('postgres', () => reader.close());
+  showPrimaries(metrics, config.postgres_reader_url);
   const writer = new KafkaWriter(kafka, { log, signal });
   closing.add('kafka', () => writer.close());
 

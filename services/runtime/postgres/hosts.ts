@@ -6,6 +6,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Bug, Fault, messageOf, propertyOf } from '../process/errors.ts';
+import type { Metrics } from '../process/metrics.ts';
 import {
   parsePostgresUrl,
   type PostgresAddress,
@@ -315,6 +316,20 @@ export class Hosts {
       }
     }
   }
+}
+
+/** Registers how many hosts say that they may be written to, where the string names several. */
+export function showPrimaries(metrics: Metrics, url: string): void {
+  if (addressOf(url).hosts.length === 1) return;
+  const hosts = Hosts.of(url);
+  metrics.gauge(
+    'postgres_primaries',
+    'hosts of the connection string that say they may be written to, as this process sees them; 0: none, or it has no connection',
+    [],
+    function () {
+      this.set(hosts.primaries);
+    },
+  );
 }
 
 function unreachable(message: string): Fault {

@@ -1,7 +1,13 @@
 import { array, assert, asyncProperty, constantFrom } from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { HostClient } from '../../../../services/runtime/postgres/host-client.ts';
-import { Hosts, type Need, type Use } from '../../../../services/runtime/postgres/hosts.ts';
+import {
+  Hosts,
+  showPrimaries,
+  type Need,
+  type Use,
+} from '../../../../services/runtime/postgres/hosts.ts';
+import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 import { fakePostgres, type FakePostgres } from './fake-postgres.ts';
 import { HANG_MS } from '../../../support/limits.ts';
 
@@ -97,12 +103,16 @@ test('a standby behind a primary that is away is read: nothing else has more', a
 test('hosts that may be written to are counted, two names of one server once', async () => {
   const [one, other] = [await fakePostgres(), await fakePostgres()];
   one.timeline = '00000001';
-  const hosts = new Hosts(`${urlOf([one, other])},`.replace('/clt,', `,${one.name}/clt`));
-  await hosts.look(HANG_MS);
-  expect(hosts.primaries).toBe(1);
+  const url = urlOf([one, other, one]);
+  const metrics = new Metrics('test', { of_process: false });
+  showPrimaries(metrics, url);
+  const shown = async (): Promise<string> => {
+    await Hosts.of(url).look(HANG_MS);
+    return await metrics.text();
+  };
+  expect(await shown()).toContain('postgres_primaries{service="test"} 1\n');
   other.timeline = '00000002';
-  await hosts.look(HANG_MS);
-  expect(hosts.primaries).toBe(2);
+  expect(await shown()).toContain('postgres_primaries{service="test"} 2\n');
 });
 
 /** A host at a moment: away, a standby, or a primary of that timeline. */
