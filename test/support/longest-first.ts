@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** At the end of a run, the other workers would wait for one of these. The longest come first. */
 const LONG = [
   'faults/documents',
+  'faults/failover',
   'faults/services/projector/service',
   'faults/services/console/outages',
   'faults/infra/local/main',
