@@ -7,17 +7,17 @@ import type { HealthProblem } from '../runtime/process/health.ts';
 export class QueueLag {
   readonly #now: () => number;
   readonly #lateMs: number;
-  /** of `deposit.addresses`, with the time when each was read; oldest first */
+  /** of `deposit.addresses`, with the times of their reading; oldest first */
   #ends: readonly { readonly at: number; readonly end: bigint }[] = [];
   #lacking = 0n;
 
-  /** `now`: milliseconds of a monotonic clock; `lateMs`: how old a record has to be to be missed. */
+  /** `now`: milliseconds of a monotonic clock; `lateMs`: the age from which a record is missed. */
   constructor(now: () => number, lateMs: number) {
     this.#now = now;
     this.#lateMs = lateMs;
   }
 
-  /** Notes the end of `deposit.addresses`, and the first of its offsets that is not in the queue. */
+  /** Notes the end of `deposit.addresses`, and its first offset that is not in the queue. */
   saw(end: bigint, folded: bigint): void {
     const now = this.#now();
     const ends = [...this.#ends, { at: now, end }];

@@ -56,7 +56,7 @@ export interface Open {
   end(reason: Fault): void;
 }
 
-/** What a server says about itself; each role may call these functions. */
+/** Columns by which a server says how it is; each role may call these functions. */
 export const ABOUT = `pg_postmaster_start_time()::text AS started_at,
   CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline,
   (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END - '0/0'::pg_lsn)::text AS position`;
