@@ -1,6 +1,7 @@
 /** Opens what the explorer needs, puts its HTTP application together, and serves. */
 import { performance } from 'node:perf_hooks';
 import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
+import { nodeHead } from '../runtime/clt-node.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
 import { corsHeaders, preflight } from '../runtime/http/handler.ts';
 import { openLimits } from '../runtime/limits/limits.ts';
@@ -18,7 +19,7 @@ import { openSharedCounts, type SharedCounts } from '../runtime/shared-counts.ts
 import type { ConsoleConfig, ExplorerGatewayConfig } from './config.ts';
 import { CONSOLE } from './console.ts';
 import { EXPLORER_ERRORS } from './errors.ts';
-import { indexCheck, logEnds, nodeHead } from './lag.ts';
+import { indexCheck, logEnds } from './lag.ts';
 import { openReserve } from './reserve/reserve.ts';
 import { cacheKeyOf, explorerRoutes } from './routes/routes.ts';
 

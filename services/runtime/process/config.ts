@@ -361,6 +361,13 @@ export const POSTGRES_SETTINGS = {
   postgres_reader_role: text('APP_POSTGRES_READER_ROLE', { default: 'clt_reader' }),
 } as const;
 
+/** Blocks behind the node with which a gateway that shows the chain is still ready. */
+export const ready_lag_blocks_max = integer('APP_READY_LAG_BLOCKS_MAX', {
+  default: 20,
+  min: 0,
+  max: 1_000_000_000,
+});
+
 /** The settings of every gateway. */
 export const GATEWAY_SETTINGS = {
   ...SERVICE_SETTINGS,
