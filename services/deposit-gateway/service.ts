@@ -6,6 +6,7 @@ import { corsHeaders, preflight, type Guard, type HttpRequest } from '../runtime
 import { openLimits, type Limits } from '../runtime/limits/limits.ts';
 import { openRateLimit, rateGuard } from '../runtime/limits/rate.ts';
 import { openHttp } from '../runtime/http/server.ts';
+import { showPrimaries } from '../runtime/postgres/hosts.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import {
   NO_REMARKS,
@@ -35,6 +36,7 @@ export async function serve(
 ): Promise<void> {
   let starting: HealthProblem | undefined = STARTING;
   const reader = openReader(config, NAME, log);
+  showPrimaries(metrics, config.postgres_reader_url);
   closing.add('Postgres', () => reader.close());
   const key = config.deposit_key;
   const addressLog = new AddressLog({ servers: config, topic, key, log, tracing, signal });

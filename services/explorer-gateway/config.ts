@@ -4,6 +4,7 @@ import {
   integer,
   optional,
   readConfig,
+  ready_lag_blocks_max,
   type Config,
   type Environment,
   type Setting,
@@ -27,11 +28,7 @@ export const SETTINGS = {
   kafka_brokers: optional(KAFKA_SETTINGS.kafka_brokers),
   /** unset in a deployment without a treasury */
   treasury_public_reconciliation_url: optional(httpUrl('APP_TREASURY_PUBLIC_RECONCILIATION_URL')),
-  ready_lag_blocks_max: integer('APP_READY_LAG_BLOCKS_MAX', {
-    default: 20,
-    min: 0,
-    max: 1_000_000_000,
-  }),
+  ready_lag_blocks_max,
   answers_kept_max: integer('APP_ANSWERS_KEPT_MAX', { default: 4_096, min: 0, max: 1_000_000 }),
   exports_max: integer('APP_EXPORTS_MAX', { default: 4, min: 0, max: 100 }),
   ...CONSOLE_SETTINGS,

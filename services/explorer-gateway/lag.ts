@@ -1,15 +1,15 @@
 /** The lag of the index behind the node, and the ends of the log, behind which projections lag. */
 import { setTimeout as after } from 'node:timers/promises';
 import { indexedHead } from '../../projections/explorer/queries/chain.ts';
-import { ChainNode, type NodeHead } from '../runtime/clt-node.ts';
+import type { NodeHead } from '../runtime/clt-node.ts';
 import type { KafkaSettings } from '../runtime/kafka/port.ts';
 import type { Reader, Statement } from '../runtime/postgres/pool.ts';
-import { Fault, messageOf } from '../runtime/process/errors.ts';
+import { Fault } from '../runtime/process/errors.ts';
+import { cachedFor } from '../runtime/process/cached.ts';
 import type { Check, HealthProblem } from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
 
 const TIMEOUT_MS = 1_000;
-const FRESH_MS = 1_000;
 
 const INDEXED: Statement = {
   name: 'explorer_is_indexed',
@@ -52,22 +52,6 @@ export function indexCheck(
 
 function waiting(message: string): HealthProblem {
   return { status: 'waiting', waits_for: 'projection:explorer', message };
-}
-
-/** The node's newest heights; undefined while they are unknown. `now` in ms. */
-export function nodeHead(
-  nodeUrl: string,
-  now: () => number,
-  log: Logger,
-): () => Promise<NodeHead | undefined> {
-  const node = new ChainNode(nodeUrl, new AbortController().signal, TIMEOUT_MS);
-  return cachedFor(
-    now,
-    log,
-    'the head of the node cannot be read, so the lag is unknown',
-    'the head of the node can be read again',
-    () => node.head(),
-  );
 }
 
 /** By topic, the offset after the last record of each partition. */
@@ -116,40 +100,4 @@ async function readEnds(
     ends.set(topic, partitions);
   }
   return ends;
-}
-
-/**
- * The value that `read` gave in the last second, or a new one; undefined when `read` threw. Logs
- * `lost` when reading begins to fail, and `restored` when it works again.
- */
-function cachedFor<Parameters extends readonly unknown[], Value>(
-  now: () => number,
-  log: Logger,
-  lost: string,
-  restored: string,
-  read: (...parameters: Parameters) => Promise<Value>,
-): (...parameters: Parameters) => Promise<Value | undefined> {
-  let startedAt = Number.NEGATIVE_INFINITY;
-  let cached: Promise<Value | undefined> = Promise.resolve(undefined);
-  let isLost = false;
-
-  const attempt = async (parameters: Parameters): Promise<Value | undefined> => {
-    try {
-      const value = await read(...parameters);
-      if (isLost) log.info(restored);
-      isLost = false;
-      return value;
-    } catch (error) {
-      if (!isLost) log.warn({ err: error }, `${lost}: ${messageOf(error)}`);
-      isLost = true;
-      return undefined;
-    }
-  };
-  return (...parameters) => {
-    if (now() - startedAt >= FRESH_MS) {
-      startedAt = now();
-      cached = attempt(parameters);
-    }
-    return cached;
-  };
 }

@@ -1,6 +1,7 @@
 /** Opens what the explorer needs, puts its HTTP application together, and serves. */
 import { performance } from 'node:perf_hooks';
 import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
+import { nodeHead } from '../runtime/clt-node.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
 import { corsHeaders, preflight } from '../runtime/http/handler.ts';
 import { openLimits } from '../runtime/limits/limits.ts';
@@ -10,6 +11,7 @@ import type { KafkaSettings } from '../runtime/kafka/port.ts';
 import type { KafkaOptions } from '../runtime/process/kafka-settings.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Service } from '../runtime/process/main.ts';
+import { showPrimaries } from '../runtime/postgres/hosts.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import { ReadVersion } from '../runtime/read-version.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
@@ -17,7 +19,7 @@ import { openSharedCounts, type SharedCounts } from '../runtime/shared-counts.ts
 import type { ConsoleConfig, ExplorerGatewayConfig } from './config.ts';
 import { CONSOLE } from './console.ts';
 import { EXPLORER_ERRORS } from './errors.ts';
-import { indexCheck, logEnds, nodeHead } from './lag.ts';
+import { indexCheck, logEnds } from './lag.ts';
 import { openReserve } from './reserve/reserve.ts';
 import { cacheKeyOf, explorerRoutes } from './routes/routes.ts';
 
@@ -32,6 +34,7 @@ export async function serve(
   pages = CONSOLE,
 ): Promise<string> {
   const reader = openReader(config, NAME, log);
+  showPrimaries(metrics, config.postgres_reader_url);
   closing.add('Postgres', () => reader.close());
   const index = new ReadVersion({ reader, position: indexedPosition(), now: clock });
   const changed = (): void => index.changed();

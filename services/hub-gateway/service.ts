@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import type { Query } from '../../projections/contract/page.ts';
 import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
 import { marketHead } from '../../projections/ride-market/queries.ts';
-import { ChainNode } from '../runtime/clt-node.ts';
+import { ChainNode, nodeHead } from '../runtime/clt-node.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
 import { corsHeaders, preflight, type HttpRequest } from '../runtime/http/handler.ts';
 import { openLimits } from '../runtime/limits/limits.ts';
@@ -11,6 +11,7 @@ import { openRateLimit, rateGuard } from '../runtime/limits/rate.ts';
 import { Starts } from '../runtime/limits/starts.ts';
 import { Turns } from '../runtime/limits/turns.ts';
 import { openHttp } from '../runtime/http/server.ts';
+import { showPrimaries } from '../runtime/postgres/hosts.ts';
 import { openReader, type Reader, type Statement } from '../runtime/postgres/pool.ts';
 import type { Check, HealthProblem } from '../runtime/process/health.ts';
 import type { Service } from '../runtime/process/main.ts';
@@ -27,6 +28,7 @@ import type { HubGatewayConfig } from './config.ts';
 import { Callers, SignIns } from './graphql/authentication.ts';
 import { Balances, ChainParameters, type Hub, type Model } from './graphql/context.ts';
 import { HUB_ERRORS } from './graphql/errors.ts';
+import { lagCheck } from './lag.ts';
 import { Pipeline } from './graphql/pipeline.ts';
 import { hubSchema } from './graphql/schema.ts';
 import { SharedReads } from './graphql/shared-reads.ts';
@@ -53,6 +55,7 @@ export async function serve(
   const { config, log, metrics, tracing, signal, closing } = service;
   const { introspection } = config;
   const reader = openReader(config, NAME, log);
+  showPrimaries(metrics, config.postgres_reader_url);
   closing.add('Postgres', () => reader.close());
 
   const counts = openSharedCounts(config, NAME, log, metrics);
@@ -148,7 +151,10 @@ export async function serve(
       ...graphqlRoutes({ pipeline, introspection, callers }),
       ...schemaRoutes(introspection, config.console_url),
     ],
-    checks: hubChecks(reader, chain),
+    checks: [
+      ...hubChecks(reader, chain),
+      lagCheck(reader, nodeHead(config.node_url, clock, log), config.ready_lag_blocks_max),
+    ],
     errors: HUB_ERRORS,
     guards: [
       ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS, accountOf)]),

@@ -10,6 +10,8 @@ import {
   httpUrl,
   isSet,
   POSTGRES_SETTINGS,
+  postgres_stale_ms,
+  postgresConnect,
   postgresUrl,
   readConfig,
   type Config,
@@ -23,8 +25,12 @@ import { Misuse } from './usage.ts';
 export const KAFKA = KAFKA_SETTINGS;
 export const REGISTRY = REGISTRY_SETTINGS;
 export const POSTGRES = POSTGRES_SETTINGS;
+/** A busy Postgres is not away; nobody waits behind a person's command. */
+const CONNECT_MS = 10_000;
 export const POSTGRES_READER = {
   postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
+  postgres_connect_ms: postgresConnect(CONNECT_MS),
+  postgres_stale_ms,
 } as const;
 export const NODE = { node_url: httpUrl('APP_NODE_URL') } as const;
 export const USDT = { usdt_contract: TRONGRID_SETTINGS.usdt_contract } as const;

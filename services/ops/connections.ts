@@ -3,14 +3,14 @@ import { openKafka } from '../runtime/kafka/client.ts';
 import type { Retrying } from '../runtime/kafka/ends.ts';
 import { errorType, type Kafka, type KafkaSettings } from '../runtime/kafka/port.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
+import type { Config } from '../runtime/process/config.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import { openLog } from '../runtime/process/log.ts';
 import { retrying } from '../runtime/process/retry.ts';
+import type { POSTGRES_READER } from './config.ts';
 import type { SharedArguments } from './usage.ts';
 
 const STATEMENT_MS = 5_000;
-/** A busy Postgres is not away; nobody waits behind a person's command. */
-const CONNECT_MS = 10_000;
 
 /** Faults end a command with a message, so that nothing else is logged. */
 export const LOG = openLog({ service: 'ops', level: 'fatal' });
@@ -21,7 +21,7 @@ export function kafkaOf(settings: KafkaSettings): Kafka {
 
 /** Opens a reader, and closes it after `use`. */
 export async function withReader<Result>(
-  settings: { readonly postgres_reader_url: string },
+  settings: Config<typeof POSTGRES_READER>,
   use: (reader: Reader) => Promise<Result>,
   statement_timeout_ms = STATEMENT_MS,
 ): Promise<Result> {
@@ -29,7 +29,8 @@ export async function withReader<Result>(
     {
       postgres_reader_url: settings.postgres_reader_url,
       statement_timeout_ms,
-      connect_ms: CONNECT_MS,
+      postgres_connect_ms: settings.postgres_connect_ms,
+      postgres_stale_ms: settings.postgres_stale_ms,
       connections_max: 1,
     },
     'ops',

@@ -9,6 +9,7 @@ import type { Service } from '../runtime/process/main.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { prepareDatabase, type Tables } from './tables/migrations.ts';
 import { guardWriters, SELDOM_MS } from './tables/readers.ts';
+import { showPrimaries } from '../runtime/postgres/hosts.ts';
 import { openWriter } from '../runtime/postgres/pool.ts';
 import {
   Activity,
@@ -69,10 +70,16 @@ async function open<Event extends { readonly type: string }>(
     );
   let tables = await prepare();
   const pool = openWriter(
-    { postgres_url: config.postgres_url, application_name: name, schema: projection.name },
+    {
+      postgres_url: config.postgres_url,
+      postgres_connect_ms: config.postgres_connect_ms,
+      application_name: name,
+      schema: projection.name,
+    },
     log,
   );
   closing.add('postgres', () => pool.end());
+  showPrimaries(metrics, config.postgres_url);
   const notifications = openNotificationPublisher(config, name, log, metrics);
   closing.add('redis', () => notifications.close());
   const kafka = openKafka(config, name, log);

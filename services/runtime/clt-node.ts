@@ -12,12 +12,16 @@ import {
   type NodeChain,
 } from '../../schemas/chain-node.ts';
 import type { Parsed } from '../../schemas/json-reader.ts';
+import { cachedFor } from './process/cached.ts';
 import { Fault, messageOf } from './process/errors.ts';
+import type { Logger } from './process/log.ts';
 
 /** Timeout of a read. A long poll adds the time that it asks the node to wait. */
 const READ_MS = 15_000;
 /** Timeout of a submission, which the caller repeats anyway. */
 const SUBMIT_MS = 3_000;
+/** Timeout of `nodeHead`, behind which a health check waits. */
+const HEAD_MS = 1_000;
 
 export interface NodeHead {
   readonly height: number;
@@ -127,6 +131,22 @@ function parsed<Value>(
   const read = parse(parsedJson(path, response));
   if ('problem' in read) throw nodeFault(path, `its answer is malformed: ${read.problem}`);
   return read.value;
+}
+
+/** The node's newest heights; undefined while they are unknown. `now` in ms. */
+export function nodeHead(
+  nodeUrl: string,
+  now: () => number,
+  log: Logger,
+): () => Promise<NodeHead | undefined> {
+  const node = new ChainNode(nodeUrl, new AbortController().signal, HEAD_MS);
+  return cachedFor(
+    now,
+    log,
+    'the head of the node cannot be read, so the lag is unknown',
+    'the head of the node can be read again',
+    () => node.head(),
+  );
 }
 
 function parsedJson(path: string, { text }: NodeResponse): unknown {

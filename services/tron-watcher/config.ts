@@ -5,6 +5,8 @@ import {
   httpUrl,
   integer,
   optional,
+  postgres_stale_ms,
+  postgresConnect,
   postgresUrl,
   readConfig,
   SERVICE_SETTINGS,
@@ -15,6 +17,8 @@ import { KAFKA_SETTINGS, REGISTRY_SETTINGS } from '../runtime/process/kafka-sett
 import { mainnetProblems, TRONGRID_SETTINGS } from '../runtime/trongrid/settings.ts';
 
 const DAY_MS = 86_400_000;
+/** A pass waits for Postgres, and nobody waits for a pass. */
+const CONNECT_MS = 10_000;
 
 export const SETTINGS = {
   ...SERVICE_SETTINGS,
@@ -22,6 +26,8 @@ export const SETTINGS = {
   kafka_session_ms: integer('APP_KAFKA_SESSION_MS', { default: 6_000, min: 1_000, max: 300_000 }),
   ...REGISTRY_SETTINGS,
   postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
+  postgres_connect_ms: postgresConnect(CONNECT_MS),
+  postgres_stale_ms,
   network: choice('APP_NETWORK', NETWORKS),
   ...TRONGRID_SETTINGS,
   /** of all watchers of the group together */

@@ -115,18 +115,20 @@ export class ReadModel {
     return BigInt(textAt(cells, 0));
   }
 
-  /** First offset of each partition of `tron.transfers` that is not folded. */
-  async folded(): Promise<ReadonlyMap<number, bigint>> {
-    const rows = await this.#reader.rows(FOLDED);
+  /** First offset of each partition of this topic that is not folded. */
+  async folded(topic = TRON_TRANSFERS.name): Promise<ReadonlyMap<number, bigint>> {
+    const rows = await this.#reader.rows(foldedOf(topic));
     return new Map(rows.map((cells) => [Number(textAt(cells, 0)), BigInt(textAt(cells, 1))]));
   }
 }
 
-const FOLDED: Query = {
-  name: 'watch_folded',
-  text: 'SELECT partition, next_offset FROM projector.checkpoints WHERE projection = $1 AND version = $2 AND topic = $3',
-  values: [watch.name, watch.version, TRON_TRANSFERS.name],
-};
+function foldedOf(topic: string): Query {
+  return {
+    name: 'watch_folded',
+    text: 'SELECT partition, next_offset FROM projector.checkpoints WHERE projection = $1 AND version = $2 AND topic = $3',
+    values: [watch.name, watch.version, topic],
+  };
+}
 
 function entryOf(cells: Cells): Entry {
   return {

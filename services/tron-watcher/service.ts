@@ -9,6 +9,7 @@ import { ensureTopics } from '../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
+import { showPrimaries } from '../runtime/postgres/hosts.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../runtime/process/retry.ts';
 import { showProvider } from '../runtime/trongrid/settings.ts';
@@ -16,6 +17,7 @@ import { openTronGrid } from '../runtime/trongrid/open.ts';
 import { readArrivals } from './arrivals.ts';
 import { Condition } from './condition.ts';
 import type { readWatcherConfig } from './config.ts';
+import { QueueLag } from './queue-lag.ts';
 import { ReadModel } from './read-model.ts';
 import type { ShownRetry } from './retries.ts';
 import { TransferLog } from './transfer-log.ts';
@@ -29,6 +31,8 @@ const PASS_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600
 const LEASE = 2 / 3;
 /** The treasury is asked this often what it has found. */
 const ARRIVALS_EVERY_MS = 60_000;
+/** The queue is compared with the log this often. */
+const QUEUE_EVERY_MS = 10_000;
 /** A transfer that is undecided, or a balance that is unexplained, for this long needs a person. */
 const PATIENCE_MS = 600_000;
 /** Longest pause of what fails alone, in longest pauses of the provider: five minutes. */
@@ -46,6 +50,7 @@ export async function watchTron({
 }: Service<ReturnType<typeof readWatcherConfig>>): Promise<void> {
   const made: { watcher?: Watcher } = {};
   const condition = new Condition(clock, config.silence_ms, () => made.watcher?.about);
+  const queueLag = new QueueLag(clock, config.silence_ms);
   const shown = (): readonly ShownRetry[] => made.watcher?.retries.shown() ?? [];
   const alarms = (): readonly string[] => alarmsOf(shown(), Date.now());
   const http = await openHttp(config, {
@@ -58,7 +63,7 @@ export async function watchTron({
         handle: () => ({ status: 200, body: JSON.stringify({ retries: shown() }) }),
       },
     ],
-    checks: [{ name: 'tron-watcher', check: () => condition.problem }],
+    checks: [{ name: 'tron-watcher', check: () => condition.problem ?? queueLag.problem }],
     phase: () => 'watching',
     remarks: () => ({ alarms: alarms(), notes: [] }),
   });
@@ -79,12 +84,14 @@ export async function watchTron({
       postgres_reader_url: config.postgres_reader_url,
       statement_timeout_ms: STATEMENT_MS,
       connections_max: 4,
-      connect_ms: STATEMENT_MS,
+      postgres_connect_ms: config.postgres_connect_ms,
+      postgres_stale_ms: config.postgres_stale_ms,
     },
     'tron-watcher',
     log,
   );
   closing.add('postgres', () => reader.close());
+  showPrimaries(metrics, config.postgres_reader_url);
   const writer = new KafkaWriter(kafka, { log, signal });
   closing.add('kafka', () => writer.close());
 
@@ -145,6 +152,7 @@ export async function watchTron({
       condition.well();
     },
   });
+  const model = new ReadModel(reader);
   const watcher = new Watcher({
     usdt_contract: config.usdt_contract,
     receipts_max: config.receipts_max,
@@ -156,7 +164,7 @@ export async function watchTron({
     overlap_ms: config.overlap_ms,
     balance_requests_max: config.balance_requests_max,
     provider,
-    model: new ReadModel(reader),
+    model,
     transfers,
     log,
     signal,
@@ -214,6 +222,21 @@ export async function watchTron({
     }
   };
 
+  let comparedAt = Number.NEGATIVE_INFINITY;
+  const compareQueue = async (): Promise<void> => {
+    if (clock() < comparedAt + QUEUE_EVERY_MS) return;
+    comparedAt = clock();
+    try {
+      const folded = await model.folded(DEPOSIT_ADDRESSES.name);
+      const [end] = await withAdmin(kafka, (admin) => admin.ends(DEPOSIT_ADDRESSES.name));
+      queueLag.saw(end?.high ?? 0n, folded.get(0) ?? 0n);
+    } catch (error) {
+      // what is known of the queue stays
+      if (!(error instanceof Fault)) throw error;
+      log.warn({ err: error }, 'the queue could not be compared with the log');
+    }
+  };
+
   const pass = async (): Promise<void> => {
     const begun = clock();
     const mine = assigned;
@@ -226,6 +249,7 @@ export async function watchTron({
     }
     mine.known = true;
     await find(mine.partitions);
+    await compareQueue();
     passAddresses.inc(await waitable(watcher.pass(mine.partitions)));
     passSeconds.observe((clock() - begun) / 1_000);
     condition.passed();

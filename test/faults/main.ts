@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { cluster } from './cluster.ts';
 import { deposits } from './deposits.ts';
 import { explorer } from './explorer.ts';
+import { failover } from './failover.ts';
 import type { FaultRun } from './fault-run.ts';
 import { fuzz } from './fuzz.ts';
 import { hub } from './hub.ts';
@@ -27,6 +28,7 @@ const RUNS: Readonly<Record<string, FaultRun>> = {
   rebuild,
   tail,
   cluster,
+  failover,
   soak,
   interleavings,
   model,

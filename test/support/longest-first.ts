@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** At the end of a run, the other workers would wait for one of these. The longest come first. */
 const LONG = [
   'faults/documents',
+  'faults/failover',
   'faults/services/projector/service',
   'faults/services/console/outages',
   'faults/infra/local/main',
@@ -28,6 +29,7 @@ const LONG = [
   'servers/projections/determinism',
   'servers/services/tron-watcher/faults',
   'servers/services/treasury/minting/forged-records',
+  'servers/infra/local/cluster/fail-over',
   'servers/infra/local/cluster/servers',
   'servers/services/ops/console/page',
   'servers/infra/local/main',

@@ -44,6 +44,35 @@ export function copyOf(name: string, isFirst: boolean, peer: Peer, replicator_pa
   };
 }
 
+/** A peer that has not answered for so long is away. */
+const AWAY_MS = 10_000;
+
+/**
+ * The `mayRestart` of a server: a primary that has ended stays down as long as its replica may be
+ * promoted, since both would be primaries then. `data`: its folder.
+ */
+export function holdOf(name: string, data: string, peer: Peer) {
+  return async (signal: AbortSignal, say: (why: string) => void): Promise<void> => {
+    let answered_at = performance.now();
+    let isTold = false;
+    while (!existsSync(join(data, FOLLOWS)) && timeline(data) >= timeline(peer.data)) {
+      const answers = await withClient(peer.url, (client) => client.query('SELECT'), AWAY_MS).then(
+        () => true,
+        () => false,
+      );
+      if (answers) answered_at = performance.now();
+      if (signal.aborted || performance.now() - answered_at > AWAY_MS) return;
+      if (answers && !isTold)
+        say(
+          `${peer.name} may be promoted: SELECT pg_promote() there makes ${peer.name} the primary, and ${name} ` +
+            `its replica; npm run up -- --cluster starts ${name} as the primary that it was`,
+        );
+      isTold ||= answers;
+      await pause(POLL_MS, undefined, { signal }).catch(() => undefined);
+    }
+  };
+}
+
 /**
  * The number of promotions that a data folder has seen, from 1; 0: there is none. A promotion
  * writes its history file at once, and the control file at its first checkpoint, later.

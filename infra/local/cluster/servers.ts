@@ -40,7 +40,7 @@ import { registry_path, registryServer } from '../servers/registry.ts';
 import { checkout, type Folder } from '../stack/folder.ts';
 import { http } from '../stack/stack-file.ts';
 import type { ClusterPorts, InstancePorts } from './ports.ts';
-import { copyOf } from './replica.ts';
+import { copyOf, holdOf } from './replica.ts';
 
 /** Clients reach every server of this machine by these. */
 const HOSTS = ['127.0.0.1', 'localhost'];
@@ -213,7 +213,8 @@ function postgres(
       'postgres',
       access.parameters,
     );
-    const from = { name: peer, data: join(folder.data, peer, 'cluster'), url };
+    const dataOf = (server: string): string => join(folder.data, server, 'cluster');
+    const from = { name: peer, data: dataOf(peer), url };
     const settings = {
       ...memorySettings(POSTGRES_MEMORY),
       ...clusterPostgresSettings,
@@ -223,7 +224,9 @@ function postgres(
       hba_file: '{home}/pg_hba.conf',
     };
     const copyFrom = copyOf(name, index === 0, from, replicator);
-    return postgresServer(folder, programs, { name, port, settings, access, files, copyFrom });
+    const place = { name, port, settings, access, files, copyFrom };
+    const mayRestart = holdOf(name, dataOf(name), from);
+    return Object.assign(postgresServer(folder, programs, place), { mayRestart });
   });
 }
 

@@ -33,6 +33,10 @@ export interface ServerSpec {
   readonly passing_exit?: RegExp;
   /** Runs after each start, once it is ready. */
   settle?(): Promise<void>;
+  /**
+   * Resolves when it may be started again after a crash. `say`: why not yet, and what to do.
+   */
+  mayRestart?(signal: AbortSignal, say: (why: string) => void): Promise<void>;
 }
 
 /** A server that is not ready because of finite work, such as loading tables. */
@@ -154,6 +158,11 @@ export class Server {
       });
     await waitUntilReady(child, isReady, ready_ms, signal, onWorking);
     await this.#spec.settle?.();
+  }
+
+  /** Resolves when it may be started again after a crash. `say`: why not yet, and what to do. */
+  async mayRestart(signal: AbortSignal, say: (why: string) => void): Promise<void> {
+    await this.#spec.mayRestart?.(signal, say);
   }
 
   /** Stops it, and kills it when it does not end in time. Does nothing when it is not running. */

@@ -10,7 +10,7 @@ const STABLE_MS = 60_000;
 const BOOT_CRASHES_MAX = 5;
 
 /** The part of a Server that supervision needs. */
-export type Supervisable = Pick<Server, 'name' | 'child'> & {
+export type Supervisable = Pick<Server, 'name' | 'child' | 'mayRestart'> & {
   start(signal: AbortSignal, onWorking: (text: string) => void): Promise<void>;
 };
 
@@ -30,6 +30,11 @@ export interface Supervised {
   readonly answering: Promise<void>;
   /** Resolves when nobody restarts it any more. */
   readonly ended: Promise<void>;
+  /**
+   * Starts a server that stays down after a crash. Resolves when it is ready or has failed again;
+   * undefined: it does not stay down.
+   */
+  readonly startNow: () => Promise<void> | undefined;
 }
 
 /** Starts a server, and restarts it with a back-off after each crash, until `signal` aborts. */
@@ -44,6 +49,9 @@ export function supervise(
   const working = Promise.withResolvers<void>();
   let wasReady = false;
   let crashes = 0;
+  /** aborted when it may be started whatever the server says; undefined: it does not stay down */
+  let down: AbortController | undefined;
+  let started: PromiseWithResolvers<void> | undefined;
 
   /** One run of the process. Resolves to the reason for a restart; undefined: no restart. */
   const run = async (): Promise<string | undefined> => {
@@ -58,6 +66,7 @@ export function supervise(
       events.ready(performance.now() - begun, wasReady);
       wasReady = true;
       ready.resolve();
+      started?.resolve();
       const exit = await server.child?.exit;
       if (signal.aborted || exit === undefined) return undefined;
       if (!isFinal()) return `${server.name} ${describeExit(exit)}`;
@@ -82,11 +91,21 @@ export function supervise(
     return isService && (code === 0 || code === 1);
   };
 
+  const stayDown = async (reason: string): Promise<void> => {
+    down = new AbortController();
+    await server.mayRestart(AbortSignal.any([signal, down.signal]), (why) =>
+      events.line(`${reason} and stays down while ${why}`),
+    );
+    down = undefined;
+  };
+
   const loop = async (): Promise<void> => {
     for (;;) {
       const begun = performance.now();
       const reason = await run();
+      started?.resolve();
       if (reason === undefined) return;
+      if (wasReady) await stayDown(reason);
       if (performance.now() - begun > STABLE_MS) crashes = 0;
       const wait_ms = back_off_ms[Math.min(crashes, back_off_ms.length - 1)] ?? 0;
       crashes += 1;
@@ -103,5 +122,11 @@ export function supervise(
   const answering = Promise.race([ready.promise, working.promise]);
   // The caller may be awaiting another server when this one fails.
   answering.catch(() => undefined);
-  return { ready: ready.promise, answering, ended };
+  const startNow = (): Promise<void> | undefined => {
+    if (down === undefined) return undefined;
+    started = Promise.withResolvers<void>();
+    down.abort();
+    return started.promise;
+  };
+  return { ready: ready.promise, answering, ended, startNow };
 }

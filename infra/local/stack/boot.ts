@@ -144,6 +144,11 @@ export async function boot(
       // one that had to be killed is restarted anyway
       if (server.child?.exited?.code === 0) await supervised.get(server)?.ended;
     }
+    const starting = supervised.get(server)?.startNow();
+    if (starting !== undefined) {
+      await starting;
+      return server.pid === undefined ? `it ended again: see ${server.child?.log_file}` : 'ready';
+    }
     if (!ended.has(server)) return undefined;
     try {
       await start(server).ready;

@@ -8,6 +8,7 @@ import type { GetRoute } from '../../runtime/http/handler.ts';
 import { rateGuard, RateLimit } from '../../runtime/limits/rate.ts';
 import { openHttp, type HttpServer } from '../../runtime/http/server.ts';
 import { ChainNode } from '../../runtime/clt-node.ts';
+import { Hosts } from '../../runtime/postgres/hosts.ts';
 import { openReader } from '../../runtime/postgres/pool.ts';
 import { httpUrl, optional, type Config } from '../../runtime/process/config.ts';
 import { openLog } from '../../runtime/process/log.ts';
@@ -114,6 +115,8 @@ export async function serveOperations(
     {
       postgres_reader_url: config.postgres_reader_url,
       statement_timeout_ms: STATEMENT_MS,
+      postgres_connect_ms: config.postgres_connect_ms,
+      postgres_stale_ms: config.postgres_stale_ms,
       connections_max: 2,
     },
     NAME,
@@ -127,8 +130,9 @@ export async function serveOperations(
   const node = new ChainNode(config.node_url, signal);
   const { prometheus_url, dust_below } = config;
   const kafka = kafkaOf(config);
+  const hosts = Hosts.of(config.postgres_reader_url);
   const look = new SharedLook(() =>
-    readOperations({ node, kafka, reader, ledger, stack, prometheus_url, dust_below }),
+    readOperations({ node, kafka, reader, hosts, ledger, stack, prometheus_url, dust_below }),
   );
   closing.add('look', () => look.idle());
   const requests = rateGuard(new RateLimit(REQUESTS), clock, OPERATIONS_ERRORS);

@@ -2,6 +2,7 @@
 import type * as answers from '../../../schemas/operations-api/answers.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
+import type { Hosts } from '../../runtime/postgres/hosts.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
 import type { BeforeJson } from '../connections.ts';
@@ -22,6 +23,8 @@ export interface Sources {
   readonly node: ChainNode;
   readonly kafka: Kafka;
   readonly reader: Reader;
+  /** of `reader` */
+  readonly hosts: Hosts;
   readonly ledger: LiveLedger;
   /** the stack file, which may list the services */
   readonly stack: string;
@@ -44,13 +47,14 @@ export async function readOperations({
   node,
   kafka,
   reader,
+  hosts,
   ledger,
   stack,
   prometheus_url: prometheusUrl,
   dust_below: dustBelow,
 }: Sources): Promise<BeforeJson<answers.Operations>> {
   const status = part(() =>
-    readStatus(node, kafka, reader, localServices(stack), localDisk(stack)),
+    readStatus(node, kafka, reader, localServices(stack), localDisk(stack), hosts),
   );
   const [quarantine, waiting, alerts, known] = await Promise.all([
     part(async () => (await readQuarantine(reader)).filter(({ state }) => state !== 'mended')),

@@ -6,11 +6,13 @@ import { ChainNode } from '../../runtime/clt-node.ts';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
 import { readTopicEnds } from '../../runtime/kafka/ends.ts';
 import type { Kafka, LogEnd } from '../../runtime/kafka/port.ts';
+import { Hosts } from '../../runtime/postgres/hosts.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { KAFKA, NODE, POSTGRES_READER, readSettings } from '../config.ts';
 import { jsonOf, kafkaOf, print, withReader } from '../connections.ts';
 import { coloured, table } from '../text.ts';
 import type { SharedArguments } from '../usage.ts';
+import { primariesFaults } from './postgres.ts';
 import {
   coverOf,
   localDisk,
@@ -60,7 +62,7 @@ export async function status(args: SharedArguments): Promise<number> {
   const node = new ChainNode(config.node_url, new AbortController().signal);
   const kafka = kafkaOf(config);
   const result = await withReader(config, (reader) =>
-    readStatus(node, kafka, reader, services, disk),
+    readStatus(node, kafka, reader, services, disk, Hosts.of(config.postgres_reader_url)),
   );
   print(args.json === true ? jsonOf(result) : statusText(result));
   return result.faults.length === 0 ? 0 : 2;
@@ -73,13 +75,16 @@ export async function readStatus(
   reader: Reader,
   local: readonly LocalService[] | undefined,
   disk: Disk | null,
+  hosts: Hosts,
 ): Promise<Status> {
   const faults: string[] = [];
   // checkpoints first: read after the ends of the log they could lie beyond them
-  const [checkpoints, services] = await Promise.all([
+  const [checkpoints, services, primaries] = await Promise.all([
     answered(() => readMoving(reader), faults),
     local === undefined ? null : readServices(local),
+    primariesFaults(hosts),
   ]);
+  faults.push(...primaries);
   const [chain, log] = await Promise.all([
     answered(() => node.chain(), faults),
     answered(() => readTopicEnds(kafka, TOPIC_NAMES), faults),

@@ -3,7 +3,7 @@
  * It belongs to a session: Postgres releases it when the process ends.
  */
 import type { Client } from 'pg';
-import { HostClient, WORK_CONNECT_MS } from '../../runtime/postgres/hosts.ts';
+import { HostClient, WORK_CONNECT_MS } from '../../runtime/postgres/host-client.ts';
 import { lockKeyOf } from '../tables/live-tables.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 

@@ -16,6 +16,7 @@ import { CONFIRMATIONS } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { prepareDatabase } from '../tables/migrations.ts';
 import { guardWriters } from '../tables/readers.ts';
+import { WORK_CONNECT_MS } from '../../runtime/postgres/host-client.ts';
 import { faultOf, openWriter, withFaults } from '../../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../../runtime/process/retry.ts';
 import { Rate } from '../../runtime/process/rate.ts';
@@ -216,7 +217,13 @@ export async function withEngine<Event extends { readonly type: string }, Result
 ): Promise<Result> {
   const { postgres_url, kafka, codec, log, pace = PACE } = options;
   const pool = openWriter(
-    { postgres_url, application_name: projection.name, schema: projection.name, session: SESSION },
+    {
+      postgres_url,
+      postgres_connect_ms: WORK_CONNECT_MS,
+      application_name: projection.name,
+      schema: projection.name,
+      session: SESSION,
+    },
     log,
   );
   const over = new AbortController();

@@ -7,7 +7,7 @@ import { partitionKey } from '../../runtime/kafka/position.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { readTableVersion } from '../tables/live-tables.ts';
 import { prepareDatabase } from '../tables/migrations.ts';
-import { HostClient, WORK_CONNECT_MS } from '../../runtime/postgres/hosts.ts';
+import { HostClient, WORK_CONNECT_MS } from '../../runtime/postgres/host-client.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 import { compareTables, TEXT_SETTINGS, type Compared } from './compare.ts';
 import {

@@ -9,7 +9,7 @@ import { ANALYTICS, settleAnalytics } from './analytics.ts';
 import { commentsOf } from './comments.ts';
 import { anotherVersion, autovacuum } from './live-tables.ts';
 import { guardWriters } from './readers.ts';
-import { connectionTo, WORK_CONNECT_MS } from '../../runtime/postgres/hosts.ts';
+import { connectionTo, WORK_CONNECT_MS } from '../../runtime/postgres/host-client.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import { faultOf } from '../../runtime/postgres/pool.ts';
 
@@ -110,7 +110,7 @@ export async function prepareDatabase(
   const db = knex({
     client: 'pg',
     connection: async () => ({
-      ...(await connectionTo(postgresUrl, 'read-write')),
+      ...(await connectionTo(postgresUrl, 'read-write', WORK_CONNECT_MS)),
       application_name: 'migrations',
       connectionTimeoutMillis: WORK_CONNECT_MS,
       options: TIMEOUTS,

@@ -1,189 +1,337 @@
 /**
- * Finds the host to connect to, where a connection string names several: node-postgres takes one.
- * Every new connection asks the hosts, so after a fail-over it finds the new primary.
+ * The hosts of a connection string that names several, as this process sees them: node-postgres
+ * takes one. A promotion begins a new timeline. The newest one seen on any host is kept, so that a
+ * former primary is refused even when the new one does not answer.
  */
 import { setTimeout as after } from 'node:timers/promises';
-import { callbackify } from 'node:util';
-import { Client, type ClientConfig } from 'pg';
+import { Client } from 'pg';
 import { Bug, Fault, messageOf, propertyOf } from '../process/errors.ts';
+import type { Metrics } from '../process/metrics.ts';
 import {
   parsePostgresUrl,
   type PostgresAddress,
   type PostgresHost,
 } from '../process/postgres-url.ts';
 
-/** Frozen hosts do not answer. */
-const ANSWER_MS = 1_000;
-/** Long work does not end because a busy Postgres is slow to take a connection. */
-export const WORK_CONNECT_MS = 30_000;
-/** The start that a host has before the next one is asked, where each would do. */
-const PREFERENCE_MS = 200;
+/** Between two questions to each host while connections are open. */
+const LOOK_MS = 1_000;
+/** A host that did not answer the last question holds up a connection for so long. */
+const SILENT_MS = 200;
+/** The deadline of a question, in parts of that of the connection that it is asked for. */
+const ANSWER_SHARE = 1 / 2;
+/** Positions of the primary are kept for this long: no `stale_ms` is longer. */
+export const STALE_MS_MAX = 600_000;
 
 /** The purpose of a connection, unless its string says target_session_attrs. */
 export type Use = 'read-write' | 'any';
 
-type Account = Pick<PostgresAddress, 'user' | 'password' | 'database' | 'ssl'>;
-
-/** Set in every session of a pool; a pooler that drops settings loses it with the others. */
-const MARK = 'clt.session';
-
-/** libpq's `options`. */
-export function sessionOptions(settings: Readonly<Record<string, string>>): string {
-  return Object.entries({ ...settings, [MARK]: 'on' })
-    .map(([name, value]) => `-c ${name}=${value}`)
-    .join(' ');
+export interface Need {
+  readonly use: Use;
+  /** the deadline of the connection */
+  readonly connect_ms: number;
+  /** a standby is refused that lacks what the primary had so long ago */
+  readonly stale_ms: number;
 }
 
-/** The settings of a connection to a host that may be used. Throws a fault with retry. */
-export async function connectionTo(url: string, use: Use): Promise<Account & PostgresHost> {
-  const { hosts, target_session_attrs: targetSessionAttrs = use, ...account } = addressOf(url);
-  if (hosts.length === 1) return { ...account, ...hosts[0] };
-  const asked = new AbortController();
-  try {
-    const answers = hosts.map(async (each, index) => {
-      const pause = targetSessionAttrs === 'any' ? index * PREFERENCE_MS : 0;
-      await after(pause, undefined, { signal: asked.signal });
-      return await ask(each, account, targetSessionAttrs);
-    });
-    const { host, port } = await (targetSessionAttrs === 'any'
-      ? Promise.any(answers)
-      : newest(answers));
-    return { ...account, host, port };
-  } catch (cause) {
-    if (cause instanceof Fault) throw cause;
-    const errors: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause];
-    // no other host will take the account
-    const denied = errors.find((error) => String(propertyOf(error, 'code')).startsWith('28'));
-    if (denied !== undefined) throw denied;
-    const reasons = errors.map(
-      (error, index) => `${hosts[index]?.host}:${hosts[index]?.port} (${messageOf(error)})`,
-    );
-    const what = targetSessionAttrs === 'any' ? 'takes connections' : 'may be written to';
-    throw new Fault('storage_unreachable', `no Postgres ${what}: ${reasons.join(', ')}`, {
-      retry: true,
-      cause,
-    });
-  } finally {
-    asked.abort();
-  }
+export type Account = Pick<PostgresAddress, 'user' | 'password' | 'database' | 'ssl'>;
+
+/** A host as it answered. */
+export interface Seen {
+  /** 8 hex digits; undefined: a standby, whose control file may be of an earlier one */
+  readonly timeline: string | undefined;
+  /** tells servers apart: two names may lead to one */
+  readonly started_at: string;
+  /** of the log: written by a primary, replayed by a standby; bytes */
+  readonly position: bigint;
 }
 
-function addressOf(url: string): PostgresAddress {
+/** A connection that is open. */
+export interface Open {
+  readonly need: Need;
+  /** of its server, when that was a primary */
+  readonly timeline: string | undefined;
+  /** as `nameOf` */
+  readonly host: string;
+  /** Ends it; what waits for an answer fails with this. */
+  end(reason: Fault): void;
+}
+
+/** Columns by which a server says how it is; each role may call these functions. */
+export const ABOUT = `pg_postmaster_start_time()::text AS started_at,
+  CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline,
+  (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END - '0/0'::pg_lsn)::text AS position`;
+
+export interface AboutRow {
+  readonly started_at: string;
+  readonly timeline: string | null;
+  readonly position: string | null;
+}
+
+export function seenIn({ started_at, timeline, position }: AboutRow): Seen {
+  return { started_at, timeline: timeline ?? undefined, position: BigInt(position ?? 0) };
+}
+
+export function nameOf({ host, port }: PostgresHost): string {
+  return `${host}:${port}`;
+}
+
+export function addressOf(url: string): PostgresAddress {
   const address = parsePostgresUrl(url);
   if (address === undefined) throw new Bug('the connection string was not read as a setting');
   return address;
 }
 
-/** A host that may be used; of a primary also the data below. */
-interface Answer extends PostgresHost {
-  /** 8 hex digits; a promotion makes it higher */
-  readonly timeline?: string;
-  /** tells servers apart: two names may lead to one */
-  readonly started_at?: string;
-}
+/** One host: its last answer, and the connection that asks it. */
+class Host {
+  readonly address: PostgresHost;
+  readonly name: string;
+  /** undefined: it did not answer the last question */
+  seen: Seen | undefined;
+  /** why it did not */
+  problem: unknown;
+  readonly #account: Account;
+  #client: Client | undefined;
+  #asked: Promise<void> | undefined;
 
-/**
- * The primary of the highest timeline: a former one that came back may be written to as well.
- * Throws a fault where two have the same one, else an `AggregateError` where there is none.
- */
-async function newest(asked: readonly Promise<Answer>[]): Promise<Answer> {
-  const settled = await Promise.allSettled(asked);
-  const answers = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
-  const [first, ...others] = answers.toSorted((one, other) =>
-    (one.timeline ?? '') < (other.timeline ?? '') ? 1 : -1,
-  );
-  if (first === undefined)
-    throw new AggregateError(
-      settled.map((each) => (each.status === 'rejected' ? each.reason : undefined)),
-    );
-  const twin = others.find(
-    ({ timeline, started_at: startedAt }) =>
-      timeline === first.timeline && startedAt !== first.started_at,
-  );
-  if (twin === undefined) return first;
-  const names = [first, twin].map(({ host, port }) => `${host}:${port}`).join(' and ');
-  throw new Fault(
-    'storage_unreachable',
-    `${names} may both be written to, and none was promoted after the other: stop the one that is not the primary, or make it a replica`,
-    { retry: true },
-  );
-}
+  constructor(address: PostgresHost, account: Account) {
+    this.address = address;
+    this.name = nameOf(address);
+    this.#account = account;
+  }
 
-async function ask(host: PostgresHost, account: Account, use: Use): Promise<Answer> {
-  const client = new Client({
-    ...account,
-    ...host,
-    connectionTimeoutMillis: ANSWER_MS,
-    query_timeout: ANSWER_MS,
-  });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    if (use === 'any') return host;
-    // the control file has the timeline of a promotion later than this, and a standby has no name
-    const { rows } = await client.query<{ timeline: string | null; started_at: string }>(
-      `SELECT pg_postmaster_start_time()::text AS started_at, CASE WHEN NOT pg_is_in_recovery()
-       THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline`,
-    );
-    const [{ timeline, started_at } = { timeline: null, started_at: '' }] = rows;
-    if (timeline === null) throw new Error('a standby');
-    return { ...host, timeline, started_at };
-  } finally {
-    void client.end().catch(() => undefined);
+  /** Asks once at a time. Resolves when `seen` or `problem` is new; never rejects. */
+  ask(answer_ms: number, keep: () => boolean): Promise<void> {
+    return (this.#asked ??= this.#ask(answer_ms, keep).finally(() => (this.#asked = undefined)));
+  }
+
+  async #ask(answer_ms: number, keep: () => boolean): Promise<void> {
+    try {
+      this.#client ??= await this.#connected(answer_ms);
+      const { rows } = await this.#client.query<AboutRow>(`SELECT ${ABOUT}`);
+      const [row] = rows;
+      if (row === undefined) throw new Bug('Postgres answered without a row');
+      this.seen = seenIn(row);
+      this.problem = undefined;
+    } catch (error) {
+      this.seen = undefined;
+      this.problem = error;
+      this.#close();
+    }
+    if (!keep()) this.#close();
+  }
+
+  async #connected(answer_ms: number): Promise<Client> {
+    const { host, port } = this.address;
+    const { user, password, database, ssl } = this.#account;
+    const client = new Client({
+      host,
+      port,
+      user,
+      password,
+      database,
+      ssl,
+      connectionTimeoutMillis: answer_ms,
+      query_timeout: answer_ms,
+      application_name: 'looks for the primary',
+    });
+    client.on('error', () => undefined);
+    client.on('end', () => {
+      if (this.#client === client) this.#client = undefined;
+    });
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      void client.end().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Nobody needs its state any more. */
+  rest(): void {
+    this.seen = undefined;
+    // a question that goes on closes its connection itself
+    if (this.#asked === undefined) this.#close();
+  }
+
+  #close(): void {
+    const client = this.#client;
+    this.#client = undefined;
+    void client?.end().catch(() => undefined);
   }
 }
 
-/** A client that connects to the host of the string that may be used. */
-export class HostClient extends Client {
-  readonly #url: string;
-  readonly #use: Use;
-  readonly #isMarked: boolean;
+const known = new Map<string, Hosts>();
 
-  constructor(url: string, use: Use, config: ClientConfig) {
-    const { hosts, target_session_attrs: _targetSessionAttrs, ...account } = addressOf(url);
-    // all of it: the settings are pg's own
-    super({ ...config, ...account, ...hosts[0] });
-    this.#url = url;
-    this.#use = use;
-    this.#isMarked = config.options?.includes(MARK) ?? false;
-    // a query in flight rejects with it; a pool listens only when the connection is open
-    this.on('error', () => undefined);
+export class Hosts {
+  readonly #hosts: readonly Host[];
+  readonly #open = new Set<Open>();
+  /** the newest timeline that any host had */
+  #newest = '';
+  /** of the primaries of that timeline, with the time of this process; oldest first */
+  #positions: { readonly at: number; readonly position: bigint }[] = [];
+  #looks: NodeJS.Timeout | undefined;
+
+  constructor(url: string) {
+    const { hosts, target_session_attrs: _use, ...account } = addressOf(url);
+    this.#hosts = hosts.map((each) => new Host(each, account));
   }
 
-  override connect(): Promise<Client>;
-  override connect(callback: (error: Error | null, client?: Client) => void): void;
-  override connect(
-    callback?: (error: Error | null, client?: Client) => void,
-  ): Promise<Client> | void {
-    if (callback === undefined) return this.#connect();
-    callbackify(() => this.#connect())(callback);
+  /** The hosts of a string, which all connections of a process share. */
+  static of(url: string): Hosts {
+    const hosts = known.get(url) ?? new Hosts(url);
+    known.set(url, hosts);
+    return hosts;
   }
 
-  async #connect(): Promise<Client> {
-    const { host, port } = await connectionTo(this.#url, this.#use);
-    Object.assign(this, { host, port });
-    await super.connect();
-    if (this.#isMarked) await this.#checkSession();
-    return this;
-  }
-
-  async #checkSession(): Promise<void> {
-    const { rows } = await this.query<{ mark: string | null; standby: boolean }>(
-      `SELECT current_setting('${MARK}', true) AS mark, pg_is_in_recovery() AS standby`,
+  /** The host to connect to. Throws a fault with retry where there is none. */
+  async choose(need: Need): Promise<PostgresHost> {
+    const [only, ...others] = this.#hosts;
+    if (only === undefined) throw new Bug('a connection string names a host');
+    if (others.length === 0) return only.address;
+    await this.look(need.connect_ms * ANSWER_SHARE);
+    const usable = this.#hosts.filter(
+      (host) => host.seen !== undefined && this.#refusal(host.seen, need) === undefined,
     );
-    const [{ mark, standby } = { mark: null, standby: true }] = rows;
-    if (mark === 'on' && (this.#use === 'any' || !standby)) return;
-    await this.end();
-    if (mark === 'on')
-      throw new Fault(
-        'storage_unreachable',
-        `Postgres at ${this.host}:${this.port} is a standby, which may not be written to: it fails over, or APP_POSTGRES_URL names no primary`,
-        { retry: true },
-      );
-    throw new Fault(
-      'storage_pooler',
-      `the settings of a session with Postgres at ${this.host}:${this.port} were dropped on the way, as a pooler does that shares sessions: connect to Postgres itself, or to a pooler in session mode that passes the startup parameter "options"`,
-      { retry: true },
+    const [first, ...rest] = usable;
+    if (first === undefined) throw this.#none(need);
+    if (need.use === 'any') return first.address;
+    const twin = rest.find(({ seen }) => seen?.started_at !== first.seen?.started_at);
+    if (twin === undefined) return first.address;
+    throw unreachable(
+      `${first.name} and ${twin.name} may both be written to, and none was promoted after the other: stop the one that is not the primary, or make it a replica`,
     );
   }
+
+  /** Asks each host; one that was silent before may still be at it. */
+  async look(answer_ms: number): Promise<ReadonlyMap<string, Seen>> {
+    await Promise.all(
+      this.#hosts.map(async (host) => {
+        const wasSilent = host.problem !== undefined;
+        const asked = host
+          .ask(answer_ms, () => this.#open.size > 0)
+          .then(() => host.seen && this.saw(host.seen));
+        const over = new AbortController();
+        await Promise.race([
+          asked,
+          ...(wasSilent ? [after(SILENT_MS, undefined, { signal: over.signal })] : []),
+        ]).finally(() => over.abort());
+      }),
+    );
+    this.#check();
+    return new Map(
+      this.#hosts.flatMap(({ name, seen }) => (seen === undefined ? [] : [[name, seen] as const])),
+    );
+  }
+
+  /** How many hosts said when they were asked last that they may be written to. */
+  get primaries(): number {
+    const primaries = this.#hosts.flatMap(({ seen }) =>
+      seen?.timeline === undefined ? [] : [seen.started_at],
+    );
+    return new Set(primaries).size;
+  }
+
+  /** Notes what a server said about itself. */
+  saw({ timeline, position }: Seen): void {
+    if (timeline === undefined || timeline < this.#newest) return;
+    if (timeline > this.#newest) this.#positions = [];
+    this.#newest = timeline;
+    const at = performance.now();
+    this.#positions.push({ at, position });
+    const kept = this.#positions.findIndex((each) => each.at > at - STALE_MS_MAX - LOOK_MS);
+    this.#positions.splice(0, kept);
+  }
+
+  /** Why a connection of this need may not use that server; undefined: it may. */
+  refusal(seen: Seen, need: Need): Fault | undefined {
+    const reason = this.#refusal(seen, need);
+    return reason === undefined ? undefined : unreachable(`Postgres ${reason}`);
+  }
+
+  #refusal({ timeline, position }: Seen, { use, stale_ms }: Need): string | undefined {
+    if (timeline !== undefined && timeline < this.#newest)
+      return `was replaced: its timeline is ${timeline}, and a primary of ${this.#newest} was seen; stop it or make it a replica (where the newer one is gone for good, start this process again)`;
+    if (timeline !== undefined) return undefined;
+    if (use === 'read-write')
+      return 'is a standby: promote it, or name its primary in APP_POSTGRES_URL';
+    const before = performance.now() - stale_ms;
+    const held = this.#positions.findLast(({ at }) => at <= before);
+    const isStale = held !== undefined && position < held.position && this.#hasPrimary;
+    return isStale ? `is a standby more than ${stale_ms / 1_000} s behind` : undefined;
+  }
+
+  /** Whether a primary of the newest timeline answers: else nothing is newer than a standby. */
+  get #hasPrimary(): boolean {
+    return this.#hosts.some(({ seen }) => seen?.timeline === this.#newest);
+  }
+
+  #none({ use }: Need): Error {
+    // no other host will take the account
+    const denied = this.#hosts.find(({ problem }) =>
+      String(propertyOf(problem, 'code')).startsWith('28'),
+    );
+    if (denied?.problem instanceof Error) return denied.problem;
+    const need = { use, connect_ms: 0, stale_ms: 0 };
+    const reasons = this.#hosts.map(({ name, seen, problem }) => {
+      const reason = seen === undefined ? messageOf(problem) : this.#refusal(seen, need);
+      return `${name} (${reason})`;
+    });
+    const what = use === 'any' ? 'may be read' : 'may be written to';
+    return unreachable(`no Postgres ${what}: ${reasons.join(', ')}`);
+  }
+
+  /** A connection is open from now on, and ended when its host may no longer be used. */
+  opened(connection: Open): void {
+    this.#open.add(connection);
+    if (this.#hosts.length > 1)
+      this.#looks ??= setInterval(
+        () => void this.look(connection.need.connect_ms * ANSWER_SHARE),
+        LOOK_MS,
+      ).unref();
+    this.#check();
+  }
+
+  closed(connection: Open): void {
+    if (!this.#open.delete(connection) || this.#open.size > 0) return;
+    clearInterval(this.#looks);
+    this.#looks = undefined;
+    for (const host of this.#hosts) host.rest();
+  }
+
+  #check(): void {
+    for (const connection of this.#open) {
+      const { need, timeline, host } = connection;
+      const at = this.#hosts.find(({ name }) => name === host)?.seen;
+      const seen = [
+        ...(timeline === undefined ? [] : [{ timeline, started_at: '', position: 0n }]),
+        ...(at === undefined ? [] : [at]),
+      ];
+      for (const each of seen) {
+        const reason = this.refusal(each, need);
+        if (reason === undefined) continue;
+        this.closed(connection);
+        connection.end(reason);
+        break;
+      }
+    }
+  }
+}
+
+/** Registers how many hosts say that they may be written to, where the string names several. */
+export function showPrimaries(metrics: Metrics, url: string): void {
+  if (addressOf(url).hosts.length === 1) return;
+  const hosts = Hosts.of(url);
+  metrics.gauge(
+    'postgres_primaries',
+    'hosts of the connection string that say they may be written to, as this process sees them; 0: none, or it has no connection',
+    [],
+    function () {
+      this.set(hosts.primaries);
+    },
+  );
+}
+
+function unreachable(message: string): Fault {
+  return new Fault('storage_unreachable', message, { retry: true });
 }

@@ -2,7 +2,8 @@
 import { Pool, type Client, type ClientConfig } from 'pg';
 import { Fault, messageOf, propertyOf } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
-import { HostClient, sessionOptions, type Use } from './hosts.ts';
+import { HostClient, sessionOptions } from './host-client.ts';
+import type { Use } from './hosts.ts';
 import { type Cells, type Statement, Sessions } from './sessions.ts';
 
 export type { Cells, Statement } from './sessions.ts';
@@ -22,7 +23,9 @@ export interface ReaderSettings {
   readonly statement_timeout_ms: number;
   readonly connections_max: number;
   /** to connect; 2 s when not given */
-  readonly connect_ms?: number;
+  readonly postgres_connect_ms?: number;
+  /** a standby that lacks what its primary had so long ago is not read; 30 s when not given */
+  readonly postgres_stale_ms?: number;
 }
 
 export interface WriterSettings {
@@ -35,6 +38,8 @@ export interface WriterSettings {
   /** 10 s when not given */
   readonly lock_timeout_ms?: number;
   readonly connections_max?: number;
+  /** to connect; 2 s when not given */
+  readonly postgres_connect_ms?: number;
   /** read-write when not given */
   readonly use?: Use;
   /** further settings of each session */
@@ -71,11 +76,11 @@ export function openReader(
   const { statement_timeout_ms: statementTimeoutMs } = settings;
   const pool = guarded(
     new Pool({
-      Client: clientFor(settings.postgres_reader_url, 'any'),
+      Client: clientFor(settings.postgres_reader_url, 'any', settings.postgres_stale_ms),
       application_name,
       max: settings.connections_max,
       idleTimeoutMillis: IDLE_MS,
-      connectionTimeoutMillis: settings.connect_ms ?? CONNECT_MS,
+      connectionTimeoutMillis: settings.postgres_connect_ms ?? CONNECT_MS,
       keepAlive: true,
       statement_timeout: statementTimeoutMs,
       // a frozen server cannot enforce its own timeout
@@ -124,7 +129,7 @@ export function openWriter(settings: WriterSettings, log: Pick<Logger, 'warn'>):
       application_name: settings.application_name,
       max: settings.connections_max ?? 6,
       idleTimeoutMillis: 60_000,
-      connectionTimeoutMillis: CONNECT_MS,
+      connectionTimeoutMillis: settings.postgres_connect_ms ?? CONNECT_MS,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
       statement_timeout: statementTimeoutMs,
@@ -151,10 +156,14 @@ function guarded(pool: Pool, log: Pick<Logger, 'warn'>): Pool {
   return pool;
 }
 
-function clientFor(url: string, use: Use): new (config?: ClientConfig) => Client {
+function clientFor(
+  url: string,
+  use: Use,
+  stale_ms?: number,
+): new (config?: ClientConfig) => Client {
   return class extends HostClient {
     constructor(config: ClientConfig = {}) {
-      super(url, use, config);
+      super(url, use, config, stale_ms);
     }
   };
 }

@@ -339,17 +339,41 @@ export const REDIS_SETTINGS = {
   ),
 } as const;
 
+/** The time for a connection to Postgres. */
+export function postgresConnect(fallback: number): Setting<number> {
+  return integer('APP_POSTGRES_CONNECT_MS', { default: fallback, min: 100, max: 600_000 });
+}
+
+const CONNECT_MS = 2_000;
+
+/** A standby that lacks what its primary had so long ago is not read. */
+export const postgres_stale_ms = integer('APP_POSTGRES_STALE_MS', {
+  default: 30_000,
+  min: 1_000,
+  max: 600_000,
+});
+
 /** The settings of processes that write to Postgres. */
 export const POSTGRES_SETTINGS = {
   postgres_url: postgresUrl('APP_POSTGRES_URL'),
+  postgres_connect_ms: postgresConnect(CONNECT_MS),
   /** of gateways; it gets the right to read all tables */
   postgres_reader_role: text('APP_POSTGRES_READER_ROLE', { default: 'clt_reader' }),
 } as const;
+
+/** Blocks behind the node with which a gateway that shows the chain is still ready. */
+export const ready_lag_blocks_max = integer('APP_READY_LAG_BLOCKS_MAX', {
+  default: 20,
+  min: 0,
+  max: 1_000_000_000,
+});
 
 /** The settings of every gateway. */
 export const GATEWAY_SETTINGS = {
   ...SERVICE_SETTINGS,
   postgres_reader_url: postgresUrl('APP_POSTGRES_READER_URL'),
+  postgres_connect_ms: postgresConnect(CONNECT_MS),
+  postgres_stale_ms,
   ...REDIS_SETTINGS,
   statement_timeout_ms: integer('APP_STATEMENT_TIMEOUT_MS', {
     default: 2_000,

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
-import { nodeHead } from '../../../services/explorer-gateway/lag.ts';
+import { nodeHead } from '../../../services/runtime/clt-node.ts';
 import { openLog } from '../../../services/runtime/process/log.ts';
 import { takePort } from '../../support/free-ports.ts';
 

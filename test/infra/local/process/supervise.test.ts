@@ -30,9 +30,11 @@ class ScriptedServer implements Supervisable {
   child: Child | undefined;
   starts = 0;
   readonly #script: readonly Start[];
+  readonly mayRestart: Supervisable['mayRestart'];
 
-  constructor(script: readonly Start[]) {
+  constructor(script: readonly Start[], mayRestart: Supervisable['mayRestart']) {
     this.#script = script;
+    this.mayRestart = mayRestart;
   }
 
   start(_: AbortSignal, onWorking: (text: string) => void): Promise<void> {
@@ -65,8 +67,12 @@ interface Run extends Supervised {
   readonly stop: AbortController;
 }
 
-function run(script: readonly Start[], isService = true): Run {
-  const server = new ScriptedServer(script);
+function run(
+  script: readonly Start[],
+  isService = true,
+  mayRestart: Supervisable['mayRestart'] = () => Promise.resolve(),
+): Run {
+  const server = new ScriptedServer(script, mayRestart);
   const stop = new AbortController();
   const lines: string[] = [];
   let ready = 0;
@@ -95,6 +101,32 @@ test('a server that crashes is restarted with a back-off that grows', async () =
     'small exited with code 2: restarting it in 0.002 s',
     'small exited with code 2: restarting it in 0.002 s',
   ]);
+});
+
+test('a server stays down after a crash until it may start again, and says why', async () => {
+  const held = Promise.withResolvers<void>();
+  const { readyTimes, lines, server, startNow } = run([{ exit: KILL }], false, (_, say) => {
+    say('another one may be promoted');
+    return held.promise;
+  });
+  await readyTimes(1);
+  await expect
+    .poll(() => lines)
+    .toEqual(['small was ended by SIGKILL and stays down while another one may be promoted']);
+  expect(server.starts).toBe(1);
+  held.resolve();
+  await readyTimes(2);
+  expect(startNow()).toBeUndefined();
+});
+
+test('a server that stays down is started by command', async () => {
+  const { lines, server, startNow } = run([{ exit: KILL }], false, (signal, say) => {
+    say('another one may be promoted');
+    return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+  });
+  await expect.poll(() => lines).toHaveLength(1);
+  await startNow();
+  expect(server.starts).toBe(2);
 });
 
 test.each([

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { Client } from 'pg';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { connectionTo } from '../../../../../services/runtime/postgres/hosts.ts';
+import { connectionTo } from '../../../../../services/runtime/postgres/host-client.ts';
 import { openReader, openWriter } from '../../../../../services/runtime/postgres/pool.ts';
 import { silentLog } from '../../../../support/kafka.ts';
 import { HANG_MS } from '../../../../support/limits.ts';
@@ -10,6 +10,8 @@ import { HANG_MS } from '../../../../support/limits.ts';
 const stack = inject('stack');
 const { host: alive, pathname } = new URL(stack.postgres_url);
 const AWAY = '127.0.0.1:1';
+/** of a host that is frozen each connection waits for half of it */
+const CONNECT_MS = 2_000;
 
 /** A server that does `answer` to each connection, and changes what Postgres says. */
 async function server(
@@ -42,14 +44,14 @@ function urlOf(hosts: string, query = ''): string {
 test('a connection goes to the host that answers, whatever the others do', async () => {
   const frozen = await server(() => undefined);
   for (const use of ['read-write', 'any'] as const) {
-    const { host, port } = await connectionTo(urlOf(`${AWAY},${frozen},${alive}`), use);
+    const { host, port } = await connectionTo(urlOf(`${AWAY},${frozen},${alive}`), use, CONNECT_MS);
     expect(`${host}:${port}`).toBe(alive);
   }
 });
 
 test('the first host that answers is preferred where each would do', async () => {
   const relay = await server((data) => data);
-  const { port } = await connectionTo(urlOf(`${relay},${alive}`), 'any');
+  const { port } = await connectionTo(urlOf(`${relay},${alive}`), 'any', CONNECT_MS);
   expect(`127.0.0.1:${port}`).toBe(relay);
 });
 
@@ -69,14 +71,16 @@ function promoted(times: number): Promise<string> {
 test('a former primary that came back is not written to', async () => {
   const [former, newest] = [await promoted(1), await promoted(2)];
   for (const hosts of [`${newest},${former},${alive}`, `${alive},${former},${newest}`]) {
-    const { host, port } = await connectionTo(urlOf(hosts), 'read-write');
+    const { host, port } = await connectionTo(urlOf(hosts), 'read-write', CONNECT_MS);
     expect(`${host}:${port}`).toBe(newest);
   }
 });
 
 test('two primaries of which none was promoted last are refused in words', async () => {
   const other = await promoted(0);
-  await expect(connectionTo(urlOf(`${alive},${other}`), 'read-write')).rejects.toMatchObject({
+  await expect(
+    connectionTo(urlOf(`${alive},${other}`), 'read-write', CONNECT_MS),
+  ).rejects.toMatchObject({
     code: 'storage_unreachable',
     retry: true,
     message: expect.stringMatching(/127.0.0.1:\d+ and 127.0.0.1:\d+ may both be written to/),
@@ -85,18 +89,20 @@ test('two primaries of which none was promoted last are refused in words', async
 
 test('two names of one primary are one', async () => {
   const relay = await server((data) => data);
-  const { host } = await connectionTo(urlOf(`${relay},${alive}`), 'read-write');
+  const { host } = await connectionTo(urlOf(`${relay},${alive}`), 'read-write', CONNECT_MS);
   expect(host).toBe('127.0.0.1');
 });
 
 test('without any host the fault names each with its reason, and a refused account stays one', async () => {
-  await expect(connectionTo(urlOf(`${AWAY},127.0.0.1:2`), 'any')).rejects.toMatchObject({
-    code: 'storage_unreachable',
-    retry: true,
-    message: expect.stringMatching(/no Postgres takes connections: 127.0.0.1:1 \(.*127.0.0.1:2/),
-  });
+  await expect(connectionTo(urlOf(`${AWAY},127.0.0.1:2`), 'any', CONNECT_MS)).rejects.toMatchObject(
+    {
+      code: 'storage_unreachable',
+      retry: true,
+      message: expect.stringMatching(/no Postgres may be read: 127.0.0.1:1 \(.*127.0.0.1:2/),
+    },
+  );
   const stranger = urlOf(`${AWAY},${alive}`).replace(/:[^:@]*@/, ':wrong@');
-  await expect(connectionTo(stranger, 'any')).rejects.toMatchObject({ code: '28P01' });
+  await expect(connectionTo(stranger, 'any', CONNECT_MS)).rejects.toMatchObject({ code: '28P01' });
 });
 
 test('a pool connects to the host that answers', async () => {

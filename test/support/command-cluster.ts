@@ -1,0 +1,134 @@
+/** A cluster as a person runs it: by the command of the stack, and by the commands of its page. */
+import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  clusterPortNames,
+  OFFSET,
+  readClusterPorts,
+  type ClusterPorts,
+} from '../../infra/local/cluster/ports.ts';
+import {
+  openSecrets,
+  postgresAccess,
+  type ClusterSecrets,
+} from '../../infra/local/cluster/servers.ts';
+import { checkout, folderAt, type Folder } from '../../infra/local/stack/folder.ts';
+import { postgresUrl } from '../../infra/postgres/databases.ts';
+import { runMain, type CommandRun } from './command-line.ts';
+import { shellBlocks } from './documents.ts';
+import { takePorts } from './free-ports.ts';
+import { removeSystem } from './kept-logs.ts';
+
+const PAGE = 'docs/operations/cluster.md';
+/** The default ports of the two servers, as the page has them. */
+const PORTS = ['25432', '25532'] as const;
+
+export type PostgresName = 'postgres-1' | 'postgres-2';
+
+export function otherOf(name: PostgresName): PostgresName {
+  return name === 'postgres-1' ? 'postgres-2' : 'postgres-1';
+}
+
+/** The parts of a stack file that tests use. */
+export interface ClusterFile {
+  readonly postgres_url: string;
+  readonly postgres_reader_url: string;
+  readonly [name: string]: unknown;
+}
+
+export interface CommandCluster {
+  readonly folder: Folder;
+  readonly ports: ClusterPorts;
+  readonly secrets: ClusterSecrets;
+  /** of its commands */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly run: CommandRun;
+  readonly file: () => ClusterFile;
+  readonly superuserUrl: (name: PostgresName) => string;
+  /** Runs the command of the page that ends this primary. */
+  readonly kill: (primary: PostgresName) => Promise<void>;
+  /** Runs the command of the page that promotes this replica. */
+  readonly promote: (replica: PostgresName) => Promise<void>;
+  /** Has the stack start what has ended. */
+  readonly startAgain: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+async function takeOffset(): Promise<{ readonly offset: string; readonly release: () => void }> {
+  for (;;) {
+    const offset = String(randomInt(3_000, 12_000));
+    const ports = readClusterPorts({ [OFFSET]: offset }).flatMap((own) =>
+      clusterPortNames.map((name) => own[name]),
+    );
+    const release = await takePorts(ports);
+    if (release !== undefined) return { offset, release };
+  }
+}
+
+/** The only block of the page with this word. */
+function blockWith(word: string): string {
+  const [block, ...others] = shellBlocks(PAGE).filter(({ code }) => code.includes(word));
+  if (block === undefined || others.length > 0)
+    throw new Error(`${PAGE} has not one block with ${word}`);
+  return block.code;
+}
+
+async function pasted(script: string): Promise<void> {
+  const shell = spawn('bash', ['-e'], { cwd: checkout, stdio: ['pipe', 'pipe', 'pipe'] });
+  let printed = '';
+  for (const stream of [shell.stdout, shell.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+  shell.stdin.end(script);
+  const [code]: unknown[] = await once(shell, 'close');
+  if (code !== 0) throw new Error(`exited with ${String(code)}: ${script}\n${printed}`);
+}
+
+/** Starts it, and resolves when everything is ready. */
+export async function startCommandCluster(
+  args: readonly string[],
+  services: Readonly<Record<string, string>> = {},
+): Promise<CommandCluster> {
+  const root = mkdtempSync(join(tmpdir(), 'clt-test-cluster-'));
+  const { offset, release } = await takeOffset();
+  const settings = { ...services, APP_LOCAL_DIR: root, [OFFSET]: offset };
+  const ports = readClusterPorts(settings);
+  const folder = folderAt(join(root, 'cluster'));
+  const run = runMain(['start', '--cluster', ...args], settings);
+  const stop = async (): Promise<void> => {
+    await runMain(['down'], settings).ended();
+    release();
+    removeSystem(folder);
+  };
+  try {
+    await run.prints('ready in');
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const secrets = await openSecrets(folder);
+  const { superuser, parameters } = postgresAccess(secrets);
+  const portOf = (name: PostgresName): string =>
+    String(ports[name === 'postgres-1' ? 0 : 1].postgres);
+  const here = (script: string): string => script.replaceAll('.local/', `${root}/`);
+  return {
+    folder,
+    ports,
+    secrets,
+    settings,
+    run,
+    file: () => {
+      const file: ClusterFile = JSON.parse(readFileSync(folder.stack_file, 'utf8'));
+      return file;
+    },
+    superuserUrl: (name) => postgresUrl(superuser, `127.0.0.1:${portOf(name)}`, 'clt', parameters),
+    kill: (primary) => pasted(here(blockWith('kill -9')).replaceAll('postgres-1', primary)),
+    promote: (replica) =>
+      pasted(here(blockWith('pg_promote')).replaceAll(PORTS[1], portOf(replica))),
+    startAgain: async () => void (await runMain(['up', '--cluster'], settings).ended()),
+    stop,
+  };
+}
