@@ -134,7 +134,7 @@ export async function watchTron({
     },
   });
   const transfers = new TransferLog({
-    writer,
+    writer: { append: (...batch) => condition.appending(() => writer.append(...batch)) },
     codec,
     tracing,
     onAppended(events) {
@@ -221,6 +221,7 @@ export async function watchTron({
     // the records of the partitions' former watchers have to be folded before any address is asked
     // about
     if (!mine.known) {
+      condition.doing('reading_ends');
       const ends = await withAdmin(kafka, (admin) => admin.ends(TRON_TRANSFERS.name));
       transfers.endsAt(ends.map(({ partition, high }) => [partition, high]));
     }
