@@ -33,6 +33,8 @@ export class Condition {
   #halted: string | undefined;
   /** in flight */
   #appends = 0;
+  /** by `now` */
+  #sharedUntil = Infinity;
 
   /**
    * `now`: milliseconds of a monotonic clock; `silenceMs`: how long nothing may succeed; `about`:
@@ -46,6 +48,11 @@ export class Condition {
 
   doing(step: Step): void {
     this.#step = step;
+  }
+
+  /** For so long the group leaves its share of the quota; without one no question is asked. */
+  shared(ms: number): void {
+    this.#sharedUntil = this.#now() + ms;
   }
 
   /** Until it ends the watcher waits for the brokers, also where it asks the provider meanwhile. */
@@ -91,8 +98,14 @@ export class Condition {
     return { ...why, status: 'waiting', message };
   }
 
+  get #phase(): Step {
+    if (this.#appends > 0) return 'appending';
+    const isShareOver = this.#now() > this.#sharedUntil;
+    return this.#step === 'asking_provider' && isShareOver ? 'joining_group' : this.#step;
+  }
+
   get #why(): HealthProblem {
-    const phase = this.#appends > 0 ? 'appending' : this.#step;
+    const phase = this.#phase;
     if (this.#fault === undefined) return { phase, ...STEPS[phase] };
     const message = `${this.#fault.code}: ${this.#fault.message}`;
     return waitingFor(this.#fault, { message, phase, projection: 'watch' });

@@ -173,11 +173,11 @@ export async function watchTron({
 
   /** `known`: the ends of the partitions at the assignment are known */
   let assigned: { readonly partitions: readonly number[]; known: boolean } | undefined;
-  const takeShare = (): void =>
-    bucket.share(
-      (assigned?.partitions.length ?? 0) / TRON_TRANSFERS.partitions,
-      config.kafka_session_ms * LEASE,
-    );
+  const takeShare = (): void => {
+    const ms = config.kafka_session_ms * LEASE;
+    bucket.share((assigned?.partitions.length ?? 0) / TRON_TRANSFERS.partitions, ms);
+    condition.shared(ms);
+  };
   // two holders of one partition do no harm: both append the same facts under the same ids
   const share = new Membership({
     kafka,

@@ -73,6 +73,22 @@ test('an append that does not end is named, and one that has ended is not', asyn
   expect(condition.problem?.waits_for).toBe('kafka');
 });
 
+test('a question that waits for a share of the quota waits for the group of watchers', () => {
+  let now = 0;
+  const condition = new Condition(
+    () => now,
+    1_000,
+    () => undefined,
+  );
+  condition.passed();
+  condition.doing('asking_provider');
+  condition.shared(2_000);
+  now = 2_000;
+  expect(condition.problem?.waits_for).toBe('trongrid');
+  now = 2_001;
+  expect(condition.problem?.waits_for).toBe('kafka');
+});
+
 test('an endless question names the address and the transaction', () => {
   let now = 0;
   const condition = new Condition(
