@@ -55,13 +55,14 @@ function read(path: string): string {
 }
 
 /** The files with tests for promtool. */
-const TESTED = ['test/infra/prometheus/alerts.yml', 'test/infra/prometheus/causes.yml'];
+const TESTED = ['alerts', 'causes', 'days'].map((name) => `test/infra/prometheus/${name}.yml`);
 
 /** Metrics of others that alerts use: of exporters, and of jobs (docs/operations/monitoring.md). */
 const OF_OTHERS = [
   'audit_finished_timestamp_seconds',
   'backup_finished_timestamp_seconds',
   'cnpg_pg_replication_lag',
+  'cnpg_pg_replication_slots_pg_wal_lsn_diff',
   'kafka_brokers',
   'node_filesystem_avail_bytes',
   'node_filesystem_readonly',
