@@ -1,5 +1,5 @@
 /**
- * A real Alertmanager with the configuration of `infra/prometheus/alertmanager.yml`, whose receivers
+ * An Alertmanager with the configuration of `infra/prometheus/alertmanager.yml`, whose receivers
  * are webhooks of this process.
  */
 import { spawn } from 'node:child_process';
@@ -37,7 +37,7 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** Starts a program that ends with this process; `ready`: an address that answers 200 once it is. */
+/** Starts a program that ends with this process; `ready`: a URL that answers 200 once it is. */
 export async function runProgram(
   file: string,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** A real Prometheus with the rules of `infra/prometheus/alerts.yml`, which calls an Alertmanager. */
+/** A Prometheus with the rules of `infra/prometheus/alerts.yml`, which calls an Alertmanager. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,9 +24,9 @@ export function fasterRules(rules: string, factor: number): string {
     )
     .replaceAll(
       /(\[|\boffset )([0-9]+[smhd])/g,
-      // of a shorter window there is no rate: it has one sample a second
+      // a shorter window has less than two samples
       (_, before: string, time: string) =>
-        `${before}${Number.parseInt(faster(time, factor), 10) + 3}s`,
+        `${before}${Number.parseInt(faster(time, factor), 10) + 8}s`,
     );
 }
 
@@ -49,14 +49,14 @@ export async function openPrometheus(
   const folder = mkdtempSync(join(tmpdir(), 'prometheus-'));
   writeFileSync(join(folder, 'alerts.yml'), fasterRules(readFileSync(RULES, 'utf8'), factor));
   const config = {
-    global: { scrape_interval: '1s', evaluation_interval: '1s' },
+    global: { evaluation_interval: '1s' },
     rule_files: ['alerts.yml'],
     alerting: {
       alertmanagers: [{ static_configs: [{ targets: [`127.0.0.1:${alertmanager_port}`] }] }],
     },
     scrape_configs: Object.entries(jobs).map(([job_name, targets]) => ({
       job_name,
-      // a service may look for two seconds at servers that do not answer
+      // no limit: a service looks for two seconds at servers that do not answer
       scrape_timeout: '4s',
       scrape_interval: '4s',
       static_configs: [{ targets }],

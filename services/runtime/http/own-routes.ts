@@ -44,15 +44,15 @@ export function ownRoutes(
     '1 while this part of the service waits for a person',
     ['part'],
   );
-  /** All of them by the same look at the checks. */
+  /** Sets these gauges by one look at the checks. */
   const measure = async (): Promise<void> => {
     const problems = await health.problems();
     isReady.set(Number(problems.length === 0));
     waits.reset();
     halts.reset();
-    for (const { status, part, waits_for: dependency } of problems) {
+    for (const { status, part, waits_for: waitsFor } of problems) {
       if (status === 'halted') halts.set({ part }, 1);
-      else if (dependency !== undefined) waits.set({ dependency }, 1);
+      else if (waitsFor !== undefined) waits.set({ dependency: waitsFor }, 1);
     }
   };
   const look = async (): Promise<HttpResponse> => {

@@ -206,7 +206,7 @@ export class Health {
     this.#remarks = remarks;
   }
 
-  /** Runs all checks at once; the problems of those that fail, each with its check's name as `part`. */
+  /** Runs all checks at once; the problems of those that fail, each with the name of its check. */
   problems(): Promise<readonly PartProblem[]> {
     return this.#run();
   }

@@ -103,15 +103,12 @@ test('/health is constant, /ready and /status follow the checks, /metrics counts
 });
 
 test('/metrics names each dependency that is awaited and each part that waits for a person, until they go on', async () => {
-  let problems: readonly (HealthProblem | undefined)[] = [
+  let [log, tables]: (HealthProblem | undefined)[] = [
     { status: 'waiting', waits_for: 'kafka', message: 'the brokers do not answer' },
     { status: 'halted', waits_for: 'registry', message: 'another registry: correct its address' },
   ];
-  const checks = [
-    { name: 'log', check: () => problems[0] },
-    { name: 'tables', check: () => problems[1] },
-  ];
-  const { url } = await open([], { checks });
+  const checks = Object.entries({ log: () => log, tables: () => tables });
+  const { url } = await open([], { checks: checks.map(([name, check]) => ({ name, check })) });
   const lines = async (): Promise<readonly string[]> =>
     (await (await fetch(`${url}/metrics`)).text())
       .split('\n')
@@ -121,7 +118,7 @@ test('/metrics names each dependency that is awaited and each part that waits fo
     'service_waits_for{dependency="kafka",service="test"} 1',
     'service_halted{part="tables",service="test"} 1',
   ]);
-  problems = [];
+  log = tables = undefined;
   expect(await lines()).toEqual(['service_ready{service="test"} 1']);
 });
 
