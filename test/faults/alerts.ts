@@ -98,8 +98,8 @@ class AlertsRun {
         mountpoint: 'missing' in disk ? '' : disk.folder,
       },
     );
-    if ('missing' in prometheus) return skipped(prometheus.missing);
     try {
+      if ('missing' in prometheus) return skipped(prometheus.missing);
       await this.#quiet(prometheus, 'the system to begin');
       const rows: Row[] = [];
       for (const cause of this.#causes('missing' in disk ? undefined : disk)) {
@@ -115,8 +115,8 @@ class AlertsRun {
         violations: this.#violations,
       };
     } finally {
-      await Promise.all([prometheus.stop(), alertmanager.stop()]);
-      if (!('missing' in disk)) await disk.stop();
+      for (const each of [prometheus, alertmanager, disk])
+        if (!('missing' in each)) await each.stop();
     }
   }
 
