@@ -55,7 +55,17 @@ export async function ingest({
   void watchTopics({ kafka, topics: [CHAIN_BLOCKS], metrics, log, signal });
 
   const events = metrics.counter('chain_events_total', 'events appended to chain.blocks', ['type']);
-  const head = metrics.gauge('chain_node_height', 'height of the newest block at the node');
+  let head = { height: -1, at: Number.NEGATIVE_INFINITY };
+  metrics.gauge(
+    'chain_node_height',
+    'height of the newest block at the node; none while it was not heard of lately',
+    [],
+    function () {
+      // an old height would say that the node has stopped
+      if (performance.now() - head.at > ROUND_MS_MAX) this.remove();
+      else this.set(head.height);
+    },
+  );
   const height = metrics.gauge('chain_log_height', 'height of the newest block in the log');
   const races = metrics.counter(
     'chain_races_lost_total',
@@ -85,7 +95,7 @@ export async function ingest({
     log,
     tracing,
     signal,
-    onHead: (node) => head.set(node),
+    onHead: (node) => (head = { height: node, at: performance.now() }),
     onAppended(appended) {
       for (const { type } of appended) events.inc({ type });
     },

@@ -223,6 +223,10 @@ function addAudit(commands: Commands, run: Run): void {
     (command) =>
       command
         .option('head', HEAD)
+        .option('metrics', {
+          ...TEXT,
+          describe: 'write when it ended and what it found to this file, for node_exporter',
+        })
         .epilogue(
           `Reads deposit.addresses, tron.transfers, treasury.ledger, chain.blocks and reserve.runs from offset 0 and checks:\n\n${INVARIANT_LIST.join('\n')}\n\n` +
             'With APP_DEPOSIT_XPUB it derives every deposit address from that key; without, it believes those in the log.\n\n' +

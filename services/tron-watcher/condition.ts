@@ -17,6 +17,7 @@ const STEPS = {
   },
   reading_queue: { status: 'waiting', waits_for: 'postgres', message: 'reading the queue' },
   asking_provider: { status: 'waiting', waits_for: 'trongrid', message: "asking TRON's provider" },
+  reading_ends: { status: 'waiting', waits_for: 'kafka', message: 'reading the ends of the log' },
   appending: { status: 'waiting', waits_for: 'kafka', message: 'appending to tron.transfers' },
 } as const satisfies Readonly<Record<string, HealthProblem>>;
 
@@ -30,6 +31,10 @@ export class Condition {
   #fault: Fault | undefined;
   #wellAt: number | undefined;
   #halted: string | undefined;
+  /** in flight */
+  #appends = 0;
+  /** by `now` */
+  #sharedUntil = Infinity;
 
   /**
    * `now`: milliseconds of a monotonic clock; `silenceMs`: how long nothing may succeed; `about`:
@@ -43,6 +48,21 @@ export class Condition {
 
   doing(step: Step): void {
     this.#step = step;
+  }
+
+  /** For so long the group leaves its share of the quota; without one no question is asked. */
+  shared(ms: number): void {
+    this.#sharedUntil = this.#now() + ms;
+  }
+
+  /** Until it ends the watcher waits for the brokers, also where it asks the provider meanwhile. */
+  async appending<Result>(append: () => Promise<Result>): Promise<Result> {
+    this.#appends++;
+    try {
+      return await append();
+    } finally {
+      this.#appends--;
+    }
   }
 
   /** A request, an append or a pass has succeeded. */
@@ -72,14 +92,20 @@ export class Condition {
     if (silent !== undefined && silent <= this.#silenceMs) return undefined;
     const why = this.#why;
     if (silent === undefined) return why;
-    const about = this.#step === 'asking_provider' ? this.#about() : undefined;
+    const about = why.phase === 'asking_provider' ? this.#about() : undefined;
     const asked = about === undefined ? '' : ` (it is asked about ${about})`;
     const message = `no address was watched for ${Math.round(silent / 1_000)} s: ${why.message}${asked}`;
     return { ...why, status: 'waiting', message };
   }
 
+  get #phase(): Step {
+    if (this.#appends > 0) return 'appending';
+    const isShareOver = this.#now() > this.#sharedUntil;
+    return this.#step === 'asking_provider' && isShareOver ? 'joining_group' : this.#step;
+  }
+
   get #why(): HealthProblem {
-    const phase = this.#step;
+    const phase = this.#phase;
     if (this.#fault === undefined) return { phase, ...STEPS[phase] };
     const message = `${this.#fault.code}: ${this.#fault.message}`;
     return waitingFor(this.#fault, { message, phase, projection: 'watch' });

@@ -141,7 +141,7 @@ export async function watchTron({
     },
   });
   const transfers = new TransferLog({
-    writer,
+    writer: { append: (...batch) => condition.appending(() => writer.append(...batch)) },
     codec,
     tracing,
     onAppended(events) {
@@ -181,11 +181,11 @@ export async function watchTron({
 
   /** `known`: the ends of the partitions at the assignment are known */
   let assigned: { readonly partitions: readonly number[]; known: boolean } | undefined;
-  const takeShare = (): void =>
-    bucket.share(
-      (assigned?.partitions.length ?? 0) / TRON_TRANSFERS.partitions,
-      config.kafka_session_ms * LEASE,
-    );
+  const takeShare = (): void => {
+    const ms = config.kafka_session_ms * LEASE;
+    bucket.share((assigned?.partitions.length ?? 0) / TRON_TRANSFERS.partitions, ms);
+    condition.shared(ms);
+  };
   // two holders of one partition do no harm: both append the same facts under the same ids
   const share = new Membership({
     kafka,
@@ -244,6 +244,7 @@ export async function watchTron({
     // the records of the partitions' former watchers have to be folded before any address is asked
     // about
     if (!mine.known) {
+      condition.doing('reading_ends');
       const ends = await withAdmin(kafka, (admin) => admin.ends(TRON_TRANSFERS.name));
       transfers.endsAt(ends.map(({ partition, high }) => [partition, high]));
     }

@@ -414,7 +414,7 @@ export class Watcher {
    * Returns the number of the others.
    */
   async #conclude(): Promise<number> {
-    const { transfers, onStep } = this.#options;
+    const { transfers } = this.#options;
     const [done, failed] = [this.#done, this.#failed];
     this.#done = [];
     this.#failed = [];
@@ -425,7 +425,6 @@ export class Watcher {
         until: checkedUntil,
       }),
     );
-    onStep('appending');
     const byPartition = Map.groupBy([...done, ...stayed], ({ partition }) => partition);
     for (const [partition, checked] of byPartition) {
       const event: AddressesChecked = {

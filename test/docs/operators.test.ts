@@ -15,7 +15,7 @@ interface Alert {
 }
 
 const RUNBOOK = 'docs/operations/runbook.md';
-const PARTS = ['Users', 'Look', 'Do', 'Escalate'];
+const PARTS = ['Users', 'Look', 'Do', 'Over', 'Escalate'];
 
 function read(path: string): string {
   return readFileSync(join(checkout, path), 'utf8');

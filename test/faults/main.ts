@@ -3,6 +3,7 @@
  * hold, 1 when not, 2 on bad usage.
  */
 import { parseArgs } from 'node:util';
+import { alerts } from './alerts.ts';
 import { cluster } from './cluster.ts';
 import { deposits } from './deposits.ts';
 import { explorer } from './explorer.ts';
@@ -32,6 +33,7 @@ const RUNS: Readonly<Record<string, FaultRun>> = {
   soak,
   interleavings,
   model,
+  alerts,
 };
 const UNNAMED = 'explorer';
 

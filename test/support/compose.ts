@@ -32,6 +32,7 @@ export interface Container {
   readonly pids_limit?: number;
   readonly mem_limit?: string;
   readonly privileged?: boolean;
+  readonly profiles?: readonly string[];
 }
 
 export interface ComposeFile {

@@ -5,6 +5,7 @@
  * before the addresses. The ledger derives from the runs as well, which allow its mints: runs up to
  * a second end are read, and judged by a later audit.
  */
+import { renameSync, writeFileSync } from 'node:fs';
 import type { DepositKey } from '../../../schemas/deposit-address.ts';
 import { isChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { isDepositAddressEvent } from '../../../schemas/deposit.addresses/events.ts';
@@ -23,7 +24,7 @@ import { isTreasuryEvent } from '../../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../../schemas/tron.transfers/events.ts';
 import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
-import { Fault } from '../../runtime/process/errors.ts';
+import { Fault, messageOf } from '../../runtime/process/errors.ts';
 import { fingerprint, type LogRecord } from '../../runtime/kafka/record.ts';
 import { Skips } from '../../runtime/kafka/skips.ts';
 import { RunAudit } from './run-audit.ts';
@@ -49,7 +50,7 @@ import {
 import { Rate } from '../../runtime/process/rate.ts';
 import { openProgress } from '../progress.ts';
 import { money } from '../text.ts';
-import type { SharedArguments } from '../usage.ts';
+import { Misuse, type SharedArguments } from '../usage.ts';
 import { ChainHeads, readHead } from './head.ts';
 import { ChainAudit } from './chain-audit.ts';
 import { Findings, INVARIANTS, type Invariant, type LogPosition } from './findings.ts';
@@ -106,9 +107,12 @@ const STATEMENT_MS = 120_000;
 const PROGRESS_EVERY_MS = 1_000;
 
 export async function audit(
-  args: SharedArguments & { readonly head: string | undefined },
+  args: SharedArguments & {
+    readonly head: string | undefined;
+    readonly metrics: string | undefined;
+  },
 ): Promise<number> {
-  const { json, stack, head } = args;
+  const { json, stack, head, metrics } = args;
   const seen = head === undefined ? undefined : readHead(head);
   const deposit_key = optional(DEPOSIT_KEY);
   const settings = { ...KAFKA, ...REGISTRY, ...POSTGRES_READER, ...USDT, deposit_key };
@@ -150,7 +154,30 @@ export async function audit(
     STATEMENT_MS,
   ).finally(() => progress.end());
   print(json === true ? auditJson(result) : auditText(result));
+  if (metrics !== undefined) writeMetrics(metrics, result);
   return result.findings.violation_count === 0 && result.seen !== null ? 0 : 2;
+}
+
+/** For the textfile collector of node_exporter, which may read it at any time. */
+function writeMetrics(file: string, { findings }: AuditResult): void {
+  const now = Math.floor(Date.now() / 1_000);
+  const lines = [
+    '# HELP audit_finished_timestamp_seconds when the newest audit ended, Unix time',
+    '# TYPE audit_finished_timestamp_seconds gauge',
+    `audit_finished_timestamp_seconds ${now}`,
+    '# HELP audit_violations violations that the newest audit found',
+    '# TYPE audit_violations gauge',
+    `audit_violations ${findings.violation_count}`,
+  ];
+  const unfinished = `${file}.${process.pid}`;
+  try {
+    writeFileSync(unfinished, `${lines.join('\n')}\n`);
+    renameSync(unfinished, file);
+  } catch (error) {
+    throw new Misuse(
+      `the metrics cannot be written (${messageOf(error)}): name a file in a folder that this user may write to`,
+    );
+  }
 }
 
 function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResult): string {

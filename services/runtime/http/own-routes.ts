@@ -33,13 +33,33 @@ export function ownRoutes(
   shape: ErrorShape,
 ): OwnRoutes {
   const health = new Health(checks, phase, log, remarks);
-  metrics.gauge('service_ready', '1 while /ready answers 200', [], async function () {
-    this.set(Number((await health.problems()).length === 0));
-  });
+  const isReady = metrics.gauge('service_ready', '1 while /ready answers 200');
+  const waits = metrics.gauge(
+    'service_waits_for',
+    '1 while the service waits for this dependency, as /status names it',
+    ['dependency'],
+  );
+  const halts = metrics.gauge(
+    'service_halted',
+    '1 while this part of the service waits for a person',
+    ['part'],
+  );
+  /** Sets these gauges by one look at the checks. */
+  const measure = async (): Promise<void> => {
+    const problems = await health.problems();
+    isReady.set(Number(problems.length === 0));
+    waits.reset();
+    halts.reset();
+    for (const { status, part, waits_for: waitsFor } of problems) {
+      if (status === 'halted') halts.set({ part }, 1);
+      else if (waitsFor !== undefined) waits.set({ dependency: waitsFor }, 1);
+    }
+  };
   const look = async (): Promise<HttpResponse> => {
     const problems = await health.problems();
     if (problems.length === 0) return { status: 200, body: '{"status":"ready"}' };
-    const failure = { status: 503, code: 'not_ready', message: problems.join('; ') };
+    const message = problems.map((problem) => problem.message).join('; ');
+    const failure = { status: 503, code: 'not_ready', message };
     return { status: failure.status, body: shape.body(failure) };
   };
   let last = { at: Number.NEGATIVE_INFINITY, answer: look };
@@ -57,11 +77,10 @@ export function ownRoutes(
     status: 200,
     body: JSON.stringify(await health.status()),
   });
-  const scrape = async (): Promise<HttpResponse> => ({
-    status: 200,
-    body: await metrics.text(),
-    content_type: metrics.content_type,
-  });
+  const scrape = async (): Promise<HttpResponse> => {
+    await measure();
+    return { status: 200, body: await metrics.text(), content_type: metrics.content_type };
+  };
   return {
     probes: [
       { method: 'get', path: '/health', handle: () => ({ status: 200, body: '{"status":"ok"}' }) },

@@ -48,6 +48,11 @@ export interface HealthProblem {
   readonly message: string;
 }
 
+export interface PartProblem extends HealthProblem {
+  /** the name of the check that found it */
+  readonly part: string;
+}
+
 export interface Check {
   readonly name: string;
   /** the projection whose tables the check reads: missing tables are awaited from its projector */
@@ -201,9 +206,9 @@ export class Health {
     this.#remarks = remarks;
   }
 
-  /** Runs all checks at once; the messages of those that fail. Changes are logged. */
-  async problems(): Promise<readonly string[]> {
-    return (await this.#run()).map(({ message }) => message);
+  /** Runs all checks at once; the problems of those that fail, each with the name of its check. */
+  problems(): Promise<readonly PartProblem[]> {
+    return this.#run();
   }
 
   /** The gravest problem. */
@@ -223,9 +228,12 @@ export class Health {
     };
   }
 
-  async #run(): Promise<readonly HealthProblem[]> {
+  /** Changes are logged. */
+  async #run(): Promise<readonly PartProblem[]> {
     const results = await Promise.all(this.#checks.map(run));
-    const problems = results.flatMap(({ problem }) => problem ?? []);
+    const problems = results.flatMap(({ problem }, at) =>
+      problem === undefined ? [] : [{ ...problem, part: this.#checks[at]?.name ?? '' }],
+    );
     const text = problems.map(({ message }) => message).join('; ');
     // digits are ignored: a counter in a message changes at every request
     const pattern = text.replaceAll(/[0-9]+/g, '0');

@@ -100,13 +100,21 @@ const addresses: Addresses = {
 };
 
 /** Monitoring, which the local stack does not have. */
-const MONITORING = ['prometheus', 'grafana'];
+const MONITORING = ['prometheus', 'alertmanager', 'grafana'];
+/** Exporters of servers and of the machine, which run where their profile is asked for. */
+const EXPORTERS = ['node-exporter', 'postgres-exporter', 'kafka-exporter'];
 /** Containers that end, and that of the operator's commands. */
 const COMMANDS = ['check', 'registry-volume', 'settle-postgres', 'ops'];
 
 test('docker compose runs the servers and services of the local stack, and the monitoring', () => {
   expect(Object.keys(compose).toSorted()).toEqual(
-    [...serverNames, ...services.map(({ name }) => name), ...MONITORING, ...COMMANDS].toSorted(),
+    [
+      ...serverNames,
+      ...services.map(({ name }) => name),
+      ...MONITORING,
+      ...EXPORTERS,
+      ...COMMANDS,
+    ].toSorted(),
   );
 });
 
@@ -123,6 +131,15 @@ test('the monitoring has pinned versions, ports on 127.0.0.1, and mounts files t
         readdirSync(new URL(`../../../${path}`, import.meta.url)).length,
         path,
       ).toBeGreaterThan(0);
+  }
+});
+
+test('exporters run where they are asked for, publish nothing, and reach one store at most', () => {
+  for (const name of EXPORTERS) {
+    const { profiles, ports, networks = [] } = serviceOf(name);
+    expect([name, profiles, ports]).toEqual([name, ['exporters'], undefined]);
+    expect(networks).toContain('services');
+    expect(networks.length).toBeLessThanOrEqual(2);
   }
 });
 

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -5,6 +6,7 @@ import { parse } from 'yaml';
 import { defaultPorts } from '../../../infra/services/ports.ts';
 import { services } from '../../../infra/services/services.ts';
 import { DEPRECATED_METRICS, Metrics } from '../../../services/runtime/process/metrics.ts';
+import { systemProgram } from '../../support/system-program.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
@@ -52,7 +54,27 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-/** The names of a scrape: metrics of services, and those of every Node process. */
+/** The files with tests for promtool. */
+const TESTED = ['alerts', 'causes', 'days'].map((name) => `test/infra/prometheus/${name}.yml`);
+
+/** Metrics of others that alerts use: of exporters, and of jobs (docs/operations/monitoring.md). */
+const OF_OTHERS = [
+  'audit_finished_timestamp_seconds',
+  'backup_finished_timestamp_seconds',
+  'cnpg_pg_replication_lag',
+  'cnpg_pg_replication_slots_pg_wal_lsn_diff',
+  'kafka_brokers',
+  'node_filesystem_avail_bytes',
+  'node_filesystem_readonly',
+  'node_filesystem_size_bytes',
+  'pg_replication_lag_seconds',
+  'pg_replication_slots_pg_wal_lsn_diff',
+  'pg_up',
+  'redis_up',
+  'x509_cert_not_after',
+];
+
+/** The names of a scrape: metrics of services, of exporters, and those of every Node process. */
 async function names(): Promise<ReadonlySet<string>> {
   const sources = readdirSync(join(ROOT, 'services'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
@@ -68,7 +90,7 @@ async function names(): Promise<ReadonlySet<string>> {
     kind === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
   );
   const own = await new Metrics('test').registry.getMetricsAsJSON();
-  return new Set(['up', ...found, ...listed, ...own.map(({ name }) => name)]);
+  return new Set(['up', ...OF_OTHERS, ...found, ...listed, ...own.map(({ name }) => name)]);
 }
 
 const WORDS = new Set(['by', 'on', 'and', 'or', 'without', 'ignoring', 'unless']);
@@ -105,7 +127,7 @@ test('every deprecated name repeats a registered metric, and the page on monitor
   expect([...rows].map(([, before, name]) => [before, name])).toEqual(renamed);
 });
 
-test('Prometheus scrapes every service at its port in docker compose', () => {
+test('Prometheus scrapes every service and exporter at its port in docker compose', () => {
   const config: {
     readonly scrape_configs: readonly {
       readonly static_configs: readonly { readonly targets: readonly string[] }[];
@@ -115,7 +137,12 @@ test('Prometheus scrapes every service at its port in docker compose', () => {
     staticConfigs.flatMap((part) => part.targets),
   );
   expect(targets.toSorted()).toEqual(
-    services.map(({ name, ops_port: opsPort }) => `${name}:${defaultPorts[opsPort]}`).toSorted(),
+    [
+      ...services.map(({ name, ops_port: opsPort }) => `${name}:${defaultPorts[opsPort]}`),
+      'kafka-exporter:9308',
+      'node-exporter:9100',
+      'postgres-exporter:9187',
+    ].toSorted(),
   );
 });
 
@@ -128,13 +155,23 @@ test('every alert has a unique name, a summary and an action', () => {
   }
 });
 
-test('every alert about money, instances and the log has a test for promtool', () => {
-  const { tests }: { readonly tests: readonly { readonly name: string }[] } = parse(
-    read('test/infra/prometheus/alerts.yml'),
+test('every alert about causes, money, instances and the log has a test for promtool', () => {
+  const files: readonly { readonly tests: readonly { readonly name: string }[] }[] = TESTED.map(
+    (path) => parse(read(path)),
   );
-  const named = alertsIn(['instances', 'deposits', 'minting', 'reserve', 'log']);
-  expect(named.length).toBeGreaterThan(20);
+  const tests = files.flatMap((file) => file.tests);
+  const named = alertsIn(['causes', 'instances', 'deposits', 'minting', 'reserve', 'log']);
+  expect(named.length).toBeGreaterThan(30);
   expect(new Set(tests.map(({ name }) => name))).toEqual(new Set(named));
+});
+
+test('promtool finds each of them right', async ({ skip }) => {
+  const program = await systemProgram(['promtool'], 'prometheus');
+  if (program === undefined)
+    return skip('there is no promtool on this machine: install the package prometheus');
+  const paths = TESTED.map((path) => join(ROOT, path));
+  const { status, stderr } = spawnSync(program, ['test', 'rules', ...paths], { encoding: 'utf8' });
+  expect([status, stderr]).toEqual([0, '']);
 });
 
 test('no two panels of the dashboard lie over each other, and all ask the data source that is provisioned', () => {

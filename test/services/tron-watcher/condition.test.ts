@@ -50,11 +50,43 @@ test('an endless step without a fault is reported by its name', () => {
     () => 'transaction ab to TKm',
   );
   condition.passed();
-  condition.doing('appending');
+  void condition.appending(() => new Promise(() => undefined));
   now = 60_000;
   expect(condition.problem?.message).toBe(
     'no address was watched for 60 s: appending to tron.transfers',
   );
+});
+
+test('an append that does not end is named, and one that has ended is not', async () => {
+  let now = 0;
+  const condition = new Condition(
+    () => now,
+    1_000,
+    () => undefined,
+  );
+  condition.passed();
+  condition.doing('asking_provider');
+  await condition.appending(() => Promise.resolve());
+  now = 60_000;
+  expect(condition.problem?.waits_for).toBe('trongrid');
+  void condition.appending(() => new Promise(() => undefined));
+  expect(condition.problem?.waits_for).toBe('kafka');
+});
+
+test('a question that waits for a share of the quota waits for the group of watchers', () => {
+  let now = 0;
+  const condition = new Condition(
+    () => now,
+    1_000,
+    () => undefined,
+  );
+  condition.passed();
+  condition.doing('asking_provider');
+  condition.shared(2_000);
+  now = 2_000;
+  expect(condition.problem?.waits_for).toBe('trongrid');
+  now = 2_001;
+  expect(condition.problem?.waits_for).toBe('kafka');
 });
 
 test('an endless question names the address and the transaction', () => {
@@ -70,7 +102,7 @@ test('an endless question names the address and the transaction', () => {
   expect(condition.problem?.message).toBe(
     "no address was watched for 147 s: asking TRON's provider (it is asked about transaction ab to TKm)",
   );
-  condition.doing('appending');
+  void condition.appending(() => new Promise(() => undefined));
   expect(condition.problem?.message).not.toContain('TKm');
 });
 

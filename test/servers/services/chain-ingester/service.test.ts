@@ -134,6 +134,19 @@ test('records have keys, headers and times for a plain console consumer', async 
   expect(new Set(read.map(({ headers }) => String(headers['event_id']))).size).toBe(read.length);
 });
 
+test('the height of a node that does not answer is unknown, and not the one that it had last', async () => {
+  await begin(3);
+  const service = await ingester();
+  await untilTold(0);
+  const lines = async (): Promise<readonly string[]> =>
+    (await (await fetch(`${service.ops_url}/metrics`)).text())
+      .split('\n')
+      .filter((line) => /^(?:chain_node_height|service_waits_for)\{/.test(line));
+  await expect.poll(lines).toEqual([expect.stringMatching(/^chain_node_height\{.* 2$/)]);
+  await node.close();
+  await expect.poll(lines).toEqual([expect.stringContaining('{dependency="node",')]);
+});
+
 test('a block that is dated ahead of the brokers is appended', async () => {
   await begin(2);
   node.dated_ahead_ms = 7_200_000;

@@ -2,6 +2,9 @@
  * From USDT on TRON to CLT in a balance and to the explorer's reserve, through every process on the
  * way. The last test halts minting for good.
  */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createClient } from 'graphql-ws';
 import { Client } from 'pg';
@@ -90,8 +93,15 @@ test('a first deposit of 2.50 USDT and one above the single cap are held, and an
 test('the audit of a working system and a reconciliation on demand end with exit code 0', async () => {
   const txId = await system.pay(await system.open(DAVE), 10n * USD);
   await system.reaches(DAVE, txId, 'credited');
-  const audit = await system.ops('audit', '--json');
+  const folder = mkdtempSync(join(tmpdir(), 'clt-test-audit-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'audit.prom');
+  const audit = await system.ops('audit', '--json', '--metrics', file);
   expect(audit).toMatchObject({ code: 0 });
+  expect(readdirSync(folder)).toEqual(['audit.prom']);
+  expect(readFileSync(file, 'utf8').replaceAll(/^#.*\n/gm, '')).toMatch(
+    /^audit_finished_timestamp_seconds \d{10}\naudit_violations 0\n$/,
+  );
   const audited: { readonly checked: Readonly<Record<string, number>> } = JSON.parse(audit.stdout);
   expect(audited).toMatchObject({ compared: true, violations: [] });
   for (const invariant of ['I1', 'I2', 'I3'])

@@ -102,6 +102,26 @@ test('/health is constant, /ready and /status follow the checks, /metrics counts
   expect(scrape).not.toContain('secret');
 });
 
+test('/metrics names each dependency that is awaited and each part that waits for a person, until they go on', async () => {
+  let [log, tables]: (HealthProblem | undefined)[] = [
+    { status: 'waiting', waits_for: 'kafka', message: 'the brokers do not answer' },
+    { status: 'halted', waits_for: 'registry', message: 'another registry: correct its address' },
+  ];
+  const checks = Object.entries({ log: () => log, tables: () => tables });
+  const { url } = await open([], { checks: checks.map(([name, check]) => ({ name, check })) });
+  const lines = async (): Promise<readonly string[]> =>
+    (await (await fetch(`${url}/metrics`)).text())
+      .split('\n')
+      .filter((line) => /^service_(?:ready|waits_for|halted)\b/.test(line));
+  expect(await lines()).toEqual([
+    'service_ready{service="test"} 0',
+    'service_waits_for{dependency="kafka",service="test"} 1',
+    'service_halted{part="tables",service="test"} 1',
+  ]);
+  log = tables = undefined;
+  expect(await lines()).toEqual(['service_ready{service="test"} 1']);
+});
+
 test('clients of a gateway share an answer of /ready for a second', async () => {
   let looks = 0;
   const checks = [{ name: 'a', check: () => void looks++ }];

@@ -78,7 +78,10 @@ describe('Health', () => {
       { name: 'index', check: () => waiting('30 blocks behind') },
       { name: 'log', check: () => Promise.resolve(waiting('records were lost')) },
     );
-    expect(await health.problems()).toEqual(['index: 30 blocks behind', 'log: records were lost']);
+    expect(await health.problems()).toEqual([
+      { status: 'waiting', part: 'index', message: 'index: 30 blocks behind' },
+      { status: 'waiting', part: 'log', message: 'log: records were lost' },
+    ]);
   });
 
   test('has the status of its gravest problem', async () => {
@@ -148,7 +151,7 @@ describe('Health', () => {
     const health = open({ name: 'frozen', check: () => new Promise(() => undefined) });
     const problems = health.problems();
     await vi.advanceTimersByTimeAsync(2_000);
-    expect(await problems).toEqual(['frozen: no answer within 2000 ms']);
+    expect(await problems).toMatchObject([{ message: 'frozen: no answer within 2000 ms' }]);
   });
 });
 
