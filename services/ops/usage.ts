@@ -19,6 +19,12 @@ export const MISSING = 'a command is missing';
 export interface SharedArguments {
   readonly json: boolean | undefined;
   readonly stack: string;
+  readonly timeout?: string | undefined;
+}
+
+/** The given --timeout in ms, or `seconds`. Throws `Misuse`. */
+export function timeout({ timeout: given }: SharedArguments, seconds: number): number {
+  return 1_000 * (given === undefined ? seconds : count('--timeout', given, 86_400));
 }
 
 /** Where a command is added. */
@@ -54,7 +60,7 @@ export const SIGNED = {
 } as const;
 
 /** Runs a command that resolves to its exit code. */
-export type Run = <Arguments>(
+export type Run = <Arguments extends SharedArguments>(
   command: (args: Arguments) => Promise<number>,
 ) => (args: Arguments) => Promise<void>;
 

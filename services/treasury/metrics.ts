@@ -32,11 +32,13 @@ export type TreasuryMetrics = ReturnType<typeof openTreasuryMetrics>;
 export function openTreasuryMetrics(
   metrics: Metrics,
   state: () => TreasuryState,
-  ledger: () => QueuedDeposits & Pick<Ledger, 'governance'>,
+  ledger: () => QueuedDeposits & Pick<Ledger, 'governance' | 'leftAt'>,
   dust_below: bigint,
 ) {
   const queue = new QueueMetrics(metrics, ledger, dust_below);
   let counts = newCounts();
+  /** when the newest of them was decided, Unix milliseconds */
+  const failures = new Map<string, number>();
   metrics.counter(
     'treasury_deposits_confirmed_total',
     'deposits confirmed in the ledger, from its beginning',
@@ -157,6 +159,25 @@ export function openTreasuryMetrics(
     Number(now.minting_closed),
   );
   metrics.gauge(
+    'treasury_rolling_cap_used_ratio',
+    'part of the rolling cap that mints of the window use; none before the first policy',
+    [],
+    function () {
+      const { policy } = ledger();
+      if (policy === undefined) return;
+      const left = Number(ledger().leftAt(Date.now()));
+      this.set(1 - left / Number(policy.rolling_cap));
+    },
+  );
+  metrics.gauge(
+    'treasury_mint_failed_age_seconds',
+    'since the newest mint that has died or was voided; none: it has read none',
+    ['event'],
+    function () {
+      failures.forEach((at, event) => this.set({ event }, (Date.now() - at) / 1_000));
+    },
+  );
+  metrics.gauge(
     'treasury_chain_contradicted',
     '1 while chain.blocks is contradicted, which halts minting: by the bytes of a transaction of the mint authority, or by the second node',
     ['by'],
@@ -199,6 +220,7 @@ export function openTreasuryMetrics(
         type === 'MintVoided'
       )
         countOne(counts.mints, type);
+      if (type === 'MintDead' || type === 'MintVoided') failures.set(type, event.decided_at);
     },
     /** `answer`: the node's code */
     broadcast: (answer: string) => broadcasts.inc({ answer }),

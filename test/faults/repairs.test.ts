@@ -96,13 +96,13 @@ async function credit(user: number): Promise<void> {
 }
 
 interface Status {
-  readonly faults: readonly string[];
+  readonly attention: readonly string[];
   readonly services: readonly { readonly status: string }[];
 }
 
 async function faults(): Promise<readonly string[]> {
   const status: Status = JSON.parse((await op('status', '--json')).stdout);
-  return status.faults;
+  return status.attention;
 }
 
 /** Types what `ops status` says, as long as it says something. */
