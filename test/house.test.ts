@@ -177,6 +177,10 @@ const ROOMS: readonly Room[] = [
       'services/projector',
       'services/treasury/reconciliation',
       'services/treasury/ledger/ledger-writer',
+      // ops start, stop and restart ask the supervisor of the local stack
+      'infra/local/process/requests',
+      'infra/local/process/pid-files',
+      'infra/local/stack/folder',
     ],
     packages: ['@duckdb/node-api', 'avsc', 'ethers', 'fflate', 'lru-cache', 'yargs'],
     builtins: ['*'],

@@ -53,7 +53,7 @@ const TAKING_OVER: HealthProblem = {
   message: 'comparing the settings with the ledger',
 };
 const RESTORE =
-  'What to do: point APP_KAFKA_BROKERS to the right cluster, or restore the topic from a replica or a backup, then start the treasury again; nothing is written meanwhile';
+  'What to do: point APP_KAFKA_BROKERS to the right cluster, or restore the topic from a replica or a backup, then npx ops restart treasury; nothing is written meanwhile';
 
 export interface TopicNames {
   readonly addresses: string;

@@ -216,6 +216,43 @@ test('a service that was stopped is started by npm run up, and a running one is 
   await expectWhole();
 });
 
+test('ops stops, starts and restarts one service or server, and says what came of it', async () => {
+  const [treasury, hub, redis] = ['treasury', 'hub-gateway', 'redis'].map(pidOf);
+  expect(await op('stop', 'treasury')).toMatchObject({ code: 0, stdout: 'treasury: stopped\n' });
+  expect(await op('stop', 'treasury')).toMatchObject({
+    code: 0,
+    stdout: 'treasury: was stopped before\n',
+  });
+  expect(await faults()).toContainEqual(expect.stringContaining('npx ops restart treasury'));
+  expect(await op('start', 'treasury')).toMatchObject({ code: 0, stdout: 'treasury: ready\n' });
+  expect(await op('start', 'treasury')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^treasury: runs already/),
+  });
+  expect(await op('restart', 'hub-gateway', '--json')).toMatchObject({
+    code: 0,
+    stdout: '{"part":"hub-gateway","is_done":true,"text":"ready"}\n',
+  });
+  expect(await op('restart', 'redis')).toMatchObject({ code: 0 });
+  for (const [name, before] of [
+    ['treasury', treasury],
+    ['hub-gateway', hub],
+    ['redis', redis],
+  ] as const)
+    expect({ name, pid: pidOf(name) }).not.toEqual({ name, pid: before });
+  expect(await op('restart', 'tresury')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('did you mean treasury?'),
+  });
+  expect(
+    await ops('--stack', join(folder.root, 'none', 'stack.json'), 'restart', 'treasury'),
+  ).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('docker compose restart treasury'),
+  });
+  await expectWhole();
+});
+
 test('after chain.blocks was written again everything works, and earlier reserve runs hold', async () => {
   await npmRun('down');
   await npmRun('up', '--servers-only');

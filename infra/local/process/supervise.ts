@@ -63,7 +63,7 @@ export function supervise(
       if (!isFinal()) return `${server.name} ${describeExit(exit)}`;
       const reason = exit.code === 0 ? 'ended by itself' : 'refused its configuration';
       events.line(
-        `${server.name} ${reason}: not restarted; see ${server.child?.log_file}; npm run up starts it again`,
+        `${server.name} ${reason}: not restarted; see ${server.child?.log_file}; npx ops start ${server.name} starts it again`,
       );
       return undefined;
     } catch (error) {
@@ -98,7 +98,9 @@ export function supervise(
     ready.reject(error);
     if (signal.aborted || !wasReady) return;
     if (!(error instanceof StackFault)) throw error;
-    events.line(`${error.message}\n  ${server.name} is not restarted; npm run up starts it again`);
+    events.line(
+      `${error.message}\n  ${server.name} is not restarted; npx ops start ${server.name} starts it again`,
+    );
   });
   const answering = Promise.race([ready.promise, working.promise]);
   // The caller may be awaiting another server when this one fails.
