@@ -60,7 +60,7 @@ function addStatus(commands: Commands, run: Run): void {
   );
 }
 
-/** Of each action its description. */
+/** Descriptions of the actions on a part. */
 const PART_ACTIONS = {
   start: 'start a part of the local stack that has ended, was stopped or is halted',
   stop: 'drain and stop a part of the local stack until it is started again',

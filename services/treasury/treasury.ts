@@ -485,6 +485,7 @@ export class Treasury {
     return {
       has_own_policy: policy !== undefined && sameLimits(policy, this.#options.limits),
       halted: this.#isHalted,
+      has_lease: this.#context.lease.is_held,
       waiting: this.#queue?.waiting ?? 0,
       held_up: this.#queue?.held_up.length ?? 0,
       minting_closed: this.#works && this.#minting?.closed !== undefined,

@@ -1,6 +1,6 @@
 /**
- * What a person asks of a supervisor that runs: a file for each request in a folder, a signal, and
- * the answer in another file beside it.
+ * Requests of a person to a supervisor that runs: a file for each in a folder, a signal, and the
+ * answer in another file beside it.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ export interface Request {
 export interface Outcome {
   /** whether it is now as was asked */
   readonly is_done: boolean;
-  /** such as `ready`, or why not */
+  /** the state, such as `ready`, or why the part is not as asked */
   readonly text: string;
 }
 

@@ -14,7 +14,7 @@ export interface Folder {
   readonly logs: string;
   /** One pid file for each running process. */
   readonly pids: string;
-  /** What persons ask of the supervisor, and its answers. */
+  /** Requests of persons to the supervisor, and its answers. */
   readonly requests: string;
   /** Temporary files of the Java servers. */
   readonly scratch: string;

@@ -41,9 +41,12 @@ export async function actOnPart(
     );
   note(`${action} ${part}: waiting until it is done`, { json });
   if (action !== 'stop')
-    note('settings are those with which the stack was started: others need npm run down, npm run up', {
-      json,
-    });
+    note(
+      'settings are those with which the stack was started: others need npm run down, npm run up',
+      {
+        json,
+      },
+    );
   const { request } = await import('../../../infra/local/process/requests.ts');
   const wanted = { action, part };
   const outcomes = await request(folder.requests, supervisor, wanted, () => undefined);

@@ -13,7 +13,7 @@ export interface Certificate {
 
 const DAY_MS = 86_400_000;
 
-/** Of the brokers where they have TLS, of the own account, and of addresses with https. */
+/** Certificates of the brokers with TLS, of the own account, and of addresses with https. */
 export async function readCertificates(
   kafka: KafkaSettings,
   urls: readonly string[],
@@ -27,12 +27,14 @@ export async function readCertificates(
     ...(hasTls ? kafka.kafka_brokers : []),
     ...secured.map(({ hostname, port }) => `${hostname}:${port === '' ? '443' : port}`),
   ];
-  const { kafka_tls_cert: own } = kafka;
   const read = await Promise.all(
     hosts.map(async (host) => ({ of: host, end: await endAt(host, kafka, answer_ms) })),
   );
-  if (own !== undefined)
-    read.push({ of: 'this account (APP_KAFKA_TLS_CERT)', end: new X509Certificate(own).validTo });
+  if (kafka.kafka_tls_cert !== undefined)
+    read.push({
+      of: 'this account (APP_KAFKA_TLS_CERT)',
+      end: new X509Certificate(kafka.kafka_tls_cert).validTo,
+    });
   return read.flatMap(({ of, end }) =>
     // a host that does not answer is told by the part that asks it
     end === undefined ? [] : [{ of, days_left: (Date.parse(end) - Date.now()) / DAY_MS }],
@@ -42,7 +44,7 @@ export async function readCertificates(
 /** The end of the certificate that a host shows, whether or not it is believed. */
 async function endAt(
   host: string,
-  { kafka_tls_cert: cert, kafka_tls_key: key }: KafkaSettings,
+  { kafka_tls_cert, kafka_tls_key }: KafkaSettings,
   answer_ms: number,
 ): Promise<string | undefined> {
   const at = host.lastIndexOf(':');
@@ -52,7 +54,7 @@ async function endAt(
     port: Number(host.slice(at + 1)),
     // an address is no name for a server
     ...(/^[\d.]+$|:/.test(name) ? {} : { servername: name }),
-    ...(cert === undefined ? {} : { cert, key }),
+    ...(kafka_tls_cert === undefined ? {} : { cert: kafka_tls_cert, key: kafka_tls_key }),
     // an expired one is to be read too
     rejectUnauthorized: false,
   });

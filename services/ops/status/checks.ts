@@ -24,7 +24,7 @@ export interface Seen {
   readonly projections: readonly Position[] | null;
   /** by `partitionKey`: the first offset whose record is younger than `status_lag_seconds` */
   readonly recent: ReadonlyMap<string, bigint> | null;
-  /** that the Postgres which was read is behind its primary; 0: it is the primary */
+  /** lag of the Postgres that was read; 0: it is the primary */
   readonly replica_seconds: number | null;
   readonly services: readonly ServiceHealth[] | null;
   readonly disk: Disk | null;
@@ -40,8 +40,8 @@ export interface Check {
   readonly fails: string;
   readonly setting?: keyof Limits;
   readonly to_do: string;
-  /** A line for each thing that needs a person. */
-  find(seen: Seen, limits: Limits): readonly string[];
+  /** A line for each thing that needs a person; `threshold` of the setting, 0 without one. */
+  readonly find: (seen: Seen, threshold: number) => readonly string[];
 }
 
 export const CHECKS: readonly Check[] = [
@@ -107,7 +107,7 @@ export const CHECKS: readonly Check[] = [
     fails: 'a projection is more than N records behind, or the lag is not known',
     setting: 'status_lag_records',
     to_do: 'look at the state of its projector, and whether it catches up (PER SECOND)',
-    find: ({ projections }, { status_lag_records: most }) =>
+    find: ({ projections }, most) =>
       byProjection(projections).flatMap(([projection, positions]) => {
         if (positions.some(({ lag }) => lag === null))
           return [`${projection}: how far it is behind is not known`];
@@ -122,7 +122,7 @@ export const CHECKS: readonly Check[] = [
     fails: 'a projection lacks a record that is more than N s old',
     setting: 'status_lag_seconds',
     to_do: 'as for lag_records; with a replica of Postgres, look whether it follows',
-    find: ({ projections, recent }, { status_lag_seconds: most }) =>
+    find: ({ projections, recent }, most) =>
       byProjection(projections).flatMap(([projection, positions]) =>
         positions.some(
           ({ topic, partition, next_offset: nextOffset }) =>
@@ -137,9 +137,11 @@ export const CHECKS: readonly Check[] = [
     fails: 'the replica of Postgres that was read is more than N s behind',
     setting: 'status_lag_seconds',
     to_do: 'look whether its primary runs and sends: pg_stat_replication there',
-    find: ({ replica_seconds: seconds }, { status_lag_seconds: most }) =>
-      seconds !== null && seconds > most
-        ? [`the Postgres that was read is a replica, ${Math.round(seconds)} s behind its primary`]
+    find: ({ replica_seconds }, most) =>
+      replica_seconds !== null && replica_seconds > most
+        ? [
+            `the Postgres that was read is a replica, ${Math.round(replica_seconds)} s behind its primary`,
+          ]
         : [],
   },
   {
@@ -162,7 +164,7 @@ export const CHECKS: readonly Check[] = [
     fails: 'the node has more than N blocks that the log lacks',
     setting: 'status_blocks_behind',
     to_do: '`/status` of the chain-ingester says what it waits for',
-    find: (seen, { status_blocks_behind: most }) => {
+    find: (seen, most) => {
       const log_height = figure(seen, 'log height', Math.max);
       if (log_height === undefined || seen.node_height === null) return [];
       const behind = seen.node_height - log_height;
@@ -176,7 +178,7 @@ export const CHECKS: readonly Check[] = [
     fails: 'the treasury that works has more than N records not read or decided',
     setting: 'status_lag_records',
     to_do: '`/status` of the treasury says what it waits for',
-    find: ({ services }, { status_lag_records: most }) =>
+    find: ({ services }, most) =>
       (services ?? []).flatMap(({ name, metrics }) => {
         const lag = name.startsWith('treasury') ? (metrics['records behind'] ?? 0) : 0;
         return metrics['lease held'] !== 0 && lag > most
@@ -189,7 +191,7 @@ export const CHECKS: readonly Check[] = [
     fails: 'an address was not asked about for more than N s',
     setting: 'status_unasked_seconds',
     to_do: 'runbook: WatcherBehind',
-    find: (seen, { status_unasked_seconds: most }) => {
+    find: (seen, most) => {
       const seconds = figure(seen, 'longest unasked in seconds', Math.max) ?? 0;
       return seconds > most
         ? [
@@ -203,7 +205,7 @@ export const CHECKS: readonly Check[] = [
     fails: 'a mint is in flight for more than N s',
     setting: 'status_mint_seconds',
     to_do: 'runbook: MintQueueOld',
-    find: (seen, { status_mint_seconds: most }) => {
+    find: (seen, most) => {
       const seconds = figure(seen, 'oldest in seconds mint_requested', Math.max) ?? 0;
       return seconds > most
         ? [
@@ -229,7 +231,7 @@ export const CHECKS: readonly Check[] = [
     fails: 'more than N percent of the rolling cap are used',
     setting: 'status_cap_percent',
     to_do: 'look who deposits so much; operators raise the cap with `ops policy set --rolling-cap`',
-    find: (seen, { status_cap_percent: most }) => {
+    find: (seen, most) => {
       const percent = 100 * (figure(seen, 'cap used', Math.max) ?? 0);
       return percent > most
         ? [
@@ -243,7 +245,7 @@ export const CHECKS: readonly Check[] = [
     fails: 'more than N deposits wait for a decision of a person, dust apart',
     setting: 'status_deposits_waiting',
     to_do: 'npx ops deposit list',
-    find: ({ services }, { status_deposits_waiting: most }) => {
+    find: ({ services }, most) => {
       const waiting = waitingDeposits(services ?? []);
       // dust alone asks for nobody: strangers send it at will
       return waiting.deposits > most ? [`${waitText(waiting)}: npx ops deposit list`] : [];
@@ -254,7 +256,7 @@ export const CHECKS: readonly Check[] = [
     fails: 'a mint has died or was voided less than N s ago',
     setting: 'status_dead_mint_seconds',
     to_do: 'runbook: MintsVoided',
-    find: (seen, { status_dead_mint_seconds: most }) =>
+    find: (seen, most) =>
       ['MintDead', 'MintVoided'].flatMap((event) => {
         const seconds = figure(seen, `age of ${event}`, Math.min);
         return seconds !== undefined && seconds < most
@@ -282,7 +284,7 @@ export const CHECKS: readonly Check[] = [
     fails: 'there is no reserve run, or the newest one is more than N s old',
     setting: 'status_reserve_seconds',
     to_do: 'npx ops reserve run makes one, or says why there is none',
-    find: ({ services }, { status_reserve_seconds: most }) => {
+    find: ({ services }, most) => {
       const age = newestRun(services ?? [])?.age_seconds;
       if (age === undefined || (age >= 0 && age <= most)) return [];
       const fault =
@@ -295,7 +297,7 @@ export const CHECKS: readonly Check[] = [
     fails: 'the newest reserve run counts a balance that was read more than N s ago',
     setting: 'status_reading_seconds',
     to_do: 'runbook: ReserveReadingOld',
-    find: (seen, { status_reading_seconds: most }) => {
+    find: (seen, most) => {
       const seconds = figure(seen, 'oldest balance in seconds', Math.max) ?? 0;
       return seconds > most
         ? [
@@ -309,7 +311,7 @@ export const CHECKS: readonly Check[] = [
     fails: 'the newest snapshot of the treasury is more than N s old',
     setting: 'status_snapshot_seconds',
     to_do: 'its next start takes longer: the log of the treasury says why none was written',
-    find: (seen, { status_snapshot_seconds: most }) => {
+    find: (seen, most) => {
       const seconds = figure(seen, 'snapshot age in seconds', Math.min) ?? 0;
       return seconds > most
         ? [
@@ -323,7 +325,7 @@ export const CHECKS: readonly Check[] = [
     fails: 'a certificate of the brokers, the node or this account ends within N days',
     setting: 'status_certificate_days',
     to_do: 'renew it, then restart what reads it',
-    find: ({ certificates }, { status_certificate_days: most }) =>
+    find: ({ certificates }, most) =>
       certificates
         .filter(({ days_left: daysLeft }) => daysLeft < most)
         .map(({ of, days_left: daysLeft }) =>
@@ -337,16 +339,20 @@ export const CHECKS: readonly Check[] = [
     fails: 'the disk of a local stack has less than N MB free',
     setting: 'status_disk_mb',
     to_do: 'make room: when it is full the servers stop',
-    find: ({ disk }, { status_disk_mb: least }) =>
+    find: ({ disk }, least) =>
       disk !== null && disk.free_bytes < least * 2 ** 20
         ? [`disk: ${diskText(disk)}; when it is full the servers stop: make room`]
         : [],
   },
 ];
 
+export function linesOf({ find, setting }: Check, seen: Seen, limits: Limits): readonly string[] {
+  return find(seen, setting === undefined ? 0 : limits[setting]);
+}
+
 /** A line for each thing that needs a person, in the order of the list, none twice. */
 export function attention(seen: Seen, limits: Limits): readonly string[] {
-  return [...new Set(CHECKS.flatMap((check) => check.find(seen, limits)))];
+  return [...new Set(CHECKS.flatMap((check) => linesOf(check, seen, limits)))];
 }
 
 export function diskText({ path, free_bytes: freeBytes }: Disk): string {
@@ -369,7 +375,7 @@ function figure(
   return values.length === 0 ? undefined : of(...values);
 }
 
-/** Figures above 0 whose label begins so: the rest of the label, and the largest of all services. */
+/** Figures above 0 whose label begins so: its rest, and the largest figure of all services. */
 function figures({ services }: Seen, prefix: string): readonly (readonly [string, number])[] {
   const largest = new Map<string, number>();
   for (const [label, value] of (services ?? []).flatMap(({ metrics }) => Object.entries(metrics))) {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { readConfig } from '../../../../services/runtime/process/config.ts';
 import { STATUS_LIMITS } from '../../../../services/ops/config.ts';
-import { attention, CHECKS, type Seen } from '../../../../services/ops/status/checks.ts';
+import { attention, CHECKS, linesOf, type Seen } from '../../../../services/ops/status/checks.ts';
 import type { Position } from '../../../../services/ops/status/positions.ts';
 import type { ServiceHealth } from '../../../../services/ops/status/services.ts';
 
@@ -103,7 +103,7 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
 
 test.each(CASES)('the check %s alone makes a line', (name, seen, line) => {
   const found = CHECKS.flatMap((check) =>
-    check.find(seen, LIMITS).map((text) => [check.name, text]),
+    linesOf(check, seen, LIMITS).map((text) => [check.name, text]),
   );
   expect(found).toEqual([[name, expect.stringContaining(line)]]);
 });
