@@ -56,7 +56,7 @@ function addStatus(commands: Commands, run: Run): void {
       command.epilogue(
         'Exits 0 when all is well, 2 when something needs a person or is not known: the first line says how many things, NEEDS ATTENTION lists them. docs/operations/monitoring.md has all checks and the settings of their thresholds.',
       ),
-    run(async (args) => (await import('./status/status.ts')).status(args)),
+    run(async (args) => (await import('./status/status.ts')).status(args), true),
   );
 }
 

@@ -59,9 +59,10 @@ export const SIGNED = {
   yes: { type: 'boolean', describe: 'do not ask on a terminal' },
 } as const;
 
-/** Runs a command that resolves to its exit code. */
+/** Runs a command that resolves to its exit code; `keepsTime`: --timeout is of its parts. */
 export type Run = <Arguments extends SharedArguments>(
   command: (args: Arguments) => Promise<number>,
+  keepsTime?: boolean,
 ) => (args: Arguments) => Promise<void>;
 
 /** A whole number from 1 to `max`, given for this option. Throws `Misuse`. */

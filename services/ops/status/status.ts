@@ -70,7 +70,8 @@ export const STATUS_SETTINGS = {
 } as const;
 
 const TOPIC_NAMES = TOPICS.map(({ name }) => name);
-const TIMEOUT_S = 10;
+/** With the start and the end of the process about 10 s. */
+const TIMEOUT_S = 8;
 /** A person is told what is waited for after this time. */
 const NOTE_MS = 2_000;
 
@@ -103,7 +104,7 @@ export function sourcesOf(
   };
 }
 
-/** Ends within `timeout_ms`; `say` is told what has not answered for some time. */
+/** Asks for `timeout_ms` at most; `say` is told what has not answered for some time. */
 export async function readStatus(
   { node, kafka, kafka_settings, reader, services: local, disk, urls, limits }: Sources,
   timeout_ms = TIMEOUT_S * 1_000,
@@ -167,8 +168,7 @@ class Parts {
 
   constructor(timeout_ms: number, say: (text: string) => void) {
     this.#timeoutMs = timeout_ms;
-    // a margin for what comes after
-    this.#deadline = after(timeout_ms * 0.8, undefined, { ref: false });
+    this.#deadline = after(timeout_ms, undefined, { ref: false });
     setTimeout(() => {
       if (this.#open.size > 0) say(`waiting for ${[...this.#open].join(', ')}`);
     }, NOTE_MS).unref();
@@ -189,7 +189,7 @@ class Parts {
   }
 
   #late(of: string): never {
-    const seconds = (this.#timeoutMs / 1_000) * 0.8;
+    const seconds = this.#timeoutMs / 1_000;
     throw new Fault(
       'timeout',
       `${of} did not answer within ${seconds} s: --timeout gives it longer`,

@@ -98,7 +98,10 @@ test('a server that crashes is restarted with a back-off that grows', async () =
 });
 
 test.each([
-  [0, 'small ended by itself: not restarted; see /logs/small.log; npx ops start small starts it again'],
+  [
+    0,
+    'small ended by itself: not restarted; see /logs/small.log; npx ops start small starts it again',
+  ],
   [
     1,
     'small refused its configuration: not restarted; see /logs/small.log; npx ops start small starts it again',

@@ -103,7 +103,7 @@ test.each(['kafka_brokers', 'node_url', 'postgres_reader_url'])(
     writeFileSync(file, JSON.stringify({ ...stack, [name]: urls[name] }));
     const { code, stdout, stderr } = await ops('status', '--stack', file, '--timeout', '5');
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('waiting for') });
-    expect(stdout).toMatch(/^! .* did not answer within 4 s: --timeout gives it longer$/m);
+    expect(stdout).toMatch(/^! .* did not answer within 5 s: --timeout gives it longer$/m);
     if (name !== 'node_url') expect(stdout).toMatch(/^chain: height 6/m);
     if (name !== 'postgres_reader_url') expect(stdout).toMatch(/^explorer v1 /m);
   },
