@@ -229,7 +229,10 @@ function summary({ projections, services, attention: lines }: Status): string {
   const parts = [
     ready === undefined ? 'services unknown' : `${ready} of ${services?.length} services ready`,
     projections === null ? 'projections unknown' : behindText(projections),
-    services === null ? 'deposits unknown' : waitText(waitingDeposits(services)),
+    // a treasury that is away counts none
+    services?.some(({ metrics }) => 'deposits needs_manual' in metrics) === true
+      ? waitText(waitingDeposits(services))
+      : 'waiting deposits unknown',
   ];
   const state =
     lines.length === 0
