@@ -114,11 +114,12 @@ test('reading a topic waits for brokers that are away, and ends where they do no
 test('reading ends once nothing was heard for a time, and not while something is heard', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
-  let hear = (): void => undefined;
+  const hearing = Promise.withResolvers<() => void>();
   const reading = unlessSilent(20_000, (heard) => {
-    hear = heard;
+    hearing.resolve(heard);
     return new Promise(() => undefined);
   });
+  const hear = await hearing.promise;
   const ended = vi.fn();
   reading.catch(ended);
   for (let times = 0; times < 5; times++) {

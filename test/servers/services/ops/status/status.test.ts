@@ -51,7 +51,9 @@ afterAll(async () => {
 test('status shows node, log and projections as text and as JSON', async () => {
   const text = await opsHere(['status', '--stack', stackFile]);
   expect(text).toMatchObject({ code: 2, stderr: '' });
-  expect(text.stdout).toMatch(/^NEEDS ATTENTION: 1 {2}.*lag of projections unknown, waiting deposits unknown$/m);
+  expect(text.stdout).toMatch(
+    /^NEEDS ATTENTION: 1 {2}.*lag of projections unknown, waiting deposits unknown$/m,
+  );
   expect(text.stdout).toMatch(/^! explorer: how far it is behind is not known$/m);
   expect(text.stdout).toMatch(/^chain: height 6, final up to 4$/m);
   expect(text.stdout).toMatch(
