@@ -107,8 +107,10 @@ export const CHECKS: readonly Check[] = [
     fails: 'a projection is more than N records behind, or the lag is not known',
     setting: 'status_lag_records',
     to_do: 'look at the state of its projector, and whether it catches up (PER SECOND)',
-    find: ({ projections }, most) =>
+    find: ({ projections, recent }, most) =>
       byProjection(projections).flatMap(([projection, positions]) => {
+        // where the log was not read, the check `unanswered` says so once
+        if (recent === null) return [];
         if (positions.some(({ lag }) => lag === null))
           return [`${projection}: how far it is behind is not known`];
         const lag = positions.reduce((sum, position) => sum + (position.lag ?? 0n), 0n);

@@ -115,7 +115,7 @@ export async function readStatus(
   const checkpoints = parts.ask('Postgres', () => readMoving(reader));
   const [chain, log, services, quarantine, replica_seconds, certificates] = await Promise.all([
     parts.ask('the CLT node', () => node.chain()),
-    parts.ask('the ends of the log', async () => {
+    parts.ask('Kafka', async () => {
       await checkpoints;
       return readLog(kafka, TOPIC_NAMES, limits.status_lag_seconds);
     }),

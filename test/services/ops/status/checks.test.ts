@@ -112,6 +112,12 @@ test('every check has a case', () => {
   expect(new Set(CASES.map(([name]) => name))).toEqual(new Set(CHECKS.map(({ name }) => name)));
 });
 
+test('brokers that do not answer make one line, whatever is not known without them', () => {
+  const projections = [{ ...POSITION, lag: null }];
+  const seen = { ...WELL, unanswered: ['Kafka did not answer'], projections, recent: null };
+  expect(attention(seen, LIMITS)).toEqual(['Kafka did not answer']);
+});
+
 test('a treasury that stands by is not behind, and a message of the treasury is told once', () => {
   const standby = withMetrics({ 'lease held': 0, 'records behind': 5_000 });
   expect(attention(standby, LIMITS)).toEqual([]);
