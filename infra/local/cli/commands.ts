@@ -7,13 +7,13 @@ import { fileURLToPath } from 'node:url';
 import { answerRequests, request, REQUEST_SIGNAL } from '../process/requests.ts';
 import { Refusal } from '../process/run-program.ts';
 import {
-  acquirePidFile,
   endProcesses,
   livingProcesses,
   readPidFile,
   signalProcess,
   type ProcessIdentity,
 } from '../process/pid-files.ts';
+import { acquirePidFile } from '../process/pid-lock.ts';
 import { boot, stopOrphans, type Booted, type BootOptions } from '../stack/boot.ts';
 import type { Folder } from '../stack/folder.ts';
 import { readSettings } from '../stack/settings.ts';
