@@ -169,7 +169,7 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: 'services/ops',
-    // commands and schedules use the same code
+    // commands and schedules use the same code; ops restart asks the supervisor of infra/local
     rooms: [
       'schemas',
       'projections',
@@ -177,6 +177,7 @@ const ROOMS: readonly Room[] = [
       'services/projector',
       'services/treasury/reconciliation',
       'services/treasury/ledger/ledger-writer',
+      'infra/local',
     ],
     packages: ['@duckdb/node-api', 'avsc', 'ethers', 'fflate', 'lru-cache', 'yargs'],
     builtins: ['*'],

@@ -206,7 +206,11 @@ export function composeCluster({ services: plain, networks, secrets: files }: Pl
     }),
   ];
   const ports = readClusterPorts({});
-  const ours = instances(ports).map(({ name, spec, ports: own }) => {
+  const all = instances(ports);
+  const urls = all
+    .filter(({ name }) => name !== 'devnet')
+    .map(({ name, spec }) => `${name}=http://${name}:${defaultPorts[spec.ops_port]}`);
+  const ours = all.map(({ name, spec, ports: own }) => {
     const {
       depends_on = {},
       environment = {},
@@ -243,9 +247,12 @@ export function composeCluster({ services: plain, networks, secrets: files }: Pl
       ...program,
       profiles: [OPERATOR],
       entrypoint: ['node', ...withSecrets, 'services/ops/main.ts'],
-      environment: { APP_DUST_BELOW: plain[OPERATOR]?.environment?.['APP_DUST_BELOW'] },
+      environment: {
+        APP_DUST_BELOW: plain[OPERATOR]?.environment?.['APP_DUST_BELOW'],
+        APP_STATUS_SERVICES: urls.join(','),
+      },
       volumes: [secrets(OPERATOR)],
-      networks: ['log', 'tables'],
+      networks: ['services', 'log', 'tables'],
       depends_on: { settle: DONE },
     },
   ] as const;

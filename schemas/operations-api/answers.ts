@@ -94,9 +94,8 @@ const STATUS = record('Status', {
   projections: nullable(Type.Array(POSITION), [exampleOf(POSITION)]),
   services: nullable(Type.Array(SERVICE), [exampleOf(SERVICE)], 'null: no stack file lists them.'),
   disk: nullable(record('Disk', { path: text('/data'), free_bytes: COUNT }), null),
-  faults: Type.Array(text('treasury: halted')),
-  notes: Type.Array(text('1 deposit waits'), {
-    description: 'For a person to look at; no faults.',
+  attention: Type.Array(text('treasury: halted'), {
+    description: 'A line for each thing that needs a person; none: all is well.',
   }),
 });
 

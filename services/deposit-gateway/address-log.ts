@@ -326,7 +326,7 @@ export class AddressLog {
       if (offset < end)
         throw new Fault(
           'log_lost',
-          `${topic.name} ended at ${offset}, before the ${end} records that this gateway has read. What to do: correct APP_KAFKA_BROKERS, or restore the topic, then start this gateway again`,
+          `${topic.name} ended at ${offset}, before the ${end} records that this gateway has read. What to do: correct APP_KAFKA_BROKERS, or restore the topic, then npx ops restart deposit-gateway`,
           { retry: false },
         );
       if (offset === end) {

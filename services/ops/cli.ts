@@ -1,13 +1,22 @@
 /** The operator's command line: its commands, their options and help, completion for shells. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
 import yargs, { type Argv } from 'yargs';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { ConfigError } from '../runtime/process/config.ts';
 import { Fault, messageOf } from '../runtime/process/errors.ts';
 import { addCommands } from './commands.ts';
 import { jsonOf } from './connections.ts';
-import { didYouMean, MISSING, Misuse, type Commands, type Run } from './usage.ts';
+import {
+  didYouMean,
+  MISSING,
+  Misuse,
+  timeout,
+  type Commands,
+  type Run,
+  type SharedArguments,
+} from './usage.ts';
 
 const NAME = 'ops';
 const { version }: { readonly version: string } = JSON.parse(
@@ -28,6 +37,13 @@ const SHARED = {
     defaultDescription: '.local/stack.json, in APP_LOCAL_DIR where set',
     global: true,
   },
+  timeout: {
+    type: 'string',
+    requiresArg: true,
+    describe: 'end with exit code 2 after so many seconds',
+    defaultDescription: 'status: 8 for each server; others take as long as they need',
+    global: true,
+  },
 } as const;
 
 /**
@@ -37,8 +53,8 @@ const SHARED = {
 export async function runOps(given: readonly string[]): Promise<number> {
   const words = given[0] === 'help' ? [...given.slice(1), '--help'] : given;
   let code = 0;
-  const run: Run = (command) => async (args) => {
-    code = await command(args);
+  const run: Run = (command, keepsTime) => async (args) => {
+    code = keepsTime === true ? await command(args) : await inTime(args, () => command(args));
   };
   const parser: Argv = yargs([...words]);
   const commands: Commands = parser
@@ -79,6 +95,19 @@ export async function runOps(given: readonly string[]): Promise<number> {
     process.stderr.write(`${text}\n`);
     return error instanceof Misuse || error instanceof ConfigError ? 1 : 2;
   }
+}
+
+/** Rejects after the seconds of --timeout where it is given; what was begun may go on. */
+async function inTime(args: SharedArguments, run: () => Promise<number>): Promise<number> {
+  if (args.timeout === undefined) return run();
+  const late = after(timeout(args, 0), undefined, { ref: false }).then(() => {
+    throw new Fault(
+      'timeout',
+      `not done within ${args.timeout} s: look with ops status what does not answer; a decision that was sent may still be recorded, and repeating it does no harm`,
+      { retry: true },
+    );
+  });
+  return Promise.race([run(), late]);
 }
 
 /** The problem and what to do: the help where words are missing, otherwise where the help is. */

@@ -33,6 +33,7 @@ const AFRESH = { type: 'boolean', describe: 'discard what an interrupted call ha
 
 export function addCommands(commands: Commands, run: Run): void {
   addStatus(commands, run);
+  addParts(commands, run);
   addConsole(commands, run);
   addTail(commands, run);
   addExport(commands, run);
@@ -53,10 +54,38 @@ function addStatus(commands: Commands, run: Run): void {
     'show the node, the log, every projection with lag and rate, and every service',
     (command) =>
       command.epilogue(
-        'Exits 0 when all is well, 2 when something does not answer, is not ready or is wrong.',
+        'Exits 0 when all is well, 2 when something needs a person or is not known: the first line says how many things, NEEDS ATTENTION lists them. docs/operations/monitoring.md has all checks and the settings of their thresholds.',
       ),
-    run(async (args) => (await import('./status/status.ts')).status(args)),
+    run(async (args) => (await import('./status/status.ts')).status(args), true),
   );
+}
+
+/** Descriptions of the actions on a part. */
+const PART_ACTIONS = {
+  start: 'start a part of the local stack that has ended, was stopped or is halted',
+  stop: 'drain and stop a part of the local stack until it is started again',
+  restart: 'stop a part of the local stack and start it again',
+} as const;
+
+function addParts(commands: Commands, run: Run): void {
+  for (const action of ['start', 'stop', 'restart'] as const)
+    commands.command(
+      `${action} <part>`,
+      PART_ACTIONS[action],
+      (command) =>
+        command
+          .positional('part', {
+            type: 'string',
+            demandOption: true,
+            describe: 'a service or a server, as ops status and pids of stack.json name it',
+          })
+          .epilogue(
+            'For a stack of npm start or npm run up, a cluster too. It waits until the part is ready. npm run up starts every part that has ended or is halted. ' +
+              'Elsewhere it says what to use: docker compose, kubectl. Settings of the environment are those with which the stack was started.\n\n' +
+              'Exits 0 when it is done or was done before, 1 when there is no such part or no local stack, 2 when the part did not become ready.',
+          ),
+      run(async (args) => (await import('./local/parts.ts')).actOnPart(action, args)),
+    );
 }
 
 function addConsole(commands: Commands, run: Run): void {

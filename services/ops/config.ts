@@ -8,6 +8,7 @@ import {
   ConfigError,
   fileVariable,
   httpUrl,
+  integer,
   isSet,
   POSTGRES_SETTINGS,
   postgres_stale_ms,
@@ -15,6 +16,7 @@ import {
   postgresUrl,
   readConfig,
   type Config,
+  type Setting,
   type Settings,
 } from '../runtime/process/config.ts';
 import { messageOf, propertyOf } from '../runtime/process/errors.ts';
@@ -34,6 +36,43 @@ export const POSTGRES_READER = {
 } as const;
 export const NODE = { node_url: httpUrl('APP_NODE_URL') } as const;
 export const USDT = { usdt_contract: TRONGRID_SETTINGS.usdt_contract } as const;
+
+/** A threshold of `ops status`. */
+function limit(name: string, fallback: number, max = 1_000_000_000): Setting<number> {
+  return integer(`APP_STATUS_${name}`, { default: fallback, min: 0, max });
+}
+
+export const STATUS_LIMITS = {
+  status_lag_records: limit('LAG_RECORDS', 1_000),
+  status_lag_seconds: limit('LAG_SECONDS', 60),
+  status_blocks_behind: limit('BLOCKS_BEHIND', 20),
+  status_unasked_seconds: limit('UNASKED_SECONDS', 7_200),
+  status_mint_seconds: limit('MINT_SECONDS', 900),
+  status_dead_mint_seconds: limit('DEAD_MINT_SECONDS', 3_600),
+  status_deposits_waiting: limit('DEPOSITS_WAITING', 0),
+  status_cap_percent: limit('CAP_PERCENT', 90, 100),
+  status_reserve_seconds: limit('RESERVE_SECONDS', 3_600),
+  status_reading_seconds: limit('READING_SECONDS', 172_800),
+  status_snapshot_seconds: limit('SNAPSHOT_SECONDS', 604_800),
+  status_certificate_days: limit('CERTIFICATE_DAYS', 14),
+  status_disk_mb: limit('DISK_MB', 1_024),
+} as const;
+
+export type Limits = Config<typeof STATUS_LIMITS>;
+
+/** The services, where no stack file lists them. */
+export const STATUS_SERVICES: Setting<readonly string[]> = {
+  name: 'APP_STATUS_SERVICES',
+  expected: 'name=url of services, separated by commas, like treasury=http://treasury:17004',
+  secret: false,
+  fallback: [],
+  read: (given) => {
+    const listed = given.split(',').map((entry) => entry.trim().replace(/\/+$/, ''));
+    return listed.every((entry) => /^[\w-]+=https?:\/\/[^\s@/?#]+$/.test(entry))
+      ? listed
+      : undefined;
+  },
+};
 
 /** Throws a `ConfigError` with everything that is missing. */
 export function readSettings<Of extends Settings>(

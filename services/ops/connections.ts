@@ -1,4 +1,5 @@
 /** Shared by the operator's commands: clients of the servers, signals, printing. */
+import { setTimeout as after } from 'node:timers/promises';
 import { openKafka } from '../runtime/kafka/client.ts';
 import type { Retrying } from '../runtime/kafka/ends.ts';
 import { errorType, type Kafka, type KafkaSettings } from '../runtime/kafka/port.ts';
@@ -11,6 +12,7 @@ import type { POSTGRES_READER } from './config.ts';
 import type { SharedArguments } from './usage.ts';
 
 const STATEMENT_MS = 5_000;
+const CLOSE_MS = 500;
 
 /** Faults end a command with a message, so that nothing else is logged. */
 export const LOG = openLog({ service: 'ops', level: 'fatal' });
@@ -39,7 +41,8 @@ export async function withReader<Result>(
   try {
     return await use(reader);
   } finally {
-    await reader.close();
+    // a silent server does not even answer a farewell
+    await Promise.race([reader.close(), after(CLOSE_MS, undefined, { ref: false })]);
   }
 }
 
@@ -110,6 +113,32 @@ export function faultNotes(
     say(`waiting, ${what}: ${fault.message}`);
     failure.noted = true;
   };
+}
+
+/** Rejects when `heard` is not called for `ms`: then a server is silent. */
+export async function unlessSilent<Result>(
+  ms: number,
+  run: (heard: () => void) => Promise<Result>,
+): Promise<Result> {
+  const silent = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () =>
+      silent.reject(
+        new Fault(
+          'timeout',
+          `nothing was heard for ${ms / 1_000} s: look with ops status what is silent`,
+          {
+            retry: true,
+          },
+        ),
+      ),
+    ms,
+  );
+  try {
+    return await Promise.race([run(() => void timer.refresh()), silent.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 const GONE = 'look who has removed the topic, and restore it from a replica or a backup';

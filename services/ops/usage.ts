@@ -19,6 +19,12 @@ export const MISSING = 'a command is missing';
 export interface SharedArguments {
   readonly json: boolean | undefined;
   readonly stack: string;
+  readonly timeout?: string | undefined;
+}
+
+/** The given --timeout in ms, or `seconds`. Throws `Misuse`. */
+export function timeout({ timeout: given }: SharedArguments, seconds: number): number {
+  return 1_000 * (given === undefined ? seconds : count('--timeout', given, 86_400));
 }
 
 /** Where a command is added. */
@@ -53,9 +59,10 @@ export const SIGNED = {
   yes: { type: 'boolean', describe: 'do not ask on a terminal' },
 } as const;
 
-/** Runs a command that resolves to its exit code. */
-export type Run = <Arguments>(
+/** Runs a command that resolves to its exit code; `keepsTime`: --timeout is of its parts. */
+export type Run = <Arguments extends SharedArguments>(
   command: (args: Arguments) => Promise<number>,
+  keepsTime?: boolean,
 ) => (args: Arguments) => Promise<void>;
 
 /** A whole number from 1 to `max`, given for this option. Throws `Misuse`. */

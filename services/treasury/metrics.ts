@@ -2,6 +2,7 @@
 import type { TransferRefusal } from '../../projections/deposits/domain/confirmation.ts';
 import type { Ledger } from '../../projections/deposits/domain/ledger.ts';
 import { depositEventsIn, type TreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
+import { partitionKey } from '../runtime/kafka/position.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
 import type { AppliedOffset } from './log-follower.ts';
 
@@ -10,6 +11,8 @@ export interface TreasuryState {
   /** whether the limits in force are those of this process' settings */
   readonly has_own_policy: boolean;
   readonly halted: boolean;
+  /** a standby decides nothing, so that its lag says nothing */
+  readonly has_lease: boolean;
   /** transfers read and not decided */
   readonly waiting: number;
   /** partitions that are held up */
@@ -32,11 +35,13 @@ export type TreasuryMetrics = ReturnType<typeof openTreasuryMetrics>;
 export function openTreasuryMetrics(
   metrics: Metrics,
   state: () => TreasuryState,
-  ledger: () => QueuedDeposits & Pick<Ledger, 'governance'>,
+  ledger: () => QueuedDeposits & Pick<Ledger, 'governance' | 'leftAt'>,
   dust_below: bigint,
 ) {
   const queue = new QueueMetrics(metrics, ledger, dust_below);
   let counts = newCounts();
+  /** when the newest of them was decided, Unix milliseconds */
+  const failures = new Map<string, number>();
   metrics.counter(
     'treasury_deposits_confirmed_total',
     'deposits confirmed in the ledger, from its beginning',
@@ -88,10 +93,17 @@ export function openTreasuryMetrics(
     [],
     [1, 2, 5, 10, 50, 100, 500, 1_000, 2_000],
   );
-  const lag = metrics.gauge(
+  const lags = new Map<string, { readonly topic: string; partition: number; records: bigint }>();
+  metrics.gauge(
     'treasury_lag_records',
-    'records not read, or of tron.transfers not decided yet',
+    'records not read, or of tron.transfers not decided yet; none of a standby',
     ['topic', 'partition'],
+    function () {
+      this.reset();
+      if (!state().has_lease) return;
+      for (const { topic, partition, records } of lags.values())
+        this.set({ topic, partition }, Number(records));
+    },
   );
   metrics.gauge(
     'treasury_position',
@@ -157,6 +169,25 @@ export function openTreasuryMetrics(
     Number(now.minting_closed),
   );
   metrics.gauge(
+    'treasury_rolling_cap_used_ratio',
+    'part of the rolling cap that mints of the window use; 0 before the first policy',
+    [],
+    function () {
+      const { policy } = ledger();
+      if (policy === undefined) return;
+      const left = Number(ledger().leftAt(Date.now()));
+      this.set(1 - left / Number(policy.rolling_cap));
+    },
+  );
+  metrics.gauge(
+    'treasury_mint_failed_age_seconds',
+    'since the newest mint that has died or was voided; none: it has read none',
+    ['event'],
+    function () {
+      failures.forEach((at, event) => this.set({ event }, (Date.now() - at) / 1_000));
+    },
+  );
+  metrics.gauge(
     'treasury_chain_contradicted',
     '1 while chain.blocks is contradicted, which halts minting: by the bytes of a transaction of the mint authority, or by the second node',
     ['by'],
@@ -199,6 +230,7 @@ export function openTreasuryMetrics(
         type === 'MintVoided'
       )
         countOne(counts.mints, type);
+      if (type === 'MintDead' || type === 'MintVoided') failures.set(type, event.decided_at);
     },
     /** `answer`: the node's code */
     broadcast: (answer: string) => broadcasts.inc({ answer }),
@@ -206,8 +238,9 @@ export function openTreasuryMetrics(
     unproven: () => unproven.inc(),
     appended: (events: number) => batches.observe(events),
     lostRace: () => races.inc(),
-    lag: (topic: string, partition: number, records: bigint) =>
-      lag.set({ topic, partition }, Number(records)),
+    lag(topic: string, partition: number, records: bigint): void {
+      lags.set(partitionKey(topic, partition), { topic, partition, records });
+    },
   };
 }
 

@@ -53,7 +53,7 @@ const TAKING_OVER: HealthProblem = {
   message: 'comparing the settings with the ledger',
 };
 const RESTORE =
-  'What to do: point APP_KAFKA_BROKERS to the right cluster, or restore the topic from a replica or a backup, then start the treasury again; nothing is written meanwhile';
+  'What to do: point APP_KAFKA_BROKERS to the right cluster, or restore the topic from a replica or a backup, then npx ops restart treasury; nothing is written meanwhile';
 
 export interface TopicNames {
   readonly addresses: string;
@@ -485,6 +485,7 @@ export class Treasury {
     return {
       has_own_policy: policy !== undefined && sameLimits(policy, this.#options.limits),
       halted: this.#isHalted,
+      has_lease: this.#context.lease.is_held,
       waiting: this.#queue?.waiting ?? 0,
       held_up: this.#queue?.held_up.length ?? 0,
       minting_closed: this.#works && this.#minting?.closed !== undefined,

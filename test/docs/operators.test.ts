@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -48,29 +48,76 @@ test.for(alerts)('$alert names its entry, which says all that is needed', (rule)
   expect(entry.trim().split('. ')[0]).toBe(urgency);
 });
 
-/** The words of the commands in the help of `ops` or of one of its groups. */
-async function commandsIn(words: readonly string[]): Promise<readonly string[]> {
-  const { stdout } = await opsHere([...words, '--help']);
-  const line = new RegExp(`^  ${['ops', ...words].join(' ')} (\\w+)`, 'gm');
-  return [...stdout.matchAll(line)].map(([, name = '']) => name);
-}
-
-test('every command of ops that a page names exists', async () => {
-  const known = new Map<string, readonly string[]>();
-  for (const name of await commandsIn([])) known.set(name, await commandsIn([name]));
-  expect(known.get('deposit')).toContain('approve');
-  const named = documentPaths().flatMap((path) =>
-    [...read(path).matchAll(/(?:`|^|npx )ops +([a-z]+)(?: +([a-z]+))?/gm)].map(
-      ([, name = '', more = '']) => ({ path, name, more }),
+/** Files with commands that a person is told to type: pages, alerts, and messages. */
+function filesWithCommands(): readonly string[] {
+  const sources = ['services', 'infra'].flatMap((folder) =>
+    readdirSync(join(checkout, folder), { recursive: true, encoding: 'utf8' }).map((file) =>
+      join(folder, file),
     ),
   );
-  expect(named.length).toBeGreaterThan(50);
-  const unknown = named.filter(({ name, more }) => {
-    if (name === 'help') return false;
-    const group = known.get(name);
-    return group === undefined || (group.length > 0 && more !== '' && !group.includes(more));
-  });
+  return [
+    ...documentPaths(),
+    ...sources.filter(
+      (file) => /\.(tsx?|yml|sh)$/.test(file) && !/node_modules|-dist|\bconsole\/dist/.test(file),
+    ),
+  ];
+}
+
+/** The rest of the line that is one command. */
+const END_OF_COMMAND = /[`;|&()]|: /;
+
+interface Named {
+  readonly path: string;
+  readonly words: readonly string[];
+  readonly options: readonly string[];
+}
+
+function commandsNamed(path: string): readonly Named[] {
+  const text = read(path).replaceAll(/\$\{[^}]*\}/g, 'X');
+  return [...text.matchAll(/(?:`|npx |\brun --rm |[(,:;'] ?|then |with )ops +([a-z-]+)(.*)/gm)].map(
+    ([, name = '', line = '']) => {
+      const rest = line.split(END_OF_COMMAND)[0] ?? '';
+      const [more = ''] = /^ +[a-z][a-z-]*\b(?!\.)/.exec(rest) ?? [];
+      const options = [...rest.matchAll(/(?<= )--[a-z][a-z-]*/g)].map(([option]) => option);
+      return { path, words: [name, ...(more === '' ? [] : [more.trim()])], options };
+    },
+  );
+}
+
+/** Undefined: there is no such command. */
+async function helpOf(words: readonly string[]): Promise<string | undefined> {
+  const { code, stdout } = await opsHere(['help', ...words]);
+  return code === 0 ? stdout : undefined;
+}
+
+test('every command and option of ops that a page, an alert or a message names exists', async () => {
+  const named = filesWithCommands().flatMap(commandsNamed);
+  expect(named.length).toBeGreaterThan(200);
+  expect(await helpOf(['restrat'])).toBeUndefined();
+  const helps = new Map<string, Promise<string | undefined>>();
+  const unknown: Named[] = [];
+  for (const each of named) {
+    const { words, options } = each;
+    if (words[0] === 'help') continue;
+    const key = words.join(' ');
+    const help = helps.get(key) ?? helpOf(words);
+    helps.set(key, help);
+    const text = await help;
+    if (text === undefined || options.some((option) => !text.includes(option))) unknown.push(each);
+  }
   expect(unknown).toEqual([]);
+});
+
+test('every npm script that a page, an alert or a message names exists', async () => {
+  const { scripts }: { readonly scripts: object } = JSON.parse(read('package.json'));
+  const named = filesWithCommands().flatMap((path) =>
+    [...read(path).matchAll(/npm run ([a-z][a-z:]*[a-z])/g)].map(([, script = '']) => ({
+      path,
+      script,
+    })),
+  );
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.filter(({ script }) => !Object.hasOwn(scripts, script))).toEqual([]);
 });
 
 test('the page of monitoring names the port of each service', () => {

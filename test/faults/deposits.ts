@@ -199,7 +199,7 @@ class DepositRun {
     violations.push(...(await processes.drain(READERS)));
   }
 
-  /** Records and transfers; a standby shows those of when it had the lease. */
+  /** Records and transfers of the one that has the lease. */
   async #undecided(): Promise<number> {
     const figures = ['lease_held', 'treasury_lag_records', 'treasury_transfers_waiting'];
     for (const slot of TREASURIES) {

@@ -96,13 +96,13 @@ async function credit(user: number): Promise<void> {
 }
 
 interface Status {
-  readonly faults: readonly string[];
+  readonly attention: readonly string[];
   readonly services: readonly { readonly status: string }[];
 }
 
 async function faults(): Promise<readonly string[]> {
   const status: Status = JSON.parse((await op('status', '--json')).stdout);
-  return status.faults;
+  return status.attention;
 }
 
 /** Types what `ops status` says, as long as it says something. */
@@ -213,6 +213,43 @@ test('a service that was stopped is started by npm run up, and a running one is 
   expect(printed).toMatch(/treasury was started again: ready/);
   expect(printed.match(/started again/g)).toHaveLength(2);
   expect(pidOf('hub-gateway')).toBe(hub);
+  await expectWhole();
+});
+
+test('ops stops, starts and restarts one service or server, and says what came of it', async () => {
+  const [treasury, hub, redis] = ['treasury', 'hub-gateway', 'redis'].map(pidOf);
+  expect(await op('stop', 'treasury')).toMatchObject({ code: 0, stdout: 'treasury: stopped\n' });
+  expect(await op('stop', 'treasury')).toMatchObject({
+    code: 0,
+    stdout: 'treasury: was stopped before\n',
+  });
+  expect(await faults()).toContainEqual(expect.stringContaining('npx ops restart treasury'));
+  expect(await op('start', 'treasury')).toMatchObject({ code: 0, stdout: 'treasury: ready\n' });
+  expect(await op('start', 'treasury')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^treasury: runs already/),
+  });
+  expect(await op('restart', 'hub-gateway', '--json')).toMatchObject({
+    code: 0,
+    stdout: '{"part":"hub-gateway","is_done":true,"text":"ready"}\n',
+  });
+  expect(await op('restart', 'redis')).toMatchObject({ code: 0 });
+  for (const [name, before] of [
+    ['treasury', treasury],
+    ['hub-gateway', hub],
+    ['redis', redis],
+  ] as const)
+    expect({ name, pid: pidOf(name) }).not.toEqual({ name, pid: before });
+  expect(await op('restart', 'tresury')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('did you mean treasury?'),
+  });
+  expect(
+    await ops('--stack', join(folder.root, 'none', 'stack.json'), 'restart', 'treasury'),
+  ).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('docker compose restart treasury'),
+  });
   await expectWhole();
 });
 

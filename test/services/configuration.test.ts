@@ -5,6 +5,7 @@ import { SETTINGS as INGESTER } from '../../services/chain-ingester/config.ts';
 import { settingsOf as depositGateway } from '../../services/deposit-gateway/config.ts';
 import { SETTINGS as EXPLORER_GATEWAY } from '../../services/explorer-gateway/config.ts';
 import { settingsOf as hubGateway } from '../../services/hub-gateway/config.ts';
+import { STATUS_LIMITS, STATUS_SERVICES } from '../../services/ops/config.ts';
 import { SETTINGS as PROJECTOR } from '../../services/projector/config.ts';
 import type { Setting, Settings } from '../../services/runtime/process/config.ts';
 import { SETTINGS as TREASURY } from '../../services/treasury/config.ts';
@@ -41,6 +42,8 @@ function declared(): ReadonlyMap<string, readonly string[]> {
     }
   }
   const all = Object.keys(SERVICES).length;
+  for (const setting of [STATUS_SERVICES, ...Object.values(STATUS_LIMITS)])
+    rows.set(setting.name, { services: ['ops'], setting });
   return new Map(
     [...rows].map(([name, { services, setting }]) => [
       name,

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { acquirePidFile } from '../../infra/local/process/pid-files.ts';
+import { acquirePidFile } from '../../infra/local/process/pid-lock.ts';
 import { isFree } from '../../infra/local/stack/ports.ts';
 
 const FIRST = 20_000;

@@ -8,11 +8,11 @@ import { findPrograms, type Programs } from '../../infra/local/fetch/programs.ts
 import { silentReport } from './silent-report.ts';
 import { childFault, spawnChild, type Child, type Exit } from '../../infra/local/process/child.ts';
 import {
-  acquirePidFile,
   livingProcesses,
   signalProcess,
   writePidFile,
 } from '../../infra/local/process/pid-files.ts';
+import { acquirePidFile } from '../../infra/local/process/pid-lock.ts';
 import { waitUntilReady, type Server } from '../../infra/local/process/server.ts';
 import {
   createServers,

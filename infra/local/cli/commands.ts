@@ -3,22 +3,21 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Refusal, StackFault } from '../process/run-program.ts';
+import { answerRequests, request, REQUEST_SIGNAL } from '../process/requests.ts';
+import { Refusal } from '../process/run-program.ts';
 import {
-  acquirePidFile,
   endProcesses,
-  isAlive,
   livingProcesses,
   readPidFile,
   signalProcess,
   type ProcessIdentity,
 } from '../process/pid-files.ts';
+import { acquirePidFile } from '../process/pid-lock.ts';
 import { boot, stopOrphans, type Booted, type BootOptions } from '../stack/boot.ts';
 import type { Folder } from '../stack/folder.ts';
 import { readSettings } from '../stack/settings.ts';
-import { readStartedAgain, stackSummary } from '../stack/stack-file.ts';
+import { stackSummary } from '../stack/stack-file.ts';
 import { seconds, type Report } from './report.ts';
 
 export const DONE = 0;
@@ -33,8 +32,6 @@ const SAME_SIGNAL_MS = 1_000;
 /** How often `up` shows what its detached half has printed. */
 const COPY_MS = 100;
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-/** Asks a supervisor to start what has ended or halted. */
-const START_AGAIN: NodeJS.Signals = 'SIGUSR2';
 
 function printSummary({ folder, report }: BootOptions): void {
   report.line('');
@@ -50,13 +47,18 @@ export async function start(options: BootOptions): Promise<number> {
   report.line(`\n  CLT stack · ${APP_NETWORK} · chain ${APP_CHAIN_ID}\n`);
   const booted = Promise.withResolvers<Booted>();
   booted.promise.catch(() => undefined);
-  const onStartAgain = (): void => void booted.promise.then((stack) => stack.startAgain());
-  process.on(START_AGAIN, onStartAgain);
+  const onRequest = (): void =>
+    void booted.promise
+      .then(({ act }) => answerRequests(folder.requests, act))
+      .catch((error: unknown) => report.line(`  a request was not answered: ${String(error)}`));
+  process.on(REQUEST_SIGNAL, onRequest);
   const holder = await acquirePidFile(folder.supervisor_file);
   if (holder !== undefined)
     throw new Refusal(
       `the stack of ${folder.root} is already running (process ${holder.pid}); npm run down stops it`,
     );
+  // those to an earlier supervisor
+  rmSync(folder.requests, { recursive: true, force: true });
   let interrupted_at: number | undefined;
   const onSignal = (signal: NodeJS.Signals): void => {
     stop.abort();
@@ -82,7 +84,7 @@ export async function start(options: BootOptions): Promise<number> {
     const outcome =
       halted.length === 0
         ? `ready in ${after}`
-        : `started in ${after}, but halted: ${halted.join(', ')} (npm run ops -- status says why)`;
+        : `started in ${after}, but halted: ${halted.join(', ')} (npx ops status says why)`;
     const hint = isDetached ? 'npm run down' : 'Ctrl-C';
     report.line(`\n  ${outcome} · ${hint} stops everything, the data stays\n`);
     process.off('disconnect', onDisconnect);
@@ -107,20 +109,11 @@ export async function start(options: BootOptions): Promise<number> {
 
 /** Has a running stack start what has ended or halted, and says what came of it. */
 async function startAgain({ folder, report }: BootOptions, holder: ProcessIdentity): Promise<void> {
-  const before = readStartedAgain(folder);
-  if (before === undefined) return;
-  signalProcess(holder, START_AGAIN);
-  for (;;) {
-    if (!isAlive(holder)) throw new StackFault('the stack has stopped: npm run up starts it');
-    const now = existsSync(folder.stack_file) ? readStartedAgain(folder) : undefined;
-    if (now !== undefined && now.times > before.times) {
-      for (const [name, outcome] of Object.entries(now.outcomes))
-        report.line(`  ${name} was started again: ${outcome}`);
-      return;
-    }
-    report.now('starting what has stopped or halted');
-    await pause(COPY_MS);
-  }
+  const outcomes = await request(folder.requests, holder, { action: 'start' }, () =>
+    report.now('starting what has stopped or halted'),
+  );
+  for (const [name, { text }] of Object.entries(outcomes))
+    report.line(`  ${name} was started again: ${text}`);
 }
 
 /**

@@ -65,7 +65,7 @@ export function holdOf(name: string, data: string, peer: Peer) {
       if (answers && !isTold)
         say(
           `${peer.name} may be promoted: SELECT pg_promote() there makes ${peer.name} the primary, and ${name} ` +
-            `its replica; npm run up -- --cluster starts ${name} as the primary that it was`,
+            `its replica; npx ops start ${name} starts it as the primary that it was`,
         );
       isTold ||= answers;
       await pause(POLL_MS, undefined, { signal }).catch(() => undefined);

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { seconds, type Report } from '../cli/report.ts';
 import { StackFault } from '../process/run-program.ts';
-import { acquirePidFile } from '../process/pid-files.ts';
+import { acquirePidFile } from '../process/pid-lock.ts';
 
 const HALF = 'half-';
 const POLL_MS = 250;

@@ -4,23 +4,15 @@
  * taken for it.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { platform } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { lock } from 'proper-lockfile';
 import { codeOf } from './run-program.ts';
 
 const POLL_MS = 50;
 /** Every process drains on SIGINT. On SIGTERM Postgres would wait for every client. */
 export const STOP_SIGNAL = 'SIGINT';
-/** A lock is held for milliseconds; one that a killed process left is stale after this time. */
-const LOCK = {
-  realpath: false,
-  stale: 5_000,
-  retries: { retries: 200, maxTimeout: 50, minTimeout: 20 },
-};
-
 /** Names one process for ever: the system reuses a pid, but not together with its start time. */
 export interface ProcessIdentity {
   readonly pid: number;
@@ -75,19 +67,6 @@ export function readPidFile(file: string): ProcessIdentity | undefined {
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || error instanceof SyntaxError) return undefined;
     throw error;
-  }
-}
-
-/** Makes this process the holder of a pid file, or returns the living process that holds it. */
-export async function acquirePidFile(file: string): Promise<ProcessIdentity | undefined> {
-  mkdirSync(dirname(file), { recursive: true });
-  const release = await lock(file, LOCK);
-  try {
-    const holder = readPidFile(file);
-    if (holder === undefined) writePidFile(file, process.pid);
-    return holder;
-  } finally {
-    await release();
   }
 }
 

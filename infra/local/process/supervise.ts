@@ -30,11 +30,8 @@ export interface Supervised {
   readonly answering: Promise<void>;
   /** Resolves when nobody restarts it any more. */
   readonly ended: Promise<void>;
-  /**
-   * Starts a server that stays down after a crash. Resolves when it is ready or has failed again;
-   * undefined: it does not stay down.
-   */
-  readonly startNow: () => Promise<void> | undefined;
+  /** Whether it has crashed, and waits until it may be started again. */
+  readonly staysDown: () => boolean;
 }
 
 /** Starts a server, and restarts it with a back-off after each crash, until `signal` aborts. */
@@ -49,9 +46,7 @@ export function supervise(
   const working = Promise.withResolvers<void>();
   let wasReady = false;
   let crashes = 0;
-  /** aborted when it may be started whatever the server says; undefined: it does not stay down */
-  let down: AbortController | undefined;
-  let started: PromiseWithResolvers<void> | undefined;
+  let isDown = false;
 
   /** One run of the process. Resolves to the reason for a restart; undefined: no restart. */
   const run = async (): Promise<string | undefined> => {
@@ -66,13 +61,12 @@ export function supervise(
       events.ready(performance.now() - begun, wasReady);
       wasReady = true;
       ready.resolve();
-      started?.resolve();
       const exit = await server.child?.exit;
       if (signal.aborted || exit === undefined) return undefined;
       if (!isFinal()) return `${server.name} ${describeExit(exit)}`;
       const reason = exit.code === 0 ? 'ended by itself' : 'refused its configuration';
       events.line(
-        `${server.name} ${reason}: not restarted; see ${server.child?.log_file}; npm run up starts it again`,
+        `${server.name} ${reason}: not restarted; see ${server.child?.log_file}; npx ops start ${server.name} starts it again`,
       );
       return undefined;
     } catch (error) {
@@ -92,20 +86,18 @@ export function supervise(
   };
 
   const stayDown = async (reason: string): Promise<void> => {
-    down = new AbortController();
-    await server.mayRestart(AbortSignal.any([signal, down.signal]), (why) =>
-      events.line(`${reason} and stays down while ${why}`),
-    );
-    down = undefined;
+    isDown = true;
+    await server.mayRestart(signal, (why) => events.line(`${reason} and stays down while ${why}`));
+    isDown = false;
   };
 
   const loop = async (): Promise<void> => {
     for (;;) {
       const begun = performance.now();
       const reason = await run();
-      started?.resolve();
       if (reason === undefined) return;
       if (wasReady) await stayDown(reason);
+      if (signal.aborted) return;
       if (performance.now() - begun > STABLE_MS) crashes = 0;
       const wait_ms = back_off_ms[Math.min(crashes, back_off_ms.length - 1)] ?? 0;
       crashes += 1;
@@ -117,16 +109,12 @@ export function supervise(
     ready.reject(error);
     if (signal.aborted || !wasReady) return;
     if (!(error instanceof StackFault)) throw error;
-    events.line(`${error.message}\n  ${server.name} is not restarted; npm run up starts it again`);
+    events.line(
+      `${error.message}\n  ${server.name} is not restarted; npx ops start ${server.name} starts it again`,
+    );
   });
   const answering = Promise.race([ready.promise, working.promise]);
   // The caller may be awaiting another server when this one fails.
   answering.catch(() => undefined);
-  const startNow = (): Promise<void> | undefined => {
-    if (down === undefined) return undefined;
-    started = Promise.withResolvers<void>();
-    down.abort();
-    return started.promise;
-  };
-  return { ready: ready.promise, answering, ended, startNow };
+  return { ready: ready.promise, answering, ended, staysDown: () => isDown };
 }

@@ -4,6 +4,7 @@ import { cacheFolder } from '../fetch/cache.ts';
 import { withClassArchives } from '../fetch/class-archives.ts';
 import { findPrograms } from '../fetch/programs.ts';
 import { endProcesses, livingProcesses, STOP_SIGNAL } from '../process/pid-files.ts';
+import type { Outcome, Outcomes, Request } from '../process/requests.ts';
 import { isOutOfRoom } from '../process/run-program.ts';
 import type { Server } from '../process/server.ts';
 import { supervise, type Supervised } from '../process/supervise.ts';
@@ -15,7 +16,7 @@ import { openFolder, type Folder } from './folder.ts';
 import { plainLayout } from './layout.ts';
 import { folderSettings } from './settings.ts';
 import { watchRoom } from './room.ts';
-import { writeStackFile, type StartedAgain } from './stack-file.ts';
+import { writeStackFile } from './stack-file.ts';
 
 /** Postgres may have much memory to write to disk. */
 const ORPHANS_STOP_MS = 120_000;
@@ -50,11 +51,8 @@ export interface Booted {
   readonly stop: () => Promise<void>;
   /** names of the parts that were halted */
   readonly halted: readonly string[];
-  /**
-   * Starts what has ended for good, and services that wait for a person, and says in the stack file
-   * what came of it. Resolves when each of them is ready or halted, or was not started.
-   */
-  readonly startAgain: () => Promise<void>;
+  /** Does what a person asks. Resolves when each part is as asked, or cannot be. */
+  readonly act: (wanted: Request) => Promise<Outcomes>;
 }
 
 /**
@@ -86,7 +84,10 @@ export async function boot(
   const supervised = new Map<Server, Supervised>();
   /** servers that nobody restarts any more */
   const ended = new Set<Server>();
-  let again: StartedAgain = { times: 0, outcomes: {} };
+  /** ends one part and its restarts */
+  const stops = new Map<Server, AbortController>();
+  /** servers that a request starts or stops now */
+  const busy = new Set<Server>();
   const failure = Promise.withResolvers<never>();
   failure.promise.catch(() => undefined);
   signal.addEventListener('abort', () => failure.reject(signal.reason), { once: true });
@@ -99,7 +100,7 @@ export async function boot(
     );
     const stack = parts.describe(Object.fromEntries(pids));
     try {
-      writeStackFile(folder, { ...stack, started_again: again });
+      writeStackFile(folder, stack);
     } catch (error) {
       if (!isOutOfRoom(error)) throw error;
     }
@@ -111,7 +112,10 @@ export async function boot(
   });
   const start = (server: Server): Supervised => {
     const isService = ours.includes(server);
-    const stop_signal = stopping[isService ? 'services' : 'servers'].signal;
+    const all_stop = stopping[isService ? 'services' : 'servers'].signal;
+    const own = new AbortController();
+    stops.set(server, own);
+    const stop_signal = AbortSignal.any([all_stop, own.signal]);
     const started = supervise(server, isService, stop_signal, {
       line(text) {
         report.line(`  ${text}`);
@@ -137,35 +141,68 @@ export async function boot(
     void started.ended.then(() => ended.add(server));
     return started;
   };
-  /** The state of the server after a new start; undefined where it needed none. */
-  const restart = async (server: Server): Promise<string | undefined> => {
-    if (ours.includes(server) && (await server.isHaltedNow())) {
-      await server.stop();
-      // one that had to be killed is restarted anyway
-      if (server.child?.exited?.code === 0) await supervised.get(server)?.ended;
-    }
-    const starting = supervised.get(server)?.startNow();
-    if (starting !== undefined) {
-      await starting;
-      return server.pid === undefined ? `it ended again: see ${server.child?.log_file}` : 'ready';
-    }
-    if (!ended.has(server)) return undefined;
+  const halt = async (server: Server): Promise<void> => {
+    stops.get(server)?.abort();
+    await server.stop();
+    await supervised.get(server)?.ended;
+  };
+  /** Resolves when it is ready or halted, or cannot be started. */
+  const begin = async (server: Server): Promise<Outcome> => {
+    // it may wait for its next start
+    await halt(server);
     try {
       await start(server).ready;
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return { is_done: false, text: error instanceof Error ? error.message : String(error) };
     }
-    return server.halted === undefined ? 'ready' : `halted: ${server.halted}`;
+    return server.halted === undefined
+      ? { is_done: true, text: 'ready' }
+      : { is_done: false, text: `halted: ${server.halted}` };
   };
-  const startAgain = async (): Promise<void> => {
-    const restarted = await Promise.all(
-      all.map(async (server) => ({ name: server.name, outcome: await restart(server) })),
+  const isHalted = async (server: Server): Promise<boolean> =>
+    ours.includes(server) && (await server.isHaltedNow());
+  const actOn = async (server: Server, action: Request['action']): Promise<Outcome> => {
+    if (busy.has(server))
+      return { is_done: false, text: 'it is being started or stopped: ask again soon' };
+    busy.add(server);
+    try {
+      if (action === 'restart') return await begin(server);
+      if (action === 'stop') {
+        const wasRunning = server.pid !== undefined;
+        await halt(server);
+        return { is_done: true, text: wasRunning ? 'stopped' : 'was stopped before' };
+      }
+      return server.pid === undefined || (await isHalted(server))
+        ? await begin(server)
+        : { is_done: true, text: `runs already (process ${server.pid})` };
+    } finally {
+      busy.delete(server);
+      if (!stopping.services.signal.aborted) write();
+    }
+  };
+  const act = async ({ action, part }: Request): Promise<Outcomes> => {
+    const wanted: Server[] = [];
+    for (const server of all)
+      if (
+        part === undefined
+          ? !busy.has(server) &&
+            (ended.has(server) ||
+              supervised.get(server)?.staysDown() === true ||
+              (await isHalted(server)))
+          : server.name === part
+      )
+        wanted.push(server);
+    if (wanted.length === 0 && part !== undefined)
+      return {
+        [part]: {
+          is_done: false,
+          text: `there is no such part: ${all.map(({ name }) => name).join(', ')}`,
+        },
+      };
+    const outcomes = await Promise.all(
+      wanted.map(async (server) => [server.name, await actOn(server, action)] as const),
     );
-    const outcomes = restarted.flatMap(({ name, outcome }) =>
-      outcome === undefined ? [] : [[name, outcome] as const],
-    );
-    again = { times: again.times + 1, outcomes: Object.fromEntries(outcomes) };
-    if (!stopping.services.signal.aborted) write();
+    return Object.fromEntries(outcomes);
   };
   const stop = async (): Promise<void> => {
     stopping.services.abort();
@@ -201,5 +238,5 @@ export async function boot(
     throw error;
   }
   const halted = all.flatMap((server) => (server.halted === undefined ? [] : [server.name]));
-  return { stop, halted, startAgain };
+  return { stop, halted, act };
 }

@@ -14,6 +14,8 @@ export interface Folder {
   readonly logs: string;
   /** One pid file for each running process. */
   readonly pids: string;
+  /** Requests of persons to the supervisor, and its answers. */
+  readonly requests: string;
   /** Temporary files of the Java servers. */
   readonly scratch: string;
   /** For root's Postgres, which runs as another user, where that user cannot enter `root`. */
@@ -31,6 +33,7 @@ export function folderAt(root: string): Folder {
     data: join(top, 'data'),
     logs: join(top, 'logs'),
     pids: join(top, 'pids'),
+    requests: join(top, 'requests'),
     scratch: join(top, 'scratch'),
     shelter: join('/var/lib', `clt-stack-${hash('sha256', top).slice(0, 12)}`),
     stack_file: join(top, 'stack.json'),

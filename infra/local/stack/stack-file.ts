@@ -59,22 +59,6 @@ export function describeStack(
   };
 }
 
-/** Which parts were started again on demand, in stack.json. */
-export interface StartedAgain {
-  /** how often it was demanded since the stack was started */
-  readonly times: number;
-  /** of the last time, by name: `ready`, `halted: ...`, or why it was not started */
-  readonly outcomes: Readonly<Record<string, string>>;
-}
-
-/** Undefined where another version of the software runs the stack. */
-export function readStartedAgain(folder: Folder): StartedAgain | undefined {
-  const stack: { readonly started_again?: StartedAgain } = JSON.parse(
-    readFileSync(folder.stack_file, 'utf8'),
-  );
-  return stack.started_again;
-}
-
 /** Replaces stack.json in one step; only this user may read it, since it holds secrets. */
 export function writeStackFile(folder: Folder, stack: object): void {
   const half = `${folder.stack_file}.${process.pid}`;

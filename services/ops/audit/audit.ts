@@ -47,7 +47,6 @@ import {
   retryingWithNotes,
   withReader,
 } from '../connections.ts';
-import { Rate } from '../../runtime/process/rate.ts';
 import { openProgress } from '../progress.ts';
 import { money } from '../text.ts';
 import { Misuse, type SharedArguments } from '../usage.ts';
@@ -121,16 +120,12 @@ export async function audit(
   const kafka = kafkaOf(config);
   const codec = await openDecoder(config, { kafka }, AUDITED_TOPICS);
   const progress = openProgress(args);
-  const rate = new Rate();
-  let before = 0;
+  // no time left: records differ in cost by a hundred times
   const onProgress = (at: AuditProgress): void => {
     const { topic, partition, offset, records, records_behind } = at;
-    rate.count(records - before);
-    before = records;
-    const { seconds_left: secondsLeft } = rate.estimate(records_behind);
-    const time = secondsLeft === undefined ? '' : `, about ${secondsLeft} s left`;
     const part = records / (records + Number(records_behind));
-    progress.show(`${topic}/${partition}: offset ${offset}${time}`, part);
+    const percent = Math.floor(100 * part);
+    progress.show(`${topic}/${partition}: offset ${offset}, ${percent} % of all records`, part);
   };
   // a signal ends the process itself
   const say = (text: string): void => {

@@ -7,19 +7,18 @@ import { documentRoutes } from '../../runtime/http/document-routes.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import { rateGuard, RateLimit } from '../../runtime/limits/rate.ts';
 import { openHttp, type HttpServer } from '../../runtime/http/server.ts';
-import { ChainNode } from '../../runtime/clt-node.ts';
-import { Hosts } from '../../runtime/postgres/hosts.ts';
 import { openReader } from '../../runtime/postgres/pool.ts';
 import { httpUrl, optional, type Config } from '../../runtime/process/config.ts';
 import { openLog } from '../../runtime/process/log.ts';
 import { Closing } from '../../runtime/process/main.ts';
 import { Metrics } from '../../runtime/process/metrics.ts';
 import { aborted } from '../../runtime/process/retry.ts';
-import { KAFKA, NODE, POSTGRES_READER, readSettings, REGISTRY } from '../config.ts';
-import { jsonOf, kafkaOf, LOG, print, stopAtSignals } from '../connections.ts';
+import { readSettings, REGISTRY } from '../config.ts';
+import { jsonOf, LOG, print, stopAtSignals } from '../connections.ts';
 import { DUST } from '../../treasury/reconciliation/settings.ts';
 import { openLedgerLogAt } from '../governance/decide.ts';
 import { localServices } from '../status/services.ts';
+import { sourcesOf, STATUS_SETTINGS, type Sources } from '../status/status.ts';
 import { Misuse, type SharedArguments } from '../usage.ts';
 import { LiveLedger } from './live-ledger.ts';
 import { readOperations, SharedLook } from './operations.ts';
@@ -41,10 +40,8 @@ const REQUESTS = { rate_per_second: 50, rate_burst: 200 } as const;
 const SIGN_INS = { rate_per_second: 0.5, rate_burst: 20 } as const;
 
 export const CONSOLE_SETTINGS = {
-  ...KAFKA,
+  ...STATUS_SETTINGS,
   ...REGISTRY,
-  ...POSTGRES_READER,
-  ...NODE,
   ...DUST,
   prometheus_url: optional(httpUrl('APP_PROMETHEUS_URL')),
 } as const;
@@ -127,12 +124,10 @@ export async function serveOperations(
   const following = ledger.follow(signal);
   closing.add('ledger', () => following);
   const signIns = new SignIns({ admission: () => ledger.admission(), now, random: randomBytes });
-  const node = new ChainNode(config.node_url, signal);
   const { prometheus_url, dust_below } = config;
-  const kafka = kafkaOf(config);
-  const hosts = Hosts.of(config.postgres_reader_url);
+  const status = (): Sources => sourcesOf(config, reader, stack);
   const look = new SharedLook(() =>
-    readOperations({ node, kafka, reader, hosts, ledger, stack, prometheus_url, dust_below }),
+    readOperations({ status, reader, ledger, prometheus_url, dust_below }),
   );
   closing.add('look', () => look.idle());
   const requests = rateGuard(new RateLimit(REQUESTS), clock, OPERATIONS_ERRORS);

@@ -1,16 +1,12 @@
 /** The state of the system as the operations page shows it; all pages share one look. */
 import type * as answers from '../../../schemas/operations-api/answers.ts';
-import type { Kafka } from '../../runtime/kafka/port.ts';
-import type { ChainNode } from '../../runtime/clt-node.ts';
-import type { Hosts } from '../../runtime/postgres/hosts.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
 import type { BeforeJson } from '../connections.ts';
 import { readDeposits, readDust } from '../deposit/deposits.ts';
 import { readQuarantine } from '../quarantine/quarantine.ts';
 import { readStaged } from '../rebuild/staged.ts';
-import { localDisk, localServices } from '../status/services.ts';
-import { readStatus } from '../status/status.ts';
+import { readStatus, type Sources as StatusSources } from '../status/status.ts';
 import { Misuse } from '../usage.ts';
 import { readAlerts } from './alerts.ts';
 import type { LiveLedger } from './live-ledger.ts';
@@ -20,14 +16,10 @@ const WAITING_MAX = 100;
 const FRESH_MS = 1_000;
 
 export interface Sources {
-  readonly node: ChainNode;
-  readonly kafka: Kafka;
+  /** read anew at each look, since the stack file may change; throws `Misuse` when it is none */
+  readonly status: () => StatusSources;
   readonly reader: Reader;
-  /** of `reader` */
-  readonly hosts: Hosts;
   readonly ledger: LiveLedger;
-  /** the stack file, which may list the services */
-  readonly stack: string;
   readonly prometheus_url: string | undefined;
   /** micro-USDT: of deposits of less that wait, only the number is told */
   readonly dust_below: bigint;
@@ -44,18 +36,13 @@ async function part<Value>(ask: () => Promise<Value>): Promise<answers.Part<Valu
 }
 
 export async function readOperations({
-  node,
-  kafka,
+  status: sources,
   reader,
-  hosts,
   ledger,
-  stack,
   prometheus_url: prometheusUrl,
   dust_below: dustBelow,
 }: Sources): Promise<BeforeJson<answers.Operations>> {
-  const status = part(() =>
-    readStatus(node, kafka, reader, localServices(stack), localDisk(stack), hosts),
-  );
+  const status = part(async () => readStatus(sources()));
   const [quarantine, waiting, alerts, known] = await Promise.all([
     part(async () => (await readQuarantine(reader)).filter(({ state }) => state !== 'mended')),
     part(async () => ({

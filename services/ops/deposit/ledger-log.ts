@@ -51,7 +51,7 @@ export class LedgerLog {
     if (high < this.ledger.end)
       throw new Fault(
         'log_lost',
-        `${this.#topic} ends before the record ${this.ledger.end} that was read: its end was lost or it was created again; restore it, then start this again`,
+        `${this.#topic} ends before the record ${this.ledger.end} that was read: its end was lost or it was created again; restore it, then give this command again`,
         { retry: false },
       );
     const range = { topic: this.#topic, partition: PARTITION, from: this.ledger.end, to: high };

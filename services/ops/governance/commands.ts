@@ -16,7 +16,7 @@ export function addGovernance(commands: Commands, run: Run): void {
             .positional('addresses', { ...ADDRESSES, describe: 'addresses of TRON, all of them' })
             .options(SIGNED)
             .epilogue(
-              'From then on reserve runs with other settings are refused: change APP_CUSTODY_ADDRESSES of the treasury and start it again.',
+              'From then on reserve runs with other settings are refused: change APP_CUSTODY_ADDRESSES of the treasury, then npx ops restart treasury.',
             ),
         run(async (args) => (await import('./decisions.ts')).custodySet(args)),
       )
@@ -37,7 +37,7 @@ export function addGovernance(commands: Commands, run: Run): void {
             })
             .options(SIGNED)
             .epilogue(
-              'Then have the chain accept the new authority, set APP_MINT_KEY of the treasury to its key, and start it again.',
+              'Then have the chain accept the new authority, set APP_MINT_KEY of the treasury to its key, then npx ops restart treasury.',
             ),
         run(async (args) => (await import('./decisions.ts')).authorityRotate(args)),
       )
@@ -178,7 +178,7 @@ function addOperators(commands: Commands, run: Run): void {
               })
               .options(SIGNED)
               .epilogue(
-                'Then set APP_OPERATORS and APP_TWO_OPERATORS_ABOVE of the treasury to the same, the latter in micro-USDT, and start it again: it starts with no others.',
+                'Then set APP_OPERATORS and APP_TWO_OPERATORS_ABOVE of the treasury to the same, the latter in micro-USDT, then npx ops restart treasury: it starts with no others.',
               ),
           run(async (args) => (await import('./decisions.ts')).operatorsSet(args)),
         )

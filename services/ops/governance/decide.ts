@@ -40,7 +40,7 @@ export const REFUSALS: Readonly<Record<DecisionRefusal, string>> = {
   refunded_before: 'another amount was recorded as paid back (`ops deposit show` tells it)',
   not_within_gross: 'a refund is above 0, and at most the amount that arrived',
   no_operators:
-    'no operators are in force, so nobody can sign: set APP_OPERATORS of the treasury and start it again',
+    'no operators are in force, so nobody can sign: set APP_OPERATORS of the treasury, then npx ops restart treasury',
   not_begun: 'the treasury has to put its settings in force first: start it',
   contradicting_limits:
     'the limits contradict each other: none is below 0, the minimum is at most the single cap, and that at most the rolling cap',

@@ -50,7 +50,7 @@ export function operatorsSet(
       state: inForce('operators'),
       next: (ledger) => {
         const { operators: set, two_above } = governanceOf(ledger).json;
-        return `start the treasury again with APP_OPERATORS=${set.join(',')} and APP_TWO_OPERATORS_ABOVE=${two_above} (micro-USDT); until then nothing is minted`;
+        return `set APP_OPERATORS=${set.join(',')} and APP_TWO_OPERATORS_ABOVE=${two_above} (micro-USDT) of the treasury, then npx ops restart treasury; until then nothing is minted`;
       },
     },
   );
@@ -64,7 +64,7 @@ export function custodySet(args: AddressesArguments): Promise<number> {
     state: inForce('custody'),
     next: (ledger) => {
       const { custody_addresses } = governanceOf(ledger).json;
-      return `start the treasury again with APP_CUSTODY_ADDRESSES=${custody_addresses.join(',')}; until then it makes no reserve run and mints nothing`;
+      return `set APP_CUSTODY_ADDRESSES=${custody_addresses.join(',')} of the treasury, then npx ops restart treasury; until then it makes no reserve run and mints nothing`;
     },
   });
 }
@@ -78,7 +78,7 @@ export function authorityRotate(
     done: 'rotated',
     state: inForce('authority'),
     next: () =>
-      'have the chain accept the new authority, and start the treasury again with its key in APP_MINT_KEY; until then nothing is minted',
+      'have the chain accept the new authority, set APP_MINT_KEY of the treasury to its key, then npx ops restart treasury; until then nothing is minted',
   });
 }
 

@@ -1,16 +1,17 @@
-/** `ops status`: whether one host of Postgres alone may be written to. */
+/** `ops status`: the hosts of Postgres that may be written to. */
 import type { Hosts } from '../../runtime/postgres/hosts.ts';
 
-const ANSWER_MS = 4_000;
+export interface Primary {
+  /** host:port */
+  readonly name: string;
+  /** 8 hex digits; the higher one was promoted later */
+  readonly timeline: string;
+}
 
-/** A line where several hosts say that they may be written to. */
-export async function primariesFaults(hosts: Hosts): Promise<readonly string[]> {
-  const seen = await hosts.look(ANSWER_MS);
-  if (hosts.primaries < 2) return [];
-  const primaries = [...seen]
-    .flatMap(([name, { timeline }]) => (timeline === undefined ? [] : [{ name, timeline }]))
-    .map(({ name, timeline }) => `${name} (timeline ${timeline})`);
-  return [
-    `postgres: ${primaries.join(' and ')} may be written to: stop those of a lower timeline, or make them replicas of the newest primary`,
-  ];
+/** The servers that say they may be written to, each once; asked for at most `answer_ms`. */
+export async function readPrimaries(hosts: Hosts, answer_ms: number): Promise<readonly Primary[]> {
+  const servers = new Map<string, Primary>();
+  for (const [name, { timeline, started_at }] of await hosts.look(answer_ms))
+    if (timeline !== undefined) servers.set(started_at, { name, timeline });
+  return [...servers.values()];
 }

@@ -18,8 +18,6 @@ export interface ServiceHealth extends LocalService, Omit<ServiceStatus, 'status
   readonly metrics: Readonly<Record<string, number>>;
 }
 
-const ANSWER_MS = 4_000;
-
 /** The metrics that are shown: label, name of the metric, and its label to list it by. */
 const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] = [
   ['node height', 'chain_node_height'],
@@ -42,6 +40,10 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['oldest balance in seconds', 'reserve_oldest_reading_age_seconds'],
   ['reserve', 'reserve_amount', 'figure'],
   ['lease held', 'lease_held'],
+  ['age of', 'treasury_mint_failed_age_seconds', 'event'],
+  ['cap used', 'treasury_rolling_cap_used_ratio'],
+  ['replicas missing', 'log_replicas_missing', 'topic'],
+  ['topic differs', 'log_topic_differences', 'topic'],
   ['snapshot age in seconds', 'treasury_snapshot_age_seconds'],
   ['partitions watched', 'tron_partitions_assigned'],
   ['longest unasked in seconds', 'tron_cold_check_age_seconds'],
@@ -50,8 +52,16 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['deliveries', 'hub_deliveries'],
 ];
 
-/** The services that the stack file lists; undefined where there is no stack file. */
-export function localServices(stackFile: string): readonly LocalService[] | undefined {
+/** The services of a setting, else of the stack file; undefined where there is neither. */
+export function localServices(
+  stackFile: string,
+  listed: readonly string[] = [],
+): readonly LocalService[] | undefined {
+  if (listed.length > 0)
+    return listed.map((entry) => {
+      const at = entry.indexOf('=');
+      return { name: entry.slice(0, at), url: entry.slice(at + 1) };
+    });
   const stack = readStackFile(stackFile);
   if (Object.keys(stack).length === 0) return undefined;
   const services: unknown = Reflect.get(stack, 'services');
@@ -76,13 +86,18 @@ export function localDisk(stackFile: string): Disk | null {
   return { path, free_bytes: bavail * bsize };
 }
 
-export function readServices(services: readonly LocalService[]): Promise<readonly ServiceHealth[]> {
-  return Promise.all(services.map(readService));
+/** Each answers within `answer_ms`, or is unreachable. */
+export function readServices(
+  services: readonly LocalService[],
+  answer_ms = 4_000,
+): Promise<readonly ServiceHealth[]> {
+  return Promise.all(services.map((service) => readService(service, answer_ms)));
 }
 
-async function readService({ name, url }: LocalService): Promise<ServiceHealth> {
+async function readService({ name, url }: LocalService, answer_ms: number): Promise<ServiceHealth> {
+  const get = (path: string): Promise<string> => textAt(`${url}${path}`, answer_ms);
   try {
-    const [status, metrics] = await Promise.all([get(`${url}/status`), get(`${url}/metrics`)]);
+    const [status, metrics] = await Promise.all([get('/status'), get('/metrics')]);
     // an older service has no notes
     const answered: ServiceStatus = { notes: [], ...JSON.parse(status) };
     const ready = answered.status === 'ready';
@@ -94,8 +109,8 @@ async function readService({ name, url }: LocalService): Promise<ServiceHealth> 
   }
 }
 
-async function get(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) });
+async function textAt(url: string, answer_ms: number): Promise<string> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(answer_ms) });
   if (!response.ok) throw new Error(`${url} answered ${response.status}`);
   return response.text();
 }
@@ -132,7 +147,7 @@ export function servicesTable(services: readonly ServiceHealth[]): string {
 }
 
 const HIDDEN =
-  /^(?:log records|lease held|reserve|newest run|its age|oldest|deposits|held amount|dust below|minting closed) ?/;
+  /^(?:log records|lease held|reserve|newest run|its age|oldest|deposits|held amount|dust below|minting closed|age of|cap used) ?/;
 
 function stateCell({ status, phase, waits_for, eta_s }: ServiceHealth): string {
   if (status === 'ready')
@@ -198,10 +213,8 @@ const SELDOM = [
 export function moneyLines(services: readonly ServiceHealth[]): readonly string[] {
   const metrics = services.find(({ metrics: each }) => UNCOVERED in each)?.metrics;
   if (metrics === undefined) return [];
-  const status = Object.entries(metrics).find(
-    ([label, value]) => label.startsWith('newest run ') && value === 1,
-  )?.[0];
-  const age = Math.round(metrics['its age in seconds'] ?? 0);
+  const run = newestRun(services);
+  const age = Math.round(run?.age_seconds ?? 0);
   const closed = (metrics['minting closed'] ?? 0) > 0 ? ', minting is closed' : '';
   const seldom = SELDOM.filter(([, figure]) => (metrics[`reserve ${figure}`] ?? 0) !== 0);
   const rows = [...FIGURES, ...seldom].map(([label, figure, unit]) => [
@@ -211,9 +224,24 @@ export function moneyLines(services: readonly ServiceHealth[]): readonly string[
   return [
     '',
     table(['MONEY', 'AMOUNT'], rows),
-    `reserve run ${status?.slice('newest run '.length) ?? 'unknown'}, ${age} s ago${closed}`,
+    `reserve run ${run?.status ?? 'unknown'}, ${age} s ago${closed}`,
   ];
 }
+
+const RUN = 'newest run ';
+
+/** The newest reserve run, age -1: there is none; undefined: no treasury says. */
+export function newestRun(
+  services: readonly ServiceHealth[],
+): { readonly status: string | undefined; readonly age_seconds: number } | undefined {
+  const metrics = services.find(({ metrics: each }) => AGE in each)?.metrics;
+  if (metrics === undefined) return undefined;
+  const [status] =
+    Object.entries(metrics).find(([label, value]) => label.startsWith(RUN) && value === 1) ?? [];
+  return { status: status?.slice(RUN.length), age_seconds: metrics[AGE] ?? -1 };
+}
+
+const AGE = 'its age in seconds';
 
 /** Every figure of the newest run is there, except those that are 0. */
 function amountOf(metrics: ServiceHealth['metrics'], figure: string): string {

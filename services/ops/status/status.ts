@@ -1,26 +1,35 @@
 /** `ops status`: how far the node, the log and every projection are, and how the services are. */
 import { setTimeout as after } from 'node:timers/promises';
-import type * as answers from '../../../schemas/operations-api/answers.ts';
 import { TOPICS } from '../../../schemas/topics.ts';
 import { ChainNode } from '../../runtime/clt-node.ts';
-import { Fault, messageOf } from '../../runtime/process/errors.ts';
-import { readTopicEnds } from '../../runtime/kafka/ends.ts';
-import type { Kafka, LogEnd } from '../../runtime/kafka/port.ts';
+import type { Kafka, KafkaSettings, LogEnd } from '../../runtime/kafka/port.ts';
 import { Hosts } from '../../runtime/postgres/hosts.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
-import { KAFKA, NODE, POSTGRES_READER, readSettings } from '../config.ts';
-import { jsonOf, kafkaOf, print, withReader } from '../connections.ts';
-import { coloured, table } from '../text.ts';
-import type { SharedArguments } from '../usage.ts';
-import { primariesFaults } from './postgres.ts';
+import type { Config } from '../../runtime/process/config.ts';
+import { Fault, messageOf } from '../../runtime/process/errors.ts';
 import {
-  coverOf,
+  KAFKA,
+  NODE,
+  POSTGRES_READER,
+  readSettings,
+  STATUS_LIMITS,
+  STATUS_SERVICES,
+  type Limits,
+} from '../config.ts';
+import { jsonOf, kafkaOf, note, print, withReader } from '../connections.ts';
+import { readQuarantine } from '../quarantine/quarantine.ts';
+import { coloured, table } from '../text.ts';
+import { timeout, type SharedArguments } from '../usage.ts';
+import { readCertificates } from './certificates.ts';
+import { attention, diskText } from './checks.ts';
+import { lagOf, readLog, readMoving, readReplicaSeconds, type Position } from './positions.ts';
+import { readPrimaries } from './postgres.ts';
+import {
   localDisk,
   localServices,
-  readServices,
   moneyLines,
+  readServices,
   servicesTable,
-  stateText,
   waitingDeposits,
   waitText,
   type Disk,
@@ -28,217 +37,221 @@ import {
   type ServiceHealth,
 } from './services.ts';
 
-export interface Position extends Omit<answers.Position, 'next_offset' | 'lag'> {
-  readonly next_offset: bigint;
-  readonly lag: bigint | null;
-}
-
+/** A part that did not answer is null. */
 export interface Status {
   readonly node: { readonly height: number; readonly finalized_height: number } | null;
   readonly log: readonly LogEnd[] | null;
   readonly projections: readonly Position[] | null;
-  /** null: there is no stack file that lists them */
+  /** null: nothing lists them */
   readonly services: readonly ServiceHealth[] | null;
   /** of a stack on this machine */
   readonly disk: Disk | null;
-  /** a line for each part that does not answer, is not ready, is wrong, or mints nothing */
-  readonly faults: readonly string[];
-  /** a line for each thing that a person should look at, and that is no fault */
-  readonly notes: readonly string[];
+  /** a line for each thing that needs a person, by the list of checks */
+  readonly attention: readonly string[];
 }
 
-type Checkpoint = Omit<Position, 'lag' | 'rate'>;
+export interface Sources {
+  readonly node: ChainNode;
+  readonly kafka: Kafka;
+  readonly kafka_settings: KafkaSettings;
+  readonly reader: Reader;
+  /** of `reader` */
+  readonly hosts: Hosts;
+  /** undefined: nothing lists them */
+  readonly services: readonly LocalService[] | undefined;
+  readonly disk: Disk | null;
+  /** addresses whose certificates are looked at where they have some */
+  readonly urls: readonly string[];
+  readonly limits: Limits;
+}
+
+export const STATUS_SETTINGS = {
+  ...KAFKA,
+  ...POSTGRES_READER,
+  ...NODE,
+  ...STATUS_LIMITS,
+  status_services: STATUS_SERVICES,
+} as const;
 
 const TOPIC_NAMES = TOPICS.map(({ name }) => name);
-/** Between two reads of the checkpoints. */
-const RATE_MS = 1_000;
-/** Below this free room of the disk `ops status` warns, as the local stack does. */
-const LOW_BYTES = 2 ** 30;
+/** With the start and the end of the process about 10 s. */
+const TIMEOUT_S = 8;
+/** A person is told what is waited for after this time. */
+const NOTE_MS = 2_000;
 
 export async function status(args: SharedArguments): Promise<number> {
-  const services = localServices(args.stack);
-  const disk = localDisk(args.stack);
-  const config = readSettings({ ...KAFKA, ...POSTGRES_READER, ...NODE }, args.stack);
-  const node = new ChainNode(config.node_url, new AbortController().signal);
-  const kafka = kafkaOf(config);
+  const config = readSettings(STATUS_SETTINGS, args.stack);
   const result = await withReader(config, (reader) =>
-    readStatus(node, kafka, reader, services, disk, Hosts.of(config.postgres_reader_url)),
+    readStatus(sourcesOf(config, reader, args.stack), timeout(args, TIMEOUT_S), (text) =>
+      note(text, args),
+    ),
   );
   print(args.json === true ? jsonOf(result) : statusText(result));
-  return result.faults.length === 0 ? 0 : 2;
+  return result.attention.length === 0 ? 0 : 2;
 }
 
-/** A part that does not answer is null, with its reason among the faults. */
-export async function readStatus(
-  node: ChainNode,
-  kafka: Kafka,
+/** Throws `Misuse` where the stack file is none. */
+export function sourcesOf(
+  config: Config<typeof STATUS_SETTINGS>,
   reader: Reader,
-  local: readonly LocalService[] | undefined,
-  disk: Disk | null,
-  hosts: Hosts,
-): Promise<Status> {
-  const faults: string[] = [];
-  // checkpoints first: read after the ends of the log they could lie beyond them
-  const [checkpoints, services, primaries] = await Promise.all([
-    answered(() => readMoving(reader), faults),
-    local === undefined ? null : readServices(local),
-    primariesFaults(hosts),
-  ]);
-  faults.push(...primaries);
-  const [chain, log] = await Promise.all([
-    answered(() => node.chain(), faults),
-    answered(() => readTopicEnds(kafka, TOPIC_NAMES), faults),
-  ]);
-  const projections =
-    checkpoints?.map((position) => Object.assign(position, { lag: lagOf(position, log) })) ?? null;
-  for (const service of services ?? []) {
-    if (service.status !== 'ready') faults.push(`${service.name}: ${stateText(service)}`);
-    else if (service.message !== null) faults.push(`${service.name}: ${service.message}`);
-  }
-  if (disk !== null && disk.free_bytes < LOW_BYTES)
-    faults.push(`disk: ${diskText(disk)}; when it is full the servers stop: make room`);
-  const cover = coverOf(services ?? []);
-  if (cover?.is_short === true) faults.push(`reserve: ${cover.line}: nothing is minted`);
-  for (const { projection, topic, partition, lag } of projections ?? []) {
-    if (lag !== null && lag < 0n)
-      faults.push(
-        `${topic}/${partition} ends ${-lag} records before what ${projection} has applied: its end was lost or it was created again; see /status of the projector`,
-      );
-  }
-  const head =
-    chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height };
-  const ends = log?.toSorted(byTopic) ?? null;
+  stackFile: string,
+): Sources {
   return {
-    node: head,
+    node: new ChainNode(config.node_url, new AbortController().signal),
+    kafka: kafkaOf(config),
+    kafka_settings: config,
+    reader,
+    hosts: Hosts.of(config.postgres_reader_url),
+    services: localServices(stackFile, config.status_services),
+    disk: localDisk(stackFile),
+    urls: [config.node_url],
+    limits: config,
+  };
+}
+
+/** Asks for `timeout_ms` at most; `say` is told what has not answered for some time. */
+export async function readStatus(
+  { node, kafka, kafka_settings, reader, hosts, services: local, disk, urls, limits }: Sources,
+  timeout_ms = TIMEOUT_S * 1_000,
+  say: (text: string) => void = () => undefined,
+): Promise<Status> {
+  const parts = new Parts(timeout_ms, say);
+  // checkpoints first: read after the ends of the log they could lie beyond them
+  const checkpoints = parts.ask('Postgres', () => readMoving(reader));
+  const [chain, log, services, quarantine, replica_seconds, primaries, certificates] =
+    await Promise.all([
+      parts.ask('the CLT node', () => node.chain()),
+      parts.ask('Kafka', async () => {
+        await checkpoints;
+        return readLog(kafka, TOPIC_NAMES, limits.status_lag_seconds);
+      }),
+      local === undefined ? null : readServices(local, timeout_ms / 2),
+      parts.ask('Postgres', () => readQuarantine(reader)),
+      parts.ask('Postgres', () => readReplicaSeconds(reader)),
+      parts.ask('Postgres', () => readPrimaries(hosts, timeout_ms / 2)),
+      readCertificates(kafka_settings, urls, timeout_ms / 2),
+    ]);
+  const ends = log?.ends.toSorted(byTopic) ?? null;
+  const projections =
+    (await checkpoints)?.map((position) =>
+      Object.assign(position, { lag: lagOf(position, ends) }),
+    ) ?? null;
+  const halting =
+    quarantine
+      ?.filter(({ state }) => state === 'halts')
+      .map(({ projection, topic, partition, offset }) => ({
+        projection,
+        record: `${topic}/${partition}@${offset}`,
+      })) ?? null;
+  const heights =
+    chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height };
+  const seen = {
+    unanswered: parts.unanswered,
+    node_height: heights?.height ?? null,
+    projections,
+    recent: log?.recent ?? null,
+    replica_seconds,
+    primaries,
+    services,
+    disk,
+    halting,
+    certificates,
+  };
+  return {
+    node: heights,
     log: ends,
     projections,
     services,
     disk,
-    faults,
-    notes: notesOf(services ?? []),
+    attention: attention(seen, limits),
   };
 }
 
-function notesOf(services: readonly ServiceHealth[]): readonly string[] {
-  const waiting = waitingDeposits(services);
-  return [
-    ...services.flatMap(({ name, notes }) => notes.map((note) => `${name}: ${note}`)),
-    // dust alone asks for nobody: strangers send it at will
-    ...(waiting.deposits === 0 ? [] : [`${waitText(waiting)}: ops deposit list`]),
-  ];
+/** Questions to servers, each with the same deadline. */
+class Parts {
+  readonly unanswered: string[] = [];
+  readonly #deadline: Promise<unknown>;
+  readonly #timeoutMs: number;
+  readonly #open = new Set<string>();
+
+  constructor(timeout_ms: number, say: (text: string) => void) {
+    this.#timeoutMs = timeout_ms;
+    this.#deadline = after(timeout_ms, undefined, { ref: false });
+    setTimeout(() => {
+      if (this.#open.size > 0) say(`waiting for ${[...this.#open].join(', ')}`);
+    }, NOTE_MS).unref();
+  }
+
+  /** Null when it did not answer: then `unanswered` has the reason. */
+  async ask<Value>(of: string, ask: () => Promise<Value>): Promise<Value | null> {
+    this.#open.add(of);
+    try {
+      return await Promise.race([ask(), this.#deadline.then(() => this.#late(of))]);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      if (!this.unanswered.includes(messageOf(error))) this.unanswered.push(messageOf(error));
+      return null;
+    } finally {
+      this.#open.delete(of);
+    }
+  }
+
+  #late(of: string): never {
+    const seconds = this.#timeoutMs / 1_000;
+    throw new Fault(
+      'timeout',
+      `${of} did not answer within ${seconds} s: --timeout gives it longer`,
+      {
+        retry: true,
+      },
+    );
+  }
 }
 
 function byTopic(a: LogEnd, b: LogEnd): number {
   return TOPIC_NAMES.indexOf(a.topic) - TOPIC_NAMES.indexOf(b.topic) || a.partition - b.partition;
 }
 
-async function answered<Value>(ask: () => Promise<Value>, faults: string[]): Promise<Value | null> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    faults.push(messageOf(error));
-    return null;
-  }
-}
-
-/** Reads twice, for the rate. */
-async function readMoving(reader: Reader): Promise<readonly Omit<Position, 'lag'>[]> {
-  const before = new Map(
-    (await readPositions(reader)).map((position) => [nameOf(position), position.next_offset]),
-  );
-  const begun = performance.now();
-  await after(RATE_MS);
-  const positions = await readPositions(reader);
-  const seconds = (performance.now() - begun) / 1_000;
-  return positions.map((position) => {
-    const moved = position.next_offset - (before.get(nameOf(position)) ?? position.next_offset);
-    return Object.assign(position, { rate: Math.round(Number(moved) / seconds) });
-  });
-}
-
-function nameOf({ projection, version, topic, partition }: Checkpoint): string {
-  return `${projection} ${version} ${topic}/${partition}`;
-}
-
-async function readPositions(reader: Reader): Promise<readonly Checkpoint[]> {
-  const rows = await reader.rows({
-    name: 'ops_positions',
-    text: `SELECT c.projection, c.version, c.topic, c.partition, c.next_offset, round(extract(epoch FROM now() - c.updated_at), 1),
-                  p.projection IS NOT NULL AND p.indexed_at IS NULL
-             FROM projector.checkpoints c LEFT JOIN projector.projections p ON p.projection = c.projection
-            WHERE p.beside IS NULL
-            ORDER BY c.projection, c.version, c.topic, c.partition`,
-    values: [],
-  });
-  return rows.map(([projection, version, topic, partition, next, idle, isLoading]) => ({
-    projection: projection ?? '',
-    version: Number(version),
-    topic: topic ?? '',
-    partition: Number(partition),
-    next_offset: BigInt(next ?? 0),
-    idle_seconds: Number(idle),
-    loading: isLoading === 't',
-  }));
-}
-
-function lagOf(
-  { topic, partition, next_offset: nextOffset }: Checkpoint,
-  log: readonly LogEnd[] | null,
-): bigint | null {
-  const end = log?.find((entry) => entry.topic === topic && entry.partition === partition);
-  return end === undefined ? null : end.high - nextOffset;
-}
-
-function diskText({ path, free_bytes: freeBytes }: Disk): string {
-  return `${Math.floor(freeBytes / 2 ** 20)} MB free at ${path}`;
-}
-
 /** For people: what a screen of 100 columns and 40 rows holds. */
-function statusText({ node, projections, services, disk, faults, notes }: Status): string {
+function statusText(shown: Status): string {
+  const { node, projections, services, disk, attention: lines } = shown;
   const chain =
     node === null
       ? 'does not answer'
       : `height ${node.height}, final up to ${node.finalized_height}`;
   const free = disk === null ? '' : `; disk: ${diskText(disk)}`;
   return [
-    summary({ projections, services, faults, notes }),
+    summary(shown),
     `chain: ${chain}${free}`,
     ...(services === null || services.length === 0 ? [] : ['', servicesTable(services)]),
     '',
     projections === null ? 'projections: Postgres does not answer' : projectionsTable(projections),
     ...moneyLines(services ?? []),
-    ...(faults.length + notes.length === 0 ? [] : ['', coloured('bold', 'NEEDS ATTENTION')]),
-    ...faults.map((fault) => `${coloured('red', '!')} ${fault}`),
-    ...notes.map((note) => `${coloured('yellow', '!')} ${note}`),
+    ...(lines.length === 0 ? [] : ['', coloured('bold', 'NEEDS ATTENTION')]),
+    ...lines.map((line) => `${coloured('red', '!')} ${line}`),
   ].join('\n');
 }
 
-function summary({
-  projections,
-  services,
-  faults,
-  notes,
-}: Pick<Status, 'projections' | 'services' | 'faults' | 'notes'>): string {
+function summary({ projections, services, attention: lines }: Status): string {
   const ready = services?.filter((service) => service.status === 'ready').length;
   const parts = [
     ready === undefined ? 'services unknown' : `${ready} of ${services?.length} services ready`,
     projections === null ? 'projections unknown' : behindText(projections),
-    waitText(waitingDeposits(services ?? [])),
+    // a treasury that is away counts none
+    services?.some(({ metrics }) => 'deposits needs_manual' in metrics) === true
+      ? waitText(waitingDeposits(services))
+      : 'waiting deposits unknown',
   ];
-  const attention = faults.length + notes.length;
   const state =
-    attention === 0
+    lines.length === 0
       ? coloured('green', 'ALL WELL')
-      : coloured(
-          faults.length === 0 ? 'yellow' : 'red',
-          `${attention} NEED${attention === 1 ? 'S' : ''} ATTENTION`,
-        );
+      : coloured('red', `NEEDS ATTENTION: ${lines.length}`);
   return `${state}  ${parts.join(', ')}`;
 }
 
 function behindText(projections: readonly Position[]): string {
   const behind = lagText(projections);
+  if (behind === 'unknown') return 'lag of projections unknown';
   return behind === '0' ? 'projections up to date' : `projections ${behind} records behind`;
 }
 

@@ -1,9 +1,11 @@
 /** `ops tail <topic>`: the records of a topic, decoded, for people and for scripts. */
-import { stopAtSignals } from '../connections.ts';
+import { stopAtSignals, unlessSilent } from '../connections.ts';
 import { exportTopic } from './export.ts';
 import { watchReader, writeOut } from './output.ts';
 import { readTopic, type TopicArguments } from './read-topic.ts';
 import { recordJson, recordText } from './records.ts';
+
+const SILENT_MS = 20_000;
 
 export interface TailArguments extends TopicArguments {
   readonly format: 'text' | 'json' | 'ndjson' | 'csv' | 'parquet' | undefined;
@@ -22,15 +24,19 @@ export async function tail(
   const { signal } = stopping;
   if (write === writeOut) watchReader(signal, () => stopping.abort());
   try {
-    await readTopic(args, {
-      write,
-      signal,
-      judged: false,
-      render: (partition, record, shown) =>
-        isJson
-          ? `${recordJson(topic, partition, record, shown)}\n`
-          : recordText(topic, partition, record, shown),
-    });
+    const read = (onProgress?: () => void): Promise<unknown> =>
+      readTopic(args, {
+        write,
+        signal,
+        judged: false,
+        render: (partition, record, shown) =>
+          isJson
+            ? `${recordJson(topic, partition, record, shown)}\n`
+            : recordText(topic, partition, record, shown),
+        ...(onProgress !== undefined && { onProgress }),
+      });
+    // a person who follows may wait for brokers as long as he likes
+    await (args['no-follow'] === true ? unlessSilent(SILENT_MS, read) : read());
   } finally {
     stopping.abort();
   }

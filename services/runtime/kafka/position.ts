@@ -37,7 +37,7 @@ export class LogLost extends Error {
 }
 
 const REBUILD =
-  'or, if this log is the right one from now on, rebuild the tables from it: ops rebuild <projection>, then start the projector again';
+  'or, if this log is the right one from now on, rebuild the tables from it: npx ops rebuild PROJECTION, then npx ops restart projector-PROJECTION';
 
 export function recreated(topic: string, partition: number, offset: bigint): LogLost {
   return new LogLost(
@@ -99,6 +99,6 @@ export function unreadable({ topic, partition, offset }: RecordAt, reason: strin
   const place = `${topic}/${partition}`;
   return new LogLost(
     `${place}: the record at offset ${offset} cannot be applied: ${reason}`,
-    `look at that record (ops tail ${topic} --partition ${partition} --from ${offset} --limit 1) and at who wrote it. Newer software: upgrade this one. A record before it was changed, or the registry has other schemas: restore that, and start this again. Otherwise skip it for good and for every reader, which then go on by themselves: ops quarantine skip ${place}@${offset} --actor NAME --reason TEXT`,
+    `look at that record (ops tail ${topic} --partition ${partition} --from ${offset} --limit 1) and at who wrote it. Newer software: upgrade this one. A record before it was changed, or the registry has other schemas: restore that, then npx ops restart SERVICE. Otherwise skip it for good and for every reader, which then go on by themselves: ops quarantine skip ${place}@${offset} --actor NAME --reason TEXT`,
   );
 }

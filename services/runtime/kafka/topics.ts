@@ -95,7 +95,7 @@ function differencesOf(
     if (AT_LEAST.has(setting) && Number(value) >= Number(should)) continue;
     found.push({
       is_durable: DURABLE.has(setting),
-      message: `topic ${name} has ${setting}=${value} instead of ${should}; set it with kafka-configs.sh --alter --entity-type topics --entity-name ${name} --add-config ${setting}=${should}`,
+      message: `topic ${name} has ${setting}=${value} instead of ${should}; set it with kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics --entity-name ${name} --add-config ${setting}=${should}`,
     });
   }
   const replicas = Math.min(...description.partitions.map((partition) => partition.replicas));

@@ -86,7 +86,7 @@ export class Books {
     if (fingerprint.equals(this.#key.fingerprint)) return;
     throw new Fault(
       'another_key',
-      `deposit.addresses is pinned to the key with fingerprint ${toHex(fingerprint)}, APP_DEPOSIT_XPUB is the one with fingerprint ${toHex(this.#key.fingerprint)}. What to do: set the key that the deposit gateway has, or point APP_KAFKA_BROKERS to the right cluster, then start the treasury again; nothing is written meanwhile`,
+      `deposit.addresses is pinned to the key with fingerprint ${toHex(fingerprint)}, APP_DEPOSIT_XPUB is the one with fingerprint ${toHex(this.#key.fingerprint)}. What to do: set the key that the deposit gateway has, or point APP_KAFKA_BROKERS to the right cluster, then npx ops restart treasury; nothing is written meanwhile`,
       { retry: false },
     );
   }

@@ -137,7 +137,7 @@ export function contradiction(first: DepositConfirmed): Fault {
   const { deposit_id: depositId, deposit_address, clt_address } = first;
   return new Fault(
     'log_damaged',
-    `deposit ${depositId} went to ${toTronAddress(deposit_address)} of account 0x${clt_address.toString('hex')}, which deposit.addresses does not say: it is not the topic that the ledger was written from. What to do: point APP_KAFKA_BROKERS to the right cluster, or restore deposit.addresses, then start the treasury again; nothing is written meanwhile`,
+    `deposit ${depositId} went to ${toTronAddress(deposit_address)} of account 0x${clt_address.toString('hex')}, which deposit.addresses does not say: it is not the topic that the ledger was written from. What to do: point APP_KAFKA_BROKERS to the right cluster, or restore deposit.addresses, then npx ops restart treasury; nothing is written meanwhile`,
     { retry: false },
   );
 }
@@ -146,7 +146,7 @@ export function contradiction(first: DepositConfirmed): Fault {
 function forged({ deposit_address, clt_address }: DepositConfirmed): Fault {
   return new Fault(
     'address_forged',
-    `deposit.addresses gives account 0x${clt_address.toString('hex')} the address ${toTronAddress(deposit_address)}, which APP_DEPOSIT_XPUB does not derive: no deposit gateway with that key wrote it. What to do: find out who writes to the topic and take that out of use, restore deposit.addresses, then start the treasury again; nothing is written meanwhile`,
+    `deposit.addresses gives account 0x${clt_address.toString('hex')} the address ${toTronAddress(deposit_address)}, which APP_DEPOSIT_XPUB does not derive: no deposit gateway with that key wrote it. What to do: find out who writes to the topic and take that out of use, restore deposit.addresses, then npx ops restart treasury; nothing is written meanwhile`,
     { retry: false },
   );
 }

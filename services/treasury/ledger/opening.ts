@@ -116,7 +116,7 @@ function refusal(
   const text =
     texts[refused] ??
     `the settings cannot be the first of a ledger (${refused}). What to do: correct APP_OPERATORS and APP_CUSTODY_ADDRESSES`;
-  return `${text}; then start the treasury again`;
+  return `${text}; then npx ops restart treasury`;
 }
 
 function textOfOperators(set: Pick<Governed, 'operators' | 'two_above'> | undefined): string {

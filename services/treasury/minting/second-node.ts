@@ -183,5 +183,5 @@ function isSame(one: SentTransaction, other: SentTransaction): boolean {
 }
 
 function disagreement(how: string): string {
-  return `minting halted: the two CLT nodes disagree: ${how}. What to do: ask a third node which of the two is right; correct APP_SECOND_NODE_URL if the second one is wrong, else correct APP_NODE_URL and write chain.blocks again (CHN-6); then start the treasury again. Nothing is minted or concluded meanwhile`;
+  return `minting halted: the two CLT nodes disagree: ${how}. What to do: ask a third node which of the two is right; correct APP_SECOND_NODE_URL if the second one is wrong, else correct APP_NODE_URL and write chain.blocks again (CHN-6); then npx ops restart treasury. Nothing is minted or concluded meanwhile`;
 }

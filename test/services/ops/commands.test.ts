@@ -13,6 +13,9 @@ const { bin, version }: { readonly bin: { readonly ops: string }; readonly versi
 /** The commands that people and scripts rely on, with the arguments that they need. */
 const COMMANDS: Readonly<Record<string, string>> = {
   status: '',
+  start: 'treasury',
+  stop: 'treasury',
+  restart: 'treasury',
   console: '',
   rebuild: 'explorer',
   verify: 'explorer',

@@ -1,5 +1,10 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { faultNotes, patience, retryingWithNotes } from '../../../services/ops/connections.ts';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import {
+  faultNotes,
+  patience,
+  retryingWithNotes,
+  unlessSilent,
+} from '../../../services/ops/connections.ts';
 import { tailLog } from '../../../services/ops/tail/tail-log.ts';
 import { Fault } from '../../../services/runtime/process/errors.ts';
 import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
@@ -104,4 +109,24 @@ test('reading a topic waits for brokers that are away, and ends where they do no
   });
   await expect(read).rejects.toMatchObject({ code: 'kafka', retry: false, cause: { cause: GONE } });
   expect(errors).toEqual([GONE]);
+});
+
+test('reading ends once nothing was heard for a time, and not while something is heard', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const hearing = Promise.withResolvers<() => void>();
+  const reading = unlessSilent(20_000, (heard) => {
+    hearing.resolve(heard);
+    return new Promise(() => undefined);
+  });
+  const hear = await hearing.promise;
+  const ended = vi.fn();
+  reading.catch(ended);
+  for (let times = 0; times < 5; times++) {
+    await vi.advanceTimersByTimeAsync(19_000);
+    hear();
+  }
+  expect(ended).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(20_000);
+  await expect(reading).rejects.toMatchObject({ code: 'timeout' });
 });

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
 import { Metrics } from '../../../services/runtime/process/metrics.ts';
-import { QueueMetrics } from '../../../services/treasury/metrics.ts';
+import {
+  openTreasuryMetrics,
+  QueueMetrics,
+  type TreasuryState,
+} from '../../../services/treasury/metrics.ts';
 import { decidedEvent, depositEvents } from '../../support/deposit-events.ts';
 import { BEGIN, HOUR_MS, MintLedger, USD } from '../../support/mint-ledger.ts';
 import { addressOf, alice, bob, signed } from '../../support/operators.ts';
@@ -99,4 +103,48 @@ test('a deposit waits for a person until its second approval, where it needs two
     queue.applied(approval);
     expect(await samples(metrics)).toMatchObject({ 'deposits needs_manual': waiting });
   }
+});
+
+const STATE: TreasuryState = {
+  has_own_policy: true,
+  halted: false,
+  has_lease: true,
+  waiting: 0,
+  held_up: 0,
+  minting_closed: false,
+  forged: false,
+  nodes_disagree: false,
+  agreed_height: -1,
+  snapshot_at: undefined,
+  applied: [],
+  broken: [],
+};
+
+test('a treasury that has lost its lease shows no lag', async () => {
+  const made = new MintLedger();
+  const metrics = new Metrics('treasury');
+  let state = STATE;
+  const treasury = openTreasuryMetrics(
+    metrics,
+    () => state,
+    () => made.ledger,
+    0n,
+  );
+  treasury.lag('tron.transfers', 1, 7n);
+  expect(await metrics.text()).toMatch(/^treasury_lag_records\{.*\} 7$/m);
+  state = { ...STATE, has_lease: false };
+  expect(await metrics.text()).not.toMatch(/^treasury_lag_records\{/m);
+});
+
+test('the part of the rolling cap that is used is shown', async () => {
+  const made = new MintLedger();
+  const metrics = new Metrics('treasury');
+  openTreasuryMetrics(
+    metrics,
+    () => STATE,
+    () => made.ledger,
+    0n,
+  );
+  made.setPolicy({});
+  expect(await metrics.text()).toMatch(/^treasury_rolling_cap_used_ratio\{.*\} 0$/m);
 });

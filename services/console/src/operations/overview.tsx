@@ -29,13 +29,11 @@ function Overview(operations: Operations): ReactElement {
   const { ledger, status, quarantine, rebuilds, waiting, alerts } = operations;
   const words = OPS.overview;
   const { services = null, projections = null, node = null } = status.is ?? {};
-  const { faults = [], notes = [] } = status.is ?? {};
+  const { attention = [] } = status.is ?? {};
   const firing = alerts?.is?.filter(({ state }) => state === 'firing');
-  const halting = quarantine.is?.filter(({ state }) => state === 'halts') ?? [];
   const problems = [
     ...[status.problem, ledger.problem].filter((problem) => problem !== null),
-    ...faults,
-    ...halting.map(({ projection, error }) => words.halts(projection, error)),
+    ...attention,
     ...(firing ?? []).map(({ name, text }) => words.fires(name, text)),
   ];
   const ready = services?.filter((service) => service.status === 'ready').length;
@@ -44,7 +42,7 @@ function Overview(operations: Operations): ReactElement {
     <>
       <Figures
         of={[
-          [words.state, <State problems={problems.length} notes={notes.length} />],
+          [words.state, <State problems={problems.length} />],
           [words.ready, services === null ? '–' : `${ready} / ${services.length}`],
           [words.behind, projections === null ? '–' : behindText(projections)],
           [
@@ -59,16 +57,11 @@ function Overview(operations: Operations): ReactElement {
       {ledger.problem === null && ledger.operators === 0 && (
         <p className="note">{words.noOperators}</p>
       )}
-      {problems.length + notes.length > 0 && (
+      {problems.length > 0 && (
         <Panel title={words.needs}>
           <ul className="faults">
             {problems.map((problem) => (
               <li key={problem}>{problem}</li>
-            ))}
-            {notes.map((note) => (
-              <li key={note} className="noted">
-                {note}
-              </li>
             ))}
           </ul>
         </Panel>
@@ -123,11 +116,10 @@ function Overview(operations: Operations): ReactElement {
   );
 }
 
-function State(of: { readonly problems: number; readonly notes: number }): ReactElement {
+function State({ problems }: { readonly problems: number }): ReactElement {
   const words = OPS.overview;
-  const count = of.problems + of.notes;
-  if (count === 0) return <Tag tone="good">{words.well}</Tag>;
-  return <Tag tone={of.problems > 0 ? 'bad' : 'warn'}>{words.attention(count)}</Tag>;
+  if (problems === 0) return <Tag tone="good">{words.well}</Tag>;
+  return <Tag tone="bad">{words.attention(problems)}</Tag>;
 }
 
 function Services({ of }: { readonly of: readonly ServiceHealth[] }): ReactElement {

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
-  acquirePidFile,
   endProcesses,
   identify,
   isAlive,
@@ -13,6 +12,7 @@ import {
   readPidFile,
   writePidFile,
 } from '../../../../infra/local/process/pid-files.ts';
+import { acquirePidFile } from '../../../../infra/local/process/pid-lock.ts';
 
 /** This process' pid with the start time of another process, as after a reboot. */
 const RECYCLED = JSON.stringify({ pid: process.pid, started: 'another boot:1' });

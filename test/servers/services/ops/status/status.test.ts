@@ -1,7 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { Pool } from 'pg';
 import { explorer } from '../../../../../projections/explorer/explorer.ts';
 import { CHAIN_BLOCKS } from '../../../../../schemas/topics.ts';
@@ -48,8 +50,11 @@ afterAll(async () => {
 
 test('status shows node, log and projections as text and as JSON', async () => {
   const text = await opsHere(['status', '--stack', stackFile]);
-  expect(text).toMatchObject({ code: 0, stderr: '' });
-  expect(text.stdout).toMatch(/^ALL WELL {2}.*projections unknown records behind/);
+  expect(text).toMatchObject({ code: 2, stderr: '' });
+  expect(text.stdout).toMatch(
+    /^NEEDS ATTENTION: 1 {2}.*lag of projections unknown, waiting deposits unknown$/m,
+  );
+  expect(text.stdout).toMatch(/^! explorer: how far it is behind is not known$/m);
   expect(text.stdout).toMatch(/^chain: height 6, final up to 4$/m);
   expect(text.stdout).toMatch(
     /^explorer v1 +1 +12345678901234567 +unknown +0 +[0-9.]+ +loading: no indexes yet$/m,
@@ -66,7 +71,7 @@ test('status shows node, log and projections as text and as JSON', async () => {
         loading: true,
       },
     ],
-    faults: [],
+    attention: ['explorer: how far it is behind is not known'],
   });
 });
 
@@ -81,6 +86,30 @@ test('a node that does not answer is a fault with exit code 2', async () => {
   expect(stdout).toMatch(/^chain: does not answer$/m);
   expect(stdout).toMatch(/^! the CLT node did not serve \/v1\/chain/m);
 });
+
+test.each(['kafka_brokers', 'node_url', 'postgres_reader_url'])(
+  'while the server of %s accepts and is silent the rest is shown, and status ends',
+  async (name) => {
+    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    onTestFinished(() => void silent.close());
+    const address = silent.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    const urls: Readonly<Record<string, string>> = {
+      kafka_brokers: `127.0.0.1:${port}`,
+      node_url: `http://127.0.0.1:${port}`,
+      postgres_reader_url: `postgres://clt_reader:x@127.0.0.1:${port}/clt`,
+    };
+    const file = join(folder, `silent-${name}.json`);
+    const stack: object = JSON.parse(readFileSync(stackFile, 'utf8'));
+    writeFileSync(file, JSON.stringify({ ...stack, [name]: urls[name] }));
+    const { code, stdout, stderr } = await ops('status', '--stack', file, '--timeout', '5');
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('waiting for') });
+    expect(stdout).toMatch(/^! .* did not answer within 5 s: --timeout gives it longer$/m);
+    if (name !== 'node_url') expect(stdout).toMatch(/^chain: height 6/m);
+    if (name !== 'postgres_reader_url') expect(stdout).toMatch(/^explorer v1 /m);
+  },
+);
 
 test('a log that ends before the checkpoint is a fault', async () => {
   const kafka = openKafka(

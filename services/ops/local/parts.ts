@@ -1,0 +1,78 @@
+/** `ops start|stop|restart PART`: one service or server of the stack that runs on this machine. */
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { readStackFile } from '../config.ts';
+import { jsonOf, note, print } from '../connections.ts';
+import { didYouMean, Misuse, type SharedArguments } from '../usage.ts';
+
+type Action = 'start' | 'stop' | 'restart';
+
+/** How the same is done where no supervisor of ours runs the parts. */
+const ELSEWHERE: Readonly<Record<Action, (part: string) => readonly string[]>> = {
+  start: (part) => [
+    `docker compose up -d ${part}`,
+    `kubectl scale deployment ${part} --replicas 1`,
+  ],
+  stop: (part) => [`docker compose stop ${part}`, `kubectl scale deployment ${part} --replicas 0`],
+  restart: (part) => [
+    `docker compose restart ${part}`,
+    `kubectl rollout restart deployment ${part}`,
+  ],
+};
+
+export async function actOnPart(
+  action: Action,
+  { part, stack, json }: SharedArguments & { readonly part: string },
+): Promise<number> {
+  const running = await runningStack(dirname(stack));
+  if (running === undefined) {
+    const [compose, kubernetes] = ELSEWHERE[action](part);
+    throw new Misuse(
+      `no stack of ${dirname(stack)} runs on this machine (npm run up starts one). In containers: ${compose}; on Kubernetes: ${kubernetes}; otherwise use the command of your own supervisor, such as systemctl`,
+      'no_local_stack',
+    );
+  }
+  const { folder, supervisor } = running;
+  const names = partsOf(folder.stack_file);
+  if (names.length > 0 && !names.includes(part))
+    throw new Misuse(
+      `the stack of ${folder.root} has no part ${part}${didYouMean(part, names)} (there are ${names.join(', ')})`,
+      'no_such_part',
+    );
+  note(`${action} ${part}: waiting until it is done`, { json });
+  if (action !== 'stop')
+    note(
+      'settings are those with which the stack was started: others need npm run down, npm run up',
+      {
+        json,
+      },
+    );
+  const { request } = await import('../../../infra/local/process/requests.ts');
+  const wanted = { action, part };
+  const outcomes = await request(folder.requests, supervisor, wanted, () => undefined);
+  const { is_done = false, text = 'unknown' } = outcomes[part] ?? {};
+  print(json === true ? jsonOf({ part, is_done, text }) : `${part}: ${text}`);
+  return is_done ? 0 : 2;
+}
+
+/** The stack of a folder, or its cluster; undefined: neither runs. */
+async function runningStack(root: string) {
+  const roots = [root, join(root, 'cluster')].filter((each) =>
+    existsSync(join(each, 'running.json')),
+  );
+  // an image of the services has no supervisor, and lacks packages that these files need
+  if (roots.length === 0) return undefined;
+  const { readPidFile } = await import('../../../infra/local/process/pid-files.ts');
+  const { folderAt } = await import('../../../infra/local/stack/folder.ts');
+  for (const folder of roots.map(folderAt)) {
+    const supervisor = readPidFile(folder.supervisor_file);
+    if (supervisor !== undefined) return { folder, supervisor };
+  }
+  return undefined;
+}
+
+/** Every part that was started since the stack was. */
+function partsOf(stackFile: string): readonly string[] {
+  const pids: unknown = Reflect.get(readStackFile(stackFile), 'pids');
+  return typeof pids === 'object' && pids !== null ? Object.keys(pids) : [];
+}
