@@ -47,7 +47,12 @@ async function isThere({ pool }: World, schema: string): Promise<boolean> {
 /** Reads several tables a statement without a pause; fails at an error or impossible state. */
 function readOn({ projection: { name } }: World): { stop(): Promise<number> } {
   const reader = openReader(
-    { postgres_reader_url: urls.reader_url, statement_timeout_ms: HANG_MS, connections_max: 3 },
+    {
+      postgres_reader_url: urls.reader_url,
+      postgres_connect_ms: HANG_MS,
+      statement_timeout_ms: HANG_MS,
+      connections_max: 3,
+    },
     'test',
     silentLog(),
   );
