@@ -18,6 +18,7 @@ import { rebuild } from './rebuild.ts';
 import { schemathesis } from './schemathesis.ts';
 import { soak } from './soak.ts';
 import { tail } from './tail.ts';
+import { upgrade } from './upgrade.ts';
 
 const RUNS: Readonly<Record<string, FaultRun>> = {
   explorer,
@@ -34,6 +35,7 @@ const RUNS: Readonly<Record<string, FaultRun>> = {
   interleavings,
   model,
   alerts,
+  upgrade,
 };
 const UNNAMED = 'explorer';
 

@@ -34,14 +34,18 @@ export interface CommandRun {
   ended(): Promise<number | NodeJS.Signals>;
 }
 
+const HERE = join(import.meta.dirname, '../..');
+
 /**
- * Starts the stack's command line with these arguments and settings in addition to the environment.
+ * Starts the stack's command line with these arguments and settings in addition to the environment;
+ * that of `checkout`.
  */
 export function runMain(
   args: readonly string[],
   settings: Readonly<Record<string, string>>,
+  checkout = HERE,
 ): CommandRun {
-  const main = join(import.meta.dirname, '../../infra/local/main.ts');
+  const main = join(checkout, 'infra/local/main.ts');
   const env = { ...process.env, ...settings };
   const child = spawn(process.execPath, [main, ...args], {
     env,
