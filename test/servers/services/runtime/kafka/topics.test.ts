@@ -55,7 +55,7 @@ test('a topic with other partitions or settings is refused with a remedy and lef
   ).rejects.toMatchObject({
     code: 'topic_settings',
     retry: false,
-    message: `topic ${topic.name} has retention.ms=-1 instead of 1000; set it with kafka-configs.sh --alter --entity-type topics --entity-name ${topic.name} --add-config retention.ms=1000`,
+    message: `topic ${topic.name} has retention.ms=-1 instead of 1000; set it with kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics --entity-name ${topic.name} --add-config retention.ms=1000`,
   });
   expect(await settingsOf(topic)).toEqual(before);
 });
