@@ -1,7 +1,7 @@
 /**
- * The fault run of upgrades, as docs/operations/upgrade.md says: an earlier version makes a log, this
- * one goes on with its data, the earlier one comes back, and this one comes again. Checks out the
- * earlier version from this clone's history and installs its packages.
+ * The fault run of upgrades, as docs/operations/upgrade.md says: an earlier version makes a log,
+ * this one goes on with its data, the earlier one comes back, and this one comes again. Checks out
+ * the earlier version from this clone's history and installs its packages.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
