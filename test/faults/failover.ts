@@ -20,7 +20,9 @@ import { recoveryLines, type FaultReport, type FaultRun, type Given } from './fa
 import { SETTINGS, TREASURY } from './mint-settings.ts';
 import { Payments, type DepositRow } from './payments.ts';
 
-const ACCOUNTS = 4;
+const PAYMENTS_EACH = 3;
+/** The gateway lists as many deposits of an account, without further pages. */
+const LISTED_MAX = 20;
 const USD = 1_000_000;
 const POSTGRES = ['postgres-1', 'postgres-2'] as const;
 const MEASURED = 'from a promotion until a payment is credited';
@@ -70,10 +72,12 @@ class FailOvers {
   readonly #depositors: Depositors;
   readonly #payments: Payments;
   readonly #random: Random;
+  readonly #accounts: number;
   #primary: PostgresName = 'postgres-1';
   #downs = 0;
 
-  constructor(cluster: CommandCluster, random: Random) {
+  constructor(cluster: CommandCluster, times: number, random: Random) {
+    this.#accounts = Math.ceil((1 + times * PAYMENTS_EACH) / LISTED_MAX);
     this.#cluster = cluster;
     this.#random = random;
     const gateways = cluster.ports.slice(0, 2).map(({ deposit }) => `http://127.0.0.1:${deposit}`);
@@ -92,7 +96,7 @@ class FailOvers {
   }
 
   async start(): Promise<void> {
-    for (let account = 0; account < ACCOUNTS; account++) await this.#depositors.open(account);
+    for (let account = 0; account < this.#accounts; account++) await this.#depositors.open(account);
     await this.#pay();
     await this.#credited('the start');
   }
@@ -123,9 +127,11 @@ class FailOvers {
   }
 
   async #pay(): Promise<void> {
-    const addresses = [...this.#depositors.addresses.values()];
+    // in turn, so that every list has all deposits of its account
+    const to = this.#depositors.addresses.get(this.#payments.made % this.#accounts);
+    if (to === undefined) throw new Error('an account has no address yet');
     const value = BigInt(3 * USD + this.#random.below(20 * USD));
-    await this.#payments.pay([{ to: this.#random.pick(addresses), value }]);
+    await this.#payments.pay([{ to, value }]);
   }
 
   /** Resolves when the lists of all accounts show every payment as credited. */
@@ -168,7 +174,7 @@ async function run({ times }: { readonly times: number }, given: Given): Promise
   try {
     given.progress('the cluster is ready');
     const looking = new Looking(cluster);
-    const failOvers = new FailOvers(cluster, new Random(given.seed));
+    const failOvers = new FailOvers(cluster, times, new Random(given.seed));
     try {
       await failOvers.start();
       for (let time = 1; time <= times; time++)
