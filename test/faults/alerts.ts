@@ -1,10 +1,11 @@
 /**
  * The run of the alerts: each cause that can be made on one machine is made and mended again, while
  * a real Prometheus scrapes every service and a real Alertmanager calls a receiver. Each cause must
- * give its own page and no other, and silence once it is mended.
+ * give its own page, or ticket, and no other page, and silence once it is mended.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
@@ -22,9 +23,11 @@ import { runOps } from './ops-run.ts';
 import { onStack, type StackPlace, type System } from './system.ts';
 
 const PERIOD_MS = 1_000;
+const DAY_S = 86_400;
 
-/** A disk of its own, and the port of the node_exporter that measures it. */
+/** A disk of its own, and the port of the node_exporter that measures it and reads its jobs. */
 interface SmallDisk {
+  /** where jobs write their figures too */
   readonly folder: string;
   readonly port: number;
   stop(): Promise<void>;
@@ -32,6 +35,7 @@ interface SmallDisk {
 
 interface Cause {
   readonly cause: string;
+  /** the alert that has to be told; a ticket in the end, where nobody is called for it */
   readonly page: string;
   /** may take a while; the fault is there when it resolves */
   readonly make: () => Promise<unknown>;
@@ -50,7 +54,7 @@ interface Row {
 export const alerts: FaultRun<'factor' | 'hold'> = {
   about:
     'makes each cause of an alert on a stack with a real Prometheus and Alertmanager, and mends it;\n' +
-    'each must give its own page and no other, and silence after that; the times of the rules are divided',
+    'each must give its own page or ticket, no other page, and silence after that; the times of the rules are divided',
   options: {
     factor: { about: 'the times of rules and notifications are divided by it', default: 4 },
     hold: { about: 'seconds of the rules that a cause stays, before the division', default: 200 },
@@ -149,7 +153,7 @@ class AlertsRun {
       { cause: 'the registry is frozen', page: 'RegistryAway', ...freeze(registry) },
       { cause: 'the node answers 503', page: 'NodeAway', ...refusing('node') },
       { cause: "TRON's provider answers 503", page: 'ProviderAway', ...refusing('tron') },
-      ...(disk === undefined ? [] : [fullDisk(disk)]),
+      ...(disk === undefined ? [] : [fullDisk(disk), ...oldJobs(disk, this.#system.place)]),
       { cause: 'a record that nobody can apply', page: 'ServiceHalted', ...this.#poison() },
     ];
   }
@@ -192,7 +196,9 @@ class AlertsRun {
     this.#system.progress(cause);
     const before = notifications.length;
     const since = (): Alertmanager['notifications'] =>
-      notifications.slice(before).filter(({ receiver }) => receiver === 'duty');
+      notifications
+        .slice(before)
+        .filter(({ receiver, alert }) => receiver === 'duty' || alert === page);
     const lastOf = (status: string) =>
       since().findLast((each) => each.alert === page && each.status === status)?.at;
     const others = new Set<string>();
@@ -256,6 +262,33 @@ function fullDisk({ folder }: SmallDisk): Cause {
   };
 }
 
+/** A job that ended well three days ago, and then again; the audit is one by its command. */
+function oldJobs({ folder }: SmallDisk, { addresses, operator }: StackPlace): readonly Cause[] {
+  const fileOf = (job: string): string => join(folder, `${job}.prom`);
+  const finished = async (job: string, days_ago: number): Promise<void> => {
+    const seconds = Math.floor(Date.now() / 1_000) - days_ago * DAY_S;
+    await writeFile(fileOf(job), `${job}_finished_timestamp_seconds ${seconds}\n`);
+  };
+  return [
+    {
+      cause: 'the newest backup is three days old',
+      page: 'BackupOld',
+      make: () => finished('backup', 3),
+      mend: () => finished('backup', 0),
+    },
+    {
+      cause: 'the newest audit is three days old',
+      page: 'AuditOld',
+      make: () => finished('audit', 3),
+      mend: async () => {
+        const words = ['audit', '--metrics', fileOf('audit')];
+        const { code, stderr } = await runOps(addresses, words, operator);
+        if (code !== 0) throw new Error(stderr);
+      },
+    },
+  ];
+}
+
 /** The result may say why there is none. */
 async function openSmallDisk(): Promise<SmallDisk | { readonly missing: string }> {
   const program = await systemProgram(
@@ -274,6 +307,8 @@ async function openSmallDisk(): Promise<SmallDisk | { readonly missing: string }
   const args = [
     '--collector.disable-defaults',
     '--collector.filesystem',
+    '--collector.textfile',
+    `--collector.textfile.directory=${folder}`,
     `--web.listen-address=127.0.0.1:${port}`,
   ];
   const running = await runProgram(program, args, `http://127.0.0.1:${port}/metrics`);
