@@ -1,8 +1,5 @@
 /** The topics as an AsyncAPI 3.0 document, made from `topics.ts` and the Avro schemas. */
-import { TOPICS, type EventSchema, type Topic } from './topics.ts';
-
-/** An Avro schema as parsed from its file. */
-type Avro = Readonly<Record<string, unknown>>;
+import { TOPICS, type Topic } from './topics.ts';
 
 const BINDING_VERSION = '0.5.0';
 const AVRO_FORMAT = 'application/vnd.apache.avro;version=1.9.0';
@@ -67,22 +64,19 @@ const HEADERS = {
   },
 } as const;
 
-/** The document as JSON. `schemaOf` returns the parsed Avro schema of an event. */
-export function asyncApi(
-  schemaOf: (event: EventSchema) => Avro,
-  topics: readonly Topic[] = TOPICS,
-): object {
+/** The document, in the form of JSON. `read` returns the text of a file, such as an Avro schema. */
+export function asyncApi(read: (file: URL) => string): object {
   return {
     asyncapi: '3.0.0',
     info: { title: 'Topics of the CLT token system', version: '1.0.0', description: ABOUT },
     defaultContentType: 'avro/binary',
     servers: SERVERS,
-    channels: Object.fromEntries(topics.map((topic) => [topic.name, channelOf(topic)])),
-    operations: Object.fromEntries(topics.map((topic) => [`read-${topic.name}`, readingOf(topic)])),
+    channels: Object.fromEntries(TOPICS.map((topic) => [topic.name, channelOf(topic)])),
+    operations: Object.fromEntries(TOPICS.map((topic) => [`read-${topic.name}`, readingOf(topic)])),
     components: {
       messages: Object.fromEntries(
-        topics.flatMap((topic) =>
-          topic.events.map((event) => [event.type, messageOf(topic, event, schemaOf(event))]),
+        TOPICS.flatMap((topic) =>
+          topic.events.map(({ type, avsc }) => [type, messageOf(topic, type, read(avsc))]),
         ),
       ),
     },
@@ -128,7 +122,8 @@ function readingOf({ name, events }: Topic): object {
   };
 }
 
-function messageOf({ key }: Topic, { type }: EventSchema, schema: Avro): object {
+function messageOf({ key }: Topic, type: string, avsc: string): object {
+  const schema: Readonly<Record<string, unknown>> = JSON.parse(avsc);
   return {
     name: type,
     title: type,

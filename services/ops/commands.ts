@@ -378,15 +378,9 @@ function addAsyncapi(commands: Commands, run: Run): void {
   commands.command(
     'asyncapi',
     'print the topics as an AsyncAPI 3.0 document',
-    (command) =>
-      command.epilogue(
-        'npx ops asyncapi > schemas/asyncapi.json renews the file, npx prettier --write schemas/asyncapi.json formats it.',
-      ),
+    (command) => command.epilogue('The explorer serves the same at /docs/asyncapi.json.'),
     run(async () => {
-      const document = asyncApi(({ avsc }) => {
-        const schema: Record<string, unknown> = JSON.parse(readFileSync(avsc, 'utf8'));
-        return schema;
-      });
+      const document = asyncApi((file) => readFileSync(file, 'utf8'));
       await writeOut(`${JSON.stringify(document, null, 2)}\n`);
       return 0;
     }),

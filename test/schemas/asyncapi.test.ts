@@ -10,8 +10,7 @@ function read(file: URL): Record<string, unknown> {
   return parsed;
 }
 
-const made: unknown = JSON.parse(JSON.stringify(asyncApi(({ avsc }) => read(avsc))));
-const committed: unknown = read(new URL('../../schemas/asyncapi.json', import.meta.url));
+const made: unknown = JSON.parse(JSON.stringify(asyncApi((file) => readFileSync(file, 'utf8'))));
 
 /** AsyncAPI's own, drafts of other years among its parts. */
 function official(): (document: unknown) => string[] {
@@ -31,26 +30,15 @@ function official(): (document: unknown) => string[] {
         );
 }
 
-test('the committed document equals the generated one', () => {
-  expect(committed, 'renew it: npm run --silent ops -- asyncapi > schemas/asyncapi.json').toEqual(
-    made,
-  );
-});
-
 test("the document fits AsyncAPI's own schema, and a wrong one does not", () => {
   const complaints = official();
-  expect(complaints(committed)).toEqual([]);
-  expect(
-    complaints({
-      ...read(new URL('../../schemas/asyncapi.json', import.meta.url)),
-      channels: { x: { address: 5 } },
-    }),
-  ).not.toEqual([]);
+  expect(complaints(made)).toEqual([]);
+  expect(complaints({ ...Object(made), channels: { x: { address: 5 } } })).not.toEqual([]);
   expect(complaints({ asyncapi: '3.0.0' })).not.toEqual([]);
 });
 
 test('every reference resolves, and every event of every topic has its Avro schema', () => {
-  const references = [...JSON.stringify(committed).matchAll(/"\$ref":"#([^"]+)"/g)].map(
+  const references = [...JSON.stringify(made).matchAll(/"\$ref":"#([^"]+)"/g)].map(
     ([, pointer = '']) => pointer,
   );
   expect(references.length).toBeGreaterThan(TOPICS.length);
@@ -69,7 +57,7 @@ test('every reference resolves, and every event of every topic has its Avro sche
 });
 
 function at(pointer: string): unknown {
-  let found: unknown = committed;
+  let found: unknown = made;
   for (const step of pointer.split('/').slice(1))
     found = typeof found === 'object' && found !== null ? Reflect.get(found, step) : undefined;
   return found;

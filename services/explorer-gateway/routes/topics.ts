@@ -1,9 +1,8 @@
 /** The AsyncAPI document of the topics, and the same as a page, without a script. */
 import { readFileSync } from 'node:fs';
+import { asyncApi } from '../../../schemas/asyncapi.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import { PAGE_HEADERS, text } from '../../runtime/http/document-routes.ts';
-
-const DOCUMENT = new URL('../../../schemas/asyncapi.json', import.meta.url);
 
 /** A type of Avro, or its name. */
 type Avro = string | readonly Avro[] | Definition;
@@ -52,7 +51,7 @@ td:first-child { font-family: ui-monospace, monospace; }
 `;
 
 export function topicRoutes(): readonly GetRoute[] {
-  const json = readFileSync(DOCUMENT, 'utf8');
+  const json = JSON.stringify(asyncApi((file) => readFileSync(file, 'utf8')));
   const page = pageOf(JSON.parse(json));
   return [
     text('/docs/asyncapi.json', 'application/json; charset=utf-8', json),
