@@ -94,6 +94,16 @@ const STATUS = record('Status', {
   projections: nullable(Type.Array(POSITION), [exampleOf(POSITION)]),
   services: nullable(Type.Array(SERVICE), [exampleOf(SERVICE)], 'null: no stack file lists them.'),
   disk: nullable(record('Disk', { path: text('/data'), free_bytes: COUNT }), null),
+  age_seconds: record('Ages', {
+    node: nullable(
+      Type.Number(),
+      1.2,
+      'Since it was read, as the others; null: it did not answer.',
+    ),
+    log: nullable(Type.Number(), 0.1),
+    projections: nullable(Type.Number(), 0.2),
+    services: nullable(Type.Number(), 1.1, 'Since the first one answered.'),
+  }),
   attention: Type.Array(text('treasury: halted'), {
     description: 'A line for each thing that needs a person; none: all is well.',
   }),

@@ -86,15 +86,11 @@ export function localDisk(stackFile: string): Disk | null {
   return { path, free_bytes: bavail * bsize };
 }
 
-/** Each answers within `answer_ms`, or is unreachable. */
-export function readServices(
-  services: readonly LocalService[],
-  answer_ms = 4_000,
-): Promise<readonly ServiceHealth[]> {
-  return Promise.all(services.map((service) => readService(service, answer_ms)));
-}
-
-async function readService({ name, url }: LocalService, answer_ms: number): Promise<ServiceHealth> {
+/** It answers within `answer_ms`, or is unreachable. */
+export async function readService(
+  { name, url }: LocalService,
+  answer_ms: number,
+): Promise<ServiceHealth> {
   const get = (path: string): Promise<string> => textAt(`${url}${path}`, answer_ms);
   try {
     const [status, metrics] = await Promise.all([get('/status'), get('/metrics')]);
@@ -134,8 +130,14 @@ function metricsIn(text: string): Readonly<Record<string, number>> {
 
 const WIDTH = 100;
 
-/** For people: a row a service. Money and its times are left out, and a part that is 0. */
-export function servicesTable(services: readonly ServiceHealth[]): string {
+/**
+ * For people: a row a service, with those that have not answered yet. Money and its times are left
+ * out, and a part that is 0.
+ */
+export function servicesTable(
+  services: readonly ServiceHealth[],
+  late: readonly string[] = [],
+): string {
   const rows = services.map((service) => {
     const details = Object.entries(service.metrics)
       .filter(([label, value]) => value !== 0 && !HIDDEN.test(label))
@@ -143,7 +145,8 @@ export function servicesTable(services: readonly ServiceHealth[]): string {
     details.push(...deadText(service.metrics));
     return [service.name, stateCell(service), details.join(', ')];
   });
-  return table(['SERVICE', 'STATE', 'DETAILS'], rows, WIDTH);
+  const waiting = late.map((name) => [name, coloured('yellow', 'has not answered yet'), '']);
+  return table(['SERVICE', 'STATE', 'DETAILS'], [...rows, ...waiting], WIDTH);
 }
 
 const HIDDEN =

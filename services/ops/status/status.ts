@@ -6,7 +6,6 @@ import type { Kafka, KafkaSettings, LogEnd } from '../../runtime/kafka/port.ts';
 import { Hosts } from '../../runtime/postgres/hosts.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import type { Config } from '../../runtime/process/config.ts';
-import { Fault, messageOf } from '../../runtime/process/errors.ts';
 import {
   KAFKA,
   NODE,
@@ -16,19 +15,20 @@ import {
   STATUS_SERVICES,
   type Limits,
 } from '../config.ts';
-import { jsonOf, kafkaOf, note, print, withReader } from '../connections.ts';
+import { jsonOf, kafkaOf, print, withReader } from '../connections.ts';
 import { readQuarantine } from '../quarantine/quarantine.ts';
 import { coloured, table } from '../text.ts';
 import { timeout, type SharedArguments } from '../usage.ts';
 import { readCertificates } from './certificates.ts';
 import { attention, diskText } from './checks.ts';
+import { ageOf, Parts } from './parts.ts';
 import { lagOf, readLog, readMoving, readReplicaSeconds, type Position } from './positions.ts';
 import { readPrimaries } from './postgres.ts';
 import {
   localDisk,
   localServices,
   moneyLines,
-  readServices,
+  readService,
   servicesTable,
   waitingDeposits,
   waitText,
@@ -46,6 +46,10 @@ export interface Status {
   readonly services: readonly ServiceHealth[] | null;
   /** of a stack on this machine */
   readonly disk: Disk | null;
+  /** since each part was read, of the services the first one; null: it did not answer */
+  readonly age_seconds: Readonly<
+    Record<'node' | 'log' | 'projections' | 'services', number | null>
+  >;
   /** a line for each thing that needs a person, by the list of checks */
   readonly attention: readonly string[];
 }
@@ -76,18 +80,30 @@ export const STATUS_SETTINGS = {
 const TOPIC_NAMES = TOPICS.map(({ name }) => name);
 /** With the start and the end of the process about 10 s. */
 const TIMEOUT_S = 8;
-/** A person is told what is waited for after this time. */
-const NOTE_MS = 2_000;
+/** A person sees what is known by then, and the rest when it is there. */
+const KNOWN_MS = 2_000;
+/** Who is asked, besides the services. */
+const NODE_PART = 'the CLT node';
+const POSTGRES_PART = 'Postgres';
+const KAFKA_PART = 'Kafka';
 
 export async function status(args: SharedArguments): Promise<number> {
   const config = readSettings(STATUS_SETTINGS, args.stack);
-  const result = await withReader(config, (reader) =>
-    readStatus(sourcesOf(config, reader, args.stack), timeout(args, TIMEOUT_S), (text) =>
-      note(text, args),
-    ),
-  );
-  print(args.json === true ? jsonOf(result) : statusText(result));
-  return result.attention.length === 0 ? 0 : 2;
+  const last = await withReader(config, async (reader) => {
+    const { answered, known } = look(
+      sourcesOf(config, reader, args.stack),
+      timeout(args, TIMEOUT_S),
+    );
+    await answered(args.json === true ? undefined : KNOWN_MS);
+    const first = known();
+    print(args.json === true ? jsonOf(first.read) : screenText(first));
+    if (first.waits_for.size === 0) return first;
+    await answered();
+    const all = known();
+    print(`\n${screenText(all, first)}`);
+    return all;
+  });
+  return last.read.attention.length === 0 ? 0 : 2;
 }
 
 /** Throws `Misuse` where the stack file is none. */
@@ -109,144 +125,203 @@ export function sourcesOf(
   };
 }
 
-/** Asks for `timeout_ms` at most; `say` is told what has not answered for some time. */
+/** Asks for `timeout_ms` at most. */
 export async function readStatus(
-  { node, kafka, kafka_settings, reader, hosts, services: local, disk, urls, limits }: Sources,
+  sources: Sources,
   timeout_ms = TIMEOUT_S * 1_000,
-  say: (text: string) => void = () => undefined,
 ): Promise<Status> {
-  const parts = new Parts(timeout_ms, say);
-  // checkpoints first: read after the ends of the log they could lie beyond them
-  const checkpoints = parts.ask('Postgres', () => readMoving(reader));
-  const [chain, log, services, quarantine, replica_seconds, primaries, certificates] =
-    await Promise.all([
-      parts.ask('the CLT node', () => node.chain()),
-      parts.ask('Kafka', async () => {
-        await checkpoints;
-        return readLog(kafka, TOPIC_NAMES, limits.status_lag_seconds);
-      }),
-      local === undefined ? null : readServices(local, timeout_ms / 2),
-      parts.ask('Postgres', () => readQuarantine(reader)),
-      parts.ask('Postgres', () => readReplicaSeconds(reader)),
-      parts.ask('Postgres', () => readPrimaries(hosts, timeout_ms / 2)),
-      readCertificates(kafka_settings, urls, timeout_ms / 2),
-    ]);
-  const ends = log?.ends.toSorted(byTopic) ?? null;
-  const projections =
-    (await checkpoints)?.map((position) =>
-      Object.assign(position, { lag: lagOf(position, ends) }),
-    ) ?? null;
-  const halting =
-    quarantine
-      ?.filter(({ state }) => state === 'halts')
-      .map(({ projection, topic, partition, offset }) => ({
-        projection,
-        record: `${topic}/${partition}@${offset}`,
-      })) ?? null;
-  const heights =
-    chain === null ? null : { height: chain.head.height, finalized_height: chain.finalized_height };
-  const seen = {
-    unanswered: parts.unanswered,
-    node_height: heights?.height ?? null,
-    projections,
-    recent: log?.recent ?? null,
-    replica_seconds,
-    primaries,
-    services,
-    disk,
-    halting,
-    certificates,
-  };
-  return {
-    node: heights,
-    log: ends,
-    projections,
-    services,
-    disk,
-    attention: attention(seen, limits),
-  };
+  const { answered, known } = look(sources, timeout_ms);
+  await answered();
+  return known().read;
 }
 
-/** Questions to servers, each with the same deadline. */
-class Parts {
-  readonly unanswered: string[] = [];
-  readonly #deadline: Promise<unknown>;
-  readonly #timeoutMs: number;
-  readonly #open = new Set<string>();
+/** All that has answered so far. */
+export interface Known {
+  readonly read: Status;
+  /** parts that may still answer */
+  readonly waits_for: ReadonlySet<string>;
+  /** names of all services that were asked */
+  readonly services: readonly string[];
+}
 
-  constructor(timeout_ms: number, say: (text: string) => void) {
-    this.#timeoutMs = timeout_ms;
-    this.#deadline = after(timeout_ms, undefined, { ref: false });
-    setTimeout(() => {
-      if (this.#open.size > 0) say(`waiting for ${[...this.#open].join(', ')}`);
-    }, NOTE_MS).unref();
-  }
+interface Look {
+  /** resolves when all have answered or are late, after `wait_ms` at most */
+  answered(wait_ms?: number): Promise<void>;
+  known(): Known;
+}
 
-  /** Null when it did not answer: then `unanswered` has the reason. */
-  async ask<Value>(of: string, ask: () => Promise<Value>): Promise<Value | null> {
-    this.#open.add(of);
-    try {
-      return await Promise.race([ask(), this.#deadline.then(() => this.#late(of))]);
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      if (!this.unanswered.includes(messageOf(error))) this.unanswered.push(messageOf(error));
-      return null;
-    } finally {
-      this.#open.delete(of);
-    }
-  }
+/** Asks each part for `timeout_ms` at most. */
+function look(sources: Sources, timeout_ms: number): Look {
+  const { node, kafka, kafka_settings, reader, hosts, urls, limits, disk } = sources;
+  const parts = new Parts(timeout_ms);
+  const chain = parts.ask(NODE_PART, () => node.chain());
+  const checkpoints = parts.ask(POSTGRES_PART, () => readMoving(reader));
+  const log = parts.ask(KAFKA_PART, async () => {
+    // checkpoints that are read after the ends of the log can lie beyond them
+    await Promise.race([checkpoints.end, after(KNOWN_MS, undefined, { ref: false })]);
+    const fits = !checkpoints.is_open;
+    const { ends, recent } = await readLog(kafka, TOPIC_NAMES, limits.status_lag_seconds);
+    return { ends: ends.toSorted(byTopic), recent, fits };
+  });
+  const asked = sources.services?.map((service) =>
+    parts.ask(service.name, () => readService(service, timeout_ms / 2)),
+  );
+  const quarantine = parts.ask(POSTGRES_PART, () => readQuarantine(reader));
+  const replica_seconds = parts.ask(POSTGRES_PART, () => readReplicaSeconds(reader));
+  const primaries = parts.ask(POSTGRES_PART, () => readPrimaries(hosts, timeout_ms / 2));
+  const certificates = parts.ask('certificates', () =>
+    readCertificates(kafka_settings, urls, timeout_ms / 2),
+  );
 
-  #late(of: string): never {
-    const seconds = this.#timeoutMs / 1_000;
-    throw new Fault(
-      'timeout',
-      `${of} did not answer within ${seconds} s: --timeout gives it longer`,
-      {
-        retry: true,
+  function known(): Known {
+    const ends = log.value?.ends ?? null;
+    const projections =
+      checkpoints.value?.map((position) => ({
+        ...position,
+        lag: log.value?.fits === true ? lagOf(position, ends) : null,
+      })) ?? null;
+    const services = asked?.flatMap(({ value }) => value ?? []) ?? null;
+    const halting =
+      quarantine.value
+        ?.filter(({ state }) => state === 'halts')
+        .map(({ projection, topic, partition, offset }) => ({
+          projection,
+          record: `${topic}/${partition}@${offset}`,
+        })) ?? null;
+    const heights =
+      chain.value === null
+        ? null
+        : { height: chain.value.head.height, finalized_height: chain.value.finalized_height };
+    const seen = {
+      unanswered: parts.unanswered,
+      node_height: heights?.height ?? null,
+      projections,
+      recent: log.value?.recent ?? null,
+      replica_seconds: replica_seconds.value,
+      primaries: primaries.value,
+      services,
+      disk,
+      halting,
+      certificates: certificates.value ?? [],
+    };
+    return {
+      read: {
+        node: heights,
+        log: ends,
+        projections,
+        services,
+        disk,
+        age_seconds: {
+          node: ageOf([chain]),
+          log: ageOf([log]),
+          projections: ageOf([checkpoints]),
+          services: ageOf(asked ?? []),
+        },
+        attention: attention(seen, limits),
       },
-    );
+      waits_for: parts.open(),
+      services: asked?.map(({ of }) => of) ?? [],
+    };
   }
+  return { answered: (wait_ms) => parts.answered(wait_ms), known };
 }
 
 function byTopic(a: LogEnd, b: LogEnd): number {
   return TOPIC_NAMES.indexOf(a.topic) - TOPIC_NAMES.indexOf(b.topic) || a.partition - b.partition;
 }
 
-/** For people: what a screen of 100 columns and 40 rows holds. */
-function statusText(shown: Status): string {
-  const { node, projections, services, disk, attention: lines } = shown;
-  const chain =
-    node === null
-      ? 'does not answer'
-      : `height ${node.height}, final up to ${node.finalized_height}`;
-  const free = disk === null ? '' : `; disk: ${diskText(disk)}`;
+/** Younger figures are of now, for a person. */
+const OLD_S = 5;
+
+/**
+ * For people: what a screen of 100 columns and 40 rows holds. While a part may still answer, the
+ * first line says so instead of a verdict. Of what was printed `before`, only that comes again for
+ * which it waited.
+ */
+export function screenText(known: Known, before?: Known): string {
+  const { services, attention: lines, age_seconds: ages } = known.read;
+  const late = known.services.filter((name) => known.waits_for.has(name));
+  const servicesAge = old(ages.services, (age) => [`the oldest of these figures are ${age} s old`]);
+  const money = moneyLines(services ?? []);
+  const sections: readonly (readonly [parts: readonly string[], text: readonly string[]])[] = [
+    [[NODE_PART], [chainText(known)]],
+    [
+      known.services,
+      known.services.length === 0 ? [] : ['', servicesTable(services ?? [], late), ...servicesAge],
+    ],
+    [
+      [POSTGRES_PART, KAFKA_PART],
+      ['', ...projectionsText(known)],
+    ],
+    [known.services, money.length === 0 ? [] : [...money, ...servicesAge]],
+  ];
   return [
-    summary(shown),
-    `chain: ${chain}${free}`,
-    ...(services === null || services.length === 0 ? [] : ['', servicesTable(services)]),
-    '',
-    projections === null ? 'projections: Postgres does not answer' : projectionsTable(projections),
-    ...moneyLines(services ?? []),
+    summary(known),
+    ...sections.flatMap(([parts, text]) =>
+      before === undefined || parts.some((part) => before.waits_for.has(part)) ? text : [],
+    ),
     ...(lines.length === 0 ? [] : ['', coloured('bold', 'NEEDS ATTENTION')]),
     ...lines.map((line) => `${coloured('red', '!')} ${line}`),
   ].join('\n');
 }
 
-function summary({ projections, services, attention: lines }: Status): string {
+/** The lines about an age that a person has to know. */
+function old(age: number | null, lines: (age: number) => readonly string[]): readonly string[] {
+  return age === null || age < OLD_S ? [] : lines(Math.round(age));
+}
+
+function chainText({
+  read: { node, disk, age_seconds: ages },
+  waits_for: waitsFor,
+}: Known): string {
+  const chain =
+    node === null
+      ? waitsFor.has(NODE_PART)
+        ? 'has not answered yet'
+        : 'does not answer'
+      : `height ${node.height}, final up to ${node.finalized_height}`;
+  const age = old(ages.node, (seconds) => [` (${seconds} s ago)`]).join('');
+  const free = disk === null ? '' : `; disk: ${diskText(disk)}`;
+  return `chain: ${chain}${age}${free}`;
+}
+
+function projectionsText({ read, waits_for: waitsFor }: Known): readonly string[] {
+  const { projections, age_seconds: ages } = read;
+  if (projections === null)
+    return [
+      `projections: Postgres ${waitsFor.has(POSTGRES_PART) ? 'has not answered yet' : 'does not answer'}`,
+    ];
+  const apart = (ages.projections ?? 0) - (ages.log ?? ages.projections ?? 0);
+  return [
+    projectionsTable(projections),
+    ...(waitsFor.has(KAFKA_PART) ? ['BEHIND is not known: Kafka has not answered yet'] : []),
+    ...old(ages.projections, (age) => [`RECORDS are those of ${age} s ago`]),
+    ...old(apart, (age) => [
+      `the ends of the log were read ${age} s later than RECORDS: BEHIND may be too high`,
+    ]),
+  ];
+}
+
+function summary({ read, waits_for: waitsFor, services: asked }: Known): string {
+  const { projections, services, attention: lines } = read;
   const ready = services?.filter((service) => service.status === 'ready').length;
   const parts = [
-    ready === undefined ? 'services unknown' : `${ready} of ${services?.length} services ready`,
+    ready === undefined ? 'services unknown' : `${ready} of ${asked.length} services ready`,
     projections === null ? 'projections unknown' : behindText(projections),
     // a treasury that is away counts none
     services?.some(({ metrics }) => 'deposits needs_manual' in metrics) === true
       ? waitText(waitingDeposits(services))
       : 'waiting deposits unknown',
   ];
-  const state =
-    lines.length === 0
-      ? coloured('green', 'ALL WELL')
-      : coloured('red', `NEEDS ATTENTION: ${lines.length}`);
-  return `${state}  ${parts.join(', ')}`;
+  return `${verdict(waitsFor, lines)}  ${parts.join(', ')}`;
+}
+
+function verdict(waitsFor: ReadonlySet<string>, lines: readonly string[]): string {
+  if (waitsFor.size > 0)
+    return coloured('yellow', `NOT ALL IS KNOWN YET, waiting for ${[...waitsFor].join(', ')}:`);
+  return lines.length === 0
+    ? coloured('green', 'ALL WELL')
+    : coloured('red', `NEEDS ATTENTION: ${lines.length}`);
 }
 
 function behindText(projections: readonly Position[]): string {

@@ -8,10 +8,11 @@ import {
   coverOf,
   localServices,
   moneyLines,
-  readServices,
+  readService,
   servicesTable,
   waitingDeposits,
   waitText,
+  type ServiceHealth,
 } from '../../../../services/ops/status/services.ts';
 import type { ServiceStatus } from '../../../../services/runtime/process/health.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
@@ -39,6 +40,12 @@ async function service(status: ServiceStatus, metrics = new Metrics('test')): Pr
   return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
 }
 
+const ANSWER_MS = 4_000;
+
+async function ofTreasury(metrics: Metrics): Promise<ServiceHealth> {
+  return readService({ name: 'treasury', url: await service(READY, metrics) }, ANSWER_MS);
+}
+
 test('each service is shown with its status and its main metrics', async () => {
   const treasury = new Metrics('treasury');
   const queue = treasury.gauge('treasury_queue_deposits', 'deposits', ['status']);
@@ -51,7 +58,7 @@ test('each service is shown with its status and its main metrics', async () => {
   const records = projector.counter('projection_records_total', 'records', ['outcome']);
   records.inc({ outcome: 'applied' }, 990);
   records.inc({ outcome: 'ignored' }, 10);
-  const services = await readServices([
+  const asked = [
     {
       name: 'treasury',
       url: await service(
@@ -82,7 +89,8 @@ test('each service is shown with its status and its main metrics', async () => {
     { name: 'hub-gateway', url: await service(READY) },
     { name: 'chain-ingester', url: await service({ ...READY, phase: 'standing_by' }) },
     { name: 'gone', url: 'http://127.0.0.1:1' },
-  ]);
+  ];
+  const services = await Promise.all(asked.map((each) => readService(each, ANSWER_MS)));
   expect(services).toMatchObject([
     {
       status: 'waiting',
@@ -94,21 +102,21 @@ test('each service is shown with its status and its main metrics', async () => {
     { status: 'ready' },
     { status: 'unreachable', message: expect.stringMatching(/^does not answer: /), metrics: {} },
   ]);
-  expect(servicesTable(services).split('\n')).toEqual([
+  expect(servicesTable(services, ['late']).split('\n')).toEqual([
     'SERVICE             STATE                     DETAILS',
     'treasury            waiting for kafka         records behind 7',
     'projector-explorer  working, about 40 s left  dead records 10 of 1000 (1.0 %)',
     'hub-gateway         ready',
     'chain-ingester      ready, standing by',
     'gone                unreachable',
+    'late                has not answered yet',
   ]);
 });
 
 test('records that break a rule of their fields are shown by topic, where there are some', async () => {
   const treasury = new Metrics('treasury');
   const broken = treasury.gauge('reserve_records_broken', 'broken records', ['topic']);
-  const details = async (): Promise<string> =>
-    servicesTable(await readServices([{ name: 'treasury', url: await service(READY, treasury) }]));
+  const details = async (): Promise<string> => servicesTable([await ofTreasury(treasury)]);
   broken.set({ topic: 'chain.blocks' }, 0);
   expect(await details()).not.toContain('break a rule');
   broken.set({ topic: 'chain.blocks' }, 2);
@@ -133,7 +141,7 @@ test.each([
     deposits.set({ status }, count);
     amount.set({ status }, sum);
   }
-  const services = await readServices([{ name: 'treasury', url: await service(READY, treasury) }]);
+  const services = [await ofTreasury(treasury)];
   expect(waitText(waitingDeposits(services))).toBe(text);
   expect(servicesTable(services)).not.toContain('dust');
 });
@@ -154,7 +162,7 @@ test('the services are those of the stack file', () => {
 async function reserveWith(
   uncovered: number,
   more: Readonly<Record<string, number>> = {},
-): ReturnType<typeof readServices> {
+): Promise<readonly ServiceHealth[]> {
   const treasury = new Metrics('treasury');
   const amount = treasury.gauge('reserve_amount', 'amounts', ['figure']);
   amount.set({ figure: 'custody_reported' }, 19_000_000);
@@ -162,7 +170,7 @@ async function reserveWith(
   amount.set({ figure: 'waiting' }, 8_000_000);
   amount.set({ figure: 'uncovered' }, uncovered);
   for (const [figure, value] of Object.entries(more)) amount.set({ figure }, value);
-  return readServices([{ name: 'treasury', url: await service(READY, treasury) }]);
+  return [await ofTreasury(treasury)];
 }
 
 test('the money of the newest run is shown in USDT and CLT', async () => {

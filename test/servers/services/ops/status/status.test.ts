@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +14,8 @@ import { openLog } from '../../../../../services/runtime/process/log.ts';
 import { prepareDatabase } from '../../../../../services/projector/tables/migrations.ts';
 import { freshDatabase } from '../../../../support/database.ts';
 import { ScriptedNode } from '../../../../support/scripted-node.ts';
-import { ops, opsHere } from '../../../../services/ops/operator.ts';
+import { until } from '../../../../support/until.ts';
+import { ops, opsHere, startOps } from '../../../../services/ops/operator.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'clt-ops-'));
 const stackFile = join(folder, 'stack.json');
@@ -104,12 +106,42 @@ test.each(['kafka_brokers', 'node_url', 'postgres_reader_url'])(
     const stack: object = JSON.parse(readFileSync(stackFile, 'utf8'));
     writeFileSync(file, JSON.stringify({ ...stack, [name]: urls[name] }));
     const { code, stdout, stderr } = await ops('status', '--stack', file, '--timeout', '5');
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('waiting for') });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: '' });
+    expect(stdout).toMatch(/^NOT ALL IS KNOWN YET, waiting for /);
     expect(stdout).toMatch(/^! .* did not answer within 5 s: --timeout gives it longer$/m);
     if (name !== 'node_url') expect(stdout).toMatch(/^chain: height 6/m);
     if (name !== 'postgres_reader_url') expect(stdout).toMatch(/^explorer v1 /m);
   },
 );
+
+test('all that is known is printed before a silent part answers, and that part when it does', async () => {
+  const released = Promise.withResolvers<void>();
+  const { node_url: nodeUrl, ...stack }: { readonly node_url: string } = JSON.parse(
+    readFileSync(stackFile, 'utf8'),
+  );
+  const slow = createHttpServer(async (request, response) => {
+    await released.promise;
+    response.end(await (await fetch(`${nodeUrl}${request.url}`)).text());
+  }).listen(0, '127.0.0.1');
+  await once(slow, 'listening');
+  onTestFinished(() => void slow.close());
+  const address = slow.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const file = join(folder, 'slow-node.json');
+  writeFileSync(file, JSON.stringify({ ...stack, node_url: `http://127.0.0.1:${port}` }));
+  const running = startOps('status', '--stack', file, '--timeout', '600');
+  onTestFinished(() => void running.process.kill('SIGKILL'));
+  await until(running.printed, 'the first screen', (text) => /^explorer v1 /m.test(text));
+  const first = running.printed();
+  expect(first).toMatch(
+    /^NOT ALL IS KNOWN YET, waiting for the CLT node: .*\nchain: has not answered yet$/m,
+  );
+  released.resolve();
+  expect(await running.ended).toBe(2);
+  const rest = running.printed().slice(first.length);
+  expect(rest).toMatch(/^\nNEEDS ATTENTION: 1 .*\nchain: height 6, final up to 4\n/);
+  expect(rest).not.toContain('explorer v1');
+});
 
 test('a log that ends before the checkpoint is a fault', async () => {
   const kafka = openKafka(
