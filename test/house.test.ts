@@ -47,13 +47,7 @@ const ROOMS: readonly Room[] = [
     builtins: [],
     pure: true,
   },
-  {
-    room: 'projections',
-    rooms: ['schemas'],
-    packages: [],
-    builtins: [],
-    pure: true,
-  },
+  { room: 'projections', rooms: ['schemas'], packages: [], builtins: [], pure: true },
   {
     room: 'services/runtime',
     rooms: ['schemas', 'projections/contract'],
@@ -169,7 +163,8 @@ const ROOMS: readonly Room[] = [
   },
   {
     room: 'services/ops',
-    // commands and schedules use the same code; ops restart asks the supervisor of infra/local
+    // commands and schedules use the same code; ops restart asks the supervisor of infra/local, and
+    // knows the settings of every service
     rooms: [
       'schemas',
       'projections',
@@ -177,6 +172,7 @@ const ROOMS: readonly Room[] = [
       'services/projector',
       'services/treasury/reconciliation',
       'services/treasury/ledger/ledger-writer',
+      'services/*/config',
       'infra/local',
     ],
     packages: ['@duckdb/node-api', 'avsc', 'ethers', 'fflate', 'lru-cache', 'yargs'],

@@ -55,7 +55,7 @@ const SECRET = new Set([
 ]);
 
 /** Secrets of the plain file that a cluster has too: no server knows them. */
-const KEYS = new Set(['jwt_secret', 'mint_key', 'deposit_xpub', 'tron_api_key']);
+const KEYS = new Set(['jwt_secret', 'jwt_secret_also', 'mint_key', 'deposit_xpub', 'tron_api_key']);
 
 /** The container of the plain file that refuses public secrets. */
 const CHECK = 'check';

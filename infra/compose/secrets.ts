@@ -55,6 +55,8 @@ function passwordFiles(of: Passwords): Readonly<Record<string, string>> {
 export const developmentSecrets: Readonly<Record<string, string>> = {
   ...passwordFiles(DEVELOPMENT),
   jwt_secret: DEVELOPMENT_JWT_SECRET,
+  // empty but while the key of tokens is replaced
+  jwt_secret_also: '',
   mint_key: defaultSettings.APP_MINT_KEY,
   deposit_xpub: DEVELOPMENT_XPUB,
   // may be empty
@@ -95,6 +97,7 @@ export function makeSecrets(folder: string): readonly string[] {
     // no address has it, so a folder of an earlier version gets one
     ...(isThere('postgres_analyst') ? {} : { postgres_analyst }),
     ...(isThere('jwt_secret') ? {} : { jwt_secret: random() }),
+    ...(isThere('jwt_secret_also') ? {} : { jwt_secret_also: '' }),
   };
   // accounts of containers read them; the folder keeps others on this machine out
   for (const [name, text] of Object.entries(files))

@@ -13,7 +13,7 @@ import { Traffic, blockTimer, seededRandom } from './traffic/traffic.ts';
 import { accountRoutes } from './tron/account-routes.ts';
 import { tronAdminRoutes } from './tron/admin-routes.ts';
 import { TronNetwork } from './tron/network.ts';
-import { Provider, RateLimit, RequestCounter } from './tron/provider.ts';
+import { ApiKeys, Provider, RateLimit, RequestCounter } from './tron/provider.ts';
 import { walletRoutes } from './tron/wallet-routes.ts';
 
 export type Devnet = Awaited<ReturnType<typeof startDevnet>>;
@@ -50,11 +50,12 @@ export async function startDevnet(config: DevnetConfig, settings: GenesisSetting
   const nodeFaults = new Faults(NODE_FAULTS);
   const tronFaults = new Faults(TRON_FAULTS);
   const requests = new RequestCounter();
+  const keys = new ApiKeys(config.tron_api_key === undefined ? undefined : [config.tron_api_key]);
   const provider = new Provider({
     faults: tronFaults,
     requests,
     rate_limit: new RateLimit(config.tron_requests_per_second_max, config.tron_suspended_ms),
-    api_key: config.tron_api_key,
+    keys,
     now,
   });
   const enableCltBlocks = blockTimer(node, config.block_interval_ms, now);
@@ -70,7 +71,7 @@ export async function startDevnet(config: DevnetConfig, settings: GenesisSetting
   ]);
   const adminApp = application(log, ADMIN_BODY_BYTES_MAX, [
     adminRoutes({ node, enableBlocks: enableCltBlocks, traffic, metrics, now, random }),
-    tronAdminRoutes({ tron, requests, now }),
+    tronAdminRoutes({ tron, requests, keys, now }),
     faultRoutes({ node: nodeFaults, tron: tronFaults }),
   ]);
   nodeSide.server.on('request', nodeApp);

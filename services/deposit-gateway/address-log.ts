@@ -32,6 +32,7 @@ import { LogLost } from '../runtime/kafka/position.ts';
 import { readLogEvents } from '../runtime/kafka/log-events.ts';
 import type { LogEntry } from '../runtime/kafka/record.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
+import { restartWith } from '../runtime/process/config.ts';
 import { Fault, messageOf } from '../runtime/process/errors.ts';
 import { waitingFor, type HealthProblem } from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
@@ -326,7 +327,7 @@ export class AddressLog {
       if (offset < end)
         throw new Fault(
           'log_lost',
-          `${topic.name} ended at ${offset}, before the ${end} records that this gateway has read. What to do: correct APP_KAFKA_BROKERS, or restore the topic, then npx ops restart deposit-gateway`,
+          `${topic.name} ended at ${offset}, before the ${end} records that this gateway has read. What to do: correct APP_KAFKA_BROKERS (${restartWith('deposit-gateway', 'APP_KAFKA_BROKERS=HOST:PORT')}), or restore the topic, then npx ops restart deposit-gateway`,
           { retry: false },
         );
       if (offset === end) {

@@ -2,7 +2,7 @@
 import { parseAddress, toHex } from '../../schemas/address.ts';
 import type { HttpRequest } from '../runtime/http/handler.ts';
 import type { HttpResponse } from '../runtime/http/response.ts';
-import { bearerToken, verifyToken } from '../runtime/http/token.ts';
+import { bearerToken, verifyToken, type TokenSecrets } from '../runtime/http/token.ts';
 import { assert } from '../runtime/process/errors.ts';
 import { errorBody } from './errors.ts';
 
@@ -25,8 +25,7 @@ const NOT_ALLOWED: HttpResponse = {
   body: errorBody("account is not on the pilot's list"),
 };
 
-export interface CallerSettings {
-  readonly jwt_secret: string;
+export interface CallerSettings extends TokenSecrets {
   /** as 0x + lower-case hex; undefined: everybody */
   readonly allowed_accounts: ReadonlySet<string> | undefined;
 }
@@ -56,10 +55,10 @@ export class Callers {
 
   async #check(request: Checked): Promise<HttpResponse | undefined> {
     if (!request.path.startsWith('/api/')) return undefined;
-    const { jwt_secret: jwtSecret, allowed_accounts: allowedAccounts } = this.#settings;
+    const { allowed_accounts: allowedAccounts } = this.#settings;
     const token = bearerToken(request.headers.authorization);
     const claims =
-      token === undefined ? undefined : await verifyToken(token, jwtSecret, this.#now());
+      token === undefined ? undefined : await verifyToken(token, this.#settings, this.#now());
     if (claims === undefined) return UNAUTHORIZED;
     const account = ADDRESS_FORM.test(claims.pk) ? parseAddress(claims.pk) : undefined;
     if (account === undefined) return NO_ADDRESS;

@@ -7,14 +7,13 @@ import {
   GATEWAY_SETTINGS,
   integer,
   readConfig,
-  secret,
   type Config,
   type Environment,
   type Setting,
 } from '../runtime/process/config.ts';
 import { KAFKA_SETTINGS, REGISTRY_SETTINGS } from '../runtime/process/kafka-settings.ts';
 import { depositKeyProblems, DEPOSIT_KEY } from '../runtime/process/deposit-key.ts';
-import { secretProblems } from '../runtime/http/token.ts';
+import { secretProblems, TOKEN_SETTINGS } from '../runtime/http/token.ts';
 
 const SETTINGS = {
   ...GATEWAY_SETTINGS,
@@ -22,7 +21,7 @@ const SETTINGS = {
   network: choice('APP_NETWORK', NETWORKS),
   ...KAFKA_SETTINGS,
   ...REGISTRY_SETTINGS,
-  jwt_secret: secret('APP_JWT_SECRET', { characters_min: 32 }),
+  ...TOKEN_SETTINGS,
   address_wait_ms: integer('APP_ADDRESS_WAIT_MS', { default: 10_000, min: 100, max: 10_000 }),
   /** new ones of one client; 0: any number */
   addresses_per_minute: integer('APP_ADDRESSES_PER_MINUTE', {

@@ -6,6 +6,7 @@ import { corsHeaders, preflight, type Guard, type HttpRequest } from '../runtime
 import { openLimits, type Limits } from '../runtime/limits/limits.ts';
 import { openRateLimit, rateGuard } from '../runtime/limits/rate.ts';
 import { openHttp } from '../runtime/http/server.ts';
+import type { TokenSecrets } from '../runtime/http/token.ts';
 import { showPrimaries } from '../runtime/postgres/hosts.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import {
@@ -92,8 +93,9 @@ const NOT_STARTED = unavailable('the service is starting: try again shortly');
 
 type Settings = Pick<
   DepositGatewayConfig,
-  'jwt_secret' | 'allowed_accounts' | 'rate_per_second' | 'rate_burst' | 'trust_proxy_hops'
+  'allowed_accounts' | 'rate_per_second' | 'rate_burst' | 'trust_proxy_hops'
 > &
+  TokenSecrets &
   Partial<Pick<DepositGatewayConfig, 'console_url'>>;
 
 export interface DepositAppOptions {

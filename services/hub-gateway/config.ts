@@ -10,12 +10,11 @@ import {
   integer,
   readConfig,
   ready_lag_blocks_max,
-  secret,
   type Config,
   type Environment,
   type Setting,
 } from '../runtime/process/config.ts';
-import { secretProblems } from '../runtime/http/token.ts';
+import { secretProblems, TOKEN_SETTINGS } from '../runtime/http/token.ts';
 
 /** Queries and mutations. */
 export const GRAPHQL_PATH = '/graphql';
@@ -29,7 +28,7 @@ const SETTINGS = {
   chain_id: integer('APP_CHAIN_ID', { min: 1, max: Number.MAX_SAFE_INTEGER }),
   node_url: httpUrl('APP_NODE_URL'),
   ready_lag_blocks_max,
-  jwt_secret: secret('APP_JWT_SECRET', { characters_min: 32 }),
+  ...TOKEN_SETTINGS,
   jwt_expiration_hours: integer('APP_JWT_EXPIRATION_HOURS', { default: 6, min: 1, max: 8_760 }),
   auth_single_use: flag('APP_AUTH_SINGLE_USE', { default: false }),
   request_referrer: referrer('APP_REQUEST_REFERRER'),

@@ -105,11 +105,11 @@ export async function serve(
   await pipeline.start();
   closing.add('Apollo', () => pipeline.stop());
   const cache = new AnswerCache(market, config);
-  const callers = new Callers(config.jwt_secret, now);
+  const callers = new Callers(config, now);
   const accountOf = (request: HttpRequest): Promise<string | undefined> | undefined =>
     callers.of(request)?.then((caller) => caller?.account);
   const protocol = socketProtocol({
-    jwt_secret: config.jwt_secret,
+    secrets: config,
     socket_operations_max: config.socket_operations_max,
     socket_init_ms: config.socket_init_ms,
     schema,

@@ -23,7 +23,16 @@ const { version }: { readonly version: string } = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'),
 );
 const COLUMNS_MAX = 100;
-const REPEATABLE = new Set(['partition', 'key', 'type', 'header', 'addresses', 'ids', 'watcher']);
+const REPEATABLE = new Set([
+  'partition',
+  'key',
+  'type',
+  'header',
+  'addresses',
+  'ids',
+  'watcher',
+  'set',
+]);
 
 const LOCAL_FOLDER = process.env['APP_LOCAL_DIR'] ?? join(import.meta.dirname, '../../.local');
 

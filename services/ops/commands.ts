@@ -67,6 +67,13 @@ const PART_ACTIONS = {
   restart: 'stop a part of the local stack and start it again',
 } as const;
 
+const SET = {
+  ...TEXTS,
+  defaultDescription: 'those with which the stack was started',
+  describe:
+    'NAME=VALUE: the service is started with this setting until the stack ends, empty: with its default; may be repeated',
+} as const;
+
 function addParts(commands: Commands, run: Run): void {
   for (const action of ['start', 'stop', 'restart'] as const)
     commands.command(
@@ -79,10 +86,11 @@ function addParts(commands: Commands, run: Run): void {
             demandOption: true,
             describe: 'a service or a server, as ops status and pids of stack.json name it',
           })
+          .option('set', { ...SET, hidden: action === 'stop' })
           .epilogue(
             'For a stack of npm start or npm run up, a cluster too. It waits until the part is ready. npm run up starts every part that has ended or is halted. ' +
-              'Elsewhere it says what to use: docker compose, kubectl. Settings of the environment are those with which the stack was started.\n\n' +
-              'Exits 0 when it is done or was done before, 1 when there is no such part or no local stack, 2 when the part did not become ready.',
+              'Elsewhere it says what to use: docker compose, kubectl.\n\n' +
+              'Exits 0 when it is done or was done before, 1 when there is no such part, no such setting or no local stack, 2 when the part did not become ready.',
           ),
       run(async (args) => (await import('./local/parts.ts')).actOnPart(action, args)),
     );

@@ -12,6 +12,7 @@ import type { Kafka } from '../runtime/kafka/port.ts';
 import { ALWAYS_HELD, type Held } from '../runtime/kafka/lease.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
+import { restartWith } from '../runtime/process/config.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import { Activity, type HealthProblem, type Remarks } from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
@@ -52,8 +53,7 @@ const TAKING_OVER: HealthProblem = {
   phase: 'taking_over',
   message: 'comparing the settings with the ledger',
 };
-const RESTORE =
-  'What to do: point APP_KAFKA_BROKERS to the right cluster, or restore the topic from a replica or a backup, then npx ops restart treasury; nothing is written meanwhile';
+const RESTORE = `What to do: point APP_KAFKA_BROKERS to the right cluster (${restartWith('treasury', 'APP_KAFKA_BROKERS=HOST:PORT')}), or restore the topic from a replica or a backup, then npx ops restart treasury; nothing is written meanwhile`;
 
 export interface TopicNames {
   readonly addresses: string;

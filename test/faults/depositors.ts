@@ -34,12 +34,14 @@ export class Depositors {
   readonly violations = new Set<string>();
   readonly #gateway: () => string;
   readonly #random: Random;
+  readonly #secret: () => string;
   /** by account, what each has been told */
   readonly #addresses = new Map<number, string>();
   #joining: Promise<void> = Promise.resolve();
 
-  /** `gateway`: where it is now, without a path. */
-  constructor(gateway: () => string, random: Random) {
+  /** `gateway`: where it is now, without a path; `secret` signs the tokens. */
+  constructor(gateway: () => string, random: Random, secret = (): string => SECRET) {
+    this.#secret = secret;
     this.#gateway = gateway;
     this.#random = random;
   }
@@ -106,7 +108,7 @@ export class Depositors {
   }
 
   async #ask(method: 'GET' | 'POST', account: number): Promise<string | undefined> {
-    const token = goodToken({ pk: toHex(accountAt(account)), exp: 2 ** 40 }, SECRET);
+    const token = goodToken({ pk: toHex(accountAt(account)), exp: 2 ** 40 }, this.#secret());
     const answer = await this.#fetched(method, token);
     const status = answer?.status ?? 0;
     this.answers[status] = (this.answers[status] ?? 0) + 1;

@@ -15,6 +15,7 @@ import { interleavings } from './interleavings.ts';
 import { mint } from './mint.ts';
 import { model } from './model.ts';
 import { rebuild } from './rebuild.ts';
+import { rotations } from './rotations.ts';
 import { schemathesis } from './schemathesis.ts';
 import { soak } from './soak.ts';
 import { tail } from './tail.ts';
@@ -31,6 +32,7 @@ const RUNS: Readonly<Record<string, FaultRun>> = {
   tail,
   cluster,
   failover,
+  rotations,
   soak,
   interleavings,
   model,

@@ -1,26 +1,9 @@
 /** Holds docs/configuration.md equal to the settings; the meaning of each stands there alone. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { SETTINGS as INGESTER } from '../../services/chain-ingester/config.ts';
-import { settingsOf as depositGateway } from '../../services/deposit-gateway/config.ts';
-import { SETTINGS as EXPLORER_GATEWAY } from '../../services/explorer-gateway/config.ts';
-import { settingsOf as hubGateway } from '../../services/hub-gateway/config.ts';
 import { STATUS_LIMITS, STATUS_SERVICES } from '../../services/ops/config.ts';
-import { SETTINGS as PROJECTOR } from '../../services/projector/config.ts';
-import type { Setting, Settings } from '../../services/runtime/process/config.ts';
-import { SETTINGS as TREASURY } from '../../services/treasury/config.ts';
-import { SETTINGS as WATCHER } from '../../services/tron-watcher/config.ts';
-
-const MAINNET = { APP_NETWORK: 'mainnet' };
-const SERVICES: Readonly<Record<string, Settings>> = {
-  'chain-ingester': INGESTER,
-  'deposit-gateway': depositGateway(MAINNET),
-  'explorer-gateway': EXPLORER_GATEWAY,
-  'hub-gateway': hubGateway(MAINNET),
-  projector: PROJECTOR,
-  treasury: TREASURY,
-  'tron-watcher': WATCHER,
-};
+import { SERVICES } from '../../services/ops/local/settings.ts';
+import type { Setting } from '../../services/runtime/process/config.ts';
 
 function defaultOf(setting: Setting<unknown>): string {
   if (!('fallback' in setting)) return 'required';

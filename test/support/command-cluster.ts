@@ -53,6 +53,8 @@ export interface CommandCluster {
   readonly kill: (primary: PostgresName) => Promise<void>;
   /** Runs the command of the page that promotes this replica. */
   readonly promote: (replica: PostgresName) => Promise<void>;
+  /** Runs commands of a page, which has the folder and the ports of a cluster by default. */
+  readonly shell: (script: string) => Promise<Ended>;
   /** Has the stack start what has ended. */
   readonly startAgain: () => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -77,13 +79,24 @@ function blockWith(word: string): string {
   return block.code;
 }
 
-async function pasted(script: string): Promise<void> {
-  const shell = spawn('bash', ['-e'], { cwd: checkout, stdio: ['pipe', 'pipe', 'pipe'] });
+/** What came of a script. */
+export interface Ended {
+  readonly code: unknown;
+  readonly printed: string;
+}
+
+async function shell(script: string): Promise<Ended> {
+  const bash = spawn('bash', ['-e'], { cwd: checkout, stdio: ['pipe', 'pipe', 'pipe'] });
   let printed = '';
-  for (const stream of [shell.stdout, shell.stderr])
+  for (const stream of [bash.stdout, bash.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
-  shell.stdin.end(script);
-  const [code]: unknown[] = await once(shell, 'close');
+  bash.stdin.end(script);
+  const [code]: unknown[] = await once(bash, 'close');
+  return { code, printed };
+}
+
+async function pasted(script: string): Promise<void> {
+  const { code, printed } = await shell(script);
   if (code !== 0) throw new Error(`exited with ${String(code)}: ${script}\n${printed}`);
 }
 
@@ -128,6 +141,12 @@ export async function startCommandCluster(
     kill: (primary) => pasted(here(blockWith('kill -9')).replaceAll('postgres-1', primary)),
     promote: (replica) =>
       pasted(here(blockWith('pg_promote')).replaceAll(PORTS[1], portOf(replica))),
+    shell: (script) =>
+      shell(
+        here(script).replaceAll(/(?<=127\.0\.0\.1:)[0-9]{5}/g, (port) =>
+          String(Number(port) - Number(readClusterPorts({})[0].devnet) + ports[0].devnet),
+        ),
+      ),
     startAgain: async () => void (await runMain(['up', '--cluster'], settings).ended()),
     stop,
   };

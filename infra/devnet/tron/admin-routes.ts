@@ -4,7 +4,7 @@ import { parseAmount } from '../../../schemas/money.ts';
 import { bodyFields, isInteger, refuse, refuseBody, type Routes } from '../http/app.ts';
 import type { BlockReference } from './chain.ts';
 import type { Submission, TronNetwork, TronRefusal } from './network.ts';
-import type { RequestCounter } from './provider.ts';
+import type { ApiKeys, RequestCounter } from './provider.ts';
 import { TRANSFER_EXPECTED, parseSubmission, type SubmissionDefaults } from './submission.ts';
 import { addressDigits, type TokenRules } from './transaction.ts';
 import { base58Of } from './wire.ts';
@@ -12,6 +12,7 @@ import { base58Of } from './wire.ts';
 interface TronAdminParts {
   readonly tron: TronNetwork;
   readonly requests: RequestCounter;
+  readonly keys: ApiKeys;
   readonly now: () => number;
 }
 
@@ -21,7 +22,13 @@ const TOKEN_EXPECTED =
   '{"paused"?: true or false, "deprecated"?: true or false, "fee_basis_points"?: 0 to 10000, "maximum_fee"?: base units as decimal text, ' +
   `"blocked"?: all addresses that are blocked, at most ${BLOCKED_MAX}}; what is not given stays`;
 
-export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): Routes {
+const KEYS_EXPECTED = '{"keys": all API keys that are accepted from then on}';
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string');
+}
+
+export function tronAdminRoutes({ tron, requests, keys, now }: TronAdminParts): Routes {
   const { holder, usdt_contract } = tron.chain.genesis;
   const defaults: SubmissionDefaults = { holder, usdt_contract, multisender: tron.multisender };
 
@@ -103,6 +110,14 @@ export function tronAdminRoutes({ tron, requests, now }: TronAdminParts): Routes
       const refusal = tron.drop(transaction_id.toLowerCase());
       if (refusal === undefined) response.json({ transaction_id: transaction_id.toLowerCase() });
       else refuseFor(response, refusal);
+    });
+
+    app.get('/admin/tron/keys', (_request, response) => response.json(keys.used()));
+    app.post('/admin/tron/keys', (request, response) => {
+      const accepted: unknown = bodyFields(request.body)['keys'];
+      if (!isTexts(accepted)) return refuseBody(response, KEYS_EXPECTED);
+      keys.accept(accepted);
+      response.json({ keys: accepted });
     });
 
     app.get('/admin/tron/requests', (_request, response) => response.json(requests.counts()));

@@ -9,9 +9,37 @@ interface ProviderParts {
   readonly faults: Faults<TronFaultMode>;
   readonly requests: RequestCounter;
   readonly rate_limit: RateLimit;
-  /** undefined: none is required */
-  readonly api_key: string | undefined;
+  readonly keys: ApiKeys;
   readonly now: () => number;
+}
+
+/** The keys of the provider's customers. */
+export class ApiKeys {
+  #accepted: ReadonlySet<string> | undefined;
+  readonly #used = new Map<string, number>();
+
+  /** Undefined: none is required, and any is accepted. */
+  constructor(accepted: readonly string[] | undefined) {
+    this.#accepted = accepted && new Set(accepted);
+  }
+
+  /** From now on these are accepted, and no other. */
+  accept(keys: readonly string[]): void {
+    this.#accepted = new Set(keys);
+  }
+
+  /** Whether a request with this key is accepted, which counts it. */
+  take(key: string | undefined): boolean {
+    if (this.#accepted !== undefined && (key === undefined || !this.#accepted.has(key)))
+      return false;
+    if (key !== undefined) this.#used.set(key, (this.#used.get(key) ?? 0) + 1);
+    return true;
+  }
+
+  /** Accepted requests by key. */
+  used(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#used);
+  }
 }
 
 export class Provider {
@@ -56,8 +84,8 @@ export class Provider {
 
   /** False when a refusal or a fault answered or reset the connection. */
   async #isUp(request: Request, response: Response): Promise<boolean> {
-    const { api_key, rate_limit } = this.#parts;
-    if (api_key !== undefined && request.get(KEY_HEADER) !== api_key) {
+    const { keys, rate_limit } = this.#parts;
+    if (!keys.take(request.get(KEY_HEADER))) {
       refuseNode(response, 401, 'ApiKey not exists');
       return false;
     }

@@ -19,6 +19,8 @@ export interface Request {
   readonly action: 'start' | 'stop' | 'restart';
   /** undefined: each that has ended or waits for a person */
   readonly part?: string;
+  /** with which the part is started from then on, besides those of before; may hold secrets */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 export interface Outcome {
@@ -76,7 +78,7 @@ export async function answerRequests(
 
 /** In one step, so that nobody reads a half. */
 function write(file: string, content: object): void {
-  writeFileSync(`${file}.half`, JSON.stringify(content));
+  writeFileSync(`${file}.half`, JSON.stringify(content), { mode: 0o600 });
   renameSync(`${file}.half`, file);
 }
 

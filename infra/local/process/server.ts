@@ -21,7 +21,7 @@ export interface ServerSpec {
   /** The server is killed when it has not ended this long after it was asked to. */
   readonly stop_ms?: number;
   /** Creates the data folder if there is none, and returns the command to run. */
-  prepare(signal: AbortSignal): Promise<Command>;
+  prepare(signal: AbortSignal, settings: Readonly<Record<string, string>>): Promise<Command>;
   /**
    * Rejects while it does not answer, with a `Working` while it is busy with long work, and with
    * a `Halted`.
@@ -99,6 +99,8 @@ export class Server {
   readonly port: number;
   readonly #spec: ServerSpec;
   readonly #folder: Folder;
+  /** Settings that a person gave since the stack was started. */
+  readonly #settings: Record<string, string> = {};
   /** The process of the last start. */
   child: Child | undefined;
   /** Why it was halted when it started, and what to do; undefined: it was ready. */
@@ -114,6 +116,11 @@ export class Server {
   /** The pid of the running process, or undefined. */
   get pid(): number | undefined {
     return this.child?.exited === undefined ? this.child?.pid : undefined;
+  }
+
+  /** Each start from now on has these settings too. */
+  set(settings: Readonly<Record<string, string>>): void {
+    Object.assign(this.#settings, settings);
   }
 
   /** Whether it runs now, and waits for a person. */
@@ -141,7 +148,8 @@ export class Server {
 
   async #startOnce(signal?: AbortSignal, onWorking?: (text: string) => void): Promise<void> {
     const { ports, ready_ms } = this.#spec;
-    const command = await this.#spec.prepare(signal ?? new AbortController().signal);
+    const stopping = signal ?? new AbortController().signal;
+    const command = await this.#spec.prepare(stopping, this.#settings);
     // Otherwise a program that holds a port could answer in place of the new process.
     for (const port of ports)
       if (!(await isFree(port)))

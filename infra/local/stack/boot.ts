@@ -161,26 +161,37 @@ export async function boot(
   };
   const isHalted = async (server: Server): Promise<boolean> =>
     ours.includes(server) && (await server.isHaltedNow());
-  const actOn = async (server: Server, action: Request['action']): Promise<Outcome> => {
+  const actOn = async (
+    server: Server,
+    { action, settings: given }: Pick<Request, 'action' | 'settings'>,
+  ): Promise<Outcome> => {
     if (busy.has(server))
       return { is_done: false, text: 'it is being started or stopped: ask again soon' };
     busy.add(server);
     try {
-      if (action === 'restart') return await begin(server);
+      if (action === 'restart') {
+        server.set(given ?? {});
+        return await begin(server);
+      }
       if (action === 'stop') {
         const wasRunning = server.pid !== undefined;
         await halt(server);
         return { is_done: true, text: wasRunning ? 'stopped' : 'was stopped before' };
       }
-      return server.pid === undefined || (await isHalted(server))
-        ? await begin(server)
-        : { is_done: true, text: `runs already (process ${server.pid})` };
+      const runs = `runs already (process ${server.pid})`;
+      if (server.pid !== undefined && !(await isHalted(server)))
+        return given === undefined
+          ? { is_done: true, text: runs }
+          : { is_done: false, text: `${runs}: npx ops restart ${server.name} with the same --set` };
+      server.set(given ?? {});
+      return await begin(server);
     } finally {
       busy.delete(server);
       if (!stopping.services.signal.aborted) write();
     }
   };
-  const act = async ({ action, part }: Request): Promise<Outcomes> => {
+  const act = async (request: Request): Promise<Outcomes> => {
+    const { part } = request;
     const wanted: Server[] = [];
     for (const server of all)
       if (
@@ -200,7 +211,7 @@ export async function boot(
         },
       };
     const outcomes = await Promise.all(
-      wanted.map(async (server) => [server.name, await actOn(server, action)] as const),
+      wanted.map(async (server) => [server.name, await actOn(server, request)] as const),
     );
     return Object.fromEntries(outcomes);
   };

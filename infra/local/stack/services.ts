@@ -119,18 +119,20 @@ export function serviceServer(
   const [first, ...others] = spec.ports;
   const place = { http_host: '127.0.0.1', ports, data: join(folder.data, spec.name) };
   const environment = serviceEnvironment(spec, settings, at, place, user);
-  const command = serviceCommand(
-    spec,
-    { ...environment, ...instance.environment },
-    instance.is_watched,
-  );
   return new Server(
     {
       name: instance.name,
       ports: [ports[first], ...others.map((name) => ports[name])],
       ready_ms: READY_MS,
       stop_ms: Number(settings.APP_DRAIN_MS) + GRACE_MS,
-      prepare: () => Promise.resolve(command),
+      prepare: (_signal, set) =>
+        Promise.resolve(
+          serviceCommand(
+            spec,
+            { ...environment, ...instance.environment, ...set },
+            instance.is_watched,
+          ),
+        ),
       isReady: () => serviceIsReady(http(ports[spec.ops_port]), ports),
       isHalted: () => serviceIsHalted(http(ports[spec.ops_port])),
     },

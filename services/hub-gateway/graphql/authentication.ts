@@ -8,7 +8,12 @@ import {
   type SignInRequest,
 } from '../../../schemas/sign-in.ts';
 import type { HttpRequest } from '../../runtime/http/handler.ts';
-import { bearerToken, signToken, verifyToken } from '../../runtime/http/token.ts';
+import {
+  bearerToken,
+  signToken,
+  verifyToken,
+  type TokenSecrets,
+} from '../../runtime/http/token.ts';
 import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import type { HubGatewayConfig } from '../config.ts';
 
@@ -25,11 +30,11 @@ export interface Caller {
  */
 export async function callerOf(
   authorization: unknown,
-  secret: string,
+  secrets: TokenSecrets,
   now_ms: number,
 ): Promise<Caller | undefined> {
   const token = typeof authorization === 'string' ? bearerToken(authorization) : undefined;
-  const claims = token === undefined ? undefined : await verifyToken(token, secret, now_ms);
+  const claims = token === undefined ? undefined : await verifyToken(token, secrets, now_ms);
   if (claims === undefined) return undefined;
   const account = accountOfKey(claims.pk);
   return account === undefined ? undefined : { account, expires_at: claims.exp };
@@ -37,13 +42,13 @@ export async function callerOf(
 
 /** The callers of requests over HTTP; each token is verified once. */
 export class Callers {
-  readonly #secret: string;
+  readonly #secrets: TokenSecrets;
   readonly #now: () => number;
   readonly #callers = new WeakMap<object, Promise<Caller | undefined>>();
 
   /** `now` in Unix milliseconds. */
-  constructor(secret: string, now: () => number) {
-    this.#secret = secret;
+  constructor(secrets: TokenSecrets, now: () => number) {
+    this.#secrets = secrets;
     this.#now = now;
   }
 
@@ -53,7 +58,7 @@ export class Callers {
     if (authorization === undefined) return undefined;
     const known = this.#callers.get(request);
     if (known !== undefined) return known;
-    const caller = callerOf(authorization, this.#secret, this.#now());
+    const caller = callerOf(authorization, this.#secrets, this.#now());
     this.#callers.set(request, caller);
     return caller;
   }

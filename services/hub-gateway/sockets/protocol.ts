@@ -10,6 +10,7 @@ import {
   type GraphQLSchema,
 } from 'graphql';
 import { makeServer, type Context, type Server, type SubscribePayload } from 'graphql-ws';
+import type { TokenSecrets } from '../../runtime/http/token.ts';
 import { Clients, turnOf } from '../../runtime/limits/clients.ts';
 import { VARIABLE_ERRORS_MAX } from '../../runtime/limits/documents.ts';
 import { ON, type Limit } from '../../runtime/limits/limits.ts';
@@ -31,7 +32,7 @@ export interface ProtocolOptions {
   readonly pipeline: Pick<Pipeline, 'documents' | 'execute'>;
   readonly subscriptions: SharedSubscriptions;
   readonly formatting: ErrorFormatting;
-  readonly jwt_secret: string;
+  readonly secrets: TokenSecrets;
   readonly socket_operations_max: number;
   readonly socket_init_ms: number;
   /** of operations on a socket; default: on, and not counted */
@@ -116,7 +117,7 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     connectionInitWaitTimeout: options.socket_init_ms,
     onConnect: async ({ extra: session, connectionParams }) => {
       const authorization = connectionParams?.['Authorization'];
-      session.caller = await callerOf(authorization, options.jwt_secret, now());
+      session.caller = await callerOf(authorization, options.secrets, now());
       return true;
     },
     onSubscribe: (connection, id, payload) => prepare(connection, id, payload),

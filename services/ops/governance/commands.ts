@@ -1,4 +1,5 @@
 /** The commands about who decides, and about money outside of deposits: arguments and help. */
+import { restartWith } from '../../runtime/process/config.ts';
 import { DONE_BEFORE, MISSING, SIGNED, TEXT, type Commands, type Run } from '../usage.ts';
 
 const ADDRESSES = { type: 'string', array: true, demandOption: true } as const;
@@ -16,7 +17,7 @@ export function addGovernance(commands: Commands, run: Run): void {
             .positional('addresses', { ...ADDRESSES, describe: 'addresses of TRON, all of them' })
             .options(SIGNED)
             .epilogue(
-              'From then on reserve runs with other settings are refused: change APP_CUSTODY_ADDRESSES of the treasury, then npx ops restart treasury.',
+              `From then on reserve runs with other settings are refused: ${restartWith('treasury', 'APP_CUSTODY_ADDRESSES=ADDRESSES')}.`,
             ),
         run(async (args) => (await import('./decisions.ts')).custodySet(args)),
       )
@@ -37,7 +38,7 @@ export function addGovernance(commands: Commands, run: Run): void {
             })
             .options(SIGNED)
             .epilogue(
-              'Then have the chain accept the new authority, set APP_MINT_KEY of the treasury to its key, then npx ops restart treasury.',
+              `Then have the chain accept the new authority, then ${restartWith('treasury', 'APP_MINT_KEY=KEY')}.`,
             ),
         run(async (args) => (await import('./decisions.ts')).authorityRotate(args)),
       )
@@ -178,7 +179,7 @@ function addOperators(commands: Commands, run: Run): void {
               })
               .options(SIGNED)
               .epilogue(
-                'Then set APP_OPERATORS and APP_TWO_OPERATORS_ABOVE of the treasury to the same, the latter in micro-USDT, then npx ops restart treasury: it starts with no others.',
+                `Then give the treasury the same, which starts with no others: ${restartWith('treasury', 'APP_OPERATORS=ADDRESSES', 'APP_TWO_OPERATORS_ABOVE=MICRO_USDT')}.`,
               ),
           run(async (args) => (await import('./decisions.ts')).operatorsSet(args)),
         )

@@ -17,6 +17,7 @@ import { TREASURY_LEDGER } from '../../../schemas/topics.ts';
 import { LEDGER_RULES } from '../../../schemas/treasury.ledger/rules.ts';
 import type { LogPosition } from '../audit/findings.ts';
 import { openCodec } from '../../runtime/kafka/codec.ts';
+import { restartWith } from '../../runtime/process/config.ts';
 import type { Config } from '../../runtime/process/config.ts';
 import { createInterface } from 'node:readline/promises';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
@@ -39,8 +40,7 @@ export const REFUSALS: Readonly<Record<DecisionRefusal, string>> = {
   not_rejected: 'only a rejected deposit is paid back: reject it first',
   refunded_before: 'another amount was recorded as paid back (`ops deposit show` tells it)',
   not_within_gross: 'a refund is above 0, and at most the amount that arrived',
-  no_operators:
-    'no operators are in force, so nobody can sign: set APP_OPERATORS of the treasury, then npx ops restart treasury',
+  no_operators: `no operators are in force, so nobody can sign: ${restartWith('treasury', 'APP_OPERATORS=ADDRESSES')}`,
   not_begun: 'the treasury has to put its settings in force first: start it',
   contradicting_limits:
     'the limits contradict each other: none is below 0, the minimum is at most the single cap, and that at most the rolling cap',

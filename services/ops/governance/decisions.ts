@@ -21,6 +21,7 @@ import { parseTronAddress } from '../../../schemas/tron-address.ts';
 import { openDecoder, undecodable } from '../../runtime/kafka/codec.ts';
 import { readLogEnds } from '../../runtime/kafka/ends.ts';
 import { readLogEvents } from '../../runtime/kafka/log-events.ts';
+import { restartWith } from '../../runtime/process/config.ts';
 import { KAFKA, readSettings, REGISTRY } from '../config.ts';
 import { kafkaOf, note } from '../connections.ts';
 import { money } from '../text.ts';
@@ -50,7 +51,7 @@ export function operatorsSet(
       state: inForce('operators'),
       next: (ledger) => {
         const { operators: set, two_above } = governanceOf(ledger).json;
-        return `set APP_OPERATORS=${set.join(',')} and APP_TWO_OPERATORS_ABOVE=${two_above} (micro-USDT) of the treasury, then npx ops restart treasury; until then nothing is minted`;
+        return `${restartWith('treasury', `APP_OPERATORS=${set.join(',')}`, `APP_TWO_OPERATORS_ABOVE=${two_above}`)}; until then nothing is minted`;
       },
     },
   );
@@ -64,7 +65,7 @@ export function custodySet(args: AddressesArguments): Promise<number> {
     state: inForce('custody'),
     next: (ledger) => {
       const { custody_addresses } = governanceOf(ledger).json;
-      return `set APP_CUSTODY_ADDRESSES=${custody_addresses.join(',')} of the treasury, then npx ops restart treasury; until then it makes no reserve run and mints nothing`;
+      return `${restartWith('treasury', `APP_CUSTODY_ADDRESSES=${custody_addresses.join(',')}`)}; until then it makes no reserve run and mints nothing`;
     },
   });
 }
@@ -78,7 +79,7 @@ export function authorityRotate(
     done: 'rotated',
     state: inForce('authority'),
     next: () =>
-      'have the chain accept the new authority, set APP_MINT_KEY of the treasury to its key, then npx ops restart treasury; until then nothing is minted',
+      `have the chain accept the new authority, then ${restartWith('treasury', 'APP_MINT_KEY=KEY')}; until then nothing is minted`,
   });
 }
 

@@ -20,13 +20,28 @@ const ELSEWHERE: Readonly<Record<Action, (part: string) => readonly string[]>> =
   ],
 };
 
+/** How a part is started with another setting where no supervisor of ours runs it. */
+function elsewhereWith(part: string): readonly string[] {
+  return [
+    `write a secret into its file in APP_SECRETS_DIR, any other setting into infra/compose/NETWORK.env or docker-compose.override.yml, then docker compose up -d --force-recreate ${part}`,
+    `put it where values.yaml has it, or into the config map or the secret that \`more\` names, then helm upgrade and kubectl rollout restart deployment ${part}`,
+  ];
+}
+
 export async function actOnPart(
   action: Action,
-  { part, stack, json }: SharedArguments & { readonly part: string },
+  {
+    part,
+    stack,
+    json,
+    set,
+  }: SharedArguments & { readonly part: string; readonly set: readonly string[] },
 ): Promise<number> {
+  if (action === 'stop' && set.length > 0)
+    throw new Misuse('stop takes no --set: start and restart do');
   const running = await runningStack(dirname(stack));
   if (running === undefined) {
-    const [compose, kubernetes] = ELSEWHERE[action](part);
+    const [compose, kubernetes] = set.length > 0 ? elsewhereWith(part) : ELSEWHERE[action](part);
     throw new Misuse(
       `no stack of ${dirname(stack)} runs on this machine (npm run up starts one). In containers: ${compose}; on Kubernetes: ${kubernetes}; otherwise use the command of your own supervisor, such as systemctl`,
       'no_local_stack',
@@ -39,16 +54,16 @@ export async function actOnPart(
       `the stack of ${folder.root} has no part ${part}${didYouMean(part, names)} (there are ${names.join(', ')})`,
       'no_such_part',
     );
+  const settings =
+    set.length === 0 ? undefined : (await import('./settings.ts')).settingsFor(part, set);
   note(`${action} ${part}: waiting until it is done`, { json });
-  if (action !== 'stop')
+  if (settings !== undefined)
     note(
-      'settings are those with which the stack was started: others need npm run down, npm run up',
-      {
-        json,
-      },
+      'these settings hold until the stack ends: the next npm run up needs them as variables of its environment',
+      { json },
     );
   const { request } = await import('../../../infra/local/process/requests.ts');
-  const wanted = { action, part };
+  const wanted = { action, part, ...(settings === undefined ? {} : { settings }) };
   const outcomes = await request(folder.requests, supervisor, wanted, () => undefined);
   const { is_done = false, text = 'unknown' } = outcomes[part] ?? {};
   print(json === true ? jsonOf({ part, is_done, text }) : `${part}: ${text}`);

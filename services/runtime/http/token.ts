@@ -5,6 +5,21 @@
  */
 import { errors, jwtVerify, SignJWT } from 'jose';
 import { DEVELOPMENT_JWT_SECRET } from '../../../schemas/development.ts';
+import { optional, secret } from '../process/config.ts';
+
+const CHARACTERS_MIN = 32;
+
+/** The settings of every service that verifies tokens. */
+export const TOKEN_SETTINGS = {
+  jwt_secret: secret('APP_JWT_SECRET', { characters_min: CHARACTERS_MIN }),
+  /** verifies too and never signs: while a secret is replaced both are valid */
+  jwt_secret_also: optional(secret('APP_JWT_SECRET_ALSO', { characters_min: CHARACTERS_MIN })),
+} as const;
+
+export interface TokenSecrets {
+  readonly jwt_secret: string;
+  readonly jwt_secret_also?: string | undefined;
+}
 
 export interface Claims {
   /** the owner as given at sign-in: a wallet address or a public key */
@@ -23,25 +38,35 @@ const BEARER = /^bearer +([^\s]+)$/i;
 const TOKEN = /^(?!77u_)[\w-]+\.(?!77u_)[\w-]+\.[\w-]{42}[AEIMQUYcgkosw048]$/;
 
 /** `exp` in whole Unix seconds; throws a `RangeError` for claims that `verifyToken` refuses. */
-export async function signToken({ pk, exp }: Claims, secret: string): Promise<string> {
+export async function signToken({ pk, exp }: Claims, secretText: string): Promise<string> {
   if (pk === '' || !isExpiry(exp))
     throw new RangeError('a token needs a key, and an expiry in whole Unix seconds');
   const token = new SignJWT({ pk, exp }).setProtectedHeader({ alg: 'HS256', typ: 'JWT' });
-  return token.sign(keyOf(secret));
+  return token.sign(keyOf(secretText));
 }
 
 /**
- * The claims of a token that this secret signed and that has not expired at `now_ms` (Unix
+ * The claims of a token that one of these secrets signed and that has not expired at `now_ms` (Unix
  * milliseconds); otherwise undefined. Other claims are ignored, but a future `nbf` is refused.
  */
 export async function verifyToken(
   token: string,
-  secret: string,
+  { jwt_secret: jwtSecret, jwt_secret_also: jwtSecretAlso }: TokenSecrets,
   now_ms: number,
 ): Promise<Claims | undefined> {
   if (token.length > CHARACTERS_MAX || !TOKEN.test(token)) return undefined;
+  const claims = await verifyBy(token, jwtSecret, now_ms);
+  if (claims !== undefined || jwtSecretAlso === undefined) return claims;
+  return verifyBy(token, jwtSecretAlso, now_ms);
+}
+
+async function verifyBy(
+  token: string,
+  secretText: string,
+  now_ms: number,
+): Promise<Claims | undefined> {
   try {
-    const { payload, protectedHeader } = await jwtVerify(token, keyOf(secret), {
+    const { payload, protectedHeader } = await jwtVerify(token, keyOf(secretText), {
       algorithms: ['HS256'],
       currentDate: new Date(now_ms),
     });
@@ -60,8 +85,8 @@ export function bearerToken(authorization: string | undefined): string | undefin
   return authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
 }
 
-function keyOf(secret: string): Uint8Array {
-  return new TextEncoder().encode(secret);
+function keyOf(secretText: string): Uint8Array {
+  return new TextEncoder().encode(secretText);
 }
 
 /** A header names the algorithm and perhaps the type: no key id, no key, no critical extension. */
@@ -75,13 +100,15 @@ function isExpiry(exp: unknown): exp is number {
   return typeof exp === 'number' && Number.isSafeInteger(exp) && exp > 0;
 }
 
-/** Why a service must not use this secret on its network. */
-export function secretProblems(config: {
-  readonly network: string;
-  readonly jwt_secret: string;
-}): readonly string[] {
-  if (config.network !== 'mainnet' || config.jwt_secret !== DEVELOPMENT_JWT_SECRET) return [];
-  return [
-    'APP_JWT_SECRET is the public secret of the development stack, so anybody can sign a token: set a secret of your own on the mainnet',
-  ];
+/** Why a service must not use these secrets on its network. */
+export function secretProblems(
+  config: TokenSecrets & { readonly network: string },
+): readonly string[] {
+  if (config.network !== 'mainnet') return [];
+  return Object.entries(TOKEN_SETTINGS)
+    .filter(([key]) => Reflect.get(config, key) === DEVELOPMENT_JWT_SECRET)
+    .map(
+      ([, { name }]) =>
+        `${name} is the public secret of the development stack, so anybody can sign a token: set a secret of your own on the mainnet`,
+    );
 }

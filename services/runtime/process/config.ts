@@ -25,6 +25,15 @@ export interface Setting<Value> {
 }
 
 export type Settings = Readonly<Record<string, Setting<unknown>>>;
+
+/**
+ * The command that starts a service again with other settings, each NAME=VALUE. Where no stack of
+ * ours runs, the command itself says where they are put.
+ */
+export function restartWith(service: string, ...settings: readonly [string, ...string[]]): string {
+  return `npx ops restart ${service}${settings.map((each) => ` --set ${each}`).join('')}`;
+}
+
 export type Config<Of extends Settings> = {
   readonly [Name in keyof Of]: Of[Name] extends Setting<infer Value> ? Value : never;
 };

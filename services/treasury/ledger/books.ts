@@ -13,6 +13,7 @@ import {
   type TreasuryEvent,
 } from '../../../schemas/treasury.ledger/events.ts';
 import type { Decoded } from '../../runtime/kafka/decode.ts';
+import { restartWith } from '../../runtime/process/config.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 
 /** Deposits of each partition whose transfers are looked up at a start. */
@@ -86,7 +87,7 @@ export class Books {
     if (fingerprint.equals(this.#key.fingerprint)) return;
     throw new Fault(
       'another_key',
-      `deposit.addresses is pinned to the key with fingerprint ${toHex(fingerprint)}, APP_DEPOSIT_XPUB is the one with fingerprint ${toHex(this.#key.fingerprint)}. What to do: set the key that the deposit gateway has, or point APP_KAFKA_BROKERS to the right cluster, then npx ops restart treasury; nothing is written meanwhile`,
+      `deposit.addresses is pinned to the key with fingerprint ${toHex(fingerprint)}, APP_DEPOSIT_XPUB is the one with fingerprint ${toHex(this.#key.fingerprint)}. What to do: set the key that the deposit gateway has (${restartWith('treasury', 'APP_DEPOSIT_XPUB=KEY')}), or point APP_KAFKA_BROKERS to the right cluster (${restartWith('treasury', 'APP_KAFKA_BROKERS=HOST:PORT')}); nothing is written meanwhile`,
       { retry: false },
     );
   }

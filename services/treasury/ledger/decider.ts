@@ -13,6 +13,7 @@ import {
   type Confirmations,
 } from '../../../projections/deposits/domain/confirmation.ts';
 import type { Recorded } from '../../../projections/contract/projection.ts';
+import { restartWith } from '../../runtime/process/config.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { Append, Receiving, TreasuryContext } from './ledger-writer.ts';
 import type { TransferQueue } from './transfer-queue.ts';
@@ -137,7 +138,7 @@ export function contradiction(first: DepositConfirmed): Fault {
   const { deposit_id: depositId, deposit_address, clt_address } = first;
   return new Fault(
     'log_damaged',
-    `deposit ${depositId} went to ${toTronAddress(deposit_address)} of account 0x${clt_address.toString('hex')}, which deposit.addresses does not say: it is not the topic that the ledger was written from. What to do: point APP_KAFKA_BROKERS to the right cluster, or restore deposit.addresses, then npx ops restart treasury; nothing is written meanwhile`,
+    `deposit ${depositId} went to ${toTronAddress(deposit_address)} of account 0x${clt_address.toString('hex')}, which deposit.addresses does not say: it is not the topic that the ledger was written from. What to do: point APP_KAFKA_BROKERS to the right cluster (${restartWith('treasury', 'APP_KAFKA_BROKERS=HOST:PORT')}), or restore deposit.addresses, then npx ops restart treasury; nothing is written meanwhile`,
     { retry: false },
   );
 }

@@ -9,6 +9,7 @@ import type { Ledger } from '../../../projections/deposits/domain/ledger.ts';
 import { setPolicy, type Decision } from '../../../projections/deposits/domain/confirmation.ts';
 import { toHex } from '../../../schemas/address.ts';
 import { sameLimits, type Network, type PolicyLimits } from '../../../schemas/deposit-policy.ts';
+import { restartWith } from '../../runtime/process/config.ts';
 
 import { Fault } from '../../runtime/process/errors.ts';
 import { otherCustody } from '../reconciliation/pinned-custody.ts';
@@ -110,13 +111,13 @@ function refusal(
     other_network: `the ledger is of ${policy?.network}, the settings are for ${network}. What to do: correct APP_NETWORK or APP_KAFKA_BROKERS`,
     contradicting_limits:
       'the limits contradict each other. What to do: correct APP_MINIMUM, APP_SINGLE_CAP and APP_ROLLING_CAP',
-    other_operators: `in force are ${textOfOperators(operators)}, the settings have ${textOfOperators(governed)}. What to do: if your operators decided so, set APP_OPERATORS and APP_TWO_OPERATORS_ABOVE to those in force, otherwise one of them restores the others (\`ops operators set\`); if nobody of yours decided so, a stranger writes to the ledger`,
+    other_operators: `in force are ${textOfOperators(operators)}, the settings have ${textOfOperators(governed)}. What to do: if nobody of yours decided so, a stranger writes to the ledger; if your operators did not mean it, one of them restores the others (\`ops operators set\`); otherwise set APP_OPERATORS and APP_TWO_OPERATORS_ABOVE to those in force`,
     other_custody: otherCustody(custody, governed),
   };
   const text =
     texts[refused] ??
     `the settings cannot be the first of a ledger (${refused}). What to do: correct APP_OPERATORS and APP_CUSTODY_ADDRESSES`;
-  return `${text}; then npx ops restart treasury`;
+  return `${text}: ${restartWith('treasury', 'NAME=VALUE')}`;
 }
 
 function textOfOperators(set: Pick<Governed, 'operators' | 'two_above'> | undefined): string {

@@ -11,6 +11,7 @@ import { pinLedger, type PinRefusal } from '../../../projections/deposits/domain
 import { mintCallOf } from '../../../projections/deposits/domain/minting.ts';
 import type { RequestedMint } from '../../../projections/deposits/domain/ledger.ts';
 import type { NodeChain } from '../../../schemas/chain-node.ts';
+import { restartWith } from '../../runtime/process/config.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { retrying, untilAborted } from '../../runtime/process/retry.ts';
 import type { MintingParts } from './options.ts';
@@ -52,13 +53,13 @@ export class Authority {
     const { authority } = books.ledger.governance;
     const own = toHex(signer.address);
     if (!chain.is_complete)
-      return `the ledger has named a new mint authority, ${nameOf(authority)}, since this treasury was started. What to do: set APP_MINT_KEY to the key of that account, then npx ops restart treasury`;
+      return `the ledger has named a new mint authority, ${nameOf(authority)}, since this treasury was started. What to do: give it the key of that account: ${restartWith('treasury', 'APP_MINT_KEY=KEY')}`;
     if (authority !== undefined && !authority.authority.equals(signer.address))
       return `the mint authority of the ledger is ${nameOf(authority)}, and APP_MINT_KEY is the key of ${own}. What to do: start the treasury with the key of the former; if the latter is to mint, an operator names it in the ledger first (\`ops authority rotate\`)`;
     if (this.#chains !== undefined && !this.#chains.equals(signer.address))
       return `the chain lets ${toHex(this.#chains)} mint, and the mint authority of the ledger is ${own}. What to do: if the chain is right, an operator names its authority in the ledger (\`ops authority rotate\`), and APP_MINT_KEY is set to its key; else correct APP_NODE_URL`;
     if (authority === undefined && !this.#isOurLedger())
-      return 'the ledger names no mint authority, and its mints were requested with another key, or for another chain, than the settings say. What to do: set APP_MINT_KEY and APP_CHAIN_ID to those that the ledger was written with, then npx ops restart treasury';
+      return `the ledger names no mint authority, and its mints were requested with another key, or for another chain, than the settings say. What to do: give it those that the ledger was written with: ${restartWith('treasury', 'APP_MINT_KEY=KEY', 'APP_CHAIN_ID=ID')}`;
     const pinned = this.#pinned();
     return 'refused' in pinned ? PIN_REFUSALS[pinned.refused] : undefined;
   }
@@ -123,15 +124,13 @@ export class Authority {
   }
 }
 
+const CORRECTED = restartWith('treasury', 'NAME=VALUE');
+
 const PIN_REFUSALS: Readonly<Record<PinRefusal, string>> = {
-  other_network:
-    'the ledger is of another network than APP_NETWORK. What to do: correct APP_NETWORK or APP_KAFKA_BROKERS, then npx ops restart treasury',
-  other_chain:
-    'the ledger is of another chain than APP_CHAIN_ID. What to do: correct APP_CHAIN_ID or APP_KAFKA_BROKERS, then npx ops restart treasury',
-  other_token:
-    'the ledger counts another token than APP_USDT_CONTRACT. What to do: correct APP_USDT_CONTRACT or APP_KAFKA_BROKERS, then npx ops restart treasury',
-  other_policy:
-    'nobody has signed the policy in force, and its limits are not those of the settings, so it may be that of a stranger. What to do: compare `ops policy show` with the settings; set APP_FIRST_FEE, APP_LATER_FEE, APP_MINIMUM, APP_SINGLE_CAP and APP_ROLLING_CAP to what it should be and npx ops restart treasury; or an operator signs the right limits with `ops policy set`',
+  other_network: `the ledger is of another network than APP_NETWORK. What to do: correct APP_NETWORK or APP_KAFKA_BROKERS: ${CORRECTED}`,
+  other_chain: `the ledger is of another chain than APP_CHAIN_ID. What to do: correct APP_CHAIN_ID or APP_KAFKA_BROKERS: ${CORRECTED}`,
+  other_token: `the ledger counts another token than APP_USDT_CONTRACT. What to do: correct APP_USDT_CONTRACT or APP_KAFKA_BROKERS: ${CORRECTED}`,
+  other_policy: `nobody has signed the policy in force, and its limits are not those of the settings, so it may be that of a stranger. What to do: compare \`ops policy show\` with the settings; set APP_FIRST_FEE, APP_LATER_FEE, APP_MINIMUM, APP_SINGLE_CAP and APP_ROLLING_CAP to what it should be (${CORRECTED}); or an operator signs the right limits with \`ops policy set\``,
 };
 
 function nameOf(set: { readonly authority: Buffer; readonly version: number } | undefined): string {
@@ -142,5 +141,5 @@ function otherChain(
   chain: NodeChain,
   { chain_id, own }: { readonly chain_id: number; readonly own: Buffer },
 ): string {
-  return `the node serves chain ${chain.chain_id}, whose mint authority is ${toHex(chain.mint_authority)}; the settings are for chain ${chain_id} and the key of ${toHex(own)}. What to do: correct APP_NODE_URL, APP_CHAIN_ID or APP_MINT_KEY, then npx ops restart treasury`;
+  return `the node serves chain ${chain.chain_id}, whose mint authority is ${toHex(chain.mint_authority)}; the settings are for chain ${chain_id} and the key of ${toHex(own)}. What to do: correct APP_NODE_URL, APP_CHAIN_ID or APP_MINT_KEY: ${CORRECTED}`;
 }

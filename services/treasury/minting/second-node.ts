@@ -10,6 +10,7 @@
 import { bytesKey, toHex } from '../../../schemas/address.ts';
 import { claimsIn, type Sender, type SentTransaction } from '../../../projections/chain/sender.ts';
 import type { ChainNode } from '../../runtime/clt-node.ts';
+import { restartWith } from '../../runtime/process/config.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import type { HealthProblem } from '../../runtime/process/health.ts';
 import type { Logger } from '../../runtime/process/log.ts';
@@ -183,5 +184,5 @@ function isSame(one: SentTransaction, other: SentTransaction): boolean {
 }
 
 function disagreement(how: string): string {
-  return `minting halted: the two CLT nodes disagree: ${how}. What to do: ask a third node which of the two is right; correct APP_SECOND_NODE_URL if the second one is wrong, else correct APP_NODE_URL and write chain.blocks again (CHN-6); then npx ops restart treasury. Nothing is minted or concluded meanwhile`;
+  return `minting halted: the two CLT nodes disagree: ${how}. What to do: ask a third node which of the two is right; correct APP_SECOND_NODE_URL if the second one is wrong (${restartWith('treasury', 'APP_SECOND_NODE_URL=URL')}), else correct APP_NODE_URL, write chain.blocks again (CHN-6), then ${restartWith('treasury', 'APP_NODE_URL=URL')}. Nothing is minted or concluded meanwhile`;
 }

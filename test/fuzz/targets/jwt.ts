@@ -35,14 +35,17 @@ export async function fuzz(bytes: Buffer): Promise<void> {
   const token = isSigned
     ? rawToken(bytes.subarray(1, end), bytes.subarray(end + 1))
     : (bearerToken(text) ?? text);
-  const claims = await verifyToken(token, SECRET, NOW * 1_000);
+  const claims = await verifyToken(token, { jwt_secret: SECRET }, NOW * 1_000);
   if (claims === undefined) return;
   const { pk, exp } = claims;
   assert.ok(typeof pk === 'string' && pk !== '' && Number.isSafeInteger(exp) && exp > NOW);
   assert.deepEqual(Object.keys(claims).toSorted(), ['exp', 'pk']);
-  assert.equal(await verifyToken(token, `${SECRET}.`, NOW * 1_000), undefined);
+  assert.equal(await verifyToken(token, { jwt_secret: `${SECRET}.` }, NOW * 1_000), undefined);
   // no clock is beyond
   if (exp * 1_000 <= DATE_MS_MAX)
-    assert.equal(await verifyToken(token, SECRET, exp * 1_000), undefined);
-  assert.deepEqual(await verifyToken(await signToken(claims, SECRET), SECRET, NOW * 1_000), claims);
+    assert.equal(await verifyToken(token, { jwt_secret: SECRET }, exp * 1_000), undefined);
+  assert.deepEqual(
+    await verifyToken(await signToken(claims, SECRET), { jwt_secret: SECRET }, NOW * 1_000),
+    claims,
+  );
 }

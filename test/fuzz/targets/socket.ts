@@ -66,7 +66,7 @@ const settings = {
   subscriptions_per_client_max: 10,
   socket_operations_max: 5,
   socket_init_ms: 0,
-  jwt_secret: SECRET,
+  secrets: { jwt_secret: SECRET },
   now: () => 0,
 };
 const protocol = socketProtocol({

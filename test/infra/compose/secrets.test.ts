@@ -8,8 +8,8 @@ import { parsePostgresUrl } from '../../../services/runtime/process/postgres-url
 const DEVELOPMENT = join(import.meta.dirname, '../../../infra/compose/development');
 const names = Object.keys(developmentSecrets);
 const OF_A_PERSON = ['mint_key', 'deposit_xpub', 'tron_api_key'];
-/** One that may be empty. */
-const needed = names.filter((name) => name !== 'tron_api_key');
+const MAY_BE_EMPTY = new Set(['tron_api_key', 'jwt_secret_also']);
+const needed = names.filter((name) => !MAY_BE_EMPTY.has(name));
 
 function ownFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'clt-test-secrets-'));
@@ -69,12 +69,13 @@ test('made secrets belong together, are kept, and leave out what only a person h
   expect(secretProblems('mainnet', all)).toEqual([]);
 });
 
-test('a folder of an earlier version gets the password of analysts, and keeps the others', () => {
+test('a folder of an earlier version gets those that were added, and keeps the others', () => {
   const folder = ownFolder();
   makeSecrets(folder);
   const before = reader(folder)('postgres_reader');
-  rmSync(join(folder, 'postgres_analyst'));
+  for (const added of ['postgres_analyst', 'jwt_secret_also']) rmSync(join(folder, added));
   makeSecrets(folder);
   expect(reader(folder)('postgres_analyst')).toMatch(/^[0-9a-f]{32,}/);
+  expect(reader(folder)('jwt_secret_also')).toBe('');
   expect(reader(folder)('postgres_reader')).toBe(before);
 });

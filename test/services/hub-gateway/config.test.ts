@@ -66,4 +66,6 @@ test('the development secret is refused on the mainnet', () => {
   expect(readHubGatewayConfig({ ...known, APP_NETWORK: 'testnet' }).jwt_secret).toBe(
     DEVELOPMENT_JWT_SECRET,
   );
+  const also = { ...NEEDED, APP_NETWORK: 'mainnet', APP_JWT_SECRET_ALSO: DEVELOPMENT_JWT_SECRET };
+  expect(() => readHubGatewayConfig(also)).toThrow(/^APP_JWT_SECRET_ALSO is the public secret/);
 });

@@ -66,6 +66,23 @@ async function statusWith(url: string, key: string | undefined): Promise<number>
   return response.status;
 }
 
+test('the operator of the devnet changes the keys that are accepted, and sees the use of each', () =>
+  withDevnet(async (devnet) => {
+    const both = async (): Promise<readonly number[]> => [
+      await statusWith(devnet.tron_url, 'old'),
+      await statusWith(devnet.tron_url, 'new'),
+    ];
+    const accept = async (keys: unknown): Promise<number> =>
+      (await devnet.admin('/admin/tron/keys', { keys })).status;
+    expect([await accept(['old', 'new']), ...(await both())]).toEqual([200, 200, 200]);
+    expect([await accept(['new']), ...(await both())]).toEqual([200, 401, 200]);
+    expect([await accept('new'), ...(await both())]).toEqual([400, 401, 200]);
+    expect((await devnet.admin('/admin/tron/keys', undefined, 'GET')).body).toEqual({
+      old: 1,
+      new: 3,
+    });
+  }));
+
 test('a required API key is checked; otherwise any key is accepted', async () => {
   await withDevnet(async ({ tron_url }) => {
     expect([await statusWith(tron_url, undefined), await statusWith(tron_url, 'anything')]).toEqual(

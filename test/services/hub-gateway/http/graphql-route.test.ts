@@ -60,7 +60,7 @@ async function open(
       routes: graphqlRoutes({
         pipeline,
         introspection: false,
-        callers: new Callers('secret', () => 0),
+        callers: new Callers({ jwt_secret: 'secret' }, () => 0),
       }),
       cache: { answers, keyOf },
       trust_proxy_hops: 1,

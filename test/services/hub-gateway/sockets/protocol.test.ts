@@ -59,7 +59,7 @@ class World {
       subscriptions_per_client_max: 100,
       socket_operations_max: 20,
       socket_init_ms: 0,
-      jwt_secret: SECRET,
+      secrets: { jwt_secret: SECRET },
       now: () => 0,
     };
     const protocol = socketProtocol({

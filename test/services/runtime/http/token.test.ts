@@ -9,7 +9,7 @@ const NOW = 1_790_000_000;
 const PK = '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf';
 
 function verified(token: string, now_ms = NOW * 1_000): Promise<unknown> {
-  return verifyToken(token, SECRET, now_ms);
+  return verifyToken(token, { jwt_secret: SECRET }, now_ms);
 }
 
 test('a token gives its claims until it expires, to the millisecond', async () => {
@@ -17,6 +17,27 @@ test('a token gives its claims until it expires, to the millisecond', async () =
   expect(await verified(token)).toEqual({ pk: PK, exp: NOW + 60 });
   expect(await verified(token, (NOW + 60) * 1_000 - 1)).toEqual({ pk: PK, exp: NOW + 60 });
   expect(await verified(token, (NOW + 60) * 1_000)).toBeUndefined();
+});
+
+test('while a secret is replaced a token of either verifies, and any other is refused', async () => {
+  const [before, after] = ['the secret of before, 32 characters', SECRET];
+  const claims = { pk: PK, exp: NOW + 60 };
+  const [old, fresh] = [await signToken(claims, before), await signToken(claims, after)];
+  const verifies = async (token: string, jwt_secret: string, jwt_secret_also?: string) =>
+    (await verifyToken(token, { jwt_secret, jwt_secret_also }, NOW * 1_000)) !== undefined;
+  // first also the new one, then signed with the new one, then without the old one
+  expect([await verifies(old, before, after), await verifies(fresh, before, after)]).toEqual([
+    true,
+    true,
+  ]);
+  expect([await verifies(old, after, before), await verifies(fresh, after, before)]).toEqual([
+    true,
+    true,
+  ]);
+  expect([await verifies(old, after), await verifies(fresh, after)]).toEqual([false, true]);
+  const another = { jwt_secret: 'another secret', jwt_secret_also: 'and another one' };
+  for (const token of [old, fresh, ...Object.values(badTokens(NOW))])
+    expect(await verifyToken(token, another, NOW * 1_000)).toBeUndefined();
 });
 
 test('a token is a standard JSON Web Token: HS256 over the claims pk and exp', async () => {
@@ -90,7 +111,7 @@ test('any signed key comes back as it is, and another secret refuses it', async 
       async (pk, exp) => {
         const token = await signToken({ pk, exp }, SECRET);
         expect(await verified(token)).toEqual({ pk: pk.toWellFormed(), exp });
-        expect(await verifyToken(token, `${SECRET}x`, NOW * 1_000)).toBeUndefined();
+        expect(await verifyToken(token, { jwt_secret: `${SECRET}.` }, NOW * 1_000)).toBeUndefined();
       },
     ),
   );
