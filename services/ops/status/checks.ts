@@ -8,6 +8,7 @@ import type { Certificate } from './certificates.ts';
 import type { Position } from './positions.ts';
 import type { Primary } from './postgres.ts';
 import {
+  CLOCK,
   coverOf,
   newestRun,
   stateText,
@@ -83,6 +84,20 @@ export const CHECKS: readonly Check[] = [
       (services ?? []).flatMap(({ name, notes }) => notes.map((note) => `${name}: ${note}`)),
   },
   {
+    name: 'clock',
+    fails: 'the clock of a service is more than N s from the one of `ops`',
+    setting: 'status_clock_seconds',
+    to_do: 'set it right, or the clock of `ops` where all services are named; runbook: ClockWrong',
+    find: ({ services }, most) =>
+      (services ?? []).flatMap(({ name, metrics: { [CLOCK]: ahead = 0 } }) =>
+        Math.abs(ahead) > most
+          ? [
+              `${name}: its clock is ${Math.round(Math.abs(ahead))} s ${ahead > 0 ? 'ahead of' : 'behind'} the one of this machine: set the wrong one right`,
+            ]
+          : [],
+      ),
+  },
+  {
     name: 'quarantine',
     fails: 'a record halts a projection',
     to_do: 'npx ops quarantine list shows why',
@@ -147,6 +162,19 @@ export const CHECKS: readonly Check[] = [
             `the Postgres that was read is a replica, ${Math.round(replica_seconds)} s behind its primary`,
           ]
         : [],
+  },
+  {
+    name: 'replica_away',
+    fails: 'no replica of Postgres reads from a replication slot of the primary',
+    to_do: 'start the replica; one that was away too long is made anew: runbook: ReplicationBehind',
+    find: ({ primaries }) =>
+      (primaries ?? []).flatMap(({ name, idle_slots }) =>
+        idle_slots.map(({ name: slot, is_lost: isLost }) =>
+          isLost
+            ? `postgres: the replica of slot ${slot} was away too long: ${name} has no log for it any more: make it anew, on this machine by npx ops restart ${slot.replaceAll('_', '-')}`
+            : `postgres: no replica reads from slot ${slot} of ${name}: start it, or drop the slot`,
+        ),
+      ),
   },
   {
     name: 'two_primaries',
