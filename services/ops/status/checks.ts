@@ -3,6 +3,9 @@
  * ATTENTION, the exit code and the table in docs/operations/monitoring.md. A figure that is not
  * known makes a line too: it is never taken for a good one.
  */
+import { TOPICS } from '../../../schemas/topics.ts';
+import type { LogEnd } from '../../runtime/kafka/port.ts';
+import { startsLost } from '../../runtime/kafka/topics.ts';
 import type { Limits } from '../config.ts';
 import type { Certificate } from './certificates.ts';
 import type { Position } from './positions.ts';
@@ -23,6 +26,7 @@ export interface Seen {
   /** why each part that did not answer did not */
   readonly unanswered: readonly string[];
   readonly node_height: number | null;
+  readonly log: readonly LogEnd[] | null;
   readonly projections: readonly Position[] | null;
   /** by `partitionKey`: the first offset whose record is younger than `status_lag_seconds` */
   readonly recent: ReadonlyMap<string, bigint> | null;
@@ -117,6 +121,17 @@ export const CHECKS: readonly Check[] = [
           : [
               `${topic}/${partition} ends ${-lag} records before what ${projection} has applied: its end was lost or it was created again; see /status of the projector`,
             ],
+      ),
+  },
+  {
+    name: 'log_start_lost',
+    fails: 'a topic does not begin at offset 0 any more',
+    to_do: 'restore it from a backup: backup.md',
+    find: ({ log }) =>
+      (log ?? []).flatMap((end) =>
+        TOPICS.filter(({ name }) => name === end.topic).flatMap((topic) =>
+          startsLost(topic, [end]),
+        ),
       ),
   },
   {

@@ -148,6 +148,7 @@ export async function readStatus(
   const seen = {
     unanswered: parts.unanswered,
     node_height: heights?.height ?? null,
+    log: ends,
     projections,
     recent: log?.recent ?? null,
     replica_seconds,

@@ -39,6 +39,7 @@ const PRIMARY = { name: 'postgres-1:5432', timeline: '00000001', idle_slots: [] 
 const WELL: Seen = {
   unanswered: [],
   node_height: 100,
+  log: [{ topic: 'chain.blocks', partition: 0, low: 0n, high: 50n }],
   projections: [POSITION],
   recent: new Map([['chain.blocks/0', 50n]]),
   replica_seconds: 0,
@@ -77,6 +78,11 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
     'watch is halted at tron.transfers/1@4',
   ],
   ['log_lost', { ...WELL, projections: [{ ...POSITION, lag: -3n }] }, 'ends 3 records before'],
+  [
+    'log_start_lost',
+    { ...WELL, log: [{ topic: 'tron.transfers', partition: 4, low: 7n, high: 50n }] },
+    'tron.transfers/4 begins at offset 7: the records before it were deleted',
+  ],
   ['lag_records', { ...WELL, projections: [{ ...POSITION, lag: 1_001n }] }, '1001 records behind'],
   ['lag_records', { ...WELL, projections: [{ ...POSITION, lag: null }] }, 'is not known'],
   [
