@@ -54,6 +54,7 @@ export const STATUS_LIMITS = {
   status_reserve_seconds: limit('RESERVE_SECONDS', 3_600),
   status_reading_seconds: limit('READING_SECONDS', 172_800),
   status_snapshot_seconds: limit('SNAPSHOT_SECONDS', 604_800),
+  status_clock_seconds: limit('CLOCK_SECONDS', 10),
   status_certificate_days: limit('CERTIFICATE_DAYS', 14),
   status_disk_mb: limit('DISK_MB', 1_024),
 } as const;

@@ -310,17 +310,21 @@ export class Treasury {
         const { term } = this.#context.lease;
         const governed = this.#governed;
         const opening = { books, lease, log, signal, network, limits, governed, append, catchUp };
-        if (await putInForce(opening)) this.#term = term;
+        const inForce = this.#activity.retrying('opening', () => putInForce(opening));
+        if (await inForce) this.#term = term;
         changes.notify();
         continue;
       }
       const { next } = changes;
-      const decided = await decider.round(queue);
-      const minted = (await this.#minting?.round()) ?? false;
+      const acted = await this.#activity.retrying('deciding', async () => {
+        if (!this.#works) return true;
+        const decided = await decider.round(queue);
+        return ((await this.#minting?.round()) ?? false) || decided;
+      });
       if (this.#otherInForce !== undefined || this.#minting?.is_halted === true)
         this.#context.lease.yield();
       this.#follower.noteApplied();
-      if (!decided && !minted) await next;
+      if (!acted) await next;
     }
   }
 
@@ -422,8 +426,9 @@ export class Treasury {
   async #readTransfers(decider: Decider): Promise<TransferQueue> {
     const { transfers } = this.#topics;
     const { partitions } = TRON_TRANSFERS;
+    const newest = Array.from({ length: partitions }, (_, at) => this.#books.newestIn(at));
     const found = await this.#activity.retrying('looking where transfers were decided', () =>
-      this.#newestDecided(partitions),
+      this.#transfers.newestDecided(newest),
     );
     if ('lost' in found) throw found.lost;
     const queue = new TransferQueue(transfers, found.decided);
@@ -442,22 +447,6 @@ export class Treasury {
     this.#queue = queue;
     this.#follower.noteApplied();
     return queue;
-  }
-
-  /**
-   * By partition, the offset of the newest transfer that a deposit names truly; -1 where there is
-   * none. Where deposits name transfers and no partition has one of them, the topic is not the one
-   * that the ledger was written from.
-   */
-  async #newestDecided(
-    partitions: number,
-  ): Promise<{ readonly decided: readonly number[] } | { readonly lost: LogLost }> {
-    const newest = Array.from({ length: partitions }, (_, at) => this.#books.newestIn(at));
-    const [any] = newest.flat();
-    const found = await Promise.all(newest.map((each) => this.#transfers.firstTrue(each)));
-    if (any !== undefined && found.every((each) => each === undefined))
-      return { lost: await this.#transfers.lossOf(any) };
-    return { decided: found.map((each) => each?.transfer_offset ?? -1) };
   }
 
   /** Resolves once the ledger, the addresses and these logs are read to their ends. */

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { alerts } from './alerts.ts';
 import { cluster } from './cluster.ts';
 import { deposits } from './deposits.ts';
+import { drills } from './drills.ts';
 import { explorer } from './explorer.ts';
 import { failover } from './failover.ts';
 import type { FaultRun } from './fault-run.ts';
@@ -38,6 +39,7 @@ const RUNS: Readonly<Record<string, FaultRun>> = {
   model,
   alerts,
   upgrade,
+  drills,
 };
 const UNNAMED = 'explorer';
 

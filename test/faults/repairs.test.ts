@@ -16,6 +16,7 @@ import {
   RESERVE_RUNS,
   SCHEMA_IDS,
   PROJECTOR_SKIPS,
+  TOPICS,
   TREASURY_LEDGER,
   TRON_TRANSFERS,
 } from '../../schemas/topics.ts';
@@ -23,7 +24,13 @@ import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
 import { ops, type Ended } from '../services/ops/operator.ts';
 import { runMain } from '../support/command-line.ts';
 import { takePort } from '../support/free-ports.ts';
-import { readAll, testKafka, withRawAdmin, type TestKafka } from '../support/kafka.ts';
+import {
+  deleteRecordsBefore,
+  readAll,
+  testKafka,
+  withRawAdmin,
+  type TestKafka,
+} from '../support/kafka.ts';
 import { removeSystem } from '../support/kept-logs.ts';
 import { until } from '../support/until.ts';
 
@@ -290,18 +297,50 @@ test('a registry that lost its data is seeded from the log', async () => {
   await expectWhole();
 });
 
+/** Replaces the brokers' data by those of a copy, as the page on backups says. */
+async function restore(copy: string): Promise<void> {
+  await npmRun('down');
+  rmSync(join(folder.data, 'kafka'), { recursive: true });
+  cpSync(join(copy, 'kafka'), join(folder.data, 'kafka'), { recursive: true });
+  rmSync(copy, { recursive: true });
+  await npmRun('up');
+}
+
 test('a topic that was deleted is restored from the copy of a stopped system', async () => {
   const copy = join(folder.root, 'copy');
   await npmRun('down');
   cpSync(folder.data, copy, { recursive: true });
   await npmRun('up', '--servers-only');
   await withRawAdmin(kafka, (admin) => admin.deleteTopics({ topics: [TREASURY_LEDGER.name] }));
-  await npmRun('down');
-  rmSync(join(folder.data, 'kafka'), { recursive: true });
-  cpSync(join(copy, 'kafka'), join(folder.data, 'kafka'), { recursive: true });
-  rmSync(copy, { recursive: true });
-  await npmRun('up');
+  await restore(copy);
   await credit(5);
+  await expectWhole();
+});
+
+test('deleted heads of all topics are named, stop each reader that starts, and come back from the copy', async () => {
+  await credit(7);
+  const copy = join(folder.root, 'copy');
+  await npmRun('down');
+  cpSync(folder.data, copy, { recursive: true });
+  await npmRun('up', '--servers-only');
+  const topics = [...TOPICS, SCHEMA_IDS].map(({ name }) => name);
+  const ends = await Promise.all(topics.map(endOf));
+  // without a garbage record before, nothing was skipped
+  const written = topics.filter((_, at) => (ends[at] ?? 0n) > 0n);
+  for (const topic of written) await deleteRecordsBefore(kafka, topic, 1);
+  await runMain(['up'], settings).ended();
+  const readers = ['explorer', 'ride-market', 'series', 'deposits', 'watch', 'reserve'];
+  const halted = ['chain-ingester', 'treasury', ...readers.map((name) => `projector-${name}`)];
+  await until(
+    faults,
+    'each topic to be named, and each reader to have halted',
+    (said) =>
+      TOPICS.filter(({ name }) => written.includes(name)).every(({ name }) =>
+        said.some((fault) => fault.startsWith(`${name}/0 begins at offset 1: `)),
+      ) && halted.every((name) => said.some((fault) => fault.startsWith(`${name}: HALTED`))),
+  );
+  await restore(copy);
+  await credit(8);
   await expectWhole();
 });
 

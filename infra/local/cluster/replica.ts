@@ -1,8 +1,9 @@
 /**
  * Which of two Postgres servers on this machine follows the other. Each start decides it by their
  * files: a server without data, or with those of an earlier timeline than the other has since it
- * was promoted, becomes a replica with a copy of the other's data. Sources: PostgreSQL
- * documentation, "Making a Base Backup Using the Low Level API"; `pg_control.h`; `xlog.c`.
+ * was promoted, becomes a replica with a copy of the other's data. So does a replica that was away
+ * until the primary had removed log that it needs. Sources: PostgreSQL documentation, "Making a Base
+ * Backup Using the Low Level API"; `pg_control.h`; `xlog.c`.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { copyFile, mkdir, readdir } from 'node:fs/promises';
@@ -36,12 +37,23 @@ export function copyOf(name: string, isFirst: boolean, peer: Peer, replicator_pa
   return async (data: string, half: string, signal: AbortSignal): Promise<boolean> => {
     const hasData = existsSync(data);
     if (!hasData && isFirst && !existsSync(peer.data)) return false;
-    if (hasData && (existsSync(join(data, FOLLOWS)) || timeline(data) >= timeline(peer.data)))
+    const isReplica = hasData && existsSync(join(data, FOLLOWS));
+    if (isReplica ? !(await isLost(peer, name)) : hasData && timeline(data) >= timeline(peer.data))
       return false;
     await whilePrimaryIsAway(peer, signal);
     await withClient(peer.url, (client) => copyFrom(client, name, half, replicator_password));
     return true;
   };
+}
+
+/** Whether the peer, a primary that answers, has no log for this replica any more. */
+async function isLost(peer: Peer, name: string): Promise<boolean> {
+  const sql = `SELECT pg_is_in_recovery() OR EXISTS
+    (SELECT FROM pg_replication_slots WHERE slot_name = $1 AND wal_status <> 'lost') AS has`;
+  return await withClient(peer.url, (client) => client.query(sql, [slotOf(name)])).then(
+    ({ rows }) => rows[0]?.has === false,
+    () => false,
+  );
 }
 
 /** A peer that has not answered for so long is away. */

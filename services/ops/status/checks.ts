@@ -3,11 +3,15 @@
  * ATTENTION, the exit code and the table in docs/operations/monitoring.md. A figure that is not
  * known makes a line too: it is never taken for a good one.
  */
+import { TOPICS } from '../../../schemas/topics.ts';
+import type { LogEnd } from '../../runtime/kafka/port.ts';
+import { startsLost } from '../../runtime/kafka/topics.ts';
 import type { Limits } from '../config.ts';
 import type { Certificate } from './certificates.ts';
 import type { Position } from './positions.ts';
 import type { Primary } from './postgres.ts';
 import {
+  CLOCK,
   coverOf,
   newestRun,
   stateText,
@@ -22,6 +26,7 @@ export interface Seen {
   /** why each part that did not answer did not */
   readonly unanswered: readonly string[];
   readonly node_height: number | null;
+  readonly log: readonly LogEnd[] | null;
   readonly projections: readonly Position[] | null;
   /** by `partitionKey`: the first offset whose record is younger than `status_lag_seconds` */
   readonly recent: ReadonlyMap<string, bigint> | null;
@@ -83,6 +88,20 @@ export const CHECKS: readonly Check[] = [
       (services ?? []).flatMap(({ name, notes }) => notes.map((note) => `${name}: ${note}`)),
   },
   {
+    name: 'clock',
+    fails: 'the clock of a service is more than N s from the one of `ops`',
+    setting: 'status_clock_seconds',
+    to_do: 'set it right, or the clock of `ops` where all services are named; runbook: ClockWrong',
+    find: ({ services }, most) =>
+      (services ?? []).flatMap(({ name, metrics: { [CLOCK]: ahead = 0 } }) =>
+        Math.abs(ahead) > most
+          ? [
+              `${name}: its clock is ${Math.round(Math.abs(ahead))} s ${ahead > 0 ? 'ahead of' : 'behind'} the one of this machine: set the wrong one right`,
+            ]
+          : [],
+      ),
+  },
+  {
     name: 'quarantine',
     fails: 'a record halts a projection',
     to_do: 'npx ops quarantine list shows why',
@@ -102,6 +121,17 @@ export const CHECKS: readonly Check[] = [
           : [
               `${topic}/${partition} ends ${-lag} records before what ${projection} has applied: its end was lost or it was created again; see /status of the projector`,
             ],
+      ),
+  },
+  {
+    name: 'log_start_lost',
+    fails: 'a topic does not begin at offset 0 any more',
+    to_do: 'restore it from a backup: backup.md',
+    find: ({ log }) =>
+      (log ?? []).flatMap((end) =>
+        TOPICS.filter(({ name }) => name === end.topic).flatMap((topic) =>
+          startsLost(topic, [end]),
+        ),
       ),
   },
   {
@@ -147,6 +177,19 @@ export const CHECKS: readonly Check[] = [
             `the Postgres that was read is a replica, ${Math.round(replica_seconds)} s behind its primary`,
           ]
         : [],
+  },
+  {
+    name: 'replica_away',
+    fails: 'no replica of Postgres reads from a replication slot of the primary',
+    to_do: 'start the replica; one that was away too long is made anew: runbook: ReplicationBehind',
+    find: ({ primaries }) =>
+      (primaries ?? []).flatMap(({ name, idle_slots }) =>
+        idle_slots.map(({ name: slot, is_lost: isLost }) =>
+          isLost
+            ? `postgres: the replica of slot ${slot} was away too long: ${name} has no log for it any more: make it anew, on this machine by npx ops restart ${slot.replaceAll('_', '-')}`
+            : `postgres: no replica reads from slot ${slot} of ${name}: start it, or drop the slot`,
+        ),
+      ),
   },
   {
     name: 'two_primaries',

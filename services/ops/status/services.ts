@@ -18,6 +18,9 @@ export interface ServiceHealth extends LocalService, Omit<ServiceStatus, 'status
   readonly metrics: Readonly<Record<string, number>>;
 }
 
+/** Seconds by which the clock of a service is ahead of this one; negative: behind. */
+export const CLOCK = 'clock ahead in seconds';
+
 /** The metrics that are shown: label, name of the metric, and its label to list it by. */
 const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] = [
   ['node height', 'chain_node_height'],
@@ -44,6 +47,7 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['cap used', 'treasury_rolling_cap_used_ratio'],
   ['replicas missing', 'log_replicas_missing', 'topic'],
   ['topic differs', 'log_topic_differences', 'topic'],
+  [CLOCK, 'service_clock_seconds'],
   ['snapshot age in seconds', 'treasury_snapshot_age_seconds'],
   ['partitions watched', 'tron_partitions_assigned'],
   ['longest unasked in seconds', 'tron_cold_check_age_seconds'],
@@ -93,11 +97,16 @@ export async function readService(
 ): Promise<ServiceHealth> {
   const get = (path: string): Promise<string> => textAt(`${url}${path}`, answer_ms);
   try {
-    const [status, metrics] = await Promise.all([get('/status'), get('/metrics')]);
+    const begun = Date.now() / 1_000;
+    const [status, text] = await Promise.all([get('/status'), get('/metrics')]);
+    const { [CLOCK]: clock, ...metrics } = metricsIn(text);
+    // when it was read in between is not known
+    const near = clock === undefined ? 0 : Math.min(Math.max(clock, begun), Date.now() / 1_000);
     // an older service has no notes
     const answered: ServiceStatus = { notes: [], ...JSON.parse(status) };
     const ready = answered.status === 'ready';
-    return { name, url, ready, ...answered, metrics: metricsIn(metrics) };
+    const apart = clock === undefined ? {} : { [CLOCK]: clock - near };
+    return { name, url, ready, ...answered, metrics: Object.assign(metrics, apart) };
   } catch (error) {
     const message = `does not answer: ${messageOf(error)}`;
     const nothing = { phase: 'unknown', waits_for: null, eta_s: null, notes: [], metrics: {} };
@@ -150,7 +159,7 @@ export function servicesTable(
 }
 
 const HIDDEN =
-  /^(?:log records|lease held|reserve|newest run|its age|oldest|deposits|held amount|dust below|minting closed|age of|cap used) ?/;
+  /^(?:log records|lease held|reserve|newest run|its age|oldest|deposits|held amount|dust below|minting closed|age of|cap used|clock ahead) ?/;
 
 function stateCell({ status, phase, waits_for, eta_s }: ServiceHealth): string {
   if (status === 'ready')

@@ -195,6 +195,7 @@ function look(sources: Sources, timeout_ms: number): Look {
     const seen = {
       unanswered: parts.unanswered,
       node_height: heights?.height ?? null,
+      log: ends,
       projections,
       recent: log.value?.recent ?? null,
       replica_seconds: replica_seconds.value,

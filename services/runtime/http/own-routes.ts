@@ -44,6 +44,14 @@ export function ownRoutes(
     '1 while this part of the service waits for a person',
     ['part'],
   );
+  metrics.gauge(
+    'service_clock_seconds',
+    'Unix time by the clock of the machine of this service',
+    [],
+    function () {
+      this.set(Date.now() / 1_000);
+    },
+  );
   /** Sets these gauges by one look at the checks. */
   const measure = async (): Promise<void> => {
     const problems = await health.problems();

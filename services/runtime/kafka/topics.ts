@@ -9,7 +9,14 @@ import type { Logger } from '../process/log.ts';
 import type { Metrics } from '../process/metrics.ts';
 import { untilAborted } from '../process/retry.ts';
 import { withAdmin } from './client.ts';
-import { errorType, kafkaFault, type Admin, type Kafka, type TopicDescription } from './port.ts';
+import {
+  errorType,
+  kafkaFault,
+  type Admin,
+  type Kafka,
+  type LogEnd,
+  type TopicDescription,
+} from './port.ts';
 
 const LEADER_TRIES = 100;
 const LEADER_EVERY_MS = 50;
@@ -107,6 +114,18 @@ function differencesOf(
   return found;
 }
 
+/** The partitions that do not begin at offset 0 any more, in words. */
+export function startsLost({ config }: Topic, ends: readonly LogEnd[]): readonly string[] {
+  // of such a topic the brokers delete old records
+  if (config['retention.bytes'] !== undefined) return [];
+  return ends
+    .filter(({ low }) => low > 0n)
+    .map(
+      ({ topic, partition, low }) =>
+        `${topic}/${partition} begins at offset ${low}: the records before it were deleted, and no service that starts can read it; restore the topic from a backup (docs/operations/backup.md), and look for who deleted them`,
+    );
+}
+
 export interface TopicWatchOptions {
   readonly kafka: Kafka;
   readonly topics: readonly Topic[];
@@ -121,7 +140,7 @@ export async function watchTopics(options: TopicWatchOptions): Promise<void> {
   const { kafka, topics, metrics, log, signal, every_ms: everyMs = WATCH_MS } = options;
   const different = metrics.gauge(
     'log_topic_differences',
-    'settings and replicas of a topic that are less than declared',
+    'settings and replicas of a topic that are less than declared, and partitions that lost their begin',
     ['topic'],
   );
   const lacking = metrics.gauge(
@@ -141,8 +160,11 @@ export async function watchTopics(options: TopicWatchOptions): Promise<void> {
       await withAdmin(kafka, async (admin) => {
         for (const topic of topics) {
           const description = await describe(admin, topic, kafka.replication_min);
-          const found = differencesOf(kafka, topic, description);
-          problems.push(...found.map(({ message }) => message));
+          const found = [
+            ...differencesOf(kafka, topic, description).map(({ message }) => message),
+            ...startsLost(topic, await admin.ends(topic.name)),
+          ];
+          problems.push(...found);
           different.set({ topic: topic.name }, found.length);
           const missing = description.partitions.map(
             ({ replicas, in_sync: inSync }) => Math.max(replicas, kafka.replication_min) - inSync,

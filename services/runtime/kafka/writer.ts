@@ -38,14 +38,13 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
   ['RECORD_LIST_TOO_LARGE', TOO_LARGE],
   ['INVALID_TOPIC_EXCEPTION', NOT_OURS],
   ['INVALID_RECORD', NOT_OURS],
-  [
-    'INVALID_TIMESTAMP',
-    "set this machine's clock right, or the broker's: they are more than an hour apart",
-  ],
   ['UNSUPPORTED_FOR_MESSAGE_FORMAT', NOT_OURS],
   ['TOPIC_AUTHORIZATION_FAILED', NOT_ALLOWED],
   ['CLUSTER_AUTHORIZATION_FAILED', NOT_ALLOWED],
 ]);
+
+/** The record is dated more than an hour after the broker's clock. */
+const AHEAD = 'INVALID_TIMESTAMP';
 
 /** The broker has lost this producer's sequence or the batch's offset: a new producer helps. */
 const SEQUENCE_LOST = new Set([
@@ -77,7 +76,7 @@ export class KafkaWriter {
 
   /**
    * Appends the entries as one batch; resolves with the first offset once it is acknowledged.
-   * Throws `append_refused` (nothing was appended), or `append_unknown` (the batch may be in the
+   * Throws `append_refused` and `clock_ahead` (nothing was appended), or `append_unknown` (the batch may be in the
    * log) when it is refused after an attempt without an outcome, and when the process drains; the
    * writer then appends nothing more.
    */
@@ -109,7 +108,7 @@ export class KafkaWriter {
       } catch (cause) {
         const type = errorType(cause);
         const remedy = REFUSED.get(type ?? '');
-        if (remedy !== undefined) {
+        if (remedy !== undefined || type === AHEAD) {
           await this.#dropAppender();
           if (isUnknown)
             throw new Fault(
@@ -117,6 +116,7 @@ export class KafkaWriter {
               `${topic} refused to take ${entries.length} records again, and may have them from before: ${type}`,
               { retry: true, cause },
             );
+          if (remedy === undefined) throw clockAhead(topic, cause);
           const message = `${topic} refused ${entries.length} records: ${type}. What to do: ${remedy}, then start again`;
           throw new Fault('append_refused', message, { retry: false, cause });
         }
@@ -194,4 +194,10 @@ export class KafkaWriter {
     if (appender !== undefined)
       await disconnect(appender, this.#options.log, this.#options.answer_ms);
   }
+}
+
+/** The caller dates its records anew. */
+function clockAhead(topic: string, cause: unknown): Fault {
+  const shown = `the clock of this machine, ${new Date().toISOString()}, is more than an hour ahead of the brokers', so they refuse records. What to do: set the wrong clock right; then it goes on by itself`;
+  return new Fault('clock_ahead', `${topic}: ${shown}`, { retry: true, shown, cause });
 }

@@ -22,6 +22,7 @@ export const STALE_MS = 30_000;
 
 /** Set in every session of a pool; a pooler that drops settings loses it with the others. */
 const MARK = 'clt.session';
+const NOTHING = { mark: null, started_at: '', timeline: null, position: null, idle_slots: null };
 
 /** libpq's `options`. */
 export function sessionOptions(settings: Readonly<Record<string, string>>): string {
@@ -92,8 +93,7 @@ export class HostClient extends Client {
     const { rows } = await this.query<AboutRow & { readonly mark: string | null }>(
       `SELECT current_setting('${MARK}', true) AS mark, ${ABOUT}`,
     );
-    const [{ mark, ...about } = { mark: null, started_at: '', timeline: null, position: null }] =
-      rows;
+    const [{ mark, ...about } = NOTHING] = rows;
     if (this.#isMarked && mark !== 'on') {
       await this.end();
       throw new Fault(

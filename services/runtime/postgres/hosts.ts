@@ -43,6 +43,15 @@ export interface Seen {
   readonly started_at: string;
   /** of the log: written by a primary, replayed by a standby; bytes */
   readonly position: bigint;
+  /** from which no replica reads now */
+  readonly idle_slots: readonly Slot[];
+}
+
+/** A replication slot of a primary. */
+export interface Slot {
+  readonly name: string;
+  /** the primary has removed log that its replica needs */
+  readonly is_lost: boolean;
 }
 
 /** A connection that is open. */
@@ -59,16 +68,28 @@ export interface Open {
 /** Columns by which a server says how it is; each role may call these functions. */
 export const ABOUT = `pg_postmaster_start_time()::text AS started_at,
   CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline,
-  (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END - '0/0'::pg_lsn)::text AS position`;
+  (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END - '0/0'::pg_lsn)::text AS position,
+  (SELECT string_agg(slot_name || ' ' || coalesce(wal_status, 'lost'), ',' ORDER BY slot_name)
+     FROM pg_replication_slots WHERE NOT active) AS idle_slots`;
 
 export interface AboutRow {
   readonly started_at: string;
   readonly timeline: string | null;
   readonly position: string | null;
+  /** `name status` of each, between commas */
+  readonly idle_slots: string | null;
 }
 
-export function seenIn({ started_at, timeline, position }: AboutRow): Seen {
-  return { started_at, timeline: timeline ?? undefined, position: BigInt(position ?? 0) };
+export function seenIn({ started_at, timeline, position, idle_slots }: AboutRow): Seen {
+  return {
+    started_at,
+    timeline: timeline ?? undefined,
+    position: BigInt(position ?? 0),
+    idle_slots: (idle_slots?.split(',') ?? []).map((slot) => {
+      const [name = '', status] = slot.split(' ');
+      return { name, is_lost: status === 'lost' };
+    }),
+  };
 }
 
 export function nameOf({ host, port }: PostgresHost): string {
@@ -304,7 +325,9 @@ export class Hosts {
       const { need, timeline, host } = connection;
       const at = this.#hosts.find(({ name }) => name === host)?.seen;
       const seen = [
-        ...(timeline === undefined ? [] : [{ timeline, started_at: '', position: 0n }]),
+        ...(timeline === undefined
+          ? []
+          : [{ timeline, started_at: '', position: 0n, idle_slots: [] }]),
         ...(at === undefined ? [] : [at]),
       ];
       for (const each of seen) {

@@ -58,6 +58,21 @@ export class TransferLog {
     return undefined;
   }
 
+  /**
+   * By partition, the offset of the newest transfer that a deposit names truly; -1 where there is
+   * none. Where deposits name transfers and no partition has one of them, the topic is not the one
+   * that the ledger was written from. `newest`: deposits by partition.
+   */
+  async newestDecided(
+    newest: readonly (readonly DepositConfirmed[])[],
+  ): Promise<{ readonly decided: readonly number[] } | { readonly lost: LogLost }> {
+    const [any] = newest.flat();
+    const found = await Promise.all(newest.map((each) => this.firstTrue(each)));
+    if (any !== undefined && found.every((each) => each === undefined))
+      return { lost: await this.lossOf(any) };
+    return { decided: found.map((each) => each?.transfer_offset ?? -1) };
+  }
+
   /** How the log lacks the transfer of this deposit. Throws faults with retry. */
   async lossOf({ transfer_partition, transfer_offset }: DepositConfirmed): Promise<LogLost> {
     const { kafka, topic } = this.#options;

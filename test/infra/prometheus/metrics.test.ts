@@ -67,6 +67,7 @@ const OF_OTHERS = [
   'node_filesystem_avail_bytes',
   'node_filesystem_readonly',
   'node_filesystem_size_bytes',
+  'node_time_seconds',
   'pg_replication_lag_seconds',
   'pg_replication_slots_pg_wal_lsn_diff',
   'pg_up',

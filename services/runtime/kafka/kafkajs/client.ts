@@ -27,6 +27,12 @@ interface Connection {
   failIfNotConnected: (this: Connection) => void;
 }
 
+interface ConsumerGroup {
+  /** of the newest heartbeat, Unix ms */
+  lastRequest: number;
+  heartbeat: (this: ConsumerGroup, options: { readonly interval: number }) => Promise<void>;
+}
+
 /** How long a coordinator may wait for the other members of a group, beyond a session. */
 const JOIN_MS = 3_000;
 
@@ -37,6 +43,7 @@ function patchKafkajs(): void {
   isPatched = true;
   patchIdleTimer();
   patchClosingConnection();
+  patchHeartbeat();
 }
 
 /**
@@ -64,6 +71,19 @@ function patchClosingConnection(): void {
         broker: this.broker,
       });
     failIfNotConnected.call(this);
+  };
+}
+
+/**
+ * kafkajs 2.2.4 sends the next heartbeat when the clock of the machine is an interval further. Once
+ * that clock is set back, a member would be silent until it is where it was, and lose its lease.
+ */
+function patchHeartbeat(): void {
+  const { prototype }: { prototype: ConsumerGroup } = require('kafkajs/src/consumer/consumerGroup');
+  const heartbeat = prototype.heartbeat;
+  prototype.heartbeat = function (this: ConsumerGroup, options): Promise<void> {
+    this.lastRequest = Math.min(this.lastRequest, Date.now());
+    return heartbeat.call(this, options);
   };
 }
 

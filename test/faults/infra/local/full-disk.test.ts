@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -14,34 +14,21 @@ import { localAddresses } from '../../../../infra/local/stack/services.ts';
 import { defaultPorts } from '../../../../infra/services/ports.ts';
 import { rowsOf } from '../../../support/database.ts';
 import { appendAll, freshTopic, readAll, testKafka } from '../../../support/kafka.ts';
+import { fillDisk, mountSmallDisk } from '../../../support/small-disk.ts';
 import { takePort } from '../../../support/free-ports.ts';
 import { silentReport } from '../../../support/silent-report.ts';
 import { KAFKA_JAVA } from '../../../support/stack.ts';
 
-const DISK = 'size=220m,mode=755';
+const DISK_BYTES = 220 * 2 ** 20;
 
 /** A folder that is a disk of its own; undefined where this user may not mount one. */
 function smallDisk(): Folder | undefined {
   const root = mkdtempSync(join(tmpdir(), 'clt-test-disk-'));
-  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', DISK, 'tmpfs', root]);
+  const isMounted = mountSmallDisk(root, DISK_BYTES);
   // the last one first
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
-  if (status === 0) onTestFinished(() => void spawnSync('umount', ['-l', root]));
-  return status === 0 ? folderAt(root) : undefined;
-}
-
-/** Writes until nothing more fits. Returns the function that makes room again. */
-function fillDisk({ root }: Folder): () => void {
-  const ballast = join(root, 'ballast');
-  const { bavail, bsize } = statfsSync(root);
-  for (const bytes of [bavail * bsize, 65_536, 4_096])
-    for (let full = false; !full;)
-      try {
-        writeFileSync(ballast, Buffer.alloc(bytes), { flag: 'a' });
-      } catch {
-        full = true;
-      }
-  return () => rmSync(ballast);
+  if (isMounted) onTestFinished(() => void spawnSync('umount', ['-l', root]));
+  return isMounted ? folderAt(root) : undefined;
 }
 
 test('on a full disk Kafka and Postgres say so, lose nothing, and go on by themselves when there is room', async ({
@@ -106,7 +93,7 @@ test('on a full disk Kafka and Postgres say so, lose nothing, and go on by thems
   const [appended, inserted]: [string[], string[]] = [['before'], ['before']];
   await append('before');
   await insert('before');
-  const makeRoom = fillDisk(folder);
+  const makeRoom = fillDisk(folder.root);
   const insertUntilFull = async (): Promise<unknown> => {
     for (let at = 0; ; at++) {
       await insert(`row ${at}`);

@@ -34,13 +34,16 @@ const POSITION: Position = {
   loading: false,
 };
 
+const PRIMARY = { name: 'postgres-1:5432', timeline: '00000001', idle_slots: [] };
+
 const WELL: Seen = {
   unanswered: [],
   node_height: 100,
+  log: [{ topic: 'chain.blocks', partition: 0, low: 0n, high: 50n }],
   projections: [POSITION],
   recent: new Map([['chain.blocks/0', 50n]]),
   replica_seconds: 0,
-  primaries: [{ name: 'postgres-1:5432', timeline: '00000001' }],
+  primaries: [PRIMARY],
   services: [TREASURY],
   disk: { path: '/data', free_bytes: 2 ** 40 },
   halting: [],
@@ -67,12 +70,19 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
   ['service', withService({ status: 'halted', message: 'mend it' }), 'mend it'],
   ['service', withService({ message: 'minting is closed: no run' }), 'minting is closed'],
   ['service_note', withService({ notes: ['the rolling cap is full'] }), 'cap is full'],
+  ['clock', withMetrics({ 'clock ahead in seconds': 3_600.2 }), 'is 3600 s ahead of the one'],
+  ['clock', withMetrics({ 'clock ahead in seconds': -11 }), 'is 11 s behind the one'],
   [
     'quarantine',
     { ...WELL, halting: [{ projection: 'watch', record: 'tron.transfers/1@4' }] },
     'watch is halted at tron.transfers/1@4',
   ],
   ['log_lost', { ...WELL, projections: [{ ...POSITION, lag: -3n }] }, 'ends 3 records before'],
+  [
+    'log_start_lost',
+    { ...WELL, log: [{ topic: 'tron.transfers', partition: 4, low: 7n, high: 50n }] },
+    'tron.transfers/4 begins at offset 7: the records before it were deleted',
+  ],
   ['lag_records', { ...WELL, projections: [{ ...POSITION, lag: 1_001n }] }, '1001 records behind'],
   ['lag_records', { ...WELL, projections: [{ ...POSITION, lag: null }] }, 'is not known'],
   [
@@ -81,13 +91,21 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
     'lacks records that are older than 60 s',
   ],
   ['replica', { ...WELL, replica_seconds: 61 }, '61 s behind its primary'],
+  ...[true, false].map(
+    (is_lost) =>
+      [
+        'replica_away',
+        { ...WELL, primaries: [{ ...PRIMARY, idle_slots: [{ name: 'postgres_2', is_lost }] }] },
+        is_lost ? 'by npx ops restart postgres-2' : 'slot postgres_2 of postgres-1:5432: start it',
+      ] as const,
+  ),
   [
     'two_primaries',
     {
       ...WELL,
       primaries: [
-        { name: 'postgres-1:5432', timeline: '00000001' },
-        { name: 'postgres-2:5432', timeline: '00000002' },
+        PRIMARY,
+        { ...PRIMARY, name: 'postgres-2:5432', timeline: '00000002' },
       ],
     },
     'postgres-1:5432 (timeline 00000001) and postgres-2:5432 (timeline 00000002) may be written to',

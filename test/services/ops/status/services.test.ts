@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import {
+  CLOCK,
   coverOf,
   localServices,
   moneyLines,
@@ -111,6 +112,23 @@ test('each service is shown with its status and its main metrics', async () => {
     'gone                unreachable',
     'late                has not answered yet',
   ]);
+});
+
+test('the clock of a service is compared with the time in which it answered', async () => {
+  const aheadOf = async (seconds: number): Promise<number | undefined> => {
+    const metrics = new Metrics('treasury');
+    metrics.gauge('service_clock_seconds', 'clock', [], function () {
+      this.set(Date.now() / 1_000 + seconds);
+    });
+    const [seen] = await readServices([{ name: 'treasury', url: await service(READY, metrics) }]);
+    return seen?.metrics[CLOCK];
+  };
+  expect(await aheadOf(0)).toBe(0);
+  // less by the time that the answer took
+  expect(Math.round((await aheadOf(3_600)) ?? 0)).toBe(3_600);
+  expect(Math.round((await aheadOf(-3_600)) ?? 0)).toBe(-3_600);
+  const [older] = await readServices([{ name: 'treasury', url: await service(READY) }]);
+  expect(older?.metrics).not.toHaveProperty(CLOCK);
 });
 
 test('records that break a rule of their fields are shown by topic, where there are some', async () => {

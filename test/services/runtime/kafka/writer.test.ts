@@ -14,11 +14,14 @@ function failing(...errors: readonly Error[]): Kafka {
   return { ...testKafka({ kafka_brokers: '127.0.0.1:1' }), appender: () => appender };
 }
 
+const ahead = Object.assign(new Error('no'), { type: 'INVALID_TIMESTAMP' });
 const refusal = Object.assign(new Error('no'), { type: 'TOPIC_AUTHORIZATION_FAILED' });
 
 test.each([
   ['append_refused', false, [refusal]],
+  ['clock_ahead', true, [ahead]],
   ['append_unknown', true, [new Error('the connection was closed'), refusal]],
+  ['append_unknown', true, [new Error('the connection was closed'), ahead]],
 ] as const)('a batch that is refused is told as %s', async (code, retry, errors) => {
   const writer = new KafkaWriter(failing(...errors), {
     log: silentLog(),

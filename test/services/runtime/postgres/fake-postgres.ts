@@ -9,6 +9,8 @@ export interface FakePostgres {
   /** undefined: a standby */
   timeline: string | undefined;
   position: bigint;
+  /** as the server says it; null: none */
+  idle_slots: string | null;
   /** Takes no connection, and has ended those that it had. */
   isAway: boolean;
   /** open connections of pools, without those that look */
@@ -85,6 +87,7 @@ export async function fakePostgres(): Promise<FakePostgres> {
           started_at: startedAt,
           timeline: fake.timeline ?? null,
           position: String(fake.position),
+          idle_slots: fake.idle_slots,
         };
         socket.write(answer(about));
       });
@@ -97,6 +100,7 @@ export async function fakePostgres(): Promise<FakePostgres> {
     name: `127.0.0.1:${port}`,
     timeline: undefined,
     position: 0n,
+    idle_slots: null,
     isAway: false,
     sessions: () => [...sockets.values()].filter((what) => what !== LOOKING).length,
     crash: () => {

@@ -177,11 +177,11 @@ test.each(CLIENTS)(
   },
 );
 
-function refused(why: RegExp): object {
+function refused(why: RegExp, code = 'append_refused'): object {
   return {
     reason: {
-      code: 'append_refused',
-      retry: false,
+      code,
+      retry: code === 'clock_ahead',
       message: expect.stringMatching(why) as unknown,
     },
   };
@@ -212,7 +212,7 @@ test('a batch that the broker will never accept is refused, and the writer conti
   expect(outcomes).toMatchObject([
     { value: 0n },
     refused(/MESSAGE_TOO_LARGE\. What to do: .*max\.message\.bytes/),
-    refused(/INVALID_TIMESTAMP\. What to do: set this machine's clock right/),
+    refused(/the clock of this machine, .* set the wrong clock right/, 'clock_ahead'),
     { value: 3n },
   ]);
   expect(numbers(await readAll(direct, topic))).toEqual([0, 1, 2, 3, 4, 5]);
