@@ -127,9 +127,9 @@ const options = Object.fromEntries(
   ]),
 );
 say(
-  `${name}: ${Object.entries(options)
+  `${name}: ${Object.entries({ ...options, seed })
     .map(([option, value]) => `${option} ${value}`)
-    .join(', ')}, seed ${seed}`,
+    .join(', ')}`,
 );
 const { lines, violations } = await run.run(options, { seed, progress: say });
 for (const line of lines) say(line);

@@ -101,14 +101,13 @@ export class RotationWorld {
     return Object(JSON.parse(text));
   }
 
-  /** Pays the subscribed account, and one that chance chooses. */
+  /** Pays the subscribed account and another one: each list has room for the deposits of a run. */
   async pay(): Promise<void> {
     const addresses = [...this.#depositors.addresses.values()];
     const value = (): bigint => BigInt(3 * USD + this.#random.below(20 * USD));
-    const [first = ''] = addresses;
-    await this.#payments.pay(
-      [first, this.#random.pick(addresses)].map((to) => ({ to, value: value() })),
-    );
+    const [first = '', ...others] = addresses;
+    const other = others[(this.#payments.made / 2) % others.length] ?? '';
+    await this.#payments.pay([first, other].map((to) => ({ to, value: value() })));
   }
 
   /** Resolves when the lists of all accounts show every payment as credited. */

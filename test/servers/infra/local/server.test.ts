@@ -75,6 +75,27 @@ test('a server can be killed, frozen, woken and started again on the same port',
   await server.stop();
 });
 
+test('settings of a person hold from the next start on, the newest of each', async () => {
+  const given: object[] = [];
+  const server = serverOf(LISTENS, {
+    prepare: (_signal, settings) => {
+      given.push({ ...settings });
+      const args = ['-e', LISTENS.replace('PORT', String(port))];
+      const env = plainEnvironment({ ...settings });
+      return Promise.resolve({ file: process.execPath, args, env, cwd: folder.root });
+    },
+  });
+  await server.start();
+  server.set({ APP_RATE_PER_SECOND: '7', APP_LOG_LEVEL: 'warn' });
+  server.set({ APP_LOG_LEVEL: '' });
+  for (let start = 0; start < 2; start++) {
+    await server.stop();
+    await server.start();
+  }
+  const settings = { APP_RATE_PER_SECOND: '7', APP_LOG_LEVEL: '' };
+  expect(given).toEqual([{}, settings, settings]);
+});
+
 test('a server whose port is in use is not started', async () => {
   const other = createServer().listen(port, '127.0.0.1');
   await once(other, 'listening');
