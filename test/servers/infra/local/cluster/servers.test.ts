@@ -350,6 +350,18 @@ test('the replica follows, is promoted, and the earlier primary follows it then'
   await pool.end();
 });
 
+test('a replica that the primary has no log for is copied anew at its start', async () => {
+  const replica = cluster.server('postgres-1');
+  await replica.stop();
+  await query(1, `SELECT pg_drop_replication_slot('postgres_1')`, 'superuser');
+  await query(1, 'CREATE TABLE missed AS SELECT 1 AS a');
+  await replica.start();
+  await expect.poll(() => query(0, 'SELECT a FROM missed', 'reader')).toEqual([{ a: 1 }]);
+  expect(
+    await query(1, 'SELECT slot_name, active FROM pg_replication_slots', 'reader'),
+  ).toContainEqual({ slot_name: 'postgres_1', active: true });
+});
+
 test('Redis refuses plain text and wrong passwords, and a sentinel promotes the replica', async () => {
   const { redis: password } = cluster.secrets.passwords;
   const tls = { ca: authority };

@@ -6,7 +6,10 @@ import type { Topic } from '../../../../../schemas/topics.ts';
 import { Metrics } from '../../../../../services/runtime/process/metrics.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import {
+  appendAll,
+  deleteRecordsBefore,
   insisting,
+  numbered,
   ownTopic,
   silentLog,
   testKafka,
@@ -107,6 +110,31 @@ test('a topic that can lose acknowledged records is shown, and refused where it 
   // an unclean election, one replica instead of two, of which one suffices
   expect(await shown('log_topic_differences')).toBe(3);
   expect(await shown('log_topic_bytes_max')).toBe(Number(topic.config['max.message.bytes']));
+  stopping.abort();
+  await watching;
+});
+
+test('a topic whose first records were deleted is watched as one that differs', async () => {
+  const topic = ownTopic();
+  await ensureTopics(kafka, [topic]);
+  await appendAll(kafka, topic.name, numbered(0, 5));
+  await deleteRecordsBefore(kafka, topic.name, 3);
+  const stopping = new AbortController();
+  const metrics = new Metrics('test');
+  const watching = watchTopics({
+    kafka,
+    topics: [topic],
+    metrics,
+    log: silentLog(),
+    signal: stopping.signal,
+    every_ms: 20,
+  });
+  await expect
+    .poll(async () => {
+      const gauge = metrics.registry.getSingleMetric('log_topic_differences');
+      return (await gauge?.get())?.values[0]?.value;
+    })
+    .toBe(1);
   stopping.abort();
   await watching;
 });
