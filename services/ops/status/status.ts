@@ -62,6 +62,8 @@ export interface Sources {
   readonly disk: Disk | null;
   /** addresses whose certificates are looked at where they have some */
   readonly urls: readonly string[];
+  /** the connection string of `reader`, whose servers have certificates too */
+  readonly postgres_url: string;
   readonly limits: Limits;
 }
 
@@ -105,13 +107,25 @@ export function sourcesOf(
     services: localServices(stackFile, config.status_services),
     disk: localDisk(stackFile),
     urls: [config.node_url],
+    postgres_url: config.postgres_reader_url,
     limits: config,
   };
 }
 
 /** Asks for `timeout_ms` at most; `say` is told what has not answered for some time. */
 export async function readStatus(
-  { node, kafka, kafka_settings, reader, hosts, services: local, disk, urls, limits }: Sources,
+  {
+    node,
+    kafka,
+    kafka_settings,
+    reader,
+    hosts,
+    services: local,
+    disk,
+    urls,
+    postgres_url: postgresUrl,
+    limits,
+  }: Sources,
   timeout_ms = TIMEOUT_S * 1_000,
   say: (text: string) => void = () => undefined,
 ): Promise<Status> {
@@ -129,7 +143,7 @@ export async function readStatus(
       parts.ask('Postgres', () => readQuarantine(reader)),
       parts.ask('Postgres', () => readReplicaSeconds(reader)),
       parts.ask('Postgres', () => readPrimaries(hosts, timeout_ms / 2)),
-      readCertificates(kafka_settings, urls, timeout_ms / 2),
+      readCertificates(kafka_settings, urls, postgresUrl, timeout_ms / 2),
     ]);
   const ends = log?.ends.toSorted(byTopic) ?? null;
   const projections =
