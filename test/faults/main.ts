@@ -16,6 +16,7 @@ import { mint } from './mint.ts';
 import { model } from './model.ts';
 import { rebuild } from './rebuild.ts';
 import { schemathesis } from './schemathesis.ts';
+import { serverRotations } from './rotations/servers.ts';
 import { soak } from './soak.ts';
 import { tail } from './tail.ts';
 import { upgrade } from './upgrade.ts';
@@ -31,6 +32,7 @@ const RUNS: Readonly<Record<string, FaultRun>> = {
   tail,
   cluster,
   failover,
+  'server-rotations': serverRotations,
   soak,
   interleavings,
   model,

@@ -49,6 +49,8 @@ export interface CommandCluster {
   readonly run: CommandRun;
   readonly file: () => ClusterFile;
   readonly superuserUrl: (name: PostgresName) => string;
+  /** Runs the block of the page that has this word, which no other block has. */
+  readonly paste: (word: string) => Promise<void>;
   /** Runs the command of the page that ends this primary. */
   readonly kill: (primary: PostgresName) => Promise<void>;
   /** Runs the command of the page that promotes this replica. */
@@ -77,8 +79,9 @@ function blockWith(word: string): string {
   return block.code;
 }
 
-async function pasted(script: string): Promise<void> {
-  const shell = spawn('bash', ['-e'], { cwd: checkout, stdio: ['pipe', 'pipe', 'pipe'] });
+async function pasted(script: string, settings: Readonly<Record<string, string>>): Promise<void> {
+  const env = { ...process.env, ...settings };
+  const shell = spawn('bash', ['-e'], { cwd: checkout, env, stdio: ['pipe', 'pipe', 'pipe'] });
   let printed = '';
   for (const stream of [shell.stdout, shell.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
@@ -110,10 +113,10 @@ export async function startCommandCluster(
     throw error;
   }
   const secrets = await openSecrets(folder);
-  const { superuser, parameters } = postgresAccess(secrets);
   const portOf = (name: PostgresName): string =>
     String(ports[name === 'postgres-1' ? 0 : 1].postgres);
-  const here = (script: string): string => script.replaceAll('.local/', `${root}/`);
+  const paste = async (word: string, changed = (code: string): string => code): Promise<void> =>
+    await pasted(changed(blockWith(word)).replaceAll('.local/', `${root}/`), settings);
   return {
     folder,
     ports,
@@ -124,10 +127,13 @@ export async function startCommandCluster(
       const file: ClusterFile = JSON.parse(readFileSync(folder.stack_file, 'utf8'));
       return file;
     },
-    superuserUrl: (name) => postgresUrl(superuser, `127.0.0.1:${portOf(name)}`, 'clt', parameters),
-    kill: (primary) => pasted(here(blockWith('kill -9')).replaceAll('postgres-1', primary)),
-    promote: (replica) =>
-      pasted(here(blockWith('pg_promote')).replaceAll(PORTS[1], portOf(replica))),
+    superuserUrl(name) {
+      const { superuser, parameters } = postgresAccess(secrets);
+      return postgresUrl(superuser, `127.0.0.1:${portOf(name)}`, 'clt', parameters);
+    },
+    paste,
+    kill: (primary) => paste('kill -9', (code) => code.replaceAll('postgres-1', primary)),
+    promote: (replica) => paste('pg_promote', (code) => code.replaceAll(PORTS[1], portOf(replica))),
     startAgain: async () => void (await runMain(['up', '--cluster'], settings).ended()),
     stop,
   };

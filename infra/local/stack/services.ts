@@ -112,25 +112,23 @@ export function serviceServer(
   user: Environment,
   instance: {
     readonly name: string;
-    readonly environment: Environment;
+    /** as of its next start, since passwords change */
+    readonly environment: () => Environment;
     readonly is_watched?: boolean;
-  } = { name: spec.name, environment: {} },
+  } = { name: spec.name, environment: () => ({}) },
 ): Server {
   const [first, ...others] = spec.ports;
   const place = { http_host: '127.0.0.1', ports, data: join(folder.data, spec.name) };
   const environment = serviceEnvironment(spec, settings, at, place, user);
-  const command = serviceCommand(
-    spec,
-    { ...environment, ...instance.environment },
-    instance.is_watched,
-  );
+  const command = (): Command =>
+    serviceCommand(spec, { ...environment, ...instance.environment() }, instance.is_watched);
   return new Server(
     {
       name: instance.name,
       ports: [ports[first], ...others.map((name) => ports[name])],
       ready_ms: READY_MS,
       stop_ms: Number(settings.APP_DRAIN_MS) + GRACE_MS,
-      prepare: () => Promise.resolve(command),
+      prepare: () => Promise.resolve(command()),
       isReady: () => serviceIsReady(http(ports[spec.ops_port]), ports),
       isHalted: () => serviceIsHalted(http(ports[spec.ops_port])),
     },
