@@ -1,6 +1,6 @@
 /**
  * Certificates of a cluster that nobody else trusts: an authority and one certificate for each
- * server, made once in a folder. They prove servers to clients, and brokers to each other; a
+ * server, made in a folder. They prove servers to clients, and brokers to each other; a
  * service proves itself by its password.
  */
 import { X509Certificate } from 'node:crypto';
@@ -45,50 +45,63 @@ export async function makeCertificates(
   now: Date,
 ): Promise<void> {
   mkdirSync(folder, { recursive: true, mode: 0o755 });
-  const until = (days: number): Date => new Date(now.getTime() + days * DAY_MS);
-  const make = async (
-    name: string,
-    notAfterDate: Date,
-    extensions: SelfsignedOptions['extensions'],
-    ca?: { readonly cert: string; readonly key: string },
-  ): Promise<void> => {
-    const { cert, private: key } = await generate([{ name: 'commonName', value: name }], {
-      keyType: 'ec',
-      algorithm: 'sha256',
-      // clocks of containers differ
-      notBeforeDate: until(-1),
-      notAfterDate,
-      ...(extensions === undefined ? {} : { extensions }),
-      ...(ca === undefined ? {} : { ca }),
-    });
-    const files = certificateFiles(folder, name);
-    writeFileSync(files.cert, cert);
-    writeFileSync(files.key, key, { mode: 0o600 });
-    if (ca !== undefined)
-      writeFileSync(files.keystore, `${key}${cert}\n${ca.cert}`, { mode: 0o600 });
-  };
-  const renew_at = until(RENEW_BEFORE_DAYS);
-  if (!isGood(authorityFile(folder), renew_at))
-    await make(AUTHORITY, until(AUTHORITY_DAYS), [
-      { name: 'basicConstraints', cA: true, critical: true },
-      { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
-    ]);
+  if (!isGood(authorityFile(folder), daysAfter(now, RENEW_BEFORE_DAYS)))
+    await make(
+      folder,
+      AUTHORITY,
+      [now, daysAfter(now, AUTHORITY_DAYS)],
+      [
+        { name: 'basicConstraints', cA: true, critical: true },
+        { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
+      ],
+    );
+  for (const name of names) await renewCertificate(folder, name, hosts(name), now);
+}
+
+/** Makes the certificate of one server anew unless it is good. The authority stays. */
+export async function renewCertificate(
+  folder: string,
+  name: string,
+  hosts: readonly string[],
+  now: Date,
+): Promise<void> {
   const { cert, key } = certificateFiles(folder, AUTHORITY);
   const ca = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
-  for (const name of names) {
-    if (isGood(certificateFiles(folder, name).cert, renew_at, ca.cert)) continue;
-    await make(
-      name,
-      until(SERVER_DAYS),
-      [
-        { name: 'basicConstraints', cA: false, critical: true },
-        { name: 'keyUsage', digitalSignature: true, critical: true },
-        { name: 'extKeyUsage', serverAuth: true, clientAuth: true },
-        { name: 'subjectAltName', altNames: hosts(name).map(alternative) },
-      ],
-      ca,
-    );
-  }
+  const { cert: own } = certificateFiles(folder, name);
+  if (isGood(own, daysAfter(now, RENEW_BEFORE_DAYS), ca.cert)) return;
+  const extensions: SelfsignedOptions['extensions'] = [
+    { name: 'basicConstraints', cA: false, critical: true },
+    { name: 'keyUsage', digitalSignature: true, critical: true },
+    { name: 'extKeyUsage', serverAuth: true, clientAuth: true },
+    { name: 'subjectAltName', altNames: hosts.map(alternative) },
+  ];
+  await make(folder, name, [now, daysAfter(now, SERVER_DAYS)], extensions, ca);
+}
+
+function daysAfter(now: Date, days: number): Date {
+  return new Date(now.getTime() + days * DAY_MS);
+}
+
+async function make(
+  folder: string,
+  name: string,
+  [now, notAfterDate]: readonly [Date, Date],
+  extensions: NonNullable<SelfsignedOptions['extensions']>,
+  ca?: { readonly cert: string; readonly key: string },
+): Promise<void> {
+  const { cert, private: key } = await generate([{ name: 'commonName', value: name }], {
+    keyType: 'ec',
+    algorithm: 'sha256',
+    // clocks of containers differ
+    notBeforeDate: daysAfter(now, -1),
+    notAfterDate,
+    extensions,
+    ...(ca === undefined ? {} : { ca }),
+  });
+  const files = certificateFiles(folder, name);
+  writeFileSync(files.cert, cert);
+  writeFileSync(files.key, key, { mode: 0o600 });
+  if (ca !== undefined) writeFileSync(files.keystore, `${key}${cert}\n${ca.cert}`, { mode: 0o600 });
 }
 
 function alternative(host: string): { type: 2; value: string } | { type: 7; ip: string } {

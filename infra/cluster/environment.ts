@@ -53,6 +53,19 @@ export function postgresEnvironment(
   };
 }
 
+/** The variables of the registry's proxy for its accounts. */
+export function proxyAccounts(passwords: Passwords): Record<string, string> {
+  const { registry_reader: reader_before, registry_writer: writer_before } = passwords.before;
+  return {
+    APP_PROXY_READER_USERNAME: REGISTRY_READER,
+    APP_PROXY_READER_PASSWORD: passwords.registry_reader,
+    APP_PROXY_WRITER_USERNAME: REGISTRY_WRITER,
+    APP_PROXY_WRITER_PASSWORD: passwords.registry_writer,
+    ...(reader_before === undefined ? {} : { APP_PROXY_READER_PASSWORD_BEFORE: reader_before }),
+    ...(writer_before === undefined ? {} : { APP_PROXY_WRITER_PASSWORD_BEFORE: writer_before }),
+  };
+}
+
 /** The parameters of a connection string to Postgres with TLS. */
 export function tlsParameters(authority: string): Access['parameters'] {
   return `?sslmode=verify-full&sslrootcert=${encodeURIComponent(authority)}`;

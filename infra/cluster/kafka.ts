@@ -82,16 +82,20 @@ export function clusterKafkaSettings(
   };
 }
 
-/** The arguments of `StorageTool` that make the first data of a node, with the users' passwords. */
-export function formatArguments(
-  properties: string,
-  users: Readonly<Record<string, string>>,
-): string[] {
-  const scram = Object.entries(users).flatMap(([name, password]) => [
-    '--add-scram',
-    `SCRAM-SHA-512=[name=${name},password=${password}]`,
-  ]);
-  return ['format', '-t', CLUSTER_ID, '-c', properties, ...scram];
+/**
+ * The arguments of `StorageTool` that make the first data of a node. Somebody without a certificate
+ * who gives the other accounts their passwords needs that of the administrator from the beginning.
+ */
+export function formatArguments(properties: string, administrator_password?: string): string[] {
+  const scram = `SCRAM-SHA-512=[name=${ADMINISTRATOR},password=${administrator_password}]`;
+  return [
+    'format',
+    '-t',
+    CLUSTER_ID,
+    '-c',
+    properties,
+    ...(administrator_password === undefined ? [] : ['--add-scram', scram]),
+  ];
 }
 
 /** server.properties as text. */

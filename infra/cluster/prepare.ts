@@ -15,6 +15,7 @@ import {
   clusterEnvironment,
   logEnvironment,
   postgresEnvironment,
+  proxyAccounts,
   type ClusterAddresses,
 } from './environment.ts';
 import {
@@ -27,14 +28,7 @@ import {
   type NodeAddresses,
 } from './kafka.ts';
 import { clusterPostgresSettings, followSettings, hbaText, slotOf } from './postgres.ts';
-import {
-  passwordsIn,
-  REGISTRY_READER,
-  REGISTRY_WRITER,
-  REPLICATOR,
-  secretFolders,
-  type Passwords,
-} from './principals.ts';
+import { passwordsIn, REPLICATOR, secretFolders, type Passwords } from './principals.ts';
 import { redisConf, sentinelConf } from './redis.ts';
 
 /** Where a container finds its folder. */
@@ -57,13 +51,15 @@ export const addresses: ClusterAddresses = {
   authority: AUTHORITY,
 };
 
-/** Names of certificates, and the containers that have them. */
-const CERTIFICATES: Readonly<Record<string, readonly string[]>> = {
-  ...Object.fromEntries(nodeIds.map((id) => [brokerName(id), [brokerName(id)]])),
-  registry: ['registry-proxy'],
-  postgres: POSTGRES,
-  redis: [...REDIS, ...SENTINELS],
-};
+/** The containers with a certificate of their own, and the accounts of their images. */
+const CERTIFIED = new Map([
+  ...[...nodeIds.map(brokerName), 'registry-proxy'].map((name) => [name, NODE_UID] as const),
+  ...[...POSTGRES, ...REDIS, ...SENTINELS].map((name) => [name, SERVER_UID] as const),
+]);
+
+function hostsOf(name: string): string[] {
+  return [name, 'localhost'];
+}
 
 function read(file: string): string {
   return readFileSync(file, 'utf8');
@@ -74,9 +70,7 @@ type Files = Readonly<Record<string, string>>;
 
 export async function prepare(folder: string, now: Date): Promise<void> {
   const { certificates, passwords: password_folder } = secretFolders(folder);
-  const names = Object.keys(CERTIFICATES);
-  const hosts = (name: string): string[] => [...(CERTIFICATES[name] ?? []), 'localhost'];
-  await makeCertificates(certificates, names, hosts, now);
+  await makeCertificates(certificates, [...CERTIFIED.keys()], hostsOf, now);
   const passwords = passwordsIn(password_folder);
   const authority = readFileSync(authorityFile(certificates), 'utf8');
   const write = (container: string, uid: number, files: Files): void => {
@@ -88,15 +82,14 @@ export async function prepare(folder: string, now: Date): Promise<void> {
       if (process.getuid?.() === 0) chownSync(file, uid, uid);
     }
   };
-  for (const [certificate, containers] of Object.entries(CERTIFICATES)) {
-    const { cert, key, keystore } = certificateFiles(certificates, certificate);
+  for (const [name, uid] of CERTIFIED) {
+    const { cert, key, keystore } = certificateFiles(certificates, name);
     const files = {
       'server.crt': read(cert),
       'server.key': read(key),
       'server.pem': read(keystore),
     };
-    const uid = ['postgres', 'redis'].includes(certificate) ? SERVER_UID : NODE_UID;
-    for (const container of containers) write(container, uid, files);
+    write(name, uid, files);
   }
   for (const id of nodeIds) write(brokerName(id), NODE_UID, kafkaFiles(id, passwords));
   for (const name of POSTGRES) write(name, SERVER_UID, postgresFiles(name, passwords));
@@ -114,7 +107,10 @@ export async function prepare(folder: string, now: Date): Promise<void> {
   };
   write(OPERATOR, NODE_UID, { environment: environmentText(operator) });
   const administrator = logEnvironment(ADMINISTRATOR, passwords, addresses);
-  write('settle', NODE_UID, { environment: environmentText(administrator) });
+  write('settle', NODE_UID, {
+    environment: environmentText(administrator),
+    'users.json': JSON.stringify(passwords.kafka),
+  });
   const { superuser, writer, reader, analyst } = passwords.postgres;
   write('settle-postgres', NODE_UID, {
     postgres_superuser: superuser.password,
@@ -146,7 +142,9 @@ function kafkaFiles(id: number, { kafka }: Passwords): Files {
     authority: AUTHORITY,
     data: '/var/lib/kafka/data',
   };
-  const format = formatArguments(properties, kafka).map((argument) => `'${argument}'`);
+  const format = formatArguments(properties, kafka[ADMINISTRATOR]).map(
+    (argument) => `'${argument}'`,
+  );
   return {
     'server.properties': propertiesText(clusterKafkaSettings(id, NODES, files, nodeAt('0.0.0.0'))),
     'start.sh': [
@@ -224,10 +222,7 @@ function proxyEnvironment(passwords: Passwords): Environment {
     APP_PROXY_TARGET: 'http://registry:8080',
     APP_PROXY_TLS_CERT: `${INSIDE}/server.crt`,
     APP_PROXY_TLS_KEY: `${INSIDE}/server.key`,
-    APP_PROXY_READER_USERNAME: REGISTRY_READER,
-    APP_PROXY_READER_PASSWORD: passwords.registry_reader,
-    APP_PROXY_WRITER_USERNAME: REGISTRY_WRITER,
-    APP_PROXY_WRITER_PASSWORD: passwords.registry_writer,
+    ...proxyAccounts(passwords),
   };
 }
 

@@ -4,7 +4,7 @@ import { RIGHTS } from '../kafka/acls.ts';
 import type { Access } from '../postgres/databases.ts';
 import { analyst, reader, superuser, writer } from '../postgres/settings.ts';
 import { ADMINISTRATOR } from './kafka.ts';
-import { passwordIn } from './passwords.ts';
+import { passwordBefore, passwordIn } from './passwords.ts';
 
 /** The account by which a replica reads the log of the primary. */
 export const REPLICATOR = 'clt_replica';
@@ -17,7 +17,7 @@ export const kafkaPrincipals: readonly string[] = [
   ADMINISTRATOR,
 ];
 
-/** Every password of a cluster, made once in `folder`. */
+/** Every password of a cluster, made in `folder`. */
 export interface Passwords {
   readonly kafka: Readonly<Record<string, string>>;
   readonly registry_reader: string;
@@ -25,13 +25,19 @@ export interface Passwords {
   readonly postgres: Omit<Access, 'parameters'>;
   readonly replicator: string;
   readonly redis: string;
+  /** Those before, of accounts that have two for a while: see `passwordBefore`. */
+  readonly before: Readonly<
+    Record<'registry_reader' | 'registry_writer' | 'redis', string | undefined>
+  >;
 }
 
 export function passwordsIn(folder: string): Passwords {
   const of = (name: string): string => passwordIn(folder, name);
+  const before = (name: string): string | undefined => passwordBefore(folder, name);
   const role = ({ name }: { readonly name: string }) => ({
     name,
     password: of(`postgres-${name}`),
+    before: before(`postgres-${name}`),
   });
   return {
     kafka: Object.fromEntries(kafkaPrincipals.map((name) => [name, of(`kafka-${name}`)])),
@@ -45,6 +51,11 @@ export function passwordsIn(folder: string): Passwords {
     },
     replicator: of(`postgres-${REPLICATOR}`),
     redis: of('redis'),
+    before: {
+      registry_reader: before(REGISTRY_READER),
+      registry_writer: before(REGISTRY_WRITER),
+      redis: before('redis'),
+    },
   };
 }
 

@@ -13,6 +13,8 @@ const READING = new Set(['GET', 'HEAD']);
 export interface Account {
   readonly name: string;
   readonly password: string;
+  /** the password before, which is still taken; undefined: none */
+  readonly before?: string | undefined;
 }
 
 export interface ProxySettings {
@@ -37,10 +39,12 @@ export function refusal(
   };
 }
 
-function isOf(authorization: string, { name, password }: Account): boolean {
-  const expected = `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`;
-  const [given, wanted] = [Buffer.from(authorization), Buffer.from(expected)];
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
+function isOf(authorization: string, { name, password, before = password }: Account): boolean {
+  return [password, before].some((each) => {
+    const expected = `Basic ${Buffer.from(`${name}:${each}`).toString('base64')}`;
+    const [given, wanted] = [Buffer.from(authorization), Buffer.from(expected)];
+    return given.length === wanted.length && timingSafeEqual(given, wanted);
+  });
 }
 
 function proxy(settings: ProxySettings) {
@@ -79,6 +83,7 @@ function main(): void {
   const account = (prefix: string): Account => ({
     name: needed(`${prefix}_USERNAME`),
     password: needed(`${prefix}_PASSWORD`),
+    before: process.env[`${prefix}_PASSWORD_BEFORE`],
   });
   const settings = {
     target: needed('APP_PROXY_TARGET'),

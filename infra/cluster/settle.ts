@@ -1,5 +1,6 @@
-/** Makes the topics and the rights of docker-compose.cluster.yml, as the administrator. */
+/** Makes topics, rights and passwords of docker-compose.cluster.yml, as the administrator. */
 import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { settleKafka } from '../kafka/settle.ts';
 import { layoutOf } from '../kafka/topics.ts';
 
@@ -10,6 +11,7 @@ const {
   APP_KAFKA_PASSWORD: password = '',
 } = process.env;
 
+const users = readFileSync(join(dirname(authority), 'users.json'), 'utf8');
 await settleKafka(
   {
     brokers: brokers.split(','),
@@ -17,4 +19,5 @@ await settleKafka(
     sasl: { mechanism: 'scram-sha-512', username, password },
   },
   layoutOf(process.env),
+  JSON.parse(users),
 );

@@ -1,8 +1,9 @@
-/** Gives a cluster with an authorizer the topics, and every principal its rights. */
+/** Gives a cluster with an authorizer the topics, and every principal its password and rights. */
 import { setTimeout as pause } from 'node:timers/promises';
 import kafkajs, { Kafka, logLevel, type KafkaConfig } from 'kafkajs';
 import { aclsOf, RIGHTS, type Operation } from './acls.ts';
 import { newTopics, type Layout } from './topics.ts';
+import { setPasswords } from './users.ts';
 
 const {
   AclOperationTypes,
@@ -28,14 +29,19 @@ type Connection = Pick<KafkaConfig, 'ssl' | 'sasl' | 'socketFactory'> & {
 };
 
 /**
- * As an administrator, when all `brokers` live. Does nothing that is done already. Tries again for
+ * As an administrator, when all `brokers` live. Makes nothing that is there already. Tries again for
  * ten minutes when a broker does not answer: one is listed a moment before it accepts connections.
+ * `users`: passwords by name.
  */
-export async function settleKafka(connection: Connection, layout: Layout): Promise<void> {
+export async function settleKafka(
+  connection: Connection,
+  layout: Layout,
+  users: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const deadline = performance.now() + SETTLE_MS;
   for (;;) {
     try {
-      return await settleOnce(connection, layout);
+      return await settleOnce(connection, layout, users);
     } catch (error) {
       if (!isPassing(error) || performance.now() > deadline) throw error;
     }
@@ -48,8 +54,13 @@ function isPassing(error: unknown): boolean {
   return error instanceof KafkaJSError && error.retriable;
 }
 
-async function settleOnce(connection: Connection, layout: Layout): Promise<void> {
+async function settleOnce(
+  connection: Connection,
+  layout: Layout,
+  users: Readonly<Record<string, string>>,
+): Promise<void> {
   const kafka = new Kafka({ ...connection, clientId: 'settle', logLevel: logLevel.NOTHING });
+  if (Object.keys(users).length > 0) await setPasswords(kafka, users);
   const admin = kafka.admin();
   await admin.connect();
   try {

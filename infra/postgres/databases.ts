@@ -4,12 +4,18 @@ import { Client, DatabaseError } from 'pg';
 import { analyst, database, reader, superuser, writer } from './settings.ts';
 
 const DUPLICATE_DATABASE = '42P04';
+const WRONG_PASSWORD = '28P01';
 
 const roles = readFileSync(new URL('roles.sql', import.meta.url), 'utf8');
 const functions = readFileSync(new URL('functions.sql', import.meta.url), 'utf8');
 const grants = readFileSync(new URL('grants.sql', import.meta.url), 'utf8');
 
-type Role = { readonly name: string; readonly password: string };
+interface Role {
+  readonly name: string;
+  readonly password: string;
+  /** of the superuser: the password that the server may still have */
+  readonly before?: string | undefined;
+}
 
 /** The roles with their passwords, and the parameters of a connection string, such as TLS. */
 export interface Access {
@@ -17,6 +23,8 @@ export interface Access {
   readonly writer: Role;
   readonly reader: Role;
   readonly analyst: Role;
+  /** of replicas; undefined: they are no concern of ours */
+  readonly replicator?: Role;
   readonly parameters: string;
 }
 
@@ -76,6 +84,21 @@ export async function createDatabase(
   };
 }
 
+/** As the superuser, who may still have the password before. */
+async function asSuperuser<T>(
+  host: string,
+  { superuser: { name, password, before }, parameters }: Access,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const by = (each: string): Promise<T> =>
+    withClient(postgresUrl({ name, password: each }, host, 'postgres', parameters), work);
+  if (before === undefined) return await by(password);
+  return await by(before).catch((error: unknown) => {
+    if (!(error instanceof DatabaseError) || error.code !== WRONG_PASSWORD) throw error;
+    return by(password);
+  });
+}
+
 /** Whether Postgres at host:port answers the superuser. */
 export async function postgresAnswers(host: string, access = development): Promise<boolean> {
   await withClient(
@@ -94,12 +117,23 @@ export async function postgresAnswers(host: string, access = development): Promi
 export async function settlePostgres(host: string, access = development): Promise<void> {
   const urlOf = (name: string): string =>
     postgresUrl(access.superuser, host, name, access.parameters);
-  const isPrimary = await withClient(urlOf('postgres'), async (client) => {
+  const { superuser: own, replicator } = access;
+  const isPrimary = await asSuperuser(host, access, async (client) => {
     const { rows } = await client.query<{ replica: boolean }>('SELECT pg_is_in_recovery() replica');
     if (rows[0]?.replica === true) return false;
     await client.query(roles);
-    for (const { name, password } of [access.writer, access.reader, access.analyst])
-      await client.query(`ALTER ROLE ${name} PASSWORD ${client.escapeLiteral(password)}`);
+    const { rows: existing } = await client.query<{ rolname: string }>(
+      'SELECT rolname FROM pg_roles',
+    );
+    for (const { name, password } of [
+      access.writer,
+      access.reader,
+      access.analyst,
+      ...(own.before === undefined ? [] : [own]),
+      ...(replicator === undefined ? [] : [replicator]),
+    ])
+      if (existing.some(({ rolname }) => rolname === name))
+        await client.query(`ALTER ROLE ${name} PASSWORD ${client.escapeLiteral(password)}`);
     return true;
   });
   if (!isPrimary) return;

@@ -65,8 +65,8 @@ const tronKey: Rotation = {
       return Number(counts[world.file('new/tron-key')] ?? 0);
     };
     await world.paste(set);
-    await world.pay();
-    await world.credited('the new key at the provider');
+    await world.deposits.pay();
+    await world.deposits.credited('the new key at the provider');
     const seen = await used();
     world.claim('the provider has seen the new key', seen > 0);
     await world.paste(revoke);
@@ -80,10 +80,10 @@ const mintAuthority: Rotation = {
     const [decide = '', accept = '', set = ''] = commandsOf(this.name, 3);
     await world.paste(decide);
     // waits until the treasury has the new key
-    await world.pay();
+    await world.deposits.pay();
     await world.paste(accept);
     await world.paste(set);
-    await world.credited('the new mint authority');
+    await world.deposits.credited('the new mint authority');
     const node = new ChainNode(`http://127.0.0.1:${world.cluster.ports[0].node}`, never);
     const { mint_authority: authority } = await node.chain();
     world.claim(

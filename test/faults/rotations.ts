@@ -4,19 +4,17 @@
  */
 import { startCommandCluster } from '../support/command-cluster.ts';
 import { Random } from '../support/random.ts';
+import { DEPOSIT_SERVICES } from './cluster-deposits.ts';
 import type { FaultReport, FaultRun, Given } from './fault-run.ts';
-import { SETTINGS, TREASURY } from './mint-settings.ts';
 import { SETTINGS_ROTATIONS } from './rotation-secrets.ts';
+import { SERVER_ROTATIONS } from './rotation-servers.ts';
 import { RotationWorld, type Rotation } from './rotation-world.ts';
 
 /** In this order: the last one changes who signs the decisions of the others. */
-const ROTATIONS: readonly Rotation[] = [...SETTINGS_ROTATIONS];
+const ROTATIONS: readonly Rotation[] = [...SERVER_ROTATIONS, ...SETTINGS_ROTATIONS];
 
 const SERVICES = {
-  ...SETTINGS.devnet,
-  ...SETTINGS['tron-watcher'],
-  ...TREASURY,
-  APP_RATE_PER_SECOND: '0',
+  ...DEPOSIT_SERVICES,
   APP_TRON_API_KEY: 'the first key at the provider',
 };
 
@@ -27,7 +25,7 @@ async function run(_options: object, given: Given): Promise<FaultReport> {
     const world = new RotationWorld(cluster, new Random(given.seed));
     const lines: string[] = [];
     try {
-      await world.start();
+      await world.deposits.start();
       for (const rotation of ROTATIONS) {
         const begun = performance.now();
         await rotation.steps(world);
@@ -52,7 +50,7 @@ async function run(_options: object, given: Given): Promise<FaultReport> {
 
 export const rotations: FaultRun<never> = {
   about:
-    'a cluster by its own command, whose secrets are replaced one by one as docs/operations/rotation.md says, while every gateway is\n' +
+    'a cluster by its own command, whose certificates, passwords and other secrets are replaced as docs/operations/rotation.md says, while every gateway is\n' +
     'read, a socket is subscribed and deposits arrive: no read fails, the new secret works and the old one is refused',
   options: {},
   run,

@@ -49,6 +49,8 @@ export interface CommandCluster {
   readonly run: CommandRun;
   readonly file: () => ClusterFile;
   readonly superuserUrl: (name: PostgresName) => string;
+  /** Runs the block of the page that has this word, which no other block has. */
+  readonly paste: (word: string) => Promise<void>;
   /** Runs the command of the page that ends this primary. */
   readonly kill: (primary: PostgresName) => Promise<void>;
   /** Runs the command of the page that promotes this replica. */
@@ -85,19 +87,16 @@ export interface Ended {
   readonly printed: string;
 }
 
-async function shell(script: string): Promise<Ended> {
-  const bash = spawn('bash', ['-e'], { cwd: checkout, stdio: ['pipe', 'pipe', 'pipe'] });
+/** Runs commands of a page for the cluster that these variables name. */
+async function shell(script: string, place: Readonly<Record<string, string>>): Promise<Ended> {
+  const env = { ...process.env, ...place };
+  const bash = spawn('bash', ['-e'], { cwd: checkout, env, stdio: ['pipe', 'pipe', 'pipe'] });
   let printed = '';
   for (const stream of [bash.stdout, bash.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
   bash.stdin.end(script);
   const [code]: unknown[] = await once(bash, 'close');
   return { code, printed };
-}
-
-async function pasted(script: string): Promise<void> {
-  const { code, printed } = await shell(script);
-  if (code !== 0) throw new Error(`exited with ${String(code)}: ${script}\n${printed}`);
 }
 
 /** Starts it, and resolves when everything is ready. */
@@ -107,7 +106,8 @@ export async function startCommandCluster(
 ): Promise<CommandCluster> {
   const root = mkdtempSync(join(tmpdir(), 'clt-test-cluster-'));
   const { offset, release } = await takeOffset();
-  const settings = { ...services, APP_LOCAL_DIR: root, [OFFSET]: offset };
+  const place = { APP_LOCAL_DIR: root, [OFFSET]: offset };
+  const settings = { ...services, ...place };
   const ports = readClusterPorts(settings);
   const folder = folderAt(join(root, 'cluster'));
   const run = runMain(['start', '--cluster', ...args], settings);
@@ -123,10 +123,14 @@ export async function startCommandCluster(
     throw error;
   }
   const secrets = await openSecrets(folder);
-  const { superuser, parameters } = postgresAccess(secrets);
   const portOf = (name: PostgresName): string =>
     String(ports[name === 'postgres-1' ? 0 : 1].postgres);
   const here = (script: string): string => script.replaceAll('.local/', `${root}/`);
+  const paste = async (word: string, changed = (code: string): string => code): Promise<void> => {
+    const script = here(changed(blockWith(word)));
+    const { code, printed } = await shell(script, place);
+    if (code !== 0) throw new Error(`exited with ${String(code)}: ${script}\n${printed}`);
+  };
   return {
     folder,
     ports,
@@ -137,16 +141,20 @@ export async function startCommandCluster(
       const file: ClusterFile = JSON.parse(readFileSync(folder.stack_file, 'utf8'));
       return file;
     },
-    superuserUrl: (name) => postgresUrl(superuser, `127.0.0.1:${portOf(name)}`, 'clt', parameters),
-    kill: (primary) => pasted(here(blockWith('kill -9')).replaceAll('postgres-1', primary)),
-    promote: (replica) =>
-      pasted(here(blockWith('pg_promote')).replaceAll(PORTS[1], portOf(replica))),
+    superuserUrl(name) {
+      const { superuser, parameters } = postgresAccess(secrets);
+      return postgresUrl(superuser, `127.0.0.1:${portOf(name)}`, 'clt', parameters);
+    },
+    paste,
     shell: (script) =>
       shell(
         here(script).replaceAll(/(?<=127\.0\.0\.1:)[0-9]{5}/g, (port) =>
           String(Number(port) - Number(readClusterPorts({})[0].devnet) + ports[0].devnet),
         ),
+        place,
       ),
+    kill: (primary) => paste('kill -9', (code) => code.replaceAll('postgres-1', primary)),
+    promote: (replica) => paste('pg_promote', (code) => code.replaceAll(PORTS[1], portOf(replica))),
     startAgain: async () => void (await runMain(['up', '--cluster'], settings).ended()),
     stop,
   };

@@ -46,7 +46,6 @@ export async function startPlainBrokers(): Promise<PlainBrokers> {
       name: `kafka-${id}`,
       ports: [clients.port, controller.port],
       settings,
-      users: {},
       java_options: KAFKA_JAVA,
       isReady: () => kafkaAnswers(clients.port),
     });

@@ -114,7 +114,6 @@ export async function startSecuredBroker(names: readonly string[]): Promise<Secu
       name: 'kafka',
       ports: [certified.port, tokened.port, controller.port],
       settings,
-      users: {},
       java_options: [
         ...KAFKA_JAVA,
         `-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=${keysUrl}`,

@@ -102,15 +102,15 @@ export function clusterLayout(env: NodeJS.ProcessEnv): Layout {
     },
     async create(folder, programs, settings) {
       const secrets = await openSecrets(folder);
-      const { passwords } = secrets;
       const cluster = clusterAddresses(ports, secrets);
-      const at = serviceAddresses(ports, passwords, cluster);
+      const atNow = (): Addresses => serviceAddresses(ports, secrets.passwords, cluster);
+      const at = atNow();
       const user = userSettings(env);
       const all = instances(ports);
-      const operator = {
-        ...logEnvironment(OPERATOR, passwords, cluster),
-        ...redisEnvironment(passwords, cluster),
-      };
+      const operatorNow = (): Record<string, string> => ({
+        ...logEnvironment(OPERATOR, secrets.passwords, cluster),
+        ...redisEnvironment(secrets.passwords, cluster),
+      });
       return {
         servers: clusterServers(folder, programs, ports, secrets, {
           prefix: user['APP_KAFKA_PREFIX'] ?? '',
@@ -118,13 +118,13 @@ export function clusterLayout(env: NodeJS.ProcessEnv): Layout {
         services: all.map(({ name, spec, ports: own }) =>
           serviceServer(spec, settings, at, own, folder, user, {
             name,
-            environment: clusterEnvironment(spec, passwords, cluster),
+            environment: () => clusterEnvironment(spec, secrets.passwords, cluster),
           }),
         ),
         describe: (pids) => ({
-          ...describeStack(folder, ports[0], at, settings, pids),
+          ...describeStack(folder, ports[0], atNow(), settings, pids),
           ...Object.fromEntries(
-            Object.entries(operator).map(([name, value]) => [
+            Object.entries(operatorNow()).map(([name, value]) => [
               name.replace(/^APP_/, '').toLowerCase(),
               value,
             ]),

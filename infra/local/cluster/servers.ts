@@ -7,22 +7,22 @@ import {
   authorityFile,
   certificateFiles,
   makeCertificates,
+  renewCertificate,
   type Certificate,
 } from '../../cluster/certificates.ts';
 import {
-  ADMINISTRATOR,
   brokerName,
   clusterKafkaSettings,
   nodeIds,
   type NodeAddresses,
   REPLICATION,
 } from '../../cluster/kafka.ts';
-import { tlsParameters } from '../../cluster/environment.ts';
+import { proxyAccounts, tlsParameters } from '../../cluster/environment.ts';
 import { clusterPostgresSettings, followSettings, hbaText } from '../../cluster/postgres.ts';
 import {
   passwordsIn,
   REGISTRY_READER,
-  REGISTRY_WRITER,
+  REPLICATOR,
   secretFolders,
   type Passwords,
 } from '../../cluster/principals.ts';
@@ -34,13 +34,13 @@ import type { Command } from '../process/child.ts';
 import { plainEnvironment } from '../process/run-program.ts';
 import { Server, type ServerSpec } from '../process/server.ts';
 import { kafkaAnswers, kafkaServer } from '../servers/kafka.ts';
-import { memorySettings, postgresServer } from '../servers/postgres.ts';
+import { memorySettings, postgresServer, type PostgresPlace } from '../servers/postgres.ts';
 import { redisServer } from '../servers/redis.ts';
 import { registry_path, registryServer } from '../servers/registry.ts';
 import { checkout, type Folder } from '../stack/folder.ts';
 import { http } from '../stack/stack-file.ts';
 import type { ClusterPorts, InstancePorts } from './ports.ts';
-import { copyOf, holdOf } from './replica.ts';
+import { copyOf, holdOf, type Peer } from './replica.ts';
 
 /** Clients reach every server of this machine by these. */
 const HOSTS = ['127.0.0.1', 'localhost'];
@@ -52,21 +52,27 @@ const REDIS_NAMES = ['redis-1', 'redis-2'] as const;
 
 /** Passwords, and the paths of the certificates. */
 export interface ClusterSecrets {
+  /** Those of now: they change while the cluster runs. */
   readonly passwords: Passwords;
   /** The path of the certificate that clients trust. */
   readonly authority: string;
   readonly certificateOf: (server: string) => Certificate;
+  /** Makes the certificate of a server anew where it is missing or ends soon. */
+  readonly renew: (server: string) => Promise<void>;
 }
 
 /** Makes the secrets of this folder that are missing. */
 export async function openSecrets(folder: Folder): Promise<ClusterSecrets> {
   const { passwords, certificates } = secretFolders(folder.data);
-  const names = [...nodeIds.map(brokerName), 'registry', 'postgres', 'redis'];
+  const names = clusterServerNames.filter((name) => name !== UNSECURED);
   await makeCertificates(certificates, names, () => HOSTS, new Date());
   return {
-    passwords: passwordsIn(passwords),
+    get passwords() {
+      return passwordsIn(passwords);
+    },
     authority: authorityFile(certificates),
     certificateOf: (name) => certificateFiles(certificates, name),
+    renew: (name) => renewCertificate(certificates, name, HOSTS, new Date()),
   };
 }
 
@@ -80,7 +86,26 @@ interface BrokerOptions {
 
 /** How Postgres is reached: every role with its password, and TLS. */
 export function postgresAccess({ passwords, authority }: ClusterSecrets): Access {
-  return { ...passwords.postgres, parameters: tlsParameters(authority) };
+  return {
+    ...passwords.postgres,
+    replicator: { name: REPLICATOR, password: passwords.replicator },
+    parameters: tlsParameters(authority),
+  };
+}
+
+/** How the stack reaches Kafka: as a broker, by its certificate, whichever passwords there are. */
+export function brokerConnection(
+  ports: ClusterPorts,
+  { authority, certificateOf }: ClusterSecrets,
+) {
+  const { cert, key } = certificateOf(brokerName(1));
+  const [ca = '', own = '', own_key = ''] = [authority, cert, key].map((file) =>
+    readFileSync(file, 'utf8'),
+  );
+  return {
+    brokers: ports.map(({ kafka_brokers }) => `${HOST}:${kafka_brokers}`),
+    ssl: { ca, cert: own, key: own_key },
+  };
 }
 
 /**
@@ -101,14 +126,29 @@ export function clusterServers(
     registry(folder, programs, ports, secrets),
     redis(folder, programs, ports, secrets),
   ];
-  return groups.map((specs) => specs.map((spec) => new Server(spec, folder)));
+  return groups.map((specs) =>
+    specs.map((spec) => new Server(withCertificate(spec, secrets), folder)),
+  );
 }
+
+/** The server whose certificate is good whenever it starts. */
+function withCertificate(spec: ServerSpec, secrets: ClusterSecrets): ServerSpec {
+  if (spec.name === UNSECURED) return spec;
+  const prepare: ServerSpec['prepare'] = async (signal, settings) => {
+    await secrets.renew(spec.name);
+    return await spec.prepare(signal, settings);
+  };
+  return { ...spec, prepare };
+}
+
+/** The registry, which only the proxy before it reaches. */
+const UNSECURED = 'registry';
 
 /** Names of all servers of a cluster. */
 export const clusterServerNames: readonly string[] = [
   ...nodeIds.map(brokerName),
   ...POSTGRES_NAMES,
-  'registry',
+  UNSECURED,
   'registry-proxy',
   ...REDIS_NAMES,
   ...Array.from({ length: SENTINELS }, (_, index) => sentinelName(index)),
@@ -157,17 +197,13 @@ function brokers(
   { java_options, prefix, listening }: Required<BrokerOptions>,
 ): ServerSpec[] {
   const nodes = new Map(nodeIds.map((id, index) => [id, nodeAddresses(at(ports, index))]));
-  const { authority, certificateOf, passwords } = secrets;
-  const security = {
-    ssl: { ca: readFileSync(authority, 'utf8') },
-    sasl: {
-      mechanism: 'scram-sha-512',
-      username: ADMINISTRATOR,
-      password: passwords.kafka[ADMINISTRATOR] ?? '',
-    },
-  } as const;
-  const connection = { brokers: brokerAddresses(ports), ...security };
-  const settle = (): Promise<void> => settleKafka(connection, { prefix, replicas: REPLICATION });
+  const { authority, certificateOf } = secrets;
+  const settle = (): Promise<void> =>
+    settleKafka(
+      brokerConnection(ports, secrets),
+      { prefix, replicas: REPLICATION },
+      secrets.passwords.kafka,
+    );
   return nodeIds.map((id, index) => {
     const own = at(listening, index);
     const { kafka, kafka_brokers, kafka_controller } = own;
@@ -180,9 +216,11 @@ function brokers(
       name,
       ports: [kafka, kafka_brokers, kafka_controller],
       settings,
-      users: passwords.kafka,
       java_options,
-      isReady: () => kafkaAnswers(at(ports, index).kafka, security),
+      isReady: () => {
+        const { ssl } = brokerConnection(ports, secrets);
+        return kafkaAnswers(at(ports, index).kafka_brokers, { ssl });
+      },
       ...(index > 0 ? {} : { settle }),
     });
   });
@@ -194,39 +232,42 @@ function postgres(
   ports: ClusterPorts,
   secrets: ClusterSecrets,
 ): ServerSpec[] {
-  const access = postgresAccess(secrets);
-  const { cert, key } = secrets.certificateOf('postgres');
-  const files = {
-    'server.crt': readFileSync(cert, 'utf8'),
-    'server.key': readFileSync(key, 'utf8'),
-    'authority.crt': readFileSync(secrets.authority, 'utf8'),
-    'pg_hba.conf': hbaText(`${HOST}/32`),
-  };
-  const { replicator } = secrets.passwords;
   return POSTGRES_NAMES.map((name, index) => {
     const { postgres: port } = at(ports, index);
     const { postgres: peer_port } = at(ports, 1 - index);
     const peer = at(POSTGRES_NAMES, 1 - index);
-    const url = postgresUrl(
-      access.superuser,
-      `${HOST}:${peer_port}`,
-      'postgres',
-      access.parameters,
-    );
     const dataOf = (server: string): string => join(folder.data, server, 'cluster');
-    const from = { name: peer, data: dataOf(peer), url };
-    const settings = {
-      ...memorySettings(POSTGRES_MEMORY),
-      ...clusterPostgresSettings,
-      ...followSettings(name, { host: HOST, port: peer_port }, replicator, '{home}/authority.crt'),
-      ssl_cert_file: '{home}/server.crt',
-      ssl_key_file: '{home}/server.key',
-      hba_file: '{home}/pg_hba.conf',
+    const fromOf = (): Peer => {
+      const { superuser, parameters } = postgresAccess(secrets);
+      const url = postgresUrl(superuser, `${HOST}:${peer_port}`, 'postgres', parameters);
+      return { name: peer, data: dataOf(peer), url };
     };
-    const copyFrom = copyOf(name, index === 0, from, replicator);
-    const place = { name, port, settings, access, files, copyFrom };
-    const mayRestart = holdOf(name, dataOf(name), from);
-    return Object.assign(postgresServer(folder, programs, place), { mayRestart });
+    const placeOf = (): PostgresPlace => {
+      const { replicator } = secrets.passwords;
+      const { cert, key } = secrets.certificateOf(name);
+      const at_peer = { host: HOST, port: peer_port };
+      return {
+        settings: {
+          ...memorySettings(POSTGRES_MEMORY),
+          ...clusterPostgresSettings,
+          ...followSettings(name, at_peer, replicator, '{home}/authority.crt'),
+          ssl_cert_file: '{home}/server.crt',
+          ssl_key_file: '{home}/server.key',
+          hba_file: '{home}/pg_hba.conf',
+        },
+        access: postgresAccess(secrets),
+        files: {
+          'server.crt': readFileSync(cert, 'utf8'),
+          'server.key': readFileSync(key, 'utf8'),
+          'authority.crt': readFileSync(secrets.authority, 'utf8'),
+          'pg_hba.conf': hbaText(`${HOST}/32`),
+        },
+        copyFrom: copyOf(name, index === 0, fromOf(), replicator),
+      };
+    };
+    const mayRestart: ServerSpec['mayRestart'] = (signal, say) =>
+      holdOf(name, dataOf(name), fromOf())(signal, say);
+    return Object.assign(postgresServer(folder, programs, name, port, placeOf), { mayRestart });
   });
 }
 
@@ -235,34 +276,32 @@ function registry(
   folder: Folder,
   programs: Programs,
   [{ registry: port, registry_inside }]: ClusterPorts,
-  { passwords, certificateOf, authority }: ClusterSecrets,
+  secrets: ClusterSecrets,
 ): ServerSpec[] {
-  const { cert, key } = certificateOf('registry');
-  const environment = {
-    APP_PROXY_HOST: HOST,
-    APP_PROXY_PORT: String(port),
-    APP_PROXY_TARGET: http(registry_inside),
-    APP_PROXY_TLS_CERT: cert,
-    APP_PROXY_TLS_KEY: key,
-    APP_PROXY_READER_USERNAME: REGISTRY_READER,
-    APP_PROXY_READER_PASSWORD: passwords.registry_reader,
-    APP_PROXY_WRITER_USERNAME: REGISTRY_WRITER,
-    APP_PROXY_WRITER_PASSWORD: passwords.registry_writer,
-  };
-  const command: Command = {
+  const { cert, key } = secrets.certificateOf('registry-proxy');
+  const command = (): Command => ({
     file: process.execPath,
     args: [join(checkout, 'infra/cluster/registry-proxy.ts')],
-    env: plainEnvironment(environment),
+    env: plainEnvironment({
+      APP_PROXY_HOST: HOST,
+      APP_PROXY_PORT: String(port),
+      APP_PROXY_TARGET: http(registry_inside),
+      APP_PROXY_TLS_CERT: cert,
+      APP_PROXY_TLS_KEY: key,
+      ...proxyAccounts(secrets.passwords),
+    }),
     cwd: checkout,
-  };
-  const reader = `${REGISTRY_READER}:${passwords.registry_reader}`;
+  });
   return [
     registryServer(folder, programs, registry_inside),
     {
       name: 'registry-proxy',
       ports: [port],
-      prepare: () => Promise.resolve(command),
-      isReady: () => proxyAnswers(port, reader, authority),
+      prepare: () => Promise.resolve(command()),
+      isReady: () => {
+        const reader = `${REGISTRY_READER}:${secrets.passwords.registry_reader}`;
+        return proxyAnswers(port, reader, secrets.authority);
+      },
     },
   ];
 }
@@ -287,32 +326,31 @@ function redis(
   folder: Folder,
   programs: Programs,
   ports: ClusterPorts,
-  { passwords: { redis: password }, certificateOf, authority }: ClusterSecrets,
+  secrets: ClusterSecrets,
 ): ServerSpec[] {
-  const { cert, key } = certificateOf('redis');
-  const access = { password, ca: readFileSync(authority, 'utf8') };
-  const place = (port: number) => ({
-    bind: HOST,
-    port,
-    cert,
-    key,
-    authority,
-    password,
-    primary: [HOST, ports[0].redis] as const,
-  });
+  const { authority, passwords } = secrets;
+  const place = (name: string, port: number) => {
+    const { cert, key } = secrets.certificateOf(name);
+    const primary = [HOST, ports[0].redis] as const;
+    return { bind: HOST, port, cert, key, authority, password: passwords.redis, primary };
+  };
   // Redis keeps no data, so every run begins with the first as the primary.
   const server = (name: string, port: number, conf: string, args: readonly string[]) => {
     const file = join(folder.scratch, `${name}.conf`);
     writeFileSync(file, conf, { mode: 0o600 });
-    return redisServer(folder, programs, name, port, [file, ...args], access);
+    return redisServer(folder, programs, name, port, [file, ...args], () => ({
+      password: secrets.passwords.redis,
+      ca: readFileSync(authority, 'utf8'),
+    }));
   };
   return [
     ...REDIS_NAMES.map((name, index) => {
       const { redis: port } = at(ports, index);
-      return server(name, port, redisConf(place(port), index > 0), []);
+      return server(name, port, redisConf(place(name, port), index > 0), []);
     }),
-    ...ports.map(({ sentinel: port }, index) =>
-      server(sentinelName(index), port, sentinelConf(place(port)), ['--sentinel']),
-    ),
+    ...ports.map(({ sentinel: port }, index) => {
+      const name = sentinelName(index);
+      return server(name, port, sentinelConf(place(name, port)), ['--sentinel']);
+    }),
   ];
 }

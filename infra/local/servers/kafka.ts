@@ -52,8 +52,6 @@ export interface KafkaNode {
   readonly ports: ServerSpec['ports'];
   /** The server.properties of the node with this data folder. */
   readonly settings: (data: string) => Readonly<Record<string, string>>;
-  /** Passwords of the users that exist from its first start. */
-  readonly users: Readonly<Record<string, string>>;
   readonly java_options: readonly string[];
   readonly isReady: () => Promise<boolean>;
   /** Runs after each start. */
@@ -91,7 +89,7 @@ export function kafkaServer(folder: Folder, programs: Programs, node: KafkaNode)
         const half = `${data}.half`;
         rmSync(half, { recursive: true, force: true });
         writeProperties(half);
-        const format = formatArguments(properties, node.users);
+        const format = formatArguments(properties);
         const options = ['-XX:TieredStopAtLevel=1'];
         const { file, args, ...own } = java(options, 'kafka.tools.StorageTool', ...format);
         await runOrFail(file, args, { ...own, signal });

@@ -98,10 +98,8 @@ export function memorySettings(share: number): Record<string, string> {
   };
 }
 
-/** One server, and how it differs from the only one of a plain stack. */
+/** How a server differs from the only one of a plain stack. */
 export interface PostgresPlace {
-  readonly name: string;
-  readonly port: number;
   readonly settings: Readonly<Record<string, string>>;
   readonly access?: Access;
   /** Written beside the data, for the server's account alone; settings call it `{home}`. */
@@ -113,12 +111,14 @@ export interface PostgresPlace {
   readonly copyFrom?: (data: string, half: string, signal: AbortSignal) => Promise<boolean>;
 }
 
+/** `placeOf`: as of now, since passwords and certificates change. */
 export function postgresServer(
   folder: Folder,
   programs: Programs,
-  place: PostgresPlace,
+  name: string,
+  port: number,
+  placeOf: () => PostgresPlace,
 ): ServerSpec {
-  const { name, port, access, files = {}, copyFrom } = place;
   const host = `127.0.0.1:${port}`;
   const account = serverAccount();
   const own = (path: string): void => {
@@ -133,6 +133,8 @@ export function postgresServer(
     // The workers of a killed Postgres end a moment later.
     passing_exit: /shared memory block .* is still in use/,
     async prepare(signal) {
+      const place = placeOf();
+      const { access, files = {}, copyFrom } = place;
       const home = openHome(folder, name, account);
       const data = join(home, 'cluster');
       const programs_folder = openPrograms(programs.postgres, folder, account);
@@ -184,8 +186,8 @@ export function postgresServer(
         ]),
       ]);
     },
-    isReady: () => postgresAnswers(host, access),
-    settle: () => settlePostgres(host, access),
+    isReady: () => postgresAnswers(host, placeOf().access),
+    settle: () => settlePostgres(host, placeOf().access),
   };
 }
 

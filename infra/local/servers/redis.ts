@@ -44,13 +44,13 @@ export function redisServer(
   name: string,
   port: number,
   args: readonly string[],
-  access?: RedisAccess,
+  accessOf?: () => RedisAccess,
 ): ServerSpec {
   const command = { file: programs.redis_server, args, env: plainEnvironment(), cwd: folder.data };
   return {
     name,
     ports: [port],
     prepare: () => Promise.resolve(command),
-    isReady: () => redisAnswers(port, access),
+    isReady: () => redisAnswers(port, accessOf?.()),
   };
 }

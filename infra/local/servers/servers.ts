@@ -34,17 +34,18 @@ export function createServers(
     name: 'kafka',
     ports: [kafka, kafka_controller],
     settings: (data) => ({ ...kafkaProperties(kafka, kafka_controller, data), ...kafka_settings }),
-    users: {},
     java_options: kafka_java,
     isReady: () => kafkaAnswers(kafka),
   };
   // two fifths of the memory for the buffer cache
   const settings = { ...memorySettings(0.4), ...postgres_settings };
-  const place = { name: 'postgres', port: postgres, settings };
   const redis_args = ['--bind', '127.0.0.1', '--port', String(redis), ...redisSettings];
   return {
     kafka: new Server(kafkaServer(folder, programs, node), folder),
-    postgres: new Server(postgresServer(folder, programs, place), folder),
+    postgres: new Server(
+      postgresServer(folder, programs, 'postgres', postgres, () => ({ settings })),
+      folder,
+    ),
     registry: new Server(registryServer(folder, programs, registry), folder),
     redis: new Server(redisServer(folder, programs, 'redis', redis, redis_args), folder),
   };

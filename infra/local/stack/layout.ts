@@ -44,7 +44,7 @@ export function plainLayout(env: NodeJS.ProcessEnv, watched?: string): Layout {
         services: services.map((spec) =>
           serviceServer(spec, settings, at, ports, folder, user, {
             name: spec.name,
-            environment: {},
+            environment: () => ({}),
             is_watched: spec.name === watched,
           }),
         ),

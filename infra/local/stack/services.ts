@@ -112,9 +112,10 @@ export function serviceServer(
   user: Environment,
   instance: {
     readonly name: string;
-    readonly environment: Environment;
+    /** as of its next start, since passwords change */
+    readonly environment: () => Environment;
     readonly is_watched?: boolean;
-  } = { name: spec.name, environment: {} },
+  } = { name: spec.name, environment: () => ({}) },
 ): Server {
   const [first, ...others] = spec.ports;
   const place = { http_host: '127.0.0.1', ports, data: join(folder.data, spec.name) };
@@ -129,7 +130,7 @@ export function serviceServer(
         Promise.resolve(
           serviceCommand(
             spec,
-            { ...environment, ...instance.environment, ...set },
+            { ...environment, ...instance.environment(), ...set },
             instance.is_watched,
           ),
         ),

@@ -1,8 +1,10 @@
 /** When the certificates end with which `ops` is connected. */
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { connect } from 'node:tls';
+import { connect as connectPlain, type Socket } from 'node:net';
+import { connect, type PeerCertificate } from 'node:tls';
 import type { KafkaSettings } from '../../runtime/kafka/port.ts';
+import { parsePostgresUrl } from '../../runtime/process/postgres-url.ts';
 
 export interface Certificate {
   /** whose it is */
@@ -13,10 +15,17 @@ export interface Certificate {
 
 const DAY_MS = 86_400_000;
 
-/** Certificates of the brokers with TLS, of the own account, and of addresses with https. */
+/** PostgreSQL documentation, "Message Formats", SSLRequest. */
+const SSL_REQUEST = Buffer.from('0000000804d2162f', 'hex');
+
+/**
+ * Certificates of the brokers with TLS, of the own account, and of addresses with https; of the
+ * hosts of the connection string to Postgres where it asks for TLS.
+ */
 export async function readCertificates(
   kafka: KafkaSettings,
   urls: readonly string[],
+  postgres_url: string,
   answer_ms: number,
 ): Promise<readonly Certificate[]> {
   const hasTls =
@@ -27,9 +36,23 @@ export async function readCertificates(
     ...(hasTls ? kafka.kafka_brokers : []),
     ...secured.map(({ hostname, port }) => `${hostname}:${port === '' ? '443' : port}`),
   ];
-  const read = await Promise.all(
-    hosts.map(async (host) => ({ of: host, end: await endAt(host, kafka, answer_ms) })),
-  );
+  const postgres = parsePostgresUrl(postgres_url);
+  const databases = postgres === undefined || postgres.ssl === false ? [] : postgres.hosts;
+  const { kafka_tls_cert: cert, kafka_tls_key: key } = kafka;
+  const own = cert === undefined ? {} : { cert, ...(key === undefined ? {} : { key }) };
+  const read = await Promise.all([
+    ...hosts.map(async (host) => {
+      const at = host.lastIndexOf(':');
+      const place = { host: host.slice(0, at).replaceAll(/[[\]]/g, ''), port: host.slice(at + 1) };
+      const shown = await certificateAt({ ...place, own, is_postgres: false }, answer_ms);
+      return { of: host, end: shown?.valid_to };
+    }),
+    ...databases.map(async ({ host, port }) => {
+      const place = { host, port: String(port), own: {}, is_postgres: true };
+      const shown = await certificateAt(place, answer_ms);
+      return { of: `${host}:${port}`, end: shown?.valid_to };
+    }),
+  ]);
   if (kafka.kafka_tls_cert !== undefined)
     read.push({
       of: 'this account (APP_KAFKA_TLS_CERT)',
@@ -41,29 +64,44 @@ export async function readCertificates(
   );
 }
 
-/** The end of the certificate that a host shows, whether or not it is believed. */
-async function endAt(
-  host: string,
-  { kafka_tls_cert, kafka_tls_key }: KafkaSettings,
+interface Place {
+  readonly host: string;
+  readonly port: string;
+  /** the certificate by which this process proves itself, PEM */
+  readonly own: { readonly cert?: string; readonly key?: string };
+  readonly is_postgres: boolean;
+}
+
+/** The certificate that a server shows, whether or not it is believed. Undefined: no answer. */
+export async function certificateAt(
+  { host, port, own, is_postgres: isPostgres }: Place,
   answer_ms: number,
-): Promise<string | undefined> {
-  const at = host.lastIndexOf(':');
-  const name = host.slice(0, at).replaceAll(/[[\]]/g, '');
-  const socket = connect({
-    host: name,
-    port: Number(host.slice(at + 1)),
-    // an address is no name for a server
-    ...(/^[\d.]+$|:/.test(name) ? {} : { servername: name }),
-    ...(kafka_tls_cert === undefined ? {} : { cert: kafka_tls_cert, key: kafka_tls_key }),
-    // an expired one is to be read too
-    rejectUnauthorized: false,
-  });
+): Promise<PeerCertificate | undefined> {
+  const signal = AbortSignal.timeout(answer_ms);
+  const plain = connectPlain({ host, port: Number(port) });
   try {
-    await once(socket, 'secureConnect', { signal: AbortSignal.timeout(answer_ms) });
-    return socket.getPeerCertificate().valid_to;
+    await once(plain, 'connect', { signal });
+    if (isPostgres && !(await takesTls(plain, signal))) return undefined;
+    const socket = connect({
+      socket: plain,
+      // an address is no name for a server
+      ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
+      ...own,
+      // an expired one is to be read too
+      rejectUnauthorized: false,
+    });
+    await once(socket, 'secureConnect', { signal });
+    return socket.getPeerCertificate();
   } catch {
     return undefined;
   } finally {
-    socket.destroy();
+    plain.destroy();
   }
+}
+
+/** Postgres begins without TLS, and is asked for it. */
+async function takesTls(plain: Socket, signal: AbortSignal): Promise<boolean> {
+  plain.write(SSL_REQUEST);
+  const [answer]: [Buffer?] | unknown[] = await once(plain, 'data', { signal });
+  return String(answer) === 'S';
 }

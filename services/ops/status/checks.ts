@@ -381,7 +381,7 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: 'certificate',
-    fails: 'a certificate of the brokers, the node or this account ends within N days',
+    fails: 'a certificate of the brokers, Postgres, the node or this account ends within N days',
     setting: 'status_certificate_days',
     to_do: 'renew it, then restart what reads it',
     find: ({ certificates }, most) =>

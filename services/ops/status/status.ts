@@ -66,6 +66,8 @@ export interface Sources {
   readonly disk: Disk | null;
   /** addresses whose certificates are looked at where they have some */
   readonly urls: readonly string[];
+  /** the connection string of `reader`, whose servers have certificates too */
+  readonly postgres_url: string;
   readonly limits: Limits;
 }
 
@@ -121,6 +123,7 @@ export function sourcesOf(
     services: localServices(stackFile, config.status_services),
     disk: localDisk(stackFile),
     urls: [config.node_url],
+    postgres_url: config.postgres_reader_url,
     limits: config,
   };
 }
@@ -153,6 +156,7 @@ interface Look {
 /** Asks each part for `timeout_ms` at most. */
 function look(sources: Sources, timeout_ms: number): Look {
   const { node, kafka, kafka_settings, reader, hosts, urls, limits, disk } = sources;
+  const { postgres_url: postgresUrl } = sources;
   const parts = new Parts(timeout_ms);
   const chain = parts.ask(NODE_PART, () => node.chain());
   const checkpoints = parts.ask(POSTGRES_PART, () => readMoving(reader));
@@ -170,7 +174,7 @@ function look(sources: Sources, timeout_ms: number): Look {
   const replica_seconds = parts.ask(POSTGRES_PART, () => readReplicaSeconds(reader));
   const primaries = parts.ask(POSTGRES_PART, () => readPrimaries(hosts, timeout_ms / 2));
   const certificates = parts.ask('certificates', () =>
-    readCertificates(kafka_settings, urls, timeout_ms / 2),
+    readCertificates(kafka_settings, urls, postgresUrl, timeout_ms / 2),
   );
 
   function known(): Known {

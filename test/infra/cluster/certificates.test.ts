@@ -7,6 +7,7 @@ import {
   authorityFile,
   certificateFiles,
   makeCertificates,
+  renewCertificate,
 } from '../../../infra/cluster/certificates.ts';
 
 const DAY_MS = 86_400_000;
@@ -58,6 +59,24 @@ test('a certificate is kept until 30 days before its end, the authority for ten 
   await make(340);
   expect(certificate('redis').raw).not.toEqual(first);
   expect(readFileSync(authorityFile(folder))).toEqual(authority);
+});
+
+test('one server alone gets a certificate where its own is missing, and the authority stays', async () => {
+  await make(0);
+  const [kafka, redis] = [certificate('kafka-1').raw, certificate('redis').raw];
+  const authority = readFileSync(authorityFile(folder));
+  rmSync(certificateFiles(folder, 'redis').cert);
+  // the authority ends too by then
+  await renewCertificate(
+    folder,
+    'redis',
+    hosts('redis'),
+    new Date(START.getTime() + 3_640 * DAY_MS),
+  );
+  expect(certificate('redis').raw).not.toEqual(redis);
+  expect(certificate('kafka-1').raw).toEqual(kafka);
+  expect(readFileSync(authorityFile(folder))).toEqual(authority);
+  expect(certificate('redis').verify(new X509Certificate(authority).publicKey)).toBe(true);
 });
 
 test('certificates of a lost authority are replaced', async () => {

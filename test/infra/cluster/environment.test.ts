@@ -16,6 +16,7 @@ const passwords: Passwords = {
   },
   replicator: 'P',
   redis: 'D',
+  before: { registry_reader: undefined, registry_writer: undefined, redis: undefined },
 };
 const at: ClusterAddresses = {
   brokers: ['a:1', 'b:2'],

@@ -3,7 +3,7 @@ import { refusal } from '../../../infra/cluster/registry-proxy.ts';
 
 const accounts = {
   reader: { name: 'reader', password: 'r' },
-  writer: { name: 'writer', password: 'w' },
+  writer: { name: 'writer', password: 'w', before: 'v' },
 };
 
 function basic(text: string): string {
@@ -15,6 +15,7 @@ test.each([
   ['the reader who reads', 'GET', basic('reader:r'), undefined],
   ['the reader who writes', 'POST', basic('reader:r'), 403],
   ['the reader who deletes', 'DELETE', basic('reader:r'), 403],
+  ['the password before', 'POST', basic('writer:v'), undefined],
   ['a wrong password', 'GET', basic('writer:r'), 401],
   ['another kind of authorization', 'GET', 'Bearer writer:w', 401],
   ['nobody', 'GET', '', 401],

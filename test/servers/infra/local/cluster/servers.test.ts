@@ -14,6 +14,7 @@ import {
 } from '../../../../../infra/cluster/environment.ts';
 import { RIGHTS } from '../../../../../infra/kafka/acls.ts';
 import { settleKafka } from '../../../../../infra/kafka/settle.ts';
+import { setPasswords } from '../../../../../infra/kafka/users.ts';
 import { ALL_TOPICS } from '../../../../../infra/kafka/topics.ts';
 import { clusterAddresses } from '../../../../../infra/local/cluster/layout.ts';
 import { TREASURY_LEDGER, type Topic } from '../../../../../schemas/topics.ts';
@@ -87,6 +88,20 @@ test.each<[string, () => Security, RegExp]>([
   ['an unknown name', () => account('nobody', 'wrong'), /invalid credentials/],
 ])('Kafka refuses a client with %s', async (_, security, reason) => {
   await expect(withAdmin(security(), (admin) => admin.listTopics())).rejects.toThrow(reason);
+});
+
+test('Kafka takes a password that was changed at once, and refuses the one before', async () => {
+  const [before, changed] = [passwordOf('tron-watcher'), 'another password'];
+  const list = (password: string): Promise<string[]> =>
+    withAdmin(account('tron-watcher', password), (admin) => admin.listTopics());
+  const kafka = kafkaOf(account(ADMINISTRATOR));
+  await setPasswords(kafka, { 'tron-watcher': changed });
+  await expect.poll(() => list(changed)).toContain('tron.transfers');
+  await expect(list(before)).rejects.toThrow(/invalid credentials/);
+  await setPasswords(kafka, { 'tron-watcher': before });
+  await expect.poll(() => list(before)).toContain('tron.transfers');
+  const refused = setPasswords(kafkaOf(account('treasury')), { 'tron-watcher': changed });
+  await expect(refused).rejects.toThrow(/did not take the passwords of tron-watcher.*super\.users/);
 });
 
 test('the topics have three replicas of which two must have a record', async () => {
