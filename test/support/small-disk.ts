@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** False where this user may not mount one. Whoever mounts it unmounts it. */
+/** False where this user may not mount one. The caller unmounts it. */
 export function mountSmallDisk(folder: string, bytes: number): boolean {
   const options = `size=${Math.ceil(bytes)},mode=755`;
   return spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]).status === 0;

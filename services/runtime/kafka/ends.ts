@@ -10,6 +10,7 @@ import {
   type Positions,
 } from './position.ts';
 import { kafkaFault, type Admin, type Kafka, type LogEnd } from './port.ts';
+import { Fault } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import { aborted, untilAborted } from '../process/retry.ts';
 
@@ -73,15 +74,22 @@ export async function lookAtLog(
         const to = lenient ? next : (ends.get(key) ?? next);
         if (low <= next && to <= high) continue;
         const range = `records ${next} to ${to - 1n} of ${key} were not read`;
-        lost = lenient
-          ? offsetLost(topic, partition, next)
-          : kafkaFault(range, new Error(`the log holds records ${low} to ${high - 1n}`));
+        const held = `the log holds records ${low} to ${high - 1n}`;
+        if (lenient) lost = offsetLost(topic, partition, next);
+        else if (low > next) lost = deleted(`${range}: ${held}`);
+        else lost = kafkaFault(range, new Error(held));
         if (low > next) return { found, lost };
       }
     }
     if (lost === undefined || looks === CONFIRMATIONS || signal.aborted) return { found, lost };
     await untilAborted(LOOK_AGAIN_MS, signal);
   }
+}
+
+/** Looks again by itself, and goes on once the records are back. */
+function deleted(what: string): Fault {
+  const shown = `${what}, those before were deleted. What to do: restore the topic from a backup (docs/operations/backup.md), and look for who deleted them (retention.ms must be -1)`;
+  return new Fault('log_damaged', shown, { retry: true, shown });
 }
 
 export interface LogWatchOptions {
