@@ -11,7 +11,7 @@ import { listed, QUESTIONS } from '../readers.ts';
 type Question = (typeof QUESTIONS)[number];
 
 /** Between two reads of the same question. */
-const PACE_MS = 200;
+const PACE_MS = 1_000;
 
 export interface Reads {
   readonly answered: number;
