@@ -44,32 +44,40 @@ export async function settleRedis(
     });
 }
 
-/** By the password of now or by the one before. */
+/** By the password of now, or else by the one before. */
 export async function asDefault<T>(
-  { host, port, ca }: Place,
-  { password, before = password }: RedisPasswords,
+  place: Place,
+  { password, before }: RedisPasswords,
   work: (redis: Redis) => Promise<T>,
 ): Promise<T> {
-  const redis = new Redis({
-    host,
-    port,
-    tls: { ca },
-    lazyConnect: true,
-    enableReadyCheck: false,
-    disableClientInfo: true,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
+  const redis = await connected(place, password).catch((error: unknown) => {
+    if (before === undefined || !(error instanceof ReplyError)) throw error;
+    return connected(place, before);
   });
-  // the command that fails tells it
-  redis.on('error', () => undefined);
   try {
-    await redis.connect();
-    await redis.auth(password).catch((error: unknown) => {
-      if (!(error instanceof ReplyError)) throw error;
-      return redis.auth(before);
-    });
     return await work(redis);
   } finally {
     redis.disconnect();
   }
+}
+
+/** Throws a ReplyError for a wrong password. */
+async function connected({ host, port, ca }: Place, password: string): Promise<Redis> {
+  const redis = new Redis({
+    host,
+    port,
+    password,
+    tls: { ca },
+    lazyConnect: true,
+    enableReadyCheck: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  });
+  // a refused password is told by an event alone
+  let refused: Error | undefined;
+  redis.on('error', (error) => (refused = error));
+  const outcome = await redis.connect().catch((error: unknown) => error);
+  if (refused === undefined && outcome === undefined) return redis;
+  redis.disconnect();
+  throw refused ?? outcome;
 }

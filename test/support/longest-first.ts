@@ -29,6 +29,7 @@ const LONG = [
   'servers/projections/determinism',
   'servers/services/tron-watcher/faults',
   'servers/services/treasury/minting/forged-records',
+  'servers/infra/local/cluster/rotation',
   'servers/infra/local/cluster/fail-over',
   'servers/infra/local/cluster/servers',
   'servers/services/ops/console/page',

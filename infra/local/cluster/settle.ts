@@ -12,18 +12,34 @@ import { postgresUrl, settlePostgres, withClient } from '../../postgres/database
 import { folderOf, type Folder } from '../stack/folder.ts';
 import { Refusal } from '../process/run-program.ts';
 import type { ClusterPorts } from './ports.ts';
-import { brokerConnection, HOST, openSecrets, postgresAccess } from './servers.ts';
+import {
+  brokerConnection,
+  HOST,
+  openSecrets,
+  postgresAccess,
+  type ClusterSecrets,
+} from './servers.ts';
 
 const POLL_MS = 200;
 const TOLD_MS = 5_000;
 
-async function settle(folder: Folder, say: (line: string) => void): Promise<void> {
+type Say = (line: string) => void;
+
+async function settle(folder: Folder, say: Say): Promise<void> {
   if (!existsSync(folder.stack_file))
     throw new Refusal(`no cluster of ${folder.root} runs: npm run up -- --cluster starts it`);
   const { ports }: { readonly ports: ClusterPorts } = JSON.parse(
     readFileSync(folder.stack_file, 'utf8'),
   );
-  const secrets = await openSecrets(folder);
+  await settleCluster(ports, await openSecrets(folder), say);
+}
+
+/** Resolves when all replicas are in sync; says for which it waits. */
+export async function settleCluster(
+  ports: ClusterPorts,
+  secrets: ClusterSecrets,
+  say: Say,
+): Promise<void> {
   const { passwords } = secrets;
   const kafka = new Kafka({ ...brokerConnection(ports, secrets), logLevel: logLevel.NOTHING });
   await setPasswords(kafka, passwords.kafka);
