@@ -74,7 +74,7 @@ const tronKey: Rotation = {
   },
 };
 
-const mintAuthority: Rotation = {
+const authorityRotation: Rotation = {
   name: 'Mint authority',
   async steps(world) {
     const [decide = '', accept = '', set = ''] = commandsOf(this.name, 3);
@@ -85,10 +85,10 @@ const mintAuthority: Rotation = {
     await world.paste(set);
     await world.deposits.credited('the new mint authority');
     const node = new ChainNode(`http://127.0.0.1:${world.cluster.ports[0].node}`, never);
-    const { mint_authority: authority } = await node.chain();
+    const { mint_authority: mintAuthority } = await node.chain();
     world.claim(
       'the chain lets the new authority mint',
-      toHex(authority) === world.file('new/mint-address').toLowerCase(),
+      toHex(mintAuthority) === world.file('new/mint-address').toLowerCase(),
     );
   },
 };
@@ -111,6 +111,6 @@ const operators: Rotation = {
 export const SETTINGS_ROTATIONS: readonly Rotation[] = [
   tokenSecret,
   tronKey,
-  mintAuthority,
+  authorityRotation,
   operators,
 ];

@@ -81,7 +81,7 @@ function blockWith(word: string): string {
   return block.code;
 }
 
-/** What came of a script. */
+/** The end of a script, and all that it printed. */
 export interface Ended {
   readonly code: unknown;
   readonly printed: string;
