@@ -1,5 +1,5 @@
 /**
- * An upgrade as docs/operations/upgrade.md orders it: the stack of an earlier version runs, deposits
+ * An upgrade as docs/operations/upgrade.md orders it: an earlier version runs, payments
  * arrive and the gateways are read, and one service after the other is stopped with SIGTERM and
  * started as this version. Servers and the devnet stay those of the earlier version.
  */
