@@ -1,23 +1,25 @@
 /**
- * Whether the queue in Postgres has the addresses that the log had a while ago. A queue that stands
- * still, as in a former primary, answers as a good one does, and money that arrives is not seen.
+ * Whether a projection in Postgres has the records of `deposit.addresses` that the log had a while
+ * ago. One that stands still, as in a former primary, answers as a good one does.
  */
-import type { HealthProblem } from '../runtime/process/health.ts';
+import type { HealthProblem } from './health.ts';
 
-export class QueueLag {
+export class ReadModelLag {
+  readonly #projection: string;
   readonly #now: () => number;
   readonly #lateMs: number;
   /** of `deposit.addresses`, with the times of their reading; oldest first */
   #ends: readonly { readonly at: number; readonly end: bigint }[] = [];
   #lacking = 0n;
 
-  /** `now`: milliseconds of a monotonic clock; `lateMs`: the age from which a record is missed. */
-  constructor(now: () => number, lateMs: number) {
+  /** `now` in milliseconds; `lateMs`: the age from which a record is missed. */
+  constructor(projection: string, now: () => number, lateMs: number) {
+    this.#projection = projection;
     this.#now = now;
     this.#lateMs = lateMs;
   }
 
-  /** Notes the end of `deposit.addresses`, and its first offset that is not in the queue. */
+  /** Notes the end of `deposit.addresses`, and its first offset that is not folded. */
   saw(end: bigint, folded: bigint): void {
     const now = this.#now();
     const ends = [...this.#ends, { at: now, end }];
@@ -31,8 +33,8 @@ export class QueueLag {
     if (this.#lacking === 0n) return undefined;
     return {
       status: 'waiting',
-      waits_for: 'projection:watch',
-      message: `the queue lacks ${this.#lacking} records that deposit.addresses had ${this.#lateMs / 1_000} s ago: see /ready of projector-watch; where it is ready, APP_POSTGRES_READER_URL leads to another Postgres than it writes to`,
+      waits_for: `projection:${this.#projection}`,
+      message: `projection ${this.#projection} lacks ${this.#lacking} records that deposit.addresses had ${this.#lateMs / 1_000} s ago: see /ready of projector-${this.#projection}; where it is ready, APP_POSTGRES_READER_URL leads to another Postgres than it writes to`,
     };
   }
 }
