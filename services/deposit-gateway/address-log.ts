@@ -186,6 +186,11 @@ export class AddressLog {
     return this.#next;
   }
 
+  /** The offset behind the last record that is folded, as projections count it. */
+  get folded(): bigint {
+    return this.#book.end;
+  }
+
   /** The hash of the last record read (LOG-8). */
   get head(): Buffer {
     return this.#book.head;

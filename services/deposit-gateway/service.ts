@@ -16,6 +16,7 @@ import {
   type Remarks,
 } from '../runtime/process/health.ts';
 import type { Service } from '../runtime/process/main.ts';
+import { ReadModelLag } from '../runtime/process/read-model-lag.ts';
 import { aborted } from '../runtime/process/retry.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { openSharedCounts, type SharedCounts } from '../runtime/shared-counts.ts';
@@ -28,6 +29,8 @@ import { depositRoutes } from './routes.ts';
 import { pinScheme } from './scheme.ts';
 
 const NAME = 'deposit-gateway';
+/** Age of a record from which on the read model may not lack it. */
+const LATE_MS = 60_000;
 
 /** Returns once it serves. `now` in Unix milliseconds. */
 export async function serve(
@@ -68,6 +71,7 @@ export async function serve(
     log,
   );
   closing.add('Redis', () => notifications.close());
+  const lag = new ReadModelLag('deposits', now, LATE_MS);
   const app = depositApp(config, {
     reader,
     addresses,
@@ -76,6 +80,10 @@ export async function serve(
     now,
     starting: () => starting && (addressLog.problem ?? starting),
     writing: () => addressLog.problem,
+    lagging(folded) {
+      lag.saw(addressLog.folded, folded);
+      return lag.problem;
+    },
     remarks: () => addresses.remarks,
   });
   const http = await openHttp(config, { log, metrics, tracing, ...app, http_limits: limits });
@@ -111,6 +119,11 @@ export interface DepositAppOptions {
   readonly starting: () => HealthProblem | undefined;
   /** why nothing can be appended to the log */
   readonly writing: () => HealthProblem | undefined;
+  /**
+   * Why the read model is too old, which has folded `deposit.addresses` up to this offset; none is
+   * when not given.
+   */
+  readonly lagging?: (folded: bigint) => HealthProblem | undefined;
   readonly remarks?: () => Remarks;
 }
 
@@ -128,6 +141,7 @@ export function depositApp(
     now,
     starting,
     writing,
+    lagging = () => undefined,
     remarks = () => NO_REMARKS,
   }: DepositAppOptions,
 ) {
@@ -136,8 +150,10 @@ export function depositApp(
   // lists need no key
   const started: Guard = ({ method }) =>
     method === 'POST' && starting() !== undefined ? NOT_STARTED : undefined;
-  const readable = async (): Promise<undefined> =>
-    void (await reader.rows(addressOf(Buffer.alloc(0))));
+  const readable = async (): Promise<HealthProblem | undefined> => {
+    const [row] = await reader.rows(addressOf(Buffer.alloc(0)));
+    return lagging(BigInt(row?.[0] ?? 0));
+  };
   return {
     routes: depositRoutes({ reader, callers, addresses, now, console_url: config.console_url }),
     checks: [

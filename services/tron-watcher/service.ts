@@ -8,6 +8,7 @@ import { Membership } from '../runtime/kafka/membership.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
+import { ReadModelLag } from '../runtime/process/read-model-lag.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
 import { showPrimaries } from '../runtime/postgres/hosts.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
@@ -17,7 +18,6 @@ import { openTronGrid } from '../runtime/trongrid/open.ts';
 import { readArrivals } from './arrivals.ts';
 import { Condition } from './condition.ts';
 import type { readWatcherConfig } from './config.ts';
-import { QueueLag } from './queue-lag.ts';
 import { ReadModel } from './read-model.ts';
 import type { ShownRetry } from './retries.ts';
 import { TransferLog } from './transfer-log.ts';
@@ -50,7 +50,7 @@ export async function watchTron({
 }: Service<ReturnType<typeof readWatcherConfig>>): Promise<void> {
   const made: { watcher?: Watcher } = {};
   const condition = new Condition(clock, config.silence_ms, () => made.watcher?.about);
-  const queueLag = new QueueLag(clock, config.silence_ms);
+  const queueLag = new ReadModelLag('watch', clock, config.silence_ms);
   const shown = (): readonly ShownRetry[] => made.watcher?.retries.shown() ?? [];
   const alarms = (): readonly string[] => alarmsOf(shown(), Date.now());
   const http = await openHttp(config, {

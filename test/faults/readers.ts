@@ -10,7 +10,7 @@ import { goodToken, SECRET } from '../support/tokens.ts';
 import type { Failure } from './outages.ts';
 import { HANG_MS } from '../support/limits.ts';
 
-interface Question {
+export interface Question {
   readonly gateway: 'explorer-gateway' | 'hub-gateway' | 'deposit-gateway';
   readonly path: string;
   /** of a POST */

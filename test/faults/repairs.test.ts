@@ -2,13 +2,11 @@
  * A person repairs a whole system by what its messages and pages name, and nothing else. After each
  * repair every service is ready, every table equals its log, and the audit holds.
  */
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { folderAt } from '../../infra/local/stack/folder.ts';
-import { portNames, portVariable, type PortName } from '../../infra/services/ports.ts';
+import type { Folder } from '../../infra/local/stack/folder.ts';
 import { privateKeySigner, signIn } from '../../packages/wallet/src/index.ts';
 import {
   CHAIN_BLOCKS,
@@ -22,8 +20,6 @@ import {
 } from '../../schemas/topics.ts';
 import { readLogEnds } from '../../services/runtime/kafka/ends.ts';
 import { ops, type Ended } from '../services/ops/operator.ts';
-import { runMain } from '../support/command-line.ts';
-import { takePort } from '../support/free-ports.ts';
 import {
   deleteRecordsBefore,
   readAll,
@@ -31,72 +27,39 @@ import {
   withRawAdmin,
   type TestKafka,
 } from '../support/kafka.ts';
-import { removeSystem } from '../support/kept-logs.ts';
 import { until } from '../support/until.ts';
+import { Installation } from './installation.ts';
 
-const folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-test-repairs-')));
-const settings: Record<string, string> = { APP_LOCAL_DIR: folder.root };
-const ports = new Map<PortName, number>();
-const releases: (() => void)[] = [];
+let stack: Installation;
+let folder: Folder;
 let kafka: TestKafka;
 
 beforeAll(async () => {
-  for (const name of portNames) {
-    const { port, release } = await takePort();
-    releases.push(release);
-    ports.set(name, port);
-    settings[portVariable(name)] = String(port);
-  }
+  stack = await Installation.open();
+  folder = stack.folder;
   await npmRun('up');
-  kafka = testKafka({ kafka_brokers: `127.0.0.1:${ports.get('kafka')}` });
+  kafka = testKafka({ kafka_brokers: `127.0.0.1:${stack.ports.kafka}` });
 });
-afterAll(async () => {
-  await runMain(['down'], settings).ended();
-  for (const release of releases) release();
-  removeSystem(folder);
-});
+afterAll(() => stack.close());
 
 /** Resolves to what it has printed. */
 async function npmRun(...args: readonly string[]): Promise<string> {
-  const run = runMain(args, settings);
-  const code = await run.ended();
-  expect([code, run.printed()]).toEqual([0, expect.anything()]);
-  return run.printed();
+  const { code, printed } = await stack.main(args);
+  expect([code, printed]).toEqual([0, expect.anything()]);
+  return printed;
 }
 
 function op(...words: readonly string[]): Promise<Ended> {
   return ops('--stack', folder.stack_file, ...words);
 }
 
-function url(name: PortName): string {
-  return `http://127.0.0.1:${ports.get(name)}`;
-}
-
-async function ask<Answer>(at: string, body?: object, token = ''): Promise<Answer> {
-  const response = await fetch(at, {
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
-  });
-  const answer: Answer = await response.json();
-  return answer;
-}
-
 /** A new user pays, and gets CLT: this takes every service. */
 async function credit(user: number): Promise<void> {
   const signer = privateKeySigner(`0x${String(user).padStart(64, '0')}`);
-  const { token } = await signIn({ url: `${url('hub')}/graphql`, chainId: 7777 }, signer);
-  const deposits = `${url('deposit')}/api/v1/deposits`;
-  const { address } = await ask<{ address: string }>(deposits, {}, token);
-  await ask(`${url('devnet')}/admin/tron/transfers`, { to: address, value: '12345678' });
+  const { token } = await signIn({ url: `${stack.url('hub')}/graphql`, chainId: 7777 }, signer);
+  await stack.pay(token, '12345678');
   await until(
-    async () => {
-      const listed = await ask<{ deposits: readonly { status: string }[] }>(
-        deposits,
-        undefined,
-        token,
-      );
-      return listed.deposits.map(({ status }) => status);
-    },
+    async () => (await stack.deposits(token)).deposits.map(({ status }) => status),
     'the deposit to be credited',
     ([status]) => status === 'credited',
   );
@@ -328,7 +291,7 @@ test('deleted heads of all topics are named, stop each reader that starts, and c
   // without a garbage record before, nothing was skipped
   const written = topics.filter((_, at) => (ends[at] ?? 0n) > 0n);
   for (const topic of written) await deleteRecordsBefore(kafka, topic, 1);
-  await runMain(['up'], settings).ended();
+  await stack.main(['up']);
   const readers = ['explorer', 'ride-market', 'series', 'deposits', 'watch', 'reserve'];
   const halted = ['chain-ingester', 'treasury', ...readers.map((name) => `projector-${name}`)];
   await until(

@@ -3,13 +3,13 @@ import { setTimeout as after } from 'node:timers/promises';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
 
 export interface Part<Value> {
-  /** who was asked, for people */
+  /** name of the server that was asked, for people */
   readonly of: string;
   /** null: it has not answered */
   readonly value: Value | null;
   /** when it answered, by `performance.now()` */
   readonly answered_at: number | undefined;
-  /** it may still answer */
+  /** whether the server may still answer */
   readonly is_open: boolean;
   /** resolves when it has answered or is late */
   readonly end: Promise<void>;
@@ -71,7 +71,7 @@ export class Parts {
       : Promise.race([all, after(wait_ms, undefined, { ref: false })]));
   }
 
-  /** Those that may still answer. */
+  /** Names of the parts that may still answer. */
   open(): ReadonlySet<string> {
     return new Set(this.#asked.filter(({ is_open: isOpen }) => isOpen).map(({ of }) => of));
   }

@@ -90,7 +90,7 @@ export function localDisk(stackFile: string): Disk | null {
   return { path, free_bytes: bavail * bsize };
 }
 
-/** It answers within `answer_ms`, or is unreachable. */
+/** The health of a service, which is unreachable when it does not answer within `answer_ms`. */
 export async function readService(
   { name, url }: LocalService,
   answer_ms: number,

@@ -84,7 +84,7 @@ const TOPIC_NAMES = TOPICS.map(({ name }) => name);
 const TIMEOUT_S = 8;
 /** A person sees what is known by then, and the rest when it is there. */
 const KNOWN_MS = 2_000;
-/** Who is asked, besides the services. */
+/** Names of the parts besides the services. */
 const NODE_PART = 'the CLT node';
 const POSTGRES_PART = 'Postgres';
 const KAFKA_PART = 'Kafka';
@@ -240,13 +240,15 @@ const OLD_S = 5;
 
 /**
  * For people: what a screen of 100 columns and 40 rows holds. While a part may still answer, the
- * first line says so instead of a verdict. Of what was printed `before`, only that comes again for
- * which it waited.
+ * first line says so, instead of a verdict. A screen after one printed `before` has only the parts
+ * for which that one waited.
  */
 export function screenText(known: Known, before?: Known): string {
-  const { services, attention: lines, age_seconds: ages } = known.read;
+  const { services, attention: lines, age_seconds: ageSeconds } = known.read;
   const late = known.services.filter((name) => known.waits_for.has(name));
-  const servicesAge = old(ages.services, (age) => [`the oldest of these figures are ${age} s old`]);
+  const servicesAge = old(ageSeconds.services, (age) => [
+    `the oldest of these figures are ${age} s old`,
+  ]);
   const money = moneyLines(services ?? []);
   const sections: readonly (readonly [parts: readonly string[], text: readonly string[]])[] = [
     [[NODE_PART], [chainText(known)]],
@@ -276,7 +278,7 @@ function old(age: number | null, lines: (age: number) => readonly string[]): rea
 }
 
 function chainText({
-  read: { node, disk, age_seconds: ages },
+  read: { node, disk, age_seconds: ageSeconds },
   waits_for: waitsFor,
 }: Known): string {
   const chain =
@@ -285,22 +287,22 @@ function chainText({
         ? 'has not answered yet'
         : 'does not answer'
       : `height ${node.height}, final up to ${node.finalized_height}`;
-  const age = old(ages.node, (seconds) => [` (${seconds} s ago)`]).join('');
+  const age = old(ageSeconds.node, (seconds) => [` (${seconds} s ago)`]).join('');
   const free = disk === null ? '' : `; disk: ${diskText(disk)}`;
   return `chain: ${chain}${age}${free}`;
 }
 
 function projectionsText({ read, waits_for: waitsFor }: Known): readonly string[] {
-  const { projections, age_seconds: ages } = read;
+  const { projections, age_seconds: ageSeconds } = read;
   if (projections === null)
     return [
       `projections: Postgres ${waitsFor.has(POSTGRES_PART) ? 'has not answered yet' : 'does not answer'}`,
     ];
-  const apart = (ages.projections ?? 0) - (ages.log ?? ages.projections ?? 0);
+  const apart = (ageSeconds.projections ?? 0) - (ageSeconds.log ?? ageSeconds.projections ?? 0);
   return [
     projectionsTable(projections),
     ...(waitsFor.has(KAFKA_PART) ? ['BEHIND is not known: Kafka has not answered yet'] : []),
-    ...old(ages.projections, (age) => [`RECORDS are those of ${age} s ago`]),
+    ...old(ageSeconds.projections, (age) => [`RECORDS are those of ${age} s ago`]),
     ...old(apart, (age) => [
       `the ends of the log were read ${age} s later than RECORDS: BEHIND may be too high`,
     ]),

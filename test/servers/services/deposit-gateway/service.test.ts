@@ -283,6 +283,26 @@ test('two gateways together serve a client as many requests as one of them would
   expect(passed).toBeLessThan(20);
 });
 
+test('a gateway whose read model lacks what its log had a minute ago is not ready until it has it', async () => {
+  const world = await openWorld(inject('stack'));
+  const projector = world.startProjector();
+  let now = Date.parse('2026-11-21T07:00:00Z');
+  const gateway = await world.startGateway({ APP_ADDRESS_WAIT_MS: '100' }, () => now);
+  await gateway.serving;
+  const readiness = async (): Promise<string> => (await fetch(`${gateway.ops_url}/ready`)).text();
+  await expect.poll(readiness).not.toContain('deposits');
+  await projector.stop();
+  const late = await gateway.ask('POST', '/api/v1/deposits', accountAt(1));
+  expect(late.status).toBe(503);
+  expect(await readiness()).not.toContain('lacks');
+  now += 60_000;
+  await expect
+    .poll(readiness)
+    .toContain('projection deposits lacks 2 records that deposit.addresses had 60 s ago');
+  world.startProjector();
+  await expect.poll(readiness).not.toContain('lacks');
+});
+
 test('the first gateway pins the key; later ones find it and append nothing', async () => {
   const world = await openWorld(inject('stack'));
   world.startProjector();

@@ -68,7 +68,7 @@ test('no verdict is given and late parts are named before all have answered', ()
   ]);
 });
 
-test('of what was printed before, only what was waited for comes again, under the verdict', () => {
+test('a second screen has the verdict and only the sections for which the first one waited', () => {
   const first = known({ node: null }, ['the CLT node']);
   expect(screenText(known(), first).split('\n')).toEqual([
     expect.stringMatching(/^ALL WELL {2}1 of 1 services ready, /),

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { QueueLag } from '../../../services/tron-watcher/queue-lag.ts';
+import { ReadModelLag } from '../../../../services/runtime/process/read-model-lag.ts';
 
-test('a queue that lacks what the log had for long is a problem, until it has caught up', () => {
+test('a projection that lacks what the log had for long is a problem, until it has caught up', () => {
   let now = 0;
-  const lag = new QueueLag(() => now, 60_000);
+  const lag = new ReadModelLag('watch', () => now, 60_000);
   lag.saw(5n, 5n);
   expect(lag.problem).toBeUndefined();
   now = 30_000;
@@ -24,9 +24,9 @@ test('a queue that lacks what the log had for long is a problem, until it has ca
   expect(lag.problem).toBeUndefined();
 });
 
-test('a queue that always lacks only what is new is no problem', () => {
+test('a projection that always lacks only what is new is no problem', () => {
   let now = 0;
-  const lag = new QueueLag(() => now, 60_000);
+  const lag = new ReadModelLag('watch', () => now, 60_000);
   for (let end = 0n; end < 100n; end += 10n) {
     now += 40_000;
     lag.saw(end + 10n, end);
