@@ -21,10 +21,10 @@ function commandsOf(heading: string, count: number): readonly string[] {
 }
 
 /** How many of the four instances accept a token of this secret. */
-async function accepting({ cluster, tokenOf }: RotationWorld, secret: string): Promise<number> {
+async function accepting(world: RotationWorld, secret: string): Promise<number> {
   const answers = await Promise.all(
     SIGNED_IN.flatMap((gateway) =>
-      urlsOf(cluster, gateway).map((url) => read(gateway, url, tokenOf(secret))),
+      urlsOf(world.cluster, gateway).map((url) => read(gateway, url, world.tokenOf(secret))),
     ),
   );
   return answers.filter(isGood).length;

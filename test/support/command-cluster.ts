@@ -149,7 +149,7 @@ export async function startCommandCluster(
     shell: (script) =>
       shell(
         here(script).replaceAll(/(?<=127\.0\.0\.1:)[0-9]{5}/g, (port) =>
-          String(Number(port) - Number(readClusterPorts({})[0].devnet) + ports[0].devnet),
+          String(Number(port) - readClusterPorts({})[0].devnet + ports[0].devnet),
         ),
         place,
       ),

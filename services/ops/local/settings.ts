@@ -49,8 +49,8 @@ export function settingsFor(
   );
   const set: Record<string, string> = {};
   const wanted: Record<string, Settings[string]> = {};
-  for (const text of given) {
-    const [, name, value] = /^(APP_[A-Z0-9_]+)=([^]*)$/.exec(text) ?? [];
+  for (const assignment of given) {
+    const [, name, value] = /^(APP_[A-Z0-9_]+)=([^]*)$/.exec(assignment) ?? [];
     if (name === undefined || value === undefined)
       throw new Misuse('--set is NAME=VALUE, with a name like APP_RATE_PER_SECOND');
     const entry = variables.get(name);
@@ -61,10 +61,12 @@ export function settingsFor(
       );
     if (name in set) throw new Misuse(`--set ${name} is given twice`);
     set[name] = value;
-    const [key, { name: variable, expected, secret, hidden = false, read, ...rest }] = entry;
+    const [key, setting] = entry;
+    const { name: variable, expected, secret, hidden = false } = setting;
     // a contradiction with other settings is seen by the service, which has them
+    const read = (text: string): unknown => setting.read(text);
     const plain = { name: variable, expected, secret, hidden, read };
-    wanted[key] = 'fallback' in rest ? { ...plain, fallback: rest.fallback } : plain;
+    wanted[key] = 'fallback' in setting ? { ...plain, fallback: setting.fallback } : plain;
   }
   readConfig(set, wanted);
   return set;

@@ -149,8 +149,8 @@ export interface Known {
 
 interface Look {
   /** resolves when all have answered or are late, after `wait_ms` at most */
-  answered(wait_ms?: number): Promise<void>;
-  known(): Known;
+  readonly answered: (wait_ms?: number) => Promise<void>;
+  readonly known: () => Known;
 }
 
 /** Asks each part for `timeout_ms` at most. */

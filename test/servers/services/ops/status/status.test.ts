@@ -119,10 +119,13 @@ test('all that is known is printed before a silent part answers, and that part w
   const { node_url: nodeUrl, ...stack }: { readonly node_url: string } = JSON.parse(
     readFileSync(stackFile, 'utf8'),
   );
-  const slow = createHttpServer(async (request, response) => {
+  const answer = async (path: string | undefined): Promise<string> => {
     await released.promise;
-    response.end(await (await fetch(`${nodeUrl}${request.url}`)).text());
-  }).listen(0, '127.0.0.1');
+    return await (await fetch(`${nodeUrl}${path}`)).text();
+  };
+  const slow = createHttpServer(
+    ({ url }, response) => void answer(url).then((text) => response.end(text)),
+  ).listen(0, '127.0.0.1');
   await once(slow, 'listening');
   onTestFinished(() => void slow.close());
   const address = slow.address();
@@ -131,7 +134,11 @@ test('all that is known is printed before a silent part answers, and that part w
   writeFileSync(file, JSON.stringify({ ...stack, node_url: `http://127.0.0.1:${port}` }));
   const running = startOps('status', '--stack', file, '--timeout', '600');
   onTestFinished(() => void running.process.kill('SIGKILL'));
-  await until(running.printed, 'the first screen', (text) => /^explorer v1 /m.test(text));
+  await until(
+    () => running.printed(),
+    'the first screen',
+    (text) => /^explorer v1 /m.test(text),
+  );
   const first = running.printed();
   expect(first).toMatch(
     /^NOT ALL IS KNOWN YET, waiting for the CLT node: .*\nchain: has not answered yet$/m,
