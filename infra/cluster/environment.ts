@@ -55,14 +55,14 @@ export function postgresEnvironment(
 
 /** The variables of the registry's proxy for its accounts. */
 export function proxyAccounts(passwords: Passwords): Record<string, string> {
-  const { registry_reader: reader_before, registry_writer: writer_before } = passwords.before;
+  const { registry_reader: registryReader, registry_writer: registryWriter } = passwords.before;
   return {
     APP_PROXY_READER_USERNAME: REGISTRY_READER,
     APP_PROXY_READER_PASSWORD: passwords.registry_reader,
     APP_PROXY_WRITER_USERNAME: REGISTRY_WRITER,
     APP_PROXY_WRITER_PASSWORD: passwords.registry_writer,
-    ...(reader_before === undefined ? {} : { APP_PROXY_READER_PASSWORD_BEFORE: reader_before }),
-    ...(writer_before === undefined ? {} : { APP_PROXY_WRITER_PASSWORD_BEFORE: writer_before }),
+    ...(registryReader === undefined ? {} : { APP_PROXY_READER_PASSWORD_BEFORE: registryReader }),
+    ...(registryWriter === undefined ? {} : { APP_PROXY_WRITER_PASSWORD_BEFORE: registryWriter }),
   };
 }
 

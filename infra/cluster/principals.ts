@@ -25,7 +25,7 @@ export interface Passwords {
   readonly postgres: Omit<Access, 'parameters'>;
   readonly replicator: string;
   readonly redis: string;
-  /** Those before, of accounts that have two for a while: see `passwordBefore`. */
+  /** Passwords before the present ones, of accounts that have two for a while. */
   readonly before: Readonly<
     Record<'registry_reader' | 'registry_writer' | 'redis', string | undefined>
   >;

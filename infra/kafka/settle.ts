@@ -29,8 +29,8 @@ type Connection = Pick<KafkaConfig, 'ssl' | 'sasl' | 'socketFactory'> & {
 };
 
 /**
- * As an administrator, when all `brokers` live. Makes nothing that is there already. Tries again for
- * ten minutes when a broker does not answer: one is listed a moment before it accepts connections.
+ * As an administrator, when all `brokers` live. Makes nothing that is there already. Tries again
+ * for ten minutes when a broker does not answer: it is listed a moment before it listens.
  * `users`: passwords by name.
  */
 export async function settleKafka(

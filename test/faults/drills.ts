@@ -46,7 +46,7 @@ const USD = 1_000_000n;
 const ROOM = 48 * 2 ** 20;
 const SEGMENT_BYTES = 16 * 2 ** 20;
 
-/** Files with the seconds by which the clock of each service is wrong, as libfaketime reads them. */
+/** Files with the seconds by which the clock of each service is wrong, for libfaketime. */
 class Clocks {
   readonly #folder = mkdtempSync(join(tmpdir(), 'clt-drill-clocks-'));
   readonly #library: string;

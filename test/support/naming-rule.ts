@@ -25,6 +25,7 @@ const OUTSIDE = new Set([
   'originalUrl',
   // kafkajs
   'memberId',
+  'connectionPool',
   // graphql-js
   'maxTokens',
   'maxErrors',

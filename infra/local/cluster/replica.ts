@@ -2,8 +2,8 @@
  * Which of two Postgres servers on this machine follows the other. Each start decides it by their
  * files: a server without data, or with those of an earlier timeline than the other has since it
  * was promoted, becomes a replica with a copy of the other's data. So does a replica that was away
- * until the primary had removed log that it needs. Sources: PostgreSQL documentation, "Making a Base
- * Backup Using the Low Level API"; `pg_control.h`; `xlog.c`.
+ * until the primary had removed log that it needs. Sources: PostgreSQL documentation, "Making a
+ * Base Backup Using the Low Level API"; `pg_control.h`; `xlog.c`.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { copyFile, mkdir, readdir } from 'node:fs/promises';

@@ -52,7 +52,7 @@ const REDIS_NAMES = ['redis-1', 'redis-2'] as const;
 
 /** Passwords, and the paths of the certificates. */
 export interface ClusterSecrets {
-  /** Those of now: they change while the cluster runs. */
+  /** Passwords of now: they change while the cluster runs. */
   readonly passwords: Passwords;
   /** The path of the certificate that clients trust. */
   readonly authority: string;

@@ -38,8 +38,10 @@ export async function readCertificates(
   ];
   const postgres = parsePostgresUrl(postgres_url);
   const databases = postgres === undefined || postgres.ssl === false ? [] : postgres.hosts;
-  const { kafka_tls_cert: cert, kafka_tls_key: key } = kafka;
-  const own = cert === undefined ? {} : { cert, ...(key === undefined ? {} : { key }) };
+  const own = {
+    ...(kafka.kafka_tls_cert === undefined ? {} : { cert: kafka.kafka_tls_cert }),
+    ...(kafka.kafka_tls_key === undefined ? {} : { key: kafka.kafka_tls_key }),
+  };
   const read = await Promise.all([
     ...hosts.map(async (host) => {
       const at = host.lastIndexOf(':');

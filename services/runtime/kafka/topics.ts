@@ -117,7 +117,7 @@ function differencesOf(
 /** The partitions that do not begin at offset 0 any more, in words. */
 export function startsLost({ config }: Topic, ends: readonly LogEnd[]): readonly string[] {
   // of such a topic the brokers delete old records
-  if (config['retention.bytes'] !== undefined) return [];
+  if (config['retention.bytes'] !== '-1') return [];
   return ends
     .filter(({ low }) => low > 0n)
     .map(

@@ -76,9 +76,9 @@ export class KafkaWriter {
 
   /**
    * Appends the entries as one batch; resolves with the first offset once it is acknowledged.
-   * Throws `append_refused` and `clock_ahead` (nothing was appended), or `append_unknown` (the batch may be in the
-   * log) when it is refused after an attempt without an outcome, and when the process drains; the
-   * writer then appends nothing more.
+   * Throws `append_refused` and `clock_ahead` (nothing was appended), or `append_unknown` (the
+   * batch may be in the log) when it is refused after an attempt without an outcome, and when the
+   * process drains; the writer then appends nothing more.
    */
   append(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
     const sent = this.#queue.then(() => this.#send(topic, partition, entries));

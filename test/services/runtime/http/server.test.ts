@@ -122,15 +122,6 @@ test('/metrics names each dependency that is awaited and each part that waits fo
   expect(await lines()).toEqual(['service_ready{service="test"} 1']);
 });
 
-test('/metrics has the clock of the machine', async () => {
-  const { url } = await open([]);
-  const before = Date.now();
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const [, seconds] = /^service_clock_seconds\{service="test"\} (\S+)$/m.exec(text) ?? [];
-  expect(Number(seconds) * 1_000).toBeGreaterThanOrEqual(before);
-  expect(Number(seconds) * 1_000).toBeLessThanOrEqual(Date.now());
-});
-
 test('clients of a gateway share an answer of /ready for a second', async () => {
   let looks = 0;
   const checks = [{ name: 'a', check: () => void looks++ }];
