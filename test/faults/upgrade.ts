@@ -1,7 +1,7 @@
 /**
  * The fault run of upgrades, as docs/operations/upgrade.md says: an earlier version makes a log,
- * this one goes on with its data, the earlier one comes back, and this one comes again, service
- * by service. Checks out the earlier version from this clone's history and installs its packages.
+ * this one goes on with its data, the earlier one comes back, and this one comes again. Then the
+ * same by service. Checks out the earlier version from this clone's history, with its packages.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
