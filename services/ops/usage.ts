@@ -100,9 +100,13 @@ export interface Decision {
   readonly reason: string;
 }
 
-/** The actor and the reason, trimmed. Throws `Misuse` when one is missing. */
+/** The actor and the reason, trimmed. Throws `Misuse` when one is missing or is no text. */
 export function decision(args: Decision): Decision {
   const [actor, reason] = [args.actor.trim(), args.reason.trim()];
+  if (![actor, reason].every((text) => text.isWellFormed()))
+    throw new Misuse(
+      '--actor or --reason has half of a character (an unpaired surrogate), which no log can keep: type the text again',
+    );
   if ([actor, reason].some((text) => text === '' || text.length > TEXT_MAX))
     throw new Misuse(
       `--actor and --reason have 1 to ${TEXT_MAX} characters each: the log keeps them for ever`,

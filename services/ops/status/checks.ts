@@ -51,7 +51,44 @@ export interface Check {
   readonly find: (seen: Seen, threshold: number) => readonly string[];
 }
 
+/** Causes before what follows from them. */
 export const CHECKS: readonly Check[] = [
+  {
+    name: 'disk',
+    fails: 'the disk of a local stack has less than N MB free',
+    setting: 'status_disk_mb',
+    to_do: 'make room: when it is full the servers stop',
+    find: ({ disk }, least) =>
+      disk !== null && disk.free_bytes < least * 2 ** 20
+        ? [`disk: ${diskText(disk)}; when it is full the servers stop: make room`]
+        : [],
+  },
+  {
+    name: 'clock',
+    fails: 'the clock of a service is more than N s from the one of `ops`',
+    setting: 'status_clock_seconds',
+    to_do: 'set it right, or the clock of `ops` where all services are named; runbook: ClockWrong',
+    find: ({ services }, most) =>
+      (services ?? []).flatMap(({ name, metrics: { [CLOCK]: ahead = 0 } }) =>
+        Math.abs(ahead) > most
+          ? [
+              `${name}: its clock is ${Math.round(Math.abs(ahead))} s ${ahead > 0 ? 'ahead of' : 'behind'} the one of this machine: set the wrong one right`,
+            ]
+          : [],
+      ),
+  },
+  {
+    name: 'two_primaries',
+    fails: 'more than one host of Postgres may be written to',
+    to_do: 'stop those of a lower timeline, or make them replicas; runbook: TwoPrimaries',
+    find: ({ primaries }) => {
+      if (primaries === null || primaries.length < 2) return [];
+      const names = primaries.map(({ name, timeline }) => `${name} (timeline ${timeline})`);
+      return [
+        `postgres: ${names.join(' and ')} may be written to: stop those of a lower timeline, or make them replicas of the newest primary`,
+      ];
+    },
+  },
   {
     name: 'unanswered',
     fails: 'the node, the brokers or Postgres does not answer in time',
@@ -86,20 +123,6 @@ export const CHECKS: readonly Check[] = [
     to_do: 'as the note says',
     find: ({ services }) =>
       (services ?? []).flatMap(({ name, notes }) => notes.map((note) => `${name}: ${note}`)),
-  },
-  {
-    name: 'clock',
-    fails: 'the clock of a service is more than N s from the one of `ops`',
-    setting: 'status_clock_seconds',
-    to_do: 'set it right, or the clock of `ops` where all services are named; runbook: ClockWrong',
-    find: ({ services }, most) =>
-      (services ?? []).flatMap(({ name, metrics: { [CLOCK]: ahead = 0 } }) =>
-        Math.abs(ahead) > most
-          ? [
-              `${name}: its clock is ${Math.round(Math.abs(ahead))} s ${ahead > 0 ? 'ahead of' : 'behind'} the one of this machine: set the wrong one right`,
-            ]
-          : [],
-      ),
   },
   {
     name: 'quarantine',
@@ -190,18 +213,6 @@ export const CHECKS: readonly Check[] = [
             : `postgres: no replica reads from slot ${slot} of ${name}: start it, or drop the slot`,
         ),
       ),
-  },
-  {
-    name: 'two_primaries',
-    fails: 'more than one host of Postgres may be written to',
-    to_do: 'stop those of a lower timeline, or make them replicas; runbook: TwoPrimaries',
-    find: ({ primaries }) => {
-      if (primaries === null || primaries.length < 2) return [];
-      const names = primaries.map(({ name, timeline }) => `${name} (timeline ${timeline})`);
-      return [
-        `postgres: ${names.join(' and ')} may be written to: stop those of a lower timeline, or make them replicas of the newest primary`,
-      ];
-    },
   },
   {
     name: 'kafka_replicas',
@@ -392,16 +403,6 @@ export const CHECKS: readonly Check[] = [
             ? `the certificate of ${of} has expired: renew it`
             : `the certificate of ${of} ends in ${Math.floor(daysLeft)} days: renew it`,
         ),
-  },
-  {
-    name: 'disk',
-    fails: 'the disk of a local stack has less than N MB free',
-    setting: 'status_disk_mb',
-    to_do: 'make room: when it is full the servers stop',
-    find: ({ disk }, least) =>
-      disk !== null && disk.free_bytes < least * 2 ** 20
-        ? [`disk: ${diskText(disk)}; when it is full the servers stop: make room`]
-        : [],
   },
 ];
 

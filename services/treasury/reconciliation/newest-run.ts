@@ -204,7 +204,7 @@ export function runNotes(run: ReserveReconciled, tolerance: bigint): readonly st
   const notes: string[] = [];
   if (status === 'over_backed_drift')
     notes.push(
-      `custody has ${surplusOf(run)} micro-USDT more than is explained, above the tolerance of ${tolerance} (reconciliation ${runId}). What to do: find out whose it is; \`ops surplus book\` explains it`,
+      `custody has ${surplusOf(run)} micro-USDT more than is explained, above the tolerance of ${tolerance} (reconciliation ${runId}). What to do: see whether somebody has paid it (npx ops deposit watch names addresses that received more than the log has); only what nobody has paid is explained by npx ops surplus book`,
     );
   if (unminted > 0n)
     notes.push(

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { count, decision, didYouMean, Misuse, usd } from '../../../services/ops/usage.ts';
 
@@ -56,4 +57,20 @@ test('a decision needs an actor and a reason of at most 1,000 characters', () =>
     expect(() => decision({ actor: text, reason: 'why' })).toThrow(Misuse);
     expect(() => decision({ actor: 'alice', reason: text })).toThrow(Misuse);
   }
+});
+
+test('the actor and the reason of a decision are kept as they are, or refused', () => {
+  const text = fc.string({ unit: fc.nat(0xff_ff).map((code) => String.fromCharCode(code)) });
+  fc.assert(
+    fc.property(text, text, (actor, reason) => {
+      try {
+        for (const kept of Object.values(decision({ actor, reason })))
+          expect(Buffer.from(kept).toString()).toBe(kept);
+      } catch (error) {
+        expect(error).toBeInstanceOf(Misuse);
+      }
+    }),
+  );
+  expect(() => decision({ actor: 'alice', reason: 'a \ud83d' })).toThrow('half of a character');
+  expect(decision({ actor: 'alice', reason: ' \u{1f600} ' }).reason).toBe('\u{1f600}');
 });
