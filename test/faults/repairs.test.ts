@@ -291,6 +291,7 @@ test('deleted heads of all topics are named, stop each reader that starts, and c
   // without a garbage record before, nothing was skipped
   const written = topics.filter((_, at) => (ends[at] ?? 0n) > 0n);
   for (const topic of written) await deleteRecordsBefore(kafka, topic, 1);
+  await npmRun('down');
   await stack.main(['up']);
   const readers = ['explorer', 'ride-market', 'series', 'deposits', 'watch', 'reserve'];
   const halted = ['chain-ingester', 'treasury', ...readers.map((name) => `projector-${name}`)];
