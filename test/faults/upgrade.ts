@@ -1,7 +1,7 @@
 /**
  * The fault run of upgrades, as docs/operations/upgrade.md says: an earlier version makes a log,
  * this one goes on with its data, the earlier one comes back, and this one comes again. Then the
- * same by service. Checks out the earlier version from this clone's history, with its packages.
+ * earlier version is replaced service by service. It is checked out from this clone's history.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
