@@ -92,6 +92,12 @@ export const SERVER_OPTIONS: ServerOptions =
       };
 /** A service drains for as long as it takes. */
 export const PATIENT = { APP_DRAIN_MS: '600000' };
+
+/** Gateways that end no read because the machine is slow: the most that may be set. */
+export const PATIENT_READS = {
+  APP_STATEMENT_TIMEOUT_MS: '60000',
+  APP_POSTGRES_CONNECT_MS: '600000',
+};
 const never = new AbortController().signal;
 
 /** Ends the stacks of killed test runs and workers; their logs are those of this run now. */

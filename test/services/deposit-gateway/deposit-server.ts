@@ -53,7 +53,7 @@ export async function openDeposits(options: DepositServerOptions): Promise<Depos
     destination: { write: (line) => void lines.push(line) },
   });
   const reader = openReader(
-    { ...options, statement_timeout_ms: HANG_MS, connections_max: 4 },
+    { ...options, statement_timeout_ms: HANG_MS, postgres_connect_ms: HANG_MS, connections_max: 4 },
     'deposit-gateway',
     log,
   );

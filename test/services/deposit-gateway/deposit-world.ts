@@ -28,6 +28,7 @@ import { copiedDatabase, freshDatabase, type DatabaseUrls } from '../../support/
 import { XPUB } from '../../support/deposit-log.ts';
 import type { FaultProxy } from '../../support/fault-proxy.ts';
 import { appendAll, readAll, silentLog, testKafka } from '../../support/kafka.ts';
+import { PATIENT_READS } from '../../support/stack.ts';
 import { goodToken, SECRET } from '../../support/tokens.ts';
 import { until } from '../../support/until.ts';
 import { DEPOSITS, type Answered } from '../../support/openapi.ts';
@@ -195,8 +196,7 @@ async function startGateway({
     APP_REDIS_URL: stack.redis_url,
     APP_JWT_SECRET: SECRET,
     APP_DEPOSIT_XPUB: XPUB,
-    // no limit: the most that may be set
-    APP_STATEMENT_TIMEOUT_MS: '60000',
+    ...PATIENT_READS,
     APP_RATE_PER_SECOND: '0',
     APP_TRUST_PROXY: '1',
     ...settings,

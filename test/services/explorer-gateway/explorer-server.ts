@@ -89,7 +89,7 @@ export async function openExplorer({
   );
   await once(node, 'listening');
   const pool = openReader(
-    { statement_timeout_ms: HANG_MS, connections_max: 4, ...options },
+    { statement_timeout_ms: HANG_MS, postgres_connect_ms: HANG_MS, connections_max: 4, ...options },
     'explorer-gateway',
     log,
   );

@@ -19,6 +19,7 @@ import { Metrics } from '../../../services/runtime/process/metrics.ts';
 import { VERSION_CHECK_MS } from '../../../services/runtime/read-version.ts';
 import { freshDatabase } from '../../support/database.ts';
 import { TestDevnet } from '../../support/devnet.ts';
+import { PATIENT_READS } from '../../support/stack.ts';
 import { SECRET } from '../../support/tokens.ts';
 import { until } from '../../support/until.ts';
 import type { TestWallet } from '../../support/wallets.ts';
@@ -111,6 +112,7 @@ export class HubWorld {
       APP_NODE_URL: devnet.node_url,
       APP_JWT_SECRET: SECRET,
       APP_RATE_PER_SECOND: '0',
+      ...PATIENT_READS,
       ...settings,
     });
     const metrics = new Metrics('test');

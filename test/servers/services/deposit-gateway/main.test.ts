@@ -9,7 +9,7 @@ import { accountAt, depositKey, OTHER_XPUB, XPUB } from '../../../support/deposi
 import { freshDatabase } from '../../../support/database.ts';
 import { goodToken, SECRET } from '../../../support/tokens.ts';
 import { openTables } from '../../../projections/deposits/applied.ts';
-import { PATIENT } from '../../../support/stack.ts';
+import { PATIENT, PATIENT_READS } from '../../../support/stack.ts';
 import { prints } from '../../../support/command-line.ts';
 
 const MAIN = new URL('../../../../services/deposit-gateway/main.ts', import.meta.url).pathname;
@@ -60,8 +60,7 @@ async function settings(): Promise<{
     APP_REDIS_URL: 'redis://127.0.0.1:1',
     APP_JWT_SECRET: SECRET,
     APP_DEPOSIT_XPUB: XPUB,
-    // no limit: the most that may be set
-    APP_STATEMENT_TIMEOUT_MS: '60000',
+    ...PATIENT_READS,
   };
   return { env, writer_url: urls.writer_url };
 }

@@ -13,6 +13,7 @@ import { mostFrequent, TYPES } from '../../../projections/explorer/seeded-rows.t
 import { chainWithBigBlock } from '../../../services/explorer-gateway/big-block.ts';
 import { filledOnce, linesOf, openExports, standstill } from './export-server.ts';
 import { prints } from '../../../support/command-line.ts';
+import { PATIENT_READS } from '../../../support/stack.ts';
 
 const { blocks, big } = chainWithBigBlock();
 const hot = mostFrequent(blocks);
@@ -100,6 +101,7 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<Proces
     APP_POSTGRES_READER_URL: urls.reader_url,
     APP_REDIS_URL: 'redis://127.0.0.1:1',
     APP_NODE_URL: 'http://127.0.0.1:1',
+    ...PATIENT_READS,
     ...env,
   };
   const child = spawn(process.execPath, [MAIN], { env: own, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -122,13 +124,15 @@ function unread({ port, hostname }: URL, list: List = 'activity'): Socket {
 }
 
 test('memory does not grow with unread exports, nor with exports that are read to the end', async () => {
-  const { url, ops_url } = await start();
+  // half of them are for one client: three that are unread, and one that is read
+  const { url, ops_url } = await start({ APP_EXPORTS_MAX: '8' });
   const resident = async (): Promise<number> => {
     const metrics = await (await fetch(`${ops_url}/metrics`)).text();
     return Number(/^process_resident_memory_bytes\{.*\} (\d+)$/m.exec(metrics)?.[1]) / MEBIBYTE;
   };
   const whole = async (list: List): Promise<number> => {
     const answer = await fetch(`${url.origin}/api/v1/export/${list}.ndjson`);
+    expect(answer.status).toBe(200);
     let bytes = 0;
     for await (const part of answer.body ?? []) bytes += part.length;
     return bytes;

@@ -6,7 +6,7 @@ import { afterEach, expect, inject, test } from 'vitest';
 import { freshDatabase } from '../../../support/database.ts';
 import { plainTransactions } from '../../../projections/explorer/plain-answers.ts';
 import { fillExplorer, seededBlocks } from '../../../projections/explorer/seeded-rows.ts';
-import { PATIENT } from '../../../support/stack.ts';
+import { PATIENT, PATIENT_READS } from '../../../support/stack.ts';
 import { prints } from '../../../support/command-line.ts';
 
 const MAIN = new URL('../../../../services/explorer-gateway/main.ts', import.meta.url).pathname;
@@ -50,8 +50,7 @@ test('a shutdown finishes requests in flight and exits with 0', async () => {
     APP_POSTGRES_READER_URL: urls.reader_url,
     APP_REDIS_URL: 'redis://127.0.0.1:1',
     APP_NODE_URL: 'http://127.0.0.1:1',
-    // no limit: the most that may be set
-    APP_STATEMENT_TIMEOUT_MS: '60000',
+    ...PATIENT_READS,
     ...PATIENT,
   });
   const { child, text, ended } = run;
@@ -130,6 +129,7 @@ test.each([
     APP_POSTGRES_READER_URL: urls.reader_url,
     APP_REDIS_URL: hinted ? redisUrl : 'redis://127.0.0.1:1',
     APP_NODE_URL: 'http://127.0.0.1:1',
+    ...PATIENT_READS,
   });
   const url = await listening(run);
   const newest = async (): Promise<number> => {

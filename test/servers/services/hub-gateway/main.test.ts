@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { afterEach, expect, inject, test } from 'vitest';
 import { freshDatabase } from '../../../support/database.ts';
 import { withDevnet } from '../../../support/devnet.ts';
+import { PATIENT_READS } from '../../../support/stack.ts';
 import { SECRET } from '../../../support/tokens.ts';
 import { RawSocket } from '../../../services/hub-gateway/raw-socket.ts';
 import { ReadModels } from '../../../services/hub-gateway/read-models.ts';
@@ -48,6 +49,7 @@ async function settings(nodeUrl: string): Promise<Record<string, string>> {
     APP_REDIS_URL: redisUrl,
     APP_NODE_URL: nodeUrl,
     APP_JWT_SECRET: SECRET,
+    ...PATIENT_READS,
   };
 }
 
