@@ -19,7 +19,7 @@ export interface Cause {
   readonly mend: () => Promise<unknown>;
 }
 
-/** Of the rules: divided by `factor`, and for how many seconds a cause stays before that. */
+/** `factor` divides the times of the rules, and the seconds `hold` for which a cause stays. */
 export type Times = Readonly<Record<'factor' | 'hold', number>>;
 
 interface Row {

@@ -10,7 +10,7 @@ import { CauseRun, skipped, tableOf, type Cause, type Times } from './cause-run.
 import { DEPOSIT_SERVICES } from './cluster-deposits.ts';
 import type { FaultReport, Given } from './fault-run.ts';
 
-/** Of 16 MB each; the alert is for more than 1 GB. */
+/** Each has 16 MB; the alert is for more than 1 GB. */
 const SEGMENTS = 70;
 const SLOT = 'drill';
 
