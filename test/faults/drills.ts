@@ -1,20 +1,15 @@
 /**
  * The drills: clocks of services that jump, a full disk of each server and of the logs of services,
- * on a whole system under deposits; and a replica of Postgres that was away for too long, on a
- * cluster. Each has to be named by `ops status`, and everything has to go on once it is mended, by
- * the steps of docs/operations/runbook.md.
+ * on a whole system under deposits. Each has to be named by `ops status`, and everything has to go
+ * on once it is mended, by the steps of docs/operations/runbook.md.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { services } from '../../infra/services/services.ts';
-import { withClient } from '../../infra/postgres/databases.ts';
 import { privateKeySigner, signIn } from '../../packages/wallet/src/index.ts';
 import { messageOf } from '../../services/runtime/process/errors.ts';
-import { ops } from '../services/ops/operator.ts';
-import { startCommandCluster } from '../support/command-cluster.ts';
-import { rowsOf } from '../support/database.ts';
 import { fillDisk, mountSmallDisk } from '../support/small-disk.ts';
 import { SECRET } from '../support/tokens.ts';
 import { systemProgram } from '../support/system-program.ts';
@@ -44,7 +39,6 @@ const SLOTS = services.map(({ name }) => name);
 const USD = 1_000_000n;
 /** Bytes that a small disk has beyond the data of its server. */
 const ROOM = 48 * 2 ** 20;
-const SEGMENT_BYTES = 16 * 2 ** 20;
 
 /** Files with the seconds by which the clock of each service is wrong, for libfaketime. */
 class Clocks {
@@ -85,14 +79,11 @@ async function openClocks(): Promise<Clocks | undefined> {
   return library === '' ? undefined : new Clocks(library);
 }
 
-export const drills: FaultRun<'switches'> = {
+export const drills: FaultRun<never> = {
   about:
-    'clocks of services that jump (needs the package faketime), a full disk of each server (needs root),\n' +
-    'and a replica of Postgres that was away until its primary had removed what it needs',
-  options: {
-    switches: { about: 'segments of log that the replica misses; 4 GB are kept', default: 270 },
-  },
-  run: async ({ switches }, given) => {
+    'clocks of services that jump (needs the package faketime), and a full disk of each server (needs root)',
+  options: {},
+  run: async (_options, given) => {
     const clocks = await openClocks();
     const base: Settings = {
       ...SETTINGS,
@@ -103,13 +94,7 @@ export const drills: FaultRun<'switches'> = {
     const clocked = CLOCKED.map((name) => [name, { ...base[name], ...clocks?.settingsOf(name) }]);
     const settings: Settings = { ...base, ...Object.fromEntries(clocked) };
     try {
-      const report = await onStack(settings, given, (system) => new Drills(system, clocks).run());
-      const replica = await awayReplica(switches);
-      given.progress(replica.line);
-      return {
-        lines: [...report.lines, replica.line],
-        violations: [...report.violations, ...replica.violations],
-      };
+      return await onStack(settings, given, (system) => new Drills(system, clocks).run());
     } finally {
       clocks?.remove();
     }
@@ -317,54 +302,4 @@ function usedBytes(folder: string): number {
 function copy(from: string, to: string): void {
   const { status, stderr } = spawnSync('cp', ['-a', `${from}/.`, to], { encoding: 'utf8' });
   if (status !== 0) throw new Error(stderr);
-}
-
-/** A replica whose primary has removed the log that it needs is made anew by the command. */
-async function awayReplica(
-  switches: number,
-): Promise<{ readonly line: string; readonly violations: readonly string[] }> {
-  const cluster = await startCommandCluster(['--servers-only']);
-  const command = (...words: readonly string[]): ReturnType<typeof ops> =>
-    ops('--stack', cluster.folder.stack_file, ...words);
-  const primary = cluster.superuserUrl('postgres-1');
-  const violations: string[] = [];
-  const attention = async (): Promise<readonly string[]> => {
-    const { stdout } = await command('status', '--json');
-    const { attention: lines }: { readonly attention: readonly string[] } = JSON.parse(stdout);
-    return lines.filter((line) => line.startsWith('postgres:'));
-  };
-  const named: string[] = [];
-  const untilNamed = (what: string, line: RegExp): Promise<void> =>
-    until(attention, what, (lines) => {
-      named.push(...lines.filter((each) => line.test(each)).slice(0, 1));
-      return lines.some((each) => line.test(each));
-    });
-  try {
-    await command('stop', 'postgres-2');
-    await untilNamed('the replica that is away', /no replica reads from slot postgres_2/);
-    await withClient(primary, async (client) => {
-      for (let at = 0; at < switches; at++)
-        await client.query(`SELECT pg_logical_emit_message(false, 'drill', ''), pg_switch_wal()`);
-      await client.query('CHECKPOINT');
-      await client.query('CREATE TABLE public.drill AS SELECT 1 AS a');
-    });
-    await untilNamed('the replica that was away too long', /away too long/);
-    const begun = performance.now();
-    const { code, stderr } = await command('restart', 'postgres-2');
-    if (code !== 0) violations.push(`ops restart postgres-2: ${stderr}`);
-    await until(
-      () => rowsOf(cluster.superuserUrl('postgres-2'), 'SELECT a FROM public.drill'),
-      'the replica to have what it missed',
-      (rows) => rows.length === 1,
-    );
-    const seconds = Math.round((performance.now() - begun) / 1_000);
-    await until(attention, 'the replica to follow', (lines) => lines.length === 0);
-    const missed = Math.round((switches * SEGMENT_BYTES) / 2 ** 20);
-    return {
-      line: `replica away for ${missed} MB of log: ${[...new Set(named)].join('; ')}; copied anew by ops restart postgres-2, after ${seconds} s it had every row`,
-      violations,
-    };
-  } finally {
-    await cluster.stop();
-  }
 }

@@ -16,6 +16,7 @@ import { interleavings } from './interleavings.ts';
 import { mint } from './mint.ts';
 import { model } from './model.ts';
 import { rebuild } from './rebuild.ts';
+import { replica } from './replica.ts';
 import { rotations } from './rotations.ts';
 import { schemathesis } from './schemathesis.ts';
 import { soak } from './soak.ts';
@@ -40,6 +41,7 @@ const RUNS: Readonly<Record<string, FaultRun>> = {
   alerts,
   upgrade,
   drills,
+  replica,
 };
 const UNNAMED = 'explorer';
 
