@@ -127,7 +127,7 @@ test('each host is shown while a connection is open: up or not, how far behind, 
   const metrics = new Metrics('test', { of_process: false });
   showHosts(metrics, url);
   expect(await metrics.text()).not.toContain('host=');
-  await connected(url, 'any');
+  await connected(url, 'read-write');
   await expect
     .poll(() => metrics.text())
     .toContain(`postgres_replica_behind_seconds{${labelOf(standby)},service="test"} 0\n`);
@@ -146,6 +146,7 @@ test('each host is shown while a connection is open: up or not, how far behind, 
     .poll(() => metrics.text())
     .toMatch(/postgres_replica_behind_seconds\{[^}]*\} (?:0\.0*[1-9]|[1-9])/);
   standby.isAway = true;
+  standby.crash();
   await expect
     .poll(() => metrics.text())
     .toContain(`postgres_host_up{${labelOf(standby)},service="test"} 0\n`);
