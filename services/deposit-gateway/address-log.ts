@@ -27,7 +27,7 @@ import { disconnect, openKafka } from '../runtime/kafka/client.ts';
 import { openCodec, undecodable, type Codec } from '../runtime/kafka/codec.ts';
 import type { RegistrySettings } from '../runtime/kafka/schema-registry.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
-import { kafkaFault, type Admin } from '../runtime/kafka/port.ts';
+import { brokersSilent, kafkaFault, type Admin } from '../runtime/kafka/port.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { readLogEvents } from '../runtime/kafka/log-events.ts';
 import type { LogEntry } from '../runtime/kafka/record.ts';
@@ -172,8 +172,7 @@ export class AddressLog {
     if (this.#inFlightSince === undefined) return undefined;
     const waited = performance.now() - this.#inFlightSince;
     if (waited < SLOW_MS) return undefined;
-    const message = `${name} has not been written to for ${Math.round(waited / 1_000)} s: is Kafka up?`;
-    return { status: 'waiting', waits_for: 'kafka', message };
+    return waitingFor(brokersSilent(waited, this.#fault ?? this.#writer.fault));
   }
 
   /** SHA-256 of the key that addresses are derived from; undefined: none is pinned. */

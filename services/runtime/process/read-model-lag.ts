@@ -2,6 +2,7 @@
  * Whether a projection in Postgres has the records of `deposit.addresses` that the log had a while
  * ago. One that stands still, as in a former primary, answers as a good one does.
  */
+import { projectorOf } from './config.ts';
 import type { HealthProblem } from './health.ts';
 
 export class ReadModelLag {
@@ -34,7 +35,7 @@ export class ReadModelLag {
     return {
       status: 'waiting',
       waits_for: `projection:${this.#projection}`,
-      message: `projection ${this.#projection} lacks ${this.#lacking} records that deposit.addresses had ${this.#lateMs / 1_000} s ago: see /ready of projector-${this.#projection}; where it is ready, APP_POSTGRES_READER_URL leads to another Postgres than it writes to`,
+      message: `projection ${this.#projection} lacks ${this.#lacking} records that deposit.addresses had ${this.#lateMs / 1_000} s ago: see /ready of ${projectorOf(this.#projection)}; where it is ready, APP_POSTGRES_READER_URL leads to another Postgres than it writes to`,
     };
   }
 }

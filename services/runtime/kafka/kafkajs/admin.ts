@@ -3,6 +3,8 @@ import { setTimeout as after } from 'node:timers/promises';
 import { Fault } from '../../process/errors.ts';
 import {
   errorType,
+  NO_TOPIC,
+  topicMissing,
   type Admin,
   type LogEnd,
   type NewTopic,
@@ -79,6 +81,7 @@ export class KafkajsAdmin implements Admin {
     const { topics } = await this.#ask(
       (admin) => admin.fetchTopicMetadata({ topics: [topic] }),
       describing(topic),
+      topic,
     );
     const { TOPIC } = kafkajs.ConfigResourceTypes;
     const { resources } = await this.#ask(
@@ -116,7 +119,7 @@ export class KafkajsAdmin implements Admin {
     for (let tries = 1; ; tries++) {
       const asked = this.#admin;
       try {
-        return await this.#ask(question, describing(topic));
+        return await this.#ask(question, describing(topic), topic);
       } catch (error) {
         const isReplaced = asked !== this.#admin;
         const mayHelp = isReplaced || LEADER_CHANGES.has(errorType(error));
@@ -135,10 +138,11 @@ export class KafkajsAdmin implements Admin {
     stale.disconnect().catch(() => undefined);
   }
 
-  /** `right`: the one that the question needs, by Kafka's name. */
+  /** `right`: the one that the question needs, by Kafka's name; `topic`: the one asked about. */
   async #ask<Answer>(
     question: (admin: kafkajs.Admin) => Promise<Answer>,
     right = 'Describe for the cluster',
+    topic?: string,
   ): Promise<Answer> {
     const waiting = new AbortController();
     const answered = this.#admin.connect().then(() => question(this.#admin));
@@ -155,6 +159,7 @@ export class KafkajsAdmin implements Admin {
           `the Kafka brokers refuse this account (${type}): it lacks the right ${right}; as the administrator create the topics and grant the rights with the commands that infra/kafka/commands.ts prints`,
           { retry: true, cause },
         );
+      if (type === NO_TOPIC && topic !== undefined) throw topicMissing(topic, cause);
       // kafkajs reads in the answer that no broker gave
       throw cause instanceof TypeError ? new Error('no broker answered', { cause }) : cause;
     } finally {

@@ -1,5 +1,7 @@
 import kafkajs from 'kafkajs';
 import { expect, test } from 'vitest';
+import { errorType } from '../../../../../services/runtime/kafka/port.ts';
+import { Fault } from '../../../../../services/runtime/process/errors.ts';
 import { KafkajsAdmin } from '../../../../../services/runtime/kafka/kafkajs/admin.ts';
 
 type Question = 'fetchTopicOffsets' | 'fetchTopicOffsetsByTimestamp';
@@ -66,4 +68,18 @@ test('a question that another one has lost the client of is asked again', async 
   const { admin, seen } = brokers('NOT_LEADER_FOR_PARTITION', 2);
   await Promise.all([admin.ends('a'), admin.ends('b')]);
   expect(seen).toEqual({ opened: 2, closed: 1, asked: 4 });
+});
+
+test.each([
+  ['chain.blocks', 'npx ops restart chain-ingester'],
+  ['shared-chain.blocks', 'npx ops restart chain-ingester'],
+  ['treasury.ledger', 'docs/operations/backup.md'],
+])('that %s is missing is told with its name and its remedy', async (topic, remedy) => {
+  const { admin } = brokers('UNKNOWN_TOPIC_OR_PARTITION', Infinity);
+  const error: unknown = await admin.ends(topic).catch((cause: unknown) => cause);
+  expect(error).toMatchObject({ code: 'topic_missing', retry: true });
+  expect(errorType(error)).toBe('UNKNOWN_TOPIC_OR_PARTITION');
+  const { shown = '' } = error instanceof Fault ? error : {};
+  expect(shown).toContain(` ${topic}. What to do:`);
+  expect(shown).toContain(remedy);
 });
