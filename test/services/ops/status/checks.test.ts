@@ -103,10 +103,7 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
     'two_primaries',
     {
       ...WELL,
-      primaries: [
-        PRIMARY,
-        { ...PRIMARY, name: 'postgres-2:5432', timeline: '00000002' },
-      ],
+      primaries: [PRIMARY, { ...PRIMARY, name: 'postgres-2:5432', timeline: '00000002' }],
     },
     'postgres-1:5432 (timeline 00000001) and postgres-2:5432 (timeline 00000002) may be written to',
   ],
@@ -168,4 +165,27 @@ test('docs/operations/monitoring.md lists every check with its setting', () => {
     return `| \`${name}\` | ${fails} | ${variable} | ${toDo} |`;
   });
   expect(page).toContain(rows.join('\n'));
+});
+
+test('services that say the same share a line, whatever check says it and for how long', () => {
+  const missing = 'topic_missing: the Kafka brokers have no topic chain.blocks';
+  const services = [
+    ['treasury', `treasury: waiting: ${missing} for 12 s`],
+    ['chain-ingester', `chain.blocks: waiting: ${missing} for 3 s`],
+    ['tron-watcher', 'chain.blocks: waiting: a record at offset 7'],
+    ['projector-watch', 'watch: waiting: a record at offset 8'],
+  ].map(([name = '', message = '']): ServiceHealth =>
+    Object.assign({}, TREASURY, {
+      name,
+      message,
+      status: 'waiting' as const,
+      waits_for: 'kafka',
+      metrics: {},
+    }),
+  );
+  expect(attention({ ...WELL, services }, LIMITS)).toEqual([
+    `treasury, chain-ingester: WAITING for kafka: ${missing} for 12 s`,
+    'tron-watcher: WAITING for kafka: a record at offset 7',
+    'projector-watch: WAITING for kafka: a record at offset 8',
+  ]);
 });
