@@ -24,6 +24,7 @@ test('the lag is known although Postgres answers late, within the time that was 
       reader: {
         async rows({ name }) {
           if (name !== 'ops_positions') return [];
+          // no limit: later than the first screen
           await after(SLOW_MS);
           return [checkpoint];
         },
