@@ -108,6 +108,8 @@ export interface AddressLogOptions {
   /** off when not given */
   readonly tracing?: Tracing | undefined;
   readonly signal: AbortSignal;
+  /** with the offset behind the last record that is folded, as projections count it */
+  readonly onFolded?: ((end: bigint) => void) | undefined;
 }
 
 /** Traced: by the request that appends. */
@@ -183,11 +185,6 @@ export class AddressLog {
   /** The first offset that is not read yet. */
   get end(): bigint {
     return this.#next;
-  }
-
-  /** The offset behind the last record that is folded, as projections count it. */
-  get folded(): bigint {
-    return this.#book.end;
   }
 
   /** The hash of the last record read (LOG-8). */
@@ -275,6 +272,7 @@ export class AddressLog {
         ({ offset }) => (this.#next = offset + 1n),
       );
       if (range.to > this.#next) this.#next = range.to;
+      this.#options.onFolded?.(this.#book.end);
     } catch (error) {
       if (isDamaged(error)) throw error;
       if (!(error instanceof LogLost) && (!(error instanceof Fault) || error.retry))
@@ -337,6 +335,7 @@ export class AddressLog {
       if (offset === end) {
         for (const [at, { value }] of entries.entries())
           this.#fold(codec.decode(value), offset + BigInt(at), value);
+        this.#options.onFolded?.(this.#book.end);
         return;
       }
       this.#end = offset + BigInt(placed.length);

@@ -237,7 +237,8 @@ export async function watchTron({
     try {
       const folded = await model.folded(DEPOSIT_ADDRESSES.name);
       const [end] = await withAdmin(kafka, (admin) => admin.ends(DEPOSIT_ADDRESSES.name));
-      queueLag.saw(end?.high ?? 0n, folded.get(0) ?? 0n);
+      queueLag.ended(end?.high ?? 0n);
+      queueLag.saw(folded.get(0) ?? 0n);
     } catch (error) {
       // what is known of the queue stays
       if (!(error instanceof Fault)) throw error;

@@ -9,8 +9,8 @@ export class ReadModelLag {
   readonly #projection: string;
   readonly #now: () => number;
   readonly #lateMs: number;
-  /** of `deposit.addresses`, with the times of their reading; oldest first */
-  #ends: readonly { readonly at: number; readonly end: bigint }[] = [];
+  /** of `deposit.addresses`, with the times when each was first known; oldest first */
+  readonly #ends: { readonly at: number; readonly end: bigint }[] = [];
   #lacking = 0n;
 
   /** `now` in milliseconds; `lateMs`: the age from which a record is missed. */
@@ -20,14 +20,28 @@ export class ReadModelLag {
     this.#lateMs = lateMs;
   }
 
-  /** Notes the end of `deposit.addresses`, and its first offset that is not folded. */
-  saw(end: bigint, folded: bigint): void {
-    const now = this.#now();
-    const ends = [...this.#ends, { at: now, end }];
-    const due = ends.findLastIndex(({ at }) => at <= now - this.#lateMs);
-    this.#ends = ends.slice(Math.max(due, 0));
-    const missed = due === -1 ? 0n : (ends[due]?.end ?? 0n) - folded;
+  /** Notes the end of `deposit.addresses`, when it is read or written: nobody may ask for long. */
+  ended(end: bigint): void {
+    if (this.#ends.at(-1)?.end === end) return;
+    this.#ends.push({ at: this.#now(), end });
+    this.#dropOlder();
+  }
+
+  /** Compares the first offset that the projection has not folded with the ends. */
+  saw(folded: bigint): void {
+    this.#dropOlder();
+    const [due] = this.#ends;
+    const missed = due === undefined || !this.#isLate(due) ? 0n : due.end - folded;
     this.#lacking = missed > 0n ? missed : 0n;
+  }
+
+  /** Keeps the newest end that is late, and those after it. */
+  #dropOlder(): void {
+    while (this.#ends[1] !== undefined && this.#isLate(this.#ends[1])) this.#ends.shift();
+  }
+
+  #isLate({ at }: { readonly at: number }): boolean {
+    return at <= this.#now() - this.#lateMs;
   }
 
   get problem(): HealthProblem | undefined {

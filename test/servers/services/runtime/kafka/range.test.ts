@@ -83,7 +83,7 @@ test('an error of the visitor is rethrown unchanged and ends the reading', async
 
 test('a topic that does not exist and brokers that do not answer are faults with retry', async () => {
   await expect(readLogEnds(kafka, ownTopic().name, 0)).rejects.toMatchObject({
-    code: 'kafka',
+    code: 'topic_missing',
     retry: true,
   });
   const topic = await topicOf(3);
