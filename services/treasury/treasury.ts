@@ -58,7 +58,7 @@ const TAKING_OVER: HealthProblem = {
   phase: 'taking_over',
   message: 'comparing the settings with the ledger',
 };
-const RESTORE = `What to do: point APP_KAFKA_BROKERS to the right cluster (${restartWith('treasury', 'APP_KAFKA_BROKERS=HOST:PORT')}), or restore the topic from a replica or a backup, then npx ops restart treasury; nothing is written meanwhile`;
+const RESTORE = `What to do: point APP_KAFKA_BROKERS to the right cluster (${restartWith('treasury', 'APP_KAFKA_BROKERS=HOST:PORT')}), or restore the topic from a replica or a backup (chain.blocks: the chain-ingester writes it again), then npx ops restart treasury; nothing is written meanwhile`;
 
 export interface TopicNames {
   readonly addresses: string;

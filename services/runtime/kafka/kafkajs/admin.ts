@@ -109,8 +109,9 @@ export class KafkajsAdmin implements Admin {
   }
 
   /**
-   * After a change of the leader kafkajs gives up, and keeps what it knew for minutes: another
-   * client takes the place of this one, and asks for the present leader.
+   * After a change of the leader kafkajs gives up, and keeps what it knew for minutes. It also asks
+   * for all topics that it was asked for before, and fails where any of them is deleted. Another
+   * client takes the place of this one, and asks for the present leader of this topic.
    */
   async #askLeaders<Answer>(
     question: (admin: kafkajs.Admin) => Promise<Answer>,
@@ -119,10 +120,13 @@ export class KafkajsAdmin implements Admin {
     for (let tries = 1; ; tries++) {
       const asked = this.#admin;
       try {
-        return await this.#ask(question, describing(topic), topic);
+        return await this.#ask(question, describing(topic));
       } catch (error) {
+        const type = errorType(error);
+        if (type === NO_TOPIC && !(await this.topicNames()).includes(topic))
+          throw topicMissing(topic, error);
         const isReplaced = asked !== this.#admin;
-        const mayHelp = isReplaced || LEADER_CHANGES.has(errorType(error));
+        const mayHelp = isReplaced || type === NO_TOPIC || LEADER_CHANGES.has(type);
         if (tries === TRIES || this.#isClosed || !mayHelp) throw error;
         if (!isReplaced) this.#replace();
         await after(BACK_OFF_MS * 2 ** (tries - 1));

@@ -31,7 +31,12 @@ interface Seen {
   readonly faults: (Fault | undefined)[];
 }
 
-function watch(topic: string, applied: bigint, client = kafka): Seen {
+function watch(
+  topic: string,
+  applied: bigint,
+  client = kafka,
+  after: readonly string[] = [],
+): Seen {
   const stopping = new AbortController();
   const seen: Seen = {
     applied: new Map([[`${topic}/0`, applied]]),
@@ -41,7 +46,7 @@ function watch(topic: string, applied: bigint, client = kafka): Seen {
   };
   const watching = watchLog({
     kafka: client,
-    topics: [topic],
+    topics: [topic, ...after],
     log: silentLog(),
     signal: stopping.signal,
     every_ms: 20,
@@ -67,6 +72,18 @@ test('a topic that is gone is named until it is there again', async () => {
     .toMatchObject({ code: 'topic_missing', shown: expect.stringContaining(topic) });
   await ensureTopics(kafka, [ownTopic({ name: topic })]);
   await expect.poll(() => seen.faults.at(-1)).toBeUndefined();
+});
+
+test('a topic that is gone leaves the lag of those before it known', async () => {
+  const [topic, gone] = [await freshTopic(kafka), await freshTopic(kafka)];
+  const seen = watch(topic, 0n, kafka, [gone]);
+  await expect.poll(() => seen.faults.length).toBeGreaterThan(0);
+  await withRawAdmin(kafka, (admin) => admin.deleteTopics({ topics: [gone] }));
+  const named = { code: 'topic_missing', shown: expect.stringContaining(gone) };
+  await expect.poll(() => seen.faults.at(-1)).toMatchObject(named);
+  await appendAll(kafka, topic, numbered(0, 3));
+  await expect.poll(() => seen.lags.at(-1)).toBe(3n);
+  await expect.poll(() => seen.faults.at(-1)).toMatchObject(named);
 });
 
 test('the lag is the number of records behind the applied offset', async () => {

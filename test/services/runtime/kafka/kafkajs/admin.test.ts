@@ -7,16 +7,20 @@ import { KafkajsAdmin } from '../../../../../services/runtime/kafka/kafkajs/admi
 type Question = 'fetchTopicOffsets' | 'fetchTopicOffsetsByTimestamp';
 
 /** Clients whose first `failing` questions are answered with this error of the brokers. */
-function brokers(type: string, failing: number) {
+function brokers(type: string, failing: number, topics: readonly string[] = []) {
   const seen = { opened: 0, closed: 0, asked: 0 };
   const answer = () => {
     const error = Object.assign(new Error('from a broker'), { type, retriable: true });
     if (seen.asked++ < failing) return Promise.reject(error);
     return Promise.resolve([{ partition: 0, offset: '7', low: '0', high: '7' }]);
   };
-  const answers: Record<Question | 'connect' | 'disconnect', () => Promise<unknown>> = {
+  const answers: Record<
+    Question | 'connect' | 'disconnect' | 'listTopics',
+    () => Promise<unknown>
+  > = {
     connect: () => Promise.resolve(),
     disconnect: () => Promise.resolve(seen.closed++),
+    listTopics: () => Promise.resolve(topics),
     fetchTopicOffsets: answer,
     fetchTopicOffsetsByTimestamp: answer,
   };
@@ -82,4 +86,10 @@ test.each([
   const { shown = '' } = error instanceof Fault ? error : {};
   expect(shown).toContain(` ${topic}. What to do:`);
   expect(shown).toContain(remedy);
+});
+
+test('a topic is asked about again, by another client, where one asked about before is missing', async () => {
+  const { admin, seen } = brokers('UNKNOWN_TOPIC_OR_PARTITION', 1, ['treasury.ledger']);
+  expect(await admin.ends('treasury.ledger')).toMatchObject([{ high: 7n }]);
+  expect(seen).toEqual({ opened: 2, closed: 1, asked: 2 });
 });
