@@ -93,7 +93,7 @@ export class Condition {
     this.#fault = fault;
   }
 
-  /** What had failed has succeeded. */
+  /** The attempt that had failed has succeeded. */
   recovered(): void {
     this.#fault = undefined;
     this.#failing = undefined;
