@@ -88,8 +88,6 @@ function kafka(): Manifest[] {
           config: { ...Object.fromEntries(settings), ...replicated },
         },
         entityOperator: { topicOperator: {}, userOperator: {} },
-        // for the alert BrokerAway
-        kafkaExporter: {},
       },
     },
     ...newTopics({ prefix: '', replicas: 3 }).map(({ name, partitions, config }) => ({

@@ -7,7 +7,7 @@ import { openLimits, type Limits } from '../runtime/limits/limits.ts';
 import { openRateLimit, rateGuard } from '../runtime/limits/rate.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import type { TokenSecrets } from '../runtime/http/token.ts';
-import { showPrimaries } from '../runtime/postgres/hosts.ts';
+import { showHosts } from '../runtime/postgres/hosts.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import {
   NO_REMARKS,
@@ -40,7 +40,7 @@ export async function serve(
 ): Promise<void> {
   let starting: HealthProblem | undefined = STARTING;
   const reader = openReader(config, NAME, log);
-  showPrimaries(metrics, config.postgres_reader_url);
+  showHosts(metrics, config.postgres_reader_url);
   closing.add('Postgres', () => reader.close());
   const key = config.deposit_key;
   const lag = new ReadModelLag('deposits', now, LATE_MS);

@@ -11,7 +11,7 @@ import type { KafkaSettings } from '../runtime/kafka/port.ts';
 import type { KafkaOptions } from '../runtime/process/kafka-settings.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Service } from '../runtime/process/main.ts';
-import { showPrimaries } from '../runtime/postgres/hosts.ts';
+import { showHosts } from '../runtime/postgres/hosts.ts';
 import { openReader, type Reader } from '../runtime/postgres/pool.ts';
 import { ReadVersion } from '../runtime/read-version.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
@@ -34,7 +34,7 @@ export async function serve(
   pages = CONSOLE,
 ): Promise<string> {
   const reader = openReader(config, NAME, log);
-  showPrimaries(metrics, config.postgres_reader_url);
+  showHosts(metrics, config.postgres_reader_url);
   closing.add('Postgres', () => reader.close());
   const index = new ReadVersion({ reader, position: indexedPosition(), now: clock });
   const changed = (): void => index.changed();

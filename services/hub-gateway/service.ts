@@ -11,7 +11,7 @@ import { openRateLimit, rateGuard } from '../runtime/limits/rate.ts';
 import { Starts } from '../runtime/limits/starts.ts';
 import { Turns } from '../runtime/limits/turns.ts';
 import { openHttp } from '../runtime/http/server.ts';
-import { showPrimaries } from '../runtime/postgres/hosts.ts';
+import { showHosts } from '../runtime/postgres/hosts.ts';
 import { openReader, type Reader, type Statement } from '../runtime/postgres/pool.ts';
 import { projectorOf } from '../runtime/process/config.ts';
 import type { Check, HealthProblem } from '../runtime/process/health.ts';
@@ -56,7 +56,7 @@ export async function serve(
   const { config, log, metrics, tracing, signal, closing } = service;
   const { introspection } = config;
   const reader = openReader(config, NAME, log);
-  showPrimaries(metrics, config.postgres_reader_url);
+  showHosts(metrics, config.postgres_reader_url);
   closing.add('Postgres', () => reader.close());
 
   const counts = openSharedCounts(config, NAME, log, metrics);

@@ -262,7 +262,8 @@ function addAudit(commands: Commands, run: Run): void {
         .option('head', HEAD)
         .option('metrics', {
           ...TEXT,
-          describe: 'write when it ended and what it found to this file, for node_exporter',
+          describe:
+            'write when it ended, what it found and when certificates end to this file, for node_exporter',
         })
         .epilogue(
           `Reads deposit.addresses, tron.transfers, treasury.ledger, chain.blocks and reserve.runs from offset 0 and checks:\n\n${INVARIANT_LIST.join('\n')}\n\n` +

@@ -9,7 +9,7 @@ import type { Service } from '../runtime/process/main.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { prepareDatabase, type Tables } from './tables/migrations.ts';
 import { guardWriters, SELDOM_MS } from './tables/readers.ts';
-import { showPrimaries } from '../runtime/postgres/hosts.ts';
+import { showHosts } from '../runtime/postgres/hosts.ts';
 import { openWriter } from '../runtime/postgres/pool.ts';
 import {
   Activity,
@@ -79,7 +79,7 @@ async function open<Event extends { readonly type: string }>(
     log,
   );
   closing.add('postgres', () => pool.end());
-  showPrimaries(metrics, config.postgres_url);
+  showHosts(metrics, config.postgres_url);
   const notifications = openNotificationPublisher(config, name, log, metrics);
   closing.add('redis', () => notifications.close());
   const kafka = openKafka(config, name, log);

@@ -11,7 +11,7 @@ import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { ReadModelLag } from '../runtime/process/read-model-lag.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
-import { showPrimaries } from '../runtime/postgres/hosts.ts';
+import { showHosts } from '../runtime/postgres/hosts.ts';
 import { openReader } from '../runtime/postgres/pool.ts';
 import { aborted, retrying, untilAborted } from '../runtime/process/retry.ts';
 import { showProvider } from '../runtime/trongrid/settings.ts';
@@ -93,7 +93,7 @@ export async function watchTron({
     log,
   );
   closing.add('postgres', () => reader.close());
-  showPrimaries(metrics, config.postgres_reader_url);
+  showHosts(metrics, config.postgres_reader_url);
   const writer = new KafkaWriter(kafka, { log, signal });
   closing.add('kafka', () => writer.close());
 

@@ -8,21 +8,21 @@ import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as after } from 'node:timers/promises';
 import { services } from '../../infra/services/services.ts';
 import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { KafkaWriter } from '../../services/runtime/kafka/writer.ts';
-import { openAlertmanager, runProgram, type Alertmanager } from '../support/alertmanager.ts';
+import { metricsText } from '../../services/ops/audit/audit.ts';
+import { openAlertmanager, runProgram } from '../support/alertmanager.ts';
 import { takePort } from '../support/free-ports.ts';
 import { never, silentLog } from '../support/kafka.ts';
-import { openPrometheus, type Prometheus } from '../support/prometheus.ts';
+import { openPrometheus } from '../support/prometheus.ts';
 import { systemProgram } from '../support/system-program.ts';
-import { until } from '../support/until.ts';
+import { CauseRun, skipped, tableOf, type Cause, type Times } from './cause-run.ts';
+import { onCluster } from './cluster-causes.ts';
 import type { FaultReport, FaultRun } from './fault-run.ts';
 import { runOps } from './ops-run.ts';
 import { onStack, type StackPlace, type System } from './system.ts';
 
-const PERIOD_MS = 1_000;
 const DAY_S = 86_400;
 
 /** A disk of its own, and the port of the node_exporter that measures it and reads its jobs. */
@@ -33,57 +33,38 @@ interface SmallDisk {
   stop(): Promise<void>;
 }
 
-interface Cause {
-  readonly cause: string;
-  /** the alert that has to be told; a ticket in the end, where nobody is called for it */
-  readonly page: string;
-  /** may take a while; the fault is there when it resolves */
-  readonly make: () => Promise<unknown>;
-  readonly mend: () => Promise<unknown>;
-}
-
-interface Row {
-  readonly cause: string;
-  /** that Prometheus saw, without the page itself */
-  readonly others: ReadonlySet<string>;
-  readonly pages: ReadonlySet<string>;
-  readonly seconds_to_page: number;
-  readonly seconds_to_silence: number;
-}
-
 export const alerts: FaultRun<'factor' | 'hold'> = {
   about:
-    'makes each cause of an alert on a stack with a real Prometheus and Alertmanager, and mends it;\n' +
+    'makes each cause of an alert on a stack, and those that need a pair on a cluster, with a real Prometheus and Alertmanager, and mends it;\n' +
     'each must give its own page or ticket, no other page, and silence after that; the times of the rules are divided',
   options: {
     factor: { about: 'the times of rules and notifications are divided by it', default: 4 },
     hold: { about: 'seconds of the rules that a cause stays, before the division', default: 200 },
   },
-  run: (options, given) => {
+  run: async (options, given) => {
     const { factor } = options;
     const silence = String(Math.round(60_000 / factor));
     const settings = { 'tron-watcher': { APP_READY_SILENCE_MS: silence } };
-    return onStack(settings, given, (system) => new AlertsRun(system, options).run());
+    const one = await onStack(settings, given, (system) => new AlertsRun(system, options).run());
+    const pairs = await onCluster(options, given);
+    return {
+      lines: [...one.lines, ...pairs.lines],
+      violations: [...one.violations, ...pairs.violations],
+    };
   },
 };
 
 class AlertsRun {
   readonly #system: System<StackPlace>;
-  readonly #factor: number;
-  readonly #holdMs: number;
-  readonly #violations: string[] = [];
+  readonly #times: Times;
 
-  constructor(
-    system: System<StackPlace>,
-    { factor, hold }: Readonly<Record<'factor' | 'hold', number>>,
-  ) {
+  constructor(system: System<StackPlace>, times: Times) {
     this.#system = system;
-    this.#factor = factor;
-    this.#holdMs = (hold * 1_000) / factor;
+    this.#times = times;
   }
 
   async run(): Promise<FaultReport> {
-    const alertmanager = await openAlertmanager(this.#factor);
+    const alertmanager = await openAlertmanager(this.#times.factor);
     if ('missing' in alertmanager) return skipped(alertmanager.missing);
     const slots = services.map(({ name }) => name);
     await this.#system.start(slots);
@@ -98,25 +79,20 @@ class AlertsRun {
       },
       {
         alertmanager_port: alertmanager.port,
-        factor: this.#factor,
+        factor: this.#times.factor,
         mountpoint: 'missing' in disk ? '' : disk.folder,
       },
     );
     try {
       if ('missing' in prometheus) return skipped(prometheus.missing);
-      await this.#quiet(prometheus, 'the system to begin');
-      const rows: Row[] = [];
-      for (const cause of this.#causes('missing' in disk ? undefined : disk)) {
-        const row = await this.#happen(cause, alertmanager, prometheus);
-        rows.push(row);
-        this.#system.progress(lineOf(row));
-      }
+      const causes = new CauseRun(alertmanager, prometheus, this.#times, this.#system.progress);
+      await causes.run(this.#causes('missing' in disk ? undefined : disk));
       return {
         lines: [
           ...('missing' in disk ? [`a full disk was left out: ${disk.missing}`] : []),
-          ...tableOf(rows),
+          ...tableOf(causes.rows),
         ],
-        violations: this.#violations,
+        violations: causes.violations,
       };
     } finally {
       for (const each of [prometheus, alertmanager, disk])
@@ -178,75 +154,6 @@ class AlertsRun {
       },
     };
   }
-
-  /** Resolves when no alert of a page fires any more. */
-  async #quiet(prometheus: Prometheus, what: string): Promise<void> {
-    await until(
-      async () => [...(await prometheus.firing())],
-      `${what}: no alert to fire`,
-      (firing) => firing.length === 0,
-    );
-  }
-
-  async #happen(
-    { cause, page, make, mend }: Cause,
-    { notifications }: Alertmanager,
-    prometheus: Prometheus,
-  ): Promise<Row> {
-    this.#system.progress(cause);
-    const before = notifications.length;
-    const since = (): Alertmanager['notifications'] =>
-      notifications
-        .slice(before)
-        .filter(({ receiver, alert }) => receiver === 'duty' || alert === page);
-    const lastOf = (status: string) =>
-      since().findLast((each) => each.alert === page && each.status === status)?.at;
-    const others = new Set<string>();
-    const begun = performance.now();
-    await make();
-    const made = performance.now();
-    // consequences have their times too: the cause stays until each could have been told
-    // no limit: a longer time shows more of them
-    while (performance.now() - made < this.#holdMs) {
-      for (const alert of await prometheus.firing()) if (alert !== page) others.add(alert);
-      await after(PERIOD_MS);
-    }
-    await until(
-      () => lastOf('firing'),
-      `${page} to be told`,
-      (at) => at !== undefined,
-    );
-    const paged = since().find(({ alert }) => alert === page)?.at ?? made;
-    const mending = performance.now();
-    await mend();
-    const mended = performance.now();
-    await until(
-      () => lastOf('resolved'),
-      `${page} to be over`,
-      // no limit: it is told again where it ended for a moment
-      (at) => at !== undefined && at > mending,
-    );
-    await this.#quiet(prometheus, cause);
-    const silent = since().at(-1)?.at ?? mended;
-    const pages = new Set(
-      since()
-        .filter(({ status }) => status === 'firing')
-        .map(({ alert }) => alert),
-    );
-    for (const alert of pages)
-      if (alert !== page) this.#violations.push(`${cause}: ${alert} was told besides ${page}`);
-    return {
-      cause,
-      others,
-      pages,
-      seconds_to_page: Math.round((paged - begun) / 1_000),
-      seconds_to_silence: Math.max(0, Math.round((silent - mended) / 1_000)),
-    };
-  }
-}
-
-function skipped(why: string): FaultReport {
-  return { lines: [`skipped: ${why}`], violations: [] };
 }
 
 function fullDisk({ folder }: SmallDisk): Cause {
@@ -269,6 +176,11 @@ function oldJobs({ folder }: SmallDisk, { addresses, operator }: StackPlace): re
     const seconds = Math.floor(Date.now() / 1_000) - days_ago * DAY_S;
     await writeFile(fileOf(job), `${job}_finished_timestamp_seconds ${seconds}\n`);
   };
+  const audited = async (): Promise<void> => {
+    const words = ['audit', '--metrics', fileOf('audit')];
+    const { code, stderr } = await runOps(addresses, words, operator);
+    if (code !== 0) throw new Error(stderr);
+  };
   return [
     {
       cause: 'the newest backup is three days old',
@@ -280,11 +192,17 @@ function oldJobs({ folder }: SmallDisk, { addresses, operator }: StackPlace): re
       cause: 'the newest audit is three days old',
       page: 'AuditOld',
       make: () => finished('audit', 3),
-      mend: async () => {
-        const words = ['audit', '--metrics', fileOf('audit')];
-        const { code, stderr } = await runOps(addresses, words, operator);
-        if (code !== 0) throw new Error(stderr);
+      mend: audited,
+    },
+    {
+      cause: 'a certificate ends in a week',
+      page: 'CertificateExpires',
+      make: () => {
+        const now = Math.floor(Date.now() / 1_000);
+        const text = metricsText(0, [{ of: 'kafka-1:9092', days_left: 7 }], now);
+        return writeFile(fileOf('audit'), text);
       },
+      mend: audited,
     },
   ];
 }
@@ -322,22 +240,4 @@ async function openSmallDisk(): Promise<SmallDisk | { readonly missing: string }
       release();
     },
   };
-}
-
-function listOf(names: ReadonlySet<string>): string {
-  return names.size === 0 ? '-' : [...names].toSorted().join(', ');
-}
-
-function lineOf(row: Row): string {
-  const { cause, others, pages } = row;
-  const seconds = [row.seconds_to_page, row.seconds_to_silence];
-  return `| ${[cause, listOf(pages), listOf(others), ...seconds].join(' | ')} |`;
-}
-
-function tableOf(rows: readonly Row[]): readonly string[] {
-  return [
-    '| cause | told | fires besides, held back | s from the fault to the page | s from the repair to silence |',
-    '|---|---|---|---|---|',
-    ...rows.map(lineOf),
-  ];
 }

@@ -93,8 +93,9 @@ export const SERVER_OPTIONS: ServerOptions =
 /** A service drains for as long as it takes. */
 export const PATIENT = { APP_DRAIN_MS: '600000' };
 
-/** Gateways that end no read because the machine is slow: the most that may be set. */
+/** Gateways that end no read because the machine is slow. */
 export const PATIENT_READS = {
+  // no limit: the most that may be set
   APP_STATEMENT_TIMEOUT_MS: '60000',
   APP_POSTGRES_CONNECT_MS: '600000',
 };

@@ -49,6 +49,7 @@ import {
 } from '../connections.ts';
 import { openProgress } from '../progress.ts';
 import { money } from '../text.ts';
+import { readCertificates, type Certificate } from '../status/certificates.ts';
 import { Misuse, type SharedArguments } from '../usage.ts';
 import { ChainHeads, readHead } from './head.ts';
 import { ChainAudit } from './chain-audit.ts';
@@ -104,6 +105,9 @@ interface PartitionEnd {
 
 const STATEMENT_MS = 120_000;
 const PROGRESS_EVERY_MS = 1_000;
+/** For a certificate: a server that does not show one is told by the part that asks it. */
+const ANSWER_MS = 4_000;
+const DAY_S = 86_400;
 
 export async function audit(
   args: SharedArguments & {
@@ -149,30 +153,55 @@ export async function audit(
     STATEMENT_MS,
   ).finally(() => progress.end());
   print(json === true ? auditJson(result) : auditText(result));
-  if (metrics !== undefined) writeMetrics(metrics, result);
+  if (metrics !== undefined) {
+    const { registry_url, postgres_reader_url } = config;
+    const seenNow = readCertificates(config, [registry_url], postgres_reader_url, ANSWER_MS);
+    writeMetrics(metrics, result, await seenNow);
+  }
   return result.findings.violation_count === 0 && result.seen !== null ? 0 : 2;
 }
 
 /** For the textfile collector of node_exporter, which may read it at any time. */
-function writeMetrics(file: string, { findings }: AuditResult): void {
-  const now = Math.floor(Date.now() / 1_000);
-  const lines = [
-    '# HELP audit_finished_timestamp_seconds when the newest audit ended, Unix time',
-    '# TYPE audit_finished_timestamp_seconds gauge',
-    `audit_finished_timestamp_seconds ${now}`,
-    '# HELP audit_violations violations that the newest audit found',
-    '# TYPE audit_violations gauge',
-    `audit_violations ${findings.violation_count}`,
-  ];
+function writeMetrics(
+  file: string,
+  { findings }: AuditResult,
+  certificates: readonly Certificate[],
+): void {
   const unfinished = `${file}.${process.pid}`;
   try {
-    writeFileSync(unfinished, `${lines.join('\n')}\n`);
+    writeFileSync(
+      unfinished,
+      metricsText(findings.violation_count, certificates, Math.floor(Date.now() / 1_000)),
+    );
     renameSync(unfinished, file);
   } catch (error) {
     throw new Misuse(
       `the metrics cannot be written (${messageOf(error)}): name a file in a folder that this user may write to`,
     );
   }
+}
+
+/** `now`: Unix seconds. */
+export function metricsText(
+  violations: number,
+  certificates: readonly Certificate[],
+  now: number,
+): string {
+  const lines = [
+    '# HELP audit_finished_timestamp_seconds when the newest audit ended, Unix time',
+    '# TYPE audit_finished_timestamp_seconds gauge',
+    `audit_finished_timestamp_seconds ${now}`,
+    '# HELP audit_violations violations that the newest audit found',
+    '# TYPE audit_violations gauge',
+    `audit_violations ${violations}`,
+    '# HELP certificate_expires_timestamp_seconds when a certificate that the audit met ends, Unix time',
+    '# TYPE certificate_expires_timestamp_seconds gauge',
+    ...certificates.map(
+      ({ of, days_left: daysLeft }) =>
+        `certificate_expires_timestamp_seconds{of="${of}"} ${Math.round(now + daysLeft * DAY_S)}`,
+    ),
+  ];
+  return `${lines.join('\n')}\n`;
 }
 
 function auditText({ findings, read, deposits, mints, sums, ...rest }: AuditResult): string {

@@ -210,12 +210,14 @@ export const CHECKS: readonly Check[] = [
     fails: 'no replica of Postgres reads from a replication slot of the primary',
     to_do: 'start the replica; one that was away too long is made anew: runbook: ReplicationBehind',
     find: ({ primaries }) =>
-      (primaries ?? []).flatMap(({ name, idle_slots }) =>
-        idle_slots.map(({ name: slot, is_lost: isLost }) =>
-          isLost
-            ? `postgres: the replica of slot ${slot} was away too long: ${name} has no log for it any more: make it anew, on this machine by npx ops restart ${slot.replaceAll('_', '-')}`
-            : `postgres: no replica reads from slot ${slot} of ${name}: start it, or drop the slot`,
-        ),
+      (primaries ?? []).flatMap(({ name, slots }) =>
+        slots
+          .filter(({ is_active: isActive }) => !isActive)
+          .map(({ name: slot, is_lost: isLost }) =>
+            isLost
+              ? `postgres: the replica of slot ${slot} was away too long: ${name} has no log for it any more: make it anew, on this machine by npx ops restart ${slot.replaceAll('_', '-')}`
+              : `postgres: no replica reads from slot ${slot} of ${name}: start it, or drop the slot`,
+          ),
       ),
   },
   {

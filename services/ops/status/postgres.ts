@@ -6,13 +6,13 @@ export interface Primary {
   readonly name: string;
   /** 8 hex digits; the higher one was promoted later */
   readonly timeline: string;
-  readonly idle_slots: readonly Slot[];
+  readonly slots: readonly Slot[];
 }
 
 /** The servers that say they may be written to, each once; asked for at most `answer_ms`. */
 export async function readPrimaries(hosts: Hosts, answer_ms: number): Promise<readonly Primary[]> {
   const servers = new Map<string, Primary>();
-  for (const [name, { timeline, started_at, idle_slots }] of await hosts.look(answer_ms))
-    if (timeline !== undefined) servers.set(started_at, { name, timeline, idle_slots });
+  for (const [name, { timeline, started_at, slots }] of await hosts.look(answer_ms))
+    if (timeline !== undefined) servers.set(started_at, { name, timeline, slots });
   return [...servers.values()];
 }

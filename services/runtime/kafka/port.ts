@@ -33,6 +33,8 @@ export type SocketFactory = (to: {
 
 export interface Admin {
   clusterId(): Promise<string>;
+  /** how many brokers the cluster has now */
+  brokerCount(): Promise<number>;
   topicNames(): Promise<readonly string[]>;
   /** by partition; throws `topic_missing` for a topic that does not exist */
   ends(topic: string): Promise<readonly LogEnd[]>;
@@ -188,7 +190,12 @@ export function errorType(error: unknown): string | undefined {
 /** An error of the client as a fault with retry. Faults, bugs and `LogLost` pass unchanged. */
 export function kafkaFault(what: string, cause: unknown): Error {
   if (cause instanceof Fault || cause instanceof Bug || cause instanceof LogLost) return cause;
-  return new Fault('kafka', `${what}: ${messageOf(cause)}`, { retry: true, cause });
+  const said = messageOf(cause);
+  if (/^SASL .* authentication failed/.test(said)) {
+    const message = `the Kafka brokers refuse the account of this service: ${said}; its name and password have to be those that the brokers know (APP_KAFKA_USERNAME, APP_KAFKA_PASSWORD): correct them, and start it again`;
+    return new Fault('kafka', message, { retry: true, cause });
+  }
+  return new Fault('kafka', `${what}: ${said}`, { retry: true, cause });
 }
 
 /** Kafka's error for a topic that does not exist. */

@@ -56,6 +56,7 @@ function adminOf(admin: Admin, prefix: string): Admin {
   const wire = (name: string): string => `${prefix}${name}`;
   return {
     clusterId: () => admin.clusterId(),
+    brokerCount: () => admin.brokerCount(),
     async topicNames() {
       const names = await admin.topicNames();
       return names

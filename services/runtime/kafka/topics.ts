@@ -154,11 +154,13 @@ export async function watchTopics(options: TopicWatchOptions): Promise<void> {
     'bytes on the wire of the largest batch that a topic takes: its max.message.bytes',
     ['topic'],
   );
+  const brokers = metrics.gauge('log_brokers', 'brokers that the cluster has now');
   let before = '';
   while (!signal.aborted) {
     try {
       const problems: string[] = [];
       await withAdmin(kafka, async (admin) => {
+        brokers.set(await admin.brokerCount());
         for (const topic of topics) {
           const description = await describe(admin, topic, kafka.replication_min);
           const found = [

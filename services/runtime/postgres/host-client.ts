@@ -22,7 +22,7 @@ export const STALE_MS = 30_000;
 
 /** Set in every session of a pool; a pooler that drops settings loses it with the others. */
 const MARK = 'clt.session';
-const NOTHING = { mark: null, started_at: '', timeline: null, position: null, idle_slots: null };
+const NOTHING = { mark: null, started_at: '', timeline: null, position: null, slots: null };
 
 /** libpq's `options`. */
 export function sessionOptions(settings: Readonly<Record<string, string>>): string {

@@ -43,15 +43,27 @@ export interface Seen {
   readonly started_at: string;
   /** of the log: written by a primary, replayed by a standby; bytes */
   readonly position: bigint;
-  /** from which no replica reads now */
-  readonly idle_slots: readonly Slot[];
+  readonly slots: readonly Slot[];
 }
 
 /** A replication slot of a primary. */
 export interface Slot {
   readonly name: string;
+  /** whether a replica reads from it now */
+  readonly is_active: boolean;
+  /** of log that it holds back */
+  readonly bytes: number;
   /** the primary has removed log that its replica needs */
   readonly is_lost: boolean;
+}
+
+/** A host as metrics show it. */
+interface HostState {
+  readonly name: string;
+  readonly is_up: boolean;
+  /** of a standby */
+  readonly behind_seconds: number | undefined;
+  readonly slots: readonly Slot[];
 }
 
 /** A connection that is open. */
@@ -69,25 +81,26 @@ export interface Open {
 export const ABOUT = `pg_postmaster_start_time()::text AS started_at,
   CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline,
   (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END - '0/0'::pg_lsn)::text AS position,
-  (SELECT string_agg(slot_name || ' ' || coalesce(wal_status, 'lost'), ',' ORDER BY slot_name)
-     FROM pg_replication_slots WHERE NOT active) AS idle_slots`;
+  (SELECT string_agg(concat_ws(' ', slot_name, active, coalesce(wal_status, 'lost'),
+      CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_lsn() - restart_lsn END), ',' ORDER BY slot_name)
+     FROM pg_replication_slots) AS slots`;
 
 export interface AboutRow {
   readonly started_at: string;
   readonly timeline: string | null;
   readonly position: string | null;
-  /** `name status` of each, between commas */
-  readonly idle_slots: string | null;
+  /** `name active status bytes` of each, between commas; without bytes nothing is held back */
+  readonly slots: string | null;
 }
 
-export function seenIn({ started_at, timeline, position, idle_slots }: AboutRow): Seen {
+export function seenIn({ started_at, timeline, position, slots }: AboutRow): Seen {
   return {
     started_at,
     timeline: timeline ?? undefined,
     position: BigInt(position ?? 0),
-    idle_slots: (idle_slots?.split(',') ?? []).map((slot) => {
-      const [name = '', status] = slot.split(' ');
-      return { name, is_lost: status === 'lost' };
+    slots: (slots?.split(',') ?? []).map((slot) => {
+      const [name = '', active, status, bytes = '0'] = slot.split(' ');
+      return { name, is_active: active === 't', is_lost: status === 'lost', bytes: Number(bytes) };
     }),
   };
 }
@@ -253,6 +266,24 @@ export class Hosts {
     return new Set(primaries).size;
   }
 
+  /** Each host as it answered last; none while no connection is open, when nobody asks them. */
+  get states(): readonly HostState[] {
+    if (this.#looks === undefined) return [];
+    return this.#hosts.map(({ name, seen }) => ({
+      name,
+      is_up: seen !== undefined,
+      behind_seconds:
+        seen === undefined || seen.timeline !== undefined ? undefined : this.#behind(seen),
+      slots: seen?.slots ?? [],
+    }));
+  }
+
+  /** Since when the primary had what this standby lacks, to a look; `STALE_MS_MAX` at most. */
+  #behind({ position }: Seen): number {
+    const lacked = this.#positions.find((each) => each.position > position);
+    return lacked === undefined ? 0 : (performance.now() - lacked.at) / 1_000;
+  }
+
   /** Notes what a server said about itself. */
   saw({ timeline, position }: Seen): void {
     if (timeline === undefined || timeline < this.#newest) return;
@@ -325,9 +356,7 @@ export class Hosts {
       const { need, timeline, host } = connection;
       const at = this.#hosts.find(({ name }) => name === host)?.seen;
       const seen = [
-        ...(timeline === undefined
-          ? []
-          : [{ timeline, started_at: '', position: 0n, idle_slots: [] }]),
+        ...(timeline === undefined ? [] : [{ timeline, started_at: '', position: 0n, slots: [] }]),
         ...(at === undefined ? [] : [at]),
       ];
       for (const each of seen) {
@@ -341,8 +370,8 @@ export class Hosts {
   }
 }
 
-/** Registers how many hosts say that they may be written to, where the string names several. */
-export function showPrimaries(metrics: Metrics, url: string): void {
+/** Registers what the hosts say about themselves, where the connection string names several. */
+export function showHosts(metrics: Metrics, url: string): void {
   if (addressOf(url).hosts.length === 1) return;
   const hosts = Hosts.of(url);
   metrics.gauge(
@@ -351,6 +380,35 @@ export function showPrimaries(metrics: Metrics, url: string): void {
     [],
     function () {
       this.set(hosts.primaries);
+    },
+  );
+  metrics.gauge(
+    'postgres_host_up',
+    'whether a host of the connection string answers this process; none while it has no connection',
+    ['host'],
+    function () {
+      this.reset();
+      for (const { name, is_up } of hosts.states) this.set({ host: name }, is_up ? 1 : 0);
+    },
+  );
+  metrics.gauge(
+    'postgres_replica_behind_seconds',
+    'since when the primary has had what this replica lacks, to about a second; 600 at most',
+    ['host'],
+    function () {
+      this.reset();
+      for (const { name, behind_seconds: behindSeconds } of hosts.states)
+        if (behindSeconds !== undefined) this.set({ host: name }, behindSeconds);
+    },
+  );
+  metrics.gauge(
+    'postgres_slot_bytes',
+    'bytes of log that a replication slot of the primary holds back',
+    ['host', 'slot'],
+    function () {
+      this.reset();
+      for (const { name, slots } of hosts.states)
+        for (const { name: slot, bytes } of slots) this.set({ host: name, slot }, bytes);
     },
   );
 }

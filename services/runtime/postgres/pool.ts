@@ -89,7 +89,7 @@ export function openReader(
     }),
     log,
   );
-  const sessions = new Sessions(pool, IDLE_MS);
+  const sessions = new Sessions(pool, IDLE_MS, (error) => meaningOf(error) === UNREACHABLE);
   return {
     async rows(statement) {
       try {

@@ -10,15 +10,34 @@ export class Sessions {
   readonly #sweep: NodeJS.Timeout;
   #isClosing = false;
 
-  /** Idle connections go back to the pool every `idle_ms`, which closes them by its own rules. */
-  constructor(pool: Pool, idle_ms: number) {
+  readonly #isEnded: (error: unknown) => boolean;
+
+  /**
+   * Idle connections go back to the pool every `idle_ms`, which closes them by its own rules.
+   * `isEnded`: the error of a connection that was ended.
+   */
+  constructor(pool: Pool, idle_ms: number, isEnded: (error: unknown) => boolean) {
     this.#pool = pool;
+    this.#isEnded = isEnded;
     this.#sweep = setInterval(() => this.#releaseIdle(), idle_ms).unref();
   }
 
-  /** All rows. Rejects with pg's errors; the connection is closed then. */
+  /**
+   * All rows. Rejects with pg's errors; the connection is closed then. Where it was ended, as by a
+   * server that stops, the next one is asked: idle ones may have ended too.
+   */
   async rows(statement: Statement): Promise<readonly Cells[]> {
-    const client = this.#idle.pop() ?? (await this.#pool.connect());
+    for (let tries = 1; ; tries++) {
+      const client = this.#idle.pop() ?? (await this.#pool.connect());
+      try {
+        return await this.#rowsOf(client, statement);
+      } catch (error) {
+        if (tries > this.#pool.options.max || !this.#isEnded(error)) throw error;
+      }
+    }
+  }
+
+  async #rowsOf(client: PoolClient, statement: Statement): Promise<readonly Cells[]> {
     const prepared = this.#preparedOn(client);
     try {
       const rows = await new Promise<readonly Cells[]>((resolve, reject) => {

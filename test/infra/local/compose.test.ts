@@ -102,7 +102,7 @@ const addresses: Addresses = {
 /** Monitoring, which the local stack does not have. */
 const MONITORING = ['prometheus', 'alertmanager', 'grafana'];
 /** Exporters of servers and of the machine, which run where their profile is asked for. */
-const EXPORTERS = ['node-exporter', 'postgres-exporter', 'kafka-exporter'];
+const EXPORTERS = ['node-exporter'];
 /** Containers that end, and that of the operator's commands. */
 const COMMANDS = ['check', 'registry-volume', 'settle-postgres', 'ops'];
 

@@ -29,6 +29,10 @@ export class PlatformaticAdmin implements Admin {
     return (await typed(this.#client.metadata({ topics: [], forceUpdate: true }))).id;
   }
 
+  async brokerCount(): Promise<number> {
+    return (await typed(this.#client.metadata({ topics: [], forceUpdate: true }))).brokers.size;
+  }
+
   topicNames(): Promise<readonly string[]> {
     return typed(this.#client.listTopics({ includeInternals: true }));
   }

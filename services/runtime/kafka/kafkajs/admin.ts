@@ -36,6 +36,10 @@ export class KafkajsAdmin implements Admin {
     return (await this.#ask((admin) => admin.describeCluster())).clusterId;
   }
 
+  async brokerCount(): Promise<number> {
+    return (await this.#ask((admin) => admin.describeCluster())).brokers.length;
+  }
+
   topicNames(): Promise<readonly string[]> {
     return this.#ask((admin) => admin.listTopics());
   }

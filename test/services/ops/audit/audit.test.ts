@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { MintIntended } from '../../../../schemas/treasury.ledger/events.ts';
 import { ChainByHand, named } from '../../../support/chain-by-hand.ts';
 import { BEGIN } from '../../../support/deposit-log.ts';
+import { metricsText } from '../../../../services/ops/audit/audit.ts';
 import { audited, type Logs } from './audited.ts';
 import { AUTHORITY, TreasuryByHand, USD } from './treasury-by-hand.ts';
 
@@ -152,4 +153,14 @@ test('a transfer that the treasury has not decided is waiting, and no violation'
     runs: [],
   });
   expect([findings.violations, waiting]).toEqual([[], 4]);
+});
+
+test('the metrics of an audit say how many violations there were, and when certificates end', () => {
+  const text = metricsText(2, [{ of: 'localhost:9092', days_left: 1.5 }], 1_000_000);
+  expect(text.replaceAll(/^#.*\n/gm, '').split('\n')).toEqual([
+    'audit_finished_timestamp_seconds 1000000',
+    'audit_violations 2',
+    'certificate_expires_timestamp_seconds{of="localhost:9092"} 1129600',
+    '',
+  ]);
 });

@@ -34,7 +34,13 @@ const POSITION: Position = {
   loading: false,
 };
 
-const PRIMARY = { name: 'postgres-1:5432', timeline: '00000001', idle_slots: [] };
+const slotOf = (is_lost: boolean) => ({
+  name: 'postgres_2',
+  is_active: false,
+  is_lost,
+  bytes: 0,
+});
+const PRIMARY = { name: 'postgres-1:5432', timeline: '00000001', slots: [] };
 
 const WELL: Seen = {
   unanswered: [],
@@ -95,7 +101,7 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
     (is_lost) =>
       [
         'replica_away',
-        { ...WELL, primaries: [{ ...PRIMARY, idle_slots: [{ name: 'postgres_2', is_lost }] }] },
+        { ...WELL, primaries: [{ ...PRIMARY, slots: [slotOf(is_lost)] }] },
         is_lost ? 'by npx ops restart postgres-2' : 'slot postgres_2 of postgres-1:5432: start it',
       ] as const,
   ),

@@ -10,7 +10,7 @@ export interface FakePostgres {
   timeline: string | undefined;
   position: bigint;
   /** as the server says it; null: none */
-  idle_slots: string | null;
+  slots: string | null;
   /** Takes no connection, and has ended those that it had. */
   isAway: boolean;
   /** open connections of pools, without those that look */
@@ -87,7 +87,7 @@ export async function fakePostgres(): Promise<FakePostgres> {
           started_at: startedAt,
           timeline: fake.timeline ?? null,
           position: String(fake.position),
-          idle_slots: fake.idle_slots,
+          slots: fake.slots,
         };
         socket.write(answer(about));
       });
@@ -100,7 +100,7 @@ export async function fakePostgres(): Promise<FakePostgres> {
     name: `127.0.0.1:${port}`,
     timeline: undefined,
     position: 0n,
-    idle_slots: null,
+    slots: null,
     isAway: false,
     sessions: () => [...sockets.values()].filter((what) => what !== LOOKING).length,
     crash: () => {

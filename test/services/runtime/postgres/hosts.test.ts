@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { HostClient } from '../../../../services/runtime/postgres/host-client.ts';
 import {
   Hosts,
-  showPrimaries,
+  showHosts,
   type Need,
   type Use,
 } from '../../../../services/runtime/postgres/hosts.ts';
@@ -24,6 +24,10 @@ async function chosen(hosts: Hosts, use: Use, stale_ms = HANG_MS): Promise<strin
     ({ host, port }) => `${host}:${port}`,
     (error: unknown) => String(error),
   );
+}
+
+function labelOf({ name }: FakePostgres): string {
+  return `host="${name}"`;
 }
 
 /** A connection, which the test closes, and the error that ends it. */
@@ -105,7 +109,7 @@ test('hosts that may be written to are counted, two names of one server once', a
   one.timeline = '00000001';
   const url = urlOf([one, other, one]);
   const metrics = new Metrics('test', { of_process: false });
-  showPrimaries(metrics, url);
+  showHosts(metrics, url);
   const shown = async (): Promise<string> => {
     await Hosts.of(url).look(HANG_MS);
     return await metrics.text();
@@ -113,6 +117,38 @@ test('hosts that may be written to are counted, two names of one server once', a
   expect(await shown()).toContain('postgres_primaries{service="test"} 1\n');
   other.timeline = '00000002';
   expect(await shown()).toContain('postgres_primaries{service="test"} 2\n');
+});
+
+test('each host is shown while a connection is open: up or not, how far behind, and its slots', async () => {
+  const [standby, primary] = [await fakePostgres(), await fakePostgres()];
+  primary.timeline = '00000001';
+  primary.slots = 'postgres_2 t reserved 96,postgres_3 f lost';
+  const url = urlOf([standby, primary]);
+  const metrics = new Metrics('test', { of_process: false });
+  showHosts(metrics, url);
+  expect(await metrics.text()).not.toContain('host=');
+  await connected(url, 'any');
+  await expect
+    .poll(() => metrics.text())
+    .toContain(`postgres_replica_behind_seconds{${labelOf(standby)},service="test"} 0\n`);
+  const text = await metrics.text();
+  for (const host of [standby, primary])
+    expect(text).toContain(`postgres_host_up{${labelOf(host)},service="test"} 1\n`);
+  expect(text).toContain(
+    `postgres_slot_bytes{${labelOf(primary)},slot="postgres_2",service="test"} 96\n`,
+  );
+  expect(text).toContain(
+    `postgres_slot_bytes{${labelOf(primary)},slot="postgres_3",service="test"} 0\n`,
+  );
+  expect(text).not.toContain(`postgres_replica_behind_seconds{${labelOf(primary)}`);
+  primary.position = 10n;
+  await expect
+    .poll(() => metrics.text())
+    .toMatch(/postgres_replica_behind_seconds\{[^}]*\} (?:0\.0*[1-9]|[1-9])/);
+  standby.isAway = true;
+  await expect
+    .poll(() => metrics.text())
+    .toContain(`postgres_host_up{${labelOf(standby)},service="test"} 0\n`);
 });
 
 /** A host at a moment: away, a standby, or a primary of that timeline. */

@@ -109,6 +109,7 @@ test('a topic that can lose acknowledged records is shown, and refused where it 
   await expect.poll(() => shown('log_replicas_missing')).toBe(1);
   // an unclean election, one replica instead of two, of which one suffices
   expect(await shown('log_topic_differences')).toBe(3);
+  expect(await shown('log_brokers')).toBe(1);
   expect(await shown('log_topic_bytes_max')).toBe(Number(topic.config['max.message.bytes']));
   stopping.abort();
   await watching;

@@ -200,17 +200,26 @@ test('a fault of a connection never shows its password', async () => {
   expect(logged.join()).not.toContain('hunter2');
 });
 
-test('a broken connection is a fault for its query, harmless when idle, and is replaced', async () => {
+test('a query whose connection breaks is asked on another one; an idle one is replaced', async () => {
   const one = reader({}, 'test-breaks');
-  const asking = faultFrom(one.rows(select(ENDLESS)));
-  const pids = select(
-    `SELECT pid FROM pg_stat_activity WHERE application_name = 'test-breaks' AND query LIKE '%generate_series%' AND pid <> pg_backend_pid()`,
-  );
-  await expect.poll(() => one.rows(pids)).toHaveLength(1);
   const owner = writer();
-  const [[pid] = []] = await one.rows(pids);
-  await owner.query('SELECT pg_terminate_backend($1)', [Number(pid)]);
-  expect(await asking).toEqual({ code: 'storage_unreachable', retry: true });
+  await owner.query('CREATE TABLE public.held AS SELECT 5 AS x');
+  const holder = await owner.connect();
+  await holder.query('BEGIN; LOCK TABLE public.held');
+  const asking = one.rows(select('SELECT x FROM public.held'));
+  const waiting = async (): Promise<readonly unknown[]> => {
+    const { rows } = await owner.query<{ readonly pid: number }>(
+      `SELECT pid FROM pg_stat_activity WHERE application_name = 'test-breaks' AND wait_event_type = 'Lock'`,
+    );
+    return rows.map(({ pid }) => pid);
+  };
+  await expect.poll(waiting).toHaveLength(1);
+  const [pid] = await waiting();
+  await owner.query('SELECT pg_terminate_backend($1)', [pid]);
+  await expect.poll(waiting).toEqual([expect.not.toSatisfy((each) => each === pid)]);
+  await holder.query('COMMIT');
+  holder.release();
+  expect(await asking).toEqual([['5']]);
 
   const { rowCount } = await owner.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'test-breaks'`,

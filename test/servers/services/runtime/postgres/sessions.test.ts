@@ -27,7 +27,7 @@ function open({
 }: { readonly max?: number; readonly idle_ms?: number } = {}) {
   const pool = new Pool({ connectionString: url, max });
   pool.on('error', () => undefined);
-  const sessions = new Sessions(pool, idle_ms);
+  const sessions = new Sessions(pool, idle_ms, () => false);
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => (closed ??= sessions.close());
   opened.push(close);
