@@ -166,12 +166,17 @@ export const CHECKS: readonly Check[] = [
     fails: 'a projection is more than N records behind, or the lag is not known',
     setting: 'status_lag_records',
     to_do: 'look at the state of its projector, and whether it catches up (PER SECOND)',
-    find: ({ projections, recent }, most) =>
+    find: ({ projections, recent, log }, most) =>
       byProjection(projections).flatMap(([projection, positions]) => {
         // where the log was not read, the check `unanswered` says so once
         if (recent === null) return [];
-        if (positions.some(({ lag }) => lag === null))
-          return [`${projection}: how far it is behind is not known`];
+        if (positions.some(({ lag }) => lag === null)) {
+          const gone = positions.find(
+            ({ topic }) => log?.some((end) => end.topic === topic) === false,
+          );
+          const why = gone === undefined ? '' : `: the brokers have no topic ${gone.topic}`;
+          return [`${projection}: how far it is behind is not known${why}`];
+        }
         const lag = positions.reduce((sum, position) => sum + (position.lag ?? 0n), 0n);
         return lag > BigInt(most)
           ? [`${projection} is ${lag} records behind: look at the log of its projector`]

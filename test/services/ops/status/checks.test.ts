@@ -92,6 +92,11 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
   ['lag_records', { ...WELL, projections: [{ ...POSITION, lag: 1_001n }] }, '1001 records behind'],
   ['lag_records', { ...WELL, projections: [{ ...POSITION, lag: null }] }, 'is not known'],
   [
+    'lag_records',
+    { ...WELL, log: [], projections: [{ ...POSITION, lag: null }] },
+    'is not known: the brokers have no topic chain.blocks',
+  ],
+  [
     'lag_seconds',
     { ...WELL, recent: new Map([['chain.blocks/0', 51n]]) },
     'lacks records that are older than 60 s',
