@@ -3,7 +3,12 @@ import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
 import { Fault } from '../runtime/process/errors.ts';
-import { Activity, needsPerson, type HealthProblem } from '../runtime/process/health.ts';
+import {
+  Activity,
+  needsPerson,
+  waitingFor,
+  type HealthProblem,
+} from '../runtime/process/health.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
 import { Lease } from '../runtime/kafka/lease.ts';
@@ -25,15 +30,19 @@ export async function ingest({
   signal,
   closing,
 }: Service<ReturnType<typeof readIngesterConfig>>): Promise<void> {
+  const made: { writer?: KafkaWriter } = {};
   const activity = new Activity({
     log,
     signal,
     describe: ({ code, message }) => `waiting: ${code}: ${message}`,
     silence_ms: ROUND_MS_MAX,
-    silent: (ms) => ({
-      status: 'waiting',
-      message: `nothing has been heard of the brokers or the node for ${Math.round(ms / 1_000)} s`,
-    }),
+    silent: (ms) =>
+      made.writer?.fault === undefined
+        ? {
+            status: 'waiting',
+            message: `nothing has been heard of the brokers or the node for ${Math.round(ms / 1_000)} s: look whether they run`,
+          }
+        : waitingFor(made.writer.fault),
   });
   let phase = (): string => activity.phase;
   let problem = (): HealthProblem | undefined => activity.problem;
@@ -51,6 +60,7 @@ export async function ingest({
     openCodec(config, { kafka, log }, [CHAIN_BLOCKS]),
   );
   const writer = new KafkaWriter(kafka, { log, signal, metrics });
+  made.writer = writer;
   closing.add('kafka', () => writer.close());
   void watchTopics({ kafka, topics: [CHAIN_BLOCKS], metrics, log, signal });
 

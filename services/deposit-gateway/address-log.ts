@@ -27,7 +27,7 @@ import { disconnect, openKafka } from '../runtime/kafka/client.ts';
 import { openCodec, undecodable, type Codec } from '../runtime/kafka/codec.ts';
 import type { RegistrySettings } from '../runtime/kafka/schema-registry.ts';
 import { ensureTopics } from '../runtime/kafka/topics.ts';
-import { kafkaFault, type Admin } from '../runtime/kafka/port.ts';
+import { brokersSilent, kafkaFault, type Admin } from '../runtime/kafka/port.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { readLogEvents } from '../runtime/kafka/log-events.ts';
 import type { LogEntry } from '../runtime/kafka/record.ts';
@@ -108,6 +108,8 @@ export interface AddressLogOptions {
   /** off when not given */
   readonly tracing?: Tracing | undefined;
   readonly signal: AbortSignal;
+  /** with the offset behind the last record that is folded, as projections count it */
+  readonly onFolded?: ((end: bigint) => void) | undefined;
 }
 
 /** Traced: by the request that appends. */
@@ -172,8 +174,7 @@ export class AddressLog {
     if (this.#inFlightSince === undefined) return undefined;
     const waited = performance.now() - this.#inFlightSince;
     if (waited < SLOW_MS) return undefined;
-    const message = `${name} has not been written to for ${Math.round(waited / 1_000)} s: is Kafka up?`;
-    return { status: 'waiting', waits_for: 'kafka', message };
+    return waitingFor(brokersSilent(waited, this.#fault ?? this.#writer.fault));
   }
 
   /** SHA-256 of the key that addresses are derived from; undefined: none is pinned. */
@@ -184,11 +185,6 @@ export class AddressLog {
   /** The first offset that is not read yet. */
   get end(): bigint {
     return this.#next;
-  }
-
-  /** The offset behind the last record that is folded, as projections count it. */
-  get folded(): bigint {
-    return this.#book.end;
   }
 
   /** The hash of the last record read (LOG-8). */
@@ -276,6 +272,7 @@ export class AddressLog {
         ({ offset }) => (this.#next = offset + 1n),
       );
       if (range.to > this.#next) this.#next = range.to;
+      this.#options.onFolded?.(this.#book.end);
     } catch (error) {
       if (isDamaged(error)) throw error;
       if (!(error instanceof LogLost) && (!(error instanceof Fault) || error.retry))
@@ -338,6 +335,7 @@ export class AddressLog {
       if (offset === end) {
         for (const [at, { value }] of entries.entries())
           this.#fold(codec.decode(value), offset + BigInt(at), value);
+        this.#options.onFolded?.(this.#book.end);
         return;
       }
       this.#end = offset + BigInt(placed.length);

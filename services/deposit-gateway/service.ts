@@ -43,7 +43,16 @@ export async function serve(
   showHosts(metrics, config.postgres_reader_url);
   closing.add('Postgres', () => reader.close());
   const key = config.deposit_key;
-  const addressLog = new AddressLog({ servers: config, topic, key, log, tracing, signal });
+  const lag = new ReadModelLag('deposits', now, LATE_MS);
+  const addressLog = new AddressLog({
+    servers: config,
+    topic,
+    key,
+    log,
+    tracing,
+    signal,
+    onFolded: (end) => lag.ended(end),
+  });
   closing.add('Kafka', () => addressLog.close());
   const counts = openSharedCounts(config, NAME, log, metrics);
   closing.add('shared counts', () => counts.close());
@@ -71,7 +80,6 @@ export async function serve(
     log,
   );
   closing.add('Redis', () => notifications.close());
-  const lag = new ReadModelLag('deposits', now, LATE_MS);
   const app = depositApp(config, {
     reader,
     addresses,
@@ -81,7 +89,7 @@ export async function serve(
     starting: () => starting && (addressLog.problem ?? starting),
     writing: () => addressLog.problem,
     lagging(folded) {
-      lag.saw(addressLog.folded, folded);
+      lag.saw(folded);
       return lag.problem;
     },
     remarks: () => addresses.remarks,

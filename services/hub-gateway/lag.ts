@@ -3,6 +3,7 @@ import { indexedHead } from '../../projections/explorer/queries/chain.ts';
 import { marketHead } from '../../projections/ride-market/queries.ts';
 import type { NodeHead } from '../runtime/clt-node.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
+import { projectorOf } from '../runtime/process/config.ts';
 import type { Check, HealthProblem } from '../runtime/process/health.ts';
 
 /** Ready while both read models are near the node; one that cannot be reached says nothing. */
@@ -27,7 +28,7 @@ export function lagCheck(
       .find(({ lag }) => lag > lagMax);
     if (late === undefined) return undefined;
     const { name, lag } = late;
-    const message = `${name} is ${lag} blocks behind the node, more than ${lagMax}: see /ready of chain-ingester and projector ${name}`;
+    const message = `${name} is ${lag} blocks behind the node, more than ${lagMax}: see /ready of chain-ingester and ${projectorOf(name)}`;
     return { status: 'waiting', waits_for: `projection:${name}`, message };
   };
   return { name: 'lag', projection: 'explorer', check };

@@ -13,6 +13,7 @@ import { Turns } from '../runtime/limits/turns.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { showHosts } from '../runtime/postgres/hosts.ts';
 import { openReader, type Reader, type Statement } from '../runtime/postgres/pool.ts';
+import { projectorOf } from '../runtime/process/config.ts';
 import type { Check, HealthProblem } from '../runtime/process/health.ts';
 import type { Service } from '../runtime/process/main.ts';
 import { aborted } from '../runtime/process/retry.ts';
@@ -247,8 +248,8 @@ function hubChecks(reader: Reader, chain: ChainParameters): readonly Check[] {
     if (missing.length === 0) return undefined;
     const messages = missing.map((name) =>
       indexed.has(name)
-        ? `${name} is being built, and slow until it is: see /ready of projector ${name}`
-        : `${name} is not there: start projector ${name}`,
+        ? `${name} is being built, and slow until it is: see /ready of ${projectorOf(name)}`
+        : `${name} is not there: npx ops start ${projectorOf(name)}`,
     );
     const waits_for = `projection:${missing[0]}`;
     return { status: 'waiting', waits_for, message: messages.join('; ') };

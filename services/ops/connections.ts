@@ -166,8 +166,11 @@ export function patience(vain_ms = VAIN_MS): OnFault {
       failing.delete(what);
       return;
     }
-    if (remedy !== undefined && msSince(refused, what) >= SURE_MS)
-      throw new Fault(fault.code, `${fault.message}: ${remedy}`, { retry: false, cause: fault });
+    if (remedy !== undefined && msSince(refused, what) >= SURE_MS) {
+      // the fault of a missing topic has a remedy of its own
+      const text = fault.code === 'topic_missing' ? fault.message : `${fault.message}: ${remedy}`;
+      throw new Fault(fault.code, text, { retry: false, cause: fault });
+    }
     if (msSince(failing, what) >= vain_ms) throw fault;
   };
 }

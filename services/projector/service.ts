@@ -154,7 +154,7 @@ async function raise<Event extends { readonly type: string }>(
     return !signal.aborted;
   } catch (error) {
     if (!(error instanceof LogLost)) throw error;
-    const { message: reason, remedy } = error;
+    const [reason, remedy] = [error.message, error.remedyFor(projection.name)];
     activity.halt(haltedText(reason, remedy));
     log.error({ projection: projection.name, reason, remedy }, 'projection halted');
     return false;

@@ -154,6 +154,7 @@ export class LogFollower {
   readonly #applied = new Map<string, bigint>();
   /** by `partitionKey`, the records not applied as seen last */
   readonly #behind = new Map<string, bigint>();
+  #looked: Fault | undefined;
 
   constructor(options: LogFollowerOptions) {
     this.#options = options;
@@ -177,8 +178,14 @@ export class LogFollower {
         onLag(topic, partition, records);
       },
       onLost: (lost) => this.fail(lost),
+      onLooked: (fault) => (this.#looked = fault),
     });
     this.run(watching);
+  }
+
+  /** Why the ends of the watched logs are not known. */
+  get looked(): Fault | undefined {
+    return this.#looked;
   }
 
   /** Folds one topic, all of its partitions. One fold a topic. */

@@ -8,13 +8,18 @@ import { isTreasuryEvent } from '../../schemas/treasury.ledger/events.ts';
 import { isTransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
 import type { Retrying } from '../runtime/kafka/ends.ts';
-import type { Kafka } from '../runtime/kafka/port.ts';
+import { brokersSilent, type Kafka } from '../runtime/kafka/port.ts';
 import { ALWAYS_HELD, type Held } from '../runtime/kafka/lease.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import { restartWith } from '../runtime/process/config.ts';
 import { Fault } from '../runtime/process/errors.ts';
-import { Activity, type HealthProblem, type Remarks } from '../runtime/process/health.ts';
+import {
+  Activity,
+  waitingFor,
+  type HealthProblem,
+  type Remarks,
+} from '../runtime/process/health.ts';
 import type { Logger } from '../runtime/process/log.ts';
 import type { Metrics } from '../runtime/process/metrics.ts';
 import { NO_TRACING, type Tracing } from '../runtime/process/tracing.ts';
@@ -53,7 +58,7 @@ const TAKING_OVER: HealthProblem = {
   phase: 'taking_over',
   message: 'comparing the settings with the ledger',
 };
-const RESTORE = `What to do: point APP_KAFKA_BROKERS to the right cluster (${restartWith('treasury', 'APP_KAFKA_BROKERS=HOST:PORT')}), or restore the topic from a replica or a backup, then npx ops restart treasury; nothing is written meanwhile`;
+const RESTORE = `What to do: point APP_KAFKA_BROKERS to the right cluster (${restartWith('treasury', 'APP_KAFKA_BROKERS=HOST:PORT')}), or restore the topic from a replica or a backup (chain.blocks: the chain-ingester writes it again), then npx ops restart treasury; nothing is written meanwhile`;
 
 export interface TopicNames {
   readonly addresses: string;
@@ -142,11 +147,7 @@ export class Treasury {
       log,
       signal,
       silence_ms: SILENCE_MS,
-      silent: (ms) => ({
-        status: 'waiting',
-        waits_for: 'kafka',
-        message: `waiting: the brokers have not answered with the ends of the logs for ${ms} ms`,
-      }),
+      silent: (ms) => waitingFor(brokersSilent(ms, this.#follower.looked)),
     });
     const metrics = openTreasuryMetrics(
       options.metrics,

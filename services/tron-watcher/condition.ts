@@ -1,4 +1,7 @@
-/** The health of the watcher: its step, the last fault, and for how long nothing has succeeded. */
+/**
+ * The health of the watcher: its step, the last fault, and for how long nothing has succeeded. A
+ * request that the provider answers is a success only while nothing else keeps passes from ending.
+ */
 import type { Fault } from '../runtime/process/errors.ts';
 import { waitingFor, type HealthProblem } from '../runtime/process/health.ts';
 
@@ -13,7 +16,7 @@ const STEPS = {
   awaiting_read_model: {
     status: 'waiting',
     waits_for: 'projection:watch',
-    message: 'waiting for the read model to show what was appended: is `projector watch` running?',
+    message: 'waiting for the read model to show what was appended: is projector-watch running?',
   },
   reading_queue: { status: 'waiting', waits_for: 'postgres', message: 'reading the queue' },
   asking_provider: { status: 'waiting', waits_for: 'trongrid', message: "asking TRON's provider" },
@@ -29,10 +32,15 @@ export class Condition {
   #step: Step = 'opening';
   readonly #about: () => string | undefined;
   #fault: Fault | undefined;
+  /** the times of the first and the newest of the faults, none of the provider, since a pass */
+  #failing: { readonly since: number; readonly until: number } | undefined;
   #wellAt: number | undefined;
   #halted: string | undefined;
   /** in flight */
   #appends = 0;
+  /** when an append ended, or began while there was none */
+  #appendingSince = Number.NEGATIVE_INFINITY;
+  #appendFault: () => Fault | undefined = () => undefined;
   /** by `now` */
   #sharedUntil = Infinity;
 
@@ -55,13 +63,21 @@ export class Condition {
     this.#sharedUntil = this.#now() + ms;
   }
 
-  /** Until it ends the watcher waits for the brokers, also where it asks the provider meanwhile. */
-  async appending<Result>(append: () => Promise<Result>): Promise<Result> {
-    this.#appends++;
+  /**
+   * Until it ends the watcher waits for the brokers, also where it asks the provider meanwhile.
+   * `fault`: why it has not ended yet.
+   */
+  async appending<Result>(
+    append: () => Promise<Result>,
+    fault: () => Fault | undefined = () => undefined,
+  ): Promise<Result> {
+    if (this.#appends++ === 0) this.#appendingSince = this.#now();
+    this.#appendFault = fault;
     try {
       return await append();
     } finally {
       this.#appends--;
+      this.#appendingSince = this.#now();
     }
   }
 
@@ -71,12 +87,21 @@ export class Condition {
   }
 
   failed(fault: Fault): void {
+    const now = this.#now();
+    const isOfProvider = fault.code.startsWith('tron_');
+    this.#failing = isOfProvider ? undefined : { since: this.#failing?.since ?? now, until: now };
     this.#fault = fault;
+  }
+
+  /** The attempt that had failed has succeeded. */
+  recovered(): void {
+    this.#fault = undefined;
+    this.#failing = undefined;
   }
 
   passed(): void {
     this.well();
-    this.#fault = undefined;
+    this.recovered();
   }
 
   /** Halts until a person intervenes. */
@@ -88,7 +113,8 @@ export class Condition {
   get problem(): HealthProblem | undefined {
     if (this.#halted !== undefined)
       return { status: 'halted', phase: 'halted', message: `halted: ${this.#halted}` };
-    const silent = this.#wellAt === undefined ? undefined : this.#now() - this.#wellAt;
+    const silent =
+      this.#wellAt === undefined ? undefined : this.#now() - this.#idleSince(this.#wellAt);
     if (silent !== undefined && silent <= this.#silenceMs) return undefined;
     const why = this.#why;
     if (silent === undefined) return why;
@@ -96,6 +122,18 @@ export class Condition {
     const asked = about === undefined ? '' : ` (it is asked about ${about})`;
     const message = `no address was watched for ${Math.round(silent / 1_000)} s: ${why.message}${asked}`;
     return { ...why, status: 'waiting', message };
+  }
+
+  /** Since when nothing succeeds, passes fail one after the other, or no append ends. */
+  #idleSince(wellAt: number): number {
+    const { since = Infinity, until = 0 } = this.#failing ?? {};
+    // a pass that goes on for long without a fault may end well
+    const isFailing = this.#now() - until <= this.#silenceMs;
+    return Math.min(
+      wellAt,
+      isFailing ? since : Infinity,
+      this.#appends > 0 ? this.#appendingSince : Infinity,
+    );
   }
 
   get #phase(): Step {
@@ -106,8 +144,9 @@ export class Condition {
 
   get #why(): HealthProblem {
     const phase = this.#phase;
-    if (this.#fault === undefined) return { phase, ...STEPS[phase] };
-    const message = `${this.#fault.code}: ${this.#fault.message}`;
-    return waitingFor(this.#fault, { message, phase, projection: 'watch' });
+    const fault = phase === 'appending' ? this.#appendFault() : this.#fault;
+    if (fault === undefined) return { phase, ...STEPS[phase] };
+    const message = `${fault.code}: ${fault.message}`;
+    return waitingFor(fault, { message, phase, projection: 'watch' });
   }
 }

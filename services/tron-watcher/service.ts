@@ -1,6 +1,7 @@
 /** Opens the watcher's resources and makes passes until the process has to stop. */
 import { DEPOSIT_ADDRESSES, TRON_TRANSFERS } from '../../schemas/topics.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
+import { projectorOf } from '../runtime/process/config.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka, withAdmin } from '../runtime/kafka/client.ts';
@@ -70,7 +71,8 @@ export async function watchTron({
   closing.add('http', () => http.drain());
 
   const kafka = openKafka(config, 'tron-watcher', log);
-  const onFault = (fault?: Fault): void => fault && condition.failed(fault);
+  const onFault = (fault?: Fault): void =>
+    fault === undefined ? condition.recovered() : condition.failed(fault);
   const attempt = <Result>(what: string, run: () => Promise<Result>): Promise<Result> =>
     retrying({ what, log, signal, onFault }, run);
   await attempt('creating the topics', () =>
@@ -141,7 +143,13 @@ export async function watchTron({
     },
   });
   const transfers = new TransferLog({
-    writer: { append: (...batch) => condition.appending(() => writer.append(...batch)) },
+    writer: {
+      append: (...batch) =>
+        condition.appending(
+          () => writer.append(...batch),
+          () => writer.fault,
+        ),
+    },
     codec,
     tracing,
     onAppended(events) {
@@ -229,7 +237,8 @@ export async function watchTron({
     try {
       const folded = await model.folded(DEPOSIT_ADDRESSES.name);
       const [end] = await withAdmin(kafka, (admin) => admin.ends(DEPOSIT_ADDRESSES.name));
-      queueLag.saw(end?.high ?? 0n, folded.get(0) ?? 0n);
+      queueLag.ended(end?.high ?? 0n);
+      queueLag.saw(folded.get(0) ?? 0n);
     } catch (error) {
       // what is known of the queue stays
       if (!(error instanceof Fault)) throw error;
@@ -372,7 +381,7 @@ async function waitable<Result>(pass: Promise<Result>): Promise<Result> {
     return await pass;
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'storage_missing') throw error;
-    throw new Fault(error.code, `${error.message}; start \`projector watch\``, {
+    throw new Fault(error.code, `${error.message}; npx ops start ${projectorOf('watch')}`, {
       retry: true,
       cause: error,
     });

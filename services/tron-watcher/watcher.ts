@@ -256,7 +256,7 @@ export class Watcher {
     this.#isClockOdd = isOdd;
     if (age < -CLOCKS_APART_MAX_MS)
       throw new Fault(
-        'tron_clock',
+        'clock_behind',
         `TRON's solidified head is ${Math.round(-age / 1_000)} s ahead of this clock. What to do: correct this machine's clock, or check that APP_TRON_URL can be trusted; nothing is watched meanwhile`,
         { retry: true },
       );

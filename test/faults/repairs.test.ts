@@ -75,6 +75,11 @@ async function faults(): Promise<readonly string[]> {
   return status.attention;
 }
 
+/** Services that say the same share a line. */
+function isSaidBy(name: string, fault: string): boolean {
+  return fault.split(': ')[0]?.split(', ').includes(name) === true;
+}
+
 /** Types what `ops status` says, as long as it says something. */
 async function followStatus(): Promise<readonly string[]> {
   const typed = new Set<string>();
@@ -128,6 +133,9 @@ async function append(topic: string, values: readonly (Buffer | null)[]): Promis
   await producer.send({ topic, messages });
   await producer.disconnect();
 }
+
+/** Projectors that read chain.blocks. */
+const BLOCK_READERS = ['explorer', 'ride-market', 'series'];
 
 /** Ids that no registry has, and no bytes. */
 const GARBAGE = ['00deadbeef', '00ffffffff00', '000000270f00', ''].map((hex) =>
@@ -280,6 +288,40 @@ test('a topic that was deleted is restored from the copy of a stopped system', a
   await expectWhole();
 });
 
+test('a deleted chain.blocks is named by its readers, and comes back by the commands that they name', async () => {
+  await credit(9);
+  await withRawAdmin(kafka, (admin) => admin.deleteTopics({ topics: [CHAIN_BLOCKS.name] }));
+  const needs = ['chain-ingester', 'treasury', ...BLOCK_READERS.map((name) => `projector-${name}`)];
+  let named: readonly string[] = [];
+  await until(
+    async () =>
+      (named = (await faults()).filter((fault) => fault.includes('have no topic chain.blocks.'))),
+    'each reader and the writer to name the topic',
+    (said) => needs.every((name) => said.some((fault) => isSaidBy(name, fault))),
+  );
+  const typed = new Set<string>();
+  const type = async (command: string): Promise<void> => {
+    expect([command, await op(...command.split(' '))]).toMatchObject([command, { code: 0 }]);
+    typed.add(command);
+  };
+  const [, restart = ''] = /npx ops (restart [\w-]+)/.exec(named.join()) ?? [];
+  await type(restart);
+  await until(
+    async () => {
+      const said = await faults();
+      for (const [, command = ''] of said
+        .join('\n')
+        .matchAll(/npx ops (re(?:build|start) [\w-]+)/g))
+        if (/: HALTED/.test(said.join()) && !typed.has(command)) await type(command);
+      return said;
+    },
+    'every service to go on',
+    (said) => said.length === 0,
+  );
+  await credit(10);
+  await expectWhole();
+});
+
 test('deleted heads of all topics are named, stop each reader that starts, and come back from the copy', async () => {
   await credit(7);
   const copy = join(folder.root, 'copy');
@@ -301,7 +343,10 @@ test('deleted heads of all topics are named, stop each reader that starts, and c
     (said) =>
       TOPICS.filter(({ name }) => written.includes(name)).every(({ name }) =>
         said.some((fault) => fault.startsWith(`${name}/0 begins at offset 1: `)),
-      ) && halted.every((name) => said.some((fault) => fault.startsWith(`${name}: HALTED`))),
+      ) &&
+      halted.every((name) =>
+        said.some((fault) => fault.includes(': HALTED') && isSaidBy(name, fault)),
+      ),
   );
   await restore(copy);
   await credit(8);

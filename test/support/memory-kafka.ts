@@ -1,13 +1,14 @@
 /** Brokers in memory: the port of the Kafka client over arrays, for one process. */
 import type { Topic } from '../../schemas/topics.ts';
-import type {
-  Admin,
-  Appender,
-  Fetcher,
-  Kafka,
-  LogBatch,
-  LogEnd,
-  Share,
+import {
+  topicMissing,
+  type Admin,
+  type Appender,
+  type Fetcher,
+  type Kafka,
+  type LogBatch,
+  type LogEnd,
+  type Share,
 } from '../../services/runtime/kafka/port.ts';
 import type { LogEntry, LogRecord } from '../../services/runtime/kafka/record.ts';
 
@@ -136,7 +137,7 @@ export class MemoryKafka implements Kafka {
   async #ends(topic: string): Promise<readonly LogEnd[]> {
     await this.#requested();
     const partitions = this.#topics.get(topic);
-    if (partitions === undefined) throw new Error(`there is no topic ${topic}`);
+    if (partitions === undefined) throw topicMissing(topic, new Error('unknown'));
     return partitions.map(({ high }, partition) => ({ topic, partition, low: 0n, high }));
   }
 

@@ -18,7 +18,7 @@ import { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import { byteaHex, isoTime } from '../../runtime/postgres/cells.ts';
 import type { Cells, Reader, Statement } from '../../runtime/postgres/pool.ts';
 import { KAFKA, POSTGRES_READER, readSettings, REGISTRY } from '../config.ts';
-import { jsonOf, kafkaOf, LOG, print, withReader } from '../connections.ts';
+import { jsonOf, kafkaOf, LOG, note, print, withReader } from '../connections.ts';
 import { coloured, minute, printPaged, table } from '../text.ts';
 import { decision, Misuse, type Decision, type SharedArguments } from '../usage.ts';
 
@@ -135,6 +135,10 @@ export async function skipRecord(
         : `the skip of ${topic}/${partition}@${offset} was decided ${done}; every reader that cannot apply the record goes on by itself`,
     );
   }
+  note(
+    `the header source of a record names its writer (npx ops tail ${place['topic']} --partition ${place['partition']} --from ${place['offset']} --limit 1); where it is none of yours, take away its access to the brokers; once all readers go on: npx ops audit`,
+    args,
+  );
   return 0;
 }
 

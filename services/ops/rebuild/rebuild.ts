@@ -1,6 +1,7 @@
 /** `ops rebuild` and `ops verify`: a projection's tables against its log. */
 import { constants, setPriority } from 'node:os';
 import { PROJECTIONS } from '../../projector/registry.ts';
+import { LogLost } from '../../runtime/kafka/position.ts';
 import { topicsOf } from '../../projector/engine/quarantine.ts';
 import type { Difference } from '../../projector/rebuild/compare.ts';
 import {
@@ -154,6 +155,10 @@ async function withProjection<Result extends object>(
         afresh,
         ...(pace === undefined ? {} : { pace }),
       });
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof LogLost)) throw error;
+      throw new LogLost(error.message, error.remedyFor(name));
     })
     .finally(() => progress.end());
   if ('refused' in outcome) throw new Misuse(outcome.message, outcome.refused);

@@ -109,20 +109,24 @@ export const CHECKS: readonly Check[] = [
     fails: 'a service does not answer, is not ready or halted, or says that it needs a person',
     to_do: '`/status` and the log of the service say more; npx ops restart SERVICE starts it again',
     find: ({ services }) =>
-      (services ?? []).flatMap((service) => {
-        const { name, status, message } = service;
-        if (status === 'unreachable')
-          return [`${name}: ${stateText(service)}: npx ops restart ${name}`];
-        if (status !== 'ready') return [`${name}: ${stateText(service)}`];
-        return message === null ? [] : [`${name}: ${message}`];
-      }),
+      linesBySaying(
+        (services ?? []).flatMap((service) => {
+          const { name, status, message } = service;
+          if (status === 'unreachable')
+            return { name, text: `${stateText(service)}, npx ops restart ${name}` };
+          if (status !== 'ready') return { name, text: stateText(service) };
+          return message === null ? [] : { name, text: message };
+        }),
+      ),
   },
   {
     name: 'service_note',
     fails: 'a service has a note, as while the rolling cap is full or custody has a surplus',
     to_do: 'as the note says',
     find: ({ services }) =>
-      (services ?? []).flatMap(({ name, notes }) => notes.map((note) => `${name}: ${note}`)),
+      linesBySaying(
+        (services ?? []).flatMap(({ name, notes }) => notes.map((text) => ({ name, text }))),
+      ),
   },
   {
     name: 'quarantine',
@@ -162,12 +166,17 @@ export const CHECKS: readonly Check[] = [
     fails: 'a projection is more than N records behind, or the lag is not known',
     setting: 'status_lag_records',
     to_do: 'look at the state of its projector, and whether it catches up (PER SECOND)',
-    find: ({ projections, recent }, most) =>
+    find: ({ projections, recent, log }, most) =>
       byProjection(projections).flatMap(([projection, positions]) => {
         // where the log was not read, the check `unanswered` says so once
         if (recent === null) return [];
-        if (positions.some(({ lag }) => lag === null))
-          return [`${projection}: how far it is behind is not known`];
+        if (positions.some(({ lag }) => lag === null)) {
+          const gone = positions.find(
+            ({ topic }) => log?.some((end) => end.topic === topic) === false,
+          );
+          const why = gone === undefined ? '' : `: the brokers have no topic ${gone.topic}`;
+          return [`${projection}: how far it is behind is not known${why}`];
+        }
         const lag = positions.reduce((sum, position) => sum + (position.lag ?? 0n), 0n);
         return lag > BigInt(most)
           ? [`${projection} is ${lag} records behind: look at the log of its projector`]
@@ -419,6 +428,16 @@ export function attention(seen: Seen, limits: Limits): readonly string[] {
 
 export function diskText({ path, free_bytes: freeBytes }: Disk): string {
   return `${Math.floor(freeBytes / 2 ** 20)} MB free at ${path}`;
+}
+
+/** A line for what several services say; for how long is the time of the first. */
+function linesBySaying(
+  said: readonly { readonly name: string; readonly text: string }[],
+): readonly string[] {
+  const same = Map.groupBy(said, ({ text }) => text.replaceAll(/\b\d+ m?s\b/g, ''));
+  return [...same.values()].map(
+    (each) => `${each.map(({ name }) => name).join(', ')}: ${each[0]?.text}`,
+  );
 }
 
 function byProjection(

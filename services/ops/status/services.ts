@@ -1,6 +1,7 @@
 /** The services of a stack, by their own /status, and the metrics that a person looks at first. */
 import { existsSync, statfsSync } from 'node:fs';
-import { messageOf } from '../../runtime/process/errors.ts';
+import { join } from 'node:path';
+import { messageOf, propertyOf } from '../../runtime/process/errors.ts';
 import type { ServiceStatus } from '../../runtime/process/health.ts';
 import { readStackFile } from '../config.ts';
 import { coloured, money, table } from '../text.ts';
@@ -9,9 +10,12 @@ import { Misuse } from '../usage.ts';
 export interface LocalService {
   readonly name: string;
   readonly url: string;
+  /** the file that it logs to, of a stack on this machine */
+  readonly log_file?: string;
 }
 
-export interface ServiceHealth extends LocalService, Omit<ServiceStatus, 'status'> {
+export interface ServiceHealth
+  extends Omit<LocalService, 'log_file'>, Omit<ServiceStatus, 'status'> {
   readonly status: ServiceStatus['status'] | 'unreachable';
   readonly ready: boolean;
   /** by their label; those that the service has */
@@ -74,7 +78,10 @@ export function localServices(
       `${stackFile} lists no services: it is no stack file, or an earlier version of the software wrote it; then stop the stack and start it again (npm run down, npm run up)`,
     );
   const entries: [string, { readonly url: string }][] = Object.entries(services);
-  return entries.map(([name, { url }]) => ({ name, url }));
+  const logs: unknown = Reflect.get(stack, 'logs');
+  return entries.map(([name, { url }]) =>
+    typeof logs === 'string' ? { name, url, log_file: join(logs, `${name}.log`) } : { name, url },
+  );
 }
 
 export interface Disk {
@@ -92,7 +99,7 @@ export function localDisk(stackFile: string): Disk | null {
 
 /** The health of a service, which is unreachable when it does not answer within `answer_ms`. */
 export async function readService(
-  { name, url }: LocalService,
+  { name, url, log_file }: LocalService,
   answer_ms: number,
 ): Promise<ServiceHealth> {
   const get = (path: string): Promise<string> => textAt(`${url}${path}`, answer_ms);
@@ -108,10 +115,20 @@ export async function readService(
     const apart = clock === undefined ? {} : { [CLOCK]: clock - near };
     return { name, url, ready, ...answered, metrics: Object.assign(metrics, apart) };
   } catch (error) {
-    const message = `does not answer: ${messageOf(error)}`;
+    const message = `${awayText(error, answer_ms)}; see ${log_file ?? 'its log'}`;
     const nothing = { phase: 'unknown', waits_for: null, eta_s: null, notes: [], metrics: {} };
     return { name, url, ready: false, status: 'unreachable', ...nothing, message };
   }
+}
+
+/** Whether it has stopped, or listens and is silent. */
+function awayText(error: unknown, answer_ms: number): string {
+  const cause = propertyOf(error, 'cause') ?? error;
+  if (propertyOf(cause, 'code') === 'ECONNREFUSED')
+    return 'nothing listens on its port: it is stopped or has crashed';
+  if (propertyOf(error, 'name') === 'TimeoutError')
+    return `it did not answer within ${answer_ms / 1_000} s: it listens and is frozen or overloaded, or its machine is away`;
+  return `it does not answer: ${messageOf(cause)}`;
 }
 
 async function textAt(url: string, answer_ms: number): Promise<string> {
@@ -267,7 +284,7 @@ function deadText(metrics: Readonly<Record<string, number>>): readonly string[] 
   const { [`${RECORDS}applied`]: applied = 0, [`${RECORDS}ignored`]: dead = 0 } = metrics;
   if (dead === 0) return [];
   const share = (100 * dead) / (applied + dead);
-  return [`dead records ${dead} of ${applied + dead} (${share.toFixed(1)} %)`];
+  return [`without effect ${dead} of ${applied + dead} records (${share.toFixed(1)} %)`];
 }
 
 function valueText(value: number): string {
@@ -294,10 +311,11 @@ export function coverOf(
 
 const UNCOVERED = 'reserve uncovered';
 
-/** `ready`, or why not and for how long. */
-export function stateText({ status, phase, waits_for, eta_s, message }: ServiceHealth): string {
-  if (status === 'ready') return phase === 'serving' ? 'ready' : `ready (${phase})`;
+/** Why a service is not ready, and for how long. */
+export function stateText({ status, waits_for, eta_s, message }: ServiceHealth): string {
   const wait = waits_for === null ? '' : ` for ${waits_for}`;
   const eta = eta_s === null ? '' : `, about ${eta_s} s left`;
-  return `${status.toUpperCase()} (${phase})${wait}: ${message ?? ''}${eta}`;
+  // the message begins with the name of its check and the state
+  const why = (message ?? '').replace(/^(?:[\w. -]+: )?(?:waiting|halted): /, '');
+  return `${status.toUpperCase()}${wait}: ${why}${eta}`;
 }

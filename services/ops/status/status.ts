@@ -162,7 +162,7 @@ function look(sources: Sources, timeout_ms: number): Look {
   const checkpoints = parts.ask(POSTGRES_PART, () => readMoving(reader));
   const log = parts.ask(KAFKA_PART, async () => {
     // checkpoints that are read after the ends of the log can lie beyond them
-    await Promise.race([checkpoints.end, after(KNOWN_MS, undefined, { ref: false })]);
+    await Promise.race([checkpoints.end, after(timeout_ms / 2, undefined, { ref: false })]);
     const fits = !checkpoints.is_open;
     const { ends, recent } = await readLog(kafka, TOPIC_NAMES, limits.status_lag_seconds);
     return { ends: ends.toSorted(byTopic), recent, fits };
@@ -241,10 +241,12 @@ const OLD_S = 5;
 /**
  * For people: what a screen of 100 columns and 40 rows holds. While a part may still answer, the
  * first line says so, instead of a verdict. A screen after one printed `before` has only the parts
- * for which that one waited.
+ * for which that one waited, and of the list what has changed.
  */
 export function screenText(known: Known, before?: Known): string {
   const { services, attention: lines, age_seconds: ageSeconds } = known.read;
+  const isNew = (part: string): boolean => before === undefined || before.waits_for.has(part);
+  const shown = (services ?? []).filter(({ name }) => isNew(name));
   const late = known.services.filter((name) => known.waits_for.has(name));
   const servicesAge = old(ageSeconds.services, (age) => [
     `the oldest of these figures are ${age} s old`,
@@ -254,7 +256,7 @@ export function screenText(known: Known, before?: Known): string {
     [[NODE_PART], [chainText(known)]],
     [
       known.services,
-      known.services.length === 0 ? [] : ['', servicesTable(services ?? [], late), ...servicesAge],
+      known.services.length === 0 ? [] : ['', servicesTable(shown, late), ...servicesAge],
     ],
     [
       [POSTGRES_PART, KAFKA_PART],
@@ -264,12 +266,24 @@ export function screenText(known: Known, before?: Known): string {
   ];
   return [
     summary(known),
-    ...sections.flatMap(([parts, text]) =>
-      before === undefined || parts.some((part) => before.waits_for.has(part)) ? text : [],
-    ),
-    ...(lines.length === 0 ? [] : ['', coloured('bold', 'NEEDS ATTENTION')]),
-    ...lines.map((line) => `${coloured('red', '!')} ${line}`),
+    ...sections.flatMap(([parts, text]) => (parts.some(isNew) ? text : [])),
+    ...attentionText(lines, before?.read.attention ?? []),
   ].join('\n');
+}
+
+/** The lines that were not printed before, how many of those still hold, and which do not. */
+function attentionText(lines: readonly string[], before: readonly string[]): readonly string[] {
+  const added = lines.filter((line) => !before.includes(line));
+  const left = lines.length - added.length;
+  const gone = before.filter((line) => !lines.includes(line));
+  if (lines.length + gone.length === 0) return [];
+  return [
+    '',
+    coloured('bold', 'NEEDS ATTENTION'),
+    ...added.map((line) => `${coloured('red', '!')} ${line}`),
+    ...(left === 0 ? [] : [`and as above: ${left} ${left === 1 ? 'line' : 'lines'}`]),
+    ...gone.map((line) => `no longer: ${line}`),
+  ];
 }
 
 /** The lines about an age that a person has to know. */

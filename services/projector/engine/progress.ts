@@ -4,9 +4,9 @@
  */
 import type { Outcomes } from '../../../projections/contract/projection.ts';
 import { offsetsOf, type Checkpoint } from './checkpoint.ts';
-import { Fault } from '../../runtime/process/errors.ts';
+import type { Fault } from '../../runtime/process/errors.ts';
 import { withAdmin } from '../../runtime/kafka/client.ts';
-import type { Kafka } from '../../runtime/kafka/port.ts';
+import { brokersSilent, type Kafka } from '../../runtime/kafka/port.ts';
 import { partitionKey } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
@@ -58,6 +58,7 @@ export class Progress {
   /** `applied` when the ends were seen last */
   readonly #seen = new Map<string, bigint | undefined>();
   #heardAt = performance.now();
+  #looked: Fault | undefined;
   #refreshing = false;
 
   constructor(options: ProgressOptions) {
@@ -80,13 +81,16 @@ export class Progress {
     this.#seen.set(key, applied);
   }
 
+  /** The brokers were asked for the ends of all partitions; undefined: they answered. */
+  looked(fault: Fault | undefined): void {
+    this.#looked = fault;
+  }
+
   /** A fault while the brokers have been silent for too long. */
   get silence(): Fault | undefined {
     const ms = performance.now() - this.#heardAt;
     if (ms <= this.#options.silence_ms) return undefined;
-    return new Fault('kafka', `no answer of the Kafka brokers for ${Math.round(ms)} ms`, {
-      retry: true,
-    });
+    return brokersSilent(ms, this.#looked);
   }
 
   async #refresh(): Promise<void> {

@@ -104,7 +104,11 @@ export class Runner<Event extends { readonly type: string }> {
         (this.#status =
           lost === undefined
             ? { status: 'running' }
-            : { status: 'halted', reason: lost.message, remedy: lost.remedy }),
+            : {
+                status: 'halted',
+                reason: lost.message,
+                remedy: lost.remedyFor(projection.name),
+              }),
     });
   }
 
@@ -153,6 +157,7 @@ export class Runner<Event extends { readonly type: string }> {
       applied: this.#progress.applied,
       onLag: (topic, partition, records) => this.#progress.heard(topic, partition, records),
       onLost: (lost) => this.#halt(lost),
+      onLooked: (fault) => this.#progress.looked(fault),
     });
   }
 
@@ -192,13 +197,12 @@ export class Runner<Event extends { readonly type: string }> {
     return retrying({ what, log, signal: this.#signal, onFault }, attempt);
   };
 
-  #halt({ message: reason, remedy }: LogLost): void {
+  #halt(lost: LogLost): void {
     if (this.#status.status === 'halted') return;
+    const { name } = this.#options.projection;
+    const [reason, remedy] = [lost.message, lost.remedyFor(name)];
     this.#status = { status: 'halted', reason, remedy };
-    this.#options.log.error(
-      { projection: this.#options.projection.name, reason, remedy },
-      'projection halted',
-    );
+    this.#options.log.error({ projection: name, reason, remedy }, 'projection halted');
     this.#stopping.abort();
   }
 }

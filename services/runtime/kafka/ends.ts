@@ -102,20 +102,24 @@ export interface LogWatchOptions {
   readonly applied: ReadonlyMap<string, bigint>;
   readonly onLag: (topic: string, partition: number, records: bigint) => void;
   readonly onLost: (lost: LogLost) => void;
+  /** after each look; undefined: it was answered */
+  readonly onLooked: (fault: Fault | undefined) => void;
 }
 
 /** Watches the ends until the signal is aborted. Retries while brokers do not answer. */
 export async function watchLog(options: LogWatchOptions): Promise<void> {
-  const { kafka, log, signal, every_ms: everyMs } = options;
+  const { kafka, log, signal, every_ms: everyMs, onLooked } = options;
   const below = new Map<string, number>();
   const admin = kafka.admin();
   const stopped = aborted(signal);
   while (!signal.aborted) {
-    const looked = watchOnce(admin, options, below).catch((error: unknown) =>
-      log.debug(
-        { err: kafkaFault('the ends of the log are not known', error) },
-        'log watch failed',
-      ),
+    const looked = watchOnce(admin, options, below).then(
+      () => onLooked(undefined),
+      (error: unknown) => {
+        const err = kafkaFault('the ends of the log are not known', error);
+        if (err instanceof Fault) onLooked(err);
+        log.debug({ err }, 'log watch failed');
+      },
     );
     await Promise.race([looked, stopped]);
     await untilAborted(everyMs, signal);

@@ -6,7 +6,15 @@ import type { Fault } from '../process/errors.ts';
 import type { Logger } from '../process/log.ts';
 import { retrying, untilAborted } from '../process/retry.ts';
 import { disconnect } from './client.ts';
-import { errorType, kafkaFault, type Kafka, type Share, type ShareOptions } from './port.ts';
+import {
+  errorType,
+  kafkaFault,
+  NO_TOPIC,
+  topicMissing,
+  type Kafka,
+  type Share,
+  type ShareOptions,
+} from './port.ts';
 
 const JOIN_AGAIN_MS = 1_000;
 
@@ -78,7 +86,10 @@ export class Membership {
     } catch (cause) {
       this.#share = undefined;
       await disconnect(share, log);
-      const remedy = REMEDIES.get(errorType(cause) ?? '');
+      const type = errorType(cause) ?? '';
+      if (type === NO_TOPIC)
+        throw topicMissing(topics.map((topic) => `${kafka.prefix}${topic}`).join(' or '), cause);
+      const remedy = REMEDIES.get(type);
       const what = `the group ${groupId} cannot be joined`;
       throw kafkaFault(remedy === undefined ? what : `${what}: ${remedy}`, cause);
     }

@@ -4,6 +4,7 @@
  * `kafkaFault` makes faults of them.
  */
 import type { Socket } from 'node:net';
+import { CHAIN_BLOCKS } from '../../../schemas/topics.ts';
 import { Bug, Fault, messageOf } from '../process/errors.ts';
 import { LogLost } from './position.ts';
 import type { LogEntry, LogRecord } from './record.ts';
@@ -35,13 +36,13 @@ export interface Admin {
   /** how many brokers the cluster has now */
   brokerCount(): Promise<number>;
   topicNames(): Promise<readonly string[]>;
-  /** by partition; throws for a topic that does not exist */
+  /** by partition; throws `topic_missing` for a topic that does not exist */
   ends(topic: string): Promise<readonly LogEnd[]>;
   /** the first offset of each partition whose record is not older, Unix milliseconds */
   offsetsAt(topic: string, time: number): Promise<ReadonlyMap<number, bigint>>;
   /** Creates topics; one that exists already is left as it is. */
   createTopics(topics: readonly NewTopic[]): Promise<void>;
-  /** the named settings; throws for a topic that does not exist */
+  /** the named settings; throws `topic_missing` for a topic that does not exist */
   describeTopic(topic: string, settings: readonly string[]): Promise<TopicDescription>;
   disconnect(): Promise<void>;
 }
@@ -91,7 +92,7 @@ export interface Appended {
 }
 
 export interface Fetcher {
-  /** 32 hex digits. Throws a fault with retry while no broker answers or there is no such topic. */
+  /** 32 hex digits. Throws a fault with retry while no broker answers, and `topic_missing`. */
   topicId(topic: string): Promise<string>;
   /**
    * The batches from the one that holds `offset` on, none when the log ends there. Retries lost
@@ -195,6 +196,25 @@ export function kafkaFault(what: string, cause: unknown): Error {
     return new Fault('kafka', message, { retry: true, cause });
   }
   return new Fault('kafka', `${what}: ${said}`, { retry: true, cause });
+}
+
+/** Kafka's error for a topic that does not exist. */
+export const NO_TOPIC = 'UNKNOWN_TOPIC_OR_PARTITION';
+
+/** The brokers answer and have no such topic, by its name on the wire. It may come back. */
+export function topicMissing(topic: string, cause: unknown): Fault {
+  const remedy = topic.endsWith(CHAIN_BLOCKS.name)
+    ? 'npx ops restart chain-ingester writes it again from the node; services that halt then say how they go on'
+    : 'restore it from a backup before any service is started again, which would make an empty one (docs/operations/backup.md: A deleted topic)';
+  const shown = `the Kafka brokers have no topic ${topic}. What to do: ${remedy}`;
+  return new Fault('topic_missing', shown, { retry: true, shown, cause });
+}
+
+/** Why the brokers are waited for: the fault where it tells, else for how long they are silent. */
+export function brokersSilent(ms: number, fault?: Fault): Fault {
+  if (fault?.shown !== undefined) return fault;
+  const shown = `the Kafka brokers have not answered for ${Math.round(ms)} ms: look whether they run`;
+  return new Fault('kafka', shown, { retry: true, shown, cause: fault });
 }
 
 /** How the brokers are reached. */

@@ -1,4 +1,5 @@
 /** The position of a reader, and the ways in which a log can differ from the one that was read. */
+import { projectorOf } from '../process/config.ts';
 
 /** A record of the log, by its position and its content. */
 export interface RecordAt {
@@ -34,10 +35,18 @@ export class LogLost extends Error {
     this.name = 'LogLost';
     this.remedy = remedy;
   }
+
+  /** The remedy, with this projection and its service in its commands. */
+  remedyFor(projection: string): string {
+    const { remedy } = this;
+    return remedy
+      .replaceAll('PROJECTOR', projectorOf(projection))
+      .replaceAll('PROJECTION', projection);
+  }
 }
 
 const REBUILD =
-  'or, if this log is the right one from now on, rebuild the tables from it: npx ops rebuild PROJECTION, then npx ops restart projector-PROJECTION';
+  'or, if this log is the right one from now on, rebuild the tables from it: npx ops rebuild PROJECTION, then npx ops restart PROJECTOR';
 
 export function recreated(topic: string, partition: number, offset: bigint): LogLost {
   return new LogLost(
@@ -99,6 +108,6 @@ export function unreadable({ topic, partition, offset }: RecordAt, reason: strin
   const place = `${topic}/${partition}`;
   return new LogLost(
     `${place}: the record at offset ${offset} cannot be applied: ${reason}`,
-    `look at that record (ops tail ${topic} --partition ${partition} --from ${offset} --limit 1) and at who wrote it. Newer software: upgrade this one. A record before it was changed, or the registry has other schemas: restore that, then npx ops restart SERVICE. Otherwise skip it for good and for every reader, which then go on by themselves: ops quarantine skip ${place}@${offset} --actor NAME --reason TEXT`,
+    `look at that record (npx ops tail ${topic} --partition ${partition} --from ${offset} --limit 1) and at who wrote it: its header source names a writer of this system. Newer software: upgrade this one. A record before it was changed, or the registry has other schemas: restore that, then npm run up starts what has halted. Otherwise take away its writer's access to the brokers, and skip it for good and for every reader, which then go on by themselves: npx ops quarantine skip ${place}@${offset} --actor NAME --reason TEXT; afterwards npx ops audit`,
   );
 }

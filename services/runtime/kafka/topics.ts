@@ -12,6 +12,7 @@ import { withAdmin } from './client.ts';
 import {
   errorType,
   kafkaFault,
+  NO_TOPIC,
   type Admin,
   type Kafka,
   type LogEnd,
@@ -199,7 +200,7 @@ async function describe(admin: Admin, topic: Topic, replicas: number): Promise<T
       if (partitions.length > 0 && partitions.every(({ leader }) => leader >= 0)) return described;
       if (tries === LEADER_TRIES) throw new Error(`a partition of ${name} has no leader`);
     } catch (error) {
-      if (tries === LEADER_TRIES || errorType(error) !== 'UNKNOWN_TOPIC_OR_PARTITION') throw error;
+      if (tries === LEADER_TRIES || errorType(error) !== NO_TOPIC) throw error;
     }
     await after(LEADER_EVERY_MS);
   }

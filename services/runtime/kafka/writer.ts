@@ -63,6 +63,7 @@ export class KafkaWriter {
   #appender: Appender | undefined;
   #queue: Promise<unknown> = Promise.resolve();
   #ended = false;
+  #fault: Fault | undefined;
 
   constructor(kafka: Kafka, options: WriterOptions) {
     this.#kafka = kafka;
@@ -81,9 +82,16 @@ export class KafkaWriter {
    * process drains; the writer then appends nothing more.
    */
   append(topic: string, partition: number, entries: readonly LogEntry[]): Promise<bigint> {
-    const sent = this.#queue.then(() => this.#send(topic, partition, entries));
+    const sent = this.#queue
+      .then(() => this.#send(topic, partition, entries))
+      .finally(() => (this.#fault = undefined));
     this.#queue = sent.catch(() => undefined);
     return sent;
+  }
+
+  /** Why the append in flight is not acknowledged yet. */
+  get fault(): Fault | undefined {
+    return this.#fault;
   }
 
   async close(): Promise<void> {
@@ -121,6 +129,7 @@ export class KafkaWriter {
           throw new Fault('append_refused', message, { retry: false, cause });
         }
         isUnknown = true;
+        this.#fault = unacknowledged(topic, cause);
         if (type !== undefined && SEQUENCE_LOST.has(type)) await this.#dropAppender();
         if (!signal.aborted) {
           log.warn(
@@ -194,6 +203,14 @@ export class KafkaWriter {
     if (appender !== undefined)
       await disconnect(appender, this.#options.log, this.#options.answer_ms);
   }
+}
+
+function unacknowledged(topic: string, cause: unknown): Fault {
+  if (cause instanceof Fault && cause.shown !== undefined) return cause;
+  const type = errorType(cause);
+  const why = type === undefined ? '' : ` (${type})`;
+  const shown = `the Kafka brokers do not acknowledge records of ${topic}${why}: look whether all of them run; the records are sent again`;
+  return new Fault('kafka', shown, { retry: true, shown, cause });
 }
 
 /** The caller dates its records anew. */

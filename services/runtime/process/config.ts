@@ -34,6 +34,11 @@ export function restartWith(service: string, ...settings: readonly [string, ...s
   return `npx ops restart ${service}${settings.map((each) => ` --set ${each}`).join('')}`;
 }
 
+/** The service that writes a projection, as `npx ops restart` names it. */
+export function projectorOf(projection: string): string {
+  return `projector-${projection.replaceAll('_', '-')}`;
+}
+
 export type Config<Of extends Settings> = {
   readonly [Name in keyof Of]: Of[Name] extends Setting<infer Value> ? Value : never;
 };

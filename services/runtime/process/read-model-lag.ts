@@ -2,14 +2,15 @@
  * Whether a projection in Postgres has the records of `deposit.addresses` that the log had a while
  * ago. One that stands still, as in a former primary, answers as a good one does.
  */
+import { projectorOf } from './config.ts';
 import type { HealthProblem } from './health.ts';
 
 export class ReadModelLag {
   readonly #projection: string;
   readonly #now: () => number;
   readonly #lateMs: number;
-  /** of `deposit.addresses`, with the times of their reading; oldest first */
-  #ends: readonly { readonly at: number; readonly end: bigint }[] = [];
+  /** of `deposit.addresses`, with the times when each was first known; oldest first */
+  readonly #ends: { readonly at: number; readonly end: bigint }[] = [];
   #lacking = 0n;
 
   /** `now` in milliseconds; `lateMs`: the age from which a record is missed. */
@@ -19,14 +20,28 @@ export class ReadModelLag {
     this.#lateMs = lateMs;
   }
 
-  /** Notes the end of `deposit.addresses`, and its first offset that is not folded. */
-  saw(end: bigint, folded: bigint): void {
-    const now = this.#now();
-    const ends = [...this.#ends, { at: now, end }];
-    const due = ends.findLastIndex(({ at }) => at <= now - this.#lateMs);
-    this.#ends = ends.slice(Math.max(due, 0));
-    const missed = due === -1 ? 0n : (ends[due]?.end ?? 0n) - folded;
+  /** Notes the end of `deposit.addresses`, when it is read or written: nobody may ask for long. */
+  ended(end: bigint): void {
+    if (this.#ends.at(-1)?.end === end) return;
+    this.#ends.push({ at: this.#now(), end });
+    this.#dropOlder();
+  }
+
+  /** Compares the first offset that the projection has not folded with the ends. */
+  saw(folded: bigint): void {
+    this.#dropOlder();
+    const [due] = this.#ends;
+    const missed = due === undefined || !this.#isLate(due) ? 0n : due.end - folded;
     this.#lacking = missed > 0n ? missed : 0n;
+  }
+
+  /** Keeps the newest end that is late, and those after it. */
+  #dropOlder(): void {
+    while (this.#ends[1] !== undefined && this.#isLate(this.#ends[1])) this.#ends.shift();
+  }
+
+  #isLate({ at }: { readonly at: number }): boolean {
+    return at <= this.#now() - this.#lateMs;
   }
 
   get problem(): HealthProblem | undefined {
@@ -34,7 +49,7 @@ export class ReadModelLag {
     return {
       status: 'waiting',
       waits_for: `projection:${this.#projection}`,
-      message: `projection ${this.#projection} lacks ${this.#lacking} records that deposit.addresses had ${this.#lateMs / 1_000} s ago: see /ready of projector-${this.#projection}; where it is ready, APP_POSTGRES_READER_URL leads to another Postgres than it writes to`,
+      message: `projection ${this.#projection} lacks ${this.#lacking} records that deposit.addresses had ${this.#lateMs / 1_000} s ago: see /ready of ${projectorOf(this.#projection)}; where it is ready, APP_POSTGRES_READER_URL leads to another Postgres than it writes to`,
     };
   }
 }

@@ -106,12 +106,10 @@ export class Minter {
     const { chain, now, clock_apart_max_ms: clockApartMaxMs } = this.#options;
     const { final_block: finalBlock } = chain.sender;
     if (finalBlock === undefined || clockApartMaxMs === 0) return undefined;
-    const { height, timestamp } = finalBlock;
     const at = now();
-    const apart = at - timestamp;
-    if (Math.abs(apart) <= clockApartMaxMs) return undefined;
-    const seconds = `${Math.round(Math.abs(apart) / 1_000)} s ${apart > 0 ? 'ahead of' : 'behind'}`;
-    return `no mint is requested: this machine's clock, ${timeText(at)}, is ${seconds} the newest final block, ${height} of ${timeText(timestamp)}, and a mint counts in the rolling window at the time of the clock. What to do: set the clock right; if it is, look why there is no newer final block (the node, the chain-ingester); APP_CLOCK_APART_MAX_MS is the limit`;
+    return Math.abs(at - finalBlock.timestamp) <= clockApartMaxMs
+      ? undefined
+      : clocksApart(at, finalBlock);
   }
 
   /** Checks the authority and reads both logs to their ends. To be called once, at the start. */
@@ -355,6 +353,25 @@ export class Minter {
     if (closed === undefined) this.#options.log.info('minting is open');
     else this.#options.log.warn({ reason: closed }, 'minting is closed: deposits wait');
   }
+}
+
+/** Why no mint is requested at this time of the clock. A block is dated by its producer's clock. */
+export function clocksApart(
+  at: number,
+  { height, timestamp }: { readonly height: number; readonly timestamp: number },
+): string {
+  const seconds = Math.round(Math.abs(at - timestamp) / 1_000);
+  const [place, remedy] =
+    at < timestamp
+      ? [
+          'after',
+          "one of both clocks is wrong. What to do: compare them with a third one, and set right this machine's, or the one of the node that made the block, whose next blocks are right then",
+        ]
+      : [
+          'before',
+          'one of both clocks is wrong, or no newer block is final. What to do: set the clock of this machine right; where it is, look at the node and the chain-ingester',
+        ];
+  return `no mint is requested: the newest final block, ${height}, is dated ${timeText(timestamp)}, ${seconds} s ${place} this machine's clock, ${timeText(at)}, at whose time a mint counts in the rolling window: ${remedy}; APP_CLOCK_APART_MAX_MS is the limit`;
 }
 
 function timeText(ms: number): string {

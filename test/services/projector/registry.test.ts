@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { PROJECTIONS, projectionNamed } from '../../../services/projector/registry.ts';
+import { services } from '../../../infra/services/services.ts';
+import { endLost } from '../../../services/runtime/kafka/position.ts';
 import { readSchemas } from '../../../services/runtime/kafka/avro-schemas.ts';
 import { TOPICS } from '../../../schemas/topics.ts';
 
@@ -24,6 +26,16 @@ test.each([undefined, '', 'Explorer', 'toString', '__proto__'])(
     });
   },
 );
+
+test('the remedy of a lost log has commands for the projection and its service', () => {
+  const names = services.map(({ name }) => name);
+  for (const { name } of PROJECTIONS) {
+    const remedy = endLost('chain.blocks', 0, 1n, 2n).remedyFor(name);
+    const service = /npx ops restart (\S+)$/.exec(remedy)?.[1];
+    expect(remedy).toContain(`npx ops rebuild ${name}, then`);
+    expect(names).toContain(service);
+  }
+});
 
 test('a projection declares its topics, and keys are columns of its tables', () => {
   for (const { topics, tables } of PROJECTIONS) {

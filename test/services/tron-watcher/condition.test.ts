@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { topicMissing } from '../../../services/runtime/kafka/port.ts';
 import { Fault } from '../../../services/runtime/process/errors.ts';
 import { Condition } from '../../../services/tron-watcher/condition.ts';
 
@@ -104,6 +105,76 @@ test('an endless question names the address and the transaction', () => {
   );
   void condition.appending(() => new Promise(() => undefined));
   expect(condition.problem?.message).not.toContain('TKm');
+});
+
+const CLOCK = new Fault('clock_behind', 'set the clock right', { retry: true });
+const BROKERS = new Fault('kafka', 'no answer', { retry: true });
+
+test.each([
+  [CLOCK, null],
+  [BROKERS, 'kafka'],
+])(
+  'passes that fail with %s are a problem although the provider answers, until one ends well',
+  (fault, dependency) => {
+    let now = 0;
+    const condition = new Condition(
+      () => now,
+      1_000,
+      () => undefined,
+    );
+    condition.passed();
+    for (; now <= 1_200; now += 200) {
+      condition.well();
+      condition.failed(fault);
+      condition.doing('asking_provider');
+    }
+    expect(condition.problem).toMatchObject({ status: 'waiting' });
+    expect(condition.problem?.waits_for ?? null).toBe(dependency);
+    expect(condition.problem?.message).toContain(fault.message);
+    condition.passed();
+    expect(condition.problem).toBeUndefined();
+  },
+);
+
+test('a pass that goes on for long after one fault is no problem while the provider answers', () => {
+  let now = 0;
+  const condition = new Condition(
+    () => now,
+    1_000,
+    () => undefined,
+  );
+  condition.passed();
+  condition.failed(BROKERS);
+  for (; now < 5_000; now += 500) {
+    condition.well();
+    expect(condition.problem).toBeUndefined();
+  }
+});
+
+test('an append that does not end is a problem with its cause, although the provider answers', async () => {
+  let now = 0;
+  const condition = new Condition(
+    () => now,
+    1_000,
+    () => undefined,
+  );
+  condition.passed();
+  const acknowledged = Promise.withResolvers<void>();
+  const missing = topicMissing('tron.transfers', undefined);
+  const appended = condition.appending(
+    () => acknowledged.promise,
+    () => missing,
+  );
+  for (; now <= 1_000; now += 500) {
+    condition.well();
+    expect(condition.problem).toBeUndefined();
+  }
+  condition.well();
+  expect(condition.problem).toMatchObject({ status: 'waiting', waits_for: 'kafka' });
+  expect(condition.problem?.message).toContain('have no topic tron.transfers');
+  acknowledged.resolve();
+  await appended;
+  expect(condition.problem).toBeUndefined();
 });
 
 test('halted stays halted', () => {

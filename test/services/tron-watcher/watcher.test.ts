@@ -227,7 +227,7 @@ test.each([
 test('a head more than an hour ahead of the clock stops the watcher', async () => {
   const world = new World(1);
   const watcher = world.watcher({ now: () => NOW - 62 * MINUTE_MS });
-  await expect(watcher.pass(ALL)).rejects.toMatchObject({ code: 'tron_clock', retry: true });
+  await expect(watcher.pass(ALL)).rejects.toMatchObject({ code: 'clock_behind', retry: true });
   expect(world.lists).toEqual([]);
 });
 

@@ -7,6 +7,7 @@ import {
 } from '@platformatic/kafka';
 import {
   errorType,
+  topicMissing,
   type Admin,
   type LogEnd,
   type NewTopic,
@@ -101,7 +102,11 @@ export class PlatformaticAdmin implements Admin {
   }
 
   async #topic(topic: string): Promise<ClusterTopicMetadata> {
-    const { topics } = await typed(this.#client.metadata({ topics: [topic], forceUpdate: true }));
+    const { topics } = await typed(
+      this.#client.metadata({ topics: [topic], forceUpdate: true }),
+    ).catch((error: unknown) => {
+      throw errorType(error) === 'UNKNOWN_TOPIC_OR_PARTITION' ? topicMissing(topic, error) : error;
+    });
     const found = topics.get(topic);
     if (found === undefined) throw new Error(`no broker described ${topic}`);
     return found;

@@ -12,10 +12,10 @@ import {
   type BaseOptions,
   type RecordsBatch,
 } from '@platformatic/kafka';
-import { Fault } from '../../../services/runtime/process/errors.ts';
 import {
   errorType,
   kafkaFault,
+  topicMissing,
   type FetchPosition,
   type Fetcher,
   type LogBatch,
@@ -45,8 +45,7 @@ export class PlatformaticFetcher implements Fetcher {
       const { topics } = await typed(this.#client.metadata({ topics: [topic], forceUpdate: true }));
       return (topics.get(topic)?.id ?? '').replaceAll('-', '');
     } catch (cause) {
-      if (errorType(cause) === 'UNKNOWN_TOPIC_OR_PARTITION')
-        throw new Fault('kafka', `topic ${topic} does not exist`, { retry: true, cause });
+      if (errorType(cause) === 'UNKNOWN_TOPIC_OR_PARTITION') throw topicMissing(topic, cause);
       throw kafkaFault(`the brokers did not answer with the id of topic ${topic}`, cause);
     }
   }

@@ -3,6 +3,8 @@ import { setTimeout as after } from 'node:timers/promises';
 import { Fault } from '../../process/errors.ts';
 import {
   errorType,
+  NO_TOPIC,
+  topicMissing,
   type Admin,
   type LogEnd,
   type NewTopic,
@@ -83,6 +85,7 @@ export class KafkajsAdmin implements Admin {
     const { topics } = await this.#ask(
       (admin) => admin.fetchTopicMetadata({ topics: [topic] }),
       describing(topic),
+      topic,
     );
     const { TOPIC } = kafkajs.ConfigResourceTypes;
     const { resources } = await this.#ask(
@@ -110,8 +113,9 @@ export class KafkajsAdmin implements Admin {
   }
 
   /**
-   * After a change of the leader kafkajs gives up, and keeps what it knew for minutes: another
-   * client takes the place of this one, and asks for the present leader.
+   * After a change of the leader kafkajs gives up, and keeps what it knew for minutes. It also asks
+   * for all topics that it was asked for before, and fails where any of them is deleted. Another
+   * client takes the place of this one, and asks for the present leader of this topic.
    */
   async #askLeaders<Answer>(
     question: (admin: kafkajs.Admin) => Promise<Answer>,
@@ -122,8 +126,11 @@ export class KafkajsAdmin implements Admin {
       try {
         return await this.#ask(question, describing(topic));
       } catch (error) {
+        const type = errorType(error);
+        if (type === NO_TOPIC && !(await this.topicNames()).includes(topic))
+          throw topicMissing(topic, error);
         const isReplaced = asked !== this.#admin;
-        const mayHelp = isReplaced || LEADER_CHANGES.has(errorType(error));
+        const mayHelp = isReplaced || type === NO_TOPIC || LEADER_CHANGES.has(type);
         if (tries === TRIES || this.#isClosed || !mayHelp) throw error;
         if (!isReplaced) this.#replace();
         await after(BACK_OFF_MS * 2 ** (tries - 1));
@@ -139,10 +146,11 @@ export class KafkajsAdmin implements Admin {
     stale.disconnect().catch(() => undefined);
   }
 
-  /** `right`: the one that the question needs, by Kafka's name. */
+  /** `right`: the one that the question needs, by Kafka's name; `topic`: the one asked about. */
   async #ask<Answer>(
     question: (admin: kafkajs.Admin) => Promise<Answer>,
     right = 'Describe for the cluster',
+    topic?: string,
   ): Promise<Answer> {
     const waiting = new AbortController();
     const answered = this.#admin.connect().then(() => question(this.#admin));
@@ -159,6 +167,7 @@ export class KafkajsAdmin implements Admin {
           `the Kafka brokers refuse this account (${type}): it lacks the right ${right}; as the administrator create the topics and grant the rights with the commands that infra/kafka/commands.ts prints`,
           { retry: true, cause },
         );
+      if (type === NO_TOPIC && topic !== undefined) throw topicMissing(topic, cause);
       // kafkajs reads in the answer that no broker gave
       throw cause instanceof TypeError ? new Error('no broker answered', { cause }) : cause;
     } finally {

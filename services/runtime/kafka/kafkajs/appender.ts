@@ -4,7 +4,7 @@
  * for ever when a connection breaks. The producer and its sequence numbers stay.
  */
 import kafkajs from 'kafkajs';
-import type { Appended, Appender } from '../port.ts';
+import { errorType, NO_TOPIC, topicMissing, type Appended, type Appender } from '../port.ts';
 import type { LogEntry } from '../record.ts';
 import { disconnectNow, producerOf, type Cluster } from './cluster.ts';
 import { withSize } from './zstd.ts';
@@ -67,6 +67,8 @@ export class KafkajsAppender implements Appender {
     }, this.#answerMs);
     try {
       return await this.#producer.send(record);
+    } catch (error) {
+      throw errorType(error) === NO_TOPIC ? topicMissing(record.topic, error) : error;
     } finally {
       clearInterval(late);
     }

@@ -5,7 +5,15 @@
 import { setTimeout as after } from 'node:timers/promises';
 import type kafkajs from 'kafkajs';
 import { Fault } from '../../process/errors.ts';
-import { errorType, kafkaFault, type FetchPosition, type Fetcher, type LogBatch } from '../port.ts';
+import {
+  errorType,
+  kafkaFault,
+  NO_TOPIC,
+  topicMissing,
+  type FetchPosition,
+  type Fetcher,
+  type LogBatch,
+} from '../port.ts';
 import { clusterOf, disconnectNow, exchange, type Cluster } from './cluster.ts';
 import { readBatches } from './record-batch.ts';
 import { compactString, Cursor, int32, int64 } from './wire.ts';
@@ -38,7 +46,7 @@ interface Fetched {
 /** Types of errors that this reader meets, by code. */
 const TYPES: Readonly<Record<number, string>> = {
   1: 'OFFSET_OUT_OF_RANGE',
-  3: 'UNKNOWN_TOPIC_OR_PARTITION',
+  3: NO_TOPIC,
   5: 'LEADER_NOT_AVAILABLE',
   6: 'NOT_LEADER_FOR_PARTITION',
   29: 'TOPIC_AUTHORIZATION_FAILED',
@@ -83,9 +91,12 @@ export class KafkajsFetcher implements Fetcher {
         return await exchange(broker, METADATA, metadataRequest(topic), (payload) => {
           const { error, id } = metadataOf(payload);
           if (error === 0) return id;
-          const why = error === 3 ? 'does not exist' : `has Kafka error ${error}`;
           const cause = new BrokerError(error);
-          throw new Fault('kafka', `topic ${topic} ${why}`, { retry: true, cause });
+          if (cause.type === NO_TOPIC) throw topicMissing(topic, cause);
+          throw new Fault('kafka', `topic ${topic} has Kafka error ${error}`, {
+            retry: true,
+            cause,
+          });
         });
       });
     } catch (cause) {
@@ -98,7 +109,9 @@ export class KafkajsFetcher implements Fetcher {
       try {
         return await this.#attempt((cluster) => this.#read(cluster, position));
       } catch (error) {
-        if (this.#closed || tries === TRIES || FINAL.has(errorType(error) ?? '')) throw error;
+        const type = errorType(error) ?? '';
+        if (this.#closed || FINAL.has(type)) throw error;
+        if (tries === TRIES) throw type === NO_TOPIC ? topicMissing(position.topic, error) : error;
       }
       await after(BACK_OFF_MS * 2 ** (tries - 1));
     }

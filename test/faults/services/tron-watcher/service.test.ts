@@ -2,6 +2,9 @@
  * Watchers as processes: run twice, frozen, without a provider. `test/faults/deposits.test.ts`
  * kills them.
  */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { text as textOf } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished, test, inject } from 'vitest';
 import { startStack, type ServiceHandle, type Stack } from '../../../support/stack.ts';
 import { openTronWorld, type TronWorld } from '../../../support/tron-world.ts';
@@ -94,4 +97,52 @@ test('a provider that is away shows in /status with a remedy and in metrics, and
   await service.kill('SIGTERM');
   expect(await service.waitExit()).toMatchObject({ code: 0 });
   expect(service.log()).not.toContain(KEY);
+});
+
+/** A provider between the watcher and the devnet, whose head can be ahead. */
+async function providerAhead(of: string): Promise<{ url: string; ahead_ms: number }> {
+  const provider = { url: '', ahead_ms: 0 };
+  const forward = async ({ method = 'GET', url = '' }: IncomingMessage, body: string) => {
+    const init = method === 'GET' ? { method } : { method, body };
+    const answer = await fetch(`${of}${url}`, init);
+    const text = await answer.text();
+    const dated = text.replace(
+      /"timestamp":(\d+)/,
+      (_, time: string) => `"timestamp":${Number(time) + provider.ahead_ms}`,
+    );
+    return { code: answer.status, text: url.includes('getnowblock') ? dated : text };
+  };
+  const server = createServer((request, response) => {
+    void (async () => {
+      const { code, text } = await forward(request, await textOf(request));
+      response.writeHead(code, { 'content-type': 'application/json' }).end(text);
+    })();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  provider.url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+  return provider;
+}
+
+test('a watcher whose clock is far behind the head is not ready, although its provider answers', async () => {
+  const world = await openTronWorld(stack.addresses);
+  await world.request(3);
+  const provider = await providerAhead(world.devnet.tron_url);
+  const service = await watcher(world, {
+    APP_READY_SILENCE_MS: '500',
+    APP_TRON_URL: provider.url,
+  });
+  await service.ready();
+  const status = async (): Promise<unknown> => (await fetch(`${service.url}/status`)).json();
+  await expect.poll(() => metric(service, 'tron_pass_seconds_count')).toBeGreaterThan(0);
+  provider.ahead_ms = 2 * 3_600_000;
+  await expect.poll(status).toMatchObject({
+    status: 'waiting',
+    waits_for: null,
+    message: expect.stringContaining("clock_behind: TRON's solidified head is"),
+  });
+  expect((await fetch(`${service.url}/ready`)).status).toBe(503);
+  provider.ahead_ms = 0;
+  await expect.poll(status).toMatchObject({ status: 'ready', phase: 'watching' });
 });

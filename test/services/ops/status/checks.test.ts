@@ -92,6 +92,11 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
   ['lag_records', { ...WELL, projections: [{ ...POSITION, lag: 1_001n }] }, '1001 records behind'],
   ['lag_records', { ...WELL, projections: [{ ...POSITION, lag: null }] }, 'is not known'],
   [
+    'lag_records',
+    { ...WELL, log: [], projections: [{ ...POSITION, lag: null }] },
+    'is not known: the brokers have no topic chain.blocks',
+  ],
+  [
     'lag_seconds',
     { ...WELL, recent: new Map([['chain.blocks/0', 51n]]) },
     'lacks records that are older than 60 s',
@@ -171,4 +176,27 @@ test('docs/operations/monitoring.md lists every check with its setting', () => {
     return `| \`${name}\` | ${fails} | ${variable} | ${toDo} |`;
   });
   expect(page).toContain(rows.join('\n'));
+});
+
+test('services that say the same share a line, whatever check says it and for how long', () => {
+  const missing = 'topic_missing: the Kafka brokers have no topic chain.blocks';
+  const services = [
+    ['treasury', `treasury: waiting: ${missing} for 12 s`],
+    ['chain-ingester', `chain.blocks: waiting: ${missing} for 3 s`],
+    ['tron-watcher', 'chain.blocks: waiting: a record at offset 7'],
+    ['projector-watch', 'watch: waiting: a record at offset 8'],
+  ].map(([name = '', message = '']): ServiceHealth =>
+    Object.assign({}, TREASURY, {
+      name,
+      message,
+      status: 'waiting' as const,
+      waits_for: 'kafka',
+      metrics: {},
+    }),
+  );
+  expect(attention({ ...WELL, services }, LIMITS)).toEqual([
+    `treasury, chain-ingester: WAITING for kafka: ${missing} for 12 s`,
+    'tron-watcher: WAITING for kafka: a record at offset 7',
+    'projector-watch: WAITING for kafka: a record at offset 8',
+  ]);
 });

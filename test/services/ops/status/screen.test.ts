@@ -98,3 +98,25 @@ test('while Kafka is late the projections say that their lag is not known', () =
     /^explorer v1 .* unknown .*\nBEHIND is not known: Kafka has not answered yet$/m,
   );
 });
+
+test('a second screen repeats no service and no line that the first one had', () => {
+  const [late, other] = [Object.assign({}, SERVICE, { name: 'treasury' }), SERVICE];
+  const first = known({ services: [other], attention: ['disk: full', 'the lag is not known'] }, [
+    'treasury',
+  ]);
+  const second = known({ services: [other, late], attention: ['disk: full', 'a mint is late'] });
+  const services = ['hub-gateway', 'treasury'];
+  expect(
+    screenText({ ...second, services }, { ...first, services })
+      .split('\n')
+      .slice(2),
+  ).toEqual([
+    expect.stringMatching(/^SERVICE/),
+    'treasury  ready',
+    '',
+    'NEEDS ATTENTION',
+    '! a mint is late',
+    'and as above: 1 line',
+    'no longer: the lag is not known',
+  ]);
+});

@@ -101,17 +101,40 @@ test('each service is shown with its status and its main metrics', async () => {
     { status: 'working' },
     { status: 'ready', ready: true, metrics: {} },
     { status: 'ready' },
-    { status: 'unreachable', message: expect.stringMatching(/^does not answer: /), metrics: {} },
+    { status: 'unreachable', message: expect.stringMatching(/^it does not answer: /), metrics: {} },
   ]);
   expect(servicesTable(services, ['late']).split('\n')).toEqual([
     'SERVICE             STATE                     DETAILS',
     'treasury            waiting for kafka         records behind 7',
-    'projector-explorer  working, about 40 s left  dead records 10 of 1000 (1.0 %)',
+    'projector-explorer  working, about 40 s left  without effect 10 of 1000 records (1.0 %)',
     'hub-gateway         ready',
     'chain-ingester      ready, standing by',
     'gone                unreachable',
     'late                has not answered yet',
   ]);
+});
+
+test('a service that has stopped is told from one that listens and is silent', async () => {
+  const [stopped, silent] = [createServer(), createServer(() => undefined)];
+  const urls: string[] = [];
+  for (const server of [stopped, silent]) {
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const address = server.address();
+    urls.push(`http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`);
+  }
+  onTestFinished(() => {
+    silent.closeAllConnections();
+    silent.close();
+  });
+  stopped.close();
+  await once(stopped, 'close');
+  const [gone = '', mute = ''] = urls;
+  const ended = await readService({ name: 'a', url: gone, log_file: '/x/a.log' }, 60_000);
+  expect(ended.message).toBe(
+    'nothing listens on its port: it is stopped or has crashed; see /x/a.log',
+  );
+  const frozen = await readService({ name: 'a', url: mute }, 50);
+  expect(frozen.message).toMatch(/^it did not answer within 0.05 s: .*; see its log$/);
 });
 
 test('the clock of a service is compared with the time in which it answered', async () => {
@@ -174,6 +197,8 @@ test('the services are those of the stack file', () => {
   const url = 'http://127.0.0.1:17011';
   writeFileSync(file, JSON.stringify({ services: { 'chain-ingester': { url, pid: 2 } } }));
   expect(localServices(file)).toEqual([{ name: 'chain-ingester', url }]);
+  writeFileSync(file, JSON.stringify({ services: { treasury: { url } }, logs: '/x' }));
+  expect(localServices(file)).toEqual([{ name: 'treasury', url, log_file: '/x/treasury.log' }]);
   expect(localServices(join(folder, 'none.json'))).toBeUndefined();
   writeFileSync(file, JSON.stringify({ pids: {}, ports: {} }));
   expect(() => localServices(file)).toThrow('lists no services');

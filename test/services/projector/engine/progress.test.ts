@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Checkpoint } from '../../../../services/projector/engine/checkpoint.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
+import { topicMissing } from '../../../../services/runtime/kafka/port.ts';
 import { Progress } from '../../../../services/projector/engine/progress.ts';
 import { silentLog } from '../../../support/kafka.ts';
 
@@ -104,4 +105,13 @@ test('brokers silent for too long are a fault until they answer', async () => {
   await expect.poll(() => progress.silence).toMatchObject({ code: 'kafka', retry: true });
   progress.heard('log', 0, 0n);
   expect(progress.silence).toBeUndefined();
+});
+
+test('brokers that answer without a topic are not called silent', async () => {
+  const { progress } = open(() => Promise.resolve([]), 1);
+  const missing = topicMissing('chain.blocks', undefined);
+  progress.looked(missing);
+  await expect.poll(() => progress.silence).toBe(missing);
+  progress.looked(undefined);
+  expect(progress.silence).toMatchObject({ code: 'kafka' });
 });

@@ -129,7 +129,7 @@ test('a restored Buffer keeps no other bytes of its snapshot in memory', async (
 
 test('a fault of the brokers is one to retry, and says nothing of a snapshot', async () => {
   const kafka = new MemoryKafka([TREASURY_LEDGER]);
-  await expect(loaded(kafka)).rejects.toMatchObject({ code: 'kafka', retry: true });
+  await expect(loaded(kafka)).rejects.toMatchObject({ code: 'topic_missing', retry: true });
 });
 
 test('a record that is no snapshot is said to be none', async () => {

@@ -56,7 +56,9 @@ test('status shows node, log and projections as text and as JSON', async () => {
   expect(text.stdout).toMatch(
     /^NEEDS ATTENTION: 1 {2}.*lag of projections unknown, waiting deposits unknown$/m,
   );
-  expect(text.stdout).toMatch(/^! explorer: how far it is behind is not known$/m);
+  expect(text.stdout).toMatch(
+    /^! explorer: how far it is behind is not known: the brokers have no topic nowhere$/m,
+  );
   expect(text.stdout).toMatch(/^chain: height 6, final up to 4$/m);
   expect(text.stdout).toMatch(
     /^explorer v1 +1 +12345678901234567 +unknown +0 +[0-9.]+ +loading: no indexes yet$/m,
@@ -73,7 +75,7 @@ test('status shows node, log and projections as text and as JSON', async () => {
         loading: true,
       },
     ],
-    attention: ['explorer: how far it is behind is not known'],
+    attention: ['explorer: how far it is behind is not known: the brokers have no topic nowhere'],
   });
 });
 

@@ -90,6 +90,7 @@ test('a poison record halts the projection until a person skips it, and replays 
     stdout: expect.stringContaining(
       `the skip of ${world.log.topic}/0@9 was decided now: projector.skips/0@`,
     ),
+    stderr: expect.stringMatching(/names its writer \(npx ops tail .*npx ops audit/),
   });
   await expectProjected(world, events);
   expect(running.runner.status).toEqual({ status: 'running' });

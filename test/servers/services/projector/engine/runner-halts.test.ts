@@ -28,7 +28,7 @@ async function open(): Promise<Projected> {
 
 const SOUND = [...chainEvents({ seed: 31, blocks: 12, reorg_probability: 0.1 })];
 const REMEDY =
-  /look at that record \(ops tail \S+ --partition 0 --from \d+ --limit 1\) .* at who wrote it.*ops quarantine skip \S+\/0@\d+ --actor/;
+  /look at that record \(npx ops tail \S+ --partition 0 --from \d+ --limit 1\) .* at who wrote it.*ops quarantine skip \S+\/0@\d+ --actor/;
 
 test('a record that breaks the chain halts the projection there, also after a restart', async () => {
   const { log, ...tables } = await open();

@@ -280,7 +280,7 @@ test('a projector waits for a missing topic', async () => {
   const running = startRunner(log, tables);
   await expect
     .poll(() => running.runner.status)
-    .toMatchObject({ status: 'waiting', fault: { code: 'kafka' } });
+    .toMatchObject({ status: 'waiting', fault: { code: 'topic_missing' } });
   await ensureTopics(log.kafka, [unborn]);
   const events = [...chainEvents({ seed: 30, blocks: 5 })];
   await log.append(events);

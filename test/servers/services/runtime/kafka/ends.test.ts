@@ -1,6 +1,8 @@
 import { afterEach, expect, inject, test } from 'vitest';
+import type { Fault } from '../../../../../services/runtime/process/errors.ts';
 import type { LogLost } from '../../../../../services/runtime/kafka/position.ts';
 import { watchLog } from '../../../../../services/runtime/kafka/ends.ts';
+import { ensureTopics } from '../../../../../services/runtime/kafka/topics.ts';
 import { FaultProxy } from '../../../../support/fault-proxy.ts';
 import {
   appendAll,
@@ -11,6 +13,7 @@ import {
   recreateTopic,
   silentLog,
   testKafka,
+  withRawAdmin,
 } from '../../../../support/kafka.ts';
 
 const stack = inject('stack');
@@ -25,20 +28,32 @@ interface Seen {
   readonly applied: Map<string, bigint>;
   readonly lags: bigint[];
   readonly lost: LogLost[];
+  readonly faults: (Fault | undefined)[];
 }
 
-function watch(topic: string, applied: bigint, client = kafka): Seen {
+function watch(
+  topic: string,
+  applied: bigint,
+  client = kafka,
+  after: readonly string[] = [],
+): Seen {
   const stopping = new AbortController();
-  const seen: Seen = { applied: new Map([[`${topic}/0`, applied]]), lags: [], lost: [] };
+  const seen: Seen = {
+    applied: new Map([[`${topic}/0`, applied]]),
+    lags: [],
+    lost: [],
+    faults: [],
+  };
   const watching = watchLog({
     kafka: client,
-    topics: [topic],
+    topics: [topic, ...after],
     log: silentLog(),
     signal: stopping.signal,
     every_ms: 20,
     applied: seen.applied,
     onLag: (_topic, _partition, records) => seen.lags.push(records),
     onLost: (lost) => seen.lost.push(lost),
+    onLooked: (fault) => seen.faults.push(fault),
   });
   ending.push(async () => {
     stopping.abort();
@@ -46,6 +61,30 @@ function watch(topic: string, applied: bigint, client = kafka): Seen {
   });
   return seen;
 }
+
+test('a topic that is gone is named until it is there again', async () => {
+  const topic = await freshTopic(kafka);
+  const seen = watch(topic, 0n);
+  await expect.poll(() => seen.lags.at(-1)).toBe(0n);
+  await withRawAdmin(kafka, (admin) => admin.deleteTopics({ topics: [topic] }));
+  await expect
+    .poll(() => seen.faults.at(-1))
+    .toMatchObject({ code: 'topic_missing', shown: expect.stringContaining(topic) });
+  await ensureTopics(kafka, [ownTopic({ name: topic })]);
+  await expect.poll(() => seen.faults.at(-1)).toBeUndefined();
+});
+
+test('a topic that is gone leaves the lag of those before it known', async () => {
+  const [topic, gone] = [await freshTopic(kafka), await freshTopic(kafka)];
+  const seen = watch(topic, 0n, kafka, [gone]);
+  await expect.poll(() => seen.faults.length).toBeGreaterThan(0);
+  await withRawAdmin(kafka, (admin) => admin.deleteTopics({ topics: [gone] }));
+  const named = { code: 'topic_missing', shown: expect.stringContaining(gone) };
+  await expect.poll(() => seen.faults.at(-1)).toMatchObject(named);
+  await appendAll(kafka, topic, numbered(0, 3));
+  await expect.poll(() => seen.lags.at(-1)).toBe(3n);
+  await expect.poll(() => seen.faults.at(-1)).toMatchObject(named);
+});
 
 test('the lag is the number of records behind the applied offset', async () => {
   const topic = await freshTopic(kafka);

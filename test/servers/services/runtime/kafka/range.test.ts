@@ -83,7 +83,7 @@ test('an error of the visitor is rethrown unchanged and ends the reading', async
 
 test('a topic that does not exist and brokers that do not answer are faults with retry', async () => {
   await expect(readLogEnds(kafka, ownTopic().name, 0)).rejects.toMatchObject({
-    code: 'kafka',
+    code: 'topic_missing',
     retry: true,
   });
   const topic = await topicOf(3);
@@ -148,11 +148,17 @@ test('a long range comes in chunks of the requested size, one at a time, and no 
   expect(Math.max(...parts.map(({ length }) => length))).toBeLessThanOrEqual(8);
 });
 
-test('a topic that does not exist is told by the type of the error, whatever was asked', async () => {
+test('a topic that does not exist is named, whatever was asked', async () => {
   const { name: topic } = ownTopic();
   const fetcher = kafka.fetcher();
   onTestFinished(() => fetcher.disconnect());
   const asked = [fetcher.topicId(topic), readLogRange(kafka, topic, 0, 0n, 1n, () => undefined)];
-  const types = asked.map((answer) => answer.then(() => undefined, errorType));
-  expect(await Promise.all(types)).toEqual(asked.map(() => 'UNKNOWN_TOPIC_OR_PARTITION'));
+  for (const answer of asked) {
+    const error: unknown = await answer.then(
+      () => undefined,
+      (cause: unknown) => cause,
+    );
+    expect(errorType(error)).toBe('UNKNOWN_TOPIC_OR_PARTITION');
+    expect(error).toMatchObject({ code: 'topic_missing', shown: expect.stringContaining(topic) });
+  }
 });

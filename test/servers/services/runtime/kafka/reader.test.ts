@@ -211,6 +211,7 @@ test('a reader and a watch end without the answers of silent brokers', async () 
     applied: new Map(),
     onLag: (_topic, _partition, records) => looks.push(records),
     onLost: () => undefined,
+    onLooked: () => undefined,
   });
   const reader = await openReader(away, topic);
   await take(reader, 5);

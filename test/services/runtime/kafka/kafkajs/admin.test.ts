@@ -1,20 +1,26 @@
 import kafkajs from 'kafkajs';
 import { expect, test } from 'vitest';
+import { errorType } from '../../../../../services/runtime/kafka/port.ts';
+import { Fault } from '../../../../../services/runtime/process/errors.ts';
 import { KafkajsAdmin } from '../../../../../services/runtime/kafka/kafkajs/admin.ts';
 
 type Question = 'fetchTopicOffsets' | 'fetchTopicOffsetsByTimestamp';
 
 /** Clients whose first `failing` questions are answered with this error of the brokers. */
-function brokers(type: string, failing: number) {
+function brokers(type: string, failing: number, topics: readonly string[] = []) {
   const seen = { opened: 0, closed: 0, asked: 0 };
   const answer = () => {
     const error = Object.assign(new Error('from a broker'), { type, retriable: true });
     if (seen.asked++ < failing) return Promise.reject(error);
     return Promise.resolve([{ partition: 0, offset: '7', low: '0', high: '7' }]);
   };
-  const answers: Record<Question | 'connect' | 'disconnect', () => Promise<unknown>> = {
+  const answers: Record<
+    Question | 'connect' | 'disconnect' | 'listTopics',
+    () => Promise<unknown>
+  > = {
     connect: () => Promise.resolve(),
     disconnect: () => Promise.resolve(seen.closed++),
+    listTopics: () => Promise.resolve(topics),
     fetchTopicOffsets: answer,
     fetchTopicOffsetsByTimestamp: answer,
   };
@@ -66,4 +72,24 @@ test('a question that another one has lost the client of is asked again', async 
   const { admin, seen } = brokers('NOT_LEADER_FOR_PARTITION', 2);
   await Promise.all([admin.ends('a'), admin.ends('b')]);
   expect(seen).toEqual({ opened: 2, closed: 1, asked: 4 });
+});
+
+test.each([
+  ['chain.blocks', 'npx ops restart chain-ingester'],
+  ['shared-chain.blocks', 'npx ops restart chain-ingester'],
+  ['treasury.ledger', 'docs/operations/backup.md'],
+])('that %s is missing is told with its name and its remedy', async (topic, remedy) => {
+  const { admin } = brokers('UNKNOWN_TOPIC_OR_PARTITION', Infinity);
+  const error: unknown = await admin.ends(topic).catch((cause: unknown) => cause);
+  expect(error).toMatchObject({ code: 'topic_missing', retry: true });
+  expect(errorType(error)).toBe('UNKNOWN_TOPIC_OR_PARTITION');
+  const { shown = '' } = error instanceof Fault ? error : {};
+  expect(shown).toContain(` ${topic}. What to do:`);
+  expect(shown).toContain(remedy);
+});
+
+test('a topic is asked about again, by another client, where one asked about before is missing', async () => {
+  const { admin, seen } = brokers('UNKNOWN_TOPIC_OR_PARTITION', 1, ['treasury.ledger']);
+  expect(await admin.ends('treasury.ledger')).toMatchObject([{ high: 7n }]);
+  expect(seen).toEqual({ opened: 2, closed: 1, asked: 2 });
 });
