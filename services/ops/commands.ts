@@ -376,7 +376,7 @@ function addRegistry(commands: Commands, run: Run): void {
         )
         .demandCommand(1, 1, MISSING)
         .epilogue(
-          'The topic schema.ids says which schema each id in the log names. A registry that has lost its data, or a part of it, gets the schemas back from there. Services that wait for it go on by themselves.\n\n' +
+          'The topic schema.ids says which schema each id in the log names. A registry that has lost its data, or a part of it, gets the schemas back from there. Services that wait for it go on by themselves. A seed that was cut off leaves a part; the next one adds the rest. --timeout is also the time for each answer of the registry, by default 5 s, and 120 s for taking the schemas.\n\n' +
             'Exits 0 when the registry has every pinned schema, 2 when it does not, or when something did not answer.',
         ),
   );

@@ -110,6 +110,14 @@ export async function boot(
     // it could not be written before
     if (isEnough && areServersReady && !stopping.services.signal.aborted) write();
   });
+  const sayLacks = async (server: Server): Promise<void> => {
+    try {
+      const lacks = await server.lacks(stopping.services.signal);
+      if (lacks !== undefined) report.line(`  ${server.name}: ${lacks}`);
+    } catch (error) {
+      if (!stopping.services.signal.aborted) throw error;
+    }
+  };
   const start = (server: Server): Supervised => {
     const isService = ours.includes(server);
     const all_stop = stopping[isService ? 'services' : 'servers'].signal;
@@ -127,12 +135,14 @@ export async function boot(
         if (areServersReady && !stopping.services.signal.aborted) write();
         if (server.halted !== undefined)
           report.line(`  halted   ${name.padEnd(24)} ${server.halted}`);
-        else
+        else {
           report.line(
             isRestart
               ? `  ${name} is ready again (process ${pid})`
               : `  ready    ${name.padEnd(24)} ${seconds(after_ms).padStart(8)}`,
           );
+          if (isRestart) void sayLacks(server);
+        }
       },
     });
     started.ready.catch(failure.reject);
@@ -155,9 +165,11 @@ export async function boot(
     } catch (error) {
       return { is_done: false, text: error instanceof Error ? error.message : String(error) };
     }
-    return server.halted === undefined
+    if (server.halted !== undefined) return { is_done: false, text: `halted: ${server.halted}` };
+    const lacks = await server.lacks(stopping.services.signal);
+    return lacks === undefined
       ? { is_done: true, text: 'ready' }
-      : { is_done: false, text: `halted: ${server.halted}` };
+      : { is_done: false, text: `ready, but ${lacks}` };
   };
   const isHalted = async (server: Server): Promise<boolean> =>
     ours.includes(server) && (await server.isHaltedNow());
@@ -237,11 +249,14 @@ export async function boot(
     await Promise.race([Promise.all(ready), failure.promise]);
     areServersReady = true;
     write();
+    const said = Promise.all(servers.map(sayLacks));
+    said.catch(failure.reject);
     // A projector may load for hours, and the services before it are useful meanwhile.
     for (const server of ours) {
       report.now(`starting ${server.name}`);
       await Promise.race([start(server).answering, failure.promise]);
     }
+    await Promise.race([said, failure.promise]);
     const each = [...supervised.values()];
     await Promise.race([Promise.all(each.map(({ ready: isReady }) => isReady)), failure.promise]);
   } catch (error) {

@@ -2,6 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { Ports } from '../../services/ports.ts';
 import { services, type Addresses } from '../../services/services.ts';
 import type { StackSettings } from '../../services/settings.ts';
+import { registryFile } from '../servers/registry.ts';
 import type { Folder } from './folder.ts';
 
 /** The address of an HTTP server on this machine, without a path. */
@@ -56,6 +57,7 @@ export function describeStack(
     ports,
     logs: folder.logs,
     data: folder.data,
+    registry_data: registryFile(folder.data),
   };
 }
 
