@@ -15,7 +15,7 @@ import {
 } from '../process/pid-files.ts';
 import { acquirePidFile } from '../process/pid-lock.ts';
 import { boot, stopOrphans, type Booted, type BootOptions } from '../stack/boot.ts';
-import type { Folder } from '../stack/folder.ts';
+import { removeFolder, type Folder } from '../stack/folder.ts';
 import { readSettings } from '../stack/settings.ts';
 import { stackSummary } from '../stack/stack-file.ts';
 import { seconds, type Report } from './report.ts';
@@ -184,8 +184,7 @@ export async function down(folder: Folder, wipe: boolean, report: Report): Promi
     report.line(wasRunning ? `  stopped in ${duration}` : '  nothing of this folder is running');
     if (wipe) {
       const { data, logs, scratch, shelter } = folder;
-      for (const path of [data, logs, `${logs}.before`, scratch, shelter])
-        rmSync(path, { recursive: true, force: true });
+      for (const path of [data, logs, `${logs}.before`, scratch, shelter]) removeFolder(path);
       report.line(`  removed the data in ${folder.data}`);
     }
     return DONE;
