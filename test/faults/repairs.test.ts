@@ -190,6 +190,7 @@ test('a service that was stopped is started by npm run up, and a running one is 
   expect(printed).toMatch(/chain-ingester was started again: ready/);
   expect(printed).toMatch(/treasury was started again: ready/);
   expect(printed.match(/started again/g)).toHaveLength(2);
+  expect(await npmRun('up')).toContain('every part is ready');
   expect(pidOf('hub-gateway')).toBe(hub);
   await expectWhole();
 });

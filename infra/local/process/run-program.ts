@@ -21,13 +21,13 @@ export function isOutOfRoom(error: unknown): error is Error {
   return ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
 }
 
-const NO_RIGHTS = ['EACCES', 'EPERM', 'EROFS'];
+const NO_RIGHTS = new Set(['EACCES', 'EPERM', 'EROFS']);
 
 /** An error as a person reads it: with its stack only where it is a bug. */
 export function errorText(error: unknown): string {
   if (error instanceof StackFault) return error.message;
   if (isOutOfRoom(error)) return `${error.message}: make room on that disk`;
-  if (error instanceof Error && NO_RIGHTS.includes(codeOf(error) ?? ''))
+  if (error instanceof Error && NO_RIGHTS.has(codeOf(error) ?? ''))
     return `${error.message}: do it as the user who started the stack, give this user the right, or name another folder in APP_LOCAL_DIR`;
   return inspect(error);
 }

@@ -130,6 +130,15 @@ export class Server {
     return this.pid !== undefined && (await this.#spec.isHalted?.()) === true;
   }
 
+  /** Why it is not ready although it runs; undefined: it is. */
+  async whyNotReady(): Promise<string | undefined> {
+    try {
+      return (await this.#spec.isReady()) ? undefined : 'it does not answer yet';
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
   /** The data that it lacks although it is ready, and what to do; undefined: none. */
   async lacks(signal: AbortSignal): Promise<string | undefined> {
     return await this.#spec.lacks?.(signal);

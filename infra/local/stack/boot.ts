@@ -82,8 +82,6 @@ export async function boot(
   const all = [...servers, ...ours];
   const stopping = { services: new AbortController(), servers: new AbortController() };
   const supervised = new Map<Server, Supervised>();
-  /** servers that nobody restarts any more */
-  const ended = new Set<Server>();
   /** ends one part and its restarts */
   const stops = new Map<Server, AbortController>();
   /** servers that a request starts or stops now */
@@ -147,8 +145,6 @@ export async function boot(
     });
     started.ready.catch(failure.reject);
     supervised.set(server, started);
-    ended.delete(server);
-    void started.ended.then(() => ended.add(server));
     return started;
   };
   const halt = async (server: Server): Promise<void> => {
@@ -202,30 +198,36 @@ export async function boot(
       if (!stopping.services.signal.aborted) write();
     }
   };
+  /** Starts each part that is down or halted, then says which others are not ready. */
+  const startAll = async (): Promise<Outcomes> => {
+    const outcomes: Record<string, Outcome> = {};
+    const running: Server[] = [];
+    const free = all.filter((server) => !busy.has(server));
+    const starting = free.map(async (server) => {
+      if (server.pid !== undefined && !(await isHalted(server))) {
+        running.push(server);
+        return;
+      }
+      const { is_done, text } = await actOn(server, { action: 'start' });
+      const before = is_done ? 'was started again' : 'was started again, but is not ready';
+      outcomes[server.name] = { is_done, text: `${before}: ${text}` };
+    });
+    await Promise.all(starting);
+    const asking = running.map(async (server) => {
+      const why = await server.whyNotReady();
+      if (why === undefined) return;
+      outcomes[server.name] = { is_done: true, text: `runs, but is not ready: ${why}` };
+    });
+    await Promise.all(asking);
+    return outcomes;
+  };
   const act = async (request: Request): Promise<Outcomes> => {
     const { part } = request;
-    const wanted: Server[] = [];
-    for (const server of all)
-      if (
-        part === undefined
-          ? !busy.has(server) &&
-            (ended.has(server) ||
-              supervised.get(server)?.staysDown() === true ||
-              (await isHalted(server)))
-          : server.name === part
-      )
-        wanted.push(server);
-    if (wanted.length === 0 && part !== undefined)
-      return {
-        [part]: {
-          is_done: false,
-          text: `there is no such part: ${all.map(({ name }) => name).join(', ')}`,
-        },
-      };
-    const outcomes = await Promise.all(
-      wanted.map(async (server) => [server.name, await actOn(server, request)] as const),
-    );
-    return Object.fromEntries(outcomes);
+    if (part === undefined) return startAll();
+    const server = all.find(({ name }) => name === part);
+    if (server !== undefined) return { [part]: await actOn(server, request) };
+    const names = all.map(({ name }) => name).join(', ');
+    return { [part]: { is_done: false, text: `there is no such part: ${names}` } };
   };
   const stop = async (): Promise<void> => {
     stopping.services.abort();

@@ -69,14 +69,14 @@ function moveFolder(from: string, to: string): void {
   try {
     renameSync(from, to);
   } catch (error) {
-    if (!STAYS.includes(codeOf(error) ?? '')) throw error;
+    if (!STAYS.has(codeOf(error) ?? '')) throw error;
     cpSync(from, to, { recursive: true });
     removeFolder(from);
   }
 }
 
 /** A folder stays that is a disk of its own, has one below it, or is a link. */
-const STAYS = ['EBUSY', 'ENOTEMPTY', 'ENOTDIR'];
+const STAYS = new Set(['EBUSY', 'ENOTEMPTY', 'ENOTDIR']);
 
 /** Removes all files of a folder, if there is one, and itself unless it is a disk or a link. */
 export function removeFolder(path: string): void {
@@ -89,6 +89,6 @@ export function removeFolder(path: string): void {
   try {
     rmdirSync(path);
   } catch (error) {
-    if (!STAYS.includes(codeOf(error) ?? '')) throw error;
+    if (!STAYS.has(codeOf(error) ?? '')) throw error;
   }
 }
