@@ -213,6 +213,12 @@ test('ops stops, starts and restarts one service or server, and says what came o
     stdout: '{"part":"hub-gateway","is_done":true,"text":"ready"}\n',
   });
   expect(await op('restart', 'redis')).toMatchObject({ code: 0 });
+  const limit = 'APP_RECONCILE_REQUESTS_PER_DAY=1000000';
+  expect(await op('restart', 'treasury', '--set', limit)).toMatchObject({ code: 0 });
+  // ops reads it there
+  expect(JSON.parse(readFileSync(folder.stack_file, 'utf8'))).toMatchObject({
+    reconcile_requests_per_day: 1_000_000,
+  });
   for (const [name, before] of [
     ['treasury', treasury],
     ['hub-gateway', hub],

@@ -17,6 +17,7 @@ import { plainLayout } from './layout.ts';
 import { folderSettings } from './settings.ts';
 import { watchRoom } from './room.ts';
 import { writeStackFile } from './stack-file.ts';
+import { settingNames } from '../../services/settings.ts';
 
 /** Postgres may have much memory to write to disk. */
 const ORPHANS_STOP_MS = 120_000;
@@ -69,7 +70,7 @@ export async function boot(
     report.line(`  stopped processes that a killed run had left: ${orphans.join(', ')}`);
   openFolder(folder);
   rmSync(folder.stack_file, { force: true });
-  const settings = await folderSettings(env, folder);
+  const settings = { ...(await folderSettings(env, folder)) };
   await layout.assertPortsFree(servers_only);
   const cache = cacheFolder(env);
   const found = await findPrograms(cache, env, report, signal);
@@ -147,6 +148,11 @@ export async function boot(
     supervised.set(server, started);
     return started;
   };
+  /** From its next start on. The stack file has the newest setting of any part. */
+  const set = (server: Server, given: Readonly<Record<string, string>> = {}): void => {
+    server.set(given);
+    for (const name of settingNames) settings[name] = given[name] ?? settings[name];
+  };
   const halt = async (server: Server): Promise<void> => {
     stops.get(server)?.abort();
     await server.stop();
@@ -178,7 +184,7 @@ export async function boot(
     busy.add(server);
     try {
       if (action === 'restart') {
-        server.set(given ?? {});
+        set(server, given);
         return await begin(server);
       }
       if (action === 'stop') {
@@ -191,7 +197,7 @@ export async function boot(
         return given === undefined
           ? { is_done: true, text: runs }
           : { is_done: false, text: `${runs}: npx ops restart ${server.name} with the same --set` };
-      server.set(given ?? {});
+      set(server, given);
       return await begin(server);
     } finally {
       busy.delete(server);

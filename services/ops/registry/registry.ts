@@ -41,7 +41,7 @@ function concluded(pins: readonly ComparedPin[], args: SharedArguments): number 
   else if (states.has('missing')) {
     const missing = pins.filter(({ state }) => state === 'missing').length;
     note(
-      `the registry lacks ${missing} of the ${pins.length} schemas of this log: ${pasted('registry seed', args)} registers them`,
+      `${missing} of the ${pins.length} schemas of this log are missing there: ${pasted('registry seed', args)} registers them`,
       args,
     );
   }
