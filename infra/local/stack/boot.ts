@@ -165,7 +165,9 @@ export async function boot(
     try {
       await start(server).ready;
     } catch (error) {
-      return { is_done: false, text: error instanceof Error ? error.message : String(error) };
+      const text = error instanceof Error ? error.message : String(error);
+      report.line(`  ${text}`);
+      return { is_done: false, text };
     }
     if (server.halted !== undefined) return { is_done: false, text: `halted: ${server.halted}` };
     const lacks = await server.lacks(stopping.services.signal);
