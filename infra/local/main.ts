@@ -1,11 +1,10 @@
 /** The command line of the local stack: `node infra/local/main.ts <command>`. */
 import { existsSync } from 'node:fs';
-import { inspect } from 'node:util';
 import yargs from 'yargs';
 import { hideBin } from 'yargs/helpers';
 import { DONE, down, FAULT, REFUSED, start, up } from './cli/commands.ts';
 import { terminalReport } from './cli/report.ts';
-import { Refusal, StackFault } from './process/run-program.ts';
+import { errorText, Refusal, StackFault } from './process/run-program.ts';
 import { folderOf } from './stack/folder.ts';
 import { OFFSET } from './cluster/ports.ts';
 import { portNames, portVariable } from '../services/ports.ts';
@@ -93,6 +92,6 @@ async function main(): Promise<number> {
 try {
   process.exitCode = await main();
 } catch (error) {
-  process.stderr.write(`\n${error instanceof StackFault ? error.message : inspect(error)}\n`);
+  process.stderr.write(`\n${errorText(error)}\n`);
   process.exitCode = error instanceof Refusal ? REFUSED : FAULT;
 }

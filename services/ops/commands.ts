@@ -88,7 +88,7 @@ function addParts(commands: Commands, run: Run): void {
           })
           .option('set', { ...SET, hidden: action === 'stop' })
           .epilogue(
-            'For a stack of npm start or npm run up, a cluster too. It waits until the part is ready. npm run up starts every part that has ended or is halted. ' +
+            'For a stack of npm start or npm run up, a cluster too. It waits until the part is ready. npm run up starts every part that is down or halted. ' +
               'Elsewhere it says what to use: docker compose, kubectl.\n\n' +
               'Exits 0 when it is done or was done before, 1 when there is no such part, no such setting or no local stack, 2 when the part did not become ready.',
           ),
@@ -377,7 +377,7 @@ function addRegistry(commands: Commands, run: Run): void {
         )
         .demandCommand(1, 1, MISSING)
         .epilogue(
-          'The topic schema.ids says which schema each id in the log names. A registry that has lost its data, or a part of it, gets the schemas back from there. Services that wait for it go on by themselves.\n\n' +
+          'The topic schema.ids says which schema each id in the log names. A registry that has lost its data, or a part of it, gets the schemas back from there. Services that wait for it go on by themselves. A seed that was cut off leaves a part; the next one adds the rest. --timeout is also the time for each answer of the registry, by default 5 s, and 120 s for taking the schemas.\n\n' +
             'Exits 0 when the registry has every pinned schema, 2 when it does not, or when something did not answer.',
         ),
   );

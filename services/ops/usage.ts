@@ -1,4 +1,5 @@
 /** Shared by the calls of all commands: options, refusals and suggestions. */
+import { join, resolve } from 'node:path';
 import type { Argv } from 'yargs';
 
 /** Bad usage, or a refusal: exit code 1. The message says what to do. */
@@ -25,6 +26,13 @@ export interface SharedArguments {
 /** The given --timeout in ms, or `seconds`. Throws `Misuse`. */
 export function timeout({ timeout: given }: SharedArguments, seconds: number): number {
   return 1_000 * (given === undefined ? seconds : count('--timeout', given, 86_400));
+}
+
+const STACK_FILE = join(import.meta.dirname, '../../.local/stack.json');
+
+/** A command for the same stack, as a person pastes it into a shell that has no APP_LOCAL_DIR. */
+export function pasted(command: string, { stack }: SharedArguments): string {
+  return `npx ops ${command}${resolve(stack) === STACK_FILE ? '' : ` --stack ${resolve(stack)}`}`;
 }
 
 /** Where a command is added. */

@@ -6,7 +6,7 @@ import { folderAt, type Folder } from '../../infra/local/stack/folder.ts';
 import { portNames, portVariable, type PortName, type Ports } from '../../infra/services/ports.ts';
 import { readPorts } from '../../infra/local/stack/ports.ts';
 import { ops } from '../services/ops/operator.ts';
-import { runMain } from '../support/command-line.ts';
+import { runMain, type CommandRun } from '../support/command-line.ts';
 import { takePort } from '../support/free-ports.ts';
 import { removeSystem } from '../support/kept-logs.ts';
 import { goodToken, SECRET } from '../support/tokens.ts';
@@ -77,10 +77,15 @@ export class Installation {
 
   /** The command line of the local stack, of this version or that of `checkout`. */
   async main(words: readonly string[], checkout = HERE): Promise<Started> {
-    this.#checkout = checkout;
-    const run = runMain(words, this.settings, checkout);
+    const run = this.run(words, checkout);
     const code = await run.ended();
     return { code, printed: run.printed() };
+  }
+
+  /** As `main`, before it has ended. */
+  run(words: readonly string[], checkout = HERE): CommandRun {
+    this.#checkout = checkout;
+    return runMain(words, this.settings, checkout);
   }
 
   async stop(): Promise<void> {

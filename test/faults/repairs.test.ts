@@ -114,6 +114,14 @@ async function expectWhole(): Promise<void> {
   expect(await op('audit')).toMatchObject({ code: 0 });
 }
 
+/** The commands for this stack that a message names. */
+function commandsIn(message: string): readonly string[] {
+  const named = message.matchAll(/npx ops ([a-z ]+) --stack (\S+)/g);
+  return [...named].flatMap(([, command = '', file]) =>
+    file === folder.stack_file ? [command] : [],
+  );
+}
+
 function pidOf(name: string): number {
   const { pids }: { readonly pids: Readonly<Record<string, number>> } = JSON.parse(
     readFileSync(folder.stack_file, 'utf8'),
@@ -190,6 +198,7 @@ test('a service that was stopped is started by npm run up, and a running one is 
   expect(printed).toMatch(/chain-ingester was started again: ready/);
   expect(printed).toMatch(/treasury was started again: ready/);
   expect(printed.match(/started again/g)).toHaveLength(2);
+  expect(await npmRun('up')).toContain('every part is ready');
   expect(pidOf('hub-gateway')).toBe(hub);
   await expectWhole();
 });
@@ -212,6 +221,12 @@ test('ops stops, starts and restarts one service or server, and says what came o
     stdout: '{"part":"hub-gateway","is_done":true,"text":"ready"}\n',
   });
   expect(await op('restart', 'redis')).toMatchObject({ code: 0 });
+  const limit = 'APP_RECONCILE_REQUESTS_PER_DAY=1000000';
+  expect(await op('restart', 'treasury', '--set', limit)).toMatchObject({ code: 0 });
+  // ops reads it there
+  expect(JSON.parse(readFileSync(folder.stack_file, 'utf8'))).toMatchObject({
+    reconcile_requests_per_day: 1_000_000,
+  });
   for (const [name, before] of [
     ['treasury', treasury],
     ['hub-gateway', hub],
@@ -245,25 +260,26 @@ test('after chain.blocks was written again everything works, and earlier reserve
 });
 
 test('a registry that lost its data is seeded from the log', async () => {
-  process.kill(pidOf('registry'), 'SIGKILL');
   rmSync(join(folder.data, 'registry'), { recursive: true });
-  await npmRun('up');
-  let seed = '';
-  // until it is started again it does not answer
-  await until(
-    async () => {
-      const { code, stdout, stderr } = await op('registry', 'check');
-      seed = /ops (registry seed)/.exec(`${stdout}${stderr}`)?.[1] ?? '';
-      return { code, seed };
-    },
-    'the command that seeds the registry',
-    (said) => said.code === 2 && said.seed !== '',
-  );
+  // it still has its file open
+  const deleted = await op('registry', 'check');
+  expect(deleted).toMatchObject({ code: 2, stdout: '' });
+  const [restart = '', seed = ''] = commandsIn(deleted.stderr);
+  const restarted = await op(...restart.split(' '));
+  expect(restarted).toMatchObject({ code: 2 });
+  expect(commandsIn(restarted.stdout)).toEqual([seed]);
+  const checked = await op('registry', 'check');
+  expect([checked.code, commandsIn(checked.stderr)]).toEqual([2, [seed]]);
   expect(await op(...seed.split(' '))).toMatchObject({ code: 0 });
   expect(await op('registry', 'check')).toMatchObject({ code: 0 });
-  // each service learns its schemas anew
+
+  // also where every service waits for it
   await npmRun('down');
-  await npmRun('up');
+  rmSync(join(folder.data, 'registry'), { recursive: true });
+  const start = stack.run(['up']);
+  await start.prints(`npx ops ${seed}`);
+  expect(await op(...seed.split(' '))).toMatchObject({ code: 0 });
+  expect(await start.ended()).toBe(0);
   await credit(4);
   await expectWhole();
 });

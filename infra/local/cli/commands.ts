@@ -15,9 +15,9 @@ import {
 } from '../process/pid-files.ts';
 import { acquirePidFile } from '../process/pid-lock.ts';
 import { boot, stopOrphans, type Booted, type BootOptions } from '../stack/boot.ts';
-import type { Folder } from '../stack/folder.ts';
+import { removeFolder, type Folder } from '../stack/folder.ts';
 import { readSettings } from '../stack/settings.ts';
-import { stackSummary } from '../stack/stack-file.ts';
+import { hasServices, stackSummary } from '../stack/stack-file.ts';
 import { seconds, type Report } from './report.ts';
 
 export const DONE = 0;
@@ -107,18 +107,31 @@ export async function start(options: BootOptions): Promise<number> {
   return DONE;
 }
 
-/** Has a running stack start what has ended or halted, and says what came of it. */
-async function startAgain({ folder, report }: BootOptions, holder: ProcessIdentity): Promise<void> {
+/** Has a running stack start what is down or halted, and says what came of it. */
+async function startAgain(
+  { folder, report, servers_only }: BootOptions,
+  holder: ProcessIdentity,
+): Promise<number> {
   const outcomes = await request(folder.requests, holder, { action: 'start' }, () =>
-    report.now('starting what has stopped or halted'),
+    report.now('starting what is down or halted'),
   );
-  for (const [name, { text }] of Object.entries(outcomes))
-    report.line(`  ${name} was started again: ${text}`);
+  for (const [name, { text }] of Object.entries(outcomes)) report.line(`  ${name} ${text}`);
+  if (Object.keys(outcomes).length === 0) report.line('  every part is ready');
+  if (!servers_only && !hasServices(folder))
+    report.line(
+      '  it was started without services (--servers-only): npm run down, then npm run up starts them too',
+    );
+  const failed = Object.keys(outcomes).filter((name) => outcomes[name]?.is_done === false);
+  if (failed.length === 0) return DONE;
+  report.line(
+    `  not ready: ${failed.join(', ')}; once the reason is mended npm run up, or npx ops start ${failed[0]}, starts it again`,
+  );
+  return FAULT;
 }
 
 /**
  * Starts the stack detached, and returns when it is ready; otherwise nothing is left running. A
- * stack that runs starts what has ended or halted.
+ * stack that runs starts what is down or halted, and names what is not ready.
  */
 export async function up(options: BootOptions): Promise<number> {
   const { folder, report, servers_only, cluster } = options;
@@ -129,9 +142,9 @@ export async function up(options: BootOptions): Promise<number> {
         `the stack is starting or stopping (process ${holder.pid}): try again soon`,
       );
     report.line(`  already running (process ${holder.pid}); npm run down stops it`);
-    await startAgain(options, holder);
+    const code = await startAgain(options, holder);
     printSummary(options);
-    return DONE;
+    return code;
   }
   mkdirSync(folder.root, { recursive: true });
   const log_file = join(folder.root, 'supervisor.log');
@@ -184,8 +197,7 @@ export async function down(folder: Folder, wipe: boolean, report: Report): Promi
     report.line(wasRunning ? `  stopped in ${duration}` : '  nothing of this folder is running');
     if (wipe) {
       const { data, logs, scratch, shelter } = folder;
-      for (const path of [data, logs, `${logs}.before`, scratch, shelter])
-        rmSync(path, { recursive: true, force: true });
+      for (const path of [data, logs, `${logs}.before`, scratch, shelter]) removeFolder(path);
       report.line(`  removed the data in ${folder.data}`);
     }
     return DONE;

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { inspect } from 'node:util';
 
 /** A fault of the stack with a message for a person: what happened, and what to do about it. */
 export class StackFault extends Error {
@@ -18,6 +19,17 @@ export function codeOf(error: unknown): string | undefined {
 /** No room on the disk, or none left of this user's. */
 export function isOutOfRoom(error: unknown): error is Error {
   return ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
+}
+
+const NO_RIGHTS = new Set(['EACCES', 'EPERM', 'EROFS']);
+
+/** An error as a person reads it: with its stack only where it is a bug. */
+export function errorText(error: unknown): string {
+  if (error instanceof StackFault) return error.message;
+  if (isOutOfRoom(error)) return `${error.message}: make room on that disk`;
+  if (error instanceof Error && NO_RIGHTS.has(codeOf(error) ?? ''))
+    return `${error.message}: do it as the user who started the stack, give this user the right, or name another folder in APP_LOCAL_DIR`;
+  return inspect(error);
 }
 
 /** The environment that every program needs. */

@@ -33,6 +33,8 @@ export interface ServerSpec {
   readonly passing_exit?: RegExp;
   /** Runs after each start, once it is ready. */
   settle?(): Promise<void>;
+  /** The data that it lacks although it is ready, and what to do; undefined: none. */
+  lacks?(signal: AbortSignal): Promise<string | undefined>;
   /**
    * Resolves when it may be started again after a crash. `say`: why not yet, and what to do.
    */
@@ -126,6 +128,20 @@ export class Server {
   /** Whether it runs now, and waits for a person. */
   async isHaltedNow(): Promise<boolean> {
     return this.pid !== undefined && (await this.#spec.isHalted?.()) === true;
+  }
+
+  /** Why it is not ready although it runs; undefined: it is. */
+  async whyNotReady(): Promise<string | undefined> {
+    try {
+      return (await this.#spec.isReady()) ? undefined : 'it does not answer yet';
+    } catch (error) {
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  /** The data that it lacks although it is ready, and what to do; undefined: none. */
+  async lacks(signal: AbortSignal): Promise<string | undefined> {
+    return await this.#spec.lacks?.(signal);
   }
 
   /** Resolves when ready or halted. Otherwise stops it and rejects with the end of its log. */

@@ -30,8 +30,6 @@ export interface Supervised {
   readonly answering: Promise<void>;
   /** Resolves when nobody restarts it any more. */
   readonly ended: Promise<void>;
-  /** Whether it has crashed, and waits until it may be started again. */
-  readonly staysDown: () => boolean;
 }
 
 /** Starts a server, and restarts it with a back-off after each crash, until `signal` aborts. */
@@ -46,9 +44,11 @@ export function supervise(
   const working = Promise.withResolvers<void>();
   let wasReady = false;
   let crashes = 0;
-  let isDown = false;
 
-  /** One run of the process. Resolves to the reason for a restart; undefined: no restart. */
+  /**
+   * One run of the process. Resolves to the reason for a restart, with the end of the log where it
+   * was not ready; undefined: no restart.
+   */
   const run = async (): Promise<string | undefined> => {
     const begun = performance.now();
     let isWorking = false;
@@ -76,7 +76,7 @@ export function supervise(
       const isCrash = isService && error instanceof EarlyExit && !isFinal();
       const mayRestart = isCrash && (isWorking || crashes < BOOT_CRASHES_MAX);
       if (wasReady ? error instanceof EarlyExit && isFinal() : !mayRestart) throw error;
-      return error.message.split(/:?\n/)[0];
+      return error.message;
     }
   };
   /** A service that drained, or refused its configuration, would do the same after a restart. */
@@ -85,23 +85,22 @@ export function supervise(
     return isService && (code === 0 || code === 1);
   };
 
-  const stayDown = async (reason: string): Promise<void> => {
-    isDown = true;
-    await server.mayRestart(signal, (why) => events.line(`${reason} and stays down while ${why}`));
-    isDown = false;
-  };
-
   const loop = async (): Promise<void> => {
     for (;;) {
       const begun = performance.now();
       const reason = await run();
       if (reason === undefined) return;
-      if (wasReady) await stayDown(reason);
+      // the log after its first line goes on in lines of its own
+      const told = reason.includes('\n') ? `${reason}\n  ${server.name}` : reason;
+      if (wasReady)
+        await server.mayRestart(signal, (why) =>
+          events.line(`${told} and stays down while ${why}`),
+        );
       if (signal.aborted) return;
       if (performance.now() - begun > STABLE_MS) crashes = 0;
       const wait_ms = back_off_ms[Math.min(crashes, back_off_ms.length - 1)] ?? 0;
       crashes += 1;
-      events.line(`${reason}: restarting it in ${wait_ms / 1_000} s`);
+      events.line(`${told}: restarting it in ${wait_ms / 1_000} s`);
       await pause(wait_ms, undefined, { signal });
     }
   };
@@ -116,5 +115,5 @@ export function supervise(
   const answering = Promise.race([ready.promise, working.promise]);
   // The caller may be awaiting another server when this one fails.
   answering.catch(() => undefined);
-  return { ready: ready.promise, answering, ended, staysDown: () => isDown };
+  return { ready: ready.promise, answering, ended };
 }

@@ -17,6 +17,7 @@ import { plainLayout } from './layout.ts';
 import { folderSettings } from './settings.ts';
 import { watchRoom } from './room.ts';
 import { writeStackFile } from './stack-file.ts';
+import { settingNames } from '../../services/settings.ts';
 
 /** Postgres may have much memory to write to disk. */
 const ORPHANS_STOP_MS = 120_000;
@@ -69,7 +70,7 @@ export async function boot(
     report.line(`  stopped processes that a killed run had left: ${orphans.join(', ')}`);
   openFolder(folder);
   rmSync(folder.stack_file, { force: true });
-  const settings = await folderSettings(env, folder);
+  const settings = { ...(await folderSettings(env, folder)) };
   await layout.assertPortsFree(servers_only);
   const cache = cacheFolder(env);
   const found = await findPrograms(cache, env, report, signal);
@@ -82,8 +83,6 @@ export async function boot(
   const all = [...servers, ...ours];
   const stopping = { services: new AbortController(), servers: new AbortController() };
   const supervised = new Map<Server, Supervised>();
-  /** servers that nobody restarts any more */
-  const ended = new Set<Server>();
   /** ends one part and its restarts */
   const stops = new Map<Server, AbortController>();
   /** servers that a request starts or stops now */
@@ -110,6 +109,14 @@ export async function boot(
     // it could not be written before
     if (isEnough && areServersReady && !stopping.services.signal.aborted) write();
   });
+  const sayLacks = async (server: Server): Promise<void> => {
+    try {
+      const lacks = await server.lacks(stopping.services.signal);
+      if (lacks !== undefined) report.line(`  ${server.name}: ${lacks}`);
+    } catch (error) {
+      if (!stopping.services.signal.aborted) throw error;
+    }
+  };
   const start = (server: Server): Supervised => {
     const isService = ours.includes(server);
     const all_stop = stopping[isService ? 'services' : 'servers'].signal;
@@ -127,19 +134,24 @@ export async function boot(
         if (areServersReady && !stopping.services.signal.aborted) write();
         if (server.halted !== undefined)
           report.line(`  halted   ${name.padEnd(24)} ${server.halted}`);
-        else
+        else {
           report.line(
             isRestart
               ? `  ${name} is ready again (process ${pid})`
               : `  ready    ${name.padEnd(24)} ${seconds(after_ms).padStart(8)}`,
           );
+          if (isRestart) void sayLacks(server);
+        }
       },
     });
     started.ready.catch(failure.reject);
     supervised.set(server, started);
-    ended.delete(server);
-    void started.ended.then(() => ended.add(server));
     return started;
+  };
+  /** From its next start on. The stack file has the newest setting of any part. */
+  const set = (server: Server, given: Readonly<Record<string, string>> = {}): void => {
+    server.set(given);
+    for (const name of settingNames) settings[name] = given[name] ?? settings[name];
   };
   const halt = async (server: Server): Promise<void> => {
     stops.get(server)?.abort();
@@ -153,11 +165,15 @@ export async function boot(
     try {
       await start(server).ready;
     } catch (error) {
-      return { is_done: false, text: error instanceof Error ? error.message : String(error) };
+      const text = error instanceof Error ? error.message : String(error);
+      report.line(`  ${text}`);
+      return { is_done: false, text };
     }
-    return server.halted === undefined
+    if (server.halted !== undefined) return { is_done: false, text: `halted: ${server.halted}` };
+    const lacks = await server.lacks(stopping.services.signal);
+    return lacks === undefined
       ? { is_done: true, text: 'ready' }
-      : { is_done: false, text: `halted: ${server.halted}` };
+      : { is_done: false, text: `ready, but ${lacks}` };
   };
   const isHalted = async (server: Server): Promise<boolean> =>
     ours.includes(server) && (await server.isHaltedNow());
@@ -170,7 +186,7 @@ export async function boot(
     busy.add(server);
     try {
       if (action === 'restart') {
-        server.set(given ?? {});
+        set(server, given);
         return await begin(server);
       }
       if (action === 'stop') {
@@ -183,37 +199,43 @@ export async function boot(
         return given === undefined
           ? { is_done: true, text: runs }
           : { is_done: false, text: `${runs}: npx ops restart ${server.name} with the same --set` };
-      server.set(given ?? {});
+      set(server, given);
       return await begin(server);
     } finally {
       busy.delete(server);
       if (!stopping.services.signal.aborted) write();
     }
   };
+  /** Starts each part that is down or halted, then says which others are not ready. */
+  const startAll = async (): Promise<Outcomes> => {
+    const outcomes: Record<string, Outcome> = {};
+    const running: Server[] = [];
+    const free = all.filter((server) => !busy.has(server));
+    const starting = free.map(async (server) => {
+      if (server.pid !== undefined && !(await isHalted(server))) {
+        running.push(server);
+        return;
+      }
+      const { is_done, text } = await actOn(server, { action: 'start' });
+      const before = is_done ? 'was started again' : 'was started again, but is not ready';
+      outcomes[server.name] = { is_done, text: `${before}: ${text}` };
+    });
+    await Promise.all(starting);
+    const asking = running.map(async (server) => {
+      const why = await server.whyNotReady();
+      if (why === undefined) return;
+      outcomes[server.name] = { is_done: true, text: `runs, but is not ready: ${why}` };
+    });
+    await Promise.all(asking);
+    return outcomes;
+  };
   const act = async (request: Request): Promise<Outcomes> => {
     const { part } = request;
-    const wanted: Server[] = [];
-    for (const server of all)
-      if (
-        part === undefined
-          ? !busy.has(server) &&
-            (ended.has(server) ||
-              supervised.get(server)?.staysDown() === true ||
-              (await isHalted(server)))
-          : server.name === part
-      )
-        wanted.push(server);
-    if (wanted.length === 0 && part !== undefined)
-      return {
-        [part]: {
-          is_done: false,
-          text: `there is no such part: ${all.map(({ name }) => name).join(', ')}`,
-        },
-      };
-    const outcomes = await Promise.all(
-      wanted.map(async (server) => [server.name, await actOn(server, request)] as const),
-    );
-    return Object.fromEntries(outcomes);
+    if (part === undefined) return startAll();
+    const server = all.find(({ name }) => name === part);
+    if (server !== undefined) return { [part]: await actOn(server, request) };
+    const names = all.map(({ name }) => name).join(', ');
+    return { [part]: { is_done: false, text: `there is no such part: ${names}` } };
   };
   const stop = async (): Promise<void> => {
     stopping.services.abort();
@@ -237,11 +259,14 @@ export async function boot(
     await Promise.race([Promise.all(ready), failure.promise]);
     areServersReady = true;
     write();
+    const said = Promise.all(servers.map(sayLacks));
+    said.catch(failure.reject);
     // A projector may load for hours, and the services before it are useful meanwhile.
     for (const server of ours) {
       report.now(`starting ${server.name}`);
       await Promise.race([start(server).answering, failure.promise]);
     }
+    await Promise.race([said, failure.promise]);
     const each = [...supervised.values()];
     await Promise.race([Promise.all(each.map(({ ready: isReady }) => isReady)), failure.promise]);
   } catch (error) {

@@ -1,7 +1,16 @@
 import { hash } from 'node:crypto';
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { codeOf } from '../process/run-program.ts';
 
 /** The checkout that this file belongs to. */
 export const checkout = fileURLToPath(new URL('../../..', import.meta.url));
@@ -49,11 +58,37 @@ export function folderOf(env: NodeJS.ProcessEnv, cluster: boolean): Folder {
 
 /** Creates the folder, and moves the logs of the last run to `logs.before`. */
 export function openFolder(folder: Folder): void {
-  if (existsSync(folder.logs)) {
-    rmSync(`${folder.logs}.before`, { recursive: true, force: true });
-    renameSync(folder.logs, `${folder.logs}.before`);
-  }
-  rmSync(folder.scratch, { recursive: true, force: true });
+  if (existsSync(folder.logs)) moveFolder(folder.logs, `${folder.logs}.before`);
+  removeFolder(folder.scratch);
   for (const path of [folder.root, folder.data, folder.logs, folder.pids, folder.scratch])
     mkdirSync(path, { recursive: true });
+}
+
+function moveFolder(from: string, to: string): void {
+  removeFolder(to);
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (!STAYS.has(codeOf(error) ?? '')) throw error;
+    cpSync(from, to, { recursive: true });
+    removeFolder(from);
+  }
+}
+
+/** A folder stays that is a disk of its own, has one below it, or is a link. */
+const STAYS = new Set(['EBUSY', 'ENOTEMPTY', 'ENOTDIR']);
+
+/** Removes all files of a folder, if there is one, and itself unless it is a disk or a link. */
+export function removeFolder(path: string): void {
+  if (!existsSync(path)) return;
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    const inside = join(path, entry.name);
+    if (entry.isDirectory()) removeFolder(inside);
+    else unlinkSync(inside);
+  }
+  try {
+    rmdirSync(path);
+  } catch (error) {
+    if (!STAYS.has(codeOf(error) ?? '')) throw error;
+  }
 }

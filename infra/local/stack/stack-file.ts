@@ -2,6 +2,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { Ports } from '../../services/ports.ts';
 import { services, type Addresses } from '../../services/services.ts';
 import type { StackSettings } from '../../services/settings.ts';
+import { registryFile } from '../servers/registry.ts';
 import type { Folder } from './folder.ts';
 
 /** The address of an HTTP server on this machine, without a path. */
@@ -56,6 +57,7 @@ export function describeStack(
     ports,
     logs: folder.logs,
     data: folder.data,
+    registry_data: registryFile(folder.data),
   };
 }
 
@@ -81,11 +83,21 @@ const SUMMARY: readonly (readonly [label: string, key: string, path: string])[] 
   ['redis', 'redis_url', ''],
 ];
 
-/** The addresses in stack.json as a table for a person, without secrets. */
-export function stackSummary(folder: Folder): string[] {
+function readStackFile(folder: Folder): Readonly<Record<string, unknown>> {
   const stack: Readonly<Record<string, unknown>> = JSON.parse(
     readFileSync(folder.stack_file, 'utf8'),
   );
+  return stack;
+}
+
+/** Whether the stack was started with services. */
+export function hasServices(folder: Folder): boolean {
+  return Object.keys(Object(readStackFile(folder)['services'])).length > 0;
+}
+
+/** The addresses in stack.json as a table for a person, without secrets. */
+export function stackSummary(folder: Folder): string[] {
+  const stack = readStackFile(folder);
   const isCluster = 'certificate_authority' in stack;
   const rows = SUMMARY.flatMap(([label, key, path]) => {
     const value = stack[key];

@@ -13,7 +13,7 @@ import type { Pin } from '../../../schemas/schema.ids/pin.ts';
 import { sameSchema } from '../../runtime/kafka/avro-schemas.ts';
 import { refusal, type SchemaRegistry } from '../../runtime/kafka/schema-registry.ts';
 
-/** An import that is cut off leaves a part; the next one adds the others. */
+/** By default. An import that is cut off leaves a part; the next one adds the rest. */
 const IMPORT_MS = 120_000;
 
 export interface ComparedPin extends Pin {
@@ -51,9 +51,11 @@ export async function comparePins(
 export async function seedPins(
   registry: SchemaRegistry,
   missing: readonly ComparedPin[],
+  import_ms = IMPORT_MS,
 ): Promise<void> {
   const { pathname, origin } = new URL(registry.url);
-  if (pathname.startsWith('/apis/ccompat/')) await importArchive(registry, origin, missing);
+  if (pathname.startsWith('/apis/ccompat/'))
+    await importArchive(registry, origin, missing, import_ms);
   else await registerWithIds(registry, missing);
   for (const subject of new Set(missing.map((pin) => pin.subject)))
     await registry.setCompatibility(subject);
@@ -84,6 +86,7 @@ async function importArchive(
   registry: SchemaRegistry,
   origin: string,
   missing: readonly ComparedPin[],
+  import_ms: number,
 ): Promise<void> {
   const answer = await registry.ask(new URL('/apis/registry/v2/admin/import', origin), {
     method: 'POST',
@@ -94,7 +97,7 @@ async function importArchive(
       'x-registry-preserve-globalid': 'false',
     },
     body: archiveOf(missing.map((pin) => ({ ...pin, subject: registry.wireName(pin.subject) }))),
-    answer_ms: IMPORT_MS,
+    answer_ms: import_ms,
   });
   if (answer.status !== 204) throw refusal(`the import into ${registry.url}`, answer);
 }

@@ -37,7 +37,7 @@ interface Options {
   /** of the types of schemas */
   readonly avro?: typeof AVRO_OPTIONS | Partial<avro.ForSchemaOptions>;
   /** default 5,000 */
-  readonly answer_ms?: number;
+  readonly answer_ms?: number | undefined;
 }
 
 interface Question {
@@ -113,7 +113,7 @@ export class SchemaRegistry {
     const answer = await this.ask(`/schemas/ids/${id}`);
     if (mayPass(answer.status)) throw refusal(`schema ${id} was not read from ${this.url}`, answer);
     if (answer.status === 200 && statusOf(failure) !== undefined)
-      throw fault(whyNot(this.url, failure), true, failure);
+      throw fault(whyNot(this.url, failure, this.#answerMs), true, failure);
     const text: unknown = Reflect.get(answer.body, 'schema');
     if (answer.status === 200 && typeof text === 'string') return text;
     // another server says no to everything
@@ -223,7 +223,7 @@ export class SchemaRegistry {
       });
       return { status: response.status, body: objectOf(await response.text()) };
     } catch (cause) {
-      throw fault(whyNot(this.url, cause), true, cause);
+      throw fault(whyNot(this.url, cause, answerMs), true, cause);
     }
   }
 
@@ -247,7 +247,7 @@ function limitTo(ms: number, url: string): Middleware {
     const signal = AbortSignal.timeout(ms);
     const late = async (): Promise<never> => {
       await aborted(signal);
-      throw fault(whyNot(url, signal.reason), true, signal.reason);
+      throw fault(whyNot(url, signal.reason, ms), true, signal.reason);
     };
     return {
       // closes the connection
@@ -273,8 +273,10 @@ function mayPass(status: number): boolean {
 const CERTIFICATE = /^(?:CERT_|ERR_TLS_CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(?:GET|VERIFY)_)/;
 
 /** `fetch` has its reason in the cause. */
-function whyNot(url: string, error: unknown): string {
+function whyNot(url: string, error: unknown, answer_ms: number): string {
   const reason = propertyOf(error, 'cause') ?? error;
+  if (propertyOf(reason, 'name') === 'TimeoutError')
+    return `the schema registry at ${url} does not answer: nothing came within ${answer_ms / 1_000} s; start the schema registry or correct APP_REGISTRY_URL; where it is only slow, a command of an operator waits longer with --timeout SECONDS`;
   const code = String(propertyOf(reason, 'code'));
   return CERTIFICATE.test(code)
     ? `the certificate of the schema registry at ${url} is refused: ${messageOf(reason)} (${code}); name the file with the certificate of its authority in NODE_EXTRA_CA_CERTS, renew the certificate, or correct APP_REGISTRY_URL`
