@@ -84,7 +84,10 @@ test('docs/operations/cluster.md has the rights of every principal', () => {
     new URL('../../../docs/operations/cluster.md', import.meta.url),
     'utf8',
   );
-  const table = page.slice(page.indexOf('## Rights at Kafka'), page.indexOf('## Changing certificates'));
+  const table = page.slice(
+    page.indexOf('## Rights at Kafka'),
+    page.indexOf('## Changing certificates'),
+  );
   const rows = table
     .split('\n')
     .filter((line) => line.startsWith('| ') && !line.startsWith('| principal'))

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { assert, nat, property, string } from 'fast-check';
 import { expect, test } from 'vitest';
 import { count, decision, didYouMean, Misuse, usd } from '../../../services/ops/usage.ts';
 
@@ -60,9 +60,9 @@ test('a decision needs an actor and a reason of at most 1,000 characters', () =>
 });
 
 test('the actor and the reason of a decision are kept as they are, or refused', () => {
-  const text = fc.string({ unit: fc.nat(0xff_ff).map((code) => String.fromCharCode(code)) });
-  fc.assert(
-    fc.property(text, text, (actor, reason) => {
+  const text = string({ unit: nat(0xff_ff).map((code) => String.fromCharCode(code)) });
+  assert(
+    property(text, text, (actor, reason) => {
       try {
         for (const kept of Object.values(decision({ actor, reason })))
           expect(Buffer.from(kept).toString()).toBe(kept);
