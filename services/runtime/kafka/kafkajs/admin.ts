@@ -12,7 +12,7 @@ import {
 } from '../port.ts';
 
 /** kafkajs tries again for less than that, but can wait for ever when a connection breaks. */
-const ANSWER_MS = 60_000;
+const ANSWER_MS = 20_000;
 
 /** Errors of a broker that leads a partition no more, or does not know yet that it does. */
 const LEADER_CHANGES: ReadonlySet<string | undefined> = new Set([
@@ -20,6 +20,8 @@ const LEADER_CHANGES: ReadonlySet<string | undefined> = new Set([
   'NOT_LEADER_FOR_PARTITION',
 ]);
 const TRIES = 5;
+/** Each of these takes `ANSWER_MS`. */
+const UNANSWERED_TRIES = 3;
 const BACK_OFF_MS = 100;
 
 export class KafkajsAdmin implements Admin {
@@ -131,7 +133,8 @@ export class KafkajsAdmin implements Admin {
           throw topicMissing(topic, error);
         const isReplaced = asked !== this.#admin;
         const mayHelp = isReplaced || type === NO_TOPIC || LEADER_CHANGES.has(type);
-        if (tries === TRIES || this.#isClosed || !mayHelp) throw error;
+        const most = isUnanswered(error) ? UNANSWERED_TRIES : TRIES;
+        if (tries >= most || this.#isClosed || !mayHelp) throw error;
         if (!isReplaced) this.#replace();
         await after(BACK_OFF_MS * 2 ** (tries - 1));
         if (this.#isClosed) throw error;
@@ -153,13 +156,15 @@ export class KafkajsAdmin implements Admin {
     topic?: string,
   ): Promise<Answer> {
     const waiting = new AbortController();
-    const answered = this.#admin.connect().then(() => question(this.#admin));
+    const asked = this.#admin;
+    const answered = asked.connect().then(() => question(asked));
     const late = after(ANSWER_MS, undefined, { signal: waiting.signal, ref: false }).then(() => {
-      throw new Error(`no answer within ${ANSWER_MS} ms`);
+      throw new kafkajs.KafkaJSRequestTimeoutError(`no answer within ${ANSWER_MS} ms`);
     });
     try {
       return await Promise.race([answered, late]);
     } catch (cause) {
+      if (isUnanswered(cause) && asked === this.#admin && !this.#isClosed) this.#replace();
       const type = errorType(cause);
       if (type?.endsWith('_AUTHORIZATION_FAILED') === true)
         throw new Fault(
@@ -175,6 +180,15 @@ export class KafkajsAdmin implements Admin {
       late.catch(() => undefined);
     }
   }
+}
+
+/**
+ * Whether a broker took the question and did not answer. kafkajs keeps a connection to a frozen
+ * broker, and may ask that one alone for as long as the connection is open.
+ */
+function isUnanswered(error: unknown): boolean {
+  if (error instanceof kafkajs.KafkaJSRequestTimeoutError) return true;
+  return error instanceof Error && isUnanswered(error.cause);
 }
 
 function describing(topic: string): string {

@@ -7,10 +7,14 @@ import { KafkajsAdmin } from '../../../../../services/runtime/kafka/kafkajs/admi
 type Question = 'fetchTopicOffsets' | 'fetchTopicOffsetsByTimestamp';
 
 /** Clients whose first `failing` questions are answered with this error of the brokers. */
-function brokers(type: string, failing: number, topics: readonly string[] = []) {
+function brokers(
+  type: string,
+  failing: number,
+  topics: readonly string[] = [],
+  error: Error = Object.assign(new Error('from a broker'), { type, retriable: true }),
+) {
   const seen = { opened: 0, closed: 0, asked: 0 };
   const answer = () => {
-    const error = Object.assign(new Error('from a broker'), { type, retriable: true });
     if (seen.asked++ < failing) return Promise.reject(error);
     return Promise.resolve([{ partition: 0, offset: '7', low: '0', high: '7' }]);
   };
@@ -72,6 +76,14 @@ test('a question that another one has lost the client of is asked again', async 
   const { admin, seen } = brokers('NOT_LEADER_FOR_PARTITION', 2);
   await Promise.all([admin.ends('a'), admin.ends('b')]);
   expect(seen).toEqual({ opened: 2, closed: 1, asked: 4 });
+});
+
+test('after a broker has not answered another client asks, which may find another broker', async () => {
+  const late = new kafkajs.KafkaJSRequestTimeoutError('Request Metadata timed out');
+  const givenUp = new Error('Request Metadata timed out', { cause: late });
+  const { admin, seen } = brokers('', 1, [], givenUp);
+  await expect(admin.topicNames().then(() => admin.ends('a'))).resolves.toBeDefined();
+  expect(seen).toEqual({ opened: 2, closed: 1, asked: 2 });
 });
 
 test.each([
