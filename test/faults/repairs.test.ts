@@ -380,7 +380,7 @@ test('a table that is not what its log says is rebuilt', async () => {
   await client.end();
   const verified = await op('verify', 'all');
   expect(verified).toMatchObject({ code: 2 });
-  const named = [...verified.stdout.matchAll(/: ops (rebuild \w+) puts it right/g)];
+  const named = [...verified.stdout.matchAll(/: npx ops (rebuild \w+) puts it right/g)];
   expect(named.map(([, command]) => command)).toEqual(['rebuild explorer', 'rebuild deposits']);
   for (const [, command = ''] of named)
     expect(await op(...command.split(' '))).toMatchObject({ code: 0 });

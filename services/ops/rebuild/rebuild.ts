@@ -100,11 +100,12 @@ export function verifiedText(name: string, verified: Verified): string {
     }),
     ...rewritten.map(
       (partition) =>
-        `REWRITTEN    ${partition} has other records now than those that ${name} applied: look for who wrote to it (ops audit), and restore it before any rebuild`,
+        `REWRITTEN    ${partition} has other records than the checkpoint of ${name} says: where other projections of it are equal, the checkpoint was changed, and npx ops rebuild ${name} puts it right; else look for who wrote to the log (npx ops audit), and restore it before any rebuild`,
     ),
-    ...(first === undefined
+    ...(first === undefined ? [] : [first]),
+    ...(first === undefined || rewritten.length > 0
       ? []
-      : [first, `${name} is not what its log says: ops rebuild ${name} puts it right`]),
+      : [`${name} is not what its log says: npx ops rebuild ${name} puts it right`]),
     ...(isEqual(verified) ? [`${name} is what its log says`] : []),
   ].join('\n');
 }

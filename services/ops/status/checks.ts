@@ -215,7 +215,8 @@ export const CHECKS: readonly Check[] = [
     fails: 'no replica of Postgres reads from a replication slot of the primary',
     to_do: 'start the replica; one that was away too long is made anew: runbook: ReplicationBehind',
     find: ({ primaries }) =>
-      (primaries ?? []).flatMap(({ name, slots }) =>
+      // two primaries are the cause then, and slots of both are idle
+      (primaries?.length === 1 ? primaries : []).flatMap(({ name, slots }) =>
         slots
           .filter(({ is_active: isActive }) => !isActive)
           .map(({ name: slot, is_lost: isLost }) =>
@@ -230,9 +231,9 @@ export const CHECKS: readonly Check[] = [
     fails: 'a topic lacks replicas, or has less than was declared',
     to_do: 'runbook: ReplicasMissing, TopicNotDurable',
     find: (seen) => [
-      ...figures(seen, 'replicas missing ').map(
-        ([topic, count]) =>
-          `${topic} lacks ${count} replicas in sync: start the broker that is away`,
+      ...listed(figures(seen, 'replicas missing ').map(([topic]) => topic)).map(
+        (topics) =>
+          `replicas are not in sync, of ${topics}: a broker is away or frozen, or catches up since its start; on this machine npm run up names it, and npx ops restart kafka-N starts it again`,
       ),
       ...figures(seen, 'topic differs ').map(
         ([topic]) =>
@@ -457,6 +458,11 @@ function figure(
 }
 
 /** Figures above 0 whose label begins so: its rest, and the largest figure of all services. */
+/** One text for all, or none. */
+function listed(names: readonly string[]): readonly string[] {
+  return names.length === 0 ? [] : [names.toSorted().join(', ')];
+}
+
 function figures({ services }: Seen, prefix: string): readonly (readonly [string, number])[] {
   const largest = new Map<string, number>();
   for (const [label, value] of (services ?? []).flatMap(({ metrics }) => Object.entries(metrics))) {

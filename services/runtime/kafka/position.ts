@@ -50,8 +50,8 @@ const REBUILD =
 
 export function recreated(topic: string, partition: number, offset: bigint): LogLost {
   return new LogLost(
-    `${topic}/${partition}: the record at offset ${offset} is not the one that was applied: the topic was deleted and created again, its end was replaced, or this is another cluster`,
-    `point the service to the right cluster or restore the topic, ${REBUILD}`,
+    `${topic}/${partition}: the record at offset ${offset} is not the one that was applied: the topic was deleted and created again, its end was replaced, this is another cluster, or somebody changed the checkpoint in Postgres`,
+    `ask npx ops verify all first: where other projections of ${topic} are what the log says, the log is right; else point the service to the right cluster or restore the topic, ${REBUILD}`,
   );
 }
 

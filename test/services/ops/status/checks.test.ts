@@ -118,7 +118,11 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
     },
     'postgres-1:5432 (timeline 00000001) and postgres-2:5432 (timeline 00000002) may be written to',
   ],
-  ['kafka_replicas', withMetrics({ 'replicas missing chain.blocks': 1 }), 'lacks 1 replicas'],
+  [
+    'kafka_replicas',
+    withMetrics({ 'replicas missing chain.blocks': 1 }),
+    'not in sync, of chain.blocks: a broker is away or frozen',
+  ],
   ['kafka_replicas', withMetrics({ 'topic differs chain.blocks': 1 }), 'not as durable'],
   ['blocks_behind', { ...WELL, node_height: 121 }, '21 blocks behind'],
   ['treasury_lag', withMetrics({ 'records behind': 1_001 }), '1001 records behind'],
