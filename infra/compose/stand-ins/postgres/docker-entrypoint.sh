@@ -8,6 +8,9 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
   # shellcheck disable=SC2086
   initdb --username=postgres --pwfile=<(echo "$password") $POSTGRES_INITDB_ARGS -D "$PGDATA"
   printf '\nhost all all all scram-sha-256\n' >>"$PGDATA/pg_hba.conf"
+  # of the programs in the official image these are the defaults
+  printf "listen_addresses = '*'\nunix_socket_directories = '/var/run/postgresql'\n" \
+    >>"$PGDATA/postgresql.conf"
   pg_ctl -D "$PGDATA" -o "-c listen_addresses=''" -w start
   export PGPASSWORD=$password
   run() { psql -v ON_ERROR_STOP=1 --no-psqlrc --username postgres "$@"; }
