@@ -34,6 +34,9 @@ import {
   superuser,
   writer,
 } from '../../../infra/postgres/settings.ts';
+import { readSettings } from '../../../services/ops/config.ts';
+import { RESERVE_SETTINGS } from '../../../services/ops/reserve/runs.ts';
+import { STATUS_SETTINGS } from '../../../services/ops/status/status.ts';
 import {
   envFileOf,
   publicPorts,
@@ -248,6 +251,13 @@ test('the optional settings of the treasury and the hub can be set in docker com
     'APP_INTROSPECTION',
   ])
     expect(settings[name]).toBe(`\${${name}:-}`);
+});
+
+test('the commands of the container ops find their settings', () => {
+  for (const settings of [STATUS_SETTINGS, RESERVE_SETTINGS])
+    expect(() => readSettings(settings, '/nowhere', environmentOf('ops'))).not.toThrow();
+  for (const name of ['APP_USDT_CONTRACT', 'APP_CUSTODY_ADDRESSES', 'APP_TRON_URL'])
+    expect(serviceOf('ops').environment?.[name]).toBe(serviceOf('treasury').environment?.[name]);
 });
 
 test('every service can be traced, and those that begin traces can record some of them', () => {
