@@ -12,6 +12,8 @@ delete process.env['NODE_COMPILE_CACHE'];
 const SERVERS = ['test/servers/**/*.test.ts'];
 /** Short fault runs, and other long tests of whole systems: CI runs them after `npm test`. */
 const FAULTS = ['test/faults/**/*.test.ts'];
+/** The images and the compose file, on a Docker engine. */
+const CONTAINERS = ['test/containers/**/*.test.ts'];
 /** One stack of servers for all files. */
 const WITH_SERVERS = {
   globalSetup: [fromHere('support/global-setup.ts')],
@@ -47,7 +49,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/house.test.ts', ...SERVERS, ...FAULTS],
+          exclude: ['test/house.test.ts', ...SERVERS, ...FAULTS, ...CONTAINERS],
         },
       },
       {
@@ -59,6 +61,7 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'faults', include: FAULTS, ...WITH_SERVERS } },
+      { extends: true, test: { name: 'containers', include: CONTAINERS } },
     ],
   },
 });

@@ -1,5 +1,5 @@
-/** The packages that `npm ci --omit=dev` installs, against those that containers load. */
-import { join } from 'node:path';
+/** The packages and files of the image, against those that containers load. */
+import { isAbsolute, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 import { clusterFile } from '../../infra/cluster/compose.ts';
@@ -13,6 +13,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
 };
 
 interface Packages {
+  readonly version: string;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly optionalDependencies: Readonly<Record<string, string>>;
 }
@@ -28,25 +29,60 @@ function programs(): readonly string[] {
   return [...new Set(words.filter((word) => word.endsWith('.ts')))];
 }
 
-/** The packages that these programs and the files that they load import, but for types. */
-async function imported(files: readonly string[]): Promise<readonly string[]> {
+interface Loaded {
+  /** packages that are imported, but for types */
+  readonly packages: readonly string[];
+  /** files of this checkout */
+  readonly files: readonly string[];
+}
+
+/** The packages and files that these files load. */
+async function loadedBy(files: readonly string[]): Promise<Loaded> {
   const bundle = await rolldown({
     input: files.map((file) => join(checkout, file)),
     cwd: checkout,
     platform: 'node',
     external: /^[^./]/,
+    moduleTypes: { '.css': 'empty', '.svg': 'empty' },
     treeshake: false,
     logLevel: 'silent',
   });
   const { output } = await bundle.generate({ format: 'esm' });
   await bundle.close();
-  const names = output.flatMap((chunk) =>
-    chunk.type === 'chunk' ? [...chunk.imports, ...chunk.dynamicImports] : [],
-  );
+  const chunks = output.filter((each) => each.type === 'chunk');
+  const names = chunks.flatMap(({ imports, dynamicImports }) => [...imports, ...dynamicImports]);
   const own = new Set(output.map(({ fileName }) => fileName));
-  return names
-    .filter((name) => !name.startsWith('node:') && !own.has(name))
-    .map((name) => name.split('/', name.startsWith('@') ? 2 : 1).join('/'));
+  return {
+    packages: names
+      .filter((name) => !name.startsWith('node:') && !own.has(name))
+      .map((name) => name.split('/', name.startsWith('@') ? 2 : 1).join('/')),
+    files: chunks
+      .flatMap(({ moduleIds }) => moduleIds)
+      .filter((id) => isAbsolute(id))
+      .map((id) => relative(checkout, id)),
+  };
+}
+
+/** Whether `.dockerignore` lets a file into the build: the last line that names it decides. */
+function isSent(file: string): boolean {
+  const naming = textOf('.dockerignore')
+    .trim()
+    .split('\n')
+    .filter((line) => {
+      const path = line.replace(/^!/, '');
+      return path === '*' || file === path || file.startsWith(`${path}/`);
+    });
+  return naming.at(-1)?.startsWith('!') === true;
+}
+
+/** Whether a stage of the Dockerfile, by its number, copies a file of the checkout. */
+function isCopied(stage: number, file: string): boolean {
+  const stages = textOf('infra/Dockerfile').split(/^FROM /m);
+  const lines = stages[stage]?.split('\n') ?? [];
+  const sources = lines
+    .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
+    .flatMap((line) => line.split(' ').slice(1, -1));
+  return sources.some((source) => file === source || file.startsWith(`${source}/`));
 }
 
 test('the image installs the packages that a container loads, and no other', async () => {
@@ -54,7 +90,26 @@ test('the image installs the packages that a container loads, and no other', asy
   expect(files).toEqual(
     expect.arrayContaining(['services/ops/main.ts', 'infra/cluster/prepare.ts']),
   );
-  const loaded = new Set([...(await imported(files)), ...Object.keys(OTHERWISE)]);
+  const loaded = new Set([...(await loadedBy(files)).packages, ...Object.keys(OTHERWISE)]);
   for (const name of Object.keys(packages.optionalDependencies)) loaded.delete(name);
   expect([...loaded].toSorted()).toEqual(Object.keys(packages.dependencies).toSorted());
+});
+
+test.each([
+  [
+    'that builds the console',
+    1,
+    ['services/console/src/main.tsx', 'services/console/src/operations/main.tsx'],
+  ],
+  ['of the services', 2, programs()],
+])('the stage %s has each file that it loads', async (_stage, stage, entries) => {
+  const { files } = await loadedBy(entries);
+  expect(files.length).toBeGreaterThan(entries.length);
+  expect(files.filter((file) => !isSent(file) || !isCopied(stage, file))).toEqual([]);
+});
+
+test('the labels of the image have the version of the project', () => {
+  expect(textOf('infra/Dockerfile')).toContain(
+    `org.opencontainers.image.version="${packages.version}"`,
+  );
 });

@@ -34,6 +34,9 @@ import {
   superuser,
   writer,
 } from '../../../infra/postgres/settings.ts';
+import { readSettings } from '../../../services/ops/config.ts';
+import { RESERVE_SETTINGS } from '../../../services/ops/reserve/runs.ts';
+import { STATUS_SETTINGS } from '../../../services/ops/status/status.ts';
 import {
   envFileOf,
   publicPorts,
@@ -250,6 +253,13 @@ test('the optional settings of the treasury and the hub can be set in docker com
     expect(settings[name]).toBe(`\${${name}:-}`);
 });
 
+test('the commands of the container ops find their settings', () => {
+  for (const settings of [STATUS_SETTINGS, RESERVE_SETTINGS])
+    expect(() => readSettings(settings, '/nowhere', environmentOf('ops'))).not.toThrow();
+  for (const name of ['APP_USDT_CONTRACT', 'APP_CUSTODY_ADDRESSES', 'APP_TRON_URL'])
+    expect(serviceOf('ops').environment?.[name]).toBe(serviceOf('treasury').environment?.[name]);
+});
+
 test('every service can be traced, and those that begin traces can record some of them', () => {
   for (const { name } of services) {
     const { APP_OTLP_URL: url, APP_TRACE_EVERY: every } = serviceOf(name).environment ?? {};
@@ -285,7 +295,7 @@ test('the mainnet has the limits of the services, unless the user sets others', 
 
 test.each(services)('$name is healthy when its /ready answers 200', (spec) => {
   const check = serviceOf(spec.name).healthcheck?.test.join(' ');
-  expect(check).toContain(`http://127.0.0.1:${defaultPorts[spec.ports[0]]}/ready`);
+  expect(check).toMatch(new RegExp(` http ${defaultPorts[spec.ports[0]]} /ready$`));
 });
 
 test('a projector may take a day to load its tables', () => {
