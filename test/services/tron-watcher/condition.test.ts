@@ -7,12 +7,13 @@ const AWAY = new Fault('tron_unreachable', 'it cannot be reached; look at APP_TR
   retry: true,
 });
 
+/** `asked`: what the provider is asked about. */
+function opened(now: () => number, asked?: string): Condition {
+  return new Condition(now, 1_000, () => asked);
+}
+
 test('before the first success the problem is the current step or the fault', () => {
-  const condition = new Condition(
-    () => 0,
-    1_000,
-    () => undefined,
-  );
+  const condition = opened(() => 0);
   expect(condition.problem?.message).toBe('starting');
   condition.doing('joining_group');
   expect(condition.problem?.message).toContain('joining the group');
@@ -26,11 +27,7 @@ test('before the first success the problem is the current step or the fault', ()
 
 test('a short failure is no problem; a long one states its duration, cause and remedy', () => {
   let now = 0;
-  const condition = new Condition(
-    () => now,
-    1_000,
-    () => 'transaction ab to TKm',
-  );
+  const condition = opened(() => now, 'transaction ab to TKm');
   condition.passed();
   condition.failed(AWAY);
   now = 1_000;
@@ -45,11 +42,7 @@ test('a short failure is no problem; a long one states its duration, cause and r
 
 test('an endless step without a fault is reported by its name', () => {
   let now = 0;
-  const condition = new Condition(
-    () => now,
-    1_000,
-    () => 'transaction ab to TKm',
-  );
+  const condition = opened(() => now, 'transaction ab to TKm');
   condition.passed();
   void condition.appending(() => new Promise(() => undefined));
   now = 60_000;
@@ -60,11 +53,7 @@ test('an endless step without a fault is reported by its name', () => {
 
 test('an append that does not end is named, and one that has ended is not', async () => {
   let now = 0;
-  const condition = new Condition(
-    () => now,
-    1_000,
-    () => undefined,
-  );
+  const condition = opened(() => now);
   condition.passed();
   condition.doing('asking_provider');
   await condition.appending(() => Promise.resolve());
@@ -76,11 +65,7 @@ test('an append that does not end is named, and one that has ended is not', asyn
 
 test('a question that waits for a share of the quota waits for the group of watchers', () => {
   let now = 0;
-  const condition = new Condition(
-    () => now,
-    1_000,
-    () => undefined,
-  );
+  const condition = opened(() => now);
   condition.passed();
   condition.doing('asking_provider');
   condition.shared(2_000);
@@ -92,11 +77,7 @@ test('a question that waits for a share of the quota waits for the group of watc
 
 test('an endless question names the address and the transaction', () => {
   let now = 0;
-  const condition = new Condition(
-    () => now,
-    1_000,
-    () => 'transaction ab to TKm',
-  );
+  const condition = opened(() => now, 'transaction ab to TKm');
   condition.passed();
   condition.doing('asking_provider');
   now = 147_000;
@@ -117,11 +98,7 @@ test.each([
   'passes that fail with %s are a problem although the provider answers, until one ends well',
   (fault, dependency) => {
     let now = 0;
-    const condition = new Condition(
-      () => now,
-      1_000,
-      () => undefined,
-    );
+    const condition = opened(() => now);
     condition.passed();
     for (; now <= 1_200; now += 200) {
       condition.well();
@@ -138,11 +115,7 @@ test.each([
 
 test('a pass that goes on for long after one fault is no problem while the provider answers', () => {
   let now = 0;
-  const condition = new Condition(
-    () => now,
-    1_000,
-    () => undefined,
-  );
+  const condition = opened(() => now);
   condition.passed();
   condition.failed(BROKERS);
   for (; now < 5_000; now += 500) {
@@ -153,11 +126,7 @@ test('a pass that goes on for long after one fault is no problem while the provi
 
 test('an append that does not end is a problem with its cause, although the provider answers', async () => {
   let now = 0;
-  const condition = new Condition(
-    () => now,
-    1_000,
-    () => undefined,
-  );
+  const condition = opened(() => now);
   condition.passed();
   const acknowledged = Promise.withResolvers<void>();
   const missing = topicMissing('tron.transfers', undefined);
@@ -178,11 +147,7 @@ test('an append that does not end is a problem with its cause, although the prov
 });
 
 test('halted stays halted', () => {
-  const condition = new Condition(
-    () => 0,
-    1_000,
-    () => undefined,
-  );
+  const condition = opened(() => 0);
   condition.halted('the topic is another');
   condition.passed();
   expect(condition.problem?.message).toBe('halted: the topic is another');

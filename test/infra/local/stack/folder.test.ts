@@ -22,6 +22,7 @@ import {
 import { mountSmallDisk } from '../../../support/small-disk.ts';
 
 const DISK = 2 ** 20;
+const NO_DISK = 'this user may not mount a file system';
 
 function ownFolder(): Folder {
   const folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-test-folder-')));
@@ -63,7 +64,7 @@ test('a folder that is a link is emptied where it leads', () => {
 test('folders that are disks, one in the other, are emptied and stay (skipped where this user may mount none)', (context) => {
   const { data } = ownFolder();
   const inside = join(data, 'kafka');
-  if (!isDisk(data) || !isDisk(inside)) context.skip();
+  if (!isDisk(data) || !isDisk(inside)) context.skip(NO_DISK);
   writeFileSync(join(data, 'file'), '');
   removeFolder(data);
   expect(readdirSync(data, { recursive: true })).toEqual(['kafka']);
@@ -71,7 +72,7 @@ test('folders that are disks, one in the other, are emptied and stay (skipped wh
 
 test('logs on a disk of their own are kept at the next start (skipped where this user may mount none)', (context) => {
   const folder = ownFolder();
-  if (!isDisk(folder.logs)) context.skip();
+  if (!isDisk(folder.logs)) context.skip(NO_DISK);
   openFolder(folder);
   expect(readdirSync(folder.logs)).toEqual([]);
   expect(readFileSync(join(`${folder.logs}.before`, 'deep', 'file'), 'utf8')).toBe('text');
