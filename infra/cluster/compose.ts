@@ -47,6 +47,9 @@ const BROKERS = nodeIds.map(brokerName);
 /** Variables that are in the secrets of a container, which do not replace those of the file. */
 const SECRET = new Set([
   'APP_KAFKA_BROKERS',
+  'APP_KAFKA_SASL',
+  'APP_KAFKA_USERNAME',
+  'APP_KAFKA_PASSWORD_FILE',
   'APP_KAFKA_REPLICATION_MIN',
   'APP_REGISTRY_URL',
   'APP_POSTGRES_URL_FILE',
@@ -139,11 +142,11 @@ export function composeCluster({ services: plain, networks, secrets: files }: Pl
         healthcheck: listens(9092),
       }),
     ),
-    server('settle', {
+    server('settle-kafka', {
       ...program,
       restart: 'on-failure',
       networks: ['log'],
-      command: [...withSecrets, 'infra/cluster/settle.ts'],
+      command: ['infra/kafka/settle.ts', '/secrets', ...addresses.brokers],
       depends_on: healthyAll(BROKERS),
     }),
     ...POSTGRES.map((name, index) =>
@@ -233,7 +236,7 @@ export function composeCluster({ services: plain, networks, secrets: files }: Pl
         environment: Object.fromEntries(others),
         secrets: named.filter((file) => KEYS.has(file)),
         volumes: [secrets(spec.name), ...volumes],
-        depends_on: Object.assign({ prepare: DONE, settle: DONE }, ...needed),
+        depends_on: Object.assign({ prepare: DONE }, ...needed),
         // the plain file publishes the first ones of a service
         ports: spec.ports
           .slice(0, published.length)
@@ -253,7 +256,7 @@ export function composeCluster({ services: plain, networks, secrets: files }: Pl
       },
       volumes: [secrets(OPERATOR)],
       networks: ['services', 'log', 'tables'],
-      depends_on: { settle: DONE },
+      depends_on: { 'settle-kafka': DONE },
     },
   ] as const;
   const prepare = {

@@ -6,7 +6,7 @@
 import { chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { OPERATOR } from '../kafka/acls.ts';
+import { kafkaPasswordFile, OPERATOR } from '../kafka/acls.ts';
 import { postgresSettings } from '../postgres/settings.ts';
 import { registry_path } from '../local/servers/registry.ts';
 import { services, type Environment } from '../services/services.ts';
@@ -106,11 +106,12 @@ export async function prepare(folder: string, now: Date): Promise<void> {
     NODE_EXTRA_CA_CERTS: AUTHORITY,
   };
   write(OPERATOR, NODE_UID, { environment: environmentText(operator) });
-  const administrator = logEnvironment(ADMINISTRATOR, passwords, addresses);
-  write('settle', NODE_UID, {
-    environment: environmentText(administrator),
-    'users.json': JSON.stringify(passwords.kafka),
-  });
+  const accounts = Object.entries(passwords.kafka);
+  write(
+    'settle-kafka',
+    NODE_UID,
+    Object.fromEntries(accounts.map(([name, password]) => [kafkaPasswordFile(name), password])),
+  );
   const { superuser, writer, reader, analyst } = passwords.postgres;
   write('settle-postgres', NODE_UID, {
     postgres_superuser: superuser.password,
