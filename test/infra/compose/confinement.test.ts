@@ -45,15 +45,12 @@ describe.each([
     expect(image.includes('@sha256:')).toBe(RECORDED.test(image));
   });
 
-  test.each(containers)(
-    'puts %s into networks of the file, never the default one',
-    (name, one) => {
-      const { networks = [], network_mode } = one;
-      expect(networks.length > 0).toBe(network_mode === undefined);
-      if (network_mode !== undefined) expect(network_mode).toBe(SHARING[name] ?? 'none');
-      expect(networks.filter((network) => !(network in file.networks))).toEqual([]);
-    },
-  );
+  test.each(containers)('puts %s into networks of the file, never the default one', (name, one) => {
+    const { networks = [], network_mode } = one;
+    expect(networks.length > 0).toBe(network_mode === undefined);
+    if (network_mode !== undefined) expect(network_mode).toBe(SHARING[name] ?? 'none');
+    expect(networks.filter((network) => !(network in file.networks))).toEqual([]);
+  });
 
   test.each(containers)(
     'publishes ports of %s on 127.0.0.1 only, by an open network',
