@@ -17,8 +17,10 @@ const {
   AclOperationTypes,
   AclPermissionTypes,
   AclResourceTypes,
+  KafkaJSAggregateError,
   KafkaJSError,
   KafkaJSNumberOfRetriesExceeded,
+  KafkaJSProtocolError,
   ResourcePatternTypes,
 } = kafkajs;
 
@@ -57,8 +59,13 @@ export async function settleKafka(
   }
 }
 
-function isPassing(error: unknown): boolean {
+/** Whether an error may be gone at the next try. */
+export function isPassing(error: unknown): boolean {
   if (error instanceof KafkaJSNumberOfRetriesExceeded) return isPassing(error.cause);
+  if (error instanceof KafkaJSAggregateError) return error.errors.every(isPassing);
+  // a broker that was silent for its session is missing until it is heard again
+  if (error instanceof KafkaJSProtocolError && error.type === 'INVALID_REPLICATION_FACTOR')
+    return true;
   return error instanceof KafkaJSError && error.retriable;
 }
 
