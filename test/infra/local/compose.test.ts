@@ -197,7 +197,7 @@ test('the settings of Kafka are those that its image makes of their variables', 
     expect(made(kafkaVariable(setting))).toBe(setting);
 });
 
-/** Containers that have the passwords of all accounts: one looks at them, one gives them to Kafka. */
+/** Containers with the passwords of all accounts: one looks at them, one gives them to Kafka. */
 const OF_ALL = ['check', 'settle-kafka'];
 
 test('each service has its own account at Kafka, and that of no other', () => {
