@@ -33,8 +33,8 @@ export type SocketFactory = (to: {
 
 export interface Admin {
   clusterId(): Promise<string>;
-  /** how many brokers the cluster has now */
-  brokerCount(): Promise<number>;
+  /** host:port by id; undefined: it has a replica of a topic, and is not in the cluster now */
+  brokers(): Promise<ReadonlyMap<number, string | undefined>>;
   topicNames(): Promise<readonly string[]>;
   /** by partition; throws `topic_missing` for a topic that does not exist */
   ends(topic: string): Promise<readonly LogEnd[]>;
