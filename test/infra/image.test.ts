@@ -81,7 +81,9 @@ function isCopied(stage: number, file: string): boolean {
   const sources = lines
     .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
     .flatMap((line) => line.split(' ').slice(1, -1));
-  return sources.some((source) => file === source || file.startsWith(`${source}/`));
+  const removed = lines.flatMap((line) => /^RUN rm -r (\S+)$/.exec(line)?.[1] ?? []);
+  const isIn = (folder: string): boolean => file === folder || file.startsWith(`${folder}/`);
+  return sources.some(isIn) && !removed.some(isIn);
 }
 
 test('the image installs the packages that a container loads, and no other', async () => {
