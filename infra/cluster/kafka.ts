@@ -1,5 +1,5 @@
 /** Three brokers, which are controllers too, with TLS, passwords and rights. */
-import { kafkaSettings } from '../kafka/settings.ts';
+import { kafkaAccounts, kafkaSettings } from '../kafka/settings.ts';
 import type { Certificate } from './certificates.ts';
 
 /** 16 bytes in base64. */
@@ -49,7 +49,6 @@ export function clusterKafkaSettings(
     // in sync. The default is 30 s, in which it acknowledges nothing.
     'controller.socket.timeout.ms': '5000',
   };
-  const brokers = [...nodes.keys()].map((node) => `User:${brokerName(node)}`);
   return {
     ...kafkaSettings,
     ...replicated,
@@ -73,12 +72,7 @@ export function clusterKafkaSettings(
     'listener.name.brokers.ssl.client.auth': 'required',
     'listener.name.controllers.ssl.client.auth': 'required',
     'ssl.principal.mapping.rules': 'RULE:^CN=([^,]+).*$/$1/',
-    'sasl.enabled.mechanisms': 'SCRAM-SHA-512',
-    'listener.name.clients.scram-sha-512.sasl.jaas.config':
-      'org.apache.kafka.common.security.scram.ScramLoginModule required;',
-    'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
-    'allow.everyone.if.no.acl.found': 'false',
-    'super.users': [...brokers, `User:${ADMINISTRATOR}`].join(';'),
+    ...kafkaAccounts([...[...nodes.keys()].map(brokerName), ADMINISTRATOR]),
   };
 }
 

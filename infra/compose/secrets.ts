@@ -8,16 +8,16 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { DEVELOPMENT_JWT_SECRET, DEVELOPMENT_XPUB } from '../../schemas/development.ts';
+import { kafkaPasswordFile, RIGHTS } from '../kafka/acls.ts';
 import { postgresUrl } from '../postgres/databases.ts';
 import { analyst, database, reader, superuser, writer } from '../postgres/settings.ts';
 import { defaultSettings } from '../services/settings.ts';
 
-/** Passwords: of Postgres's roles and of Redis. */
+/** Passwords that are in addresses too: of Postgres's roles and of Redis. */
 interface Passwords {
   readonly superuser: string;
   readonly writer: string;
   readonly reader: string;
-  readonly analyst: string;
   readonly redis: string;
 }
 
@@ -25,7 +25,6 @@ const DEVELOPMENT: Passwords = {
   superuser: superuser.password,
   writer: writer.password,
   reader: reader.password,
-  analyst: analyst.password,
   redis: 'clt_redis',
 };
 
@@ -37,13 +36,12 @@ function random(): string {
   return randomBytes(24).toString('hex');
 }
 
-/** The files that hold passwords. */
+/** The files that belong together: passwords, and the addresses with them. */
 function passwordFiles(of: Passwords): Readonly<Record<string, string>> {
   return {
     postgres_superuser: of.superuser,
     postgres_writer: of.writer,
     postgres_reader: of.reader,
-    postgres_analyst: of.analyst,
     postgres_url: urlOf(writer.name, of.writer),
     postgres_reader_url: urlOf(reader.name, of.reader),
     redis_conf: `requirepass ${of.redis}`,
@@ -51,9 +49,17 @@ function passwordFiles(of: Passwords): Readonly<Record<string, string>> {
   };
 }
 
+/** The files with the password of each account at Kafka. */
+function kafkaFiles(passwordOf: (file: string) => string): Readonly<Record<string, string>> {
+  const files = RIGHTS.map(({ principal }) => kafkaPasswordFile(principal));
+  return Object.fromEntries(files.map((file) => [file, passwordOf(file)]));
+}
+
 /** Publicly known, for the devnet: the files of infra/compose/development. */
 export const developmentSecrets: Readonly<Record<string, string>> = {
   ...passwordFiles(DEVELOPMENT),
+  postgres_analyst: analyst.password,
+  ...kafkaFiles((file) => `clt_${file}`),
   jwt_secret: DEVELOPMENT_JWT_SECRET,
   // empty but while the key of tokens is replaced
   jwt_secret_also: '',
@@ -82,26 +88,25 @@ export function secretProblems(network: string, read: (name: string) => string):
 /** Returns the names of the secrets that only a person can supply and that are not there yet. */
 export function makeSecrets(folder: string): readonly string[] {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const { postgres_analyst, ...made } = passwordFiles({
+  const together = passwordFiles({
     superuser: random(),
     writer: random(),
     reader: random(),
-    analyst: random(),
     redis: random(),
   });
-  const isThere = (name: string): boolean => existsSync(join(folder, name));
-  // passwords and the addresses with them belong together
-  const isNew = !Object.keys(made).some(isThere);
-  const files = {
-    ...(isNew ? made : {}),
-    // no address has it, so a folder of an earlier version gets one
-    ...(isThere('postgres_analyst') ? {} : { postgres_analyst }),
-    ...(isThere('jwt_secret') ? {} : { jwt_secret: random() }),
-    ...(isThere('jwt_secret_also') ? {} : { jwt_secret_also: '' }),
+  // a folder of an earlier version gets those that it lacks
+  const single = {
+    postgres_analyst: random(),
+    ...kafkaFiles(random),
+    jwt_secret: random(),
+    jwt_secret_also: '',
   };
+  const isThere = (name: string): boolean => existsSync(join(folder, name));
+  const isNew = !Object.keys(together).some(isThere);
+  const files = { ...(isNew ? together : {}), ...single };
   // accounts of containers read them; the folder keeps others on this machine out
   for (const [name, text] of Object.entries(files))
-    writeFileSync(join(folder, name), text, { mode: 0o644, flag: 'wx' });
+    if (!isThere(name)) writeFileSync(join(folder, name), text, { mode: 0o644, flag: 'wx' });
   return Object.keys(developmentSecrets).filter((name) => !isThere(name));
 }
 

@@ -30,6 +30,11 @@ export interface Rights {
 /** The principal of the operator's commands. */
 export const OPERATOR = 'ops';
 
+/** The file of a principal's password, in a folder of secrets. */
+export function kafkaPasswordFile(principal: string): string {
+  return `kafka_${principal.replaceAll('-', '_')}`;
+}
+
 function rights(
   principal: string,
   { reads = [], describes = [], appends = [], groups = [] }: Partial<Omit<Rights, 'principal'>>,

@@ -50,7 +50,25 @@ export function kafkaPlace(at: {
   };
 }
 
-/** The name of a server.properties setting as an environment variable of the container image. */
+/**
+ * The settings by which the listener CLIENTS asks for an account, and nobody may do what no rule
+ * allows, except `superUsers`.
+ */
+export function kafkaAccounts(superUsers: readonly string[]): Record<string, string> {
+  return {
+    'sasl.enabled.mechanisms': 'SCRAM-SHA-512',
+    'listener.name.clients.scram-sha-512.sasl.jaas.config':
+      'org.apache.kafka.common.security.scram.ScramLoginModule required;',
+    'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+    'allow.everyone.if.no.acl.found': 'false',
+    'super.users': superUsers.map((name) => `User:${name}`).join(';'),
+  };
+}
+
+/**
+ * The name of a server.properties setting as an environment variable of the container image.
+ * Source: https://hub.docker.com/r/apache/kafka
+ */
 export function kafkaVariable(setting: string): string {
-  return `KAFKA_${setting.toUpperCase().replaceAll('.', '_')}`;
+  return `KAFKA_${setting.toUpperCase().replaceAll('-', '___').replaceAll('.', '_')}`;
 }

@@ -1,7 +1,15 @@
-/** Gives a cluster with an authorizer the topics, and every principal its password and rights. */
+/**
+ * Gives a cluster with an authorizer the topics, and every principal its password and rights. In
+ * containers at each start: `node infra/kafka/settle.ts FOLDER HOST:PORT...`, with all brokers, as
+ * the administrator where the connection is encrypted, and else without an account.
+ */
+import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import kafkajs, { Kafka, logLevel, type KafkaConfig } from 'kafkajs';
-import { aclsOf, RIGHTS, type Operation } from './acls.ts';
+import { ADMINISTRATOR } from '../cluster/kafka.ts';
+import { runSettling } from '../settling.ts';
+import { aclsOf, kafkaPasswordFile, RIGHTS, type Operation } from './acls.ts';
 import { newTopics, type Layout } from './topics.ts';
 import { setPasswords } from './users.ts';
 
@@ -9,8 +17,10 @@ const {
   AclOperationTypes,
   AclPermissionTypes,
   AclResourceTypes,
+  KafkaJSAggregateError,
   KafkaJSError,
   KafkaJSNumberOfRetriesExceeded,
+  KafkaJSProtocolError,
   ResourcePatternTypes,
 } = kafkajs;
 
@@ -49,8 +59,13 @@ export async function settleKafka(
   }
 }
 
-function isPassing(error: unknown): boolean {
+/** Whether an error may be gone at the next try. */
+export function isPassing(error: unknown): boolean {
   if (error instanceof KafkaJSNumberOfRetriesExceeded) return isPassing(error.cause);
+  if (error instanceof KafkaJSAggregateError) return error.errors.every(isPassing);
+  // a broker that was silent for its session is missing until it is heard again
+  if (error instanceof KafkaJSProtocolError && error.type === 'INVALID_REPLICATION_FACTOR')
+    return true;
   return error instanceof KafkaJSError && error.retriable;
 }
 
@@ -117,4 +132,27 @@ const ALL_ACLS = {
 function keyOf(acl: Omit<kafkajs.AclEntry, 'permissionType'>): string {
   const { principal, operation, resourceType, resourcePatternType, resourceName } = acl;
   return JSON.stringify([principal, operation, resourceType, resourcePatternType, resourceName]);
+}
+
+function administrator(authority: string, password: string): Pick<Connection, 'ssl' | 'sasl'> {
+  return {
+    ssl: { ca: readFileSync(authority, 'utf8') },
+    sasl: { mechanism: 'scram-sha-512', username: ADMINISTRATOR, password },
+  };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const names = RIGHTS.map(({ principal }) => principal);
+  await runSettling(names.map(kafkaPasswordFile), async ({ hosts, passwordOf, authority }) => {
+    const account =
+      authority === undefined
+        ? {}
+        : administrator(authority, passwordOf(kafkaPasswordFile(ADMINISTRATOR)));
+    const users = names.map((name) => [name, passwordOf(kafkaPasswordFile(name))] as const);
+    await settleKafka(
+      { brokers: [...hosts], ...account },
+      { prefix: '', replicas: hosts.length },
+      Object.fromEntries(users),
+    );
+  });
 }

@@ -81,6 +81,16 @@ export class Composed {
     );
   }
 
+  /** Runs a container that ends, after those that it needs. Rejects unless it succeeds. */
+  async settle(name: string): Promise<void> {
+    await this.#run('run', '--rm', '-T', name);
+  }
+
+  /** Runs Node in another container of a service, without those that it needs. */
+  node(service: string, ...args: readonly string[]): Promise<Ended> {
+    return this.#end('run', '--rm', '--no-deps', '-T', service, ...args);
+  }
+
   /** Removes containers and networks; volumes stay. */
   async down(): Promise<void> {
     await this.#run('down');

@@ -73,8 +73,12 @@ test('a folder of an earlier version gets those that were added, and keeps the o
   const folder = ownFolder();
   makeSecrets(folder);
   const before = reader(folder)('postgres_reader');
-  for (const added of ['postgres_analyst', 'jwt_secret_also']) rmSync(join(folder, added));
+  const accounts = names.filter((name) => name.startsWith('kafka_'));
+  expect(accounts.length).toBeGreaterThan(10);
+  for (const added of ['postgres_analyst', 'jwt_secret_also', ...accounts])
+    rmSync(join(folder, added));
   makeSecrets(folder);
+  for (const account of accounts) expect(reader(folder)(account)).toMatch(/^[0-9a-f]{32,}/);
   expect(reader(folder)('postgres_analyst')).toMatch(/^[0-9a-f]{32,}/);
   expect(reader(folder)('jwt_secret_also')).toBe('');
   expect(reader(folder)('postgres_reader')).toBe(before);

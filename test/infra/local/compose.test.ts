@@ -2,9 +2,11 @@ import { readdirSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { expect, test } from 'vitest';
 import { developmentSecrets } from '../../../infra/compose/secrets.ts';
+import { kafkaPasswordFile, RIGHTS } from '../../../infra/kafka/acls.ts';
 import {
   kafka_heap,
   kafka_image,
+  kafkaAccounts,
   kafkaPlace,
   kafkaSettings,
   kafkaVariable,
@@ -102,12 +104,21 @@ const addresses: Addresses = {
   treasury_url: `http://treasury:${defaultPorts.treasury}`,
 };
 
+/** The variables of the account of a container at Kafka. */
+function accountOf(name: string): Record<string, string> {
+  return {
+    APP_KAFKA_SASL: 'scram-sha-512',
+    APP_KAFKA_USERNAME: name,
+    APP_KAFKA_PASSWORD: developmentSecrets[kafkaPasswordFile(name)] ?? '',
+  };
+}
+
 /** Monitoring, which the local stack does not have. */
 const MONITORING = ['prometheus', 'alertmanager', 'grafana'];
 /** Exporters of servers and of the machine, which run where their profile is asked for. */
 const EXPORTERS = ['node-exporter'];
 /** Containers that end, and that of the operator's commands. */
-const COMMANDS = ['check', 'registry-volume', 'settle-postgres', 'ops'];
+const COMMANDS = ['check', 'registry-volume', 'settle-kafka', 'settle-postgres', 'ops'];
 
 test('docker compose runs the servers and services of the local stack, and the monitoring', () => {
   expect(Object.keys(compose).toSorted()).toEqual(
@@ -151,15 +162,17 @@ test('docker compose runs the same version of every server', () => {
   expect(images).toEqual([kafka_image, postgres_image, registry_image, redis_image]);
 });
 
-test('Kafka has the same settings in docker compose and in the local stack', () => {
+test('Kafka has the settings of the local stack, and the accounts of a cluster', () => {
   const place = kafkaPlace({
-    listeners: 'PLAINTEXT://0.0.0.0:9092,CONTROLLER://localhost:9093',
-    advertised_listeners: 'PLAINTEXT://kafka:9092',
-    protocols: 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    listeners: 'CLIENTS://0.0.0.0:9092,PLAINTEXT://127.0.0.1:9094,CONTROLLER://localhost:9093',
+    advertised_listeners: 'CLIENTS://kafka:9092,PLAINTEXT://127.0.0.1:9094',
+    protocols: 'CLIENTS:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
     controller: 'localhost:9093',
     data: '/var/lib/kafka/data',
   });
-  const variables = Object.entries({ ...kafkaSettings, ...place }).map(
+  // those that have no account, on 127.0.0.1
+  const accounts = kafkaAccounts(['ANONYMOUS']);
+  const variables = Object.entries({ ...kafkaSettings, ...place, ...accounts }).map(
     ([setting, value]) => [kafkaVariable(setting), value] as const,
   );
   expect(environmentOf('kafka')).toEqual({
@@ -170,6 +183,49 @@ test('Kafka has the same settings in docker compose and in the local stack', () 
   expect(Object.keys(kafkaProperties(1, 2, '/data')).toSorted()).toEqual(
     Object.keys({ ...kafkaSettings, ...place }).toSorted(),
   );
+});
+
+test('the settings of Kafka are those that its image makes of their variables', () => {
+  const made = (variable: string): string =>
+    variable
+      .replace('KAFKA_', '')
+      .toLowerCase()
+      .replaceAll('_', '.')
+      .replaceAll('...', '-')
+      .replaceAll('..', '_');
+  for (const setting of Object.keys({ ...kafkaSettings, ...kafkaAccounts([]) }))
+    expect(made(kafkaVariable(setting))).toBe(setting);
+});
+
+/** Containers that have the passwords of all accounts: one looks at them, one gives them to Kafka. */
+const OF_ALL = ['check', 'settle-kafka'];
+
+test('each service has its own account at Kafka, and that of no other', () => {
+  const files = RIGHTS.map(({ principal }) => kafkaPasswordFile(principal));
+  for (const [name, { secrets = [] }] of Object.entries(compose)) {
+    const own = RIGHTS.filter(({ principal }) => principal === name);
+    expect(
+      secrets.filter((secret) => secret.startsWith('kafka_')),
+      name,
+    ).toEqual(OF_ALL.includes(name) ? files : own.map(() => kafkaPasswordFile(name)));
+    if (own.length > 0) {
+      expect(environmentOf(name)).toMatchObject(accountOf(name));
+      expect(serviceOf(name).depends_on).toHaveProperty('settle-kafka');
+    }
+  }
+});
+
+test('Kafka hears nobody without an account but itself and the container that settles it', () => {
+  const { command, network_mode } = serviceOf('settle-kafka');
+  expect(command).toEqual(['infra/kafka/settle.ts', '/run/secrets', '127.0.0.1:9094']);
+  expect(network_mode).toBe('service:kafka');
+  const listeners = environmentOf('kafka')['KAFKA_LISTENERS']?.split(',') ?? [];
+  const open = listeners.filter((each) => !/:\/\/(?:127\.0\.0\.1|localhost):/.test(each));
+  expect(open).toEqual(['CLIENTS://0.0.0.0:9092']);
+  const inside = Object.keys(compose).filter((name) => serviceOf(name).network_mode !== undefined);
+  expect(inside.filter((name) => serviceOf(name).network_mode !== 'none')).toEqual([
+    'settle-kafka',
+  ]);
 });
 
 test('the schema registry has the same settings and keeps its ids on a volume', () => {
@@ -209,14 +265,15 @@ test('Redis has the same settings, without persistence', () => {
 });
 
 test.each(services)(
-  '$name has the same command and settings in docker compose and in the local stack',
+  '$name has the command and settings of the local stack in docker compose, and its account',
   (spec) => {
     const service = serviceOf(spec.name);
     expect(service.command).toEqual([spec.entry, ...spec.args]);
     const place = { http_host: '0.0.0.0', ports: defaultPorts, data: '/data' };
-    expect(serviceVariables(spec)).toEqual(
-      serviceEnvironment(spec, defaultSettings, addresses, place),
-    );
+    expect(serviceVariables(spec)).toEqual({
+      ...serviceEnvironment(spec, defaultSettings, addresses, place),
+      ...(spec.variables.includes('APP_KAFKA_BROKERS') ? accountOf(spec.name) : {}),
+    });
   },
 );
 
