@@ -75,21 +75,29 @@ export async function ask(
 }
 
 /**
- * Sends a signed transaction; returns when the node has it, or had it before. After an error other
- * than a `HubError` with a code of the node it may have it too: send the same bytes again, which is
- * harmless, before signing others.
+ * Sends a signed transaction; returns when the node has it, now or before, or a block holds it: as
+ * often as it is sent. A `HubError` with a code of the node is a refusal; `nonce_too_low` then means
+ * that another transaction of the account has the nonce. After any other error the node may have
+ * it: send the same again, which is harmless, before signing others.
  */
-export async function send(hub: Hub, token: string, { raw }: SignedTransaction): Promise<void> {
+export async function send(
+  hub: Hub,
+  token: string,
+  { raw, hash }: SignedTransaction,
+): Promise<void> {
   const { sendRawTransaction } = await ask(
     hub,
     'mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }',
     { raw },
     token,
   );
-  // the node's refusals are data, not errors
+  // refusals are data, not errors
   const { transaction_hash: transactionHash, code, message } = readObject(sendRawTransaction) ?? {};
-  if (typeof transactionHash !== 'string' && code !== 'already_known')
-    throw hubError(code, message);
+  if (code === 'already_known' || transactionHash === hash) return;
+  // a node that names another transaction has said nothing about this one
+  throw typeof transactionHash === 'string'
+    ? hubError(undefined, undefined)
+    : hubError(code, message);
 }
 
 function hubError(code: unknown, message: unknown, otherwise = 'UNREADABLE'): HubError {

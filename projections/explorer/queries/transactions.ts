@@ -37,6 +37,19 @@ export function transactionByHash(hash: Buffer): Query {
   };
 }
 
+/**
+ * One row, or none before the first event. Columns: height of the newest block; of the block that
+ * holds the transaction (null: none of them does).
+ */
+export function inclusionOf(hash: Buffer): Query {
+  return {
+    name: 'explorer_inclusion',
+    text: `SELECT h.height, (SELECT t.block_height FROM explorer.transactions t WHERE t.hash = $1::bytea)
+             FROM explorer.head h WHERE h.one`,
+    values: [hash],
+  };
+}
+
 /** At most `limit` transactions with a hash in this range, inclusive. Columns as above. */
 export function transactionsByHash(from: Buffer, to: Buffer, limit: number): Query {
   return {

@@ -28,6 +28,7 @@ import {
   type ListOf,
 } from './lists.ts';
 import { readHash, readPublicKey, readSubmission } from './parameters.ts';
+import { sendTransaction } from './submission.ts';
 import {
   burn,
   rideAcceptance,
@@ -152,8 +153,8 @@ const MUTATIONS: Resolvers = {
   createUnsignedRideRequestCancel: authenticated(rideRequestCancel),
   createUnsignedBurn: authenticated(burn),
   sendRawTransaction: authenticated(
-    async (caller, { rawTransaction }: { readonly rawTransaction: string }, { hub }) =>
-      (await hub.node.submit(readSubmission(rawTransaction, caller, hub.chain_id))).json,
+    (caller, { rawTransaction }: { readonly rawTransaction: string }, { hub }) =>
+      sendTransaction(hub, readSubmission(rawTransaction, caller, hub.chain_id)),
   ),
 };
 

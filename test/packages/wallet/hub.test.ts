@@ -54,6 +54,10 @@ test('a sign-in without a token in the answer is an error', async () => {
 test.each<[string, object]>([
   ['takes a transaction', { transaction_hash: '0x11' }],
   ['had it before', { code: 'already_known', message: 'known' }],
+  [
+    'refuses it because a block holds it',
+    { code: 'already_in_block', message: 'in it', transaction_hash: '0x11', block_height: 656 },
+  ],
 ])('a transaction is sent when the node %s', async (_name, answer) => {
   const sending = against(data({ sendRawTransaction: answer }), (hub) => send(hub, 't', SIGNED));
   expect((await sending).question?.body).toContain('"variables":{"raw":"0x00"}');
@@ -62,6 +66,7 @@ test.each<[string, object]>([
 test.each<[string, object, string]>([
   ['refuses it', { code: 'nonce_too_low', message: 'used' }, 'nonce_too_low'],
   ['answers something else', { status: 'fine' }, 'UNREADABLE'],
+  ['takes another transaction', { transaction_hash: '0x12' }, 'UNREADABLE'],
 ])('sending fails when the node %s', async (_name, answer, code) => {
   const sending = against(data({ sendRawTransaction: answer }), (hub) => send(hub, 't', SIGNED));
   await expect(sending).rejects.toMatchObject({ name: 'HubError', code });
