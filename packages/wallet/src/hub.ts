@@ -1,6 +1,6 @@
 /** The hub: sign-in, questions, and sending. */
 import { parseJson, readObject } from './json.ts';
-import type { MessageSigner } from './signers.ts';
+import { signText, type MessageSigner } from './signers.ts';
 import type { SignedTransaction } from './transaction.ts';
 
 export interface Hub {
@@ -37,7 +37,7 @@ export function challenge(chainId: number, publicKey: string, timestamp: number)
 export async function signIn(hub: Hub, signer: MessageSigner): Promise<Session> {
   const publicKey = signer.address;
   const timestamp = Math.floor(Date.now() / 1_000);
-  const signature = await signer.signMessage(challenge(hub.chainId, publicKey, timestamp));
+  const signature = await signText(signer, challenge(hub.chainId, publicKey, timestamp));
   const { generateToken } = await ask(
     hub,
     `mutation ($publicKey: String!, $timestamp: Int!, $signature: AuthSignatureInput!) {
