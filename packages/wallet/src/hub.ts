@@ -19,7 +19,10 @@ export interface Session {
 /** A refusal of the hub, or of the node behind it. */
 export class HubError extends Error {
   override readonly name = 'HubError';
-  /** for example UNAUTHENTICATED of the hub, nonce_too_low of the node, HTTP_502 of a proxy */
+  /**
+   * for example UNAUTHENTICATED of the hub, nonce_too_low of the node, HTTP_502 of a proxy;
+   * SIGNED_TOO_LATE of `signIn`
+   */
   readonly code: string;
 
   constructor(code: string, message: string) {
@@ -33,11 +36,23 @@ export function challenge(chainId: number, publicKey: string, timestamp: number)
   return `service-auth:${chainId}:${publicKey}:${timestamp}`;
 }
 
-/** Signs in. The hub refuses a clock that is more than 120 s away from its own. */
+/** The hub takes a challenge for so long before and after its own time. */
+const CHALLENGE_S = 120;
+
+/**
+ * Signs in. The hub refuses a clock that is more than 120 s away from its own. A wallet that takes
+ * longer to sign, such as a device that a person has to find, is `SIGNED_TOO_LATE`: sign in again.
+ */
 export async function signIn(hub: Hub, signer: MessageSigner): Promise<Session> {
   const publicKey = signer.address;
   const timestamp = Math.floor(Date.now() / 1_000);
   const signature = await signText(signer, challenge(hub.chainId, publicKey, timestamp));
+  const took = Math.floor(Date.now() / 1_000) - timestamp;
+  if (took > CHALLENGE_S)
+    throw new HubError(
+      'SIGNED_TOO_LATE',
+      `the wallet took ${took} s to sign, and the hub takes a signed text for ${CHALLENGE_S} s: sign in again`,
+    );
   const { generateToken } = await ask(
     hub,
     `mutation ($publicKey: String!, $timestamp: Int!, $signature: AuthSignatureInput!) {

@@ -131,13 +131,16 @@ export function readSubmission(text: string, { account }: Caller, chainId: numbe
   const decoded = decodeRaw(bytes.raw);
   if ('refused' in decoded) throw unreadable(decoded.refused);
   const { transaction } = decoded;
-  if (transaction.chain_id !== chainId) throw invalid('rawTransaction is signed for another chain');
+  if (transaction.chain_id !== chainId)
+    throw invalid(`rawTransaction is signed for another chain: sign it for chain ${chainId}`);
   const recovered = recoverSigner(transaction);
   if ('refused' in recovered) throw unreadable(recovered.refused);
   if (recovered.signer !== account)
-    throw forbidden('rawTransaction is not signed by the key of your token');
+    throw forbidden(
+      'rawTransaction is not signed by the key of your token: sign in with the key that signs it',
+    );
   if (transaction.call.function_call_type === 'Mint')
-    throw forbidden('Mint is not sent through the hub');
+    throw forbidden('Mint is not sent through the hub: the treasury sends it to the node');
   return toHex(bytes.raw);
 }
 

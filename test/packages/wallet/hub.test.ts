@@ -1,5 +1,11 @@
-import { expect, test } from 'vitest';
-import { ask, privateKeySigner, send, signIn } from '../../../packages/wallet/src/index.ts';
+import { expect, test, vi } from 'vitest';
+import {
+  ask,
+  HubError,
+  privateKeySigner,
+  send,
+  signIn,
+} from '../../../packages/wallet/src/index.ts';
 import { openLocalServer, type Answer, type Question } from './local-server.ts';
 import { ADDRESS, CHAIN_ID, PRIVATE_KEY } from './vectors.ts';
 
@@ -49,6 +55,31 @@ test('a sign-in without a token in the answer is an error', async () => {
   const signer = privateKeySigner(PRIVATE_KEY);
   const signing = against(data({ generateToken: null }), (hub) => signIn(hub, signer));
   await expect(signing).rejects.toMatchObject({ code: 'UNREADABLE' });
+});
+
+test.each([
+  ['two minutes', 120, { token: 't', expiresAt: 1 }],
+  ['longer', 121, 'SIGNED_TOO_LATE'],
+])('a wallet that takes %s to sign: %s s, %o', async (_name, seconds, expected) => {
+  const signer = privateKeySigner(PRIVATE_KEY);
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 });
+  try {
+    const slow = {
+      address: signer.address,
+      signMessage: (text: string) => {
+        vi.setSystemTime(1_700_000_000_000 + seconds * 1_000);
+        return signer.signMessage(text);
+      },
+    };
+    const answer = data({ generateToken: { token: 't', expiresAt: 1 } });
+    const signed = against(answer, (hub) => signIn(hub, slow)).then(
+      ({ result }) => result,
+      (error: unknown) => error instanceof HubError && error.code,
+    );
+    expect(await signed).toEqual(expected);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test.each<[string, object]>([

@@ -256,6 +256,12 @@ test('a transaction is sent when the caller signed it for this chain; sent again
   expect((await submit(other)).data).toMatchObject(taken);
 });
 
+test("a page may read the server's time of each answer", async () => {
+  const { headers } = await world.ask('{ chainInfo { chainId } }');
+  expect(headers.get('access-control-expose-headers')).toMatch(/^date,/);
+  expect(Date.parse(headers.get('date') ?? '')).toBeGreaterThan(0);
+});
+
 test('a node that fails is an UPSTREAM_ERROR that names no address', async () => {
   await world.devnet.admin('/admin/faults', { target: 'node', mode: 'status_503', times: 1 });
   const answer = await world.ask('mutation { createUnsignedBurn(amount: "1") }', {}, token);
