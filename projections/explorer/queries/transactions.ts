@@ -39,14 +39,15 @@ export function transactionByHash(hash: Buffer): Query {
 
 /**
  * One row, or none before the first event. Columns: height of the newest block; of the block that
- * holds the transaction (null: none of them does).
+ * holds the transaction (null: none of them does); next nonce of its sender (null: no account).
  */
-export function inclusionOf(hash: Buffer): Query {
+export function inclusionOf(hash: Buffer, sender: Buffer): Query {
   return {
     name: 'explorer_inclusion',
-    text: `SELECT h.height, (SELECT t.block_height FROM explorer.transactions t WHERE t.hash = $1::bytea)
+    text: `SELECT h.height, (SELECT t.block_height FROM explorer.transactions t WHERE t.hash = $1::bytea),
+                  (SELECT a.nonce FROM explorer.accounts a WHERE a.address = $2::bytea)
              FROM explorer.head h WHERE h.one`,
-    values: [hash],
+    values: [hash, sender],
   };
 }
 

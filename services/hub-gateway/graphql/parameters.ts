@@ -3,7 +3,12 @@ import type { Bounds, Parties } from '../../../projections/ride-market/queries.t
 import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import { coordinateText, LATITUDE_MAX, LONGITUDE_MAX } from '../../../schemas/coordinate.ts';
 import { parseAmount } from '../../../schemas/money.ts';
-import { decodeRaw, parseRawText, recoverSigner } from '../../../schemas/raw-transaction.ts';
+import {
+  decodeRaw,
+  parseRawText,
+  recoverSigner,
+  transactionHash,
+} from '../../../schemas/raw-transaction.ts';
 import { accountOfKey } from '../../../schemas/sign-in.ts';
 import type { Caller } from './authentication.ts';
 import { forbidden, invalid, type Refused } from './errors.ts';
@@ -124,8 +129,17 @@ function limitUpTo(most: number, limit: number | null | undefined): number | und
   return limit;
 }
 
-/** A transaction that the caller signed for this chain, no mint, as 0x + hex for the node. */
-export function readSubmission(text: string, { account }: Caller, chainId: number): string {
+export interface Submission {
+  /** signed; 0x + hex, for the node */
+  readonly raw: string;
+  readonly hash: Buffer;
+  /** the account, 20 bytes */
+  readonly sender: Buffer;
+  readonly nonce: number;
+}
+
+/** A transaction that the caller signed for this chain, no mint. */
+export function readSubmission(text: string, { account }: Caller, chainId: number): Submission {
   const bytes = parseRawText(text);
   if ('refused' in bytes) throw unreadable(bytes.refused);
   const decoded = decodeRaw(bytes.raw);
@@ -141,7 +155,12 @@ export function readSubmission(text: string, { account }: Caller, chainId: numbe
     );
   if (transaction.call.function_call_type === 'Mint')
     throw forbidden('Mint is not sent through the hub: the treasury sends it to the node');
-  return toHex(bytes.raw);
+  return {
+    raw: toHex(bytes.raw),
+    hash: Buffer.from(transactionHash(bytes.raw).slice(2), 'hex'),
+    sender: Buffer.from(account.slice(2), 'hex'),
+    nonce: transaction.nonce,
+  };
 }
 
 function unreadable(reason: string): Refused {

@@ -7,6 +7,7 @@ import { privateKeySigner, type Signer } from '../../../packages/wallet/src/inde
 import { verify } from '../../../infra/devnet/clt/execute.ts';
 import type { Chain } from '../../../infra/devnet/clt/chain.ts';
 import { seededRandom } from '../../../infra/devnet/traffic/traffic.ts';
+import { readSubmission } from '../../../services/hub-gateway/graphql/parameters.ts';
 import { sendTransaction } from '../../../services/hub-gateway/graphql/submission.ts';
 import { Refused } from '../../../services/hub-gateway/graphql/errors.ts';
 import type { Hub } from '../../../services/hub-gateway/graphql/context.ts';
@@ -128,7 +129,12 @@ export class LossyWorld {
   get #source(): Pick<Hub, 'node' | 'reader'> {
     return {
       node: {
-        head: () => Promise.resolve({ height: this.chain.head.height, finalized_height: null }),
+        // now and then by another node, which is behind
+        head: () =>
+          Promise.resolve({
+            height: this.chain.head.height - (this.random() < 0.3 ? 2 : 0),
+            finalized_height: null,
+          }),
         nextNonce: (account) => Promise.resolve(this.chain.mempool.account(account).nonce),
         submit: (raw) => {
           const bytes = Buffer.from(raw.slice(2), 'hex');
@@ -142,12 +148,14 @@ export class LossyWorld {
       },
       reader: {
         rows: ({ values }: Query) => {
-          const hash = values[0];
-          if (!Buffer.isBuffer(hash)) throw new Error('another statement');
+          const [hash, sender] = values;
+          if (!Buffer.isBuffer(hash) || !Buffer.isBuffer(sender))
+            throw new Error('another statement');
           if (this.#indexed.length < this.#blocks.length) this.seen.behind++;
           const [block] = this.#blocksOf(toHex(hash));
-          const row = [this.#indexed.at(-1), block].map((each) =>
-            each === undefined ? null : String(each.height),
+          const nonce = this.#nonceOf(toHex(sender));
+          const row = [this.#indexed.at(-1)?.height, block?.height, nonce].map((each) =>
+            each === undefined ? null : String(each),
           );
           if (this.random() < 0.5) this.#index();
           return Promise.resolve([row]);
@@ -160,6 +168,12 @@ export class LossyWorld {
   #blocksOf(key: string): readonly Block[] {
     const holding = this.#holding.get(key) ?? [];
     return holding.filter((block) => this.#indexed[block.height] === block);
+  }
+
+  #nonceOf(account: string): number | undefined {
+    const all = this.#blocksOf(account).flatMap(({ transactions }) => transactions);
+    const { length } = all.filter(({ from }) => from === account);
+    return length === 0 ? undefined : length;
   }
 
   /** A mutation with `raw` is sent, any other built: its `from` and `data` with the next nonce. */
@@ -175,7 +189,11 @@ export class LossyWorld {
       return { data: { built: { from, nonce, chain_id, data } } };
     }
     try {
-      const answer = await sendTransaction(this.#source, raw);
+      const read = verify(Buffer.from(raw.slice(2), 'hex'), this.chain.parameters.chain_id);
+      if ('refused' in read) throw new Error(read.message);
+      const account = { account: read.from, expires_at: Infinity };
+      const submission = readSubmission(raw, account, this.chain.parameters.chain_id);
+      const answer = await sendTransaction(this.#source, submission);
       const code: unknown = Reflect.get(Object(answer), 'code');
       if (code === 'already_in_block') this.seen.in_block++;
       if (code === 'nonce_too_low') this.seen.taken++;
@@ -194,9 +212,8 @@ export class LossyWorld {
       case 'status':
         return Response.json({ indexed: { height, finalized_height: finalizedHeight } });
       case 'accounts': {
-        const all = this.#blocksOf(name).flatMap(({ transactions }) => transactions);
-        const nonce = all.filter(({ from }) => from === name).length;
-        return nonce === 0 ? absent() : Response.json({ nonce });
+        const nonce = this.#nonceOf(name);
+        return nonce === undefined ? absent() : Response.json({ nonce });
       }
       case 'transactions': {
         const [block] = this.#blocksOf(name);
