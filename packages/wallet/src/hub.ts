@@ -91,9 +91,9 @@ export async function ask(
 
 /**
  * Sends a signed transaction; returns when the node has it, now or before, or a block holds it: as
- * often as it is sent. A `HubError` with a code of the node is a refusal; `nonce_too_low` means that
- * a block holds another transaction of the account with the nonce. After any other error the node
- * may have it: send the same again, which is harmless, before signing others.
+ * often as it is sent. A `HubError` with a code of the node is a refusal; `nonce_too_low` means
+ * that a block holds another transaction of the account with the nonce. After any other error the
+ * node may have it: send the same again, which is harmless, before signing others.
  */
 export async function send(
   hub: Hub,

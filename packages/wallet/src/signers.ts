@@ -123,7 +123,7 @@ export function messageDigest(text: string): Uint8Array {
   return keccak256(utf8(toHex(keccak256(utf8(text))).slice(2)));
 }
 
-/** Those of EIP-191 and TIP-191. */
+/** The digests that EIP-191 and TIP-191 have signed for a text. */
 function prefixedDigests(text: string): readonly Uint8Array[] {
   const message = utf8(text);
   return ['Ethereum', 'TRON'].map((network) =>

@@ -4,7 +4,7 @@
  * device of an account take its next nonce, and the read model stays behind and catches up.
  */
 import { privateKeySigner, type Signer } from '../../../packages/wallet/src/index.ts';
-import { verify } from '../../../infra/devnet/clt/execute.ts';
+import { verifiedByUs } from '../../../infra/devnet/clt/execute.ts';
 import type { Chain } from '../../../infra/devnet/clt/chain.ts';
 import { seededRandom } from '../../../infra/devnet/traffic/traffic.ts';
 import { readSubmission } from '../../../services/hub-gateway/graphql/parameters.ts';
@@ -62,11 +62,15 @@ export class LossyWorld {
     this.#goOn();
     if (this.random() < 0.2) this.#lose();
     const url = new URL(input instanceof Request ? input.url : input);
-    const body = typeof init.body === 'string' ? JSON.parse(init.body) : undefined;
+    const variables = typeof init.body === 'string' ? JSON.parse(init.body).variables : undefined;
+    // the token of an account is its address
+    const token = new Headers(init.headers).get('authorization')?.replace('Bearer ', '') ?? '';
     const response =
-      body === undefined ? this.#explorer(url.pathname) : Response.json(await this.#hub(body));
+      variables === undefined
+        ? this.#explorer(url.pathname)
+        : Response.json(await this.#hub(token, variables));
     this.#goOn();
-    const raw: unknown = body?.variables.raw;
+    const raw: unknown = variables?.raw;
     const isFirst = typeof raw === 'string' && !this.#sent.has(raw);
     if (isFirst) this.#sent.add(raw);
     if (isFirst || this.random() < 0.4) this.#lose();
@@ -126,7 +130,8 @@ export class LossyWorld {
     this.#indexed = this.#blocks;
   }
 
-  get #source(): Pick<Hub, 'node' | 'reader'> {
+  /** `readSubmission` has checked that this account signed what is sent. */
+  #sourceFor(account: string): Pick<Hub, 'node' | 'reader'> {
     return {
       node: {
         // now and then by another node, which is behind
@@ -135,11 +140,10 @@ export class LossyWorld {
             height: this.chain.head.height - (this.random() < 0.3 ? 2 : 0),
             finalized_height: null,
           }),
-        nextNonce: (account) => Promise.resolve(this.chain.mempool.account(account).nonce),
+        nextNonce: (of) => Promise.resolve(this.chain.mempool.account(of).nonce),
         submit: (raw) => {
-          const bytes = Buffer.from(raw.slice(2), 'hex');
-          const read = verify(bytes, this.chain.parameters.chain_id);
-          const result = 'refused' in read ? read : (this.chain.mempool.add(read) ?? read);
+          const sent = verifiedByUs(Buffer.from(raw.slice(2), 'hex'), account);
+          const result = this.chain.mempool.add(sent) ?? sent;
           if ('hash' in result)
             return Promise.resolve({ code: 'accepted', json: { transaction_hash: result.hash } });
           const { refused: code, message } = result;
@@ -176,24 +180,19 @@ export class LossyWorld {
     return length === 0 ? undefined : length;
   }
 
-  /** A mutation with `raw` is sent, any other built: its `from` and `data` with the next nonce. */
-  async #hub({
-    variables,
-  }: {
-    readonly variables: { readonly raw?: string; readonly from?: string; readonly data?: object };
-  }): Promise<object> {
-    const { raw, from = '', data } = variables;
+  /** A mutation with `raw` is sent, any other built: its `data` with the next nonce. */
+  async #hub(
+    account: string,
+    { raw, data }: { readonly raw?: string; readonly data?: object },
+  ): Promise<object> {
+    const { chain_id } = this.chain.parameters;
     if (raw === undefined) {
-      const { chain_id } = this.chain.parameters;
-      const { nonce } = this.chain.mempool.account(from);
-      return { data: { built: { from, nonce, chain_id, data } } };
+      const { nonce } = this.chain.mempool.account(account);
+      return { data: { built: { from: account, nonce, chain_id, data } } };
     }
     try {
-      const read = verify(Buffer.from(raw.slice(2), 'hex'), this.chain.parameters.chain_id);
-      if ('refused' in read) throw new Error(read.message);
-      const account = { account: read.from, expires_at: Infinity };
-      const submission = readSubmission(raw, account, this.chain.parameters.chain_id);
-      const answer = await sendTransaction(this.#source, submission);
+      const submission = readSubmission(raw, { account, expires_at: Infinity }, chain_id);
+      const answer = await sendTransaction(this.#sourceFor(account), submission);
       const code: unknown = Reflect.get(Object(answer), 'code');
       if (code === 'already_in_block') this.seen.in_block++;
       if (code === 'nonce_too_low') this.seen.taken++;

@@ -58,12 +58,11 @@ async function step(
   const { signed } = stored;
   try {
     if (signed === undefined) {
-      const variables = { from: signer.address, data: call };
-      const { built } = await ask(HUB, 'mutation', variables, 'token');
+      const { built } = await ask(HUB, 'mutation', { data: call }, signer.address);
       return { signed: await signTransaction(HUB.chainId, built, signer) };
     }
     // a hasty wallet signs anew at once, a careful one waits until the other one is final
-    if (!(await isSent(signed)) && world.random() < 0.5) return {};
+    if (!(await isSent(signer, signed)) && world.random() < 0.5) return {};
     // soon it sends again: nobody knows whether the chain still has it
     const { outcome } = await waitForOutcome('http://explorer', signed, {
       until: 'final',
@@ -79,9 +78,9 @@ async function step(
 }
 
 /** False: another transaction has the nonce. */
-async function isSent(signed: SignedTransaction): Promise<boolean> {
+async function isSent({ address }: Signer, signed: SignedTransaction): Promise<boolean> {
   try {
-    await send(HUB, 'token', signed);
+    await send(HUB, address, signed);
     return true;
   } catch (error) {
     if (error instanceof HubError && error.code === 'nonce_too_low') return false;
