@@ -11,6 +11,7 @@ const LONG = [
   'faults/services/treasury/reserve-statuses',
   'faults/services/explorer-gateway/storm',
   'faults/infra/postgres/readers',
+  'faults/packages/wallet/once',
   'faults/services/tron-watcher/alone',
   'faults/services/tron-watcher/late',
   'faults/services/tron-watcher/slow',
