@@ -61,7 +61,16 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'faults', include: FAULTS, ...WITH_SERVERS } },
-      { extends: true, test: { name: 'containers', include: CONTAINERS } },
+      {
+        extends: true,
+        test: {
+          name: 'containers',
+          include: CONTAINERS,
+          globalSetup: [fromHere('containers/global-setup.ts')],
+          // they kill and freeze parts of one system
+          maxWorkers: 1,
+        },
+      },
     ],
   },
 });
