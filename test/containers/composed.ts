@@ -216,7 +216,7 @@ function ownSecrets(): string {
 export interface OpenComposed {
   readonly place: Place;
   /** Leaves nothing but images. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** The images are built and all containers healthy; or why there is no engine. */

@@ -94,7 +94,7 @@ export class Engine {
 export interface OpenEngine {
   readonly engine: Engine;
   /** Ends the daemon, where it was started here, and takes back what that left in the kernel. */
-  stop(): Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 /** Whether the images of an engine are stand-ins, as their label says. */

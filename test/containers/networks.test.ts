@@ -91,7 +91,9 @@ test('gateways, devnet and monitoring publish their ports on 127.0.0.1, and noth
   expect(new Set(published.map(({ HostIp }) => HostIp))).toEqual(new Set(['127.0.0.1']));
   const grafana = system.servers.includes('grafana') ? [] : [system.ports.grafana];
   const expected = Object.values(system.ports).filter((port) => !grafana.includes(port));
-  expect(published.map(({ HostPort }) => Number(HostPort)).toSorted()).toEqual(expected.toSorted());
+  expect(published.map(({ HostPort }) => HostPort).toSorted()).toEqual(
+    expected.map(String).toSorted(),
+  );
   const outside = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .filter(({ family, internal }) => family === 'IPv4' && !internal);

@@ -56,7 +56,7 @@ function placeOf({ moduleId }: TestSpecification): number {
 }
 
 /** A worker ends when the next file is of another project, and the next one loads all again. */
-const PROJECTS = ['house', 'unit', 'servers', 'faults', 'containers'];
+const PROJECTS = ['house', 'unit', 'servers', 'faults', 'containers', 'chart'];
 
 function projectOf({ project }: TestSpecification): number {
   return PROJECTS.indexOf(project.name);
