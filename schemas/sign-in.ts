@@ -23,7 +23,12 @@ export interface SignInRequest {
   readonly signature: AuthSignature;
 }
 
-export type SignInRefusal = 'wrong_time' | 'wrong_signature';
+export interface SignInRefusal {
+  /** wrong_form: signed with a prefix, for another `publicKey` than a lower-case address */
+  readonly refused: 'malformed' | 'wrong_time' | 'wrong_form' | 'wrong_signer';
+  /** what to do */
+  readonly message: string;
+}
 
 /** raw: the plain digest. eip191, tip191: the prefixed message that a wallet displays. */
 export const SIGN_IN_FORMS = ['raw', 'eip191', 'tip191'] as const;
@@ -53,22 +58,50 @@ export function challengeDigest(form: SignInForm, challenge: string): string {
 
 /** Undefined when the key signed the challenge and its time is current. */
 export function refuseSignIn(
-  request: SignInRequest,
+  { publicKey, timestamp, signature }: SignInRequest,
   chain_id: number,
   now_ms: number,
 ): SignInRefusal | undefined {
-  const { publicKey, timestamp, signature } = request;
-  const late = Math.abs(Math.floor(now_ms / 1_000) - timestamp);
-  if (!Number.isSafeInteger(timestamp) || late > TIMESTAMP_SECONDS_MAX) return 'wrong_time';
   const isOfKey = keyTest(publicKey);
+  if (isOfKey === undefined) return malformed(KEY_FORMS);
   const checked = checkedSignature(signature);
-  if (isOfKey === undefined || checked === undefined) return 'wrong_signature';
+  if (typeof checked === 'string') return malformed(checked);
+  if (!Number.isSafeInteger(timestamp)) return malformed('timestamp must be in whole Unix seconds');
+  const wrongTime = refuseTime(timestamp, Math.floor(now_ms / 1_000));
+  if (wrongTime !== undefined) return { refused: 'wrong_time', message: wrongTime };
   const challenge = challengeOf(chain_id, publicKey, timestamp);
-  const isSigned = formsOf(publicKey).some((form) => {
+  const signed = SIGN_IN_FORMS.find((form) => {
     const signer = signerOf(challengeDigest(form, challenge), checked);
     return signer !== undefined && isOfKey(signer);
   });
-  return isSigned ? undefined : 'wrong_signature';
+  if (signed === undefined)
+    return {
+      refused: 'wrong_signer',
+      message: `the signature is not by the key of publicKey over service-auth:${chain_id}:{publicKey}:{timestamp}, as these were sent: let this account of the wallet sign this text, for chain ${chain_id}; accounts of contracts cannot sign in`,
+    };
+  if (signed === 'raw' || WALLET_ADDRESS.test(publicKey)) return undefined;
+  return {
+    refused: 'wrong_form',
+    message:
+      'the signature has the prefix of a wallet, which is taken for an address in lower case alone: sign and send publicKey as 0x and 40 hex digits in lower case',
+  };
+}
+
+const KEY_FORMS =
+  'publicKey must be an address, 0x and 40 hex digits (for a TRON wallet 0x in place of the 41 of its hex form), or an uncompressed public key of 130 hex digits';
+
+function malformed(message: string): SignInRefusal {
+  return { refused: 'malformed', message };
+}
+
+/** Why a time is not current; both in Unix seconds. */
+function refuseTime(timestamp: number, now: number): string | undefined {
+  const age = now - timestamp;
+  if (Math.abs(age) <= TIMESTAMP_SECONDS_MAX) return undefined;
+  const limit = `at most ${TIMESTAMP_SECONDS_MAX} s are taken, and the server's time is ${now}`;
+  return age > 0
+    ? `the challenge is ${age} s old, ${limit}: sign a new one and send it at once; if you did, your clock is slow`
+    : `the challenge is ${-age} s ahead, ${limit}: set your clock`;
 }
 
 /** The account (0x + lower-case hex) of a `publicKey`; undefined when it is malformed. */
@@ -84,11 +117,6 @@ export function accountOfKey(publicKey: string): string | undefined {
   }
 }
 
-/** Wallets send a lower-case address; every other key signs raw. */
-function formsOf(publicKey: string): readonly SignInForm[] {
-  return WALLET_ADDRESS.test(publicKey) ? SIGN_IN_FORMS : ['raw'];
-}
-
 /** A test of a recovered key (0x04..) against `publicKey`; undefined when that is malformed. */
 function keyTest(publicKey: string): ((recovered: string) => boolean) | undefined {
   if (ADDRESS.test(publicKey))
@@ -101,14 +129,18 @@ function keyTest(publicKey: string): ((recovered: string) => boolean) | undefine
 
 /**
  * Stricter than ethers, which accepts other v and throws on numbers out of range. A signature with
- * s in the upper half becomes its other form, of the same key, the only one that ethers takes.
+ * s in the upper half becomes its other form, of the same key, the only one that ethers takes. A
+ * text says why it is none.
  */
-function checkedSignature({ r, s, v }: AuthSignature): Signature | undefined {
+function checkedSignature({ r, s, v }: AuthSignature): Signature | string {
   const [rDigits, sDigits] = [SCALAR.exec(r)?.[1], SCALAR.exec(s)?.[1]];
-  if (rDigits === undefined || sDigits === undefined || (v !== 27 && v !== 28)) return undefined;
+  if (rDigits === undefined || sDigits === undefined)
+    return 'r and s of the signature must be 32 bytes in hex each, with leading zeros: the 65 bytes of a wallet are r, s and v';
+  if (v !== 27 && v !== 28)
+    return 'v of the signature must be 27 or 28: add 27 where the wallet gives 0 or 1';
   const [rValue, sValue] = [BigInt(`0x${rDigits}`), BigInt(`0x${sDigits}`)];
   if (rValue === 0n || rValue >= CURVE_ORDER || sValue === 0n || sValue >= CURVE_ORDER)
-    return undefined;
+    return 'r and s of the signature must be above 0 and below the order of secp256k1: send them as the wallet gives them';
   if (sValue <= CURVE_ORDER / 2n) return { r: `0x${rDigits}`, s: `0x${sDigits}`, v };
   const low = (CURVE_ORDER - sValue).toString(16).padStart(64, '0');
   return { r: `0x${rDigits}`, s: `0x${low}`, v: v === 27 ? 28 : 27 };

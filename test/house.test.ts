@@ -465,7 +465,7 @@ test('a test mirrors the file it tests, or the folder', () => {
     .map(({ path }) => relative('test', path).replace(/^servers\//, ''))
     .filter(
       (path) =>
-        !/^(faults|fuzz|bench|model|support|containers|end-to-end)\//.test(path) &&
+        !/^(faults|fuzz|bench|model|support|containers|chart|end-to-end)\//.test(path) &&
         !existsSync(join(ROOT, path.replace(/\.test\.ts$/, '.ts'))) &&
         !existsSync(join(ROOT, dirname(path))),
     );

@@ -14,6 +14,8 @@ const SERVERS = ['test/servers/**/*.test.ts'];
 const FAULTS = ['test/faults/**/*.test.ts'];
 /** The images and the compose file, on a Docker engine. */
 const CONTAINERS = ['test/containers/**/*.test.ts'];
+/** The chart, by an API server that is built first. */
+const CHART = ['test/chart/**/*.test.ts'];
 /** One stack of servers for all files. */
 const WITH_SERVERS = {
   globalSetup: [fromHere('support/global-setup.ts')],
@@ -49,7 +51,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/house.test.ts', ...SERVERS, ...FAULTS, ...CONTAINERS],
+          exclude: ['test/house.test.ts', ...SERVERS, ...FAULTS, ...CONTAINERS, ...CHART],
         },
       },
       {
@@ -61,7 +63,17 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'faults', include: FAULTS, ...WITH_SERVERS } },
-      { extends: true, test: { name: 'containers', include: CONTAINERS } },
+      {
+        extends: true,
+        test: {
+          name: 'containers',
+          include: CONTAINERS,
+          globalSetup: [fromHere('containers/global-setup.ts')],
+          // they kill and freeze parts of one system
+          maxWorkers: 1,
+        },
+      },
+      { extends: true, test: { name: 'chart', include: CHART } },
     ],
   },
 });

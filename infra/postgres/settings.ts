@@ -51,7 +51,9 @@ export const postgresSettings: Readonly<Record<string, string>> = {
   log_timezone: 'UTC',
 };
 
-/** `postgresSettings` as command-line arguments. */
-export function postgresArguments(): string[] {
-  return Object.entries(postgresSettings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+/** Settings as command-line arguments. */
+export function postgresArguments(
+  settings: Readonly<Record<string, string>> = postgresSettings,
+): string[] {
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }

@@ -82,6 +82,22 @@ const POSITION = record('Position', {
   loading: flag(false, 'Its tables have no indexes yet.'),
 });
 
+const SERVER = record('Server', {
+  kind: word(['kafka', 'postgres']),
+  name: text('127.0.0.1:15432'),
+  state: word(['broker', 'primary', 'replica', 'away']),
+  timeline: perhaps('00000001', 'Of a primary of Postgres: the higher one was promoted later.'),
+  started_at: nullable(Type.Number(), 1_795_246_083.2, 'Unix seconds; null: not known.'),
+  slots: Type.Array(
+    record('Slot', {
+      name: text('postgres_2'),
+      is_active: flag(true),
+      bytes: COUNT,
+      is_lost: flag(false),
+    }),
+    { description: 'Replication slots of a primary.' },
+  ),
+});
 const STATUS = record('Status', {
   node: nullable(
     record('Heights', { height: COUNT, finalized_height: Type.Integer() }),
@@ -92,6 +108,11 @@ const STATUS = record('Status', {
     { topic: 'treasury.ledger', partition: 0, low: '0', high: '1042' },
   ]),
   projections: nullable(Type.Array(POSITION), [exampleOf(POSITION)]),
+  servers: nullable(
+    Type.Array(SERVER),
+    [exampleOf(SERVER)],
+    'Brokers and hosts of Postgres; null: neither Kafka nor Postgres answered.',
+  ),
   services: nullable(Type.Array(SERVICE), [exampleOf(SERVICE)], 'null: no stack file lists them.'),
   disk: nullable(record('Disk', { path: text('/data'), free_bytes: COUNT }), null),
   age_seconds: record('Ages', {

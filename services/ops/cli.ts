@@ -1,5 +1,5 @@
 /** The operator's command line: its commands, their options and help, completion for shells. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import yargs, { type Argv } from 'yargs';
@@ -35,6 +35,11 @@ const REPEATABLE = new Set([
 ]);
 
 const LOCAL_FOLDER = process.env['APP_LOCAL_DIR'] ?? join(import.meta.dirname, '../../.local');
+/** Of the stack that runs, else of one that does not. */
+const STACK_FOLDER =
+  [LOCAL_FOLDER, join(LOCAL_FOLDER, 'cluster')].find((folder) =>
+    existsSync(join(folder, 'running.json')),
+  ) ?? LOCAL_FOLDER;
 
 const SHARED = {
   json: { type: 'boolean', describe: 'JSON instead of text', global: true },
@@ -42,8 +47,9 @@ const SHARED = {
     type: 'string',
     requiresArg: true,
     describe: 'stack file with the addresses that no APP_... variable gives',
-    default: join(LOCAL_FOLDER, 'stack.json'),
-    defaultDescription: '.local/stack.json, in APP_LOCAL_DIR where set',
+    default: join(STACK_FOLDER, 'stack.json'),
+    defaultDescription:
+      '.local/stack.json, in APP_LOCAL_DIR where set; .local/cluster/stack.json where only the cluster runs',
     global: true,
   },
   timeout: {

@@ -1,47 +1,15 @@
 /** The walk of a user through `docker compose up`. Each test goes on where the one before ended. */
 import { createClient } from 'graphql-ws';
-import { afterAll, beforeAll, expect, test, type TestContext } from 'vitest';
+import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { ask, privateKeySigner, signIn } from '../../packages/wallet/src/index.ts';
-import type { Ended } from '../services/ops/operator.ts';
+import { defaultSettings } from '../../infra/services/settings.ts';
+import { ask } from '../../packages/wallet/src/index.ts';
+import { takePort } from '../support/free-ports.ts';
 import { until } from '../support/until.ts';
-import { openComposed, type Composed } from './composed.ts';
+import { composed, type Inspected } from './composed.ts';
+import { Payer } from './payer.ts';
 
-const CHAIN_ID = 7777;
-const SIGNER = privateKeySigner(`0x${'1'.padStart(64, '0')}`);
-const PAID = '10000000';
-
-let opened: Composed | { readonly missing: string };
-let token = '';
-
-beforeAll(async () => {
-  opened = await openComposed();
-  if ('missing' in opened) return;
-  await opened.up();
-});
-afterAll(async () => {
-  if (opened !== undefined && !('missing' in opened)) await opened.close();
-});
-
-function composed({ skip }: TestContext): Composed {
-  if ('missing' in opened) return skip(opened.missing);
-  return opened;
-}
-
-interface Deposits {
-  readonly address: string;
-  readonly deposits: readonly { readonly status: string; readonly amount_usdt: number }[];
-}
-
-async function deposits(system: Composed, method: 'GET' | 'POST'): Promise<Deposits> {
-  const headers = { authorization: `Bearer ${token}` };
-  return await system.json<Deposits>('deposit', '/api/v1/deposits', { method, headers });
-}
-
-/** The object that a command of the operator printed. */
-function printed({ stdout }: Ended): Readonly<Record<string, unknown>> {
-  return Object(JSON.parse(stdout));
-}
+let payer: Payer;
 
 test('the explorer shows blocks of the devnet', async (context) => {
   const system = composed(context);
@@ -57,13 +25,13 @@ test('the explorer shows blocks of the devnet', async (context) => {
 
 test('a wallet signs in at the hub and gets the list of a subscription', async (context) => {
   const system = composed(context);
-  const hub = { url: system.url('hub', '/graphql'), chainId: CHAIN_ID };
-  ({ token } = await signIn(hub, SIGNER));
-  await ask(hub, '{ listRideRequests(limit: 1) { txHash } }', {}, token);
+  payer = await Payer.signIn(system);
+  const hub = { url: system.url('hub', '/graphql'), chainId: 7777 };
+  await ask(hub, '{ listRideRequests(limit: 1) { txHash } }', {}, payer.token);
   const client = createClient({
     url: system.url('hub', '/graphql/ws').replace('http', 'ws'),
     webSocketImpl: WebSocket,
-    connectionParams: { Authorization: `Bearer ${token}` },
+    connectionParams: { Authorization: `Bearer ${payer.token}` },
   });
   const query = 'subscription { rideRequestsUpdated(limit: 5) { txHash } }';
   for await (const { data } of client.iterate({ query })) {
@@ -74,22 +42,28 @@ test('a wallet signs in at the hub and gets the list of a subscription', async (
 });
 
 test('USDT sent to the address of an account is credited', async (context) => {
-  const system = composed(context);
-  const { address } = await deposits(system, 'POST');
-  await system.json('devnet', '/admin/tron/transfers', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ to: address, value: PAID }),
-  });
-  await until(
-    async () => (await deposits(system, 'GET')).deposits.map(({ status }) => status),
-    'the deposit to be credited',
-    ([status]) => status === 'credited',
-  );
+  composed(context);
+  await payer.pay('10000000');
+  await payer.shows('credited');
 });
 
-test('ops status in a container sees every service, Kafka, Postgres and the node', async (context) => {
-  const seen = printed(await composed(context).ops('status', '--json'));
+test('ops approves a held deposit with the key of an operator, which is then credited', async (context) => {
+  const system = composed(context);
+  await payer.pay('700000');
+  await payer.shows('credited', 'needs_manual');
+  const { deposits } = await payer.deposits();
+  const id = deposits.find(({ status }) => status === 'needs_manual')?.id ?? '';
+  const key = { APP_OPERATOR_KEY: defaultSettings.APP_OPERATOR_KEY };
+  const decision = ['deposit', 'approve', id, '--actor', 'anna', '--reason', 'seen', '--yes'];
+  const args = ['run', '--rm', '-T', '-e', 'APP_OPERATOR_KEY', 'ops', ...decision];
+  const ended = await system.compose(args, key);
+  expect(ended.code, ended.stdout + ended.stderr).toBe(0);
+  await payer.shows('credited', 'credited');
+});
+
+test('ops status sees every service, Kafka, Postgres and the node', async (context) => {
+  const ended = await composed(context).ops('status', '--json');
+  const seen: Readonly<Record<string, unknown>> = JSON.parse(ended.stdout);
   expect(seen['services']).toHaveLength(12);
   expect(seen).toMatchObject({
     services: Array.from({ length: 12 }, () => expect.objectContaining({ ready: true })),
@@ -99,15 +73,26 @@ test('ops status in a container sees every service, Kafka, Postgres and the node
   });
 });
 
-test('ops audit in a container finds nothing', async (context) => {
+test('ops audit finds nothing', async (context) => {
   const ended = await composed(context).ops('audit');
   expect(ended.code, ended.stdout + ended.stderr).toBe(0);
 });
 
-test('after down and up the deposit is still there, and the audit finds nothing', async (context) => {
+test('ops console answers on the port that its container publishes', async (context) => {
   const system = composed(context);
-  await system.down();
-  await system.up();
-  expect((await deposits(system, 'GET')).deposits).toMatchObject([{ status: 'credited' }]);
-  expect((await system.ops('audit')).code).toBe(0);
+  const { port, release } = await takePort();
+  const args = ['run', '--rm', '-d', '--publish', `127.0.0.1:${port}:17030`, 'ops'];
+  const ended = await system.compose([...args, 'console', '--host', '0.0.0.0']);
+  expect(ended.code, ended.stderr).toBe(0);
+  await until(
+    async () => (await fetch(`http://127.0.0.1:${port}/`)).text(),
+    'ops console to answer',
+    (page) => page.includes('<script'),
+  );
+  const id = ended.stdout.trim().split('\n').at(-1) ?? '';
+  await system.engine.run('docker', ['stop', '--time=60', id]);
+  const { State } = await system.engine.ask<Inspected>(`/containers/${id}/json`);
+  expect(State.ExitCode).toBe(0);
+  await system.engine.run('docker', ['rm', id]);
+  release();
 });

@@ -1,57 +1,95 @@
-/** The system of docker-compose.yml on an engine of the run, on free ports. */
+/** The system of docker-compose.yml on an engine, on free ports and with secrets of its own. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inject, type TestContext } from 'vitest';
+import { developmentSecrets, makeSecrets } from '../../infra/compose/secrets.ts';
 import type { Ended } from '../services/ops/operator.ts';
-import { parseCompose, textOf } from '../support/compose.ts';
+import { parseCompose, textOf, type ComposeFile } from '../support/compose.ts';
 import { takePort } from '../support/free-ports.ts';
 import { until } from '../support/until.ts';
-import { openEngine, type Engine } from './engine.ts';
+import { Engine, IMAGE, openEngine } from './engine.ts';
 
 const PROJECT = 'clt-test';
-const PUBLISHED = [
-  'explorer',
-  'hub',
-  'deposit',
-  'devnet',
-  'node',
-  'tron',
-  'prometheus',
-  'alertmanager',
-  'grafana',
-] as const;
-type Published = (typeof PUBLISHED)[number];
+/** A part that publishes a port. */
+export type Published =
+  | 'explorer'
+  | 'hub'
+  | 'deposit'
+  | 'devnet'
+  | 'node'
+  | 'tron'
+  | 'prometheus'
+  | 'alertmanager'
+  | 'grafana';
 
 /** Files of compose, and containers that stay away, where images are stand-ins. */
 const STAND_INS = { files: ['infra/compose/stand-ins/compose.yml'], without: ['grafana'] };
 const OFFICIAL = { files: [], without: [] };
 
+/** Where a system is, as plain data: each test file has its own `Composed` of it. */
+export interface Place {
+  readonly socket: string;
+  readonly has_stand_ins: boolean;
+  /** compose is a command of `docker` */
+  readonly plugin: boolean;
+  readonly ports: Readonly<Record<Published, number>>;
+  /** the folder of its secrets */
+  readonly secrets: string;
+}
+
+/** A container, as the engine describes it. */
+export interface Inspected {
+  readonly Id: string;
+  readonly Name: string;
+  readonly RestartCount: number;
+  readonly State: {
+    readonly Pid: number;
+    readonly Status: string;
+    readonly ExitCode: number;
+    readonly OOMKilled: boolean;
+    readonly Health?: {
+      readonly Status: string;
+      readonly Log: readonly { readonly Start: string; readonly End: string }[];
+    };
+  };
+  readonly Config: { readonly Env: readonly string[]; readonly Cmd: readonly string[] | null };
+  readonly Mounts: readonly { readonly Destination: string; readonly RW: boolean }[];
+  readonly NetworkSettings: {
+    readonly Networks: Readonly<Record<string, { readonly IPAddress: string }>>;
+    readonly Ports: Readonly<
+      Record<string, readonly { readonly HostIp: string; readonly HostPort: string }[] | null>
+    >;
+  };
+}
+
 export class Composed {
-  readonly #engine: Engine;
+  readonly engine: Engine;
+  readonly ports: Place['ports'];
+  readonly secrets: string;
+  readonly file: ComposeFile = parseCompose(textOf('docker-compose.yml'));
+  /** containers that stay, by their names in the file */
+  readonly servers: readonly string[];
   /** the command of compose, with its first arguments */
   readonly #command: readonly string[];
-  readonly #without: readonly string[];
-  readonly #ports: ReadonlyMap<Published, number>;
-  readonly #release: () => void;
 
-  /** `plugin`: compose is a command of `docker`; `release` gives the ports back. */
-  constructor(
-    engine: Engine,
-    plugin: boolean,
-    ports: ReadonlyMap<Published, number>,
-    release: () => void,
-  ) {
-    const { files, without } = engine.has_stand_ins ? STAND_INS : OFFICIAL;
-    this.#engine = engine;
+  constructor(place: Place) {
+    const { files, without } = place.has_stand_ins ? STAND_INS : OFFICIAL;
+    this.engine = new Engine(place);
+    this.ports = place.ports;
+    this.secrets = place.secrets;
+    this.servers = Object.entries(this.file.services)
+      .filter(([, { restart, profiles }]) => restart !== undefined && profiles === undefined)
+      .map(([name]) => name)
+      .filter((name) => !without.includes(name));
     this.#command = [
-      ...(plugin ? ['docker', 'compose'] : ['docker-compose']),
+      ...(place.plugin ? ['docker', 'compose'] : ['docker-compose']),
       ...['docker-compose.yml', ...files].map((file) => `--file=${file}`),
-      `--project-name=${PROJECT}`,
     ];
-    this.#without = without;
-    this.#ports = ports;
-    this.#release = release;
   }
 
   url(name: Published, path: string): string {
-    return `http://127.0.0.1:${this.#ports.get(name)}${path}`;
+    return `http://127.0.0.1:${this.ports[name]}${path}`;
   }
 
   /** The answer of a published port. Rejects unless it is 2xx. */
@@ -65,95 +103,169 @@ export class Composed {
 
   /** Resolves when each container that has a health check is healthy. */
   async up(): Promise<void> {
-    await this.#run('up', '--detach', '--no-build');
-    const file = parseCompose(textOf('docker-compose.yml'));
-    const expected = Object.keys(file.services).filter((name) => {
-      const { healthcheck, profiles } = file.services[name] ?? {};
-      return healthcheck !== undefined && profiles === undefined && !this.#without.includes(name);
-    });
+    const { code, stdout, stderr } = await this.compose(['up', '--detach', '--no-build']);
+    if (code !== 0) throw new Error(`compose up exited with ${code}: ${stdout}${stderr}`);
+    await this.healthy();
+  }
+
+  async healthy(): Promise<void> {
     await until(
       async () => {
-        const healthy = await this.#healthy();
-        return expected.filter((name) => !healthy.includes(name));
+        const running = await this.containers();
+        return this.servers.filter((name) => running.get(name)?.State.Health?.Status !== 'healthy');
       },
       'all containers to be healthy',
       (others) => others.length === 0,
     );
   }
 
-  /** Runs a container that ends, after those that it needs. Rejects unless it succeeds. */
-  async settle(name: string): Promise<void> {
-    await this.#run('run', '--rm', '-T', name);
-  }
-
-  /** Runs Node in another container of a service, without those that it needs. */
+  /** Runs Node in another container of a service. */
   node(service: string, ...args: readonly string[]): Promise<Ended> {
-    return this.#end('run', '--rm', '--no-deps', '-T', service, ...args);
+    return this.compose(['run', '--rm', '--no-deps', '-T', service, ...args]);
   }
 
-  /** Removes containers and networks; volumes stay. */
-  async down(): Promise<void> {
-    await this.#run('down');
+  /** All containers of the project, also those that have ended, by their names in the file. */
+  async containers(project = PROJECT): Promise<ReadonlyMap<string, Inspected>> {
+    const labels = [`com.docker.compose.project=${project}`, 'com.docker.compose.oneoff=False'];
+    const filters = encodeURIComponent(JSON.stringify({ label: labels }));
+    interface Listed {
+      readonly Id: string;
+      readonly Labels: Readonly<Record<string, string>>;
+    }
+    const listed = await this.engine.ask<readonly Listed[]>(
+      `/containers/json?all=1&filters=${filters}`,
+    );
+    const inspected = listed.map(
+      async ({ Id, Labels }) =>
+        [
+          Labels['com.docker.compose.service'] ?? '',
+          await this.engine.ask<Inspected>(`/containers/${Id}/json`),
+        ] as const,
+    );
+    return new Map(await Promise.all(inspected));
+  }
+
+  async container(name: string): Promise<Inspected> {
+    const found = (await this.containers()).get(name);
+    if (found === undefined) throw new Error(`${name} has no container: look at docker ps -a`);
+    return found;
   }
 
   /** A command of the operator, in a container of its own. */
   ops(...args: readonly string[]): Promise<Ended> {
-    return this.#end('run', '--rm', '-T', 'ops', ...args);
+    return this.compose(['run', '--rm', '-T', 'ops', ...args]);
+  }
+
+  /** Runs a program in a container that runs. */
+  async exec(name: string, args: readonly string[], user?: string): Promise<Ended> {
+    const { Id } = await this.container(name);
+    const account = user === undefined ? [] : ['--user', user];
+    return await this.engine.end('docker', ['exec', ...account, Id, ...args]);
+  }
+
+  /**
+   * Sends a signal to the first process of each, from outside of it, as the kernel does: `docker
+   * kill` would count as a stop, after which the engine starts nothing again.
+   */
+  async signal(names: readonly string[], signal: NodeJS.Signals): Promise<void> {
+    const running = await this.containers();
+    const pids = names.map((name) => String(running.get(name)?.State.Pid));
+    const script = `for (const pid of process.argv.slice(1)) process.kill(+pid, '${signal}')`;
+    const confined = ['--rm', '--pid=host', '--network=none', '--user=0:0'];
+    await this.engine.run('docker', ['run', ...confined, IMAGE, '--eval', script, ...pids]);
   }
 
   /** Removes containers, networks and volumes. */
-  async wipe(): Promise<void> {
-    await this.#run('down', '--volumes', '--remove-orphans');
+  async wipe(project = PROJECT): Promise<void> {
+    await this.compose(['down', '--volumes', '--remove-orphans'], {}, project);
   }
 
-  /** Leaves nothing but images. */
-  async close(): Promise<void> {
-    await this.wipe();
-    await this.#engine.stop();
-    this.#release();
-  }
-
-  /** Names of containers that are healthy. */
-  async #healthy(): Promise<readonly string[]> {
-    const filters = [`label=com.docker.compose.project=${PROJECT}`, 'health=healthy'];
-    const format = '{{.Label "com.docker.compose.service"}}';
-    const args = filters.flatMap((filter) => ['--filter', filter]);
-    return (await this.#engine.run('docker', ['ps', ...args, '--format', format])).split('\n');
-  }
-
-  #end(...args: readonly string[]): Promise<Ended> {
+  /** A command of compose, whatever its exit code. */
+  compose(
+    args: readonly string[],
+    extra: Readonly<Record<string, string>> = {},
+    project = PROJECT,
+  ): Promise<Ended> {
     const [program = '', ...first] = this.#command;
-    const settings = Object.fromEntries(
-      [...this.#ports].map(([name, port]) => [`APP_${name.toUpperCase()}_PORT`, String(port)]),
-    );
-    return this.#engine.end(program, [...first, ...args], settings);
-  }
-
-  /** As `#end`; rejects unless it succeeds. */
-  async #run(...args: readonly string[]): Promise<void> {
-    const { code, stdout, stderr } = await this.#end(...args);
-    if (code === 0) return;
-    const last = (stdout + stderr).slice(-4_000);
-    throw new Error(`compose ${args.join(' ')} exited with ${code}; read its output:\n${last}`);
+    const settings: Record<string, string> = {
+      APP_SECRETS_DIR: this.secrets,
+      APP_CONSOLE_URL: this.url('explorer', ''),
+      APP_CONSOLE_HUB_URL: this.url('hub', ''),
+      APP_CONSOLE_DEPOSITS_URL: this.url('deposit', ''),
+      // a run beside others has no room for that of a server
+      APP_POSTGRES_SHARED_BUFFERS: '128MB',
+    };
+    for (const [name, port] of Object.entries(this.ports))
+      settings[`APP_${name.toUpperCase()}_PORT`] = String(port);
+    Object.assign(settings, extra);
+    return this.engine.end(program, [...first, `--project-name=${project}`, ...args], settings);
   }
 }
 
-/** The images are built, and nothing of an earlier run is left; or why there is no engine. */
-export async function openComposed(): Promise<Composed | { readonly missing: string }> {
-  const engine = await openEngine();
-  if ('missing' in engine) return engine;
-  await engine.build();
-  const ports = new Map<Published, number>();
-  const releases: (() => void)[] = [];
-  for (const name of PUBLISHED) {
-    const { port, release } = await takePort();
-    ports.set(name, port);
-    releases.push(release);
+/** Secrets of the page's command, and those of the devnet that only a person can make. */
+function ownSecrets(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'clt-test-secrets-'));
+  for (const name of makeSecrets(folder)) {
+    const known = developmentSecrets[name];
+    writeFileSync(join(folder, name), known === '' ? `${name} of a test` : (known ?? ''));
   }
+  return folder;
+}
+
+/** A system for a run. */
+export interface OpenComposed {
+  readonly place: Place;
+  /** Leaves nothing but images. */
+  readonly close: () => Promise<void>;
+}
+
+/** The images are built and all containers healthy; or why there is no engine. */
+export async function openComposed(): Promise<OpenComposed | { readonly missing: string }> {
+  const opened = await openEngine();
+  if ('missing' in opened) return opened;
+  const { engine, stop } = opened;
+  const releases: (() => void)[] = [];
+  const secrets = ownSecrets();
+  const port = async (): Promise<number> => {
+    const { port: free, release } = await takePort();
+    releases.push(release);
+    return free;
+  };
+  const ports = {
+    explorer: await port(),
+    hub: await port(),
+    deposit: await port(),
+    devnet: await port(),
+    node: await port(),
+    tron: await port(),
+    prometheus: await port(),
+    alertmanager: await port(),
+    grafana: await port(),
+  };
+  const { socket, has_stand_ins } = engine;
   const plugin = (await engine.end('docker', ['compose', 'version'])).code === 0;
-  const composed = new Composed(engine, plugin, ports, () => {
+  const place = { socket, has_stand_ins, plugin, ports, secrets };
+  const system = new Composed(place);
+  const close = async (): Promise<void> => {
+    await system.wipe();
+    await stop();
     for (const release of releases) release();
-  });
-  await composed.wipe();
-  return composed;
+    rmSync(secrets, { recursive: true });
+  };
+  try {
+    await engine.build();
+    await system.wipe();
+    await system.up();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { place, close };
+}
+
+/** The system of the run. Skips the test where there is none. */
+export function composed({ skip }: TestContext): Composed {
+  const place = inject('composed');
+  if ('missing' in place) return skip(place.missing);
+  return new Composed(place);
 }

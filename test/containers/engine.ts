@@ -1,14 +1,16 @@
 /** A Docker engine for tests: one that answers, or one that root starts for the run. */
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { terminalReport } from '../../infra/local/cli/report.ts';
 import { cacheFolder } from '../../infra/local/fetch/cache.ts';
-import { childFault, spawnChild, type Child } from '../../infra/local/process/child.ts';
+import { childFault, spawnChild } from '../../infra/local/process/child.ts';
 import { acquirePidFile } from '../../infra/local/process/pid-lock.ts';
 import { stopOrphans } from '../../infra/local/stack/boot.ts';
 import { checkout, folderAt, openFolder } from '../../infra/local/stack/folder.ts';
-import { buildStandIns } from '../../infra/compose/stand-ins/build.ts';
+import { buildStandIns, STAND_IN_LABEL } from '../../infra/compose/stand-ins/build.ts';
 import type { Ended } from '../services/ops/operator.ts';
 import { engineAnswers, engineSocket } from '../support/docker-engine.ts';
 import { systemProgram } from '../support/system-program.ts';
@@ -19,26 +21,24 @@ const PROGRAMS = [
   ['dockerd', 'docker.io'],
   ['docker', 'docker.io'],
   ['docker-compose', 'docker-compose'],
+  ['iptables-save', 'iptables'],
   ['debootstrap', 'debootstrap'],
 ] as const;
+export const IMAGE = 'clt-token-system';
 const STOP_MS = 120_000;
 const OUTPUT_MAX = 2 ** 26;
 
+/** The engine at a socket of this machine, by Docker's programs and by its own interface. */
 export class Engine {
+  readonly socket: string;
+  /** Its images are made here, since it can pull none. */
+  readonly has_stand_ins: boolean;
   readonly #env: NodeJS.ProcessEnv;
-  /** the daemon of an engine that was started here */
-  readonly #daemon: Child | undefined;
-  readonly #release: () => void;
 
-  constructor(socket: string, daemon?: Child, release = (): void => undefined) {
+  constructor({ socket, has_stand_ins }: Pick<Engine, 'socket' | 'has_stand_ins'>) {
+    this.socket = socket;
+    this.has_stand_ins = has_stand_ins;
     this.#env = { ...process.env, DOCKER_HOST: `unix://${socket}` };
-    this.#daemon = daemon;
-    this.#release = release;
-  }
-
-  /** An engine that was started here may pull no images, so it has stand-ins for them. */
-  get has_stand_ins(): boolean {
-    return this.#daemon !== undefined;
   }
 
   /** Builds the image of the project, and those that it needs where they cannot be pulled. */
@@ -47,14 +47,19 @@ export class Engine {
     if (this.has_stand_ins) await buildStandIns(this.#env, report, new AbortController().signal);
     const network = this.has_stand_ins ? ['--network', 'host'] : [];
     const dockerfile = ['--file', 'infra/Dockerfile'];
-    await this.run('docker', [
-      'build',
-      ...network,
-      '--tag',
-      'clt-token-system',
-      ...dockerfile,
-      '.',
-    ]);
+    await this.run('docker', ['build', ...network, '--tag', IMAGE, ...dockerfile, '.']);
+  }
+
+  /** The answer of the engine's interface to a GET. */
+  async ask<Answer>(path: string): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    get({ socketPath: this.socket, path }, resolve).once('error', reject);
+    const response = await promise;
+    const body = await text(response);
+    if (response.statusCode !== 200)
+      throw new Error(`${path} of the engine: ${response.statusCode} ${body}; read its log`);
+    const answer: Answer = JSON.parse(body);
+    return answer;
   }
 
   /** Runs a program of the checkout that asks this engine, whatever its exit code. */
@@ -83,17 +88,48 @@ export class Engine {
     const last = (stdout + stderr).slice(-4_000);
     throw new Error(`${program} ${args.join(' ')} exited with ${code}; read its output:\n${last}`);
   }
+}
 
-  async stop(): Promise<void> {
-    await this.#daemon?.stop(STOP_MS);
-    this.#release();
-  }
+/** An engine for a run. */
+export interface OpenEngine {
+  readonly engine: Engine;
+  /** Ends the daemon, where it was started here, and takes back what that left in the kernel. */
+  readonly stop: () => Promise<void>;
+}
+
+/** Whether the images of an engine are stand-ins, as their label says. */
+async function hasStandIns(socket: string): Promise<boolean> {
+  const asked = new Engine({ socket, has_stand_ins: false });
+  const filters = encodeURIComponent(JSON.stringify({ label: [STAND_IN_LABEL] }));
+  return (await asked.ask<readonly unknown[]>(`/images/json?filters=${filters}`)).length > 0;
+}
+
+/** Tables of the kernel's filter of packets in which Docker writes, as they are when new. */
+const TABLES = {
+  filter: '*filter\n:INPUT ACCEPT\n:FORWARD ACCEPT\n:OUTPUT ACCEPT\nCOMMIT\n',
+  nat: '*nat\nCOMMIT\n',
+};
+
+/** Takes note of the filter of packets. The result puts it back. */
+function keepFilter(): () => void {
+  const kept = execFileSync('iptables-save', { encoding: 'utf8' });
+  // another engine has its rules there too, which have changed since
+  if (kept.includes('\n:DOCKER ')) return () => undefined;
+  const unset = Object.entries(TABLES).filter(([name]) => !kept.includes(`*${name}\n`));
+  const input = kept + unset.map(([, table]) => table).join('');
+  return () => void execFileSync('iptables-restore', { input });
 }
 
 /** An engine for this run, or why there is none. Its images stay in the cache for the next run. */
-export async function openEngine(): Promise<Engine | { readonly missing: string }> {
+export async function openEngine(): Promise<OpenEngine | { readonly missing: string }> {
   const answering = await engineSocket();
-  if (answering !== undefined) return new Engine(answering);
+  if (answering !== undefined) {
+    const has_stand_ins = await hasStandIns(answering);
+    return {
+      engine: new Engine({ socket: answering, has_stand_ins }),
+      stop: () => Promise.resolve(),
+    };
+  }
   if (process.getuid?.() !== 0)
     return { missing: 'no Docker engine answers, and only root can start one: start Docker' };
   for (const [program, debianPackage] of PROGRAMS)
@@ -105,9 +141,13 @@ export async function openEngine(): Promise<Engine | { readonly missing: string 
   const holder = await acquirePidFile(folder.supervisor_file);
   if (holder !== undefined)
     return { missing: `process ${holder.pid} has the engine: run this again when it has ended` };
-  const release = (): void => rmSync(folder.supervisor_file);
   await stopOrphans(folder);
   openFolder(folder);
+  const restoreFilter = keepFilter();
+  const release = (): void => {
+    restoreFilter();
+    rmSync(folder.supervisor_file);
+  };
   // apart from the socket of Docker's clients, by which other tests would find it
   const socket = join(folder.root, 'docker.sock');
   const daemon = await spawnChild(
@@ -129,7 +169,14 @@ export async function openEngine(): Promise<Engine | { readonly missing: string 
   const answers = async (): Promise<boolean> =>
     daemon.exited !== undefined || (await engineAnswers(socket));
   await until(answers, 'the Docker engine to answer');
-  if (daemon.exited === undefined) return new Engine(socket, daemon, release);
+  if (daemon.exited === undefined)
+    return {
+      engine: new Engine({ socket, has_stand_ins: true }),
+      stop: async () => {
+        await daemon.stop(STOP_MS);
+        release();
+      },
+    };
   release();
   return { missing: childFault(daemon, 'did not start, so there is no Docker engine') };
 }

@@ -4,6 +4,7 @@
  */
 import { startCommandCluster } from '../support/command-cluster.ts';
 import { Random } from '../support/random.ts';
+import { PATIENT_READS } from '../support/stack.ts';
 import { DEPOSIT_SERVICES } from './cluster-deposits.ts';
 import type { FaultReport, FaultRun, Given } from './fault-run.ts';
 import { SETTINGS_ROTATIONS } from './rotation-secrets.ts';
@@ -15,6 +16,8 @@ const ROTATIONS: readonly Rotation[] = [...SERVER_ROTATIONS, ...SETTINGS_ROTATIO
 
 const SERVICES = {
   ...DEPOSIT_SERVICES,
+  // the run may be on a busy machine
+  ...PATIENT_READS,
   APP_TRON_API_KEY: 'the first key at the provider',
 };
 

@@ -2,7 +2,6 @@
 import { isAbsolute, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
-import { clusterFile } from '../../infra/cluster/compose.ts';
 import { checkout } from '../../infra/local/stack/folder.ts';
 import { parseCompose, textOf } from '../support/compose.ts';
 
@@ -20,12 +19,12 @@ interface Packages {
 
 const packages: Packages = JSON.parse(textOf('package.json'));
 
-/** The programs that containers of both compose files run. */
+/** The programs that containers run. */
 function programs(): readonly string[] {
-  const files = [parseCompose(textOf('docker-compose.yml')), parseCompose(clusterFile())];
-  const words = files
-    .flatMap(({ services }) => Object.values(services))
-    .flatMap(({ entrypoint = [], command = [] }) => entrypoint.concat(command));
+  const { services } = parseCompose(textOf('docker-compose.yml'));
+  const words = Object.values(services).flatMap(({ entrypoint = [], command = [] }) =>
+    entrypoint.concat(command),
+  );
   return [...new Set(words.filter((word) => word.endsWith('.ts')))];
 }
 
@@ -82,14 +81,14 @@ function isCopied(stage: number, file: string): boolean {
   const sources = lines
     .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
     .flatMap((line) => line.split(' ').slice(1, -1));
-  return sources.some((source) => file === source || file.startsWith(`${source}/`));
+  const removed = lines.flatMap((line) => /^RUN rm -r (\S+)$/.exec(line)?.[1] ?? []);
+  const isIn = (folder: string): boolean => file === folder || file.startsWith(`${folder}/`);
+  return sources.some(isIn) && !removed.some(isIn);
 }
 
 test('the image installs the packages that a container loads, and no other', async () => {
   const files = programs();
-  expect(files).toEqual(
-    expect.arrayContaining(['services/ops/main.ts', 'infra/cluster/prepare.ts']),
-  );
+  expect(files).toEqual(expect.arrayContaining(['services/ops/main.ts', 'infra/devnet/main.ts']));
   const loaded = new Set([...(await loadedBy(files)).packages, ...Object.keys(OTHERWISE)]);
   for (const name of Object.keys(packages.optionalDependencies)) loaded.delete(name);
   expect([...loaded].toSorted()).toEqual(Object.keys(packages.dependencies).toSorted());

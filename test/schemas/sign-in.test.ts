@@ -9,6 +9,7 @@ import {
   SIGN_IN_FORMS,
   type AuthSignature,
   type SignInForm,
+  type SignInRefusal,
   type SignInRequest,
 } from '../../schemas/sign-in.ts';
 import { signRaw, walletOf } from '../support/wallets.ts';
@@ -56,9 +57,17 @@ const VECTORS: readonly {
   },
 ];
 
-function refused(request: Partial<SignInRequest>, chain = CHAIN, nowMs = AT * 1_000): unknown {
+function refusal(
+  request: Partial<SignInRequest>,
+  chain = CHAIN,
+  nowMs = AT * 1_000,
+): SignInRefusal | undefined {
   const signature = VECTORS[0]?.signature ?? { r: '', s: '', v: 0 };
   return refuseSignIn({ publicKey: ADDRESS, timestamp: AT, signature, ...request }, chain, nowMs);
+}
+
+function refused(request: Partial<SignInRequest>, chain = CHAIN, nowMs = AT * 1_000): unknown {
+  return refusal(request, chain, nowMs)?.refused;
 }
 
 /** Signed raw over just this text for the key that is named. */
@@ -100,10 +109,10 @@ test.each(['raw', 'browser', 'tron'] as const)(
     const signature = await wallet.sign(challengeOf(CHAIN, wallet.publicKey, AT));
     const request = { publicKey: wallet.publicKey, signature };
     expect(refused(request)).toBeUndefined();
-    expect(refused(request, CHAIN + 1)).toBe('wrong_signature');
-    expect(refused({ ...request, timestamp: AT + 1 })).toBe('wrong_signature');
+    expect(refused(request, CHAIN + 1)).toBe('wrong_signer');
+    expect(refused({ ...request, timestamp: AT + 1 })).toBe('wrong_signer');
     expect(refused({ ...request, publicKey: walletOf(kind, 'two').publicKey })).toBe(
-      'wrong_signature',
+      'wrong_signer',
     );
     expect(accountOfKey(wallet.publicKey)).toBe(wallet.account);
   },
@@ -135,7 +144,7 @@ test('challenges with other text, or without a chain, are refused', () => {
       expect([text, form, refused({ signature: { r, s, v } })]).toEqual([
         text,
         form,
-        'wrong_signature',
+        'wrong_signer',
       ]);
     }
   }
@@ -159,7 +168,9 @@ test.each([
 test.each([0, -1, 2 ** 31, AT * 1_000, AT + 0.5, Number.NaN, Number.POSITIVE_INFINITY, 1e308])(
   'a time of %d is refused',
   (timestamp) => {
-    expect(refused({ timestamp, signature: raw(ADDRESS, CHAIN, timestamp) })).toBe('wrong_time');
+    expect(refused({ timestamp, signature: raw(ADDRESS, CHAIN, timestamp) })).toBe(
+      Number.isSafeInteger(timestamp) ? 'wrong_time' : 'malformed',
+    );
   },
 );
 
@@ -191,13 +202,13 @@ test.each([
   ['a TRON address', 'TMVQGm1qAQYVdetCeGRRkTWYYrLXuHK2HC'],
   ['nothing', ''],
 ])('a key with %s signs in nobody', (_what, publicKey) => {
-  expect(refused({ publicKey, signature: raw(publicKey) })).toBe('wrong_signature');
+  expect(refused({ publicKey, signature: raw(publicKey) })).toBe('malformed');
   expect(accountOfKey(publicKey)).toBeUndefined();
 });
 
 test('a key on no point of the curve is refused', () => {
   const off = `04${'1'.repeat(128)}`;
-  expect(refused({ publicKey: off, signature: raw(off) })).toBe('wrong_signature');
+  expect(refused({ publicKey: off, signature: raw(off) })).toBe('wrong_signer');
   expect(accountOfKey(off)).toBeUndefined();
 });
 
@@ -206,7 +217,7 @@ test.each(['eip191', 'tip191'] as const)(
   (form) => {
     for (const publicKey of [PUBLIC_KEY, '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf']) {
       const { r, s, v } = KEY.sign(challengeDigest(form, challengeOf(CHAIN, publicKey, AT)));
-      expect(refused({ publicKey, signature: { r, s, v } })).toBe('wrong_signature');
+      expect(refused({ publicKey, signature: { r, s, v } })).toBe('wrong_form');
     }
   },
 );
@@ -239,12 +250,55 @@ test.each(VECTORS)('form $form signs in with s in the upper half too', ({ signat
   const { r, s, v } = signature;
   const upper = { r, s: hex(ORDER - BigInt(s)), v: 55 - v };
   expect(refused({ signature: upper })).toBeUndefined();
-  expect(refused({ signature: upper, timestamp: AT + 1 })).toBe('wrong_signature');
+  expect(refused({ signature: upper, timestamp: AT + 1 })).toBe('wrong_signer');
+});
+
+const CHECKSUMMED = '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf';
+const prefixed = KEY.sign(challengeDigest('eip191', challengeOf(CHAIN, CHECKSUMMED, AT)));
+test.each<[string, Partial<SignInRequest>, string, string]>([
+  [
+    'an address of TRON',
+    { publicKey: 'TMVQGm1qAQYVdetCeGRRkTWYYrLXuHK2HC' },
+    'malformed',
+    '0x in place of the 41',
+  ],
+  ['r of another length', { signature: { ...good, r: '0x1' } }, 'malformed', '32 bytes'],
+  ['the parity as v', { signature: { ...good, v: good.v - 27 } }, 'malformed', 'add 27'],
+  ['v of EIP-155', { signature: { ...good, v: 37 } }, 'malformed', '27 or 28'],
+  ['s that is out of range', { signature: { ...good, s: hex(ORDER) } }, 'malformed', 'order'],
+  ['a fraction of seconds', { timestamp: AT + 0.5 }, 'malformed', 'Unix seconds'],
+  ['an old challenge', { timestamp: AT - 121 }, 'wrong_time', '121 s old'],
+  [
+    'a challenge of the future',
+    { timestamp: AT + 180 },
+    'wrong_time',
+    `180 s ahead, at most 120 s are taken, and the server's time is ${AT}: set your clock`,
+  ],
+  [
+    'the prefix, for a checksummed address',
+    { publicKey: CHECKSUMMED, signature: prefixed },
+    'wrong_form',
+    'lower case',
+  ],
+  [
+    'the chain of another',
+    { signature: raw(ADDRESS, CHAIN + 1) },
+    'wrong_signer',
+    `for chain ${CHAIN}`,
+  ],
+  [
+    'the key of another',
+    { signature: signRaw(new SigningKey(hex(2n)), challengeOf(CHAIN, ADDRESS, AT)) },
+    'wrong_signer',
+    'accounts of contracts',
+  ],
+])('the refusal of %s says what is wrong', (_what, request, reason, words) => {
+  expect(refusal(request)).toEqual({ refused: reason, message: expect.stringContaining(words) });
 });
 
 test.each(BAD)('a signature with %s is refused', (_what, change) => {
   expect(refused({ signature: good })).toBeUndefined();
-  expect(refused({ signature: { ...good, ...change } })).toBe('wrong_signature');
+  expect(refused({ signature: { ...good, ...change } })).toMatch(/^(malformed|wrong_signer)$/);
 });
 
 test('random requests are refused without throwing', () => {
@@ -263,7 +317,9 @@ test('random requests are refused without throwing', () => {
       word,
       fc.oneof(fc.integer(), fc.constantFrom(27, 28)),
       (publicKey, r, s, v) => {
-        expect(refused({ publicKey, signature: { r, s, v } })).toBe('wrong_signature');
+        expect(refused({ publicKey, signature: { r, s, v } })).toMatch(
+          /^(malformed|wrong_signer)$/,
+        );
       },
     ),
     { numRuns: 30 },

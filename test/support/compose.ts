@@ -1,4 +1,4 @@
-/** The two files of Docker Compose, as its own parser reads them. */
+/** The file of Docker Compose, as its own parser reads it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';

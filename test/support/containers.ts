@@ -1,6 +1,7 @@
 import {
   GenericContainer,
   getContainerRuntimeClient,
+  type ContainerRuntimeClient,
   type StartedTestContainer,
 } from 'testcontainers';
 import {
@@ -20,15 +21,57 @@ import {
   registryDatabase,
   registryJava,
 } from '../../infra/local/servers/registry.ts';
-import type { ServerName } from '../../infra/local/servers/servers.ts';
 import {
   initdbArguments,
   postgresArguments,
   postgres_image,
+  postgresSettings,
   superuser,
 } from '../../infra/postgres/settings.ts';
+import { HANG_MS } from './limits.ts';
 import type { ServerHandle } from './server-handle.ts';
+import type { ServersOfStack } from './stack.ts';
 import { until } from './until.ts';
+
+// a run removes what a killed one has left, so no container with the engine's socket has to
+process.env['TESTCONTAINERS_RYUK_DISABLED'] = 'true';
+// else it looks for the default network of the engine, which may have none
+process.env['TESTCONTAINERS_HOST_OVERRIDE'] = '127.0.0.1';
+/** A label with the pid of the process whose network it is. */
+const OWNER = 'clt.test.pid';
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** Removes a network with its containers. */
+async function removeNetwork(name: string): Promise<void> {
+  const { dockerode } = (await getContainerRuntimeClient()).container;
+  const found = await dockerode.listContainers({ all: true, filters: { network: [name] } });
+  for (const { Id } of found) await dockerode.getContainer(Id).remove({ force: true, v: true });
+  await dockerode.getNetwork(name).remove();
+}
+
+/** Removes the containers and networks of processes that were killed. */
+export async function removeAbandoned(): Promise<void> {
+  const { dockerode } = (await getContainerRuntimeClient()).container;
+  for (const { Name, Labels } of await dockerode.listNetworks({ filters: { label: [OWNER] } }))
+    if (!isAlive(Number(Labels?.[OWNER]))) await removeNetwork(Name);
+}
+
+/** Without its digest where the engine has a stand-in, which has none of an official image. */
+async function imageAt({ container }: ContainerRuntimeClient, image: string): Promise<string> {
+  const name = image.replace(/@.*/, '');
+  const found = await container.dockerode
+    .getImage(name)
+    .inspect()
+    .catch(() => undefined);
+  return found?.Config.Labels?.['clt.stand-in'] === name ? name : image;
+}
 
 /** A server in a container on a fixed host port, behind the same handle as a local one. */
 function containerServer(
@@ -64,9 +107,24 @@ function containerServer(
 
 /**
  * The four servers as containers of the images and settings of docker-compose.yml; none is started
- * yet.
+ * yet. Their network publishes ports on 127.0.0.1 alone.
  */
-export function containerServers(ports: Ports): Readonly<Record<ServerName, ServerHandle>> {
+export async function containerServers(
+  ports: Ports,
+  kafka_settings: Readonly<Record<string, string>>,
+  postgres_settings: Readonly<Record<string, string>>,
+): Promise<ServersOfStack> {
+  const client = await getContainerRuntimeClient();
+  const network_name = `clt-test-${ports.kafka}`;
+  await client.network.create({
+    Name: network_name,
+    Labels: { [OWNER]: String(process.pid) },
+    Options: { 'com.docker.network.bridge.host_binding_ipv4': '127.0.0.1' },
+  });
+  const containerOf = async (image: string): Promise<GenericContainer> =>
+    new GenericContainer(await imageAt(client, image))
+      .withNetworkMode(network_name)
+      .withStartupTimeout(HANG_MS);
   const place = kafkaPlace({
     listeners: 'PLAINTEXT://0.0.0.0:9092,CONTROLLER://127.0.0.1:9093',
     advertised_listeners: `PLAINTEXT://127.0.0.1:${ports.kafka}`,
@@ -74,31 +132,32 @@ export function containerServers(ports: Ports): Readonly<Record<ServerName, Serv
     controller: '127.0.0.1:9093',
     data: '/var/lib/kafka/data',
   });
-  const kafka_variables = Object.entries({ ...kafkaSettings, ...place }).map(
+  const kafka_variables = Object.entries({ ...kafkaSettings, ...place, ...kafka_settings }).map(
     ([setting, value]) => [kafkaVariable(setting), value] as const,
   );
-  const kafka = new GenericContainer(kafka_image)
+  const kafka = (await containerOf(kafka_image))
     .withEnvironment({ ...Object.fromEntries(kafka_variables), KAFKA_HEAP_OPTS: kafka_heap })
     .withExposedPorts({ container: 9092, host: ports.kafka });
-  const registry = new GenericContainer(registry_image)
+  const registry = (await containerOf(registry_image))
     .withEnvironment({
       REGISTRY_DATASOURCE_URL: registryDatabase('/tmp/registry'),
       JAVA_OPTS_APPEND: registryJava.join(' '),
     })
     .withExposedPorts({ container: 8080, host: ports.registry });
-  const postgres = new GenericContainer(postgres_image)
+  const postgres = (await containerOf(postgres_image))
     .withEnvironment({
       POSTGRES_PASSWORD: superuser.password,
       POSTGRES_INITDB_ARGS: initdbArguments.join(' '),
     })
-    .withCommand(['postgres', ...postgresArguments()])
+    .withUser('999:999')
+    .withCommand(['postgres', ...postgresArguments({ ...postgresSettings, ...postgres_settings })])
     .withSharedMemorySize(256 * 1024 * 1024)
     .withExposedPorts({ container: 5432, host: ports.postgres });
-  const redis = new GenericContainer(redis_image)
-    .withCommand(['redis-server', ...redisSettings])
+  const redis = (await containerOf(redis_image))
+    .withCommand(['redis-server', ...redisSettings, '--protected-mode', 'no'])
     .withExposedPorts({ container: 6379, host: ports.redis });
   const host = `127.0.0.1:${ports.postgres}`;
-  return {
+  const servers = {
     kafka: containerServer('kafka', ports.kafka, kafka, () => kafkaAnswers(ports.kafka)),
     postgres: containerServer(
       'postgres',
@@ -112,4 +171,5 @@ export function containerServers(ports: Ports): Readonly<Record<ServerName, Serv
     ),
     redis: containerServer('redis', ports.redis, redis, () => redisAnswers(ports.redis)),
   };
+  return { servers, release: () => removeNetwork(network_name) };
 }

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { engineAnswers, engineSocket, socketPath } from './docker-engine.ts';
+import { engineAnswers, engineSocket, serversPlace, socketPath } from './docker-engine.ts';
 
 let folder = '';
 const cleanups: (() => unknown)[] = [];
@@ -56,4 +56,19 @@ test('the socket is the one of a Docker client; a remote engine counts as none',
     '/run/user/1000/docker.sock',
   );
   expect(socketPath({ DOCKER_HOST: 'tcp://127.0.0.1:2375' })).toBeUndefined();
+});
+
+test('servers run in containers where an engine answers, unless TEST_SERVERS says otherwise', async () => {
+  const socket = await engine((_, answer) => answer.writeHead(200).end('OK'));
+  const here = { DOCKER_HOST: `unix://${socket}` };
+  const none = { DOCKER_HOST: `unix://${join(folder, 'none')}` };
+  expect(await serversPlace(here)).toBe('containers');
+  expect(await serversPlace({ DOCKER_HOST: here.DOCKER_HOST, TEST_SERVERS: 'local' })).toBe(
+    'local',
+  );
+  expect(await serversPlace(none)).toBe('local');
+  await expect(
+    serversPlace({ DOCKER_HOST: none.DOCKER_HOST, TEST_SERVERS: 'containers' }),
+  ).rejects.toThrow('start one');
+  await expect(serversPlace({ TEST_SERVERS: 'docker' })).rejects.toThrow('containers or local');
 });

@@ -31,6 +31,24 @@ export async function engineAnswers(socket: string, patience_ms = HANG_MS): Prom
   });
 }
 
+/**
+ * Where the servers of tests run: as TEST_SERVERS says, `containers` or `local`; where it is not set, in
+ * containers if an engine answers.
+ */
+export async function serversPlace(
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<'containers' | 'local'> {
+  const chosen = env['TEST_SERVERS'] ?? '';
+  if (chosen === 'local') return 'local';
+  if (chosen !== '' && chosen !== 'containers')
+    throw new Error(`TEST_SERVERS is ${chosen}: set it to containers or local`);
+  if ((await engineSocket(env)) !== undefined) return 'containers';
+  if (chosen === '') return 'local';
+  throw new Error(
+    'TEST_SERVERS is containers, and no Docker engine answers: start one, or name its socket in DOCKER_HOST',
+  );
+}
+
 /** The socket of an engine that answers, or undefined. */
 export async function engineSocket(
   env: NodeJS.ProcessEnv = process.env,

@@ -11,6 +11,7 @@ const LONG = [
   'faults/services/treasury/reserve-statuses',
   'faults/services/explorer-gateway/storm',
   'faults/infra/postgres/readers',
+  'faults/packages/wallet/once',
   'faults/services/tron-watcher/alone',
   'faults/services/tron-watcher/late',
   'faults/services/tron-watcher/slow',
@@ -55,7 +56,7 @@ function placeOf({ moduleId }: TestSpecification): number {
 }
 
 /** A worker ends when the next file is of another project, and the next one loads all again. */
-const PROJECTS = ['house', 'unit', 'servers', 'faults', 'containers'];
+const PROJECTS = ['house', 'unit', 'servers', 'faults', 'containers', 'chart'];
 
 function projectOf({ project }: TestSpecification): number {
   return PROJECTS.indexOf(project.name);

@@ -82,7 +82,7 @@ export class MemoryKafka implements Kafka {
   admin(): Admin {
     return {
       clusterId: () => Promise.resolve('memory'),
-      brokerCount: () => Promise.resolve(1),
+      brokers: () => Promise.resolve(new Map([[1, 'memory:1']])),
       topicNames: () => Promise.resolve([...this.#topics.keys()]),
       ends: (topic) => this.#ends(topic),
       offsetsAt: () => Promise.resolve(new Map()),

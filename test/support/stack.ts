@@ -28,7 +28,7 @@ import { defaultPorts, portNames, type PortName, type Ports } from '../../infra/
 import { serviceCommand, serviceIsReady } from '../../infra/local/stack/services.ts';
 import { serviceEnvironment, services, type ServiceSpec } from '../../infra/services/services.ts';
 import { defaultSettings } from '../../infra/services/settings.ts';
-import { engineSocket } from './docker-engine.ts';
+import { serversPlace } from './docker-engine.ts';
 import { takePort } from './free-ports.ts';
 import { removeSystem } from './kept-logs.ts';
 import { HANG_MS } from './limits.ts';
@@ -103,6 +103,8 @@ const never = new AbortController().signal;
 
 /** Ends the stacks of killed test runs and workers; their logs are those of this run now. */
 export async function stopAbandoned(): Promise<void> {
+  if ((await serversPlace()) === 'containers')
+    await (await import('./containers.ts')).removeAbandoned();
   for (const entry of readdirSync(tmpdir())) {
     if (!entry.startsWith(PREFIX)) continue;
     const folder = folderAt(join(tmpdir(), entry));
@@ -223,27 +225,37 @@ export async function programsFor(folder: Folder, ports: Ports): Promise<Program
   return await withClassArchives(cache, found, { ports, folder }, silentReport, never);
 }
 
-/**
- * The servers of a stack on this machine, or in containers where Docker answers; none is started.
- */
+/** Servers of which none is started, and the end of what they have together. */
+export interface ServersOfStack {
+  readonly servers: Stack['servers'];
+  readonly release: () => Promise<void>;
+}
+
+/** The servers of a stack, on this machine or in containers. */
 async function stackServers(
   folder: Folder,
   ports: Ports,
-  { kafka_settings = {}, postgres_settings }: StackOptions,
-): Promise<Stack['servers']> {
-  if ((await engineSocket()) !== undefined)
-    return (await import('./containers.ts')).containerServers(ports);
+  { kafka_settings = {}, postgres_settings = {} }: StackOptions,
+): Promise<ServersOfStack> {
+  const postgres = { ...SERVER_OPTIONS.postgres_settings, ...postgres_settings };
+  if ((await serversPlace()) === 'containers')
+    return await (
+      await import('./containers.ts')
+    ).containerServers(ports, kafka_settings, postgres);
   const programs = await programsFor(folder, ports);
   const servers = createServers(folder, programs, ports, {
     ...SERVER_OPTIONS,
     kafka_settings,
-    postgres_settings: { ...SERVER_OPTIONS.postgres_settings, ...postgres_settings },
+    postgres_settings: postgres,
   });
   return {
-    kafka: serverHandle(servers.kafka),
-    postgres: serverHandle(servers.postgres),
-    registry: serverHandle(servers.registry),
-    redis: serverHandle(servers.redis),
+    servers: {
+      kafka: serverHandle(servers.kafka),
+      postgres: serverHandle(servers.postgres),
+      registry: serverHandle(servers.registry),
+      redis: serverHandle(servers.redis),
+    },
+    release: () => Promise.resolve(),
   };
 }
 
@@ -251,7 +263,6 @@ interface StackOptions {
   /** Services to start as well; true: all of them. */
   readonly services?: boolean | readonly string[];
   readonly others?: Partial<Addresses>;
-  /** of servers on this machine */
   readonly kafka_settings?: Readonly<Record<string, string>>;
   readonly postgres_settings?: Readonly<Record<string, string>>;
 }
@@ -307,14 +318,17 @@ async function startServers(
 ): Promise<Stack> {
   const { folder, ports, addresses, nextPort } = place;
   const spawned: Child[] = [];
-  const servers = await stackServers(folder, ports, options).catch((error: unknown) => {
-    leave();
-    throw error;
-  });
+  const { servers, release } = await stackServers(folder, ports, options).catch(
+    (error: unknown) => {
+      leave();
+      throw error;
+    },
+  );
 
   const stop = async (): Promise<void> => {
     await Promise.all(spawned.map((child) => child.kill()));
     await Promise.all(Object.values(servers).map(end));
+    await release();
     leave();
   };
 

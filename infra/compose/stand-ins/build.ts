@@ -16,6 +16,8 @@ import { checkout } from '../../local/stack/folder.ts';
 
 const DEBIAN = 'bookworm';
 const BASE = `debian:${DEBIAN}-slim`;
+/** Images that have it are stand-ins, and those that are made of them. */
+export const STAND_IN_LABEL = 'clt.stand-in';
 
 /** The files that the image of each folder gets, by their place beside its Dockerfile. */
 type Files = Readonly<Record<string, string>>;
@@ -88,7 +90,8 @@ async function buildOne(
       // folders of the cache are for their owner alone
       chmodSync(target, 0o755);
     }
-    await runOrFail('docker', ['build', '--network', 'host', '--tag', image, context], {
+    const labels = ['--label', `${STAND_IN_LABEL}=${image}`];
+    await runOrFail('docker', ['build', '--network', 'host', ...labels, '--tag', image, context], {
       env,
       signal,
       onOutput: (text) => report.now(`building ${image}: ${text.trim().split('\n').at(-1) ?? ''}`),

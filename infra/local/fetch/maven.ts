@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { resolve } from 'node:path';
 import type { Report } from '../cli/report.ts';
 import { runProgram, StackFault } from '../process/run-program.ts';
 
@@ -49,7 +49,7 @@ export async function fetchArtifact(
   await maven(artifact, [`${PLUGIN}:copy`, `-Dartifact=${artifact}`, where], options);
 }
 
-/** Puts the run-time dependencies of a pom.xml beside this file into `target`. */
+/** Puts the run-time dependencies of a pom.xml, by its path or its name beside this file, into `target`. */
 export async function fetchLibraries(
   pom: string,
   properties: Readonly<Record<string, string>>,
@@ -57,6 +57,6 @@ export async function fetchLibraries(
   options: MavenOptions,
 ): Promise<void> {
   const given = Object.entries(properties).map(([name, value]) => `-D${name}=${value}`);
-  const args = ['-f', join(import.meta.dirname, pom), `${PLUGIN}:copy-dependencies`, ...given];
+  const args = ['-f', resolve(import.meta.dirname, pom), `${PLUGIN}:copy-dependencies`, ...given];
   await maven(pom, [...args, '-DincludeScope=runtime', `-DoutputDirectory=${target}`], options);
 }

@@ -224,7 +224,10 @@ export async function boot(
     const asking = running.map(async (server) => {
       const why = await server.whyNotReady();
       if (why === undefined) return;
-      outcomes[server.name] = { is_done: true, text: `runs, but is not ready: ${why}` };
+      outcomes[server.name] = {
+        is_done: true,
+        text: `runs, but is not ready: ${why}; where it is frozen, npx ops restart ${server.name} starts it again`,
+      };
     });
     await Promise.all(asking);
     return outcomes;

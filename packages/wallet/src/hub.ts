@@ -1,6 +1,6 @@
 /** The hub: sign-in, questions, and sending. */
 import { parseJson, readObject } from './json.ts';
-import type { MessageSigner } from './signers.ts';
+import { signText, type MessageSigner } from './signers.ts';
 import type { SignedTransaction } from './transaction.ts';
 
 export interface Hub {
@@ -19,7 +19,10 @@ export interface Session {
 /** A refusal of the hub, or of the node behind it. */
 export class HubError extends Error {
   override readonly name = 'HubError';
-  /** for example UNAUTHENTICATED of the hub, nonce_too_low of the node, HTTP_502 of a proxy */
+  /**
+   * for example UNAUTHENTICATED of the hub, nonce_too_low of the node, HTTP_502 of a proxy;
+   * SIGNED_TOO_LATE of `signIn`
+   */
   readonly code: string;
 
   constructor(code: string, message: string) {
@@ -33,11 +36,23 @@ export function challenge(chainId: number, publicKey: string, timestamp: number)
   return `service-auth:${chainId}:${publicKey}:${timestamp}`;
 }
 
-/** Signs in. The hub refuses a clock that is more than 120 s away from its own. */
+/** The hub takes a challenge for so long before and after its own time. */
+const CHALLENGE_S = 120;
+
+/**
+ * Signs in. The hub refuses a clock that is more than 120 s away from its own. A wallet that takes
+ * longer to sign, such as a device that a person has to find, is `SIGNED_TOO_LATE`: sign in again.
+ */
 export async function signIn(hub: Hub, signer: MessageSigner): Promise<Session> {
   const publicKey = signer.address;
   const timestamp = Math.floor(Date.now() / 1_000);
-  const signature = await signer.signMessage(challenge(hub.chainId, publicKey, timestamp));
+  const signature = await signText(signer, challenge(hub.chainId, publicKey, timestamp));
+  const took = Math.floor(Date.now() / 1_000) - timestamp;
+  if (took > CHALLENGE_S)
+    throw new HubError(
+      'SIGNED_TOO_LATE',
+      `the wallet took ${took} s to sign, and the hub takes a signed text for ${CHALLENGE_S} s: sign in again`,
+    );
   const { generateToken } = await ask(
     hub,
     `mutation ($publicKey: String!, $timestamp: Int!, $signature: AuthSignatureInput!) {
@@ -75,21 +90,29 @@ export async function ask(
 }
 
 /**
- * Sends a signed transaction; returns when the node has it, or had it before. After an error other
- * than a `HubError` with a code of the node it may have it too: send the same bytes again, which is
- * harmless, before signing others.
+ * Sends a signed transaction; returns when the node has it, now or before, or a block holds it: as
+ * often as it is sent. A `HubError` with a code of the node is a refusal; `nonce_too_low` means
+ * that a block holds another transaction of the account with the nonce. After any other error the
+ * node may have it: send the same again, which is harmless, before signing others.
  */
-export async function send(hub: Hub, token: string, { raw }: SignedTransaction): Promise<void> {
+export async function send(
+  hub: Hub,
+  token: string,
+  { raw, hash }: SignedTransaction,
+): Promise<void> {
   const { sendRawTransaction } = await ask(
     hub,
     'mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }',
     { raw },
     token,
   );
-  // the node's refusals are data, not errors
+  // refusals are data, not errors
   const { transaction_hash: transactionHash, code, message } = readObject(sendRawTransaction) ?? {};
-  if (typeof transactionHash !== 'string' && code !== 'already_known')
-    throw hubError(code, message);
+  if (code === 'already_known' || transactionHash === hash) return;
+  // a node that names another transaction has said nothing about this one
+  throw typeof transactionHash === 'string'
+    ? hubError(undefined, undefined)
+    : hubError(code, message);
 }
 
 function hubError(code: unknown, message: unknown, otherwise = 'UNREADABLE'): HubError {

@@ -2,7 +2,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { concatBytes } from '@noble/hashes/utils.js';
 import { fromHex, keccak256, toHex, utf8, type Hex } from './bytes.ts';
-import { readSignature, type Signature, type SignatureLike } from './signature.ts';
+import { addressOf, signedBy, type Signature, type SignatureLike } from './signature.ts';
 
 /** Signs in. */
 export interface MessageSigner {
@@ -33,13 +33,8 @@ export function digestSigner(
   sign: (digest: Uint8Array) => SignatureLike | Promise<SignatureLike>,
 ): Signer {
   const account = readAddress(address);
-  const signDigest = async (digest: Uint8Array): Promise<Signature> => {
-    const signature = readSignature(await sign(digest)).find(
-      (each) => signerOf(digest, each) === account,
-    );
-    if (signature === undefined) throw new Error(`the signature is not by the key of ${account}`);
-    return signature;
-  };
+  const signDigest = async (digest: Uint8Array): Promise<Signature> =>
+    signedBy(account, [digest], await sign(digest));
   return {
     address: account,
     signDigest,
@@ -62,7 +57,8 @@ export function privateKeySigner(privateKey: string | Uint8Array): Signer {
 
 /**
  * A signer by a wallet's function that signs a text with the prefix of EIP-191 (personal_sign) or
- * of TIP-191 (signMessageV2 of TRON). It signs in; a transaction's digest it cannot sign.
+ * of TIP-191 (signMessageV2 of TRON). Each signature is checked: wallets sign with the account that
+ * is chosen in them at that moment. It signs in; a transaction's digest it cannot sign.
  */
 export function messageSigner(
   address: string,
@@ -71,7 +67,7 @@ export function messageSigner(
   const account = readAddress(address);
   return {
     address: account,
-    signMessage: async (text) => readSignature(await sign(text))[0],
+    signMessage: async (text) => signedBy(account, prefixedDigests(text), await sign(text)),
   };
 }
 
@@ -101,20 +97,25 @@ export function randomPrivateKey(): Hex {
  */
 export async function derivePrivateKey(chainId: number, signer: MessageSigner): Promise<Hex> {
   const text = keyText(chainId, signer.address);
-  const first = await signer.signMessage(text);
-  const again = await signer.signMessage(text);
+  const first = await signText(signer, text);
+  const again = await signText(signer, text);
   if (first.r !== again.r || first.s !== again.s)
     throw new Error('the wallet signs the same text differently each time: no key comes from it');
   return toHex(keccak256(concatBytes(fromHex(first.r), fromHex(first.s))));
 }
 
+/** At most 255 bytes: there are signing devices that leave out what comes after those. */
 function keyText(chainId: number, address: string): string {
-  return `This signature is the private key of a CLT account.
-
-Anybody who has this signature can spend all CLT of that account. Sign this text only on a site that you trust with your CLT, and never give the signature to anybody.
+  return `This signature is the private key of a CLT account: anybody who has it can spend all CLT there. Sign this only on a site that you trust.
 
 chain: ${chainId}
 wallet: ${address}`;
+}
+
+/** The signature of a signer that may be an app's own, checked. */
+export async function signText(signer: MessageSigner, text: string): Promise<Signature> {
+  const digests = [messageDigest(text), ...prefixedDigests(text)];
+  return signedBy(signer.address, digests, await signer.signMessage(text));
 }
 
 /** The digest that the key of a `Signer` signs for a text: the hash of the hex of its hash. */
@@ -122,23 +123,16 @@ export function messageDigest(text: string): Uint8Array {
   return keccak256(utf8(toHex(keccak256(utf8(text))).slice(2)));
 }
 
+/** The digests that EIP-191 and TIP-191 have signed for a text. */
+function prefixedDigests(text: string): readonly Uint8Array[] {
+  const message = utf8(text);
+  return ['Ethereum', 'TRON'].map((network) =>
+    keccak256(concatBytes(utf8(`\u0019${network} Signed Message:\n${message.length}`), message)),
+  );
+}
+
 function readAddress(address: string): string {
   const account = address.toLowerCase();
   if (!ADDRESS.test(account)) throw new TypeError('an address must be 0x and 40 hex digits');
   return account;
-}
-
-function signerOf(digest: Uint8Array, { r, s, v }: Signature): string | undefined {
-  try {
-    const signature = new secp256k1.Signature(BigInt(r), BigInt(s), v - 27);
-    return addressOf(signature.recoverPublicKey(digest).toBytes(false));
-  } catch {
-    // r is on no point of the curve, or a number is out of range
-    return undefined;
-  }
-}
-
-/** The last 20 bytes of the hash of a key's 64 bytes, without its first byte 04. */
-function addressOf(publicKey: Uint8Array): string {
-  return toHex(keccak256(publicKey.subarray(1)).subarray(12));
 }

@@ -1,6 +1,7 @@
 /** The bytes of a transaction, from the JSON that the hub builds. */
 import { encodeRlp, fromHex, integerBytes, keccak256, toHex, utf8, type Rlp } from './bytes.ts';
 import { readObject } from './json.ts';
+import { signedBy } from './signature.ts';
 import type { MessageSigner, Signer } from './signers.ts';
 
 /** The answer of each `createUnsigned...`. */
@@ -89,7 +90,8 @@ export async function signTransaction(
     throw new TypeError(`the transaction is for chain ${transaction.chainId}, not ${chainId}`);
   if (from !== signer.address)
     throw new TypeError(`the transaction is from ${from}, not from ${signer.address}`);
-  const { r, s, v } = await signer.signDigest(keccak256(encodeRlp(items)));
+  const digest = keccak256(encodeRlp(items));
+  const { r, s, v } = signedBy(from, [digest], await signer.signDigest(digest));
   const numbers = [BigInt(v), BigInt(r), BigInt(s)].map(integerBytes);
   const raw = encodeRlp([...items, ...numbers]);
   return { from, nonce, raw: toHex(raw), hash: toHex(keccak256(raw)) };

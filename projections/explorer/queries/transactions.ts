@@ -37,6 +37,20 @@ export function transactionByHash(hash: Buffer): Query {
   };
 }
 
+/**
+ * One row, or none before the first event. Columns: height of the newest block; of the block that
+ * holds the transaction (null: none of them does); next nonce of its sender (null: no account).
+ */
+export function inclusionOf(hash: Buffer, sender: Buffer): Query {
+  return {
+    name: 'explorer_inclusion',
+    text: `SELECT h.height, (SELECT t.block_height FROM explorer.transactions t WHERE t.hash = $1::bytea),
+                  (SELECT a.nonce FROM explorer.accounts a WHERE a.address = $2::bytea)
+             FROM explorer.head h WHERE h.one`,
+    values: [hash, sender],
+  };
+}
+
 /** At most `limit` transactions with a hash in this range, inclusive. Columns as above. */
 export function transactionsByHash(from: Buffer, to: Buffer, limit: number): Query {
   return {

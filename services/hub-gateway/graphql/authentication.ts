@@ -14,6 +14,7 @@ import {
   verifyToken,
   type TokenSecrets,
 } from '../../runtime/http/token.ts';
+import type { Refusal } from '../../runtime/process/errors.ts';
 import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import type { HubGatewayConfig } from '../config.ts';
 
@@ -70,7 +71,17 @@ type SignInSettings = Pick<
 >;
 
 /** `from_before`: the hub may have been told of it before it was started. */
-type UseRefusal = 'used_before' | 'from_before';
+type UseRefusal = Refusal<'used_before' | 'from_before'>;
+
+const USED_BEFORE: UseRefusal = {
+  refused: 'used_before',
+  message: 'this challenge was used before: sign a new one',
+};
+const FROM_BEFORE: UseRefusal = {
+  refused: 'from_before',
+  message:
+    'this challenge is from before the start of this server, which cannot tell whether it was used: sign a new one, and if that is refused too, check your clock',
+};
 
 const INT_MAX = 2 ** 31 - 1;
 /** Hubs accept a challenge for so long; their clocks may differ by a minute. */
@@ -103,7 +114,7 @@ export class SignIns {
   /** `expiresAt` in Unix seconds, at most the largest Int of GraphQL. */
   async signIn(
     request: SignInRequest,
-  ): Promise<{ token: string; expiresAt: number } | { refused: SignInRefusal | UseRefusal }> {
+  ): Promise<{ token: string; expiresAt: number } | SignInRefusal | UseRefusal> {
     const {
       chain_id: chainId,
       jwt_secret: jwtSecret,
@@ -112,7 +123,7 @@ export class SignIns {
     const { publicKey, timestamp } = request;
     const refused =
       refuseSignIn(request, chainId, this.#now()) ?? (await this.#use(publicKey, timestamp));
-    if (refused !== undefined) return { refused };
+    if (refused !== undefined) return refused;
     const exp = timestamp + jwtExpirationHours * 3_600;
     return {
       token: await signToken({ pk: publicKey, exp }, jwtSecret),
@@ -129,12 +140,12 @@ export class SignIns {
       this.#used.delete(challenge);
     }
     const challenge = `${timestamp} ${publicKey}`;
-    if (this.#used.has(challenge)) return 'used_before';
+    if (this.#used.has(challenge)) return USED_BEFORE;
     // its timestamp may be ahead of now by the tolerance, and is accepted for another tolerance
     this.#used.set(challenge, now + 2 * TIMESTAMP_SECONDS_MAX);
     const key = `limits:${challengeOf(chainId, publicKey, timestamp)}`;
     const used = await this.#counts?.run(USE, [key], [USED_MS]);
-    if (used !== undefined) return used === null ? 'used_before' : undefined;
-    return timestamp < this.#startedAt ? 'from_before' : undefined;
+    if (used !== undefined) return used === null ? USED_BEFORE : undefined;
+    return timestamp < this.#startedAt ? FROM_BEFORE : undefined;
   }
 }

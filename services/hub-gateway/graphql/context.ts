@@ -20,7 +20,7 @@ export interface Hub extends ListSources {
   /** reads what is there now */
   readonly reader: Reader;
   readonly chain: Pick<ChainParameters, 'info'>;
-  readonly node: Pick<ChainNode, 'nextNonce' | 'submit'>;
+  readonly node: Pick<ChainNode, 'head' | 'nextNonce' | 'submit'>;
   readonly balances: Balances;
   readonly sign_ins: SignIns;
   /** of requests; undefined: no limit */

@@ -3,7 +3,12 @@ import type { Bounds, Parties } from '../../../projections/ride-market/queries.t
 import { parseAddress, parseHash, toHex } from '../../../schemas/address.ts';
 import { coordinateText, LATITUDE_MAX, LONGITUDE_MAX } from '../../../schemas/coordinate.ts';
 import { parseAmount } from '../../../schemas/money.ts';
-import { decodeRaw, parseRawText, recoverSigner } from '../../../schemas/raw-transaction.ts';
+import {
+  decodeRaw,
+  parseRawText,
+  recoverSigner,
+  transactionHash,
+} from '../../../schemas/raw-transaction.ts';
 import { accountOfKey } from '../../../schemas/sign-in.ts';
 import type { Caller } from './authentication.ts';
 import { forbidden, invalid, type Refused } from './errors.ts';
@@ -124,21 +129,38 @@ function limitUpTo(most: number, limit: number | null | undefined): number | und
   return limit;
 }
 
-/** A transaction that the caller signed for this chain, no mint, as 0x + hex for the node. */
-export function readSubmission(text: string, { account }: Caller, chainId: number): string {
+export interface Submission {
+  /** signed; 0x + hex, for the node */
+  readonly raw: string;
+  readonly hash: Buffer;
+  /** the account, 20 bytes */
+  readonly sender: Buffer;
+  readonly nonce: number;
+}
+
+/** A transaction that the caller signed for this chain, no mint. */
+export function readSubmission(text: string, { account }: Caller, chainId: number): Submission {
   const bytes = parseRawText(text);
   if ('refused' in bytes) throw unreadable(bytes.refused);
   const decoded = decodeRaw(bytes.raw);
   if ('refused' in decoded) throw unreadable(decoded.refused);
   const { transaction } = decoded;
-  if (transaction.chain_id !== chainId) throw invalid('rawTransaction is signed for another chain');
+  if (transaction.chain_id !== chainId)
+    throw invalid(`rawTransaction is signed for another chain: sign it for chain ${chainId}`);
   const recovered = recoverSigner(transaction);
   if ('refused' in recovered) throw unreadable(recovered.refused);
   if (recovered.signer !== account)
-    throw forbidden('rawTransaction is not signed by the key of your token');
+    throw forbidden(
+      'rawTransaction is not signed by the key of your token: sign in with the key that signs it',
+    );
   if (transaction.call.function_call_type === 'Mint')
-    throw forbidden('Mint is not sent through the hub');
-  return toHex(bytes.raw);
+    throw forbidden('Mint is not sent through the hub: the treasury sends it to the node');
+  return {
+    raw: toHex(bytes.raw),
+    hash: Buffer.from(transactionHash(bytes.raw).slice(2), 'hex'),
+    sender: Buffer.from(account.slice(2), 'hex'),
+    nonce: transaction.nonce,
+  };
 }
 
 function unreadable(reason: string): Refused {

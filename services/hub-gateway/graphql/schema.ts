@@ -28,6 +28,7 @@ import {
   type ListOf,
 } from './lists.ts';
 import { readHash, readPublicKey, readSubmission } from './parameters.ts';
+import { sendTransaction } from './submission.ts';
 import {
   burn,
   rideAcceptance,
@@ -103,16 +104,6 @@ function authenticated<Arguments>(
   };
 }
 
-const SIGN_IN_REFUSALS = {
-  wrong_time:
-    "timestamp must be in Unix seconds and at most 120 s from the server's time: check your clock",
-  wrong_signature:
-    'the signature is not one of publicKey over the challenge service-auth:{chain_id}:{publicKey}:{timestamp}',
-  used_before: 'this challenge was used before: sign a new one',
-  from_before:
-    'this challenge is from before the start of this server, which cannot tell whether it was used: sign a new one, and if that is refused too, check your clock',
-} as const;
-
 /** Recovering the signer takes the time of so many queries more. */
 const SIGN_IN_REQUESTS = 4;
 
@@ -124,7 +115,7 @@ const signIn: Resolver<SignInRequest> = async (_root, args, { hub, client = '' }
       `too many sign-ins: try again in ${Math.ceil(wait / 1_000)} s`,
     );
   const signed = await hub.sign_ins.signIn(args);
-  if ('refused' in signed) throw new Refused('UNAUTHENTICATED', SIGN_IN_REFUSALS[signed.refused]);
+  if ('refused' in signed) throw new Refused('UNAUTHENTICATED', signed.message);
   return signed;
 };
 
@@ -152,8 +143,8 @@ const MUTATIONS: Resolvers = {
   createUnsignedRideRequestCancel: authenticated(rideRequestCancel),
   createUnsignedBurn: authenticated(burn),
   sendRawTransaction: authenticated(
-    async (caller, { rawTransaction }: { readonly rawTransaction: string }, { hub }) =>
-      (await hub.node.submit(readSubmission(rawTransaction, caller, hub.chain_id))).json,
+    (caller, { rawTransaction }: { readonly rawTransaction: string }, { hub }) =>
+      sendTransaction(hub, readSubmission(rawTransaction, caller, hub.chain_id)),
   ),
 };
 

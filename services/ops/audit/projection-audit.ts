@@ -82,7 +82,8 @@ export class CheckpointAudit {
       'I7',
       { topic, partition, offset: nextOffset },
       holds,
-      () => `${projection} has not applied just these records up to here`,
+      () =>
+        `${projection} has not applied just these records up to here: npx ops verify ${projection} names the rows, npx ops rebuild ${projection} makes them anew`,
     );
   }
 }
@@ -134,13 +135,19 @@ export function auditDeposits(
       'I8',
       stored === folded,
       () =>
-        `deposit ${id} is ${stored ?? 'missing'} in the read model, and ${folded} by the ledger`,
+        `deposit ${id} is ${stored ?? 'missing'} in the read model, and ${folded} by the ledger: ${REMEDY}`,
     );
   }
   for (const id of rows.keys())
     if (!ledger.deposits.has(id))
-      check('I8', false, () => `deposit ${id} is in the read model, and not in the ledger`);
+      check(
+        'I8',
+        false,
+        () => `deposit ${id} is in the read model, and not in the ledger: ${REMEDY}`,
+      );
 }
+
+const REMEDY = 'npx ops rebuild deposits makes it anew';
 
 /** The columns of `readDeposits`. */
 function cellsOf(ledger: Ledger, id: string): Cells {

@@ -43,6 +43,11 @@ export interface Session {
 
 type SignInRefusal = 'not_ready' | 'invalid_request' | 'unknown_challenge' | 'foreign_key';
 
+const NOT_OF_ADDRESS: Refusal<'foreign_key'> = {
+  refused: 'foreign_key',
+  message:
+    'the signature is not by the address that the text names: choose this account in the wallet and sign in again; accounts of contracts cannot sign in',
+};
 const ANOTHER: Refusal<'foreign_key'> = {
   refused: 'foreign_key',
   message:
@@ -111,8 +116,8 @@ export class SignIns {
     if (address === undefined) return UNKNOWN;
     this.#challenges.delete(text);
     const signer = signerOfText(text, signature);
-    if (signer === undefined || !signer.equals(address) || !isAmong(admitted, signer))
-      return ANOTHER;
+    if (signer === undefined || !signer.equals(address)) return NOT_OF_ADDRESS;
+    if (!isAmong(admitted, signer)) return ANOTHER;
     const token = random(TOKEN_BYTES).toString('base64url');
     const session = { token, operator: signer, expires_at: now() + SESSION_MS };
     this.#sessions.set(hash('sha256', token), session);

@@ -56,7 +56,13 @@ export async function actOnPart(
     );
   const settings =
     set.length === 0 ? undefined : (await import('./settings.ts')).settingsFor(part, set);
-  note(`${action} ${part}: waiting until it is done`, { json });
+  const end = {
+    start: 'is ready',
+    stop: 'has stopped',
+    restart: 'has stopped and is ready again',
+  }[action];
+  const patience = action === 'start' ? '' : ' (one that is frozen is killed after its grace time)';
+  note(`${action} ${part}: waiting until it ${end}${patience}`, { json });
   if (settings !== undefined)
     note(
       'these settings hold until the stack ends: the next npm run up needs them as variables of its environment',

@@ -9,7 +9,7 @@ import { startsLost } from '../../runtime/kafka/topics.ts';
 import type { Limits } from '../config.ts';
 import type { Certificate } from './certificates.ts';
 import type { Position } from './positions.ts';
-import type { Primary } from './postgres.ts';
+import { primariesOf, type Server } from './servers.ts';
 import {
   CLOCK,
   coverOf,
@@ -32,7 +32,8 @@ export interface Seen {
   readonly recent: ReadonlyMap<string, bigint> | null;
   /** lag of the Postgres that was read; 0: it is the primary */
   readonly replica_seconds: number | null;
-  readonly primaries: readonly Primary[] | null;
+  /** the hosts of Postgres */
+  readonly hosts: readonly Server[] | null;
   readonly services: readonly ServiceHealth[] | null;
   readonly disk: Disk | null;
   /** records that halt a projection */
@@ -81,11 +82,12 @@ export const CHECKS: readonly Check[] = [
     name: 'two_primaries',
     fails: 'more than one host of Postgres may be written to',
     to_do: 'stop those of a lower timeline, or make them replicas; runbook: TwoPrimaries',
-    find: ({ primaries }) => {
-      if (primaries === null || primaries.length < 2) return [];
+    find: ({ hosts }) => {
+      const primaries = primariesOf(hosts ?? []);
+      if (primaries.length < 2) return [];
       const names = primaries.map(({ name, timeline }) => `${name} (timeline ${timeline})`);
       return [
-        `postgres: ${names.join(' and ')} may be written to: stop those of a lower timeline, or make them replicas of the newest primary`,
+        `postgres: ${names.join(' and ')} may be written to: the one of the lower timeline has to stop or become a replica: on this machine npx ops restart postgres-N makes it one, elsewhere the runbook says how: TwoPrimaries`,
       ];
     },
   },
@@ -166,22 +168,29 @@ export const CHECKS: readonly Check[] = [
     fails: 'a projection is more than N records behind, or the lag is not known',
     setting: 'status_lag_records',
     to_do: 'look at the state of its projector, and whether it catches up (PER SECOND)',
-    find: ({ projections, recent, log }, most) =>
-      byProjection(projections).flatMap(([projection, positions]) => {
-        // where the log was not read, the check `unanswered` says so once
-        if (recent === null) return [];
+    find: ({ projections, recent, log }, most) => {
+      // where the log was not read, the check `unanswered` says so once
+      if (recent === null) return [];
+      const unknown = new Map<string, string[]>();
+      const behind = byProjection(projections).flatMap(([projection, positions]) => {
         if (positions.some(({ lag }) => lag === null)) {
           const gone = positions.find(
             ({ topic }) => log?.some((end) => end.topic === topic) === false,
           );
           const why = gone === undefined ? '' : `: the brokers have no topic ${gone.topic}`;
-          return [`${projection}: how far it is behind is not known${why}`];
+          unknown.set(why, [...(unknown.get(why) ?? []), projection]);
+          return [];
         }
         const lag = positions.reduce((sum, position) => sum + (position.lag ?? 0n), 0n);
         return lag > BigInt(most)
           ? [`${projection} is ${lag} records behind: look at the log of its projector`]
           : [];
-      }),
+      });
+      return [
+        ...[...unknown].map(([why, names]) => `${names.join(', ')}: the lag is not known${why}`),
+        ...behind,
+      ];
+    },
   },
   {
     name: 'lag_seconds',
@@ -214,9 +223,10 @@ export const CHECKS: readonly Check[] = [
     name: 'replica_away',
     fails: 'no replica of Postgres reads from a replication slot of the primary',
     to_do: 'start the replica; one that was away too long is made anew: runbook: ReplicationBehind',
-    find: ({ primaries }) =>
+    find: ({ hosts }) => {
+      const primaries = primariesOf(hosts ?? []);
       // two primaries are the cause then, and slots of both are idle
-      (primaries?.length === 1 ? primaries : []).flatMap(({ name, slots }) =>
+      return (primaries.length === 1 ? primaries : []).flatMap(({ name, slots }) =>
         slots
           .filter(({ is_active: isActive }) => !isActive)
           .map(({ name: slot, is_lost: isLost }) =>
@@ -224,7 +234,8 @@ export const CHECKS: readonly Check[] = [
               ? `postgres: the replica of slot ${slot} was away too long: ${name} has no log for it any more: make it anew, on this machine by npx ops restart ${slot.replaceAll('_', '-')}`
               : `postgres: no replica reads from slot ${slot} of ${name}: start it, or drop the slot`,
           ),
-      ),
+      );
+    },
   },
   {
     name: 'kafka_replicas',
@@ -457,12 +468,12 @@ function figure(
   return values.length === 0 ? undefined : of(...values);
 }
 
-/** Figures above 0 whose label begins so: its rest, and the largest figure of all services. */
 /** One text for all, or none. */
 function listed(names: readonly string[]): readonly string[] {
   return names.length === 0 ? [] : [names.toSorted().join(', ')];
 }
 
+/** Figures above 0 whose label begins so: its rest, and the largest figure of all services. */
 function figures({ services }: Seen, prefix: string): readonly (readonly [string, number])[] {
   const largest = new Map<string, number>();
   for (const [label, value] of (services ?? []).flatMap(({ metrics }) => Object.entries(metrics))) {

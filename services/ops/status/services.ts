@@ -6,6 +6,7 @@ import type { ServiceStatus } from '../../runtime/process/health.ts';
 import { readStackFile } from '../config.ts';
 import { coloured, money, table } from '../text.ts';
 import { Misuse } from '../usage.ts';
+import { startedText } from './servers.ts';
 
 export interface LocalService {
   readonly name: string;
@@ -24,6 +25,9 @@ export interface ServiceHealth
 
 /** Seconds by which the clock of a service is ahead of this one; negative: behind. */
 export const CLOCK = 'clock ahead in seconds';
+
+/** Unix seconds. */
+const STARTED = 'started';
 
 /** The metrics that are shown: label, name of the metric, and its label to list it by. */
 const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] = [
@@ -52,6 +56,7 @@ const SHOWN: readonly (readonly [label: string, metric: string, by?: string])[] 
   ['replicas missing', 'log_replicas_missing', 'topic'],
   ['topic differs', 'log_topic_differences', 'topic'],
   [CLOCK, 'service_clock_seconds'],
+  [STARTED, 'process_start_time_seconds'],
   ['snapshot age in seconds', 'treasury_snapshot_age_seconds'],
   ['partitions watched', 'tron_partitions_assigned'],
   ['longest unasked in seconds', 'tron_cold_check_age_seconds'],
@@ -169,6 +174,8 @@ export function servicesTable(
       .filter(([label, value]) => value !== 0 && !HIDDEN.test(label))
       .map(([label, value]) => `${label} ${valueText(value)}`);
     details.push(...deadText(service.metrics));
+    const started = startedText(service.metrics[STARTED] ?? 0, Date.now() / 1_000);
+    if (started !== '') details.unshift(started);
     return [service.name, stateCell(service), details.join(', ')];
   });
   const waiting = late.map((name) => [name, coloured('yellow', 'has not answered yet'), '']);
@@ -176,7 +183,7 @@ export function servicesTable(
 }
 
 const HIDDEN =
-  /^(?:log records|lease held|reserve|newest run|its age|oldest|deposits|held amount|dust below|minting closed|age of|cap used|clock ahead) ?/;
+  /^(?:log records|lease held|reserve|newest run|its age|oldest|deposits|held amount|dust below|minting closed|age of|cap used|clock ahead|started) ?/;
 
 function stateCell({ status, phase, waits_for, eta_s }: ServiceHealth): string {
   if (status === 'ready')

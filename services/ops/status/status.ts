@@ -23,7 +23,7 @@ import { readCertificates } from './certificates.ts';
 import { attention, diskText } from './checks.ts';
 import { ageOf, Parts } from './parts.ts';
 import { lagOf, readLog, readMoving, readReplicaSeconds, type Position } from './positions.ts';
-import { readPrimaries } from './postgres.ts';
+import { readBrokers, readHosts, serversTable, type Server } from './servers.ts';
 import {
   localDisk,
   localServices,
@@ -42,6 +42,8 @@ export interface Status {
   readonly node: { readonly height: number; readonly finalized_height: number } | null;
   readonly log: readonly LogEnd[] | null;
   readonly projections: readonly Position[] | null;
+  /** brokers and hosts of Postgres; null: neither Kafka nor Postgres answered */
+  readonly servers: readonly Server[] | null;
   /** null: nothing lists them */
   readonly services: readonly ServiceHealth[] | null;
   /** of a stack on this machine */
@@ -172,7 +174,8 @@ function look(sources: Sources, timeout_ms: number): Look {
   );
   const quarantine = parts.ask(POSTGRES_PART, () => readQuarantine(reader));
   const replica_seconds = parts.ask(POSTGRES_PART, () => readReplicaSeconds(reader));
-  const primaries = parts.ask(POSTGRES_PART, () => readPrimaries(hosts, timeout_ms / 2));
+  const postgres = parts.ask(POSTGRES_PART, () => readHosts(hosts, timeout_ms / 2));
+  const brokers = parts.ask(KAFKA_PART, () => readBrokers(kafka));
   const certificates = parts.ask('certificates', () =>
     readCertificates(kafka_settings, urls, postgresUrl, timeout_ms / 2),
   );
@@ -203,7 +206,7 @@ function look(sources: Sources, timeout_ms: number): Look {
       projections,
       recent: log.value?.recent ?? null,
       replica_seconds: replica_seconds.value,
-      primaries: primaries.value,
+      hosts: postgres.value,
       services,
       disk,
       halting,
@@ -214,6 +217,10 @@ function look(sources: Sources, timeout_ms: number): Look {
         node: heights,
         log: ends,
         projections,
+        servers:
+          brokers.value === null && postgres.value === null
+            ? null
+            : [...(brokers.value ?? []), ...(postgres.value ?? [])],
         services,
         disk,
         age_seconds: {
@@ -244,7 +251,7 @@ const OLD_S = 5;
  * for which that one waited, and of the list what has changed.
  */
 export function screenText(known: Known, before?: Known): string {
-  const { services, attention: lines, age_seconds: ageSeconds } = known.read;
+  const { servers, services, attention: lines, age_seconds: ageSeconds } = known.read;
   const isNew = (part: string): boolean => before === undefined || before.waits_for.has(part);
   const shown = (services ?? []).filter(({ name }) => isNew(name));
   const late = known.services.filter((name) => known.waits_for.has(name));
@@ -254,6 +261,10 @@ export function screenText(known: Known, before?: Known): string {
   const money = moneyLines(services ?? []);
   const sections: readonly (readonly [parts: readonly string[], text: readonly string[]])[] = [
     [[NODE_PART], [chainText(known)]],
+    [
+      [POSTGRES_PART, KAFKA_PART],
+      servers === null ? [] : ['', serversTable(servers, Date.now() / 1_000)],
+    ],
     [
       known.services,
       known.services.length === 0 ? [] : ['', servicesTable(shown, late), ...servicesAge],

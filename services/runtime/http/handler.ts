@@ -97,12 +97,16 @@ export const PLAIN_ERRORS: ErrorShape = {
 };
 
 /**
- * The headers of every response; a page may read those that are `exposed`. Any web page may read:
- * no service uses cookies, and a page sends its token itself. Source: Fetch standard, "CORS
- * protocol". They never change, so the package cors, which sets each anew, would only cost time.
+ * The headers of every response; a page may read those that are `exposed`, and the server's time.
+ * Any web page may read: no service uses cookies, and a page sends its token itself. Source: Fetch
+ * standard, "CORS protocol". They never change, so the package cors, which sets each anew, would
+ * only cost time.
  */
 export function corsHeaders(exposed: string): Readonly<Record<string, string>> {
-  return { 'access-control-allow-origin': '*', 'access-control-expose-headers': exposed };
+  return {
+    'access-control-allow-origin': '*',
+    'access-control-expose-headers': `date, ${exposed}`,
+  };
 }
 
 /** Answers a browser's OPTIONS request before a request that a form could not send. */

@@ -33,8 +33,8 @@ export type SocketFactory = (to: {
 
 export interface Admin {
   clusterId(): Promise<string>;
-  /** how many brokers the cluster has now */
-  brokerCount(): Promise<number>;
+  /** host:port by id; undefined: it has a replica of a topic, and is not in the cluster now */
+  brokers(): Promise<ReadonlyMap<number, string | undefined>>;
   topicNames(): Promise<readonly string[]>;
   /** by partition; throws `topic_missing` for a topic that does not exist */
   ends(topic: string): Promise<readonly LogEnd[]>;
@@ -193,7 +193,7 @@ export function kafkaFault(what: string, cause: unknown): Error {
   const said = messageOf(cause);
   if (/^SASL .* authentication failed/.test(said)) {
     const shown = `the Kafka brokers refuse the account of this service: ${said}; its name and password have to be those that the brokers know (APP_KAFKA_USERNAME, APP_KAFKA_PASSWORD): correct them, and start it again`;
-    return new Fault('kafka', shown, { retry: true, shown, cause });
+    return new Fault('account_refused', shown, { retry: true, shown, cause });
   }
   return new Fault('kafka', `${what}: ${said}`, { retry: true, cause });
 }

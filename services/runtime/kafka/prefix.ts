@@ -56,7 +56,7 @@ function adminOf(admin: Admin, prefix: string): Admin {
   const wire = (name: string): string => `${prefix}${name}`;
   return {
     clusterId: () => admin.clusterId(),
-    brokerCount: () => admin.brokerCount(),
+    brokers: () => admin.brokers(),
     async topicNames() {
       const names = await admin.topicNames();
       return names

@@ -160,7 +160,8 @@ export async function watchTopics(options: TopicWatchOptions): Promise<void> {
     try {
       const problems: string[] = [];
       await withAdmin(kafka, async (admin) => {
-        brokers.set(await admin.brokerCount());
+        const living = [...(await admin.brokers()).values()].filter((at) => at !== undefined);
+        brokers.set(living.length);
         for (const topic of topics) {
           const description = await describe(admin, topic, kafka.replication_min);
           const found = [

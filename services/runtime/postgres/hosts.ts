@@ -39,7 +39,7 @@ export type Account = Pick<PostgresAddress, 'user' | 'password' | 'database' | '
 export interface Seen {
   /** 8 hex digits; undefined: a standby, whose control file may be of an earlier one */
   readonly timeline: string | undefined;
-  /** tells servers apart: two names may lead to one */
+  /** Unix seconds with microseconds: tells servers apart, since two names may lead to one */
   readonly started_at: string;
   /** of the log: written by a primary, replayed by a standby; bytes */
   readonly position: bigint;
@@ -78,7 +78,7 @@ export interface Open {
 }
 
 /** Columns by which a server says how it is; each role may call these functions. */
-export const ABOUT = `pg_postmaster_start_time()::text AS started_at,
+export const ABOUT = `extract(epoch FROM pg_postmaster_start_time())::text AS started_at,
   CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline,
   (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END - '0/0'::pg_lsn)::text AS position,
   (SELECT string_agg(concat_ws(' ', slot_name, active, coalesce(wal_status, 'lost'),
@@ -256,6 +256,10 @@ export class Hosts {
     return new Map(
       this.#hosts.flatMap(({ name, seen }) => (seen === undefined ? [] : [[name, seen] as const])),
     );
+  }
+
+  get names(): readonly string[] {
+    return this.#hosts.map(({ name }) => name);
   }
 
   /** How many hosts said when they were asked last that they may be written to. */

@@ -8,16 +8,11 @@ import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBu
 import { Job } from 'kubernetes-models/batch/v1/Job';
 import { Service } from 'kubernetes-models/v1/Service';
 import { expect, onTestFinished, test } from 'vitest';
-import { parse, parseAllDocuments } from 'yaml';
 import { aclsOf, RIGHTS } from '../../../infra/kafka/acls.ts';
 import { newTopics } from '../../../infra/kafka/topics.ts';
-import {
-  chart_settings,
-  chartTemplates,
-  templateText,
-  writeTemplates,
-} from '../../../infra/kubernetes/chart.ts';
+import { chart_settings, writeTemplates } from '../../../infra/kubernetes/chart.ts';
 import { services } from '../../../infra/services/services.ts';
+import { manifests, rendered, templates, values, type Manifest } from '../../support/chart.ts';
 
 const FOLDER = new URL('../../../infra/kubernetes/', import.meta.url);
 /** Throw where a manifest is not as its kind has to be. */
@@ -30,43 +25,7 @@ const MODELS: readonly (readonly [string, (json: string) => void])[] = [
   ['Service', (json) => new Service(JSON.parse(json)).validate()],
 ];
 
-function textOf(path: string): string {
-  return readFileSync(new URL(path, FOLDER), 'utf8');
-}
-
-const values: object = parse(textOf('values.yaml'));
 const ours = services.filter(({ name }) => name !== 'devnet');
-
-/** The value as Helm's `quote` and `int` write it; a required one that is empty is chosen here. */
-function rendered(template: string): string {
-  return template.replaceAll(/\{\{ \.Values\.([\w.]+)((?: \| [^}]+)?) \}\}/g, (_, path, pipe) => {
-    const found: unknown = String(path)
-      .split('.')
-      .reduce<unknown>((part, key) => Reflect.get(Object(part), key), values);
-    if (found === undefined) throw new Error(`values.yaml has no ${String(path)}`);
-    if (typeof found === 'number')
-      return JSON.stringify(String(pipe).endsWith('int') ? found : `${found}`);
-    const chosen = String(pipe).includes('required') && found === '' ? 'chosen' : found;
-    return JSON.stringify(chosen);
-  });
-}
-
-interface Manifest {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
-  readonly spec: Readonly<Record<string, unknown>>;
-}
-
-const templates = Object.entries(chartTemplates()).map(
-  ([name, made]) => [name, templateText(made)] as const,
-);
-const manifests: readonly Manifest[] = templates.flatMap(([name, text]) =>
-  parseAllDocuments(rendered(text)).map((document): Manifest => {
-    expect(document.errors, name).toEqual([]);
-    return document.toJS();
-  }),
-);
 
 function named(kind: string): readonly Manifest[] {
   return manifests.filter((each) => each.kind === kind);

@@ -1,5 +1,11 @@
-import { expect, test } from 'vitest';
-import { ask, privateKeySigner, send, signIn } from '../../../packages/wallet/src/index.ts';
+import { expect, test, vi } from 'vitest';
+import {
+  ask,
+  HubError,
+  privateKeySigner,
+  send,
+  signIn,
+} from '../../../packages/wallet/src/index.ts';
 import { openLocalServer, type Answer, type Question } from './local-server.ts';
 import { ADDRESS, CHAIN_ID, PRIVATE_KEY } from './vectors.ts';
 
@@ -51,9 +57,38 @@ test('a sign-in without a token in the answer is an error', async () => {
   await expect(signing).rejects.toMatchObject({ code: 'UNREADABLE' });
 });
 
+test.each([
+  ['two minutes', 120, { token: 't', expiresAt: 1 }],
+  ['longer', 121, 'SIGNED_TOO_LATE'],
+])('a wallet that takes %s to sign: %s s, %o', async (_name, seconds, expected) => {
+  const signer = privateKeySigner(PRIVATE_KEY);
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 });
+  try {
+    const slow = {
+      address: signer.address,
+      signMessage: (text: string) => {
+        vi.setSystemTime(1_700_000_000_000 + seconds * 1_000);
+        return signer.signMessage(text);
+      },
+    };
+    const answer = data({ generateToken: { token: 't', expiresAt: 1 } });
+    const signed = against(answer, (hub) => signIn(hub, slow)).then(
+      ({ result }) => result,
+      (error: unknown) => error instanceof HubError && error.code,
+    );
+    expect(await signed).toEqual(expected);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test.each<[string, object]>([
   ['takes a transaction', { transaction_hash: '0x11' }],
   ['had it before', { code: 'already_known', message: 'known' }],
+  [
+    'refuses it because a block holds it',
+    { code: 'already_in_block', message: 'in it', transaction_hash: '0x11', block_height: 656 },
+  ],
 ])('a transaction is sent when the node %s', async (_name, answer) => {
   const sending = against(data({ sendRawTransaction: answer }), (hub) => send(hub, 't', SIGNED));
   expect((await sending).question?.body).toContain('"variables":{"raw":"0x00"}');
@@ -62,6 +97,7 @@ test.each<[string, object]>([
 test.each<[string, object, string]>([
   ['refuses it', { code: 'nonce_too_low', message: 'used' }, 'nonce_too_low'],
   ['answers something else', { status: 'fine' }, 'UNREADABLE'],
+  ['takes another transaction', { transaction_hash: '0x12' }, 'UNREADABLE'],
 ])('sending fails when the node %s', async (_name, answer, code) => {
   const sending = against(data({ sendRawTransaction: answer }), (hub) => send(hub, 't', SIGNED));
   await expect(sending).rejects.toMatchObject({ name: 'HubError', code });

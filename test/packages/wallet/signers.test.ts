@@ -1,4 +1,14 @@
-import { getBytes, Signature as EthersSignature, toUtf8String, Wallet } from 'ethers';
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import {
+  concat,
+  getBytes,
+  hashMessage,
+  keccak256,
+  Signature as EthersSignature,
+  toUtf8Bytes,
+  toUtf8String,
+  Wallet,
+} from 'ethers';
 import { expect, test } from 'vitest';
 import {
   browserSigner,
@@ -9,6 +19,8 @@ import {
   messageSigner,
   privateKeySigner,
   randomPrivateKey,
+  signIn,
+  signTransaction,
   toHex,
   type Eip1193Provider,
   type MessageSigner,
@@ -16,7 +28,15 @@ import {
 } from '../../../packages/wallet/src/index.ts';
 import { refuseSignIn } from '../../../schemas/sign-in.ts';
 import { walletOf } from '../../support/wallets.ts';
-import { ADDRESS, CHAIN_ID, CHALLENGE, PRIVATE_KEY, SIGN_IN, TIMESTAMP } from './vectors.ts';
+import {
+  ADDRESS,
+  CHAIN_ID,
+  CHALLENGE,
+  PRIVATE_KEY,
+  SIGN_IN,
+  TIMESTAMP,
+  TRANSACTIONS,
+} from './vectors.ts';
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const wallet = new Wallet(PRIVATE_KEY);
@@ -129,9 +149,72 @@ test('a key derived from a wallet depends on the chain and the wallet', async ()
 
 test('no key is derived from a wallet that signs differently each time', async () => {
   let signed = 0;
-  const signer = messageSigner(
-    ADDRESS,
-    () => `0x${toHex(Uint8Array.of(++signed)).slice(2).padStart(64, '0')}${s.slice(2)}1b`,
-  );
+  const key = getBytes(PRIVATE_KEY);
+  const signer = messageSigner(ADDRESS, (text) => {
+    const extraEntropy = new Uint8Array(32).fill(++signed);
+    const format = { prehash: false, format: 'recovered', extraEntropy } as const;
+    const [recovery = 0, ...scalars] = secp256k1.sign(getBytes(hashMessage(text)), key, format);
+    return toHex(Uint8Array.of(...scalars, recovery));
+  });
   await expect(derivePrivateKey(1, signer)).rejects.toThrow('differently each time');
+});
+
+const stranger = new Wallet(`0x${'0'.repeat(63)}2`);
+const GARBAGE = `0x${'ab'.repeat(64)}1b`;
+
+/** Signs the first 255 bytes of a text alone, as some devices do. */
+function shortening(text: string): string {
+  const bytes = toUtf8Bytes(text);
+  const prefix = toUtf8Bytes(`\u0019TRON Signed Message:\n${bytes.length}`);
+  const digest = keccak256(concat([prefix, bytes.subarray(0, 255)]));
+  return wallet.signingKey.sign(digest).serialized;
+}
+
+test.each<[string, (text: string) => SignatureLike | Promise<SignatureLike>, string]>([
+  ['has another account chosen', (text) => stranger.signMessage(text), `by the key of ${ADDRESS}`],
+  ['signs another text', () => wallet.signMessage('another'), 'by the key'],
+  [
+    'signs a digest without the prefix',
+    (text) => wallet.signingKey.sign(keccak256(toUtf8Bytes(text))),
+    'by the key',
+  ],
+  ['gives 65 bytes that nobody signed', () => GARBAGE, 'accounts of contracts'],
+  ['is a contract, with a long signature', () => `0x${'ab'.repeat(194)}`, 'accounts of contracts'],
+  ['is a contract, with an empty signature', () => '0x', 'accounts of contracts'],
+  [
+    'gives a compact signature',
+    async (text) => EthersSignature.from(await wallet.signMessage(text)).compactSerialized,
+    '65 bytes',
+  ],
+  ['gives no hex', () => 'signed', '65 bytes'],
+])('no signature, sign-in or key comes from a wallet that %s', async (_name, sign, message) => {
+  const signer = messageSigner(ADDRESS, sign);
+  // a signer of an app's own, which checks nothing
+  const unchecked = {
+    address: ADDRESS,
+    signMessage: async (text: string) => JSON.parse(JSON.stringify(await sign(text))),
+  };
+  await expect(signer.signMessage(CHALLENGE)).rejects.toThrow(message);
+  for (const each of [signer, unchecked])
+    await expect(derivePrivateKey(CHAIN_ID, each)).rejects.toThrow(message);
+  const asked = signIn({ url: 'http://127.0.0.1:1/never', chainId: CHAIN_ID }, unchecked);
+  await expect(asked).rejects.toThrow(message);
+});
+
+test('a device that signs the first 255 bytes alone gives the key of the wallet, on each chain', async () => {
+  const signed: string[] = [];
+  const device = messageSigner(ADDRESS, (text) => {
+    signed.push(text);
+    return shortening(text);
+  });
+  for (const chain of [CHAIN_ID, Number.MAX_SAFE_INTEGER])
+    expect(await derivePrivateKey(chain, device)).toMatch(/^0x[0-9a-f]{64}$/);
+  expect(Math.max(...signed.map((text) => toUtf8Bytes(text).length))).toBeLessThanOrEqual(255);
+});
+
+test('a transaction is not signed by a signer that gives the signature of another key', async () => {
+  const other = privateKeySigner(stranger.privateKey);
+  const signer = { ...other, address: ADDRESS };
+  const unsigned = TRANSACTIONS[0]?.unsigned;
+  await expect(signTransaction(CHAIN_ID, unsigned, signer)).rejects.toThrow('by the key');
 });

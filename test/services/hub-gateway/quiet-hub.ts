@@ -25,6 +25,7 @@ export function quietHub(rows: Reader['rows']): Hub {
       info: { chainId: '1', isTestnet: true, txFee: '1', totalSupply: '1', mintAuthority: '0x' },
     },
     node: {
+      head: () => Promise.resolve({ height: 0, finalized_height: null }),
       nextNonce: () => Promise.resolve(0),
       submit: () => Promise.resolve({ code: 'accepted', json: {} }),
     },

@@ -29,8 +29,16 @@ export class PlatformaticAdmin implements Admin {
     return (await typed(this.#client.metadata({ topics: [], forceUpdate: true }))).id;
   }
 
-  async brokerCount(): Promise<number> {
-    return (await typed(this.#client.metadata({ topics: [], forceUpdate: true }))).brokers.size;
+  async brokers(): Promise<ReadonlyMap<number, string | undefined>> {
+    const topics = [...(await this.topicNames())];
+    const seen = await typed(this.#client.metadata({ topics, forceUpdate: true }));
+    const replicas = [...seen.topics.values()].flatMap(({ partitions }) =>
+      partitions.flatMap((each) => each.replicas),
+    );
+    return new Map([
+      ...replicas.map((id) => [id, undefined] as const),
+      ...[...seen.brokers].map(([id, { host, port }]) => [id, `${host}:${port}`] as const),
+    ]);
   }
 
   topicNames(): Promise<readonly string[]> {

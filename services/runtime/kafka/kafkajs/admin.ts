@@ -38,8 +38,16 @@ export class KafkajsAdmin implements Admin {
     return (await this.#ask((admin) => admin.describeCluster())).clusterId;
   }
 
-  async brokerCount(): Promise<number> {
-    return (await this.#ask((admin) => admin.describeCluster())).brokers.length;
+  async brokers(): Promise<ReadonlyMap<number, string | undefined>> {
+    const { brokers } = await this.#ask((admin) => admin.describeCluster());
+    const { topics } = await this.#ask((admin) => admin.fetchTopicMetadata());
+    const replicas = topics.flatMap(({ partitions }) =>
+      partitions.flatMap((each) => each.replicas),
+    );
+    return new Map([
+      ...replicas.map((id) => [id, undefined] as const),
+      ...brokers.map(({ nodeId, host, port }) => [nodeId, `${host}:${port}`] as const),
+    ]);
   }
 
   topicNames(): Promise<readonly string[]> {

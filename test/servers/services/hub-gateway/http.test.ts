@@ -224,7 +224,7 @@ test.each(RAW_PROBLEMS)('a raw transaction is refused that is or has: %s', async
   expect([answer.status, codes(answer)]).toEqual([200, ['BAD_USER_INPUT']]);
 });
 
-test('a transaction is sent when the caller signed it for this chain; its replay gets the answer of the node', async () => {
+test('a transaction is sent when the caller signed it for this chain; sent again, it waits for a block or is in one', async () => {
   const submit = (raw: string): Promise<GraphqlAnswer> =>
     world.ask(
       'mutation ($raw: String!) { sendRawTransaction(rawTransaction: $raw) }',
@@ -244,7 +244,24 @@ test('a transaction is sent when the caller signed it for this chain; its replay
     sendRawTransaction: { transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/) as unknown },
   });
   expect((await submit(raw)).data).toMatchObject({ sendRawTransaction: { code: 'already_known' } });
+  const { data } = unsigned;
+  const two = { ...data, arguments: { ...data.arguments, amount: '2' } };
+  const other = signUnsigned(caller, { ...unsigned, data: two });
+  // the one that waits may still lose its place
+  expect(codes(await submit(other))).toEqual(['UPSTREAM_ERROR']);
   await world.block();
+  expect((await submit(raw)).data).toMatchObject({
+    sendRawTransaction: { code: 'already_in_block', block_height: expect.any(Number) as unknown },
+  });
+  expect((await submit(other)).data).toMatchObject({
+    sendRawTransaction: { code: 'nonce_too_low' },
+  });
+});
+
+test("a page may read the server's time of each answer", async () => {
+  const { headers } = await world.ask('{ chainInfo { chainId } }');
+  expect(headers.get('access-control-expose-headers')).toMatch(/^date,/);
+  expect(Date.parse(headers.get('date') ?? '')).toBeGreaterThan(0);
 });
 
 test('a node that fails is an UPSTREAM_ERROR that names no address', async () => {

@@ -25,7 +25,7 @@ test('a challenge whose signature has both values of s signs in once', async () 
   ] as const) {
     const signIns = new SignIns(settings, () => at * 1_000);
     expect(await signIns.signIn(first)).toHaveProperty('token');
-    expect(await signIns.signIn(second)).toEqual({ refused: 'used_before' });
+    expect(await signIns.signIn(second)).toMatchObject({ refused: 'used_before' });
   }
 });
 

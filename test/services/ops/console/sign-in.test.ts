@@ -95,6 +95,14 @@ test.each<readonly [string, (own: Opened) => ReturnType<SignIns['open']>, string
   expect(attempt(opened())).toMatchObject({ refused });
 });
 
+test('a sign-in with another account of the wallet is told from that of a stranger', () => {
+  const [other, nobody] = [bob, mallory].map((who) =>
+    open(opened(), (text) => sign(text, who), who === bob ? alice : who),
+  );
+  expect(other).toMatchObject({ message: expect.stringContaining('choose this account') });
+  expect(nobody).toMatchObject({ message: expect.stringContaining('among the operators') });
+});
+
 function open(own: Opened, signature: (text: string) => Buffer, who = alice) {
   const text = textOf(own, who);
   return own.signIns.open(text, signature(text));

@@ -5,6 +5,7 @@ import { readConfig } from '../../../../services/runtime/process/config.ts';
 import { STATUS_LIMITS } from '../../../../services/ops/config.ts';
 import { attention, CHECKS, linesOf, type Seen } from '../../../../services/ops/status/checks.ts';
 import type { Position } from '../../../../services/ops/status/positions.ts';
+import type { Server } from '../../../../services/ops/status/servers.ts';
 import type { ServiceHealth } from '../../../../services/ops/status/services.ts';
 
 const LIMITS = readConfig({}, STATUS_LIMITS);
@@ -40,7 +41,14 @@ const slotOf = (is_lost: boolean) => ({
   is_lost,
   bytes: 0,
 });
-const PRIMARY = { name: 'postgres-1:5432', timeline: '00000001', slots: [] };
+const PRIMARY: Server = {
+  kind: 'postgres',
+  name: 'postgres-1:5432',
+  state: 'primary',
+  timeline: '00000001',
+  started_at: 1,
+  slots: [],
+};
 
 const WELL: Seen = {
   unanswered: [],
@@ -49,7 +57,7 @@ const WELL: Seen = {
   projections: [POSITION],
   recent: new Map([['chain.blocks/0', 50n]]),
   replica_seconds: 0,
-  primaries: [PRIMARY],
+  hosts: [PRIMARY],
   services: [TREASURY],
   disk: { path: '/data', free_bytes: 2 ** 40 },
   halting: [],
@@ -106,7 +114,7 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
     (is_lost) =>
       [
         'replica_away',
-        { ...WELL, primaries: [{ ...PRIMARY, slots: [slotOf(is_lost)] }] },
+        { ...WELL, hosts: [{ ...PRIMARY, slots: [slotOf(is_lost)] }] },
         is_lost ? 'by npx ops restart postgres-2' : 'slot postgres_2 of postgres-1:5432: start it',
       ] as const,
   ),
@@ -114,7 +122,10 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
     'two_primaries',
     {
       ...WELL,
-      primaries: [PRIMARY, { ...PRIMARY, name: 'postgres-2:5432', timeline: '00000002' }],
+      hosts: [
+        PRIMARY,
+        { ...PRIMARY, name: 'postgres-2:5432', timeline: '00000002', started_at: 2 },
+      ],
     },
     'postgres-1:5432 (timeline 00000001) and postgres-2:5432 (timeline 00000002) may be written to',
   ],

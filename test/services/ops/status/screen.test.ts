@@ -33,6 +33,7 @@ function known(changes: Partial<Known['read']> = {}, waits_for: readonly string[
       node: { height: 6, finalized_height: 4 },
       log: [],
       projections: [POSITION],
+      servers: null,
       services: [SERVICE],
       disk: null,
       age_seconds: AGES,

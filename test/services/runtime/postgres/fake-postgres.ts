@@ -72,7 +72,7 @@ let started = 0;
 
 export async function fakePostgres(): Promise<FakePostgres> {
   const sockets = new Map<Socket, string>();
-  const startedAt = `server ${(started += 1)}`;
+  const startedAt = `${1_700_000_000 + (started += 1)}`;
   const serve = (socket: Socket): void => {
     sockets.set(socket, LOOKING);
     socket.on('close', () => sockets.delete(socket)).on('error', () => undefined);

@@ -57,7 +57,7 @@ test('status shows node, log and projections as text and as JSON', async () => {
     /^NEEDS ATTENTION: 1 {2}.*lag of projections unknown, waiting deposits unknown$/m,
   );
   expect(text.stdout).toMatch(
-    /^! explorer: how far it is behind is not known: the brokers have no topic nowhere$/m,
+    /^! explorer: the lag is not known: the brokers have no topic nowhere$/m,
   );
   expect(text.stdout).toMatch(/^chain: height 6, final up to 4$/m);
   expect(text.stdout).toMatch(
@@ -75,7 +75,7 @@ test('status shows node, log and projections as text and as JSON', async () => {
         loading: true,
       },
     ],
-    attention: ['explorer: how far it is behind is not known: the brokers have no topic nowhere'],
+    attention: ['explorer: the lag is not known: the brokers have no topic nowhere'],
   });
 });
 
