@@ -1,7 +1,7 @@
 /**
  * The program of a thief in a container, given to Node as text: `own|none HOST:PORT TOPIC...`.
- * With the account of the container or without one it appends to each topic, makes a topic and gives
- * itself a right. It prints how each attempt ended: `done`, or the name of an error.
+ * With the account of the container or without one it appends to each topic, makes a topic and
+ * gives itself a right. It prints how each attempt ended: `done`, or the name of an error.
  */
 import { readFileSync } from 'node:fs';
 import kafkajs, { Kafka, logLevel, type SASLOptions } from 'kafkajs';
@@ -14,7 +14,6 @@ const sasl: SASLOptions = { mechanism: 'scram-sha-512', username, password };
 const kafka = new Kafka({
   brokers: [broker],
   logLevel: logLevel.NOTHING,
-  connectionTimeout: 60_000,
   // a busy broker fails for a moment; one that hangs up on a stranger does so each time
   ...(account === 'own' ? { sasl, retry: { retries: 20 } } : { retry: { retries: 0 } }),
 });

@@ -185,20 +185,19 @@ test('Kafka has the settings of the local stack, and the accounts of a cluster',
   );
 });
 
+/** The setting that the image of Kafka makes of a variable. */
+function settingOf(variable: string): string {
+  const name = variable.replace('KAFKA_', '').toLowerCase();
+  return name.replaceAll('_', '.').replaceAll('...', '-').replaceAll('..', '_');
+}
+
 test('the settings of Kafka are those that its image makes of their variables', () => {
-  const made = (variable: string): string =>
-    variable
-      .replace('KAFKA_', '')
-      .toLowerCase()
-      .replaceAll('_', '.')
-      .replaceAll('...', '-')
-      .replaceAll('..', '_');
   for (const setting of Object.keys({ ...kafkaSettings, ...kafkaAccounts([]) }))
-    expect(made(kafkaVariable(setting))).toBe(setting);
+    expect(settingOf(kafkaVariable(setting))).toBe(setting);
 });
 
-/** Containers that have the passwords of all accounts: one looks at them, one gives them to Kafka. */
-const OF_ALL = ['check', 'settle-kafka'];
+/** Containers with the passwords of all accounts: one looks at them, one gives them to Kafka. */
+const OF_ALL = new Set(['check', 'settle-kafka']);
 
 test('each service has its own account at Kafka, and that of no other', () => {
   const files = RIGHTS.map(({ principal }) => kafkaPasswordFile(principal));
@@ -207,7 +206,7 @@ test('each service has its own account at Kafka, and that of no other', () => {
     expect(
       secrets.filter((secret) => secret.startsWith('kafka_')),
       name,
-    ).toEqual(OF_ALL.includes(name) ? files : own.map(() => kafkaPasswordFile(name)));
+    ).toEqual(OF_ALL.has(name) ? files : own.map(() => kafkaPasswordFile(name)));
     if (own.length > 0) {
       expect(environmentOf(name)).toMatchObject(accountOf(name));
       expect(serviceOf(name).depends_on).toHaveProperty('settle-kafka');
