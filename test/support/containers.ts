@@ -29,8 +29,7 @@ import {
   superuser,
 } from '../../infra/postgres/settings.ts';
 import { HANG_MS } from './limits.ts';
-import type { ServerHandle } from './server-handle.ts';
-import type { ServersOfStack } from './stack.ts';
+import type { ServerHandle, ServersOfStack } from './server-handle.ts';
 import { until } from './until.ts';
 
 // a run removes what a killed one has left, so no container with the engine's socket has to

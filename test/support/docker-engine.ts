@@ -32,8 +32,8 @@ export async function engineAnswers(socket: string, patience_ms = HANG_MS): Prom
 }
 
 /**
- * Where the servers of tests run: as TEST_SERVERS says, `containers` or `local`; where it is not set, in
- * containers if an engine answers.
+ * Where the servers of tests run: as TEST_SERVERS says, `containers` or `local`; where it is not
+ * set, in containers if an engine answers.
  */
 export async function serversPlace(
   env: NodeJS.ProcessEnv = process.env,

@@ -32,7 +32,7 @@ import { serversPlace } from './docker-engine.ts';
 import { takePort } from './free-ports.ts';
 import { removeSystem } from './kept-logs.ts';
 import { HANG_MS } from './limits.ts';
-import type { ServerHandle } from './server-handle.ts';
+import type { ServerHandle, ServersOfStack } from './server-handle.ts';
 import { until } from './until.ts';
 
 /** A service that a test has spawned. */
@@ -223,12 +223,6 @@ export async function programsFor(folder: Folder, ports: Ports): Promise<Program
   const cache = cacheFolder(process.env);
   const found = await findPrograms(cache, process.env, silentReport, never);
   return await withClassArchives(cache, found, { ports, folder }, silentReport, never);
-}
-
-/** Servers of which none is started, and the end of what they have together. */
-export interface ServersOfStack {
-  readonly servers: Stack['servers'];
-  readonly release: () => Promise<void>;
 }
 
 /** The servers of a stack, on this machine or in containers. */

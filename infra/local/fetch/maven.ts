@@ -49,7 +49,7 @@ export async function fetchArtifact(
   await maven(artifact, [`${PLUGIN}:copy`, `-Dartifact=${artifact}`, where], options);
 }
 
-/** Puts the run-time dependencies of a pom.xml, by its path or its name beside this file, into `target`. */
+/** Puts the run-time dependencies of a pom.xml, named by its path from here, into `target`. */
 export async function fetchLibraries(
   pom: string,
   properties: Readonly<Record<string, string>>,
