@@ -48,7 +48,13 @@ export async function settleCluster(
   const access = postgresAccess(secrets);
   const [first, second] = ports;
   const hosts = [first, second].map(({ postgres }) => `${HOST}:${postgres}`);
-  for (const host of hosts) await settlePostgres(host, access);
+  for (const host of hosts)
+    await settlePostgres(host, access).catch((cause: unknown) => {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new Error(`Postgres at ${host}: ${why}: mend that server, then run this again`, {
+        cause,
+      });
+    });
   say('Postgres: all roles');
 
   const ca = readFileSync(secrets.authority, 'utf8');

@@ -32,8 +32,8 @@ export interface Seen {
   readonly recent: ReadonlyMap<string, bigint> | null;
   /** lag of the Postgres that was read; 0: it is the primary */
   readonly replica_seconds: number | null;
-  /** the hosts of Postgres */
-  readonly hosts: readonly Server[] | null;
+  /** brokers and hosts of Postgres, as far as they are known */
+  readonly servers: readonly Server[];
   readonly services: readonly ServiceHealth[] | null;
   readonly disk: Disk | null;
   /** records that halt a projection */
@@ -82,8 +82,8 @@ export const CHECKS: readonly Check[] = [
     name: 'two_primaries',
     fails: 'more than one host of Postgres may be written to',
     to_do: 'stop those of a lower timeline, or make them replicas; runbook: TwoPrimaries',
-    find: ({ hosts }) => {
-      const primaries = primariesOf(hosts ?? []);
+    find: ({ servers }) => {
+      const primaries = primariesOf(servers);
       if (primaries.length < 2) return [];
       const names = primaries.map(({ name, timeline }) => `${name} (timeline ${timeline})`);
       return [
@@ -223,8 +223,8 @@ export const CHECKS: readonly Check[] = [
     name: 'replica_away',
     fails: 'no replica of Postgres reads from a replication slot of the primary',
     to_do: 'start the replica; one that was away too long is made anew: runbook: ReplicationBehind',
-    find: ({ hosts }) => {
-      const primaries = primariesOf(hosts ?? []);
+    find: ({ servers }) => {
+      const primaries = primariesOf(servers);
       // two primaries are the cause then, and slots of both are idle
       return (primaries.length === 1 ? primaries : []).flatMap(({ name, slots }) =>
         slots
@@ -243,8 +243,7 @@ export const CHECKS: readonly Check[] = [
     to_do: 'runbook: ReplicasMissing, TopicNotDurable',
     find: (seen) => [
       ...listed(figures(seen, 'replicas missing ').map(([topic]) => topic)).map(
-        (topics) =>
-          `replicas are not in sync, of ${topics}: a broker is away or frozen, or catches up since its start; on this machine npm run up names it, and npx ops restart kafka-N starts it again`,
+        (topics) => `replicas are not in sync, of ${topics}: ${brokersText(seen)}`,
       ),
       ...figures(seen, 'topic differs ').map(
         ([topic]) =>
@@ -423,11 +422,23 @@ export const CHECKS: readonly Check[] = [
         .filter(({ days_left: daysLeft }) => daysLeft < most)
         .map(({ of, days_left: daysLeft }) =>
           daysLeft < 0
-            ? `the certificate of ${of} has expired: renew it`
-            : `the certificate of ${of} ends in ${Math.floor(daysLeft)} days: renew it`,
+            ? `the certificate of ${of} has expired: ${RENEWAL}`
+            : `the certificate of ${of} ends in ${Math.floor(daysLeft)} days: ${RENEWAL}`,
         ),
   },
 ];
+
+const RENEWAL =
+  'renew it: runbook: CertificateExpires; of a cluster on this machine npx ops restart of the server does';
+
+/** Which brokers are away, else why none is and replicas lack nevertheless. */
+function brokersText({ servers }: Seen): string {
+  const away = servers.filter(({ kind, state }) => kind === 'kafka' && state === 'away');
+  if (away.length === 0) return 'a broker catches up since its start, or is frozen';
+  const names = away.map(({ name }) => name);
+  const parts = names.map((name) => name.replace(/^broker /, 'kafka-'));
+  return `${names.join(' and ')} of ${servers.filter(({ kind }) => kind === 'kafka').length} brokers is away or frozen: on this machine npx ops restart ${parts.join(', then ')}`;
+}
 
 export function linesOf({ find, setting }: Check, seen: Seen, limits: Limits): readonly string[] {
   return find(seen, setting === undefined ? 0 : limits[setting]);

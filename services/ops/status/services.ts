@@ -133,7 +133,7 @@ function awayText(error: unknown, answer_ms: number): string {
     return 'nothing listens on its port: it is stopped or has crashed';
   if (propertyOf(error, 'name') === 'TimeoutError')
     return `it did not answer within ${answer_ms / 1_000} s: it listens and is frozen or overloaded, or its machine is away`;
-  return `it does not answer: ${messageOf(cause)}`;
+  return messageOf(cause);
 }
 
 async function textAt(url: string, answer_ms: number): Promise<string> {
@@ -322,7 +322,9 @@ const UNCOVERED = 'reserve uncovered';
 export function stateText({ status, waits_for, eta_s, message }: ServiceHealth): string {
   const wait = waits_for === null ? '' : ` for ${waits_for}`;
   const eta = eta_s === null ? '' : `, about ${eta_s} s left`;
-  // the message begins with the name of its check and the state
-  const why = (message ?? '').replace(/^(?:[\w. -]+: )?(?:waiting|halted): /, '');
+  // the message begins with the name of its check and the state, and the code of the fault
+  const why = (message ?? '')
+    .replace(/^(?:[\w. -]+: )?(?:waiting|halted): /, '')
+    .replace(/^kafka: /, '');
   return `${status.toUpperCase()}${wait}: ${why}${eta}`;
 }

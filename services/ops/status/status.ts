@@ -206,7 +206,7 @@ function look(sources: Sources, timeout_ms: number): Look {
       projections,
       recent: log.value?.recent ?? null,
       replica_seconds: replica_seconds.value,
-      hosts: postgres.value,
+      servers: [...(brokers.value ?? []), ...(postgres.value ?? [])],
       services,
       disk,
       halting,
@@ -217,10 +217,7 @@ function look(sources: Sources, timeout_ms: number): Look {
         node: heights,
         log: ends,
         projections,
-        servers:
-          brokers.value === null && postgres.value === null
-            ? null
-            : [...(brokers.value ?? []), ...(postgres.value ?? [])],
+        servers: brokers.value === null && postgres.value === null ? null : seen.servers,
         services,
         disk,
         age_seconds: {

@@ -257,6 +257,9 @@ const NETWORK_CODES = new Set([
   'ENOENT',
   'ECONNABORTED',
 ]);
+/** Codes of Node and OpenSSL for a server without TLS or with a certificate that is not believed. */
+const NO_TRUST =
+  /^(?:CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|HOSTNAME_MISMATCH|ERR_TLS_|ERR_SSL_|EPROTO)/;
 const UNREACHABLE_MESSAGE =
   /connection terminated|timeout expired|timeout exceeded when trying to connect|connection error|not queryable|timeout acquiring a connection|aborted/i;
 
@@ -285,7 +288,7 @@ function meaningOf(error: unknown): Meaning | undefined {
   if (!(error instanceof Error)) return undefined;
   const code = propertyOf(error, 'code');
   if (typeof code === 'string') {
-    if (NETWORK_CODES.has(code)) return UNREACHABLE;
+    if (NETWORK_CODES.has(code) || NO_TRUST.test(code)) return UNREACHABLE;
     if (/^[0-9A-Z]{5}$/.test(code) && 'severity' in error)
       return meaningOfState(code) ?? meaningOfState(code.slice(0, 2)) ?? REFUSED;
   }

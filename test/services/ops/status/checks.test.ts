@@ -57,7 +57,7 @@ const WELL: Seen = {
   projections: [POSITION],
   recent: new Map([['chain.blocks/0', 50n]]),
   replica_seconds: 0,
-  hosts: [PRIMARY],
+  servers: [PRIMARY],
   services: [TREASURY],
   disk: { path: '/data', free_bytes: 2 ** 40 },
   halting: [],
@@ -114,7 +114,7 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
     (is_lost) =>
       [
         'replica_away',
-        { ...WELL, hosts: [{ ...PRIMARY, slots: [slotOf(is_lost)] }] },
+        { ...WELL, servers: [{ ...PRIMARY, slots: [slotOf(is_lost)] }] },
         is_lost ? 'by npx ops restart postgres-2' : 'slot postgres_2 of postgres-1:5432: start it',
       ] as const,
   ),
@@ -122,7 +122,7 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
     'two_primaries',
     {
       ...WELL,
-      hosts: [
+      servers: [
         PRIMARY,
         { ...PRIMARY, name: 'postgres-2:5432', timeline: '00000002', started_at: 2 },
       ],
@@ -132,7 +132,15 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
   [
     'kafka_replicas',
     withMetrics({ 'replicas missing chain.blocks': 1 }),
-    'not in sync, of chain.blocks: a broker is away or frozen',
+    'not in sync, of chain.blocks: a broker catches up',
+  ],
+  [
+    'kafka_replicas',
+    {
+      ...withMetrics({ 'replicas missing chain.blocks': 1 }),
+      servers: [{ ...PRIMARY, kind: 'kafka', name: 'broker 2', state: 'away' }],
+    },
+    'of chain.blocks: broker 2 of 1 brokers is away or frozen: on this machine npx ops restart kafka-2',
   ],
   ['kafka_replicas', withMetrics({ 'topic differs chain.blocks': 1 }), 'not as durable'],
   ['blocks_behind', { ...WELL, node_height: 121 }, '21 blocks behind'],

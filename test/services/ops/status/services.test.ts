@@ -101,7 +101,7 @@ test('each service is shown with its status and its main metrics', async () => {
     { status: 'working' },
     { status: 'ready', ready: true, metrics: {} },
     { status: 'ready' },
-    { status: 'unreachable', message: expect.stringMatching(/^it does not answer: /), metrics: {} },
+    { status: 'unreachable', message: expect.stringMatching(/; see its log$/), metrics: {} },
   ]);
   const shown = servicesTable(services, ['late']).replaceAll(/started \d+ s ago(?:, )?/g, '');
   expect(shown.split('\n').map((line) => line.trimEnd())).toEqual([
