@@ -8,7 +8,7 @@ declare module 'vitest' {
   }
 }
 
-/** One system for the whole run; it goes when the run ends, also by Ctrl-C. */
+/** One system for the whole run. What a run that was interrupted left goes with the next one. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const opened = await openComposed();
   if ('missing' in opened) {
