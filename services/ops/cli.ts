@@ -35,7 +35,7 @@ const REPEATABLE = new Set([
 ]);
 
 const LOCAL_FOLDER = process.env['APP_LOCAL_DIR'] ?? join(import.meta.dirname, '../../.local');
-/** Of the stack that runs, else of one that does not. */
+/** The folder of the stack that runs, else of one that does not. */
 const STACK_FOLDER =
   [LOCAL_FOLDER, join(LOCAL_FOLDER, 'cluster')].find((folder) =>
     existsSync(join(folder, 'running.json')),

@@ -257,7 +257,7 @@ const NETWORK_CODES = new Set([
   'ENOENT',
   'ECONNABORTED',
 ]);
-/** Codes of Node and OpenSSL for a server without TLS or with a certificate that is not believed. */
+/** Codes of Node and OpenSSL where TLS or the certificate of a server is not as it has to be. */
 const NO_TRUST =
   /^(?:CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|HOSTNAME_MISMATCH|ERR_TLS_|ERR_SSL_|EPROTO)/;
 const UNREACHABLE_MESSAGE =

@@ -13,7 +13,7 @@ import { faultOf } from '../../../../services/runtime/postgres/pool.ts';
 
 const DAY_MS = 86_400_000;
 
-/** How a client ends that trusts the authority in `trusted`, at a server with a certificate of `age`. */
+/** How a client that trusts an authority ends at a server with a certificate of that age. */
 async function refusal(age_days: number, trusted: 'own' | 'another'): Promise<unknown> {
   const folder = mkdtempSync(join(tmpdir(), 'clt-test-distrust-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
