@@ -103,7 +103,7 @@ export class Composed {
 
   /** Resolves when each container that has a health check is healthy. */
   async up(): Promise<void> {
-    const { code, stdout, stderr } = await this.compose(['up', '--detach', '--no-build']);
+    const { code, stdout, stderr } = await this.compose([...readmeWords(), '--detach']);
     if (code !== 0) throw new Error(`compose up exited with ${code}: ${stdout}${stderr}`);
     await this.healthy();
   }
@@ -200,6 +200,14 @@ export class Composed {
     Object.assign(settings, extra);
     return this.engine.end(program, [...first, `--project-name=${project}`, ...args], settings);
   }
+}
+
+/** The words after `docker compose` in the README's block of commands. */
+function readmeWords(): readonly string[] {
+  const line = /^docker compose ([^#\n]+?)(?: +#.*)?$/m.exec(textOf('README.md'))?.[1];
+  if (line === undefined)
+    throw new Error('README.md has no command docker compose: write it there');
+  return line.split(' ');
 }
 
 /** Secrets of the page's command, and those of the devnet that only a person can make. */
