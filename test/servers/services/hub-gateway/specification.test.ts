@@ -27,6 +27,11 @@ function requests(): number {
   return handled.mock.calls.filter(([{ url }]) => url.startsWith('/graphql')).length;
 }
 
+/** Without Unix times, which a second may lie between. */
+function timeless(text: string): string {
+  return text.replaceAll(/\b1\d{9}\b/g, 'a time');
+}
+
 beforeEach(() => {
   for (const spy of [handled, overHttp, executed]) spy.mockClear();
 });
@@ -58,7 +63,7 @@ test.each(QUERIES_AND_MUTATIONS)(
       // with a token it may fail for another reason
       expect(answered).not.toContain('UNAUTHENTICATED');
     } else {
-      expect(without.text).toBe(withToken.text);
+      expect(timeless(without.text)).toBe(timeless(withToken.text));
       if (!operation.startsWith('mutation')) expect(refused).toEqual([]);
     }
     expect([requests(), overHttp.mock.calls.length]).toEqual([2, 2]);
@@ -83,7 +88,10 @@ describe('on a socket', () => {
       if (needsToken) {
         expect(codeOf(without)).toBe('UNAUTHENTICATED');
         expect(codeOf(withToken)).not.toBe('UNAUTHENTICATED');
-      } else expect(without?.payload).toEqual(withToken?.payload);
+      } else
+        expect(timeless(JSON.stringify(without?.payload))).toBe(
+          timeless(JSON.stringify(withToken?.payload)),
+        );
       expect(executed).toHaveBeenCalledTimes(2);
     },
   );

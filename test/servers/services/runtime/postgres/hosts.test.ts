@@ -62,7 +62,8 @@ function promoted(times: number): Promise<string> {
       data
         .toString('latin1')
         .replace(/0000000\d/, `0000000${times + 1}`)
-        .replace(/\d{4}(?=-\d\d-\d\d \d\d:)/, '1999'),
+        // the time of its start
+        .replace(/1\d{9}(?=\.\d{6})/, '1000000000'),
       'latin1',
     );
   return server((data) => data, said);
