@@ -3,10 +3,15 @@ import { CHAIN_BLOCKS } from '../../schemas/topics.ts';
 import { ChainNode } from '../runtime/clt-node.ts';
 import { openCodec } from '../runtime/kafka/codec.ts';
 import { Fault } from '../runtime/process/errors.ts';
-import { Activity, haltedBy, waitingFor, type HealthProblem } from '../runtime/process/health.ts';
+import {
+  Activity,
+  needsPerson,
+  waitingFor,
+  type HealthProblem,
+} from '../runtime/process/health.ts';
 import { openHttp } from '../runtime/http/server.ts';
 import { openKafka } from '../runtime/kafka/client.ts';
-import { Lease, yieldFor } from '../runtime/kafka/lease.ts';
+import { Lease } from '../runtime/kafka/lease.ts';
 import { ensureTopics, watchTopics } from '../runtime/kafka/topics.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import type { Service } from '../runtime/process/main.ts';
@@ -54,12 +59,7 @@ export async function ingest({
   const codec = await activity.retrying('registering the schemas', () =>
     openCodec(config, { kafka, log }, [CHAIN_BLOCKS]),
   );
-  const writer = new KafkaWriter(kafka, {
-    log,
-    signal,
-    metrics,
-    onFault: (fault) => yieldFor(lease, fault),
-  });
+  const writer = new KafkaWriter(kafka, { log, signal, metrics });
   made.writer = writer;
   closing.add('kafka', () => writer.close());
   void watchTopics({ kafka, topics: [CHAIN_BLOCKS], metrics, log, signal });
@@ -92,7 +92,7 @@ export async function ingest({
     onStandbyHeard: () => activity.heard(),
   });
   phase = () => lease.phase(activity.phase);
-  problem = () => lease.problem ?? haltedBy(writer.fault) ?? activity.problem;
+  problem = () => lease.problem ?? activity.problem;
   closing.add('lease', () => lease.close());
   await activity.retrying('joining the group of ingesters', () => lease.start());
   const follower = new Follower({
@@ -123,7 +123,7 @@ export async function ingest({
       await activity.retrying('following the node', () =>
         follower.round().catch((error: unknown) => {
           // the halt may be this instance's own
-          if (error instanceof Fault) yieldFor(lease, error);
+          if (error instanceof Fault && needsPerson(error)) lease.yield();
           throw error;
         }),
       );

@@ -9,14 +9,13 @@ import { isTransferEvent } from '../../schemas/tron.transfers/events.ts';
 import type { Codec } from '../runtime/kafka/codec.ts';
 import type { Retrying } from '../runtime/kafka/ends.ts';
 import { brokersSilent, type Kafka } from '../runtime/kafka/port.ts';
-import { ALWAYS_HELD, yieldFor, type Held } from '../runtime/kafka/lease.ts';
+import { ALWAYS_HELD, type Held } from '../runtime/kafka/lease.ts';
 import { LogLost } from '../runtime/kafka/position.ts';
 import { KafkaWriter } from '../runtime/kafka/writer.ts';
 import { restartWith } from '../runtime/process/config.ts';
 import { Fault } from '../runtime/process/errors.ts';
 import {
   Activity,
-  haltedBy,
   waitingFor,
   type HealthProblem,
   type Remarks,
@@ -113,7 +112,6 @@ export class Treasury {
   /** undefined until the ledger is read */
   #queue: TransferQueue | undefined;
   #minting: Minting | undefined;
-  #writer: KafkaWriter | undefined;
   #bug: { readonly error: unknown } | undefined;
   /** everything that mints depend on was read once */
   #isRead = false;
@@ -177,10 +175,7 @@ export class Treasury {
 
   /** Why the treasury is not ready, and what to do. */
   get problem(): HealthProblem | undefined {
-    const held =
-      haltedBy(this.#writer?.fault) ??
-      this.#activity.problem ??
-      this.#options.readings?.activity.problem;
+    const held = this.#activity.problem ?? this.#options.readings?.activity.problem;
     if (held !== undefined && held.status !== 'working') return held;
     const problem = this.#loading ?? this.#otherInForce;
     if (problem !== undefined || !this.#context.lease.is_held) return problem;
@@ -265,12 +260,7 @@ export class Treasury {
   /** Runs until the signal is aborted, halted or not. Throws bugs. */
   async run(): Promise<void> {
     const { kafka, log } = this.#options;
-    const writer = new KafkaWriter(kafka, {
-      log,
-      signal: this.#follower.signal,
-      onFault: (fault) => yieldFor(this.#context.lease, fault),
-    });
-    this.#writer = writer;
+    const writer = new KafkaWriter(kafka, { log, signal: this.#follower.signal });
     void this.#wakeAtLease();
     try {
       await this.#work(writer);

@@ -6,8 +6,7 @@
  * member. A frozen process cannot look at its clock, so the offsets that events are written for
  * stay the fence against a former holder.
  */
-import type { Fault } from '../process/errors.ts';
-import { needsPerson, waitingFor, type HealthProblem } from '../process/health.ts';
+import { waitingFor, type HealthProblem } from '../process/health.ts';
 import type { Logger } from '../process/log.ts';
 import type { Metrics } from '../process/metrics.ts';
 import { aborted } from '../process/retry.ts';
@@ -72,11 +71,6 @@ export interface Held {
   held(): Promise<void>;
   /** For one that halted, until its process ends: any other that has not works instead of it. */
   yield(): void;
-}
-
-/** Another instance works instead, when the fault needs a person. */
-export function yieldFor(lease: Held | undefined, fault: Fault): void {
-  if (needsPerson(fault)) lease?.yield();
 }
 
 /** For processes that run alone. */

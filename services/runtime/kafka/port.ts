@@ -193,7 +193,7 @@ export function kafkaFault(what: string, cause: unknown): Error {
   const said = messageOf(cause);
   if (/^SASL .* authentication failed/.test(said)) {
     const shown = `the Kafka brokers refuse the account of this service: ${said}; its name and password have to be those that the brokers know (APP_KAFKA_USERNAME, APP_KAFKA_PASSWORD): correct them, and start it again`;
-    return new Fault('account_refused', shown, { retry: true, shown, cause });
+    return new Fault('kafka', shown, { retry: true, shown, cause });
   }
   return new Fault('kafka', `${what}: ${said}`, { retry: true, cause });
 }

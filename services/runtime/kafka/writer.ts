@@ -11,7 +11,7 @@ import type { Logger } from '../process/log.ts';
 import type { Metrics } from '../process/metrics.ts';
 import { untilAborted } from '../process/retry.ts';
 import { disconnect } from './client.ts';
-import { errorType, kafkaFault, type Appender, type Kafka } from './port.ts';
+import { errorType, type Appender, type Kafka } from './port.ts';
 import type { LogEntry } from './record.ts';
 
 export interface WriterOptions {
@@ -23,8 +23,6 @@ export interface WriterOptions {
   readonly retry_ms_max?: number;
   /** how long a draining process waits for an acknowledgement */
   readonly answer_ms?: number;
-  /** called with why an attempt was not acknowledged */
-  readonly onFault?: (fault: Fault) => void;
   /** gets the largest batch of each topic */
   readonly metrics?: Metrics;
 }
@@ -59,8 +57,7 @@ const SEQUENCE_LOST = new Set([
 
 export class KafkaWriter {
   readonly #kafka: Kafka;
-  readonly #options: Required<Omit<WriterOptions, 'metrics' | 'onFault'>> &
-    Pick<WriterOptions, 'onFault'>;
+  readonly #options: Required<Omit<WriterOptions, 'metrics'>>;
   readonly #shown;
   readonly #largest = new Map<string, number>();
   #appender: Appender | undefined;
@@ -133,7 +130,6 @@ export class KafkaWriter {
         }
         isUnknown = true;
         this.#fault = unacknowledged(topic, cause);
-        this.#options.onFault?.(this.#fault);
         if (type !== undefined && SEQUENCE_LOST.has(type)) await this.#dropAppender();
         if (!signal.aborted) {
           log.warn(
@@ -210,8 +206,7 @@ export class KafkaWriter {
 }
 
 function unacknowledged(topic: string, cause: unknown): Fault {
-  const fault = kafkaFault(topic, cause);
-  if (fault instanceof Fault && fault.shown !== undefined) return fault;
+  if (cause instanceof Fault && cause.shown !== undefined) return cause;
   const type = errorType(cause);
   const why = type === undefined ? '' : ` (${type})`;
   const shown = `the Kafka brokers do not acknowledge records of ${topic}${why}: look whether all of them run; the records are sent again`;

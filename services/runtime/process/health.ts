@@ -71,7 +71,7 @@ const DEPENDENCIES: readonly (readonly [code: RegExp, dependency: string])[] = [
 ];
 
 /** A fault that a person has to end: the process looks again and goes on by itself afterwards. */
-const NEEDS_PERSON = /^(?:account_refused|another_registry|log_damaged|unreadable_record)$/;
+const NEEDS_PERSON = /^(?:another_registry|log_damaged|unreadable_record)$/;
 
 /** Whether a fault that is retried ends only once a person has acted. */
 export function needsPerson({ code }: Fault): boolean {
@@ -100,11 +100,6 @@ export function waitingFor(
   if (needsPerson(fault))
     return { status: 'halted', phase: 'halted', waits_for, message: `halted: ${fault.message}` };
   return { status: 'waiting', phase, waits_for, message };
-}
-
-/** The problem of a fault that needs a person. */
-export function haltedBy(fault: Fault | undefined): HealthProblem | undefined {
-  return fault !== undefined && needsPerson(fault) ? waitingFor(fault) : undefined;
 }
 
 interface ActivityOptions {

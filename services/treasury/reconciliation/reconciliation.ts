@@ -4,8 +4,8 @@ import type { ReserveReconciled } from '../../../schemas/reserve.runs/events.ts'
 import type { Codec } from '../../runtime/kafka/codec.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import { Fault } from '../../runtime/process/errors.ts';
-import { haltedBy, type HealthProblem } from '../../runtime/process/health.ts';
-import { yieldFor, type Held } from '../../runtime/kafka/lease.ts';
+import type { HealthProblem } from '../../runtime/process/health.ts';
+import type { Held } from '../../runtime/kafka/lease.ts';
 import { KafkaWriter } from '../../runtime/kafka/writer.ts';
 import { LogLost } from '../../runtime/kafka/position.ts';
 import type { Logger } from '../../runtime/process/log.ts';
@@ -94,11 +94,7 @@ export class Reconciliation {
       onLag: (topic, partition, records) => reserveMetrics.lag(topic, partition, records),
       ...(names === undefined ? {} : { names }),
     });
-    this.#writer = new KafkaWriter(options.kafka, {
-      log,
-      signal,
-      onFault: (fault) => yieldFor(options.lease, fault),
-    });
+    this.#writer = new KafkaWriter(options.kafka, { log, signal });
     // the treasury has rates of its own: its requests come in bulk and are not urgent
     const rates = {
       requests_per_second: config.reconcile_requests_per_second,
@@ -139,7 +135,7 @@ export class Reconciliation {
   /** A halt of the readers. A missing run, or a mismatch, is no problem of this process. */
   get problem(): HealthProblem | undefined {
     const halted = this.#halted ?? this.#logs.halted;
-    if (halted === undefined) return haltedBy(this.#writer.fault);
+    if (halted === undefined) return undefined;
     const message = `reconciling halted: ${halted}`;
     return { status: 'halted', phase: 'reconciling', message };
   }

@@ -64,7 +64,7 @@ function bearer(name: string, token: ReturnType<typeof tokenSource>): Mechanism 
         });
         if (typeof refusal !== 'string' || refusal === '') return;
         throw new Fault(
-          'account_refused',
+          'kafka',
           `the Kafka brokers refuse the token of ${name}: ${refusal}; their key set, issuer and audience have to be those of APP_KAFKA_OAUTH_URL`,
           { retry: true },
         );

@@ -6,8 +6,6 @@ import {
   type Kafka,
 } from '../../../../services/runtime/kafka/port.ts';
 import type { Fault } from '../../../../services/runtime/process/errors.ts';
-import { ALWAYS_HELD, yieldFor } from '../../../../services/runtime/kafka/lease.ts';
-import { haltedBy } from '../../../../services/runtime/process/health.ts';
 import { KafkaWriter } from '../../../../services/runtime/kafka/writer.ts';
 import { never, numbered, silentLog, testKafka } from '../../../support/kafka.ts';
 
@@ -70,55 +68,5 @@ test('why a batch is not acknowledged is known until it is', async () => {
   acknowledged.resolve({ offset: 7n, bytes: 1 });
   expect(await sent).toBe(7n);
   expect(writer.fault).toBeUndefined();
-  await writer.close();
-});
-
-test('a writer whose account is refused says so, and its instance yields the lease', async () => {
-  const stopping = new AbortController();
-  const refused = new Error('SASL SCRAM SHA512 authentication failed: wrong password');
-  const kafka = failing();
-  const yielded = Promise.withResolvers<void>();
-  const lease = { ...ALWAYS_HELD, yield: () => yielded.resolve() };
-  const appender = { ...kafka.appender(), connect: () => Promise.reject(refused) };
-  const writer = new KafkaWriter(
-    { ...kafka, appender: () => appender },
-    {
-      log: silentLog(),
-      signal: stopping.signal,
-      retry_ms_min: 1,
-      onFault: (fault) => yieldFor(lease, fault),
-    },
-  );
-  const sent = writer.append('chain.blocks', 0, numbered(0, 1));
-  sent.catch(() => undefined);
-  await yielded.promise;
-  expect(haltedBy(writer.fault)).toMatchObject({
-    status: 'halted',
-    waits_for: undefined,
-    message: expect.stringContaining('APP_KAFKA_PASSWORD'),
-  });
-  stopping.abort();
-  await expect(sent).rejects.toMatchObject({ code: 'append_unknown' });
-  await writer.close();
-});
-
-test('brokers that do not acknowledge records are no reason to yield the lease', async () => {
-  const faults: Fault[] = [];
-  const lease = { ...ALWAYS_HELD, yield: () => expect.fail('it was yielded') };
-  const writer = new KafkaWriter(
-    failing(Object.assign(new Error('no'), { type: 'NOT_ENOUGH_REPLICAS' }), ahead),
-    {
-      log: silentLog(),
-      signal: never,
-      retry_ms_min: 1,
-      onFault: (fault) => {
-        faults.push(fault);
-        yieldFor(lease, fault);
-      },
-    },
-  );
-  await expect(writer.append('topic', 0, numbered(0, 1))).rejects.toThrow();
-  expect(faults).toMatchObject([{ code: 'kafka' }]);
-  expect(haltedBy(faults[0])).toBeUndefined();
   await writer.close();
 });
