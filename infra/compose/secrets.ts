@@ -1,10 +1,10 @@
 /**
- * The secrets of docker-compose.yml, one file each. `node infra/compose/secrets.ts make FOLDER`
- * makes those that can be random and keeps what is there. `... check FOLDER` refuses on the
+ * The secrets of docker-compose.yml, one file each. `infra/node.sh infra/compose/secrets.ts make
+ * FOLDER` makes those that can be random and keeps what is there. `... check FOLDER` refuses on the
  * mainnet those that everybody knows; every container waits for it.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { DEVELOPMENT_JWT_SECRET, DEVELOPMENT_XPUB } from '../../schemas/development.ts';
@@ -106,7 +106,11 @@ export function makeSecrets(folder: string): readonly string[] {
   const files = { ...(isNew ? together : {}), ...single };
   // accounts of containers read them; the folder keeps others on this machine out
   for (const [name, text] of Object.entries(files))
-    if (!isThere(name)) writeFileSync(join(folder, name), text, { mode: 0o644, flag: 'wx' });
+    if (!isThere(name)) {
+      writeFileSync(join(folder, name), text, { flag: 'wx' });
+      // whatever the umask is
+      chmodSync(join(folder, name), 0o644);
+    }
   return Object.keys(developmentSecrets).filter((name) => !isThere(name));
 }
 

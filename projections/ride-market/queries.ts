@@ -236,64 +236,57 @@ export function tripByHash(hash: Buffer): Query {
 const ROUTE_COLUMNS = 'pickup_lat, pickup_lng, dropoff_lat, dropoff_lng';
 
 /**
- * One row, or none: the ride of a request, an offer or an acceptance. Columns: status (open,
+ * The ride of a request, an offer or an acceptance: a row for each of its steps in the order of the
+ * chain, of offers and payments the first `limit` each; no row without a ride. One statement, so
+ * that ride and steps are of one moment. Columns of the ride, the same in each row: status (open,
  * withdrawn, active, completed, cancelled), request hash, hash of the acceptance (or null),
  * pickup_lat, pickup_lng, dropoff_lat, dropoff_lng, fare (of the accepted offer, else of the
- * request), fare_paid, passenger, driver (or null). Change keys: requests, offers:<..>, trips.
+ * request), fare_paid, passenger, driver (or null). Then those of the step: step (requested,
+ * offered, accepted, paid, cancelled), hash of its transaction, height, amount (asked for, offered,
+ * agreed, paid; null for a cancellation). Change keys: requests, offers:<..>, trips.
  */
-export function rideByHash(hash: Buffer): Query {
+export function rideByHash(hash: Buffer, limit: number): Query {
   return {
     name: 'ride_market_ride',
-    text: `SELECT coalesce(t.status, r.status), r.hash, t.hash, r.pickup_lat, r.pickup_lng, r.dropoff_lat, r.dropoff_lng,
-                  coalesce(t.fare, r.fare), coalesce(t.fare_paid, 0), r.passenger, t.driver FROM
-             (SELECT $1::bytea AS request
-              UNION ALL SELECT request_hash FROM ride_market.offers WHERE hash = $1::bytea
-              UNION ALL SELECT request_hash FROM ride_market.active_trips WHERE hash = $1::bytea
-              UNION ALL SELECT request_hash FROM ride_market.ended_trips WHERE hash = $1::bytea) f
-             CROSS JOIN LATERAL
-               (SELECT 'open' AS status, hash, ${ROUTE_COLUMNS}, fare, passenger, NULL::bytea AS trip_hash
-                  FROM ride_market.open_requests WHERE hash = f.request
-                UNION ALL
-                SELECT 'withdrawn', hash, ${ROUTE_COLUMNS}, fare, passenger, CASE WHEN offer_hash IS NOT NULL THEN closed_hash END
-                  FROM ride_market.closed_requests WHERE hash = f.request) r
-             LEFT JOIN LATERAL
-               (SELECT 'active' AS status, hash, fare, fare_paid, driver FROM ride_market.active_trips WHERE hash = r.trip_hash
-                UNION ALL
-                SELECT trip_status, hash, fare, fare_paid, driver FROM ride_market.ended_trips WHERE hash = r.trip_hash) t ON true`,
-    values: [hash],
-  };
-}
-
-/**
- * The steps of a ride in the order of the chain, of offers and payments the first `limit` each.
- * Columns: step (requested, offered, accepted, paid, cancelled), hash of its transaction, height,
- * amount (asked for, offered, agreed, paid; null for a cancellation). `trip`: hash of the
- * acceptance, if there is one.
- */
-export function rideSteps(request: Buffer, trip: Buffer | undefined, limit: number): Query {
-  return {
-    name: 'ride_market_steps',
-    text: `SELECT step, hash, height, amount FROM
-             (SELECT 'requested' AS step, hash, height, tx_index, fare AS amount FROM ride_market.open_requests WHERE hash = $2::bytea
+    text: `WITH ride AS
+             (SELECT coalesce(t.status, r.status) AS status, r.hash AS request, t.hash AS trip, ${ROUTE_COLUMNS},
+                     coalesce(t.fare, r.fare) AS fare, coalesce(t.fare_paid, 0) AS fare_paid, r.passenger, t.driver FROM
+                (SELECT $1::bytea AS request
+                 UNION ALL SELECT request_hash FROM ride_market.offers WHERE hash = $1::bytea
+                 UNION ALL SELECT request_hash FROM ride_market.active_trips WHERE hash = $1::bytea
+                 UNION ALL SELECT request_hash FROM ride_market.ended_trips WHERE hash = $1::bytea) f
+                CROSS JOIN LATERAL
+                  (SELECT 'open' AS status, hash, ${ROUTE_COLUMNS}, fare, passenger, NULL::bytea AS trip_hash
+                     FROM ride_market.open_requests WHERE hash = f.request
+                   UNION ALL
+                   SELECT 'withdrawn', hash, ${ROUTE_COLUMNS}, fare, passenger, CASE WHEN offer_hash IS NOT NULL THEN closed_hash END
+                     FROM ride_market.closed_requests WHERE hash = f.request) r
+                LEFT JOIN LATERAL
+                  (SELECT 'active' AS status, hash, fare, fare_paid, driver FROM ride_market.active_trips WHERE hash = r.trip_hash
+                   UNION ALL
+                   SELECT trip_status, hash, fare, fare_paid, driver FROM ride_market.ended_trips WHERE hash = r.trip_hash) t ON true
+              LIMIT 1)
+           SELECT ride.*, s.step, s.hash, s.height, s.amount FROM ride CROSS JOIN LATERAL
+             (SELECT 'requested' AS step, hash, height, tx_index, fare AS amount FROM ride_market.open_requests WHERE hash = ride.request
               UNION ALL
-              SELECT 'requested', hash, height, tx_index, fare FROM ride_market.closed_requests WHERE hash = $2::bytea
+              SELECT 'requested', hash, height, tx_index, fare FROM ride_market.closed_requests WHERE hash = ride.request
               UNION ALL
               SELECT 'cancelled', closed_hash, closed_height, closed_index, NULL FROM ride_market.closed_requests
-               WHERE hash = $2::bytea AND offer_hash IS NULL
+               WHERE hash = ride.request AND offer_hash IS NULL
               UNION ALL
               (SELECT 'offered', hash, height, tx_index, fare FROM ride_market.offers
-                WHERE request_hash = $2::bytea ORDER BY height, tx_index LIMIT $1::bigint)
+                WHERE request_hash = ride.request ORDER BY height, tx_index LIMIT $2::bigint)
               UNION ALL
-              SELECT 'accepted', hash, height, tx_index, fare FROM ride_market.active_trips WHERE hash = $3::bytea
+              SELECT 'accepted', hash, height, tx_index, fare FROM ride_market.active_trips WHERE hash = ride.trip
               UNION ALL
-              SELECT 'accepted', hash, height, tx_index, fare FROM ride_market.ended_trips WHERE hash = $3::bytea
+              SELECT 'accepted', hash, height, tx_index, fare FROM ride_market.ended_trips WHERE hash = ride.trip
               UNION ALL
               (SELECT 'paid', hash, height, tx_index, amount FROM ride_market.payments
-                WHERE trip_hash = $3::bytea ORDER BY height, tx_index LIMIT $1::bigint)
+                WHERE trip_hash = ride.trip ORDER BY height, tx_index LIMIT $2::bigint)
               UNION ALL
               SELECT 'cancelled', ended_hash, ended_height, ended_index, NULL FROM ride_market.ended_trips
-               WHERE hash = $3::bytea AND trip_status = 'cancelled') s
-            ORDER BY height, tx_index`,
-    values: [limit, request, trip ?? Buffer.alloc(0)],
+               WHERE hash = ride.trip AND trip_status = 'cancelled') s
+            ORDER BY s.height, s.tx_index`,
+    values: [hash, limit],
   };
 }

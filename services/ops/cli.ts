@@ -1,5 +1,5 @@
 /** The operator's command line: its commands, their options and help, completion for shells. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import yargs, { type Argv } from 'yargs';
@@ -36,10 +36,19 @@ const REPEATABLE = new Set([
 
 const LOCAL_FOLDER = process.env['APP_LOCAL_DIR'] ?? join(import.meta.dirname, '../../.local');
 /** The folder of the stack that runs, else of one that does not. */
-const STACK_FOLDER =
-  [LOCAL_FOLDER, join(LOCAL_FOLDER, 'cluster')].find((folder) =>
-    existsSync(join(folder, 'running.json')),
-  ) ?? LOCAL_FOLDER;
+const STACK_FOLDER = [LOCAL_FOLDER, join(LOCAL_FOLDER, 'cluster')].find(isRunning) ?? LOCAL_FOLDER;
+
+/** Whether the supervisor of a folder lives; its file stays when it was killed. */
+function isRunning(folder: string): boolean {
+  try {
+    const { pid }: { readonly pid: number } = JSON.parse(
+      readFileSync(join(folder, 'running.json'), 'utf8'),
+    );
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 const SHARED = {
   json: { type: 'boolean', describe: 'JSON instead of text', global: true },

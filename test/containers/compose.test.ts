@@ -81,7 +81,7 @@ test('ops audit finds nothing', async (context) => {
 test('ops console answers on the port that its container publishes', async (context) => {
   const system = composed(context);
   const { port, release } = await takePort();
-  const args = ['run', '--rm', '-d', '--publish', `127.0.0.1:${port}:17030`, 'ops'];
+  const args = ['run', '-d', '--publish', `127.0.0.1:${port}:17030`, 'ops'];
   const ended = await system.compose([...args, 'console', '--host', '0.0.0.0']);
   expect(ended.code, ended.stderr).toBe(0);
   await until(

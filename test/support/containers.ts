@@ -12,6 +12,7 @@ import {
   kafkaVariable,
 } from '../../infra/kafka/settings.ts';
 import { kafkaAnswers } from '../../infra/local/servers/kafka.ts';
+import { propertyOf } from '../../services/runtime/process/errors.ts';
 import type { Ports } from '../../infra/services/ports.ts';
 import { postgresAnswers, settlePostgres } from '../../infra/postgres/databases.ts';
 import { redis_image, redisAnswers, redisSettings } from '../../infra/local/servers/redis.ts';
@@ -42,8 +43,9 @@ const OWNER = 'clt.test.pid';
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
-  } catch {
-    return false;
+  } catch (error) {
+    // it is of another account
+    return propertyOf(error, 'code') === 'EPERM';
   }
 }
 

@@ -169,8 +169,13 @@ export function touchesRide(key: string): boolean {
   return key === REQUESTS_KEY || key === TRIPS_KEY || key.startsWith('offers:');
 }
 
-/** A row of `rideByHash` and those of `rideSteps`. */
-export function rideObject(ride: Cells, steps: readonly Cells[]): object {
+/** Columns of `rideByHash` before those of the step. */
+const RIDE_COLUMNS = 11;
+
+/** The rows of `rideByHash` as one object; null: there are none. */
+export function rideObject(rows: readonly Cells[]): object | null {
+  const [ride] = rows;
+  if (ride === undefined) return null;
   const [status, request, trip, pickupLat, pickupLng, dropoffLat, dropoffLng, ...rest] = ride;
   const [fare, farePaid, passenger, driver] = rest;
   return {
@@ -183,12 +188,14 @@ export function rideObject(ride: Cells, steps: readonly Cells[]): object {
     farePaid,
     passengerAddress: byteaHex(passenger),
     driverAddress: optionalHex(driver),
-    steps: steps.map(([step, hash, height, amount]) => ({
-      step,
-      txHash: byteaHex(hash),
-      blockHeight: Number(height),
-      amount,
-    })),
+    steps: rows
+      .map((row) => row.slice(RIDE_COLUMNS))
+      .map(([step, hash, height, amount]) => ({
+        step,
+        txHash: byteaHex(hash),
+        blockHeight: Number(height),
+        amount,
+      })),
   };
 }
 

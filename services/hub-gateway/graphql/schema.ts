@@ -8,9 +8,8 @@ import {
   type GraphQLSchema,
   type SelectionSetNode,
 } from 'graphql';
-import { rideByHash, rideSteps } from '../../../projections/ride-market/queries.ts';
+import { rideByHash } from '../../../projections/ride-market/queries.ts';
 import type { SignInRequest } from '../../../schemas/sign-in.ts';
-import { byteaBytes } from '../../runtime/postgres/cells.ts';
 import { assert } from '../../runtime/process/errors.ts';
 import type { Caller } from './authentication.ts';
 import type { HubContext } from './context.ts';
@@ -71,11 +70,7 @@ const resolveRide: Resolver<{ readonly txHash: string }> = async (
 ) => {
   const hash = readHash('txHash', args.txHash);
   dependsOn?.({ model: 'market', isTouchedBy: touchesRide });
-  const [ride] = (await lists.read(() => rideByHash(hash), { limit: 1 })).rows;
-  if (ride === undefined) return null;
-  const [request, trip] = [byteaBytes(ride[1]), ride[2]];
-  const query = rideSteps(request, trip === null ? undefined : byteaBytes(trip), STEPS_MAX);
-  return rideObject(ride, (await lists.read(() => query)).rows);
+  return rideObject((await lists.read(() => rideByHash(hash, STEPS_MAX))).rows);
 };
 
 /** The fields below a node, those of fragments included. */

@@ -9,7 +9,7 @@ import { startsLost } from '../../runtime/kafka/topics.ts';
 import type { Limits } from '../config.ts';
 import type { Certificate } from './certificates.ts';
 import type { Position } from './positions.ts';
-import { primariesOf, type Server } from './servers.ts';
+import { awayOf, brokersText, primariesOf, type Server } from './servers.ts';
 import {
   CLOCK,
   coverOf,
@@ -239,12 +239,16 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: 'kafka_replicas',
-    fails: 'a topic lacks replicas, or has less than was declared',
+    fails:
+      'a topic lacks replicas or has less than was declared, or a broker with replicas is away',
     to_do: 'runbook: ReplicasMissing, TopicNotDurable',
     find: (seen) => [
       ...listed(figures(seen, 'replicas missing ').map(([topic]) => topic)).map(
-        (topics) => `replicas are not in sync, of ${topics}: ${brokersText(seen)}`,
+        (topics) => `replicas are not in sync, of ${topics}: ${brokersText(seen.servers)}`,
       ),
+      ...(figures(seen, 'replicas missing ').length === 0 && awayOf(seen.servers).length > 0
+        ? [brokersText(seen.servers)]
+        : []),
       ...figures(seen, 'topic differs ').map(
         ([topic]) =>
           `${topic} is not as durable as declared: the log of a service says how to mend it`,
@@ -430,15 +434,6 @@ export const CHECKS: readonly Check[] = [
 
 const RENEWAL =
   'renew it: runbook: CertificateExpires; of a cluster on this machine npx ops restart of the server does';
-
-/** Which brokers are away, else why none is and replicas lack nevertheless. */
-function brokersText({ servers }: Seen): string {
-  const away = servers.filter(({ kind, state }) => kind === 'kafka' && state === 'away');
-  if (away.length === 0) return 'a broker catches up since its start, or is frozen';
-  const names = away.map(({ name }) => name);
-  const parts = names.map((name) => name.replace(/^broker /, 'kafka-'));
-  return `${names.join(' and ')} of ${servers.filter(({ kind }) => kind === 'kafka').length} brokers is away or frozen: on this machine npx ops restart ${parts.join(', then ')}`;
-}
 
 export function linesOf({ find, setting }: Check, seen: Seen, limits: Limits): readonly string[] {
   return find(seen, setting === undefined ? 0 : limits[setting]);

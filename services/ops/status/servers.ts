@@ -1,4 +1,4 @@
-/** `ops status`: the brokers of Kafka and the hosts of Postgres, as they answer `ops` itself. */
+/** `ops status`: brokers as the cluster of Kafka lists them, hosts of Postgres by their answers. */
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import type { Kafka } from '../../runtime/kafka/port.ts';
 import type { Hosts, Slot } from '../../runtime/postgres/hosts.ts';
@@ -55,6 +55,22 @@ export async function readBrokers(kafka: Kafka): Promise<readonly Server[]> {
       started_at: null,
       slots: [],
     }));
+}
+
+/** Names of the brokers that are away. */
+export function awayOf(servers: readonly Server[]): readonly string[] {
+  return servers
+    .filter(({ kind, state }) => kind === 'kafka' && state === 'away')
+    .map(({ name }) => name);
+}
+
+/** Brokers that are away, else why none is known and replicas lack nevertheless. */
+export function brokersText(servers: readonly Server[]): string {
+  const away = awayOf(servers);
+  if (away.length === 0)
+    return 'a broker is away or frozen, or catches up since its start; on this machine npm run up -- --cluster names it';
+  const parts = away.map((name) => name.replace(/^broker /, 'kafka-'));
+  return `${away.join(' and ')}: away or frozen: on this machine npx ops restart ${parts.join(', then ')}`;
 }
 
 /** For people: a row a server. */

@@ -259,9 +259,9 @@ const NETWORK_CODES = new Set([
 ]);
 /** Codes of Node and OpenSSL where TLS or the certificate of a server is not as it has to be. */
 const NO_TRUST =
-  /^(?:CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|HOSTNAME_MISMATCH|ERR_TLS_|ERR_SSL_|EPROTO)/;
+  /^(?:CERT_|CRL_|ERROR_IN_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_(?:CA|PURPOSE)|PATH_LENGTH_|HOSTNAME_MISMATCH|ERR_TLS_|ERR_SSL_|EPROTO|UNSPECIFIED$)/;
 const UNREACHABLE_MESSAGE =
-  /connection terminated|timeout expired|timeout exceeded when trying to connect|connection error|not queryable|timeout acquiring a connection|aborted/i;
+  /SSL connection|connection terminated|timeout expired|timeout exceeded when trying to connect|connection error|not queryable|timeout acquiring a connection|aborted/i;
 
 /** An error of pg or knex as a `Fault` with that cause; other errors unchanged. */
 export function faultOf(error: unknown): Error {

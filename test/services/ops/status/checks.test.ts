@@ -132,7 +132,7 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
   [
     'kafka_replicas',
     withMetrics({ 'replicas missing chain.blocks': 1 }),
-    'not in sync, of chain.blocks: a broker catches up',
+    'not in sync, of chain.blocks: a broker is away or frozen, or catches up',
   ],
   [
     'kafka_replicas',
@@ -140,7 +140,12 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
       ...withMetrics({ 'replicas missing chain.blocks': 1 }),
       servers: [{ ...PRIMARY, kind: 'kafka', name: 'broker 2', state: 'away' }],
     },
-    'of chain.blocks: broker 2 of 1 brokers is away or frozen: on this machine npx ops restart kafka-2',
+    'of chain.blocks: broker 2: away or frozen: on this machine npx ops restart kafka-2',
+  ],
+  [
+    'kafka_replicas',
+    { ...WELL, servers: [PRIMARY, { ...PRIMARY, kind: 'kafka', name: 'broker 2', state: 'away' }] },
+    'broker 2: away or frozen: on this machine npx ops restart kafka-2',
   ],
   ['kafka_replicas', withMetrics({ 'topic differs chain.blocks': 1 }), 'not as durable'],
   ['blocks_behind', { ...WELL, node_height: 121 }, '21 blocks behind'],
