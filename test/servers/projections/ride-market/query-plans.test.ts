@@ -92,8 +92,8 @@ function partiesOf(): Readonly<Record<string, Parties>> {
 }
 
 /** With its steps, of which an ended ride has no cancellation. */
-function rideOf(hash: Buffer): Expected {
-  return { query: rideByHash(hash, LIMIT), most: 2 * LIMIT + 10, sorted: true, discarded: 1 };
+function rideOf(txHash: Buffer): Expected {
+  return { query: rideByHash(txHash, LIMIT), most: 2 * LIMIT + 10, sorted: true, discarded: 1 };
 }
 
 function questions(): Readonly<Record<string, Expected>> {
