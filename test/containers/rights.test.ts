@@ -39,7 +39,7 @@ test('the account of the explorer-gateway appends nowhere', async (context) => {
   expect(await attempts(context, 'explorer-gateway', 'own')).toEqual(each(REFUSED));
 });
 
-test('the account of the deposit-gateway appends to its own topics alone', async (context) => {
+test('the account of the deposit-gateway appends to no topic of another', async (context) => {
   // what it may append would halt the readers of this system
   const spared = ['deposit.addresses', 'schema.ids'];
   expect(await attempts(context, 'deposit-gateway', 'own', { spared })).toEqual(

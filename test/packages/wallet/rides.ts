@@ -105,8 +105,8 @@ async function ride(world: LossyWorld): Promise<string> {
 }
 
 /**
- * So many rides, whose losses, reorganisations and other devices follow from the seed: what the
- * chain has, beside what it should have, and how often each happened.
+ * Rides `count` rides; losses, reorganisations and other devices follow from the seed. Returns what
+ * the chain has, what it should have, and how often each disturbance happened.
  */
 export async function rides(count: number, seed: string) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }).setTimerTickMode('nextTimerAsync');
