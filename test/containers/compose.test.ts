@@ -73,6 +73,44 @@ test('ops status sees every service, Kafka, Postgres and the node', async (conte
   });
 });
 
+test('Prometheus scrapes services, devnet and the exporter of the profile', async (context) => {
+  const system = composed(context);
+  const exporter = 'node-exporter';
+  const up = await system.compose([
+    '--profile=exporters',
+    'up',
+    '--detach',
+    '--no-build',
+    exporter,
+  ]);
+  expect(up.code, up.stdout + up.stderr).toBe(0);
+  interface Targets {
+    readonly data: {
+      readonly activeTargets: readonly {
+        readonly labels: { readonly instance: string };
+        readonly health: string;
+      }[];
+    };
+  }
+  await until(
+    async () => {
+      const { data } = await system.json<Targets>('prometheus', '/api/v1/targets');
+      const down = data.activeTargets.filter(({ health }) => health !== 'up');
+      return down.map(({ labels }) => labels.instance);
+    },
+    'all targets of Prometheus to be up',
+    (down) => down.length === 0,
+  );
+  const removed = await system.compose([
+    '--profile=exporters',
+    'rm',
+    '--stop',
+    '--force',
+    exporter,
+  ]);
+  expect(removed.code, removed.stderr).toBe(0);
+});
+
 test('ops audit finds nothing', async (context) => {
   const ended = await composed(context).ops('audit');
   expect(ended.code, ended.stdout + ended.stderr).toBe(0);

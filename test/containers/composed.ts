@@ -1,9 +1,10 @@
 /** The system of docker-compose.yml on an engine, on free ports and with secrets of its own. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject, type TestContext } from 'vitest';
 import { developmentSecrets, makeSecrets } from '../../infra/compose/secrets.ts';
+import { checkout } from '../../infra/local/stack/folder.ts';
 import type { Ended } from '../services/ops/operator.ts';
 import { parseCompose, textOf, type ComposeFile } from '../support/compose.ts';
 import { takePort } from '../support/free-ports.ts';
@@ -34,8 +35,12 @@ export interface Place {
   /** compose is a command of `docker` */
   readonly plugin: boolean;
   readonly ports: Readonly<Record<Published, number>>;
-  /** the folder of its secrets */
-  readonly secrets: string;
+  /** with its secrets, and with the files of compose that a run makes */
+  readonly folder: string;
+  /** the checkout of its version */
+  readonly checkout: string;
+  /** built from that */
+  readonly image: string;
 }
 
 /** A container, as the engine describes it. */
@@ -66,26 +71,47 @@ export interface Inspected {
 export class Composed {
   readonly engine: Engine;
   readonly ports: Place['ports'];
+  /** for what a run writes */
+  readonly folder: string;
   readonly secrets: string;
-  readonly file: ComposeFile = parseCompose(textOf('docker-compose.yml'));
+  readonly file: ComposeFile;
   /** containers that stay, by their names in the file */
   readonly servers: readonly string[];
+  readonly #place: Place;
   /** the command of compose, with its first arguments */
   readonly #command: readonly string[];
 
   constructor(place: Place) {
     const { files, without } = place.has_stand_ins ? STAND_INS : OFFICIAL;
+    this.#place = place;
+    this.file = parseCompose(readFileSync(join(place.checkout, 'docker-compose.yml'), 'utf8'));
     this.engine = new Engine(place);
     this.ports = place.ports;
-    this.secrets = place.secrets;
+    this.folder = place.folder;
+    this.secrets = secretsOf(place.folder);
     this.servers = Object.entries(this.file.services)
       .filter(([, { restart, profiles }]) => restart !== undefined && profiles === undefined)
       .map(([name]) => name)
       .filter((name) => !without.includes(name));
     this.#command = [
       ...(place.plugin ? ['docker', 'compose'] : ['docker-compose']),
-      ...['docker-compose.yml', ...files].map((file) => `--file=${file}`),
+      ...['docker-compose.yml', ...files, this.#imageFile()].map((file) => `--file=${file}`),
     ];
+  }
+
+  /** The same system of the version in another checkout. */
+  version(at: Pick<Place, 'checkout' | 'image'>): Composed {
+    return new Composed({ ...this.#place, ...at });
+  }
+
+  /** A file of compose that names the image of this version. */
+  #imageFile(): string {
+    const { image, folder } = this.#place;
+    const built = Object.entries(this.file.services).filter(([, { build }]) => build !== undefined);
+    const services = Object.fromEntries(built.map(([name]) => [name, { image }]));
+    const path = join(folder, `${image}.json`);
+    writeFileSync(path, JSON.stringify({ services }));
+    return path;
   }
 
   url(name: Published, path: string): string {
@@ -101,8 +127,9 @@ export class Composed {
     return answer;
   }
 
-  /** Resolves when each container that has a health check is healthy. */
+  /** Builds the image. Resolves when each container that has a health check is healthy. */
   async up(): Promise<void> {
+    await this.engine.build(this.#place.image, this.#place.checkout);
     const { code, stdout, stderr } = await this.compose([...readmeWords(), '--detach']);
     if (code !== 0) throw new Error(`compose up exited with ${code}: ${stdout}${stderr}`);
     await this.healthy();
@@ -156,11 +183,15 @@ export class Composed {
     return this.compose(['run', '--rm', '-T', 'ops', ...args]);
   }
 
-  /** Runs a program in a container that runs. */
-  async exec(name: string, args: readonly string[], user?: string): Promise<Ended> {
+  /** Runs a program in a container that runs. It reads `input`. */
+  async exec(
+    name: string,
+    args: readonly string[],
+    { user = '', input = '' }: { readonly user?: string; readonly input?: string } = {},
+  ): Promise<Ended> {
     const { Id } = await this.container(name);
-    const account = user === undefined ? [] : ['--user', user];
-    return await this.engine.end('docker', ['exec', ...account, Id, ...args]);
+    const account = user === '' ? [] : ['--user', user];
+    return await this.engine.end('docker', ['exec', '-i', ...account, Id, ...args], {}, { input });
   }
 
   /**
@@ -198,7 +229,8 @@ export class Composed {
     for (const [name, port] of Object.entries(this.ports))
       settings[`APP_${name.toUpperCase()}_PORT`] = String(port);
     Object.assign(settings, extra);
-    return this.engine.end(program, [...first, `--project-name=${project}`, ...args], settings);
+    const named = [...first, `--project-name=${project}`, ...args];
+    return this.engine.end(program, named, settings, { cwd: this.#place.checkout });
   }
 }
 
@@ -210,14 +242,17 @@ function readmeWords(): readonly string[] {
   return line.split(' ');
 }
 
+function secretsOf(folder: string): string {
+  return join(folder, 'secrets');
+}
+
 /** Secrets of the page's command, and those of the devnet that only a person can make. */
-function ownSecrets(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'clt-test-secrets-'));
+function makeOwnSecrets(folder: string): void {
+  mkdirSync(folder);
   for (const name of makeSecrets(folder)) {
     const known = developmentSecrets[name];
     writeFileSync(join(folder, name), known === '' ? `${name} of a test` : (known ?? ''));
   }
-  return folder;
 }
 
 /** A system for a run. */
@@ -233,7 +268,8 @@ export async function openComposed(): Promise<OpenComposed | { readonly missing:
   if ('missing' in opened) return opened;
   const { engine, stop } = opened;
   const releases: (() => void)[] = [];
-  const secrets = ownSecrets();
+  const folder = mkdtempSync(join(tmpdir(), 'clt-test-composed-'));
+  makeOwnSecrets(secretsOf(folder));
   const port = async (): Promise<number> => {
     const { port: free, release } = await takePort();
     releases.push(release);
@@ -252,16 +288,16 @@ export async function openComposed(): Promise<OpenComposed | { readonly missing:
   };
   const { socket, has_stand_ins } = engine;
   const plugin = (await engine.end('docker', ['compose', 'version'])).code === 0;
-  const place = { socket, has_stand_ins, plugin, ports, secrets };
+  const place = { socket, has_stand_ins, plugin, ports, folder, checkout, image: IMAGE };
   const system = new Composed(place);
   const close = async (): Promise<void> => {
     await system.wipe();
     await stop();
     for (const release of releases) release();
-    rmSync(secrets, { recursive: true });
+    rmSync(folder, { recursive: true });
   };
   try {
-    await engine.build();
+    await engine.buildOthers();
     await system.wipe();
     await system.up();
   } catch (error) {

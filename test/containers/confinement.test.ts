@@ -28,7 +28,7 @@ async function look(system: Composed): Promise<readonly Seen[]> {
   const seen: Seen[] = [];
   for (const name of system.servers) {
     // root with the rights of the container: an account that may not write proves nothing
-    const { code, stdout, stderr } = await system.exec(name, ['sh', '-c', LOOK], '0:0');
+    const { code, stdout, stderr } = await system.exec(name, ['sh', '-c', LOOK], { user: '0:0' });
     expect(code, `${name}: ${stderr}`).toBe(0);
     seen.push({ name, output: stdout });
   }

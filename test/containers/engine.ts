@@ -24,7 +24,8 @@ const PROGRAMS = [
   ['iptables-save', 'iptables'],
   ['debootstrap', 'debootstrap'],
 ] as const;
-export const IMAGE = 'clt-token-system';
+/** The project's image of a run, apart from one that the user of the engine has. */
+export const IMAGE = 'clt-test';
 const STOP_MS = 120_000;
 const OUTPUT_MAX = 2 ** 26;
 
@@ -41,13 +42,17 @@ export class Engine {
     this.#env = { ...process.env, DOCKER_HOST: `unix://${socket}` };
   }
 
-  /** Builds the image of the project, and those that it needs where they cannot be pulled. */
-  async build(): Promise<void> {
-    const report = terminalReport(process.stdout);
-    if (this.has_stand_ins) await buildStandIns(this.#env, report, new AbortController().signal);
+  /** Builds the images that the project's one needs, where they cannot be pulled. */
+  async buildOthers(): Promise<void> {
+    if (!this.has_stand_ins) return;
+    await buildStandIns(this.#env, terminalReport(process.stdout), new AbortController().signal);
+  }
+
+  /** Builds the image of the checkout in a folder. */
+  async build(image: string, folder: string): Promise<void> {
     const network = this.has_stand_ins ? ['--network', 'host'] : [];
-    const dockerfile = ['--file', 'infra/Dockerfile'];
-    await this.run('docker', ['build', ...network, '--tag', IMAGE, ...dockerfile, '.']);
+    const dockerfile = ['--file', join(folder, 'infra/Dockerfile')];
+    await this.run('docker', ['build', ...network, '--tag', image, ...dockerfile, folder]);
   }
 
   /** The answer of the engine's interface to a GET. */
@@ -62,22 +67,24 @@ export class Engine {
     return answer;
   }
 
-  /** Runs a program of the checkout that asks this engine, whatever its exit code. */
+  /** Runs a program in a checkout that asks this engine, whatever its exit code. */
   end(
     program: string,
     args: readonly string[],
     settings: Readonly<Record<string, string>> = {},
+    { cwd = checkout, input = '' }: { readonly cwd?: string; readonly input?: string } = {},
   ): Promise<Ended> {
     const options = {
-      cwd: checkout,
+      cwd,
       env: { ...this.#env, ...settings },
       maxBuffer: OUTPUT_MAX,
     };
     return new Promise((resolve) => {
-      execFile(program, args, options, (error, stdout, stderr) => {
+      const { stdin } = execFile(program, args, options, (error, stdout, stderr) => {
         const code = typeof error?.code === 'number' ? error.code : -1;
         resolve({ code: error === null ? 0 : code, stdout, stderr });
       });
+      stdin?.end(input);
     });
   }
 
@@ -104,6 +111,12 @@ async function hasStandIns(socket: string): Promise<boolean> {
   return (await asked.ask<readonly unknown[]>(`/images/json?filters=${filters}`)).length > 0;
 }
 
+async function hasNoClient(): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  execFile('docker', ['--version'], (error) => resolve(error !== null));
+  return await promise;
+}
+
 /** Tables of the kernel's filter of packets in which Docker writes, as they are when new. */
 const TABLES = {
   filter: '*filter\n:INPUT ACCEPT\n:FORWARD ACCEPT\n:OUTPUT ACCEPT\nCOMMIT\n',
@@ -124,6 +137,8 @@ function keepFilter(): () => void {
 export async function openEngine(): Promise<OpenEngine | { readonly missing: string }> {
   const answering = await engineSocket();
   if (answering !== undefined) {
+    if (await hasNoClient())
+      return { missing: 'a Docker engine answers, but there is no `docker`: install its client' };
     const has_stand_ins = await hasStandIns(answering);
     return {
       engine: new Engine({ socket: answering, has_stand_ins }),

@@ -83,6 +83,16 @@ test('gateways, monitoring and stores reach what is in their networks, and nothi
   }
 });
 
+test('the network edge translates no addresses on the way out', async (context) => {
+  const system = composed(context);
+  const { NetworkSettings } = await system.container('deposit-gateway');
+  const network = Object.keys(NetworkSettings.Networks).find((name) => name.endsWith('_edge'));
+  const { Options } = await system.engine.ask<{
+    readonly Options: Readonly<Record<string, string>>;
+  }>(`/networks/${network}`);
+  expect(Options['com.docker.network.bridge.enable_ip_masquerade']).toBe('false');
+});
+
 test('gateways, devnet and monitoring publish their ports on 127.0.0.1, and nothing else does', async (context) => {
   const system = composed(context);
   const published = [...(await system.containers()).values()]

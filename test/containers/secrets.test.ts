@@ -1,8 +1,10 @@
 /** Secrets: where they are, where they are not, and which of them the mainnet refuses. */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { developmentSecrets } from '../../infra/compose/secrets.ts';
+import { textOf } from '../support/compose.ts';
 import { composed } from './composed.ts';
 import { Payer } from './payer.ts';
 
@@ -47,6 +49,19 @@ test('no secret is in the environment, the command or the log of a container', a
     const found = values.filter(([, value]) => text.includes(value)).map(([secret]) => secret);
     expect(found, name).toEqual([]);
   }
+});
+
+test('the superuser of Postgres gets a new password by the command of the page', async (context) => {
+  const system = composed(context);
+  const page = textOf('docs/operations/compose.md');
+  const script = /^docker compose exec postgres sh -c '(.*)'$/m.exec(page)?.[1] ?? '';
+  const password = randomBytes(16).toString('hex');
+  const input = `${password}\n`.repeat(2);
+  const changed = await system.exec('postgres', ['sh', '-c', script], { input });
+  expect(changed.code, changed.stdout + changed.stderr).toBe(0);
+  writeFileSync(join(system.secrets, 'postgres_superuser'), password);
+  const settled = await system.compose(['run', '--rm', '-T', '--no-deps', 'settle-postgres']);
+  expect(settled.code, settled.stdout + settled.stderr).toBe(0);
 });
 
 test('with public secrets nothing starts on the mainnet, and the log says why', async (context) => {

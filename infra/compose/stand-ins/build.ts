@@ -127,6 +127,7 @@ export async function buildStandIns(
   await build('redis', imageOf('redis'), { 'redis-server': programs.redis_server });
   await build('prometheus', imageOf('prometheus'), {});
   await build('alertmanager', imageOf('alertmanager'), {});
+  await build('node-exporter', imageOf('node-exporter'), {});
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
