@@ -181,9 +181,8 @@ class Host {
     }
   }
 
-  /** Nobody needs its state any more. */
+  /** No connection is open any more. The last answer stays for one that is being opened. */
   rest(): void {
-    this.seen = undefined;
     // a question that goes on closes its connection itself
     if (this.#asked === undefined) this.#close();
   }
@@ -264,6 +263,7 @@ export class Hosts {
 
   /** How many hosts said when they were asked last that they may be written to. */
   get primaries(): number {
+    if (this.#looks === undefined) return 0;
     const primaries = this.#hosts.flatMap(({ seen }) =>
       seen?.timeline === undefined ? [] : [seen.started_at],
     );

@@ -115,6 +115,8 @@ test('hosts that may be written to are counted, two names of one server once', a
     await Hosts.of(url).look(HANG_MS);
     return await metrics.text();
   };
+  expect(await shown()).toContain('postgres_primaries{service="test"} 0\n');
+  await connected(url, 'read-write');
   expect(await shown()).toContain('postgres_primaries{service="test"} 1\n');
   other.timeline = '00000002';
   expect(await shown()).toContain('postgres_primaries{service="test"} 2\n');

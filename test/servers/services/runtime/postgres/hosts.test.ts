@@ -3,6 +3,7 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { Client } from 'pg';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { connectionTo } from '../../../../../services/runtime/postgres/host-client.ts';
+import { Hosts } from '../../../../../services/runtime/postgres/hosts.ts';
 import { openReader, openWriter } from '../../../../../services/runtime/postgres/pool.ts';
 import { silentLog } from '../../../../support/kafka.ts';
 import { HANG_MS } from '../../../../support/limits.ts';
@@ -104,6 +105,21 @@ test('without any host the fault names each with its reason, and a refused accou
   );
   const stranger = urlOf(`${AWAY},${alive}`).replace(/:[^:@]*@/, ':wrong@');
   await expect(connectionTo(stranger, 'any', CONNECT_MS)).rejects.toMatchObject({ code: '28P01' });
+});
+
+test('a host that answered is chosen also where the last connection ends before the others answer', async () => {
+  const frozen = await server(() => undefined);
+  const hosts = new Hosts(urlOf(`${frozen},${alive}`));
+  const need = { use: 'any', connect_ms: CONNECT_MS, stale_ms: HANG_MS } as const;
+  const last = { need, timeline: undefined, host: alive, end: () => undefined };
+  hosts.opened(last);
+  const chosen = hosts.choose(need);
+  await expect
+    .poll(() => hosts.states)
+    .toContainEqual(expect.objectContaining({ name: alive, is_up: true }));
+  hosts.closed(last);
+  const { host, port } = await chosen;
+  expect(`${host}:${port}`).toBe(alive);
 });
 
 test('a pool connects to the host that answers', async () => {
