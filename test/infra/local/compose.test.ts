@@ -152,7 +152,7 @@ test('exporters run where they are asked for, publish nothing, and reach one sto
   for (const name of EXPORTERS) {
     const { profiles, ports, networks = [] } = serviceOf(name);
     expect([name, profiles, ports]).toEqual([name, ['exporters'], undefined]);
-    expect(networks).toContain('services');
+    expect(networks).toContain('monitoring');
     expect(networks.length).toBeLessThanOrEqual(2);
   }
 });
@@ -427,10 +427,10 @@ test('the data stores are in networks of their own, without a way in or out', ()
     expect(serviceOf(name).ports).toBeUndefined();
   }
   const open = Object.keys(file.networks).filter((name) => file.networks[name]?.internal !== true);
-  expect(open).toEqual(['edge', 'chain']);
+  expect(open).toEqual(['edge', 'monitoring', 'chain']);
   for (const name of MONITORING)
     expect(
-      serviceOf(name).networks?.filter((network) => !['edge', 'services'].includes(network)),
+      serviceOf(name).networks?.filter((network) => !['monitoring', 'services'].includes(network)),
     ).toEqual([]);
 });
 

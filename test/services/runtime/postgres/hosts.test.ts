@@ -119,6 +119,7 @@ test('hosts that may be written to are counted, two names of one server once', a
   await connected(url, 'read-write');
   expect(await shown()).toContain('postgres_primaries{service="test"} 1\n');
   other.timeline = '00000002';
+  await connected(url, 'read-write');
   expect(await shown()).toContain('postgres_primaries{service="test"} 2\n');
 });
 
