@@ -20,7 +20,7 @@ import { SETTINGS, TREASURY } from './mint-settings.ts';
 import { runOps } from './ops-run.ts';
 import { onStack, type Settings, type StackPlace, type System } from './system.ts';
 
-const HOUR_S = 3_600;
+const DAY_S = 86_400;
 /** Services with a rule about time. */
 const CLOCKED = [
   'treasury',
@@ -31,7 +31,7 @@ const CLOCKED = [
   'hub-gateway',
 ];
 /** Seconds, one after the other: more than any rule allows. */
-const JUMPS = [2 * HOUR_S, -2 * HOUR_S];
+const JUMPS = [DAY_S, -DAY_S];
 /** Seconds that `ops status` does not name. */
 const STEPS = [2, -2, 0];
 const FINAL_BLOCKS = 10;
@@ -187,7 +187,7 @@ class Drills {
     const seen: string[] = [];
     for (const jump of JUMPS) {
       clocks.set(name, jump);
-      const [at, of] = [`${jump / HOUR_S} h`, `${name}: its clock is`];
+      const [at, of] = [`${jump / DAY_S} d`, `${name}: its clock is`];
       const { payments } = this.#system;
       await payments.pay([{ to: this.#depositors.addresses.get(0) ?? '', value: 20n * USD }]);
       const apart = new RegExp(`^${of} \\d+ s ${jump > 0 ? 'ahead' : 'behind'}`);
