@@ -169,7 +169,10 @@ export class Server {
     // Otherwise a program that holds a port could answer in place of the new process.
     for (const port of ports)
       if (!(await isFree(port)))
-        throw new StackFault(`${this.name} cannot start: another program uses its port ${port}`);
+        throw new StackFault(
+          `${this.name} cannot start: another program uses its port ${port}: stop that program ` +
+            `(lsof -i :${port} names it), then npx ops start ${this.name}`,
+        );
     signal?.throwIfAborted();
     const child = await spawnChild(this.name, command, this.#folder);
     this.child = child;
