@@ -246,7 +246,10 @@ export const CHECKS: readonly Check[] = [
       ...listed(figures(seen, 'replicas missing ').map(([topic]) => topic)).map(
         (topics) => `replicas are not in sync, of ${topics}: ${brokersText(seen.servers)}`,
       ),
-      ...(figures(seen, 'replicas missing ').length === 0 && awayOf(seen.servers).length > 0
+      // where no broker answers, the check `unanswered` says so
+      ...(figures(seen, 'replicas missing ').length === 0 &&
+      awayOf(seen.servers).length > 0 &&
+      seen.servers.some(({ state }) => state === 'broker')
         ? [brokersText(seen.servers)]
         : []),
       ...figures(seen, 'topic differs ').map(

@@ -23,9 +23,18 @@ import { readCertificates } from './certificates.ts';
 import { attention, diskText } from './checks.ts';
 import { ageOf, Parts } from './parts.ts';
 import { lagOf, readLog, readMoving, readReplicaSeconds, type Position } from './positions.ts';
-import { readBrokers, readHosts, serversTable, type Server } from './servers.ts';
+import {
+  brokerRows,
+  reachBrokers,
+  readBrokers,
+  readHosts,
+  serversTable,
+  unansweredLines,
+  type Server,
+} from './servers.ts';
 import {
   localDisk,
+  localParts,
   localServices,
   moneyLines,
   readService,
@@ -42,7 +51,7 @@ export interface Status {
   readonly node: { readonly height: number; readonly finalized_height: number } | null;
   readonly log: readonly LogEnd[] | null;
   readonly projections: readonly Position[] | null;
-  /** brokers and hosts of Postgres; null: neither Kafka nor Postgres answered */
+  /** brokers and hosts of Postgres; null: nothing is known of them yet */
   readonly servers: readonly Server[] | null;
   /** null: nothing lists them */
   readonly services: readonly ServiceHealth[] | null;
@@ -66,6 +75,8 @@ export interface Sources {
   /** undefined: nothing lists them */
   readonly services: readonly LocalService[] | undefined;
   readonly disk: Disk | null;
+  /** brokers and Postgres of a stack on this machine, by host:port */
+  readonly parts: ReadonlyMap<string, string>;
   /** addresses whose certificates are looked at where they have some */
   readonly urls: readonly string[];
   /** the connection string of `reader`, whose servers have certificates too */
@@ -90,6 +101,7 @@ const KNOWN_MS = 2_000;
 const NODE_PART = 'the CLT node';
 const POSTGRES_PART = 'Postgres';
 const KAFKA_PART = 'Kafka';
+const KINDS = { [KAFKA_PART]: 'kafka', [POSTGRES_PART]: 'postgres' } as const;
 
 export async function status(args: SharedArguments): Promise<number> {
   const config = readSettings(STATUS_SETTINGS, args.stack);
@@ -124,6 +136,7 @@ export function sourcesOf(
     hosts: Hosts.of(config.postgres_reader_url),
     services: localServices(stackFile, config.status_services),
     disk: localDisk(stackFile),
+    parts: localParts(stackFile),
     urls: [config.node_url],
     postgres_url: config.postgres_reader_url,
     limits: config,
@@ -174,8 +187,11 @@ function look(sources: Sources, timeout_ms: number): Look {
   );
   const quarantine = parts.ask(POSTGRES_PART, () => readQuarantine(reader));
   const replica_seconds = parts.ask(POSTGRES_PART, () => readReplicaSeconds(reader));
-  const postgres = parts.ask(POSTGRES_PART, () => readHosts(hosts, timeout_ms / 2));
+  const postgres = parts.ask(POSTGRES_PART, () => readHosts(hosts, timeout_ms / 2, sources.parts));
   const brokers = parts.ask(KAFKA_PART, () => readBrokers(kafka));
+  const away = parts.ask(KAFKA_PART, () =>
+    reachBrokers(kafka_settings, timeout_ms / 2, sources.parts),
+  );
   const certificates = parts.ask('certificates', () =>
     readCertificates(kafka_settings, urls, postgresUrl, timeout_ms / 2),
   );
@@ -199,14 +215,15 @@ function look(sources: Sources, timeout_ms: number): Look {
       chain.value === null
         ? null
         : { height: chain.value.head.height, finalized_height: chain.value.finalized_height };
+    const servers = [...brokerRows(brokers.value, away.value), ...(postgres.value ?? [])];
     const seen = {
-      unanswered: parts.unanswered,
+      unanswered: unansweredLines(parts.unanswered, servers, KINDS),
       node_height: heights?.height ?? null,
       log: ends,
       projections,
       recent: log.value?.recent ?? null,
       replica_seconds: replica_seconds.value,
-      servers: [...(brokers.value ?? []), ...(postgres.value ?? [])],
+      servers,
       services,
       disk,
       halting,
@@ -217,7 +234,7 @@ function look(sources: Sources, timeout_ms: number): Look {
         node: heights,
         log: ends,
         projections,
-        servers: brokers.value === null && postgres.value === null ? null : seen.servers,
+        servers: servers.length === 0 ? null : servers,
         services,
         disk,
         age_seconds: {

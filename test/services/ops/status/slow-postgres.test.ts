@@ -32,6 +32,7 @@ test('the lag is known although Postgres answers late, within the time that was 
       hosts: Hosts.of(NOWHERE),
       services: undefined,
       disk: null,
+      parts: new Map(),
       urls: [],
       postgres_url: NOWHERE,
       limits: readConfig({}, STATUS_LIMITS),
