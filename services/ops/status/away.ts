@@ -1,7 +1,7 @@
 /** Why a server does not serve, by the chain of causes of the error that its client met. */
 import { errorType } from '../../runtime/kafka/port.ts';
 import { NO_TRUST } from '../../runtime/postgres/pool.ts';
-import { messageOf, propertyOf, type Fault } from '../../runtime/process/errors.ts';
+import { Fault, messageOf, propertyOf } from '../../runtime/process/errors.ts';
 
 export type Why = 'refused' | 'silent' | 'expired' | 'untrusted' | 'account' | 'other';
 
@@ -73,4 +73,11 @@ export function awayText(error: unknown, answer_ms: number, reach: Reach): strin
     case 'other':
       return `${messageOf(cause)}: look at its log`;
   }
+}
+
+/** A fault with `awayText` behind its message, where its causes tell; other errors unchanged. */
+export function withReason(error: unknown, answer_ms: number, reach: Reach): unknown {
+  if (!(error instanceof Fault) || whyAway(error).why === 'other') return error;
+  const text = `${error.message}: ${awayText(error, answer_ms, reach)}`;
+  return new Fault(error.code, text, { retry: error.retry, cause: error });
 }

@@ -91,8 +91,8 @@ export function localServices(
 }
 
 /**
- * Brokers and Postgres of a stack on this machine, by host:port: their names for `ops restart`.
- * A cluster has the ports of each instance.
+ * Brokers, Postgres and the node of a stack on this machine, by host:port: their names for
+ * `ops restart`. A cluster has the ports of each instance.
  */
 export function localParts(stackFile: string): ReadonlyMap<string, string> {
   const ports: unknown = Reflect.get(readStackFile(stackFile), 'ports');
@@ -104,10 +104,13 @@ export function localParts(stackFile: string): ReadonlyMap<string, string> {
 }
 
 function partsAt(ports: unknown, suffix: string): readonly (readonly [string, string])[] {
-  return ['kafka', 'postgres'].map((name) => [
-    `127.0.0.1:${String(Reflect.get(Object(ports), name))}`,
-    `${name}${suffix}`,
-  ]);
+  const at = (name: string): string => `127.0.0.1:${String(Reflect.get(Object(ports), name))}`;
+  return [
+    [at('kafka'), `kafka${suffix}`],
+    [at('postgres'), `postgres${suffix}`],
+    // a cluster has one
+    [at('node'), 'devnet'],
+  ];
 }
 
 export interface Disk {

@@ -20,6 +20,7 @@ import { readQuarantine } from '../quarantine/quarantine.ts';
 import { coloured, table } from '../text.ts';
 import { timeout, type SharedArguments } from '../usage.ts';
 import { readCertificates } from './certificates.ts';
+import { withReason } from './away.ts';
 import { attention, diskText } from './checks.ts';
 import { ageOf, Parts } from './parts.ts';
 import { lagOf, readLog, readMoving, readReplicaSeconds, type Position } from './positions.ts';
@@ -75,8 +76,9 @@ export interface Sources {
   /** undefined: nothing lists them */
   readonly services: readonly LocalService[] | undefined;
   readonly disk: Disk | null;
-  /** brokers and Postgres of a stack on this machine, by host:port */
+  /** names of brokers, Postgres and the node of a stack on this machine, by host:port */
   readonly parts: ReadonlyMap<string, string>;
+  readonly node_url: string;
   /** addresses whose certificates are looked at where they have some */
   readonly urls: readonly string[];
   /** the connection string of `reader`, whose servers have certificates too */
@@ -137,6 +139,7 @@ export function sourcesOf(
     services: localServices(stackFile, config.status_services),
     disk: localDisk(stackFile),
     parts: localParts(stackFile),
+    node_url: config.node_url,
     urls: [config.node_url],
     postgres_url: config.postgres_reader_url,
     limits: config,
@@ -173,7 +176,15 @@ function look(sources: Sources, timeout_ms: number): Look {
   const { node, kafka, kafka_settings, reader, hosts, urls, limits, disk } = sources;
   const { postgres_url: postgresUrl } = sources;
   const parts = new Parts(timeout_ms);
-  const chain = parts.ask(NODE_PART, () => node.chain());
+  const chain = parts.ask(NODE_PART, () =>
+    node.chain().catch((error: unknown) => {
+      throw withReason(error, timeout_ms, {
+        part: sources.parts.get(new URL(sources.node_url).host),
+        account: 'the account',
+        authority: 'NODE_EXTRA_CA_CERTS',
+      });
+    }),
+  );
   const checkpoints = parts.ask(POSTGRES_PART, () => readMoving(reader));
   const log = parts.ask(KAFKA_PART, async () => {
     // checkpoints that are read after the ends of the log can lie beyond them

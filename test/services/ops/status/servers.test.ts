@@ -253,7 +253,8 @@ test('parts of a stack are found by their ports, plain or a cluster', () => {
     writeFileSync(file, JSON.stringify({ ports }));
     return localParts(file);
   };
-  expect(partsOf({ kafka: 1, postgres: 2 }).get(`${HOST}:2`)).toBe('postgres');
+  const plain = partsOf({ kafka: 1, postgres: 2, node: 3 });
+  expect([plain.get(`${HOST}:2`), plain.get(`${HOST}:3`)]).toEqual(['postgres', 'devnet']);
   const cluster = partsOf([
     { kafka: 1, postgres: 2 },
     { kafka: 3, postgres: 4 },
