@@ -1,6 +1,7 @@
 /** `ops start|stop|restart PART`: one service or server of the stack that runs on this machine. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { Fault } from '../../runtime/process/errors.ts';
 import { readStackFile } from '../config.ts';
 import { jsonOf, note, print } from '../connections.ts';
 import { readService, stateText, type LocalService } from '../status/services.ts';
@@ -115,6 +116,22 @@ function serviceUrl(stackFile: string, part: string): string | undefined {
   const services: unknown = Reflect.get(readStackFile(stackFile), 'services');
   const url: unknown = Reflect.get(Object(Reflect.get(Object(services), part)), 'url');
   return typeof url === 'string' ? url : undefined;
+}
+
+/**
+ * Throws a fault where the supervisor of the stack has ended and the stack was not stopped, as
+ * after a restart of the machine.
+ */
+export async function assertSupervised(stackFile: string): Promise<void> {
+  const file = join(dirname(stackFile), 'running.json');
+  if (!existsSync(stackFile) || !existsSync(file)) return;
+  const { readPidFile } = await import('../../../infra/local/process/pid-files.ts');
+  if (readPidFile(file) !== undefined) return;
+  throw new Fault(
+    'no_supervisor',
+    `the stack of ${dirname(stackFile)} has ended without being stopped, and nothing starts its parts again: npm run up starts it`,
+    { retry: false },
+  );
 }
 
 /** The stack of a folder, or its cluster; undefined: neither runs. */

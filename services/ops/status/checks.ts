@@ -93,8 +93,9 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: 'unanswered',
-    fails: 'the node, the brokers or Postgres does not answer in time',
-    to_do: 'look whether it runs: npx ops restart starts a part of a local stack again',
+    fails:
+      'the node, the brokers or Postgres does not answer in time, or a local stack was not stopped and does not run',
+    to_do: 'as the line says: npx ops restart of the part, or npm run up',
     find: ({ unanswered }) => unanswered,
   },
   {

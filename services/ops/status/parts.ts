@@ -47,8 +47,7 @@ export interface Unanswered {
 
 /** Each question has the same deadline. */
 export class Parts {
-  /** a line for each server that did not answer, and for each other fault */
-  readonly unanswered: Unanswered[] = [];
+  readonly #unanswered: Unanswered[] = [];
   readonly #deadline: Promise<unknown>;
   readonly #timeoutMs: number;
   readonly #asked: Part<unknown>[] = [];
@@ -56,6 +55,12 @@ export class Parts {
   constructor(timeout_ms: number) {
     this.#timeoutMs = timeout_ms;
     this.#deadline = after(timeout_ms, undefined, { ref: false });
+  }
+
+  /** One for each server that did not answer, and for each other fault; in the order of asking. */
+  get unanswered(): readonly Unanswered[] {
+    const names = this.#asked.map(({ of }) => of);
+    return this.#unanswered.toSorted((a, b) => names.indexOf(a.of) - names.indexOf(b.of));
   }
 
   /** A fault is noted in `unanswered`; any other error rejects `end`. */
@@ -88,10 +93,10 @@ export class Parts {
 
   /** A server that leaves several questions unanswered is noted once, by its first error. */
   #note({ of, text, is_silent }: Unanswered): void {
-    const isNoted = this.unanswered.some(
+    const isNoted = this.#unanswered.some(
       (each) => each.of === of && (each.text === text || (is_silent && each.is_silent)),
     );
-    if (!isNoted) this.unanswered.push({ of, text, is_silent });
+    if (!isNoted) this.#unanswered.push({ of, text, is_silent });
   }
 
   #late(of: string): never {

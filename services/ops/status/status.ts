@@ -16,6 +16,7 @@ import {
   type Limits,
 } from '../config.ts';
 import { jsonOf, kafkaOf, print, withReader } from '../connections.ts';
+import { assertSupervised } from '../local/parts.ts';
 import { readQuarantine } from '../quarantine/quarantine.ts';
 import { coloured, table } from '../text.ts';
 import { timeout, type SharedArguments } from '../usage.ts';
@@ -78,6 +79,8 @@ export interface Sources {
   readonly disk: Disk | null;
   /** names of brokers, Postgres and the node of a stack on this machine, by host:port */
   readonly parts: ReadonlyMap<string, string>;
+  /** Throws a fault where a stack on this machine has ended without being stopped. */
+  readonly supervised: () => Promise<void>;
   readonly node_url: string;
   /** addresses whose certificates are looked at where they have some */
   readonly urls: readonly string[];
@@ -139,6 +142,7 @@ export function sourcesOf(
     services: localServices(stackFile, config.status_services),
     disk: localDisk(stackFile),
     parts: localParts(stackFile),
+    supervised: () => assertSupervised(stackFile),
     node_url: config.node_url,
     urls: [config.node_url],
     postgres_url: config.postgres_reader_url,
@@ -176,6 +180,8 @@ function look(sources: Sources, timeout_ms: number): Look {
   const { node, kafka, kafka_settings, reader, hosts, urls, limits, disk } = sources;
   const { postgres_url: postgresUrl } = sources;
   const parts = new Parts(timeout_ms);
+  // the first line, since it explains the others
+  parts.ask('the supervisor', sources.supervised);
   const chain = parts.ask(NODE_PART, () =>
     node.chain().catch((error: unknown) => {
       throw withReason(error, timeout_ms, {

@@ -12,6 +12,7 @@ import {
   type Request,
 } from '../../../../infra/local/process/requests.ts';
 import { folderAt } from '../../../../infra/local/stack/folder.ts';
+import { assertSupervised } from '../../../../services/ops/local/parts.ts';
 import { ops } from '../operator.ts';
 
 const SECRET = 'a secret that nobody may see, 32 characters';
@@ -127,6 +128,23 @@ test('a service that starts says why it is not ready, before and after the wait 
   });
   const said = stderr.split('\n').filter((line) => line.includes('WAITING'));
   expect(said).toEqual(['treasury: WAITING for kafka: no broker answers for 1 s']);
+});
+
+test('a stack whose supervisor has ended, and that was not stopped, is told with what starts it', async () => {
+  const folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-ended-')));
+  onTestFinished(() => rmSync(folder.root, { recursive: true }));
+  const told = 'has ended without being stopped';
+  await assertSupervised(folder.stack_file);
+  writeFileSync(folder.stack_file, '{}');
+  // written by hand, or brought from elsewhere
+  await assertSupervised(folder.stack_file);
+  writePidFile(folder.supervisor_file, process.pid);
+  await assertSupervised(folder.stack_file);
+  writeFileSync(folder.supervisor_file, JSON.stringify({ pid: process.pid, started: 'before' }));
+  await expect(assertSupervised(folder.stack_file)).rejects.toThrow(
+    `the stack of ${folder.root} ${told}`,
+  );
+  await expect(assertSupervised(folder.stack_file)).rejects.toThrow('npm run up starts it');
 });
 
 test('a stop takes no settings', async () => {

@@ -28,6 +28,19 @@ test('a server that answers and refuses has a line for each refusal', async () =
   expect(parts.unanswered.map(({ text }) => text)).toEqual(['no table a', 'no table b']);
 });
 
+test('lines are in the order of the questions, whichever fails first', async () => {
+  const parts = new Parts(HANG_MS);
+  const slow = Promise.withResolvers<never>();
+  parts.ask('the supervisor', () => slow.promise);
+  const node = parts.ask('the CLT node', () =>
+    Promise.reject(new Fault('chain_node', 'away', { retry: true })),
+  );
+  await node.end;
+  slow.reject(new Fault('no_supervisor', 'ended', { retry: false }));
+  await parts.answered();
+  expect(parts.unanswered.map(({ text }) => text)).toEqual(['ended', 'away']);
+});
+
 test('a late server makes one line', async () => {
   const parts = new Parts(1);
   for (const server of ['Kafka', 'Kafka', 'Postgres'])

@@ -33,6 +33,7 @@ test('the lag is known although Postgres answers late, and a node that is away s
       services: undefined,
       disk: null,
       parts: new Map([['127.0.0.1:2', 'devnet']]),
+      supervised: () => Promise.resolve(),
       node_url: 'http://127.0.0.1:2',
       urls: [],
       postgres_url: NOWHERE,
