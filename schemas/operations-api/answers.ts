@@ -86,6 +86,10 @@ const SERVER = record('Server', {
   kind: word(['kafka', 'postgres']),
   name: text('127.0.0.1:15432'),
   state: word(['broker', 'primary', 'replica', 'away']),
+  why: perhaps(
+    'stopped or crashed, nothing listens: npx ops start postgres',
+    'Why it is away, and the first command to use; null: it is not, or nothing tells.',
+  ),
   timeline: perhaps('00000001', 'Of a primary of Postgres: the higher one was promoted later.'),
   started_at: nullable(Type.Number(), 1_795_246_083.2, 'Unix seconds; null: not known.'),
   slots: Type.Array(
@@ -111,7 +115,7 @@ const STATUS = record('Status', {
   servers: nullable(
     Type.Array(SERVER),
     [exampleOf(SERVER)],
-    'Brokers and hosts of Postgres; null: neither Kafka nor Postgres answered.',
+    'Brokers and hosts of Postgres; null: nothing is known of them.',
   ),
   services: nullable(Type.Array(SERVICE), [exampleOf(SERVICE)], 'null: no stack file lists them.'),
   disk: nullable(record('Disk', { path: text('/data'), free_bytes: COUNT }), null),

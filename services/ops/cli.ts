@@ -197,7 +197,7 @@ function refuseRepeated(args: Readonly<Record<string, unknown>>): true {
 }
 
 function linesOf(error: unknown): readonly string[] {
-  if (error instanceof ConfigError) return ['settings are missing or wrong:', ...error.problems];
+  if (error instanceof ConfigError) return error.problems;
   if (error instanceof LogLost) return [error.message, `what to do: ${error.remedy}`];
   return [messageOf(error)];
 }

@@ -86,18 +86,24 @@ export function readSettings<Of extends Settings>(
   const given = Object.values(settings).flatMap(({ name }) => {
     const file = fileVariable(name);
     return [
-      [file, env[file]],
-      [name, env[name] ?? (isSet(env, file) ? undefined : fromStack(stack, name))],
+      [file, env[file]] as const,
+      [name, env[name] ?? (isSet(env, file) ? undefined : fromStack(stack, name))] as const,
     ];
   });
+  const values = Object.fromEntries(given);
   try {
-    return readConfig(Object.fromEntries(given), settings);
+    return readConfig(values, settings);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const lacks = existsSync(stackFile) ? 'does not give all of them' : 'does not exist';
+    const missing = Object.values(settings).flatMap(({ name, ...setting }) =>
+      'fallback' in setting || isSet(values, name) || isSet(values, fileVariable(name)) ? [] : name,
+    );
+    // where all are given, one of them is wrong, and no stack helps
+    if (missing.length === 0) throw error;
+    const lacks = existsSync(stackFile) ? `does not give ${missing.join(', ')}` : 'does not exist';
     throw new ConfigError([
-      ...error.problems,
       `the stack file ${stackFile} ${lacks}: start the stack (npm run up), name its file (--stack) or its folder (APP_LOCAL_DIR), or set the variables`,
+      ...error.problems,
     ]);
   }
 }

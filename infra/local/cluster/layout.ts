@@ -13,14 +13,12 @@ import { postgresUrl } from '../../postgres/databases.ts';
 import { database } from '../../postgres/settings.ts';
 import type { Ports } from '../../services/ports.ts';
 import { services, type Addresses, type ServiceSpec } from '../../services/services.ts';
-import { Refusal } from '../process/run-program.ts';
 import { registry_path } from '../servers/registry.ts';
 import type { Layout } from '../stack/layout.ts';
-import { isFree } from '../stack/ports.ts';
 import { localAddresses, serviceServer } from '../stack/services.ts';
 import { userSettings } from '../stack/settings.ts';
 import { describeStack, http } from '../stack/stack-file.ts';
-import { OFFSET, readClusterPorts, type ClusterPorts } from './ports.ts';
+import { assertClusterPortsFree, readClusterPorts, type ClusterPorts } from './ports.ts';
 import {
   brokerAddresses,
   clusterServers,
@@ -82,24 +80,20 @@ export function instances(
   });
 }
 
+function portsOf({ spec, ports }: ReturnType<typeof instances>[number]): readonly number[] {
+  return spec.ports.map((name) => ports[name]);
+}
+
 /** Throws a Refusal for bad ports. */
 export function clusterLayout(env: NodeJS.ProcessEnv): Layout {
   const ports = readClusterPorts(env);
   return {
     ports: ports[0],
-    async assertPortsFree(servers_only) {
-      const own = instances(ports).flatMap((each) =>
-        each.spec.ports.map((name) => each.ports[name]),
-      );
-      const taken: number[] = [];
-      for (const port of [...serverPorts(ports), ...(servers_only ? [] : own)])
-        if (!(await isFree(port))) taken.push(port);
-      if (taken.length > 0)
-        throw new Refusal(
-          `ports are in use by other programs: ${taken.join(', ')}; stop those programs ` +
-            `(lsof -i :${taken[0]} names one), or set ${OFFSET} to move all ports`,
-        );
-    },
+    assertPortsFree: (servers_only) =>
+      assertClusterPortsFree(ports, (each) => [
+        ...serverPorts(each),
+        ...(servers_only ? [] : instances(each).flatMap(portsOf)),
+      ]),
     async create(folder, programs, settings) {
       const secrets = await openSecrets(folder);
       const cluster = clusterAddresses(ports, secrets);

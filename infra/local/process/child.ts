@@ -46,13 +46,18 @@ export function childFault({ name, log_file }: Child, what: string): string {
   return `${name} ${what}; the end of ${log_file}:${lastLines(readFileSync(log_file, 'utf8'))}`;
 }
 
+/** The file with the output of a part, of all its processes since the stack was started. */
+export function logFileOf({ logs }: Folder, name: string): string {
+  return join(logs, `${name}.log`);
+}
+
 /**
  * Starts a process and writes its pid file. It has a session of its own, since a Ctrl-C at the
  * terminal must not reach it. Rejects with a StackFault when it cannot be started.
  */
 export async function spawnChild(name: string, command: Command, folder: Folder): Promise<Child> {
   const { file, args, ...options } = command;
-  const log_file = join(folder.logs, `${name}.log`);
+  const log_file = logFileOf(folder, name);
   const pid_file = join(folder.pids, `${name}.json`);
   const log = openSync(log_file, 'a');
   const stdio = ['ignore' as const, log, log];

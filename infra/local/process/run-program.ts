@@ -32,6 +32,14 @@ export function errorText(error: unknown): string {
   return inspect(error);
 }
 
+/** Why a program on this machine gave no answer, in words where the error is of the network. */
+export function unansweredText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === 'TimeoutError') return 'it does not answer in time: frozen or overloaded';
+  if (codeOf(error.cause) === 'ECONNREFUSED') return 'nothing listens on its port';
+  return error.message;
+}
+
 /** The environment that every program needs. */
 export function plainEnvironment(
   extra: Readonly<Record<string, string>> = {},

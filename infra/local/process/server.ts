@@ -1,8 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Folder } from '../stack/folder.ts';
 import { isFree } from '../stack/ports.ts';
-import { childFault, describeExit, spawnChild, type Child, type Command } from './child.ts';
-import { StackFault } from './run-program.ts';
+import {
+  childFault,
+  describeExit,
+  logFileOf,
+  spawnChild,
+  type Child,
+  type Command,
+} from './child.ts';
+import { StackFault, unansweredText } from './run-program.ts';
 
 const POLL_MS = 50;
 /** On a busy or slow machine Java takes minutes to start; a server that ends is noticed at once. */
@@ -87,8 +94,7 @@ export async function waitUntilReady(
     if (child.exited !== undefined)
       throw new EarlyExit(childFault(child, `${describeExit(child.exited)} before it was ready`));
     if (performance.now() > deadline) {
-      const reason = last instanceof Error ? last.message : String(last);
-      const waited = `was not ready within ${ready_ms / 1_000} s (${reason})`;
+      const waited = `was not ready within ${ready_ms / 1_000} s (${unansweredText(last)})`;
       throw new StackFault(childFault(child, waited));
     }
     await pause(POLL_MS, undefined, { signal });
@@ -135,8 +141,14 @@ export class Server {
     try {
       return (await this.#spec.isReady()) ? undefined : 'it does not answer yet';
     } catch (error) {
-      return error instanceof Error ? error.message : String(error);
+      return unansweredText(error);
     }
+  }
+
+  /** A reason for which it is not as asked, with the path of its log. */
+  withLog(reason: string): string {
+    const log_file = logFileOf(this.#folder, this.name);
+    return reason.includes(log_file) ? reason : `${reason}; see ${log_file}`;
   }
 
   /** The data that it lacks although it is ready, and what to do; undefined: none. */
@@ -169,7 +181,10 @@ export class Server {
     // Otherwise a program that holds a port could answer in place of the new process.
     for (const port of ports)
       if (!(await isFree(port)))
-        throw new StackFault(`${this.name} cannot start: another program uses its port ${port}`);
+        throw new StackFault(
+          `${this.name} cannot start: another program uses its port ${port}: stop that program ` +
+            `(lsof -i :${port} names it), then npx ops start ${this.name}`,
+        );
     signal?.throwIfAborted();
     const child = await spawnChild(this.name, command, this.#folder);
     this.child = child;

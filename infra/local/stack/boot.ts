@@ -47,6 +47,11 @@ export async function stopOrphans(folder: Folder, timeout_ms = ORPHANS_STOP_MS):
   return orphans;
 }
 
+/** Why a part that runs is not ready, and what to do. */
+function frozenText(server: Server, why: string): string {
+  return `${server.withLog(why)}; where it is frozen, npx ops restart ${server.name} starts it again`;
+}
+
 export interface Booted {
   /** Drains and stops it. */
   readonly stop: () => Promise<void>;
@@ -165,11 +170,12 @@ export async function boot(
     try {
       await start(server).ready;
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
+      const text = server.withLog(error instanceof Error ? error.message : String(error));
       report.line(`  ${text}`);
       return { is_done: false, text };
     }
-    if (server.halted !== undefined) return { is_done: false, text: `halted: ${server.halted}` };
+    if (server.halted !== undefined)
+      return { is_done: false, text: server.withLog(`halted: ${server.halted}`) };
     const lacks = await server.lacks(stopping.services.signal);
     return lacks === undefined
       ? { is_done: true, text: 'ready' }
@@ -195,10 +201,17 @@ export async function boot(
         return { is_done: true, text: wasRunning ? 'stopped' : 'was stopped before' };
       }
       const runs = `runs already (process ${server.pid})`;
-      if (server.pid !== undefined && !(await isHalted(server)))
-        return given === undefined
+      if (server.pid !== undefined && !(await isHalted(server))) {
+        if (given !== undefined)
+          return {
+            is_done: false,
+            text: `${runs}: npx ops restart ${server.name} with the same --set`,
+          };
+        const why = await server.whyNotReady();
+        return why === undefined
           ? { is_done: true, text: runs }
-          : { is_done: false, text: `${runs}: npx ops restart ${server.name} with the same --set` };
+          : { is_done: false, text: `${runs}, but is not ready: ${frozenText(server, why)}` };
+      }
       set(server, given);
       return await begin(server);
     } finally {
@@ -226,7 +239,7 @@ export async function boot(
       if (why === undefined) return;
       outcomes[server.name] = {
         is_done: true,
-        text: `runs, but is not ready: ${why}; where it is frozen, npx ops restart ${server.name} starts it again`,
+        text: `runs, but is not ready: ${frozenText(server, why)}`,
       };
     });
     await Promise.all(asking);

@@ -8,6 +8,11 @@ import {
 } from '../../services/ports.ts';
 import { codeOf, Refusal } from '../process/run-program.ts';
 
+/** Ephemeral ports begin here: any program may get one of them. */
+export const EPHEMERAL = 32_768;
+/** Every user may listen from here on. */
+export const UNPRIVILEGED = 1_024;
+
 /** Reads the ports from the environment. Throws a Refusal that lists every bad or repeated one. */
 export function readPorts(env: NodeJS.ProcessEnv): Ports {
   const problems: string[] = [];
@@ -43,14 +48,32 @@ export async function isFree(port: number): Promise<boolean> {
   return await promise;
 }
 
-/** Throws a Refusal that lists every port in use, with the variable that moves it. */
+/** The next port up that is free and not one of `used`; after the last one from the first on. */
+async function nextFree(port: number, used: ReadonlySet<number>): Promise<number> {
+  for (let step = 1; step <= EPHEMERAL; step++) {
+    const next = (port + step) % EPHEMERAL;
+    if (next >= UNPRIVILEGED && !used.has(next) && (await isFree(next))) return next;
+  }
+  throw new Refusal(`no port from ${UNPRIVILEGED} to ${EPHEMERAL - 1} is free: stop a program`);
+}
+
+/** Throws a Refusal that lists every port in use, with variables that move them to free ones. */
 export async function assertPortsFree(ports: Ports, names: readonly PortName[]): Promise<void> {
-  const problems: string[] = [];
-  for (const name of names)
-    if (!(await isFree(ports[name])))
-      problems.push(
-        `port ${ports[name]} (${name}) is in use by another program: stop that program ` +
-          `(lsof -i :${ports[name]} names it), or set ${portVariable(name)} to another port`,
-      );
-  if (problems.length > 0) throw new Refusal(problems.join('\n'));
+  const used = new Set(Object.values(ports));
+  const taken: string[] = [];
+  const moves: string[] = [];
+  for (const name of names) {
+    const port = ports[name];
+    if (await isFree(port)) continue;
+    const free = await nextFree(port, used);
+    used.add(free);
+    taken.push(`port ${port} (${name}) is in use by another program: lsof -i :${port} names it`);
+    moves.push(`${portVariable(name)}=${free}`);
+  }
+  if (taken.length > 0)
+    throw new Refusal(
+      [...taken, `stop it, or put free ports before the same command: ${moves.join(' ')}`].join(
+        '\n',
+      ),
+    );
 }

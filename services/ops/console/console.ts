@@ -9,6 +9,7 @@ import { rateGuard, RateLimit } from '../../runtime/limits/rate.ts';
 import { openHttp, type HttpServer } from '../../runtime/http/server.ts';
 import { openReader } from '../../runtime/postgres/pool.ts';
 import { httpUrl, optional, type Config } from '../../runtime/process/config.ts';
+import { propertyOf } from '../../runtime/process/errors.ts';
 import { openLog } from '../../runtime/process/log.ts';
 import { Closing } from '../../runtime/process/main.ts';
 import { Metrics } from '../../runtime/process/metrics.ts';
@@ -156,7 +157,13 @@ export async function serveOperations(
         signedIn(signIns),
       ],
     },
-  );
+  ).catch((error: unknown) => {
+    if (propertyOf(propertyOf(error, 'cause'), 'code') !== 'EADDRINUSE') throw error;
+    throw new Misuse(
+      `port ${http_port} is in use by another program (lsof -i :${http_port} names it): npx ops console --port 0 takes any free one`,
+      'port_taken',
+    );
+  });
   closing.add('HTTP', () => http.drain());
   return http;
 }

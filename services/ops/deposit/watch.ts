@@ -37,7 +37,7 @@ function watchersOf(stackFile: string): readonly string[] {
   const watchers = (localServices(stackFile) ?? []).filter(({ name }) => name.startsWith(WATCHER));
   if (watchers.length === 0)
     throw new Misuse(
-      `no watcher is known: ${stackFile} lists none. Name each: ops deposit watch --watcher http://${WATCHER}:17012`,
+      `the stack file ${stackFile} lists no watcher: start the stack (npm run up), or name each: npx ops deposit watch --watcher http://${WATCHER}:17012`,
     );
   return watchers.map(({ url }) => url);
 }

@@ -17,7 +17,7 @@ import { Misuse, type SharedArguments } from '../usage.ts';
 const PASSWORD = 'APP_OPERATOR_PASSWORD';
 const PASSWORD_MIN = 12;
 
-const KEY: Setting<SigningKey | undefined> = {
+export const KEY: Setting<SigningKey | undefined> = {
   name: 'APP_OPERATOR_KEY',
   expected: 'a private key, 0x and 64 hex digits',
   secret: true,

@@ -1,8 +1,10 @@
 /** `ops start|stop|restart PART`: one service or server of the stack that runs on this machine. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { Fault } from '../../runtime/process/errors.ts';
 import { readStackFile } from '../config.ts';
 import { jsonOf, note, print } from '../connections.ts';
+import { readService, stateText, type LocalService } from '../status/services.ts';
 import { didYouMean, Misuse, type SharedArguments } from '../usage.ts';
 
 type Action = 'start' | 'stop' | 'restart';
@@ -70,10 +72,66 @@ export async function actOnPart(
     );
   const { request } = await import('../../../infra/local/process/requests.ts');
   const wanted = { action, part, ...(settings === undefined ? {} : { settings }) };
-  const outcomes = await request(folder.requests, supervisor, wanted, () => undefined);
+  const url = serviceUrl(folder.stack_file, part);
+  const onWait =
+    url === undefined || action === 'stop'
+      ? () => undefined
+      : following({ name: part, url }, (text) => note(`${part}: ${text}`, { json }));
+  const outcomes = await request(folder.requests, supervisor, wanted, onWait);
   const { is_done = false, text = 'unknown' } = outcomes[part] ?? {};
   print(json === true ? jsonOf({ part, is_done, text }) : `${part}: ${text}`);
   return is_done ? 0 : 2;
+}
+
+/** Between two looks at a service that starts. */
+const LOOK_MS = 1_000;
+const ANSWER_MS = 10_000;
+
+/** Says why a service that starts is not ready, each time that this changes. */
+function following(service: LocalService, say: (text: string) => void): () => void {
+  let looked_at = performance.now();
+  let isLooking = false;
+  let said = '';
+  const look = async (): Promise<void> => {
+    const health = await readService(service, ANSWER_MS);
+    const text = stateText(health);
+    const kind = text.replaceAll(/\d+/g, '');
+    // its process starts
+    if (['unreachable', 'ready'].includes(health.status) || kind === said) return;
+    said = kind;
+    say(text);
+  };
+  return () => {
+    if (isLooking || performance.now() - looked_at < LOOK_MS) return;
+    isLooking = true;
+    void look().finally(() => {
+      isLooking = false;
+      looked_at = performance.now();
+    });
+  };
+}
+
+/** Where a service of the stack shows its status; undefined: the part is none. */
+function serviceUrl(stackFile: string, part: string): string | undefined {
+  const services: unknown = Reflect.get(readStackFile(stackFile), 'services');
+  const url: unknown = Reflect.get(Object(Reflect.get(Object(services), part)), 'url');
+  return typeof url === 'string' ? url : undefined;
+}
+
+/**
+ * Throws a fault where the supervisor of the stack has ended and the stack was not stopped, as
+ * after a restart of the machine.
+ */
+export async function assertSupervised(stackFile: string): Promise<void> {
+  const file = join(dirname(stackFile), 'running.json');
+  if (!existsSync(stackFile) || !existsSync(file)) return;
+  const { readPidFile } = await import('../../../infra/local/process/pid-files.ts');
+  if (readPidFile(file) !== undefined) return;
+  throw new Fault(
+    'no_supervisor',
+    `the stack of ${dirname(stackFile)} has ended without being stopped, and nothing starts its parts again: npm run up starts it`,
+    { retry: false },
+  );
 }
 
 /** The stack of a folder, or its cluster; undefined: neither runs. */

@@ -93,8 +93,9 @@ export const CHECKS: readonly Check[] = [
   },
   {
     name: 'unanswered',
-    fails: 'the node, the brokers or Postgres does not answer in time',
-    to_do: 'look whether it runs: npx ops restart starts a part of a local stack again',
+    fails:
+      'the node, the brokers or Postgres does not answer in time, or a local stack was not stopped and does not run',
+    to_do: 'as the line says: npx ops restart of the part, or npm run up',
     find: ({ unanswered }) => unanswered,
   },
   {
@@ -246,7 +247,10 @@ export const CHECKS: readonly Check[] = [
       ...listed(figures(seen, 'replicas missing ').map(([topic]) => topic)).map(
         (topics) => `replicas are not in sync, of ${topics}: ${brokersText(seen.servers)}`,
       ),
-      ...(figures(seen, 'replicas missing ').length === 0 && awayOf(seen.servers).length > 0
+      // where no broker answers, the check `unanswered` says so
+      ...(figures(seen, 'replicas missing ').length === 0 &&
+      awayOf(seen.servers).length > 0 &&
+      seen.servers.some(({ state }) => state === 'broker')
         ? [brokersText(seen.servers)]
         : []),
       ...figures(seen, 'topic differs ').map(

@@ -1,6 +1,7 @@
 /** Questions to several servers at once. What has answered can be read before all have. */
 import { setTimeout as after } from 'node:timers/promises';
 import { Fault, messageOf } from '../../runtime/process/errors.ts';
+import { isSilence } from './away.ts';
 
 export interface Part<Value> {
   /** name of the server that was asked, for people */
@@ -35,10 +36,18 @@ class Question<Value> implements Part<Value> {
   }
 }
 
+/** Why a part has no answer. */
+export interface Unanswered {
+  /** name of the server */
+  readonly of: string;
+  readonly text: string;
+  /** whether it says no more than that the server did not answer */
+  readonly is_silent: boolean;
+}
+
 /** Each question has the same deadline. */
 export class Parts {
-  /** why each part that did not answer did not */
-  readonly unanswered: string[] = [];
+  readonly #unanswered: Unanswered[] = [];
   readonly #deadline: Promise<unknown>;
   readonly #timeoutMs: number;
   readonly #asked: Part<unknown>[] = [];
@@ -48,14 +57,20 @@ export class Parts {
     this.#deadline = after(timeout_ms, undefined, { ref: false });
   }
 
-  /** A fault is a line of `unanswered`; any other error rejects `end`. */
+  /** One for each server that did not answer, and for each other fault; in the order of asking. */
+  get unanswered(): readonly Unanswered[] {
+    const names = this.#asked.map(({ of }) => of);
+    return this.#unanswered.toSorted((a, b) => names.indexOf(a.of) - names.indexOf(b.of));
+  }
+
+  /** A fault is noted in `unanswered`; any other error rejects `end`. */
   ask<Value>(of: string, ask: () => Promise<Value>): Part<Value> {
     const part = new Question(of, async () => {
       try {
         return await Promise.race([ask(), this.#deadline.then(() => this.#late(of))]);
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
-        if (!this.unanswered.includes(messageOf(error))) this.unanswered.push(messageOf(error));
+        this.#note({ of, text: messageOf(error), is_silent: isSilence(error) });
         return null;
       }
     });
@@ -74,6 +89,14 @@ export class Parts {
   /** Names of the parts that may still answer. */
   open(): ReadonlySet<string> {
     return new Set(this.#asked.filter(({ is_open: isOpen }) => isOpen).map(({ of }) => of));
+  }
+
+  /** A server that leaves several questions unanswered is noted once, by its first error. */
+  #note({ of, text, is_silent }: Unanswered): void {
+    const isNoted = this.#unanswered.some(
+      (each) => each.of === of && (each.text === text || (is_silent && each.is_silent)),
+    );
+    if (!isNoted) this.#unanswered.push({ of, text, is_silent });
   }
 
   #late(of: string): never {

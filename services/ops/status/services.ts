@@ -1,11 +1,12 @@
 /** The services of a stack, by their own /status, and the metrics that a person looks at first. */
 import { existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { messageOf, propertyOf } from '../../runtime/process/errors.ts';
+import { messageOf } from '../../runtime/process/errors.ts';
 import type { ServiceStatus } from '../../runtime/process/health.ts';
 import { readStackFile } from '../config.ts';
 import { coloured, money, table } from '../text.ts';
 import { Misuse } from '../usage.ts';
+import { whyAway } from './away.ts';
 import { startedText } from './servers.ts';
 
 export interface LocalService {
@@ -89,6 +90,29 @@ export function localServices(
   );
 }
 
+/**
+ * Brokers, Postgres and the node of a stack on this machine, by host:port: their names for
+ * `ops restart`. A cluster has the ports of each instance.
+ */
+export function localParts(stackFile: string): ReadonlyMap<string, string> {
+  const ports: unknown = Reflect.get(readStackFile(stackFile), 'ports');
+  return new Map(
+    Array.isArray(ports)
+      ? ports.flatMap((each, at) => partsAt(each, `-${at + 1}`))
+      : partsAt(ports, ''),
+  );
+}
+
+function partsAt(ports: unknown, suffix: string): readonly (readonly [string, string])[] {
+  const at = (name: string): string => `127.0.0.1:${String(Reflect.get(Object(ports), name))}`;
+  return [
+    [at('kafka'), `kafka${suffix}`],
+    [at('postgres'), `postgres${suffix}`],
+    // a cluster has one
+    [at('node'), 'devnet'],
+  ];
+}
+
 export interface Disk {
   readonly path: string;
   readonly free_bytes: number;
@@ -120,18 +144,17 @@ export async function readService(
     const apart = clock === undefined ? {} : { [CLOCK]: clock - near };
     return { name, url, ready, ...answered, metrics: Object.assign(metrics, apart) };
   } catch (error) {
-    const message = `${awayText(error, answer_ms)}; see ${log_file ?? 'its log'}`;
+    const message = `${unreachableText(error, answer_ms)}; see ${log_file ?? 'its log'}`;
     const nothing = { phase: 'unknown', waits_for: null, eta_s: null, notes: [], metrics: {} };
     return { name, url, ready: false, status: 'unreachable', ...nothing, message };
   }
 }
 
 /** Whether it has stopped, or listens and is silent. */
-function awayText(error: unknown, answer_ms: number): string {
-  const cause = propertyOf(error, 'cause') ?? error;
-  if (propertyOf(cause, 'code') === 'ECONNREFUSED')
-    return 'nothing listens on its port: it is stopped or has crashed';
-  if (propertyOf(error, 'name') === 'TimeoutError')
+function unreachableText(error: unknown, answer_ms: number): string {
+  const { why, cause } = whyAway(error);
+  if (why === 'refused') return 'nothing listens on its port: it is stopped or has crashed';
+  if (why === 'silent')
     return `it did not answer within ${answer_ms / 1_000} s: it listens and is frozen or overloaded, or its machine is away`;
   return messageOf(cause);
 }

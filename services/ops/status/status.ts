@@ -16,16 +16,27 @@ import {
   type Limits,
 } from '../config.ts';
 import { jsonOf, kafkaOf, print, withReader } from '../connections.ts';
+import { assertSupervised } from '../local/parts.ts';
 import { readQuarantine } from '../quarantine/quarantine.ts';
 import { coloured, table } from '../text.ts';
 import { timeout, type SharedArguments } from '../usage.ts';
 import { readCertificates } from './certificates.ts';
+import { withReason } from './away.ts';
 import { attention, diskText } from './checks.ts';
 import { ageOf, Parts } from './parts.ts';
 import { lagOf, readLog, readMoving, readReplicaSeconds, type Position } from './positions.ts';
-import { readBrokers, readHosts, serversTable, type Server } from './servers.ts';
+import {
+  brokerRows,
+  reachBrokers,
+  readBrokers,
+  readHosts,
+  serversTable,
+  unansweredLines,
+  type Server,
+} from './servers.ts';
 import {
   localDisk,
+  localParts,
   localServices,
   moneyLines,
   readService,
@@ -42,7 +53,7 @@ export interface Status {
   readonly node: { readonly height: number; readonly finalized_height: number } | null;
   readonly log: readonly LogEnd[] | null;
   readonly projections: readonly Position[] | null;
-  /** brokers and hosts of Postgres; null: neither Kafka nor Postgres answered */
+  /** brokers and hosts of Postgres; null: nothing is known of them yet */
   readonly servers: readonly Server[] | null;
   /** null: nothing lists them */
   readonly services: readonly ServiceHealth[] | null;
@@ -66,6 +77,11 @@ export interface Sources {
   /** undefined: nothing lists them */
   readonly services: readonly LocalService[] | undefined;
   readonly disk: Disk | null;
+  /** names of brokers, Postgres and the node of a stack on this machine, by host:port */
+  readonly parts: ReadonlyMap<string, string>;
+  /** Throws a fault where a stack on this machine has ended without being stopped. */
+  readonly supervised: () => Promise<void>;
+  readonly node_url: string;
   /** addresses whose certificates are looked at where they have some */
   readonly urls: readonly string[];
   /** the connection string of `reader`, whose servers have certificates too */
@@ -90,6 +106,7 @@ const KNOWN_MS = 2_000;
 const NODE_PART = 'the CLT node';
 const POSTGRES_PART = 'Postgres';
 const KAFKA_PART = 'Kafka';
+const KINDS = { [KAFKA_PART]: 'kafka', [POSTGRES_PART]: 'postgres' } as const;
 
 export async function status(args: SharedArguments): Promise<number> {
   const config = readSettings(STATUS_SETTINGS, args.stack);
@@ -124,6 +141,9 @@ export function sourcesOf(
     hosts: Hosts.of(config.postgres_reader_url),
     services: localServices(stackFile, config.status_services),
     disk: localDisk(stackFile),
+    parts: localParts(stackFile),
+    supervised: () => assertSupervised(stackFile),
+    node_url: config.node_url,
     urls: [config.node_url],
     postgres_url: config.postgres_reader_url,
     limits: config,
@@ -160,7 +180,17 @@ function look(sources: Sources, timeout_ms: number): Look {
   const { node, kafka, kafka_settings, reader, hosts, urls, limits, disk } = sources;
   const { postgres_url: postgresUrl } = sources;
   const parts = new Parts(timeout_ms);
-  const chain = parts.ask(NODE_PART, () => node.chain());
+  // the first line, since it explains the others
+  parts.ask('the supervisor', sources.supervised);
+  const chain = parts.ask(NODE_PART, () =>
+    node.chain().catch((error: unknown) => {
+      throw withReason(error, timeout_ms, {
+        part: sources.parts.get(new URL(sources.node_url).host),
+        account: 'the account',
+        authority: 'NODE_EXTRA_CA_CERTS',
+      });
+    }),
+  );
   const checkpoints = parts.ask(POSTGRES_PART, () => readMoving(reader));
   const log = parts.ask(KAFKA_PART, async () => {
     // checkpoints that are read after the ends of the log can lie beyond them
@@ -174,8 +204,11 @@ function look(sources: Sources, timeout_ms: number): Look {
   );
   const quarantine = parts.ask(POSTGRES_PART, () => readQuarantine(reader));
   const replica_seconds = parts.ask(POSTGRES_PART, () => readReplicaSeconds(reader));
-  const postgres = parts.ask(POSTGRES_PART, () => readHosts(hosts, timeout_ms / 2));
+  const postgres = parts.ask(POSTGRES_PART, () => readHosts(hosts, timeout_ms / 2, sources.parts));
   const brokers = parts.ask(KAFKA_PART, () => readBrokers(kafka));
+  const away = parts.ask(KAFKA_PART, () =>
+    reachBrokers(kafka_settings, timeout_ms / 2, sources.parts),
+  );
   const certificates = parts.ask('certificates', () =>
     readCertificates(kafka_settings, urls, postgresUrl, timeout_ms / 2),
   );
@@ -199,14 +232,15 @@ function look(sources: Sources, timeout_ms: number): Look {
       chain.value === null
         ? null
         : { height: chain.value.head.height, finalized_height: chain.value.finalized_height };
+    const servers = [...brokerRows(brokers.value, away.value), ...(postgres.value ?? [])];
     const seen = {
-      unanswered: parts.unanswered,
+      unanswered: unansweredLines(parts.unanswered, servers, KINDS),
       node_height: heights?.height ?? null,
       log: ends,
       projections,
       recent: log.value?.recent ?? null,
       replica_seconds: replica_seconds.value,
-      servers: [...(brokers.value ?? []), ...(postgres.value ?? [])],
+      servers,
       services,
       disk,
       halting,
@@ -217,7 +251,7 @@ function look(sources: Sources, timeout_ms: number): Look {
         node: heights,
         log: ends,
         projections,
-        servers: brokers.value === null && postgres.value === null ? null : seen.servers,
+        servers: servers.length === 0 ? null : servers,
         services,
         disk,
         age_seconds: {

@@ -223,6 +223,8 @@ export interface KafkaSettings extends KafkaOptions {
   readonly kafka_brokers: readonly string[];
   /** smaller batches are not compressed */
   readonly compressed_bytes_min?: number | undefined;
+  /** how often a request is tried again; 5 when not given */
+  readonly retries?: number;
   /** opens connections; by default to the address that a broker advertises */
   readonly socket_factory?: SocketFactory;
 }

@@ -257,6 +257,11 @@ export class Hosts {
     );
   }
 
+  /** Why a host did not answer when it was asked last; undefined: it did. */
+  problem(name: string): unknown {
+    return this.#hosts.find((host) => host.name === name)?.problem;
+  }
+
   get names(): readonly string[] {
     return this.#hosts.map(({ name }) => name);
   }

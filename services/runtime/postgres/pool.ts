@@ -258,7 +258,7 @@ const NETWORK_CODES = new Set([
   'ECONNABORTED',
 ]);
 /** Codes of Node and OpenSSL where TLS or the certificate of a server is not as it has to be. */
-const NO_TRUST =
+export const NO_TRUST =
   /^(?:CERT_|CRL_|ERROR_IN_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_(?:CA|PURPOSE)|PATH_LENGTH_|HOSTNAME_MISMATCH|ERR_TLS_|ERR_SSL_|EPROTO|UNSPECIFIED$)/;
 const UNREACHABLE_MESSAGE =
   /SSL connection|connection terminated|timeout expired|timeout exceeded when trying to connect|connection error|not queryable|timeout acquiring a connection|aborted/i;

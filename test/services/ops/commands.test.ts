@@ -185,12 +185,43 @@ test('a call without a command shows the commands', async () => {
   expect(stderr).toMatch(/^a command is missing\n\nusage: ops <command>/);
 });
 
-test('missing settings are all listed', async () => {
-  const { code, stderr } = await opsHere('status --stack /nowhere/stack.json');
+test.each([
+  'status',
+  'console',
+  'tail chain.blocks',
+  'deposit list',
+  'policy show',
+  'audit',
+  'rebuild explorer',
+  'quarantine list',
+  'registry check',
+  'reserve run',
+])('%s without a stack says first how to get one', async (command) => {
+  const { code, stderr } = await opsHere(`${command} --stack /nowhere/stack.json`);
   expect(code).toBe(1);
+  expect(stderr).toMatch(/^the stack file \/nowhere\/stack\.json does not exist: start the stack/);
+});
+
+test('deposit watch without a stack says how to get one, and what to do elsewhere', async () => {
+  const { code, stderr } = await opsHere('deposit watch --stack /nowhere/stack.json');
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^the stack file .* lists no watcher: start the stack .* --watcher http/);
+});
+
+test('missing settings are all listed after that', async () => {
+  const { stderr } = await opsHere('status --stack /nowhere/stack.json');
   expect(stderr).toMatch(
-    /APP_KAFKA_BROKERS is not set[\s\S]*APP_POSTGRES_READER_URL is not set[\s\S]*APP_NODE_URL is not set[\s\S]*\/nowhere\/stack\.json does not exist: start the stack/,
+    /start the stack[^]*APP_KAFKA_BROKERS is not set[^]*APP_POSTGRES_READER_URL is not set[^]*APP_NODE_URL is not set/,
   );
+});
+
+test('a setting that is wrong is said first, and no stack is asked for', async () => {
+  const { code, stderr } = await opsHere('quarantine list --stack /nowhere/stack.json', {
+    APP_POSTGRES_READER_URL: 'nowhere',
+  });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^APP_POSTGRES_READER_URL is not /);
+  expect(stderr).not.toContain('start the stack');
 });
 
 test('a file that is no stack file is named, with the remedy', async () => {

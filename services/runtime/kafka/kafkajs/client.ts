@@ -100,7 +100,7 @@ export function openKafkajs(settings: KafkaSettings, clientId: string, log: Logg
       ...securityOf(settings),
       connectionTimeout: settings.kafka_connect_ms ?? 3_000,
       requestTimeout,
-      retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 5 },
+      retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: settings.retries ?? 5 },
       logLevel: kafkajs.logLevel.INFO,
       logCreator: () => (entry) => toLog(log, entry),
       socketFactory: opening,

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { assertPortsFree, isFree, readPorts } from '../../../../infra/local/stack/ports.ts';
 import { defaultPorts, portNames, portVariable } from '../../../../infra/services/ports.ts';
 
@@ -23,21 +23,27 @@ test('all bad port settings are reported together', () => {
   expect(() => readPorts(bad)).toThrow('APP_EXPLORER_PORT and APP_POSTGRES_PORT are both 15432');
 });
 
-test('a port in use is refused with the variable that moves it', async () => {
+/** A port of 127.0.0.1 that is in use until the end of the test. */
+async function takenPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  try {
-    expect(await isFree(port)).toBe(false);
-    await expect(
-      assertPortsFree({ ...defaultPorts, postgres: port }, ['postgres']),
-    ).rejects.toThrow(
-      new RegExp(`port ${port} \\(postgres\\) is in use .*set APP_POSTGRES_PORT to another`),
-    );
-  } finally {
-    server.close();
+  onTestFinished(() => void server.close());
+  return Object(server.address()).port;
+}
+
+test('ports in use are refused with variables that move them to free ones of their own', async () => {
+  const [one, other] = [await takenPort(), await takenPort()];
+  expect(await isFree(one)).toBe(false);
+  const ports = { ...defaultPorts, kafka: one, postgres: other };
+  const refusal = await assertPortsFree(ports, ['kafka', 'postgres']).catch(String);
+  expect(refusal).toContain(`port ${one} (kafka) is in use by another program: lsof -i :${one}`);
+  expect(refusal).toContain(`port ${other} (postgres) is in use`);
+  const [, line = ''] = /before the same command: (.*)$/.exec(String(refusal)) ?? [];
+  const moved = Object.fromEntries(line.split(' ').map((each) => each.split('=')));
+  expect(Object.keys(moved)).toEqual(['APP_KAFKA_PORT', 'APP_POSTGRES_PORT']);
+  const { kafka, postgres } = readPorts(moved);
+  for (const port of [kafka, postgres]) {
+    expect(await isFree(port)).toBe(true);
+    expect(port).toBeLessThan(32_768);
   }
-  await once(server, 'close');
-  expect(await isFree(port)).toBe(true);
 });

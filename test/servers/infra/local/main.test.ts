@@ -15,7 +15,7 @@ test.each(['start', 'up'])(
       const refused = run(command, '--servers-only');
       expect(await refused.ended()).toBe(1);
       expect(refused.printed()).toMatch(
-        new RegExp(`port ${port} \\(postgres\\) is in use .*set APP_POSTGRES_PORT`),
+        new RegExp(`port ${port} \\(postgres\\) is in use [^]*: APP_POSTGRES_PORT=\\d+$`, 'm'),
       );
       expect(running()).toEqual([]);
     } finally {

@@ -1,4 +1,6 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -6,16 +8,28 @@ import { writePidFile } from '../../../../infra/local/process/pid-files.ts';
 import {
   answerRequests,
   REQUEST_SIGNAL,
+  type Outcome,
   type Request,
 } from '../../../../infra/local/process/requests.ts';
 import { folderAt } from '../../../../infra/local/stack/folder.ts';
+import { assertSupervised } from '../../../../services/ops/local/parts.ts';
 import { ops } from '../operator.ts';
 
 const SECRET = 'a secret that nobody may see, 32 characters';
 const PARTS = ['kafka', 'devnet', 'projector-explorer', 'hub-gateway', 'hub-gateway-2', 'treasury'];
 
+interface StackOptions {
+  /** by name, where each shows its status */
+  readonly services?: Readonly<Record<string, { readonly url: string }>>;
+  /** the answer to each request, when it is there */
+  readonly answered?: Promise<Outcome>;
+}
+
 /** A stack whose supervisor is this process, and the requests that it got. */
-function stack() {
+function stack({
+  services = {},
+  answered = Promise.resolve({ is_done: true, text: 'ready' }),
+}: StackOptions = {}) {
   const folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-parts-')));
   const got: Request[] = [];
   /** rights of the files of requests */
@@ -23,9 +37,9 @@ function stack() {
   const answer = (): void => {
     for (const file of readdirSync(folder.requests))
       modes.push(statSync(join(folder.requests, file)).mode & 0o777);
-    void answerRequests(folder.requests, (wanted) => {
+    void answerRequests(folder.requests, async (wanted) => {
       got.push(wanted);
-      return Promise.resolve({ [wanted.part ?? '']: { is_done: true, text: 'ready' } });
+      return { [wanted.part ?? '']: await answered };
     });
   };
   mkdirSync(folder.requests);
@@ -36,7 +50,7 @@ function stack() {
   });
   writePidFile(folder.supervisor_file, process.pid);
   const pids = Object.fromEntries(PARTS.map((name) => [name, process.pid]));
-  writeFileSync(folder.stack_file, JSON.stringify({ pids }));
+  writeFileSync(folder.stack_file, JSON.stringify({ pids, services }));
   return { got, modes, run: (...words: string[]) => ops('--stack', folder.stack_file, ...words) };
 }
 
@@ -88,6 +102,49 @@ test.each([
   expect(ended).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) });
   for (const value of [SECRET, 'hunter2']) expect(ended.stderr).not.toContain(value);
   expect(got).toEqual([]);
+});
+
+test('a service that starts says why it is not ready, before and after the wait for it is over', async () => {
+  const answered = Promise.withResolvers<Outcome>();
+  let looks = 0;
+  const server = createServer(({ url }, response) => {
+    if (url !== '/status') return void response.end('');
+    looks += 1;
+    // the second look comes after the first one was told
+    if (looks === 2) answered.resolve({ is_done: false, text: 'exited with code 3; see /x/t.log' });
+    const message = `kafka: no broker answers for ${looks} s`;
+    const waiting = { status: 'waiting', phase: 'starting', waits_for: 'kafka', eta_s: null };
+    return void response.end(JSON.stringify({ ...waiting, message, notes: [] }));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${Object(server.address()).port}`;
+  const { run } = stack({ services: { treasury: { url } }, answered: answered.promise });
+  const { code, stdout, stderr } = await run('restart', 'treasury');
+  expect({ code, stdout }).toEqual({
+    code: 2,
+    stdout: 'treasury: exited with code 3; see /x/t.log\n',
+  });
+  const said = stderr.split('\n').filter((line) => line.includes('WAITING'));
+  expect(said).toEqual(['treasury: WAITING for kafka: no broker answers for 1 s']);
+});
+
+test('a stack whose supervisor has ended, and that was not stopped, is told with what starts it', async () => {
+  const folder = folderAt(mkdtempSync(join(tmpdir(), 'clt-ended-')));
+  onTestFinished(() => rmSync(folder.root, { recursive: true }));
+  const told = 'has ended without being stopped';
+  await assertSupervised(folder.stack_file);
+  writeFileSync(folder.stack_file, '{}');
+  // written by hand, or brought from elsewhere
+  await assertSupervised(folder.stack_file);
+  writePidFile(folder.supervisor_file, process.pid);
+  await assertSupervised(folder.stack_file);
+  writeFileSync(folder.supervisor_file, JSON.stringify({ pid: process.pid, started: 'before' }));
+  await expect(assertSupervised(folder.stack_file)).rejects.toThrow(
+    `the stack of ${folder.root} ${told}`,
+  );
+  await expect(assertSupervised(folder.stack_file)).rejects.toThrow('npm run up starts it');
 });
 
 test('a stop takes no settings', async () => {

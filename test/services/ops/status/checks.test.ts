@@ -45,10 +45,13 @@ const PRIMARY: Server = {
   kind: 'postgres',
   name: 'postgres-1:5432',
   state: 'primary',
+  why: null,
   timeline: '00000001',
   started_at: 1,
   slots: [],
 };
+
+const BROKER: Server = { ...PRIMARY, kind: 'kafka', name: 'broker 1 at a:1', state: 'broker' };
 
 const WELL: Seen = {
   unanswered: [],
@@ -144,8 +147,16 @@ const CASES: readonly (readonly [check: string, seen: Seen, line: string])[] = [
   ],
   [
     'kafka_replicas',
-    { ...WELL, servers: [PRIMARY, { ...PRIMARY, kind: 'kafka', name: 'broker 2', state: 'away' }] },
+    { ...WELL, servers: [PRIMARY, BROKER, { ...BROKER, name: 'broker 2', state: 'away' }] },
     'broker 2: away or frozen: on this machine npx ops restart kafka-2',
+  ],
+  [
+    'kafka_replicas',
+    {
+      ...WELL,
+      servers: [BROKER, { ...BROKER, name: 'broker 2 at b:1', state: 'away', why: 'crashed' }],
+    },
+    'broker 2 at b:1: crashed',
   ],
   ['kafka_replicas', withMetrics({ 'topic differs chain.blocks': 1 }), 'not as durable'],
   ['blocks_behind', { ...WELL, node_height: 121 }, '21 blocks behind'],

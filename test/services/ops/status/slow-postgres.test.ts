@@ -13,12 +13,12 @@ const NOWHERE = 'postgres://clt_reader:x@127.0.0.1:1/clt?sslmode=disable';
 /** Longer than until the first screen. */
 const SLOW_MS = 2_200;
 
-test('the lag is known although Postgres answers late, within the time that was given', async () => {
+test('the lag is known although Postgres answers late, and a node that is away says why', async () => {
   const kafka = new MemoryKafka(TOPICS);
   const checkpoint = ['explorer', '1', 'chain.blocks', '0', '0', '1.0', 'f'];
   const { projections, attention } = await readStatus(
     {
-      node: new ChainNode('http://127.0.0.1:1', never),
+      node: new ChainNode('http://127.0.0.1:2', never),
       kafka,
       kafka_settings: { kafka_brokers: ['127.0.0.1:1'] },
       reader: {
@@ -32,6 +32,9 @@ test('the lag is known although Postgres answers late, within the time that was 
       hosts: Hosts.of(NOWHERE),
       services: undefined,
       disk: null,
+      parts: new Map([['127.0.0.1:2', 'devnet']]),
+      supervised: () => Promise.resolve(),
+      node_url: 'http://127.0.0.1:2',
       urls: [],
       postgres_url: NOWHERE,
       limits: readConfig({}, STATUS_LIMITS),
@@ -40,4 +43,7 @@ test('the lag is known although Postgres answers late, within the time that was 
   );
   expect(projections).toMatchObject([{ projection: 'explorer', lag: 0n }]);
   expect(attention.join()).not.toContain('the lag is not known');
+  expect(attention).toContain(
+    'the CLT node did not serve /v1/chain: fetch failed: stopped or crashed, nothing listens: npx ops start devnet',
+  );
 });
