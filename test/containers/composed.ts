@@ -1,5 +1,5 @@
 /** The system of docker-compose.yml on an engine, on free ports and with secrets of its own. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject, type TestContext } from 'vitest';
@@ -248,7 +248,6 @@ function secretsOf(folder: string): string {
 
 /** Secrets of the page's command, and those of the devnet that only a person can make. */
 function makeOwnSecrets(folder: string): void {
-  mkdirSync(folder);
   for (const name of makeSecrets(folder)) {
     const known = developmentSecrets[name];
     writeFileSync(join(folder, name), known === '' ? `${name} of a test` : (known ?? ''));

@@ -70,7 +70,7 @@ test('gateways, monitoring and stores reach what is in their networks, and nothi
   const system = composed(context);
   const running = await system.containers();
   const targets = targetsOf(system, running);
-  for (const name of FROM) {
+  const checks = FROM.map(async (name) => {
     const { Id, NetworkSettings } = await system.container(name);
     const isNear = ({ network }: Target): boolean => network in NetworkSettings.Networks;
     const open = targets.filter(isNear).map(({ at }) => at);
@@ -80,7 +80,8 @@ test('gateways, monitoring and stores reach what is in their networks, and nothi
     const given = JSON.stringify({ open, closed });
     const output = await system.engine.run('docker', [...place, '--eval', PROBE, given]);
     expect(output.trim().split('\n').toSorted(), name).toEqual(open.toSorted());
-  }
+  });
+  await Promise.all(checks);
 });
 
 test('the network edge translates no addresses on the way out', async (context) => {

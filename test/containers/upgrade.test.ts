@@ -7,7 +7,7 @@ import { checkout } from '../../infra/local/stack/folder.ts';
 import { composed } from './composed.ts';
 import { Payer } from './payer.ts';
 
-/** Of 2026-11-28: its Kafka has no accounts. */
+/** The version of the morning of 2026-11-28: its Kafka has no accounts. */
 const EARLIER = '53ab9ad7';
 
 function git(...args: readonly string[]): Buffer {

@@ -126,10 +126,11 @@ export async function containerServers(
     new GenericContainer(await imageAt(client, image))
       .withNetworkMode(network_name)
       .withStartupTimeout(HANG_MS);
+  // the broker asks itself too, about transactions, and the port of this machine is not its own
   const place = kafkaPlace({
-    listeners: 'PLAINTEXT://0.0.0.0:9092,CONTROLLER://127.0.0.1:9093',
-    advertised_listeners: `PLAINTEXT://127.0.0.1:${ports.kafka}`,
-    protocols: 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    listeners: 'CLIENTS://0.0.0.0:9092,PLAINTEXT://127.0.0.1:9094,CONTROLLER://127.0.0.1:9093',
+    advertised_listeners: `CLIENTS://127.0.0.1:${ports.kafka},PLAINTEXT://127.0.0.1:9094`,
+    protocols: 'CLIENTS:PLAINTEXT,PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
     controller: '127.0.0.1:9093',
     data: '/var/lib/kafka/data',
   });
