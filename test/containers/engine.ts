@@ -1,6 +1,6 @@
 /** A Docker engine for tests: one that answers, or one that root starts for the run. */
 import { execFile, execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -133,6 +133,15 @@ function keepFilter(): () => void {
   return () => void execFileSync('iptables-restore', { input });
 }
 
+/** Takes away what the daemon has mounted in its folder and left. */
+function unmountAll(root: string): void {
+  const mounted = readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((at) => at.startsWith(`${root}/`));
+  for (const at of mounted) execFileSync('umount', [at]);
+}
+
 /** An engine for this run, or why there is none. Its images stay in the cache for the next run. */
 export async function openEngine(): Promise<OpenEngine | { readonly missing: string }> {
   const answering = await engineSocket();
@@ -160,6 +169,7 @@ export async function openEngine(): Promise<OpenEngine | { readonly missing: str
   openFolder(folder);
   const restoreFilter = keepFilter();
   const release = (): void => {
+    unmountAll(folder.root);
     restoreFilter();
     rmSync(folder.supervisor_file);
   };
