@@ -165,16 +165,7 @@ export class HubWorld {
       headers: { 'content-type': 'application/json', ...headers },
       body,
     });
-    const text = await response.text();
-    const json = JSON.parse(text);
-    return {
-      status: response.status,
-      text,
-      headers: response.headers,
-      data: json.data,
-      extensions: json.extensions,
-      errors: json.errors ?? [],
-    };
+    return answerOf(response);
   }
 
   /** `variables`: publicKey, timestamp and signature. */
@@ -242,6 +233,14 @@ export class HubWorld {
   close(): Promise<void> {
     return this.#close();
   }
+}
+
+export async function answerOf(response: Response): Promise<GraphqlAnswer> {
+  const text = await response.text();
+  const json = JSON.parse(text);
+  const { status, headers } = response;
+  const { data, extensions, errors = [] } = json;
+  return { status, text, headers, data, extensions, errors };
 }
 
 /** The signed transaction of an unsigned one, as hex. */
