@@ -79,6 +79,8 @@ export interface PipelineOptions {
 
 /** Apollo needs a text besides the document, and does not read it. */
 const READ_BEFORE = 'read before';
+/** The type in which Apollo Client shows the error of a refused request. */
+const GRAPHQL_TYPE = 'application/graphql-response+json';
 /** In place of a document that has errors. */
 const REFUSED = parse('{ __typename }');
 const SOCKETS_ONLY: Read = [
@@ -212,13 +214,17 @@ const operationPlugin: ApolloServerPlugin<OperationContext> = {
           Object.assign(context, { document: isDocument(read) ? read : REFUSED });
         return Promise.resolve();
       },
-      responseForOperation: () => {
+      responseForOperation: ({ request }) => {
         const { read, format } = contextValue;
         if (read === undefined || isDocument(read)) return Promise.resolve(null);
         const singleResult = { errors: format(read) };
         const headers = new HeaderMap();
         // to clients as well that take nothing but streams
-        if (read === SOCKETS_ONLY) headers.set('content-type', JSON_TYPE);
+        if (
+          read === SOCKETS_ONLY &&
+          request.http?.headers.get('accept')?.includes(GRAPHQL_TYPE) !== true
+        )
+          headers.set('content-type', JSON_TYPE);
         const http = { status: 400, headers };
         return Promise.resolve({ http, body: { kind: 'single', singleResult } });
       },

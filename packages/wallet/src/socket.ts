@@ -1,0 +1,79 @@
+/** Subscriptions that go on when the hub restarts, the machine sleeps, or the wallet is slow. */
+import { createClient, type Client } from 'graphql-ws/client';
+import type { Hub } from './hub.ts';
+
+export interface SocketOptions {
+  /**
+   * Asked before each socket is opened, and waited for as long as it takes. It returns the token that
+   * the app has kept, so that the person is asked once. Without one, or when it fails, the socket is
+   * anonymous, which is enough for every subscription.
+   */
+  readonly token?: () => string | undefined | Promise<string | undefined>;
+  /** the WebSocket of the package ws, for Node before 22 */
+  readonly webSocketImpl?: unknown;
+}
+
+/** A second more by chance, so that the sockets of a hub do not all come back at once. */
+const RETRY_MS = 1_000;
+const PING_MS = 5_000;
+/** A hub or a network that is gone without a word does not answer for so long. */
+const SILENCE_MS = 5_000;
+/** The next page of an app may use the socket again. */
+const LINGER_MS = 3_000;
+
+/**
+ * A client of graphql-ws for the sockets of a hub, for `GraphQLWsLink` of Apollo Client, urql's
+ * `subscriptionExchange`, Relay's network layer, or alone. It opens a socket when somebody
+ * subscribes, and another one whenever that is lost. Each subscription then begins anew with the
+ * present state, so nothing that changed meanwhile is missing.
+ */
+export function socketClient(
+  { url }: Pick<Hub, 'url'>,
+  { token, webSocketImpl }: SocketOptions = {},
+): Client {
+  const address = `${url.replace(/^http/, 'ws').replace(/\/$/, '')}/ws`;
+  let authorization: string | undefined;
+  let silence: ReturnType<typeof setTimeout> | undefined;
+  const hear = (): void => clearTimeout(silence);
+  const listen = (): void => {
+    clearTimeout(silence);
+    silence = setTimeout(() => client.terminate(), SILENCE_MS);
+  };
+  const client: Client = createClient({
+    // before the socket is there, so that it does not wait for a person
+    url: async () => {
+      authorization = await headerOf(token);
+      listen();
+      return address;
+    },
+    connectionParams: () => (authorization === undefined ? {} : { Authorization: authorization }),
+    retryAttempts: Infinity,
+    shouldRetry: () => true,
+    retryWait: () => new Promise((resolve) => setTimeout(resolve, RETRY_MS * (1 + Math.random()))),
+    lazyCloseTimeout: LINGER_MS,
+    keepAlive: PING_MS,
+    on: {
+      connected: hear,
+      closed: hear,
+      error: hear,
+      ping: (isReceived) => {
+        if (!isReceived) listen();
+      },
+      pong: (isReceived) => {
+        if (isReceived) hear();
+      },
+    },
+    webSocketImpl,
+  });
+  return client;
+}
+
+async function headerOf(token: SocketOptions['token']): Promise<string | undefined> {
+  try {
+    const kept = await token?.();
+    return kept === undefined ? undefined : `Bearer ${kept}`;
+  } catch {
+    // the app knows why it has none
+    return undefined;
+  }
+}
