@@ -1,0 +1,274 @@
+/** Clients of GraphQL over sockets, as they come and with the client of the package for wallets. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { ApolloClient, gql, InMemoryCache } from '@apollo/client';
+import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
+import { createClient, type Client as SocketClient } from 'graphql-ws';
+import { Network, Observable } from 'relay-runtime';
+import { Client, subscriptionExchange } from 'urql';
+import { afterAll, afterEach, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
+import { socketClient } from '../../../../packages/wallet/src/index.ts';
+import { HubWorld } from '../../../services/hub-gateway/hub-world.ts';
+import { goodToken, SECRET } from '../../../support/tokens.ts';
+import { walletOf } from '../../../support/wallets.ts';
+
+const rider = walletOf('raw', 'subscriber');
+const QUERY = 'subscription ($key: String!) { accountBalanceUpdated(publicKey: $key) }';
+const VARIABLES = { key: rider.account };
+
+let world: HubWorld;
+let balance = 0n;
+const stops: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  // the hub's own clock of pings, which the test of a sleep moves
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  world = await HubWorld.open(inject('stack'));
+  await change();
+});
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop();
+});
+afterAll(async () => {
+  await world.close();
+  vi.useRealTimers();
+});
+
+/** The balance of the rider changes. */
+async function change(): Promise<void> {
+  await world.fund(rider.account, 1n);
+  balance += 1n;
+}
+
+/** What an app has seen of its subscription. */
+interface Seen {
+  /** each balance, in order */
+  readonly balances: unknown[];
+  /** errors, and the end of the subscription */
+  readonly ends: unknown[];
+}
+
+/** Subscribes in a client's way. */
+type Subscribe = (client: SocketClient, seen: Seen) => () => void;
+
+function noteOf({ balances, ends }: Seen): (result: unknown) => void {
+  return (result) => {
+    const { data, error, errors } = Object(result);
+    if (error ?? errors) ends.push(error ?? errors);
+    else balances.push(data.accountBalanceUpdated);
+  };
+}
+
+const plain: Subscribe = (client, seen) =>
+  client.subscribe(
+    { query: QUERY, variables: VARIABLES },
+    {
+      next: noteOf(seen),
+      error: (error) => seen.ends.push(error),
+      complete: () => seen.ends.push('complete'),
+    },
+  );
+
+const apollo: Subscribe = (socket, seen) => {
+  const link = new GraphQLWsLink(socket);
+  const client = new ApolloClient({ link, cache: new InMemoryCache() });
+  const subscribed = client.subscribe({ query: gql(QUERY), variables: VARIABLES }).subscribe({
+    next: noteOf(seen),
+    error: (error) => seen.ends.push(error),
+    complete: () => seen.ends.push('complete'),
+  });
+  return () => subscribed.unsubscribe();
+};
+
+/** By the example of urql's documentation. */
+const urql: Subscribe = (socket, seen) => {
+  const exchange = subscriptionExchange({
+    forwardSubscription: ({ query = '', variables }) => ({
+      subscribe: (sink) => ({
+        unsubscribe: socket.subscribe(
+          { query, ...(variables && { variables }) },
+          // urql's types know no data that are undefined
+          {
+            next: (result) => sink.next(Object(result)),
+            error: sink.error,
+            complete: sink.complete,
+          },
+        ),
+      }),
+    }),
+  });
+  const client = new Client({ url: world.url, exchanges: [exchange] });
+  return client.subscription(QUERY, VARIABLES).subscribe(noteOf(seen)).unsubscribe;
+};
+
+/** By the example of Relay's documentation. */
+const relay: Subscribe = (socket, seen) => {
+  const network = Network.create(
+    () => Promise.reject(new Error('no query is asked')),
+    ({ text }, variables) =>
+      Observable.create((sink) =>
+        socket.subscribe(
+          { query: text ?? '', variables },
+          {
+            next: (result) => sink.next(Object(result)),
+            error: sink.error,
+            complete: sink.complete,
+          },
+        ),
+      ),
+  );
+  const request = {
+    id: null,
+    cacheID: QUERY,
+    name: 'S',
+    operationKind: 'subscription',
+    text: QUERY,
+    metadata: {},
+  } as const;
+  const subscribed = network.execute(request, VARIABLES, {}).subscribe({
+    next: noteOf(seen),
+    error: (error: unknown) => seen.ends.push(error),
+    complete: () => seen.ends.push('complete'),
+  });
+  return () => subscribed.unsubscribe();
+};
+
+/** A subscription that shows the balance of now. */
+async function begin(subscribe: Subscribe, client: SocketClient): Promise<Seen> {
+  const seen: Seen = { balances: [], ends: [] };
+  const stop = subscribe(client, seen);
+  stops.unshift(() => client.dispose());
+  stops.unshift(stop);
+  await shows(seen);
+  return seen;
+}
+
+async function shows({ balances }: Seen): Promise<void> {
+  await expect.poll(() => balances.at(-1)).toBe(String(balance));
+}
+
+function defaults(): SocketClient {
+  return createClient({ url: world.socket_url });
+}
+function ready(): SocketClient {
+  return socketClient({ url: `${world.url}/graphql` });
+}
+
+async function follows(subscribe: Subscribe, client: SocketClient): Promise<void> {
+  const seen = await begin(subscribe, client);
+  await change();
+  await shows(seen);
+  expect(seen.ends).toEqual([]);
+}
+
+test('graphql-ws with its defaults shows each change', () => follows(plain, defaults()));
+
+test('Apollo Client shows each change by GraphQLWsLink', () => follows(apollo, defaults()));
+
+test('urql shows each change by subscriptionExchange', () => follows(urql, defaults()));
+
+test("Relay's network layer shows each change by its function of subscriptions", () =>
+  follows(relay, defaults()));
+
+test('the client of the package shows each change', () => follows(plain, ready()));
+
+test('a restart of the hub ends no subscription of the client of the package, alone or in Apollo Client, urql and Relay', async () => {
+  const all = await Promise.all([plain, apollo, urql, relay].map((each) => begin(each, ready())));
+  await world.restart(change);
+  for (const seen of all) {
+    await shows(seen);
+    expect(seen.ends).toEqual([]);
+  }
+});
+
+test('a restart of the hub ends the subscription of graphql-ws with its defaults, after it has said to connect again', async () => {
+  const client = defaults();
+  const reasons: unknown[] = [];
+  client.on('closed', (event) => void reasons.push(Object(event).reason));
+  const seen = await begin(plain, client);
+  await world.restart(() => expect.poll(() => seen.ends).toHaveLength(1));
+  expect(reasons[0]).toBe('the hub is going away: connect again');
+});
+
+test('a sleep of 40 s loses nothing', async () => {
+  const script = `
+    import { socketClient } from ${JSON.stringify(import.meta.resolve('../../../../packages/wallet/src/index.ts'))};
+    const client = socketClient({ url: ${JSON.stringify(`${world.url}/graphql`)} });
+    const tell = (told) => process.stdout.write(JSON.stringify(told) + '\\n');
+    client.on('connected', () => tell('connected'));
+    client.subscribe(
+      { query: ${JSON.stringify(QUERY)}, variables: ${JSON.stringify(VARIABLES)} },
+      { next: ({ data }) => tell(data.accountBalanceUpdated), error: tell, complete: () => tell('complete') },
+    );`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const told: unknown[] = [];
+  createInterface(child.stdout).on('line', (line) => told.push(JSON.parse(line)));
+  await expect.poll(() => told).toEqual(['connected', String(balance)]);
+  child.kill('SIGSTOP');
+  vi.advanceTimersByTime(40_000);
+  await expect.poll(() => world.figure('hub_sockets')).toBe(0);
+  const before = String(balance);
+  await change();
+  child.kill('SIGCONT');
+  await expect.poll(() => told).toEqual(['connected', before, 'connected', String(balance)]);
+  child.kill('SIGKILL');
+  await once(child, 'close');
+});
+
+/** Runs while timers stand still, then lets this time pass. The pings of before do not go on. */
+async function at(time_ms: number, act: () => Promise<void>): Promise<void> {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+  await act();
+  vi.advanceTimersByTime(time_ms);
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+}
+
+test('a wallet that takes two minutes over the token of graphql-ws with its defaults is asked once', async () => {
+  const wallet = Promise.withResolvers<string>();
+  let asked = 0;
+  const connectionParams = async (): Promise<Record<string, unknown>> => {
+    asked++;
+    return { Authorization: `Bearer ${await wallet.promise}` };
+  };
+  const client = createClient({ url: world.socket_url, connectionParams });
+  const told = new Promise((resolve) =>
+    client.on('connected', (_socket, payload) => resolve(payload)),
+  );
+  const seen: Seen = { balances: [], ends: [] };
+  stops.push(plain(client, seen));
+  await at(120_000, () => vi.waitFor(() => expect(asked).toBe(1)));
+  const exp = Math.floor(Date.now() / 1_000) + 60;
+  wallet.resolve(goodToken({ pk: rider.account, exp }, SECRET));
+  expect(await told).toEqual({ signedIn: true, account: rider.account, expiresAt: exp });
+  await shows(seen);
+  expect([asked, seen.ends]).toEqual([1, []]);
+});
+
+test('a token under another key, a broken one and an expired one are told apart in connection_ack', async () => {
+  const now = Math.floor(Date.now() / 1_000);
+  const good = goodToken({ pk: rider.account, exp: now + 60 }, SECRET);
+  const old = goodToken({ pk: rider.account, exp: now - 1 }, SECRET);
+  const told: unknown[] = [];
+  for (const connectionParams of [
+    { authorization: `Bearer ${good}` },
+    { Authorization: `Bearer ${good.slice(0, -3)}` },
+    { Authorization: `Bearer ${old}` },
+    {},
+    { Authorization: `Bearer ${good}` },
+  ]) {
+    const client = createClient({ url: world.socket_url, connectionParams });
+    client.on('connected', (_socket, payload) => void told.push(payload));
+    await begin(plain, client);
+  }
+  expect(told.map((payload) => Object(payload).code ?? Object(payload).account)).toEqual([
+    'TOKEN_MISPLACED',
+    'TOKEN_INVALID',
+    'TOKEN_EXPIRED',
+    'TOKEN_MISSING',
+    rider.account,
+  ]);
+});
