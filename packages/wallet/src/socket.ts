@@ -4,9 +4,9 @@ import type { Hub } from './hub.ts';
 
 export interface SocketOptions {
   /**
-   * Asked before each socket is opened, and waited for as long as it takes. It returns the token that
-   * the app has kept, so that the person is asked once. Without one, or when it fails, the socket is
-   * anonymous, which is enough for every subscription.
+   * Asked before each socket is opened, and waited for as long as it takes. It returns the token
+   * that the app has kept, so that the person is asked once. Without one, or when it fails, the
+   * socket is anonymous, which is enough for every subscription.
    */
   readonly token?: () => string | undefined | Promise<string | undefined>;
   /** the WebSocket of the package ws, for Node before 22 */

@@ -5,16 +5,16 @@ import { BatchHttpLink } from '@apollo/client/link/batch-http';
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries';
 import { persistedExchange } from '@urql/exchange-persisted';
 import { GraphQLClient } from 'graphql-request';
-import { Network, type FetchFunction } from 'relay-runtime';
-import {
-  Client,
-  cacheExchange,
-  fetchExchange,
-  type ClientOptions,
-  type OperationResult,
-} from 'urql';
+import { Client, cacheExchange, fetchExchange, type OperationResult } from 'urql';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { answerOf, HubWorld, type GraphqlAnswer } from '../../../services/hub-gateway/hub-world.ts';
+import {
+  apollo,
+  graphqlRequest,
+  relay,
+  urql,
+  type Ask,
+} from '../../../services/hub-gateway/http-clients.ts';
 import { walletOf } from '../../../support/wallets.ts';
 
 const caller = walletOf('raw', 'client');
@@ -40,76 +40,6 @@ const BURN = 'mutation Burn($amount: String!) { createUnsignedBurn(amount: $amou
 const SUBSCRIBE = 'subscription S { rideRequestsUpdated { txHash } }';
 const WHERE = /subscriptions are at \/graphql\/ws, by WebSocket/;
 
-/** Asks in a client's way; rejects with the error that its app sees. */
-type Ask = (query: string, variables?: Record<string, unknown>, token?: string) => Promise<unknown>;
-
-function apollo(link: (headers: Record<string, string>) => ApolloLink): Ask {
-  return async (query, variables = {}, token) => {
-    const headers: Record<string, string> = token === undefined ? {} : { authorization: token };
-    const client = new ApolloClient({ link: link(headers), cache: new InMemoryCache() });
-    const asked = gql(query);
-    const { data } = query.startsWith('mutation')
-      ? await client.mutate({ mutation: asked, variables })
-      : await client.query({ query: asked, variables });
-    return data;
-  };
-}
-
-function urql(options: Partial<ClientOptions> = {}): Ask {
-  return async (query, variables = {}, token) => {
-    const client = new Client({
-      url,
-      exchanges: [cacheExchange, fetchExchange],
-      ...(token !== undefined && { fetchOptions: { headers: { authorization: token } } }),
-      // all of it: the options of a client that the test tries
-      ...options,
-    });
-    const asked = query.startsWith('mutation')
-      ? client.mutation(query, variables)
-      : client.query(query, variables);
-    const { data, error } = await asked.toPromise();
-    if (error !== undefined) throw error;
-    return data;
-  };
-}
-
-function graphqlRequest(options: ConstructorParameters<typeof GraphQLClient>[1] = {}): Ask {
-  return (query, variables, token) =>
-    new GraphQLClient(url, options).request(
-      query,
-      variables,
-      token === undefined ? {} : { authorization: token },
-    );
-}
-
-/** The function of Relay's own documentation. */
-const relay: Ask = async (query, variables = {}, token) => {
-  const ask: FetchFunction = async ({ text }, given) => {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        ...(token !== undefined && { authorization: token }),
-      },
-      body: JSON.stringify({ query: text, variables: given }),
-    });
-    return response.json();
-  };
-  const operationKind = query.startsWith('mutation') ? 'mutation' : 'query';
-  const request = {
-    id: null,
-    cacheID: query,
-    name: 'Q',
-    operationKind,
-    text: query,
-    metadata: {},
-  } as const;
-  const answer: unknown = await Network.create(ask).execute(request, variables, {}).toPromise();
-  const { data, errors } = Object(answer);
-  if (errors !== undefined) throw new Error(errors[0].message);
-  return data;
-};
-
 /** All that the client sends of queries has this method; a mutation is always POST. */
 async function works(ask: Ask, method: 'GET' | 'POST'): Promise<void> {
   const fetched = vi.spyOn(globalThis, 'fetch');
@@ -118,7 +48,7 @@ async function works(ask: Ask, method: 'GET' | 'POST'): Promise<void> {
     fetched.mock.calls
       .splice(0)
       // the hub of the test asks its node as well
-      .filter(([input]) => String(input).startsWith(url))
+      .filter(([input]) => new Request(input).url.startsWith(url))
       .map(([, init]) => init?.method ?? 'GET');
   expect(await ask(CHAIN)).toMatchObject({ chainInfo: { chainId: '7777' } });
   expect(methods()[0]).toBe(method);
@@ -146,8 +76,11 @@ test('Apollo Client with useGETForQueries asks, changes, and sees why it is refu
     'GET',
   ));
 
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
 test('Apollo Client with persisted queries sends their text once it hears that the hub keeps none', () => {
-  const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
   const persisted = (): ApolloLink =>
     new PersistedQueryLink({ sha256, useGETForHashedQueries: true });
   return works(
@@ -156,21 +89,22 @@ test('Apollo Client with persisted queries sends their text once it hears that t
   );
 });
 
-test('urql asks, changes, and sees why it is refused', () => works(urql(), 'GET'));
+test('urql asks, changes, and sees why it is refused', () => works(urql(url), 'GET'));
 
 test('urql with preferGetMethod false asks, changes, and sees why it is refused', () =>
-  works(urql({ preferGetMethod: false }), 'POST'));
+  works(urql(url, { preferGetMethod: false }), 'POST'));
 
 test('urql with persistedExchange sends their text once it hears that the hub keeps none', () =>
-  works(urql({ exchanges: [cacheExchange, persistedExchange(), fetchExchange] }), 'GET'));
+  works(urql(url, { exchanges: [cacheExchange, persistedExchange(), fetchExchange] }), 'GET'));
 
 test('graphql-request asks, changes, and sees why it is refused', () =>
-  works(graphqlRequest(), 'POST'));
+  works(graphqlRequest(url), 'POST'));
 
-test("Relay's network layer asks, changes, and sees why it is refused", () => works(relay, 'POST'));
+test("Relay's network layer asks, changes, and sees why it is refused", () =>
+  works(relay(url), 'POST'));
 
 test('graphql-request by GET asks, changes, and sees why it is refused', () =>
-  works(graphqlRequest({ method: 'GET', jsonSerializer: JSON }), 'GET'));
+  works(graphqlRequest(url, { method: 'GET', jsonSerializer: JSON }), 'GET'));
 
 test('a batch of Apollo Client is refused with the words to send one operation a request', async () => {
   const link = new BatchHttpLink({ uri: url, batchInterval: 1 });
@@ -212,11 +146,11 @@ test('a subscription of urql by HTTP is refused with the address of sockets', as
 });
 
 test('a subscription of graphql-request is refused with the address of sockets', async () => {
-  await expect(graphqlRequest()(SUBSCRIBE)).rejects.toThrow(WHERE);
+  await expect(graphqlRequest(url)(SUBSCRIBE)).rejects.toThrow(WHERE);
 });
 
 test("a subscription of Relay's network layer by HTTP is refused with the address of sockets", async () => {
-  await expect(relay(SUBSCRIBE)).rejects.toThrow(WHERE);
+  await expect(relay(url)(SUBSCRIBE)).rejects.toThrow(WHERE);
 });
 
 const SUBSCRIPTION = 'subscription S { rideRequestsUpdated { txHash } }';

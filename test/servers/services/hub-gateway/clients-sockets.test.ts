@@ -2,20 +2,23 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { ApolloClient, gql, InMemoryCache } from '@apollo/client';
-import { GraphQLWsLink } from '@apollo/client/link/subscriptions';
 import { createClient, type Client as SocketClient } from 'graphql-ws';
-import { Network, Observable } from 'relay-runtime';
-import { Client, subscriptionExchange } from 'urql';
 import { afterAll, afterEach, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { socketClient } from '../../../../packages/wallet/src/index.ts';
 import { HubWorld } from '../../../services/hub-gateway/hub-world.ts';
+import {
+  apollo,
+  plain,
+  QUERY,
+  relay,
+  urql,
+  type Seen,
+  type Subscribe,
+} from '../../../services/hub-gateway/socket-clients.ts';
 import { goodToken, SECRET } from '../../../support/tokens.ts';
 import { walletOf } from '../../../support/wallets.ts';
 
 const rider = walletOf('raw', 'subscriber');
-const QUERY = 'subscription ($key: String!) { accountBalanceUpdated(publicKey: $key) }';
-const VARIABLES = { key: rider.account };
 
 let world: HubWorld;
 let balance = 0n;
@@ -41,103 +44,10 @@ async function change(): Promise<void> {
   balance += 1n;
 }
 
-/** What an app has seen of its subscription. */
-interface Seen {
-  /** each balance, in order */
-  readonly balances: unknown[];
-  /** errors, and the end of the subscription */
-  readonly ends: unknown[];
-}
-
-/** Subscribes in a client's way. */
-type Subscribe = (client: SocketClient, seen: Seen) => () => void;
-
-function noteOf({ balances, ends }: Seen): (result: unknown) => void {
-  return (result) => {
-    const { data, error, errors } = Object(result);
-    if (error ?? errors) ends.push(error ?? errors);
-    else balances.push(data.accountBalanceUpdated);
-  };
-}
-
-const plain: Subscribe = (client, seen) =>
-  client.subscribe(
-    { query: QUERY, variables: VARIABLES },
-    {
-      next: noteOf(seen),
-      error: (error) => seen.ends.push(error),
-      complete: () => seen.ends.push('complete'),
-    },
-  );
-
-const apollo: Subscribe = (socket, seen) => {
-  const link = new GraphQLWsLink(socket);
-  const client = new ApolloClient({ link, cache: new InMemoryCache() });
-  const subscribed = client.subscribe({ query: gql(QUERY), variables: VARIABLES }).subscribe({
-    next: noteOf(seen),
-    error: (error) => seen.ends.push(error),
-    complete: () => seen.ends.push('complete'),
-  });
-  return () => subscribed.unsubscribe();
-};
-
-/** By the example of urql's documentation. */
-const urql: Subscribe = (socket, seen) => {
-  const exchange = subscriptionExchange({
-    forwardSubscription: ({ query = '', variables }) => ({
-      subscribe: (sink) => ({
-        unsubscribe: socket.subscribe(
-          { query, ...(variables && { variables }) },
-          // urql's types know no data that are undefined
-          {
-            next: (result) => sink.next(Object(result)),
-            error: sink.error,
-            complete: sink.complete,
-          },
-        ),
-      }),
-    }),
-  });
-  const client = new Client({ url: world.url, exchanges: [exchange] });
-  return client.subscription(QUERY, VARIABLES).subscribe(noteOf(seen)).unsubscribe;
-};
-
-/** By the example of Relay's documentation. */
-const relay: Subscribe = (socket, seen) => {
-  const network = Network.create(
-    () => Promise.reject(new Error('no query is asked')),
-    ({ text }, variables) =>
-      Observable.create((sink) =>
-        socket.subscribe(
-          { query: text ?? '', variables },
-          {
-            next: (result) => sink.next(Object(result)),
-            error: sink.error,
-            complete: sink.complete,
-          },
-        ),
-      ),
-  );
-  const request = {
-    id: null,
-    cacheID: QUERY,
-    name: 'S',
-    operationKind: 'subscription',
-    text: QUERY,
-    metadata: {},
-  } as const;
-  const subscribed = network.execute(request, VARIABLES, {}).subscribe({
-    next: noteOf(seen),
-    error: (error: unknown) => seen.ends.push(error),
-    complete: () => seen.ends.push('complete'),
-  });
-  return () => subscribed.unsubscribe();
-};
-
 /** A subscription that shows the balance of now. */
 async function begin(subscribe: Subscribe, client: SocketClient): Promise<Seen> {
   const seen: Seen = { balances: [], ends: [] };
-  const stop = subscribe(client, seen);
+  const stop = subscribe(rider.account, client, seen);
   stops.unshift(() => client.dispose());
   stops.unshift(stop);
   await shows(seen);
@@ -198,7 +108,7 @@ test('a sleep of 40 s loses nothing', async () => {
     const tell = (told) => process.stdout.write(JSON.stringify(told) + '\\n');
     client.on('connected', () => tell('connected'));
     client.subscribe(
-      { query: ${JSON.stringify(QUERY)}, variables: ${JSON.stringify(VARIABLES)} },
+      { query: ${JSON.stringify(QUERY)}, variables: ${JSON.stringify({ key: rider.account })} },
       { next: ({ data }) => tell(data.accountBalanceUpdated), error: tell, complete: () => tell('complete') },
     );`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
@@ -239,7 +149,7 @@ test('a wallet that takes two minutes over the token of graphql-ws with its defa
     client.on('connected', (_socket, payload) => resolve(payload)),
   );
   const seen: Seen = { balances: [], ends: [] };
-  stops.push(plain(client, seen));
+  stops.push(plain(rider.account, client, seen));
   await at(120_000, () => vi.waitFor(() => expect(asked).toBe(1)));
   const exp = Math.floor(Date.now() / 1_000) + 60;
   wallet.resolve(goodToken({ pk: rider.account, exp }, SECRET));

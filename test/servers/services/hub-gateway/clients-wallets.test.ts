@@ -1,11 +1,9 @@
 /** Libraries of wallets as they come: each signs in, or is refused in words. */
-import { BrowserProvider, Signature, Wallet } from 'ethers';
+import { Signature, Wallet } from 'ethers';
 import { TronWeb } from 'tronweb';
-import { createWalletClient, custom, parseSignature, toHex, type Hex } from 'viem';
+import { parseSignature, toHex, type Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { mainnet } from 'viem/chains';
-import { createConfig, http, injected } from 'wagmi';
-import { connect, getConnection, signMessage } from 'wagmi/actions';
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
 import {
   ask,
@@ -22,6 +20,12 @@ import {
   type Signer,
 } from '../../../../packages/wallet/src/index.ts';
 import { CHAIN_ID, HubWorld } from '../../../services/hub-gateway/hub-world.ts';
+import {
+  ethersSigner,
+  tronSigner,
+  viemSigner,
+  wagmiSigner,
+} from '../../../services/hub-gateway/wallet-clients.ts';
 
 const PRIVATE_KEY: Hex = `0x${'5a'.repeat(32)}`;
 const account = privateKeyToAccount(PRIVATE_KEY);
@@ -80,11 +84,7 @@ test('an account of viem signs in', () =>
   signsIn(messageSigner(account.address, (message) => account.signMessage({ message }))));
 
 test('a wallet client of viem signs in with a browser wallet', async () => {
-  const client = createWalletClient({ chain: mainnet, transport: custom(provider) });
-  const [address = account.address] = await client.requestAddresses();
-  await signsIn(
-    messageSigner(address, (message) => client.signMessage({ account: address, message })),
-  );
+  await signsIn(await viemSigner(provider));
 });
 
 test('an account of viem signs transactions', () =>
@@ -93,36 +93,20 @@ test('an account of viem signs transactions', () =>
 test('a Wallet of ethers signs in', () =>
   signsIn(messageSigner(ethersWallet.address, (text) => ethersWallet.signMessage(text))));
 
-test('a BrowserProvider of ethers signs in with a browser wallet', async () => {
-  const signer = await new BrowserProvider(provider).getSigner();
-  await signsIn(messageSigner(signer.address, (text) => signer.signMessage(text)));
-});
+test('a BrowserProvider of ethers signs in with a browser wallet', async () =>
+  signsIn(await ethersSigner(provider)));
 
 test('a Wallet of ethers signs transactions', () =>
   signsTransactions(
     digestSigner(ethersWallet.address, (digest) => ethersWallet.signingKey.sign(digest)),
   ));
 
-test('wagmi signs in with a browser wallet', async () => {
-  const connector = injected({
-    target: () => ({ id: 'own', name: 'own', provider: () => Object(provider) }),
-  });
-  const config = createConfig({
-    chains: [mainnet],
-    transports: { [mainnet.id]: http() },
-    connectors: [connector],
-    storage: null,
-  });
-  await connect(config, { connector: config.connectors[0] ?? connector });
-  const { address = '' } = getConnection(config);
-  await signsIn(messageSigner(address, (message) => signMessage(config, { message })));
-});
+test('wagmi signs in with a browser wallet', async () => signsIn(await wagmiSigner(provider)));
 
 test('the provider of a browser wallet signs in', async () =>
   signsIn(await browserSigner(provider)));
 
-test('TronWeb signs in by signMessageV2', () =>
-  signsIn(messageSigner(tronAddress, (text) => tronWeb.trx.signMessageV2(text))));
+test('TronWeb signs in by signMessageV2', () => signsIn(tronSigner(PRIVATE_KEY)));
 
 /** The refusal of a sign-in that an app builds by itself. */
 async function refusalOf(publicKey: string, sign: (text: string) => unknown): Promise<string> {
@@ -155,10 +139,13 @@ test('the address of TronWeb as it comes is told to be sent in its hex form', as
     expect(await refusalOf(address, sign)).toContain('0x in place of the 41 of its hex form');
 });
 
+/** The form of before TIP-191. */
+function signOld(text: string): unknown {
+  return tronWeb.trx.signMessage(Buffer.from(text).toString('hex'), PRIVATE_KEY.slice(2));
+}
+
 test('the older signMessage of TronWeb is told which text to sign', async () => {
-  const sign = (text: string): unknown =>
-    tronWeb.trx.signMessage(Buffer.from(text).toString('hex'), PRIVATE_KEY.slice(2));
-  expect(await refusalOf(tronAddress, sign)).toContain(
+  expect(await refusalOf(tronAddress, signOld)).toContain(
     'let this account of the wallet sign this text',
   );
 });
