@@ -86,7 +86,7 @@ async function problemOf(
 
 /** As clients of other servers send it, in objects of objects. */
 const DEPTH_MAX = 4;
-const TOKEN_LIKE = /^\s*bearer\b|^\s*[\w-]+\.[\w-]+\.[\w-]+=*\s*$/i;
+const TOKEN_LIKE = /^\s*(?:bearer\b|eyJ[\w-]*\.[\w-]+\.)/i;
 
 function holdsToken(value: unknown, depth = 0): boolean {
   if (typeof value === 'string') return TOKEN_LIKE.test(value);

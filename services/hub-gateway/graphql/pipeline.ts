@@ -23,7 +23,6 @@ import {
   type OperationDefinitionNode,
 } from 'graphql';
 import { AT_HEAD } from '../../runtime/http/answer.ts';
-import { JSON_TYPE } from '../../runtime/http/response.ts';
 import type { Clients } from '../../runtime/limits/clients.ts';
 import type { Metrics } from '../../runtime/process/metrics.ts';
 import { Truncation, type Dependency, type Hub, type HubContext } from './context.ts';
@@ -79,8 +78,6 @@ export interface PipelineOptions {
 
 /** Apollo needs a text besides the document, and does not read it. */
 const READ_BEFORE = 'read before';
-/** The type in which Apollo Client shows the error of a refused request. */
-const GRAPHQL_TYPE = 'application/graphql-response+json';
 /** In place of a document that has errors. */
 const REFUSED = parse('{ __typename }');
 const SOCKETS_ONLY: Read = [
@@ -214,18 +211,11 @@ const operationPlugin: ApolloServerPlugin<OperationContext> = {
           Object.assign(context, { document: isDocument(read) ? read : REFUSED });
         return Promise.resolve();
       },
-      responseForOperation: ({ request }) => {
+      responseForOperation: () => {
         const { read, format } = contextValue;
         if (read === undefined || isDocument(read)) return Promise.resolve(null);
         const singleResult = { errors: format(read) };
-        const headers = new HeaderMap();
-        // to clients as well that take nothing but streams
-        if (
-          read === SOCKETS_ONLY &&
-          request.http?.headers.get('accept')?.includes(GRAPHQL_TYPE) !== true
-        )
-          headers.set('content-type', JSON_TYPE);
-        const http = { status: 400, headers };
+        const http = { status: 400, headers: new HeaderMap() };
         return Promise.resolve({ http, body: { kind: 'single', singleResult } });
       },
       willSendResponse: ({ operation, request, response: { body, http } }) => {

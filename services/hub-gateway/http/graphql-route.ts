@@ -42,6 +42,8 @@ export function cacheKeyOf({
   return text.includes('mutation') || text.includes('\\u') ? undefined : `${accept}\n${text}`;
 }
 
+/** The types of answers. */
+const TYPES = ['application/json', 'application/graphql-response+json'];
 const SOCKETS_HERE: Refusal = {
   refused: 'not_found',
   message: `this is the path of WebSockets, with the subprotocol graphql-transport-ws: send queries and mutations to ${GRAPHQL_PATH}`,
@@ -86,11 +88,13 @@ export function graphqlRoutes({
   };
   const apollo = expressMiddleware(pipeline.server, { context });
   return [
-    { method: 'post', path: GRAPHQL_PATH, middleware: [parseBody, apollo] },
+    { method: 'post', path: GRAPHQL_PATH, middleware: [parseBody, jsonAtLeast, apollo] },
     {
       method: 'get',
       path: GRAPHQL_PATH,
-      middleware: introspection ? [headAsGet, graphiql(), apollo] : [headAsGet, apollo],
+      middleware: introspection
+        ? [headAsGet, graphiql(), jsonAtLeast, apollo]
+        : [headAsGet, jsonAtLeast, apollo],
     },
     { method: 'get', path: SOCKET_PATH, handle: () => SOCKETS_HERE },
     { method: 'post', path: SOCKET_PATH, handle: () => SOCKETS_HERE },
@@ -100,6 +104,12 @@ export function graphqlRoutes({
 /** Apollo refuses HEAD. Node leaves the body out, since the request was HEAD when it came. */
 const headAsGet: RequestHandler = (request, _response, next) => {
   request.method = 'GET';
+  next();
+};
+
+/** Apollo would tell a client that takes streams or pages alone nothing but that. */
+const jsonAtLeast: RequestHandler = (request, _response, next) => {
+  if (request.accepts(TYPES) === false) delete request.headers.accept;
   next();
 };
 

@@ -63,7 +63,7 @@ test.each([
   ['TOKEN_MISSING', null],
   ['TOKEN_MISSING', {}],
   ['TOKEN_MISSING', { Authorization: null }],
-  ['TOKEN_MISSING', { Authorization: '', client: { name: 'a wallet', version: '1.0' } }],
+  ['TOKEN_MISSING', { Authorization: '', client: { name: 'a wallet', version: '1.2.3' } }],
   ['TOKEN_MISPLACED', { authorization: `Bearer ${GOOD}` }],
   ['TOKEN_MISPLACED', { AUTHORIZATION: GOOD }],
   ['TOKEN_MISPLACED', { authorization: 'Bearer undefined' }],
