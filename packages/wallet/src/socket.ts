@@ -16,8 +16,8 @@ export interface SocketOptions {
 /** A second more by chance, so that the sockets of a hub do not all come back at once. */
 const RETRY_MS = 1_000;
 const PING_MS = 5_000;
-/** A hub or a network that is gone without a word does not answer for so long. */
-const SILENCE_MS = 5_000;
+/** A hub or a network that is gone without a word has not answered for so long. */
+const SILENCE_MS = 10_000;
 /** The next page of an app may use the socket again. */
 const LINGER_MS = 3_000;
 
