@@ -1,6 +1,7 @@
 /** Subscriptions that go on when the hub restarts, the machine sleeps, or the wallet is slow. */
 import { createClient, type Client } from 'graphql-ws/client';
 import type { Hub } from './hub.ts';
+import { readObject } from './json.ts';
 
 export interface SocketOptions {
   /**
@@ -49,7 +50,7 @@ export function socketClient(
     connectionParams: () => (authorization === undefined ? {} : { Authorization: authorization }),
     retryAttempts: Infinity,
     shouldRetry: () => true,
-    retryWait: () => new Promise((resolve) => setTimeout(resolve, RETRY_MS * (1 + Math.random()))),
+    retryWait: () => new Promise((resolve) => setTimeout(resolve, waitMs())),
     lazyCloseTimeout: LINGER_MS,
     keepAlive: PING_MS,
     on: {
@@ -65,7 +66,42 @@ export function socketClient(
     },
     webSocketImpl,
   });
-  return client;
+  return { ...client, subscribe: subscribingAgain(client) };
+}
+
+function waitMs(): number {
+  return RETRY_MS * (1 + Math.random());
+}
+
+/** After a restart the hub may refuse a part of what all clients behind an address ask at once. */
+function subscribingAgain(client: Client): Client['subscribe'] {
+  return (payload, sink) => {
+    let waiting: ReturnType<typeof setTimeout> | undefined;
+    const begin = (): (() => void) => {
+      waiting = undefined;
+      // the types of results are those that the sink takes
+      return client.subscribe<never, never>(payload, {
+        next: (result) => sink.next(result),
+        complete: () => sink.complete(),
+        error: (error) => {
+          if (!isRateLimited(error)) return sink.error(error);
+          waiting = setTimeout(() => (stop = begin()), waitMs());
+        },
+      });
+    };
+    let stop = begin();
+    return () => {
+      stop();
+      if (waiting === undefined) return;
+      clearTimeout(waiting);
+      sink.complete();
+    };
+  };
+}
+
+function isRateLimited(error: unknown): boolean {
+  const [first] = Array.isArray(error) ? error : [];
+  return readObject(readObject(first)?.['extensions'])?.['code'] === 'RATE_LIMITED';
 }
 
 async function headerOf(token: SocketOptions['token']): Promise<string | undefined> {

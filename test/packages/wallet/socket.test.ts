@@ -178,6 +178,35 @@ test.each([
   expect(heard.at(-1)).toEqual({ data: { fare: '2' } });
 });
 
+test('an operation that the hub refuses for its rate is sent again, until it is stopped', async () => {
+  const stop = await subscribe();
+  await newest().acknowledge();
+  const refuse = (code: string): void => {
+    const { id = '' } = newest().sent.at(-1) ?? { type: '' };
+    newest().hear({ id, type: 'error', payload: [{ message: code, extensions: { code } }] });
+  };
+  const asked = (): number => newest().sent.filter(({ type }) => type === 'subscribe').length;
+  for (let times = 1; times <= 3; times++) {
+    expect([asked(), heard]).toEqual([times, []]);
+    refuse('RATE_LIMITED');
+    await vi.advanceTimersByTimeAsync(2_000);
+  }
+  refuse('RATE_LIMITED');
+  stop();
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect([asked(), heard]).toEqual([4, ['complete']]);
+});
+
+test('an operation that the hub refuses for itself ends', async () => {
+  await subscribe();
+  await newest().acknowledge();
+  const { id = '' } = newest().sent.at(-1) ?? { type: '' };
+  const errors = [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }];
+  newest().hear({ id, type: 'error', payload: errors });
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(heard).toEqual([['error', errors]]);
+});
+
 test('a socket that answers its pings stays, and is closed once nobody subscribes', async () => {
   const stop = await subscribe();
   await delivers('1');
