@@ -57,32 +57,38 @@ test('connection_ack names account and expiry of the token', async () => {
 const NOW = Math.floor(Date.now() / 1_000);
 const GOOD = goodToken({ pk: rider.account, exp: NOW + 3_600 }, SECRET);
 const OLD = goodToken({ pk: rider.account, exp: NOW - 1 }, SECRET);
+const NOBODY = goodToken({ pk: 'nobody', exp: NOW + 3_600 }, SECRET);
 
 test.each([
-  ['TOKEN_MISSING', undefined],
-  ['TOKEN_MISSING', null],
-  ['TOKEN_MISSING', {}],
-  ['TOKEN_MISSING', { Authorization: null }],
-  ['TOKEN_MISSING', { Authorization: '', client: { name: 'a wallet', version: '1.2.3' } }],
-  ['TOKEN_MISPLACED', { authorization: `Bearer ${GOOD}` }],
-  ['TOKEN_MISPLACED', { AUTHORIZATION: GOOD }],
-  ['TOKEN_MISPLACED', { authorization: 'Bearer undefined' }],
-  ['TOKEN_MISPLACED', { headers: { Authorization: `Bearer ${GOOD}` } }],
-  ['TOKEN_MISPLACED', { authToken: GOOD }],
-  ['TOKEN_MISPLACED', { Authorization: null, token: OLD }],
-  ['TOKEN_INVALID', { Authorization: GOOD }],
-  ['TOKEN_INVALID', { Authorization: 'Bearer undefined' }],
-  ['TOKEN_INVALID', { Authorization: 'Bearer x.y.z' }],
-  ['TOKEN_INVALID', { Authorization: [`Bearer ${GOOD}`] }],
-  ['TOKEN_INVALID', { Authorization: `Bearer Bearer ${GOOD}` }],
-  ['TOKEN_INVALID', { Authorization: `Bearer "${GOOD}"` }],
+  ['TOKEN_MISSING', 'no payload', undefined],
+  ['TOKEN_MISSING', 'a payload of null', null],
+  ['TOKEN_MISSING', 'an empty payload', {}],
+  ['TOKEN_MISSING', 'null', { Authorization: null }],
   [
-    'TOKEN_INVALID',
-    { Authorization: `Bearer ${goodToken({ pk: 'nobody', exp: NOW + 60 }, SECRET)}` },
+    'TOKEN_MISSING',
+    'no text beside a version',
+    { Authorization: '', client: { version: '1.2.3' } },
   ],
-  ['TOKEN_EXPIRED', { Authorization: `Bearer ${OLD}` }],
-  ['TOKEN_EXPIRED', { Authorization: `Bearer ${OLD}`, authorization: GOOD }],
-])('connection_ack tells %s of %j', async (code, payload) => {
+  ['TOKEN_MISPLACED', 'the key of HTTP', { authorization: `Bearer ${GOOD}` }],
+  ['TOKEN_MISPLACED', 'a key in capitals', { AUTHORIZATION: GOOD }],
+  ['TOKEN_MISPLACED', 'no token under the key of HTTP', { authorization: 'Bearer undefined' }],
+  ['TOKEN_MISPLACED', 'headers in the payload', { headers: { Authorization: `Bearer ${GOOD}` } }],
+  ['TOKEN_MISPLACED', 'a key of its own', { authToken: GOOD }],
+  ['TOKEN_MISPLACED', 'an old one beside null', { Authorization: null, token: OLD }],
+  ['TOKEN_INVALID', 'a token without Bearer', { Authorization: GOOD }],
+  ['TOKEN_INVALID', 'undefined as text', { Authorization: 'Bearer undefined' }],
+  ['TOKEN_INVALID', 'three words with dots', { Authorization: 'Bearer x.y.z' }],
+  ['TOKEN_INVALID', 'a list', { Authorization: [`Bearer ${GOOD}`] }],
+  ['TOKEN_INVALID', 'Bearer twice', { Authorization: `Bearer Bearer ${GOOD}` }],
+  ['TOKEN_INVALID', 'quotation marks', { Authorization: `Bearer "${GOOD}"` }],
+  ['TOKEN_INVALID', 'a token of no account', { Authorization: `Bearer ${NOBODY}` }],
+  ['TOKEN_EXPIRED', 'an old token', { Authorization: `Bearer ${OLD}` }],
+  [
+    'TOKEN_EXPIRED',
+    'an old one beside a good one',
+    { Authorization: `Bearer ${OLD}`, token: GOOD },
+  ],
+])('connection_ack tells %s of %s', async (code, _what, payload) => {
   expect(await acknowledged(payload)).toEqual({
     signedIn: false,
     code,
