@@ -214,7 +214,7 @@ const ROOMS: readonly Room[] = [
     // runs in browsers, without the rest of the project
     room: 'packages/wallet/src',
     rooms: [],
-    packages: ['@noble/curves', '@noble/hashes'],
+    packages: ['@noble/curves', '@noble/hashes', 'graphql-ws'],
     builtins: [],
   },
   {

@@ -60,7 +60,8 @@ const SETTINGS = {
     min: 1,
     max: 1_000_000,
   }),
-  socket_init_ms: integer('APP_SOCKET_INIT_MS', { default: 3_000, min: 100, max: 60_000 }),
+  /** a client that asks its wallet meanwhile has the 120 s of a sign-in */
+  socket_init_ms: integer('APP_SOCKET_INIT_MS', { default: 150_000, min: 100, max: 600_000 }),
   socket_buffer_bytes_max: integer('APP_SOCKET_BUFFER_BYTES_MAX', {
     default: 1_048_576,
     min: 1_024,

@@ -39,6 +39,8 @@ const LONG = [
   'servers/services/runtime/kafka/reader-lost',
   'servers/services/projector/engine/runner-halts',
   'servers/services/tron-watcher/watcher',
+  'servers/services/hub-gateway/clients-browser',
+  'servers/services/hub-gateway/clients-sockets',
   'servers/services/hub-gateway/resilience',
   'infra/prometheus/metrics',
   'model/mint-protocol',

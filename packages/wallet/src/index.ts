@@ -15,6 +15,7 @@ export {
   type MessageSigner,
   type Signer,
 } from './signers.ts';
+export { socketClient, type SocketOptions } from './socket.ts';
 export {
   signTransaction,
   unsignedBytes,

@@ -10,6 +10,7 @@ import {
 import type { HttpRequest } from '../../runtime/http/handler.ts';
 import {
   bearerToken,
+  hasExpired,
   signToken,
   verifyToken,
   type TokenSecrets,
@@ -39,6 +40,58 @@ export async function callerOf(
   if (claims === undefined) return undefined;
   const account = accountOfKey(claims.pk);
   return account === undefined ? undefined : { account, expires_at: claims.exp };
+}
+
+/** In the payload of `connection_ack`: who the caller of a socket is, or why it is anonymous. */
+export type SocketCaller =
+  | { readonly signedIn: true; readonly account: string; readonly expiresAt: number }
+  | { readonly signedIn: false; readonly code: string; readonly message: string };
+
+const HOW = 'send it in the payload of connection_init as {"Authorization": "Bearer <token>"}';
+const ANONYMOUS = {
+  TOKEN_MISSING: `no token came with this socket: to be signed in, ${HOW}`,
+  TOKEN_MISPLACED: `the token is not under the key Authorization of connection_init: ${HOW}`,
+  TOKEN_INVALID: `Authorization is not the word Bearer and a token of this hub: ${HOW}, with the token as generateToken gave it`,
+  TOKEN_EXPIRED: `the token has expired: sign in again with generateToken, and open a new socket with the new token`,
+} as const;
+
+/** The caller of a socket, and the same for its client. `elsewhere`: where no token belongs. */
+export async function socketCallerOf(
+  { Authorization: authorization, ...others }: Readonly<Record<string, unknown>>,
+  elsewhere: readonly unknown[],
+  secrets: TokenSecrets,
+  now_ms: number,
+): Promise<{ readonly caller: Caller | undefined; readonly told: SocketCaller }> {
+  const caller = await callerOf(authorization, secrets, now_ms);
+  if (caller !== undefined) {
+    const { account, expires_at: expiresAt } = caller;
+    return { caller, told: { signedIn: true, account, expiresAt } };
+  }
+  const code = await problemOf(authorization, [others, ...elsewhere], secrets, now_ms);
+  return { caller, told: { signedIn: false, code, message: ANONYMOUS[code] } };
+}
+
+async function problemOf(
+  authorization: unknown,
+  elsewhere: readonly unknown[],
+  secrets: TokenSecrets,
+  now_ms: number,
+): Promise<keyof typeof ANONYMOUS> {
+  if (authorization === undefined || authorization === null || authorization === '')
+    return holdsToken(elsewhere) ? 'TOKEN_MISPLACED' : 'TOKEN_MISSING';
+  const token = typeof authorization === 'string' ? bearerToken(authorization) : undefined;
+  const isExpired = token !== undefined && (await hasExpired(token, secrets, now_ms));
+  return isExpired ? 'TOKEN_EXPIRED' : 'TOKEN_INVALID';
+}
+
+/** As clients of other servers send it, in objects of objects. */
+const DEPTH_MAX = 4;
+const TOKEN_LIKE = /^\s*(?:bearer\b|eyJ[\w-]*\.[\w-]+\.)/i;
+
+function holdsToken(value: unknown, depth = 0): boolean {
+  if (typeof value === 'string') return TOKEN_LIKE.test(value);
+  if (typeof value !== 'object' || value === null || depth === DEPTH_MAX) return false;
+  return Object.values(value).some((part) => holdsToken(part, depth + 1));
 }
 
 /** The callers of requests over HTTP; each token is verified once. */

@@ -164,5 +164,7 @@ export function readSubmission(text: string, { account }: Caller, chainId: numbe
 }
 
 function unreadable(reason: string): Refused {
-  return invalid(`rawTransaction must be the hex of a signed transaction: ${reason}`);
+  return invalid(
+    `rawTransaction must be the hex of a signed transaction of this chain, which a browser wallet does not make: ${reason}`,
+  );
 }

@@ -5,12 +5,7 @@
  * anew after each change.
  */
 import { performance } from 'node:perf_hooks';
-import {
-  ApolloServer,
-  HeaderMap,
-  type ApolloServerPlugin,
-  type GraphQLRequest,
-} from '@apollo/server';
+import { ApolloServer, HeaderMap, type ApolloServerPlugin } from '@apollo/server';
 import {
   ApolloServerPluginCacheControlDisabled,
   ApolloServerPluginLandingPageDisabled,
@@ -85,6 +80,14 @@ export interface PipelineOptions {
 const READ_BEFORE = 'read before';
 /** In place of a document that has errors. */
 const REFUSED = parse('{ __typename }');
+const SOCKETS_ONLY: Read = [
+  withCode(
+    new GraphQLError(
+      `subscriptions are at ${SOCKET_PATH}, by WebSocket with the subprotocol graphql-transport-ws, for example of the package graphql-ws`,
+    ),
+    'BAD_USER_INPUT',
+  ),
+];
 
 export class Pipeline {
   readonly documents: Documents;
@@ -101,7 +104,8 @@ export class Pipeline {
     this.server = new ApolloServer<OperationContext>({
       schema,
       introspection,
-      csrfPrevention: true,
+      // no cookie says who asks, and a mutation is never a GET: another site's form does nothing
+      csrfPrevention: false,
       documentStore: null,
       allowBatchedHttpRequests: false,
       stopOnTerminationSignals: false,
@@ -131,6 +135,16 @@ export class Pipeline {
 
   stop(): Promise<void> {
     return this.server.stop();
+  }
+
+  /** The document of an operation over HTTP, where Apollo would execute a subscription once. */
+  readOverHttp(text: string, operationName: unknown): Read {
+    const read = this.documents.read(text);
+    if (!isDocument(read)) return read;
+    const name = typeof operationName === 'string' ? operationName : undefined;
+    const isSubscription =
+      getOperationAST(read, name)?.operation === OperationTypeNode.SUBSCRIPTION;
+    return isSubscription ? SOCKETS_ONLY : read;
   }
 
   /** Errors as they are sent. */
@@ -182,21 +196,6 @@ function isDocument(read: Read): read is DocumentNode {
   return read !== undefined && 'kind' in read;
 }
 
-/** The error of a subscription over HTTP, which Apollo would execute once, as a query. */
-function misplaced(
-  document: DocumentNode,
-  { http, operationName }: GraphQLRequest,
-): readonly GraphQLError[] | undefined {
-  if (http === undefined) return undefined;
-  const operation = getOperationAST(document, operationName);
-  return operation?.operation === OperationTypeNode.SUBSCRIPTION ? [SOCKETS_ONLY] : undefined;
-}
-
-const SOCKETS_ONLY = withCode(
-  new GraphQLError(`subscriptions are at ${SOCKET_PATH}, by the protocol graphql-transport-ws`),
-  'BAD_USER_INPUT',
-);
-
 /**
  * Gives Apollo the document that was read, or answers with its errors; ends the reading of lists,
  * and adds the names of those that are truncated. The result of an anonymous query without errors
@@ -212,11 +211,10 @@ const operationPlugin: ApolloServerPlugin<OperationContext> = {
           Object.assign(context, { document: isDocument(read) ? read : REFUSED });
         return Promise.resolve();
       },
-      responseForOperation: ({ request }) => {
+      responseForOperation: () => {
         const { read, format } = contextValue;
-        const errors = isDocument(read) ? misplaced(read, request) : read;
-        if (errors === undefined) return Promise.resolve(null);
-        const singleResult = { errors: format(errors) };
+        if (read === undefined || isDocument(read)) return Promise.resolve(null);
+        const singleResult = { errors: format(read) };
         const http = { status: 400, headers: new HeaderMap() };
         return Promise.resolve({ http, body: { kind: 'single', singleResult } });
       },

@@ -93,7 +93,7 @@ function authenticated<Arguments>(
     if (context.caller === undefined)
       throw new Refused(
         'UNAUTHENTICATED',
-        'a token is needed: sign in with generateToken and send it as Authorization: Bearer <token>',
+        'a token is needed: sign in with generateToken and send it as Authorization: Bearer <token>, on a socket in connection_init',
       );
     return resolve(context.caller, args, context);
   };

@@ -9,6 +9,7 @@ import { turnOf } from '../../runtime/limits/clients.ts';
 import { RefusedRequest, type Route } from '../../runtime/http/handler.ts';
 import { jsonIn } from '../../runtime/http/json-body.ts';
 import { GRAPHQL_PATH, SOCKET_PATH } from '../config.ts';
+import type { Refusal } from '../../runtime/process/errors.ts';
 import type { Callers } from '../graphql/authentication.ts';
 import type { OperationContext, Pipeline } from '../graphql/pipeline.ts';
 
@@ -18,8 +19,6 @@ export const BODY_BYTES_MAX = 320 * 1024;
 /** A longer body or header is never one that many clients send. */
 const KEY_BYTES_MAX = 4_096;
 const ACCEPT_CHARACTERS_MAX = 256;
-/** Apollo refuses a GET that a form or an image could send, which has none of these. */
-const CSRF_HEADERS = ['content-type', 'apollo-require-preflight', 'x-apollo-operation-name'];
 
 /** The cache key of a request; undefined when its answer may depend on the caller. */
 export function cacheKeyOf({
@@ -34,13 +33,21 @@ export function cacheKeyOf({
   if (accept.length > ACCEPT_CHARACTERS_MAX) return undefined;
   if (method === 'GET') {
     if (originalUrl.length > KEY_BYTES_MAX) return undefined;
-    return [`GET ${originalUrl}`, accept, ...CSRF_HEADERS.map((name) => headers[name])].join('\n');
+    // Apollo refuses a GET of another type than JSON
+    return `GET ${originalUrl}\n${accept}\n${headers['content-type'] ?? ''}`;
   }
   if (method !== 'POST' || !Buffer.isBuffer(body) || body.length > KEY_BYTES_MAX) return undefined;
   const text = body.toString('latin1');
   // no mutation shares a response; with an escape the text may be one
   return text.includes('mutation') || text.includes('\\u') ? undefined : `${accept}\n${text}`;
 }
+
+/** The types of answers. */
+const TYPES = ['application/json', 'application/graphql-response+json'];
+const SOCKETS_HERE: Refusal = {
+  refused: 'not_found',
+  message: `this is the path of WebSockets, with the subprotocol graphql-transport-ws: send queries and mutations to ${GRAPHQL_PATH}`,
+};
 
 export interface GraphqlOptions {
   readonly pipeline: Pipeline;
@@ -71,26 +78,38 @@ export function graphqlRoutes({
         shares: () => exchange.markShared(),
       }),
     };
-    const text: unknown =
-      request.method === 'POST' ? Object(request.body).query : request.query['query'];
+    const { query: text, operationName }: Readonly<Record<string, unknown>> =
+      request.method === 'POST' ? Object(request.body) : request.query;
     const read =
-      typeof text === 'string' && text !== '' ? pipeline.documents.read(text) : undefined;
+      typeof text === 'string' && text !== ''
+        ? pipeline.readOverHttp(text, operationName)
+        : undefined;
     return pipeline.contextOf(asker, read);
   };
   const apollo = expressMiddleware(pipeline.server, { context });
   return [
-    { method: 'post', path: GRAPHQL_PATH, middleware: [parseBody, apollo] },
+    { method: 'post', path: GRAPHQL_PATH, middleware: [parseBody, jsonAtLeast, apollo] },
     {
       method: 'get',
       path: GRAPHQL_PATH,
-      middleware: introspection ? [headAsGet, graphiql(), apollo] : [headAsGet, apollo],
+      middleware: introspection
+        ? [headAsGet, graphiql(), jsonAtLeast, apollo]
+        : [headAsGet, jsonAtLeast, apollo],
     },
+    { method: 'get', path: SOCKET_PATH, handle: () => SOCKETS_HERE },
+    { method: 'post', path: SOCKET_PATH, handle: () => SOCKETS_HERE },
   ];
 }
 
 /** Apollo refuses HEAD. Node leaves the body out, since the request was HEAD when it came. */
 const headAsGet: RequestHandler = (request, _response, next) => {
   request.method = 'GET';
+  next();
+};
+
+/** Apollo would tell a client that takes streams or pages alone nothing but that. */
+const jsonAtLeast: RequestHandler = (request, _response, next) => {
+  if (request.accepts(TYPES) === false) delete request.headers.accept;
   next();
 };
 
@@ -103,6 +122,8 @@ const parseBody: RequestHandler = (request, _response, next) => {
     );
   const read = jsonIn(request.body);
   if ('not' in read) throw new RefusedRequest('invalid_request', `the body is not ${read.not}`);
+  if (Array.isArray(read.json))
+    throw new RefusedRequest('invalid_request', 'a request holds one operation: do not batch them');
   request.body = read.json;
   next();
 };

@@ -14,7 +14,7 @@ import type { TokenSecrets } from '../../runtime/http/token.ts';
 import { Clients, turnOf } from '../../runtime/limits/clients.ts';
 import { VARIABLE_ERRORS_MAX } from '../../runtime/limits/documents.ts';
 import { ON, type Limit } from '../../runtime/limits/limits.ts';
-import { callerOf, type Caller } from '../graphql/authentication.ts';
+import { socketCallerOf, type Caller } from '../graphql/authentication.ts';
 import { textOf, withCode } from '../graphql/documents.ts';
 import { formatError, Refused, type ErrorFormatting } from '../graphql/errors.ts';
 import type { Pipeline } from '../graphql/pipeline.ts';
@@ -49,12 +49,15 @@ export class Session {
   readonly wait: (account: string | undefined) => number;
   /** the socket is closed */
   readonly left: AbortSignal;
+  /** header and parameters of its request where clients of other servers have a token */
+  readonly elsewhere: readonly unknown[];
   readonly pending = new PendingOperations();
   /** of the token in `connection_init` */
   caller: Caller | undefined;
 
-  constructor(parts: Pick<Session, 'socket' | 'client' | 'wait' | 'left'>) {
+  constructor(parts: Pick<Session, 'socket' | 'client' | 'wait' | 'left' | 'elsewhere'>) {
     ({ socket: this.socket, client: this.client, wait: this.wait, left: this.left } = parts);
+    this.elsewhere = parts.elsewhere;
   }
 }
 
@@ -115,10 +118,11 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
 
   return makeServer<Record<string, unknown>, Session>({
     connectionInitWaitTimeout: options.socket_init_ms,
-    onConnect: async ({ extra: session, connectionParams }) => {
-      const authorization = connectionParams?.['Authorization'];
-      session.caller = await callerOf(authorization, options.secrets, now());
-      return true;
+    onConnect: async ({ extra: session, connectionParams = {} }) => {
+      const { elsewhere } = session;
+      const found = await socketCallerOf(connectionParams, elsewhere, options.secrets, now());
+      session.caller = found.caller;
+      return { ...found.told };
     },
     onSubscribe: (connection, id, payload) => prepare(connection, id, payload),
     execute: async (args: ExecutionArgs) => {

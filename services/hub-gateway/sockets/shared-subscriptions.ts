@@ -96,7 +96,7 @@ class SharedSubscription {
   /** empty before the first execution: then every change counts */
   dependencies: Dependency[] = [];
   latest: Payload | undefined;
-  /** the errors of the first execution, if any */
+  /** the errors of the first execution, if any, but those of a server that is away */
   first: Promise<FormattedExecutionResult | undefined> = Promise.resolve(undefined);
   is_executing = true;
   /** changed while it was executed */
@@ -244,18 +244,20 @@ export class SharedSubscriptions {
     return this.#shared.get(shared.key) === shared;
   }
 
-  /** The errors, after which the subscription is forgotten. */
+  /** The errors, after which the subscription is forgotten; none where a retry may help. */
   async #executeFirst(shared: SharedSubscription): Promise<FormattedExecutionResult | undefined> {
     const { failed, text } = await this.#execute(shared);
     shared.is_executing = false;
     // all that waited for it have left
     if (!this.#isOpen(shared)) return CLOSED;
-    const refused = failed ?? this.#fullOf(text);
+    // a server that is away comes back: until then its subscribers have the error
+    shared.has_failed = failed !== undefined && isFault(failed);
+    const refused = shared.has_failed ? undefined : (failed ?? this.#fullOf(text));
     if (refused !== undefined) {
       this.#forget(shared);
       return refused;
     }
-    this.#setLatest(shared, new Payload(text));
+    this.#setLatest(shared, new Payload(failed === undefined ? text : JSON.stringify(failed)));
     if (shared.is_stale) this.#schedule(shared);
     return undefined;
   }
@@ -338,6 +340,12 @@ export class SharedSubscriptions {
       shared.dependencies = dependencies;
     }
   }
+}
+
+const AWAY: ErrorCode = 'UPSTREAM_ERROR';
+
+function isFault({ errors = [] }: FormattedExecutionResult): boolean {
+  return errors.every(({ extensions }) => extensions?.['code'] === AWAY);
 }
 
 function refusal(message: string): FormattedExecutionResult {

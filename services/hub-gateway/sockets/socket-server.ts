@@ -35,6 +35,16 @@ const CLOSE_CODES = {
   internal: 4500,
 } as const;
 
+/** In place of the reasons of graphql-ws, which name no remedy; at most 123 bytes. */
+const REASONS: Readonly<Record<number, string>> = {
+  4400: 'not a message of graphql-transport-ws: send JSON with a type of that protocol',
+  4401: 'send connection_init and wait for connection_ack before you subscribe',
+  4406: `use the subprotocol ${PROTOCOL}, for example by the package graphql-ws`,
+  4408: 'no connection_init in time: have the token before you open the socket',
+  4409: 'an operation with this id is open: use another id for each',
+  4429: 'connection_init was sent before: open a new socket for another token',
+};
+
 export interface SocketServerOptions {
   readonly settings: HubGatewayConfig;
   readonly protocol: Server<Session>;
@@ -80,7 +90,9 @@ export class SocketServer {
       maxPayload: bytes.is_on ? settings.socket_message_bytes_max : 0,
       maxFragments: bytes.is_on ? MESSAGE_PARTS_MAX : 0,
       maxBufferedChunks: bytes.is_on ? MESSAGE_PARTS_MAX : 0,
-      handleProtocols: (protocols) => (protocols.has(PROTOCOL) ? PROTOCOL : false),
+      // a browser tells why a socket was closed only where one of its protocols was taken
+      handleProtocols: (protocols) =>
+        protocols.has(PROTOCOL) ? PROTOCOL : ([...protocols][0] ?? false),
     });
     this.#server.on('wsClientError', (_error, socket) => {
       const message = 'this is no request for a WebSocket of version 13 or 8';
@@ -126,7 +138,8 @@ export class SocketServer {
     const closed = [...this.#open].map(
       ({ socket }) => new Promise<void>((resolve) => socket.once('close', () => resolve())),
     );
-    for (const { socket } of this.#open) socket.close(CLOSE_CODES.going_away, 'going away');
+    for (const { socket } of this.#open)
+      socket.close(CLOSE_CODES.going_away, 'the hub is going away: connect again');
     const late = setTimeout(() => {
       for (const { socket } of this.#open) socket.terminate();
     }, CLOSE_MS);
@@ -152,13 +165,13 @@ export class SocketServer {
     socket.once('close', closed);
     this.#server.handleUpgrade(request, socket, head, (opened) => {
       socket.off('error', ignore);
-      this.#serve(opened, socket, client);
+      this.#serve(opened, request, client);
     });
   }
 
-  #serve(socket: WebSocket, stream: Duplex, client: string): void {
+  #serve(socket: WebSocket, request: IncomingMessage, client: string): void {
     const { settings, protocol, rate, starts, log, now } = this.#options;
-    const outgoing = new BackpressuredSocket(socket, stream, settings, now);
+    const outgoing = new BackpressuredSocket(socket, request.socket, settings, now);
     const left = new AbortController();
     const isOpen = (): boolean => socket.readyState === socket.OPEN;
     const messages = new OrderedStarts(() => (isOpen() ? starts.next(client) : undefined));
@@ -182,6 +195,7 @@ export class SocketServer {
       left: left.signal,
       socket: outgoing,
       client,
+      elsewhere: [request.headers.authorization, request.url?.split(/[?&=]/)],
       wait: (account) => rate?.take(client, now(), 1, account) ?? 0,
     });
     let isRefused = false;
@@ -190,7 +204,7 @@ export class SocketServer {
       if (isRefused) return false;
       isRefused = session.wait(session.caller?.account) > 0;
       if (isRefused) {
-        close(CLOSE_CODES.too_many, 'too many messages');
+        close(CLOSE_CODES.too_many, TOO_MANY);
         socket.pause();
       }
       return !isRefused && isOpen();
@@ -204,16 +218,19 @@ export class SocketServer {
       {
         protocol: socket.protocol,
         send: (text) => send(socket, text),
-        close,
+        close: (code = CLOSE_CODES.internal, reason = '') => close(code, REASONS[code] ?? reason),
         onMessage: (handle) => {
           socket.on('message', (data, isBinary) => {
             if (!isOpen()) return void mayPass();
             outgoing.received();
-            if (isBinary) return close(CLOSE_CODES.bad_message, 'text only');
+            if (isBinary) return close(CLOSE_CODES.bad_message, 'bytes: send text');
             const text = textOf(data);
             const type = typeOf(text);
             if (SERVER_MESSAGES.has(type))
-              return close(CLOSE_CODES.bad_message, 'no message of a client');
+              return close(
+                CLOSE_CODES.bad_message,
+                'a message that only servers send: see the protocol',
+              );
             if (!COUNTED_ELSEWHERE.has(type) && !mayPass()) return;
             const act = (): void => {
               if (!isOpen()) return;
@@ -225,7 +242,7 @@ export class SocketServer {
             if (messages.waiting > MESSAGES_WAITING_MAX) socket.pause();
             if (messages.waiting <= MESSAGES_HELD_MAX) return;
             this.#limits.starts.refused();
-            close(CLOSE_CODES.too_many, 'too many messages');
+            close(CLOSE_CODES.too_many, TOO_MANY);
           });
         },
       },
@@ -257,6 +274,8 @@ export class SocketServer {
 function ignore(): void {
   // a connection may fail before it is served
 }
+
+const TOO_MANY = 'too many messages: send fewer, and open a new socket';
 
 /** Codes of ws. */
 const TOO_MANY_BYTES: ReadonlySet<unknown> = new Set([

@@ -3,7 +3,7 @@
  * them; every service that shares its secret verifies them. There is one form and one refusal: a
  * token that this file would not have signed is refused.
  */
-import { errors, jwtVerify, SignJWT } from 'jose';
+import { decodeJwt, errors, jwtVerify, SignJWT } from 'jose';
 import { DEVELOPMENT_JWT_SECRET } from '../../../schemas/development.ts';
 import { optional, secret } from '../process/config.ts';
 
@@ -58,6 +58,28 @@ export async function verifyToken(
   const claims = await verifyBy(token, jwtSecret, now_ms);
   if (claims !== undefined || jwtSecretAlso === undefined) return claims;
   return verifyBy(token, jwtSecretAlso, now_ms);
+}
+
+/** Whether `verifyToken` refuses a token for its expiry alone. */
+export async function hasExpired(
+  token: string,
+  secrets: TokenSecrets,
+  now_ms: number,
+): Promise<boolean> {
+  if (token.length > CHARACTERS_MAX || !TOKEN.test(token)) return false;
+  const exp = expiryOf(token);
+  if (!isExpiry(exp) || exp * 1_000 > now_ms) return false;
+  return (await verifyToken(token, secrets, exp * 1_000 - 1)) !== undefined;
+}
+
+/** The claim `exp` of a token that nobody has verified. */
+function expiryOf(token: string): unknown {
+  try {
+    return decodeJwt(token).exp;
+  } catch (error) {
+    if (error instanceof errors.JOSEError) return undefined;
+    throw error;
+  }
 }
 
 async function verifyBy(

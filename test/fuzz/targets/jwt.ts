@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
-import { bearerToken, signToken, verifyToken } from '../../../services/runtime/http/token.ts';
+import {
+  bearerToken,
+  hasExpired,
+  signToken,
+  verifyToken,
+} from '../../../services/runtime/http/token.ts';
 import { badTokens, goodToken, rawToken, SECRET } from '../../support/tokens.ts';
 
 export const about = 'JWT: no input throws, and an accepted token is one that is signed here';
@@ -36,6 +41,8 @@ export async function fuzz(bytes: Buffer): Promise<void> {
     ? rawToken(bytes.subarray(1, end), bytes.subarray(end + 1))
     : (bearerToken(text) ?? text);
   const claims = await verifyToken(token, { jwt_secret: SECRET }, NOW * 1_000);
+  const isExpired = await hasExpired(token, { jwt_secret: SECRET }, NOW * 1_000);
+  assert.ok(!isExpired || claims === undefined);
   if (claims === undefined) return;
   const { pk, exp } = claims;
   assert.ok(typeof pk === 'string' && pk !== '' && Number.isSafeInteger(exp) && exp > NOW);
@@ -43,7 +50,14 @@ export async function fuzz(bytes: Buffer): Promise<void> {
   assert.equal(await verifyToken(token, { jwt_secret: `${SECRET}.` }, NOW * 1_000), undefined);
   // no clock is beyond
   if (exp * 1_000 <= DATE_MS_MAX)
-    assert.equal(await verifyToken(token, { jwt_secret: SECRET }, exp * 1_000), undefined);
+    assert.deepEqual(
+      [
+        await verifyToken(token, { jwt_secret: SECRET }, exp * 1_000),
+        await hasExpired(token, { jwt_secret: SECRET }, exp * 1_000),
+        await hasExpired(token, { jwt_secret: `${SECRET}.` }, exp * 1_000),
+      ],
+      [undefined, true, false],
+    );
   assert.deepEqual(
     await verifyToken(await signToken(claims, SECRET), { jwt_secret: SECRET }, NOW * 1_000),
     claims,

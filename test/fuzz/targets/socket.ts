@@ -117,6 +117,7 @@ export async function fuzz(bytes: Buffer): Promise<void> {
     client: '192.0.2.1',
     wait: () => 0,
     left: new AbortController().signal,
+    elsewhere: [],
   });
   const closed = protocol.opened(
     {

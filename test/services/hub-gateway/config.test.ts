@@ -27,7 +27,7 @@ test('addresses, the chain and the secret are required, the rest has defaults', 
     sockets_per_client_max: 500,
     socket_operations_max: 20,
     socket_message_bytes_max: 65_536,
-    socket_init_ms: 3_000,
+    socket_init_ms: 150_000,
     socket_buffer_bytes_max: 1_048_576,
     socket_slow_ms: 60_000,
   });

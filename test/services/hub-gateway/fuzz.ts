@@ -152,7 +152,7 @@ function requestOf(random: Random, { token, known }: FuzzedHub): Sent {
     headers['authorization'] = random.chance(0.8)
       ? `Bearer ${token}`
       : `Bearer ${random.chance(0.5) ? plain(inputs.broken(token)) : 'x'}`;
-  if (random.chance(0.05)) headers['apollo-require-preflight'] = 'yes';
+  if (random.chance(0.05)) headers['accept'] = 'text/event-stream';
   if (method !== 'GET') return { method, target: '/graphql', headers, body: inputs.body() };
   const search = new URLSearchParams({
     query: inputs.document(),

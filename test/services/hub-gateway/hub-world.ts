@@ -48,6 +48,12 @@ export interface HubWorldOptions {
   readonly now?: () => number;
 }
 
+interface RunningHub {
+  readonly url: string;
+  readonly metrics: Metrics;
+  readonly end: () => Promise<void>;
+}
+
 const HEARD = 'hub_notifications_total';
 
 export class HubWorld {
@@ -57,30 +63,28 @@ export class HubWorld {
   /** of the read models, the explorer's too */
   readonly postgres_reader_url: string;
   readonly postgres_writer_url: string;
-  readonly metrics: Metrics;
   /** log lines of the hub at level warn and above */
   readonly lines: readonly string[];
+  readonly #start: (port: string) => Promise<RunningHub>;
   readonly #close: () => Promise<void>;
+  #hub: RunningHub;
 
   private constructor(
     parts: Pick<
       HubWorld,
-      | 'url'
-      | 'devnet'
-      | 'models'
-      | 'postgres_reader_url'
-      | 'postgres_writer_url'
-      | 'metrics'
-      | 'lines'
+      'devnet' | 'models' | 'postgres_reader_url' | 'postgres_writer_url' | 'lines'
     >,
+    hub: RunningHub,
+    start: (port: string) => Promise<RunningHub>,
     close: () => Promise<void>,
   ) {
-    this.url = parts.url;
+    this.url = hub.url;
+    this.#hub = hub;
+    this.#start = start;
     this.devnet = parts.devnet;
     this.models = parts.models;
     this.postgres_reader_url = parts.postgres_reader_url;
     this.postgres_writer_url = parts.postgres_writer_url;
-    this.metrics = parts.metrics;
     this.lines = parts.lines;
     this.#close = close;
   }
@@ -100,45 +104,59 @@ export class HubWorld {
       level: 'warn',
       destination: { write: (line) => void lines.push(line) },
     });
-    const closing = new Closing();
-    const stop = new AbortController();
-    const config = readHubGatewayConfig({
-      APP_HTTP_PORT: '0',
-      APP_OPS_PORT: '0',
-      APP_NETWORK: 'testnet',
-      APP_CHAIN_ID: String(CHAIN_ID),
-      APP_POSTGRES_READER_URL: database.reader_url,
-      APP_REDIS_URL: redisUrl,
-      APP_NODE_URL: devnet.node_url,
-      APP_JWT_SECRET: SECRET,
-      APP_RATE_PER_SECOND: '0',
-      ...PATIENT_READS,
-      ...settings,
-    });
-    const metrics = new Metrics('test');
-    const url = await serve({ config, log, metrics, signal: stop.signal, closing }, now);
+    const start = async (port: string): Promise<RunningHub> => {
+      const closing = new Closing();
+      const stop = new AbortController();
+      const config = readHubGatewayConfig({
+        APP_HTTP_PORT: port,
+        APP_OPS_PORT: '0',
+        APP_NETWORK: 'testnet',
+        APP_CHAIN_ID: String(CHAIN_ID),
+        APP_POSTGRES_READER_URL: database.reader_url,
+        APP_REDIS_URL: redisUrl,
+        APP_NODE_URL: devnet.node_url,
+        APP_JWT_SECRET: SECRET,
+        APP_RATE_PER_SECOND: '0',
+        ...PATIENT_READS,
+        ...settings,
+      });
+      const metrics = new Metrics('test');
+      const url = await serve({ config, log, metrics, signal: stop.signal, closing }, now);
+      const end = async (): Promise<void> => {
+        stop.abort();
+        await closing.close(
+          () => undefined,
+          (name, error) => {
+            throw new Error(`${name} could not be closed`, { cause: error });
+          },
+        );
+      };
+      return { url, metrics, end };
+    };
     const { reader_url: readerUrl, writer_url: writerUrl } = database;
     const parts = {
-      url,
       devnet,
       models,
       postgres_reader_url: readerUrl,
       postgres_writer_url: writerUrl,
-      metrics,
       lines,
     };
-    return new HubWorld(parts, async () => {
-      stop.abort();
-      await closing.close(
-        () => undefined,
-        (name, error) => {
-          throw new Error(`${name} could not be closed`, { cause: error });
-        },
-      );
+    return new HubWorld(parts, await start('0'), start, async () => {
       await models.close();
       await devnet.devnet.close();
       fs.rmSync(directory, { recursive: true, force: true });
     });
+  }
+
+  get metrics(): Metrics {
+    return this.#hub.metrics;
+  }
+
+  /** Ends the hub and starts it again at the same port. `meanwhile`: while it is away. */
+  async restart(meanwhile: () => Promise<void>): Promise<void> {
+    await this.#hub.end();
+    await meanwhile();
+    this.#hub = await this.#start(new URL(this.url).port);
   }
 
   /** A figure of the hub. */
@@ -165,16 +183,7 @@ export class HubWorld {
       headers: { 'content-type': 'application/json', ...headers },
       body,
     });
-    const text = await response.text();
-    const json = JSON.parse(text);
-    return {
-      status: response.status,
-      text,
-      headers: response.headers,
-      data: json.data,
-      extensions: json.extensions,
-      errors: json.errors ?? [],
-    };
+    return answerOf(response);
   }
 
   /** `variables`: publicKey, timestamp and signature. */
@@ -239,9 +248,18 @@ export class HubWorld {
     await this.block();
   }
 
-  close(): Promise<void> {
-    return this.#close();
+  async close(): Promise<void> {
+    await this.#hub.end();
+    await this.#close();
   }
+}
+
+export async function answerOf(response: Response): Promise<GraphqlAnswer> {
+  const text = await response.text();
+  const json = JSON.parse(text);
+  const { status, headers } = response;
+  const { data, extensions, errors = [] } = json;
+  return { status, text, headers, data, extensions, errors };
 }
 
 /** The signed transaction of an unsigned one, as hex. */

@@ -1,6 +1,7 @@
 /** The hub's subscriptions, as `schemas/hub.graphql` describes them. */
-import { createClient, type Client } from 'graphql-ws';
+import type { Client } from 'graphql-ws/client';
 import { useEffect, useState } from 'react';
+import { socketClient } from '../../../../packages/wallet/src/socket.ts';
 import { TEXT } from '../text.ts';
 import { ServiceError } from './service.ts';
 
@@ -77,10 +78,6 @@ export const RIDE = `subscription ($hash: String!) {
   }
 }`;
 
-const RETRY_MS = 1_000;
-const PING_MS = 5_000;
-const PONG_MS = 5_000;
-
 interface Connection {
   readonly client: Client;
   /** callbacks that are told when the socket opens and closes */
@@ -95,30 +92,9 @@ function connectionTo(hubUrl: string): Connection {
   if (known !== undefined) return known;
   const listeners = new Set<(isOpen: boolean) => void>();
   const tell = (isOpen: boolean): void => listeners.forEach((listener) => listener(isOpen));
-  let silence: ReturnType<typeof setTimeout> | undefined;
-  const client: Client = createClient({
-    url: `${hubUrl.replace(/^http/, 'ws')}/graphql/ws`,
-    retryAttempts: Infinity,
-    shouldRetry: () => true,
-    retryWait: () => new Promise((resolve) => setTimeout(resolve, RETRY_MS)),
-    // the next page may use it again
-    lazyCloseTimeout: 3_000,
-    // a hub that is gone without a word answers no ping
-    keepAlive: PING_MS,
-    on: {
-      connected: () => tell(true),
-      closed: () => {
-        clearTimeout(silence);
-        tell(false);
-      },
-      ping: (isReceived) => {
-        if (!isReceived) silence = setTimeout(() => client.terminate(), PONG_MS);
-      },
-      pong: (isReceived) => {
-        if (isReceived) clearTimeout(silence);
-      },
-    },
-  });
+  const client = socketClient({ url: `${hubUrl}/graphql` });
+  client.on('connected', () => tell(true));
+  client.on('closed', () => tell(false));
   const opened = { client, listeners };
   connections.set(hubUrl, opened);
   return opened;

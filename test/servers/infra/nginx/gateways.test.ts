@@ -262,7 +262,7 @@ test('a query of the hub by GET is cached for each coding and type, and one with
   const get = (headers: IncomingHttpHeaders): Promise<Received> => {
     const host = new URL(nginx?.hub_url ?? '').host;
     return ask(path, {
-      headers: { host, accept: 'application/json', 'apollo-require-preflight': 'yes', ...headers },
+      headers: { host, accept: 'application/json', ...headers },
     });
   };
   const direct = await world.ask(query);

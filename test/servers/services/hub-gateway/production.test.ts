@@ -90,5 +90,8 @@ test('a socket that pings too often is closed', async () => {
   const closed = once(socket.socket, 'close');
   for (let ping = 0; ping < 40; ping++) socket.socket.ping();
   const [code, reason]: unknown[] = await closed;
-  expect([code, String(reason)]).toEqual([1008, 'too many messages']);
+  expect([code, String(reason)]).toEqual([
+    1008,
+    'too many messages: send fewer, and open a new socket',
+  ]);
 });

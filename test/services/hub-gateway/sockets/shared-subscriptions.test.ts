@@ -9,6 +9,7 @@ import {
   type Subscription,
 } from '../../../../services/hub-gateway/sockets/shared-subscriptions.ts';
 import type { Operation } from '../../../../services/hub-gateway/graphql/pipeline.ts';
+import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { quietHub, quietPipeline } from '../quiet-hub.ts';
 
 const hub = quietHub(() => Promise.resolve([['a row']]));
@@ -37,12 +38,12 @@ interface World {
   gate: Promise<void>;
 }
 
-async function world(): Promise<World> {
+async function world(clientCharacters = CLIENT_CHARACTERS): Promise<World> {
   const schema = buildSchema('type Query { value: String! } type Subscription { value: String! }');
   const subscriptions = new SharedSubscriptions({
     pipeline: await quietPipeline(schema, hub),
     hub,
-    subscription_bytes_max: 8 * CLIENT_CHARACTERS,
+    subscription_bytes_max: 8 * clientCharacters,
     subscriptions_per_client_max: 3,
   });
   const state: World = {
@@ -150,6 +151,25 @@ test('a failed first execution is reported and not cached; a failed later one is
       return subscriber.payloads;
     })
     .toEqual([payload('1'), payload('2')]);
+});
+
+test('a subscription that begins while a server is away has its error, then the result', async () => {
+  const state = await world(1_000);
+  state.value = new Fault('postgres', 'away', { retry: true });
+  const subscribers = [new Collector(), new Collector()];
+  for (const subscriber of subscribers) (await open(state)).start(subscriber);
+  for (const { payloads } of subscribers)
+    expect(payloads).toEqual([expect.stringContaining('UPSTREAM_ERROR')]);
+  state.subscriptions.retryFailed();
+  await expect.poll(() => state.executions).toBe(2);
+  state.value = '1';
+  for (const { payloads } of subscribers)
+    await expect
+      .poll(() => {
+        state.subscriptions.retryFailed();
+        return payloads.slice(1);
+      })
+      .toEqual([payload('1')]);
 });
 
 test('deliveries to many subscribers yield to the event loop, skip those that stopped and reach late ones once', async () => {

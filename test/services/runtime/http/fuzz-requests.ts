@@ -73,7 +73,6 @@ const HEADERS: Readonly<Record<string, readonly string[]>> = {
   'transfer-encoding': ['chunked'],
   'x-http-method-override': ['DELETE'],
   'x-request-id': ['x'],
-  'apollo-require-preflight': ['yes', ''],
   authorization: ['Basic eDp5', 'Bearer', 'bearer x', ''],
 };
 /** Pieces of HTTP, put where they do not belong. */

@@ -1,7 +1,12 @@
 import { createHmac } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bearerToken, signToken, verifyToken } from '../../../../services/runtime/http/token.ts';
+import {
+  bearerToken,
+  hasExpired,
+  signToken,
+  verifyToken,
+} from '../../../../services/runtime/http/token.ts';
 import { badTokens, rawToken, SECRET } from '../../../support/tokens.ts';
 import { anyCharacter } from '../../../support/any-character.ts';
 
@@ -17,6 +22,18 @@ test('a token gives its claims until it expires, to the millisecond', async () =
   expect(await verified(token)).toEqual({ pk: PK, exp: NOW + 60 });
   expect(await verified(token, (NOW + 60) * 1_000 - 1)).toEqual({ pk: PK, exp: NOW + 60 });
   expect(await verified(token, (NOW + 60) * 1_000)).toBeUndefined();
+});
+
+test('a token has expired when nothing else is wrong with it', async () => {
+  const secrets = { jwt_secret: `${SECRET}.`, jwt_secret_also: SECRET };
+  const found = [];
+  for (const [what, token] of Object.entries(badTokens(NOW)))
+    if (await hasExpired(token, { jwt_secret: SECRET }, NOW * 1_000)) found.push(what);
+  expect(found).toEqual(['one second past its expiry', 'in the second of its expiry']);
+  const token = await signToken({ pk: PK, exp: NOW }, SECRET);
+  expect(await hasExpired(token, secrets, NOW * 1_000)).toBe(true);
+  expect(await hasExpired(token, secrets, NOW * 1_000 - 1)).toBe(false);
+  expect(await hasExpired(token, { jwt_secret: `${SECRET}.` }, NOW * 1_000)).toBe(false);
 });
 
 test('while a secret is replaced a token of either verifies, and any other is refused', async () => {

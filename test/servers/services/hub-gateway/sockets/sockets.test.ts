@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startOwnRedis } from '../../../../support/own-redis.ts';
@@ -31,15 +32,89 @@ function codeOf(payload: unknown): unknown {
   return /"code":"([A-Z_]+)"/.exec(JSON.stringify(payload) ?? '')?.[1];
 }
 
-test('a socket without a valid token is anonymous, and becomes so when its token expires', async () => {
+/** The acknowledgement of a socket with this payload of `connection_init`. */
+async function acknowledged(payload: unknown, url = world.socket_url): Promise<unknown> {
+  const socket = await RawSocket.open(url);
+  socket.send({ type: 'connection_init', payload });
+  const { payload: told } = await socket.next(({ type }) => type === 'connection_ack');
+  const outcome = await socket.outcome('1', '{ accountBalance }');
+  // it is told what the operations of the socket will find
+  expect(Object(told).signedIn).toBe(codeOf(outcome[0]?.payload) !== 'UNAUTHENTICATED');
+  await socket.close();
+  return told;
+}
+
+test('connection_ack names account and expiry of the token', async () => {
+  const exp = Math.floor(Date.now() / 1_000) + 600;
+  const token = goodToken({ pk: rider.account.toUpperCase().replace('X', 'x'), exp }, SECRET);
+  const told = { signedIn: true, account: rider.account, expiresAt: exp };
+  expect(await acknowledged({ Authorization: `Bearer ${token}` })).toEqual(told);
+  expect(await acknowledged({ Authorization: `bearer ${token}`, authorization: 'x' })).toEqual(
+    told,
+  );
+});
+
+const NOW = Math.floor(Date.now() / 1_000);
+const GOOD = goodToken({ pk: rider.account, exp: NOW + 3_600 }, SECRET);
+const OLD = goodToken({ pk: rider.account, exp: NOW - 1 }, SECRET);
+const NOBODY = goodToken({ pk: 'nobody', exp: NOW + 3_600 }, SECRET);
+
+test.each([
+  ['TOKEN_MISSING', 'no payload', undefined],
+  ['TOKEN_MISSING', 'a payload of null', null],
+  ['TOKEN_MISSING', 'an empty payload', {}],
+  ['TOKEN_MISSING', 'null', { Authorization: null }],
+  [
+    'TOKEN_MISSING',
+    'no text beside a version',
+    { Authorization: '', client: { version: '1.2.3' } },
+  ],
+  ['TOKEN_MISPLACED', 'the key of HTTP', { authorization: `Bearer ${GOOD}` }],
+  ['TOKEN_MISPLACED', 'a key in capitals', { AUTHORIZATION: GOOD }],
+  ['TOKEN_MISPLACED', 'no token under the key of HTTP', { authorization: 'Bearer undefined' }],
+  ['TOKEN_MISPLACED', 'headers in the payload', { headers: { Authorization: `Bearer ${GOOD}` } }],
+  ['TOKEN_MISPLACED', 'a key of its own', { authToken: GOOD }],
+  ['TOKEN_MISPLACED', 'an old one beside null', { Authorization: null, token: OLD }],
+  ['TOKEN_INVALID', 'a token without Bearer', { Authorization: GOOD }],
+  ['TOKEN_INVALID', 'undefined as text', { Authorization: 'Bearer undefined' }],
+  ['TOKEN_INVALID', 'three words with dots', { Authorization: 'Bearer x.y.z' }],
+  ['TOKEN_INVALID', 'a list', { Authorization: [`Bearer ${GOOD}`] }],
+  ['TOKEN_INVALID', 'Bearer twice', { Authorization: `Bearer Bearer ${GOOD}` }],
+  ['TOKEN_INVALID', 'quotation marks', { Authorization: `Bearer "${GOOD}"` }],
+  ['TOKEN_INVALID', 'a token of no account', { Authorization: `Bearer ${NOBODY}` }],
+  ['TOKEN_EXPIRED', 'an old token', { Authorization: `Bearer ${OLD}` }],
+  [
+    'TOKEN_EXPIRED',
+    'an old one beside a good one',
+    { Authorization: `Bearer ${OLD}`, token: GOOD },
+  ],
+])('connection_ack tells %s of %s', async (code, _what, payload) => {
+  expect(await acknowledged(payload)).toEqual({
+    signedIn: false,
+    code,
+    message: expect.stringMatching(/Authorization|sign in again/) as unknown,
+  });
+});
+
+test('each broken token is told as broken, and one that has expired as expired', async () => {
+  const bad = Object.entries(badTokens(NOW)).filter(([, { length }]) => length < 8_000);
+  const expired = new Set(['one second past its expiry', 'in the second of its expiry']);
+  for (const [what, token] of bad.filter(([, each]) => each !== ''))
+    expect([what, await acknowledged({ Authorization: `Bearer ${token}` })]).toMatchObject([
+      what,
+      { code: expired.has(what) ? 'TOKEN_EXPIRED' : 'TOKEN_INVALID' },
+    ]);
+});
+
+test('a token in the address of a socket is told as one in a wrong place', async () => {
+  for (const query of [`token=${GOOD}`, `Authorization=Bearer%20${GOOD}`])
+    expect(await acknowledged({}, `${world.socket_url}?${query}`)).toMatchObject({
+      code: 'TOKEN_MISPLACED',
+    });
+});
+
+test('a socket becomes anonymous when its token expires', async () => {
   const now = Math.floor(Date.now() / 1_000);
-  for (const bad of ['', 'x', ...Object.values(badTokens(now)).slice(0, 4)]) {
-    const socket = await RawSocket.begun(world.socket_url, { Authorization: `Bearer ${bad}` });
-    expect(codeOf((await socket.outcome('1', '{ accountBalance }'))[0]?.payload)).toBe(
-      'UNAUTHENTICATED',
-    );
-    await socket.close();
-  }
   const short = await RawSocket.begun(world.socket_url, {
     Authorization: `Bearer ${goodToken({ pk: rider.account, exp: now + 2 }, SECRET)}`,
   });
@@ -92,6 +167,13 @@ test.each([
 
 test('a missing subprotocol closes with 4406, an id in use with 4409', async () => {
   expect(await (await RawSocket.open(world.socket_url, [])).closed).toBe(4406);
+  // the protocol of subscriptions-transport-ws
+  const old = await RawSocket.open(world.socket_url, ['graphql-ws']);
+  const [code, reason] = await once(old.socket, 'close');
+  expect([code, String(reason)]).toEqual([
+    4406,
+    expect.stringContaining('use the subprotocol graphql-transport-ws'),
+  ]);
   const twice = await RawSocket.begun(world.socket_url);
   twice.subscribe('1', 'subscription { activeTripsUpdated { txHash } }');
   twice.subscribe('1', 'subscription { activeTripsUpdated { txHash } }');

@@ -1,0 +1,224 @@
+/** The client of sockets before a hub that does as the test says, in virtual time. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { socketClient, type SocketOptions } from '../../../packages/wallet/src/socket.ts';
+
+const HUB = { url: 'https://hub.example/graphql' };
+const QUERY = 'subscription { activeTripsUpdated { fare } }';
+
+interface Message {
+  readonly id?: string;
+  readonly type: string;
+  readonly payload?: unknown;
+}
+
+/** The client's end of a socket. */
+class PlayedSocket {
+  static readonly CONNECTING = 0;
+  static readonly OPEN = 1;
+  static readonly CLOSING = 2;
+  static readonly CLOSED = 3;
+  readyState = PlayedSocket.CONNECTING;
+  onopen: (() => void) | null = null;
+  onerror: ((error: Error) => void) | null = null;
+  onclose: ((event: { readonly code: number; readonly reason: string }) => void) | null = null;
+  onmessage: ((event: { readonly data: string }) => void) | null = null;
+  readonly url: string;
+  readonly sent: Message[] = [];
+
+  constructor(url: string) {
+    this.url = url;
+    opened.push(this);
+  }
+
+  send(text: string): void {
+    this.sent.push(JSON.parse(text));
+  }
+
+  close(code: number, reason = ''): void {
+    if (this.readyState === PlayedSocket.CLOSED) return;
+    this.readyState = PlayedSocket.CLOSED;
+    this.onclose?.({ code, reason });
+  }
+
+  /** As browsers and Node tell of a connection that was refused. */
+  refuse(): void {
+    this.onerror?.(new Error('connect ECONNREFUSED'));
+    this.close(1006);
+  }
+
+  hear(message: Message): void {
+    this.onmessage?.({ data: JSON.stringify(message) });
+  }
+
+  async open(): Promise<void> {
+    this.readyState = PlayedSocket.OPEN;
+    this.onopen?.();
+    await vi.advanceTimersByTimeAsync(0);
+  }
+
+  async acknowledge(): Promise<void> {
+    await this.open();
+    this.hear({ type: 'connection_ack' });
+    await vi.advanceTimersByTimeAsync(0);
+  }
+}
+
+let opened: PlayedSocket[];
+/** results and ends of the subscription */
+let heard: unknown[];
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  opened = [];
+  heard = [];
+});
+afterEach(() => void vi.useRealTimers());
+
+/** Subscribes; resolves once the client waits for the hub, or for its token. */
+async function subscribe(token?: SocketOptions['token']): Promise<() => void> {
+  const client = socketClient(HUB, { webSocketImpl: PlayedSocket, ...(token && { token }) });
+  const stop = client.subscribe(
+    { query: QUERY },
+    {
+      next: (result) => heard.push(result),
+      error: (error) => heard.push(['error', error]),
+      complete: () => heard.push('complete'),
+    },
+  );
+  await vi.advanceTimersByTimeAsync(0);
+  return stop;
+}
+
+/** The newest socket. */
+function newest(): PlayedSocket {
+  const socket = opened.at(-1);
+  if (socket === undefined) throw new Error('no socket was opened');
+  return socket;
+}
+
+/** The client subscribes on a socket that is acknowledged, and hears this result. */
+async function delivers(fare: string): Promise<void> {
+  await newest().acknowledge();
+  const { id = '', payload } = newest().sent.at(-1) ?? { type: '' };
+  expect(payload).toEqual({ query: QUERY });
+  newest().hear({ id, type: 'next', payload: { data: { fare } } });
+}
+
+test('the address of sockets follows from that of the hub', async () => {
+  await subscribe();
+  expect(newest().url).toBe('wss://hub.example/graphql/ws');
+});
+
+test('no socket is opened before the wallet has answered, however long it takes', async () => {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const token = vi.fn(() => promise);
+  await subscribe(token);
+  await vi.advanceTimersByTimeAsync(3_600_000);
+  expect([opened.length, token.mock.calls.length]).toEqual([0, 1]);
+  resolve('t');
+  await vi.advanceTimersByTimeAsync(0);
+  await delivers('1');
+  expect(newest().sent[0]).toEqual({
+    type: 'connection_init',
+    payload: { Authorization: 'Bearer t' },
+  });
+});
+
+test.each([
+  ['there is none', (): undefined => undefined],
+  ['the wallet refuses', () => Promise.reject(new Error('User rejected the request.'))],
+] as const)('a socket without a token is anonymous: %s', async (_why, token) => {
+  await subscribe(token);
+  await delivers('1');
+  expect(newest().sent[0]).toEqual({ type: 'connection_init', payload: {} });
+});
+
+test('each socket has the token of its time', async () => {
+  let at = 0;
+  await subscribe(() => String(++at));
+  await delivers('1');
+  newest().close(1001, 'the hub is going away: connect again');
+  await vi.advanceTimersByTimeAsync(2_000);
+  await delivers('2');
+  expect(opened.map(({ sent }) => sent[0]?.payload)).toEqual([
+    { Authorization: 'Bearer 1' },
+    { Authorization: 'Bearer 2' },
+  ]);
+});
+
+test('a subscription outlives a hub that is away for long, and asks for it every one to two seconds', async () => {
+  await subscribe();
+  await delivers('1');
+  newest().close(1001, 'the hub is going away: connect again');
+  const times: number[] = [];
+  for (let tries = 0; tries < 100; tries++) {
+    const before = Date.now();
+    const count = opened.length;
+    while (opened.length === count) await vi.advanceTimersByTimeAsync(100);
+    times.push(Date.now() - before);
+    newest().refuse();
+  }
+  await vi.advanceTimersByTimeAsync(2_000);
+  await delivers('2');
+  expect(Math.min(...times)).toBeGreaterThanOrEqual(1_000);
+  expect(Math.max(...times)).toBeLessThanOrEqual(2_100);
+  expect(heard).toEqual([{ data: { fare: '1' } }, { data: { fare: '2' } }]);
+});
+
+test.each([
+  ['answers no ping', (): Promise<void> => delivers('1')],
+  ['takes no connection and refuses none', (): Promise<void> => Promise.resolve()],
+  ['takes the connection and says nothing', (): Promise<void> => newest().open()],
+])('another socket replaces that of a hub that %s', async (_what, begin) => {
+  await subscribe();
+  await begin();
+  while (opened.length === 1) await vi.advanceTimersByTimeAsync(1_000);
+  expect(opened[0]?.readyState).toBe(PlayedSocket.CLOSED);
+  await delivers('2');
+  expect(heard.at(-1)).toEqual({ data: { fare: '2' } });
+});
+
+test('an operation that the hub refuses for its rate is sent again, until it is stopped', async () => {
+  const stop = await subscribe();
+  await newest().acknowledge();
+  const refuse = (code: string): void => {
+    const { id = '' } = newest().sent.at(-1) ?? { type: '' };
+    newest().hear({ id, type: 'error', payload: [{ message: code, extensions: { code } }] });
+  };
+  const asked = (): number => newest().sent.filter(({ type }) => type === 'subscribe').length;
+  for (let times = 1; times <= 3; times++) {
+    expect([asked(), heard]).toEqual([times, []]);
+    refuse('RATE_LIMITED');
+    await vi.advanceTimersByTimeAsync(2_000);
+  }
+  refuse('RATE_LIMITED');
+  stop();
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect([asked(), heard]).toEqual([4, ['complete']]);
+});
+
+test('an operation that the hub refuses for itself ends', async () => {
+  await subscribe();
+  await newest().acknowledge();
+  const { id = '' } = newest().sent.at(-1) ?? { type: '' };
+  const errors = [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }];
+  newest().hear({ id, type: 'error', payload: errors });
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(heard).toEqual([['error', errors]]);
+});
+
+test('a socket that answers its pings stays, and is closed once nobody subscribes', async () => {
+  const stop = await subscribe();
+  await delivers('1');
+  const socket = newest();
+  for (let pings = 1; pings <= 10; pings++) {
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(socket.sent.at(-1)).toEqual({ type: 'ping' });
+    await vi.advanceTimersByTimeAsync(4_000);
+    socket.hear({ type: 'pong' });
+  }
+  expect(opened).toHaveLength(1);
+  stop();
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect([socket.readyState, heard.at(-1)]).toEqual([PlayedSocket.CLOSED, 'complete']);
+});
