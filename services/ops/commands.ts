@@ -88,7 +88,7 @@ function addParts(commands: Commands, run: Run): void {
           })
           .option('set', { ...SET, hidden: action === 'stop' })
           .epilogue(
-            'For a stack of npm start or npm run up, a cluster too. It waits until the part is ready, and says why it is not, with its log. npm run up starts every part that is down or halted. ' +
+            'For a stack of npm start or npm run up, a cluster too. It waits until the part that it starts is ready, and says why it is not, with its log; of a part that runs already it says whether it is ready. npm run up starts every part that is down or halted. ' +
               'Elsewhere it says what to use: docker compose, kubectl.\n\n' +
               'Exits 0 when it is done or was done before, 1 when there is no such part, no such setting or no local stack, 2 when the part did not become ready.',
           ),

@@ -139,7 +139,8 @@ function unmountAll(root: string): void {
     .split('\n')
     .map((line) => line.split(' ')[1] ?? '')
     .filter((at) => at.startsWith(`${root}/`));
-  for (const at of mounted) execFileSync('umount', [at]);
+  // what is mounted within another comes later
+  for (const at of mounted.toReversed()) execFileSync('umount', [at]);
 }
 
 /** An engine for this run, or why there is none. Its images stay in the cache for the next run. */
@@ -169,8 +170,8 @@ export async function openEngine(): Promise<OpenEngine | { readonly missing: str
   openFolder(folder);
   const restoreFilter = keepFilter();
   const release = (): void => {
-    unmountAll(folder.root);
     restoreFilter();
+    unmountAll(folder.root);
     rmSync(folder.supervisor_file);
   };
   // apart from the socket of Docker's clients, by which other tests would find it

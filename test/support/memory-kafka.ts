@@ -82,6 +82,7 @@ export class MemoryKafka implements Kafka {
   admin(): Admin {
     return {
       clusterId: () => Promise.resolve('memory'),
+      connect: () => Promise.resolve(),
       brokers: () => Promise.resolve(new Map([[1, 'memory:1']])),
       topicNames: () => Promise.resolve([...this.#topics.keys()]),
       ends: (topic) => this.#ends(topic),

@@ -59,15 +59,21 @@ export async function assertClusterPortsFree(
 ): Promise<void> {
   const taken = await takenOf(needed(ports));
   if (taken.length === 0) return;
+  const offset = await freeOffset(needed);
+  const proposal =
+    offset === undefined
+      ? ''
+      : `, or put a free offset of all ports before the same command: ${OFFSET}=${offset}`;
   throw new Refusal(
     `ports are in use by other programs: ${taken.join(', ')}; stop those programs ` +
-      `(lsof -i :${taken[0]} names one), or put a free offset of all ports before the same ` +
-      `command: ${OFFSET}=${await freeOffset(needed)}`,
+      `(lsof -i :${taken[0]} names one)${proposal}`,
   );
 }
 
-/** The highest proposed offset whose ports are free, and none of the plain stack. */
-async function freeOffset(needed: (ports: ClusterPorts) => readonly number[]): Promise<number> {
+/** The highest offset whose ports are free, and none of the plain stack. */
+async function freeOffset(
+  needed: (ports: ClusterPorts) => readonly number[],
+): Promise<number | undefined> {
   const plain = new Set<number>(Object.values(defaultPorts));
   for (let offset = EPHEMERAL - (EPHEMERAL % OFFSET_STEP); offset > 0; offset -= OFFSET_STEP) {
     const ports = portsAt(offset);
@@ -75,7 +81,7 @@ async function freeOffset(needed: (ports: ClusterPorts) => readonly number[]): P
     if (!isInRange(ports) || wanted.some((port) => plain.has(port))) continue;
     if ((await takenOf(wanted)).length === 0) return offset;
   }
-  throw new Refusal('no range of ports is free for a cluster: stop other programs');
+  return undefined;
 }
 
 async function takenOf(ports: readonly number[]): Promise<readonly number[]> {

@@ -49,7 +49,7 @@ export async function stopOrphans(folder: Folder, timeout_ms = ORPHANS_STOP_MS):
 
 /** Why a part that runs is not ready, and what to do. */
 function frozenText(server: Server, why: string): string {
-  return `${server.withLog(why)}; where it is frozen, npx ops restart ${server.name} starts it again`;
+  return `${server.withLog(why)}; where it does not start but is frozen, npx ops restart ${server.name} starts it again`;
 }
 
 export interface Booted {

@@ -22,7 +22,9 @@ function chainOf(error: unknown, depth = 0): readonly unknown[] {
 export function whyAway(error: unknown): { readonly why: Why; readonly cause: unknown } {
   const chain = chainOf(error);
   const found = (why: Why, shows: (code: string, message: string) => boolean) => {
-    const cause = chain.find((each) => shows(String(propertyOf(each, 'code')), messageOf(each)));
+    const cause = chain.findLast((each) =>
+      shows(String(propertyOf(each, 'code')), messageOf(each)),
+    );
     return cause === undefined ? undefined : { why, cause };
   };
   return (

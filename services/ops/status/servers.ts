@@ -1,4 +1,4 @@
-/** `ops status`: brokers as the cluster of Kafka lists them, hosts of Postgres by their answers. */
+/** `ops status`: brokers and hosts of Postgres, each asked alone, and brokers that the cluster lists. */
 import { setTimeout as after } from 'node:timers/promises';
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import type { Kafka, KafkaSettings } from '../../runtime/kafka/port.ts';
@@ -69,7 +69,10 @@ export async function readBrokers(kafka: Kafka): Promise<ReadonlyMap<number, str
   return withAdmin(kafka, (admin) => admin.brokers());
 }
 
-/** Asks each broker of the settings alone, once: why each that does not answer does not. */
+/**
+ * Connects to each broker of the settings, once: why each that does not answer does not. A question
+ * about the cluster would go to any broker of it.
+ */
 export async function reachBrokers(
   settings: KafkaSettings,
   answer_ms: number,
@@ -82,7 +85,7 @@ export async function reachBrokers(
         throw new Fault('timeout', `no answer within ${answer_ms} ms`, { retry: true });
       });
       try {
-        await Promise.race([withAdmin(kafkaOf(alone), (admin) => admin.clusterId()), late]);
+        await Promise.race([withAdmin(kafkaOf(alone), (admin) => admin.connect()), late]);
         return [];
       } catch (error) {
         // a broker that refuses the question has answered
@@ -112,7 +115,7 @@ export function brokerRows(
   const gone = listed.filter(([, address]) => address === undefined);
   const known = new Set(listed.map(([, address]) => address));
   const unlisted = [...(away ?? [])].filter(([address]) => !known.has(address));
-  // one of each: they are the same
+  // one of each: in all likelihood the same
   const [only] = gone.length === 1 && unlisted.length === 1 ? unlisted : [];
   const rows = listed.map(([id, given]) => {
     const address = given ?? only?.[0];
@@ -156,19 +159,27 @@ export function brokersText(servers: readonly Server[]): string {
     .join('; ');
 }
 
+/** The servers that a part of a look asks. */
+export interface Asked {
+  readonly kind: Server['kind'];
+  /** addresses in the settings */
+  readonly count: number;
+}
+
 /**
- * A line for each server that did not answer: where each broker, or each host of Postgres, is away,
- * the line says why. `kinds`: which part is about which.
+ * A line for each part that did not answer: where each broker, or each host of Postgres, is away,
+ * the line says why. `asked`: by part.
  */
 export function unansweredLines(
   unanswered: readonly Unanswered[],
   servers: readonly Server[],
-  kinds: Readonly<Record<string, Server['kind']>>,
+  asked: Readonly<Record<string, Asked>>,
 ): readonly string[] {
   return unanswered.map(({ of, text, is_silent: isSilent }) => {
-    const own = servers.filter(({ kind }) => kind === kinds[of]);
-    if (!isSilent || own.length === 0 || own.some(({ why }) => why === null)) return text;
-    return `${of} does not answer: ${own.map(({ name, why }) => `${name}: ${why}`).join('; ')}`;
+    const { kind, count = 0 } = asked[of] ?? {};
+    const away = servers.filter((each) => each.kind === kind && each.why !== null);
+    if (!isSilent || away.length === 0 || away.length < count) return text;
+    return `${of} does not answer: ${away.map(({ name, why }) => `${name}: ${why}`).join('; ')}`;
   });
 }
 

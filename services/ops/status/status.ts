@@ -106,15 +106,12 @@ const KNOWN_MS = 2_000;
 const NODE_PART = 'the CLT node';
 const POSTGRES_PART = 'Postgres';
 const KAFKA_PART = 'Kafka';
-const KINDS = { [KAFKA_PART]: 'kafka', [POSTGRES_PART]: 'postgres' } as const;
-
 export async function status(args: SharedArguments): Promise<number> {
   const config = readSettings(STATUS_SETTINGS, args.stack);
   const last = await withReader(config, async (reader) => {
-    const { answered, known } = look(
-      sourcesOf(config, reader, args.stack),
-      timeout(args, TIMEOUT_S),
-    );
+    const timeout_ms = timeout(args, TIMEOUT_S);
+    const sources = sourcesOf(config, reader, args.stack, timeout_ms);
+    const { answered, known } = look(sources, timeout_ms);
     await answered(args.json === true ? undefined : KNOWN_MS);
     const first = known();
     print(args.json === true ? jsonOf(first.read) : screenText(first));
@@ -132,9 +129,11 @@ export function sourcesOf(
   config: Config<typeof STATUS_SETTINGS>,
   reader: Reader,
   stackFile: string,
+  timeout_ms = TIMEOUT_S * 1_000,
 ): Sources {
   return {
-    node: new ChainNode(config.node_url, new AbortController().signal),
+    // so that it is late itself, and says why
+    node: new ChainNode(config.node_url, new AbortController().signal, timeout_ms / 2),
     kafka: kafkaOf(config),
     kafka_settings: config,
     reader,
@@ -142,7 +141,10 @@ export function sourcesOf(
     services: localServices(stackFile, config.status_services),
     disk: localDisk(stackFile),
     parts: localParts(stackFile),
-    supervised: () => assertSupervised(stackFile),
+    // where all services are named, they are those of another stack
+    supervised: async () => {
+      if ((config.status_services ?? []).length === 0) await assertSupervised(stackFile);
+    },
     node_url: config.node_url,
     urls: [config.node_url],
     postgres_url: config.postgres_reader_url,
@@ -184,7 +186,7 @@ function look(sources: Sources, timeout_ms: number): Look {
   parts.ask('the supervisor', sources.supervised);
   const chain = parts.ask(NODE_PART, () =>
     node.chain().catch((error: unknown) => {
-      throw withReason(error, timeout_ms, {
+      throw withReason(error, timeout_ms / 2, {
         part: sources.parts.get(new URL(sources.node_url).host),
         account: 'the account',
         authority: 'NODE_EXTRA_CA_CERTS',
@@ -234,7 +236,10 @@ function look(sources: Sources, timeout_ms: number): Look {
         : { height: chain.value.head.height, finalized_height: chain.value.finalized_height };
     const servers = [...brokerRows(brokers.value, away.value), ...(postgres.value ?? [])];
     const seen = {
-      unanswered: unansweredLines(parts.unanswered, servers, KINDS),
+      unanswered: unansweredLines(parts.unanswered, servers, {
+        [KAFKA_PART]: { kind: 'kafka', count: kafka_settings.kafka_brokers.length },
+        [POSTGRES_PART]: { kind: 'postgres', count: hosts.names.length },
+      }),
       node_height: heights?.height ?? null,
       log: ends,
       projections,

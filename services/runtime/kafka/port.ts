@@ -33,6 +33,8 @@ export type SocketFactory = (to: {
 
 export interface Admin {
   clusterId(): Promise<string>;
+  /** Resolves when one broker of the settings has taken a connection and said what it can do. */
+  connect(): Promise<void>;
   /** host:port by id; undefined: it has a replica of a topic, and is not in the cluster now */
   brokers(): Promise<ReadonlyMap<number, string | undefined>>;
   topicNames(): Promise<readonly string[]>;

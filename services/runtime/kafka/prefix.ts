@@ -56,6 +56,7 @@ function adminOf(admin: Admin, prefix: string): Admin {
   const wire = (name: string): string => `${prefix}${name}`;
   return {
     clusterId: () => admin.clusterId(),
+    connect: () => admin.connect(),
     brokers: () => admin.brokers(),
     async topicNames() {
       const names = await admin.topicNames();

@@ -29,6 +29,10 @@ export class PlatformaticAdmin implements Admin {
     return (await typed(this.#client.metadata({ topics: [], forceUpdate: true }))).id;
   }
 
+  async connect(): Promise<void> {
+    await this.clusterId();
+  }
+
   async brokers(): Promise<ReadonlyMap<number, string | undefined>> {
     const topics = [...(await this.topicNames())];
     const seen = await typed(this.#client.metadata({ topics, forceUpdate: true }));

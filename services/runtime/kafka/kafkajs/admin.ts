@@ -38,6 +38,10 @@ export class KafkajsAdmin implements Admin {
     return (await this.#ask((admin) => admin.describeCluster())).clusterId;
   }
 
+  connect(): Promise<void> {
+    return this.#ask(() => Promise.resolve());
+  }
+
   async brokers(): Promise<ReadonlyMap<number, string | undefined>> {
     const { brokers } = await this.#ask((admin) => admin.describeCluster());
     const { topics } = await this.#ask((admin) => admin.fetchTopicMetadata());

@@ -166,6 +166,29 @@ test('a broker that is away says why, and the first command to use', async () =>
   );
 });
 
+/** A broker that says what it can do, and answers no question about its cluster. */
+function plainBroker(): PlainServer {
+  return createServer((socket) => {
+    socket.on('data', (request: Buffer) => {
+      const [key, version] = [request.readInt16BE(4), request.readInt16BE(6)];
+      if (key !== 18) return;
+      // version 0: no error, and one request that it knows; else: version not supported
+      const body = version === 0 ? '0000 00000001 0003 0000 0008' : '0023 00000000';
+      const answer = Buffer.from(`00000000 ${body}`.replaceAll(' ', ''), 'hex');
+      request.copy(answer, 0, 8, 12);
+      const size = Buffer.alloc(4);
+      size.writeInt32BE(answer.length);
+      socket.write(Buffer.concat([size, answer]));
+    });
+  });
+}
+
+test('a broker that takes a connection is not away, whatever becomes of the others', async () => {
+  const [sound, dead] = [await listen(plainBroker()), await closedPort()];
+  const away = await reachBrokers({ kafka_brokers: [sound, dead] }, HANG_MS, NO_PARTS);
+  expect([...away.keys()]).toEqual([dead]);
+});
+
 test('a refusal of the account is told from an expired certificate, however deep it is wrapped', () => {
   const refused = 'SASL SCRAM-SHA-512 authentication failed: invalid credentials';
   const wrapped = new Error('retries exceeded', { cause: new Error(refused) });
@@ -228,19 +251,23 @@ test('a server that is away has its reason in its row', async () => {
   ]);
 });
 
-const KINDS = { Kafka: 'kafka', Postgres: 'postgres' } as const;
+const ASKED = { Kafka: { kind: 'kafka', count: 1 } } as const;
 
 test('the line of a server that did not answer has the reasons of its brokers', () => {
   const late = [{ of: 'Kafka', text: 'Kafka did not answer within 8 s', is_silent: true }];
   const away = new Map([['one:9092', WHY]]);
-  expect(unansweredLines(late, brokerRows(null, away), KINDS)).toEqual([
+  expect(unansweredLines(late, brokerRows(null, away), ASKED)).toEqual([
     `Kafka does not answer: one:9092: ${WHY}`,
   ]);
-  const another = [...brokerRows(new Map([[2, 'two:9092']]), away)];
-  for (const servers of [[], another])
-    expect(unansweredLines(late, servers, KINDS)).toEqual(['Kafka did not answer within 8 s']);
+  const one_of_two = { Kafka: { kind: 'kafka', count: 2 } } as const;
+  for (const [servers, asked] of [
+    [[], ASKED],
+    [brokerRows(null, away), one_of_two],
+    [brokerRows(new Map([[2, 'two:9092']]), away), one_of_two],
+  ] as const)
+    expect(unansweredLines(late, servers, asked)).toEqual(['Kafka did not answer within 8 s']);
   const refused = [{ of: 'Kafka', text: 'it lacks the right Describe', is_silent: false }];
-  expect(unansweredLines(refused, brokerRows(null, away), KINDS)).toEqual([
+  expect(unansweredLines(refused, brokerRows(null, away), ASKED)).toEqual([
     'it lacks the right Describe',
   ]);
 });

@@ -21,6 +21,7 @@ function silentKafka(): { readonly kafka: Kafka; readonly asked: Map<Fetcher, nu
   const ends = [{ topic: 'a', partition: 0, low: 0n, high: 0n }];
   const admin: Admin = {
     clusterId: unasked,
+    connect: unasked,
     brokers: unasked,
     topicNames: unasked,
     ends: () => Promise.resolve(ends),
