@@ -15,25 +15,9 @@ CREATE FUNCTION analytics.amount(numeric) RETURNS numeric
 CREATE FUNCTION analytics.total(numeric) RETURNS numeric
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN $1 * 0.000001;
 
--- Base58Check, as schemas/tron-address.ts.
-CREATE FUNCTION analytics.tron_address(bytea) RETURNS text
-  LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
-DECLARE
-  payload bytea := '\x41'::bytea || $1;
-  bytes bytea := payload || substr(sha256(sha256(payload)), 1, 4);
-  rest numeric := 0;
-  digits text := '';
-BEGIN
-  FOR at IN 0 .. length(bytes) - 1 LOOP
-    rest := rest * 256 + get_byte(bytes, at);
-  END LOOP;
-  WHILE rest > 0 LOOP
-    digits := substr('123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz', (rest % 58)::integer + 1, 1) || digits;
-    rest := div(rest, 58);
-  END LOOP;
-  RETURN digits;
-END
-$$;
+-- The bytes of an address or a hash.
+CREATE FUNCTION analytics.bytes(text) RETURNS bytea
+  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN decode(substr($1, 3), 'hex');
 
 -- The blocks of the current chain. Reverted blocks are not among them.
 CREATE FUNCTION analytics.blocks() RETURNS TABLE (
@@ -83,6 +67,21 @@ CREATE FUNCTION analytics.transactions() RETURNS TABLE (
     FROM explorer.transactions
 $$;
 
+-- The rows of transactions from or to one address, the newest first: reads no more than it shows.
+CREATE FUNCTION analytics.transactions_of(address text) RETURNS SETOF analytics.transactions
+  LANGUAGE sql STABLE AS $$
+  SELECT analytics.hex(t.hash), t.block_height, t.tx_index, t.timestamp, analytics.hex(t.from_address),
+         analytics.hex(t.to_address), t.nonce, t.function_call_type, t.is_ride_related,
+         analytics.amount(t.amount), analytics.amount(t.fee), analytics.hex(t.referrer),
+         analytics.hex(t.request_referrer), analytics.hex(t.offer_referrer),
+         analytics.amount(t.request_referrer_fee), analytics.amount(t.offer_referrer_fee),
+         t.block_height <= (SELECT finalized_height FROM explorer.head)
+    FROM explorer.account_transactions a
+    JOIN explorer.transactions t ON t.seq = a.seq
+   WHERE a.address = analytics.bytes($1)
+   ORDER BY a.ordinal DESC
+$$;
+
 -- Every change of every balance in the current chain. Their sum is the supply.
 CREATE FUNCTION analytics.balance_effects() RETURNS TABLE (
   address      text,          -- whose balance changed
@@ -95,12 +94,28 @@ CREATE FUNCTION analytics.balance_effects() RETURNS TABLE (
   block_height bigint,        -- height of the block
   block_time   timestamptz    -- time of the block
 ) LANGUAGE sql STABLE AS $$
+  SELECT analytics.hex(o.address), a.ordinal, a.kind, analytics.total(a.delta),
+         analytics.total(a.balance), analytics.hex(a.counterparty), analytics.hex(t.hash),
+         a.block_height, b.timestamp
+    FROM explorer.activity a
+    JOIN explorer.blocks b ON b.height = a.block_height
+    -- the height leads from a hash to the effects of its block
+    LEFT JOIN explorer.transactions t ON t.seq = a.seq AND t.block_height = a.block_height
+    -- an index of the text of each account, instead of one of each effect; every account has a row
+    LEFT JOIN explorer.accounts o ON o.address = a.address
+$$;
+
+-- The rows of balance_effects of one address, the newest first: reads no more than it shows.
+CREATE FUNCTION analytics.effects_of(address text) RETURNS SETOF analytics.balance_effects
+  LANGUAGE sql STABLE AS $$
   SELECT analytics.hex(a.address), a.ordinal, a.kind, analytics.total(a.delta),
          analytics.total(a.balance), analytics.hex(a.counterparty), analytics.hex(t.hash),
          a.block_height, b.timestamp
     FROM explorer.activity a
     JOIN explorer.blocks b ON b.height = a.block_height
     LEFT JOIN explorer.transactions t ON t.seq = a.seq
+   WHERE a.address = analytics.bytes($1)
+   ORDER BY a.ordinal DESC
 $$;
 
 -- The accounts that the chain has seen, now.
@@ -123,7 +138,7 @@ CREATE FUNCTION analytics.deposit_addresses() RETURNS TABLE (
   deposit_address text,       -- its address on TRON, T...
   requested_at    timestamptz -- when it was first asked for
 ) LANGUAGE sql STABLE AS $$
-  SELECT analytics.hex(clt_address), analytics.tron_address(deposit_address), requested_at
+  SELECT analytics.hex(clt_address), projector.tron_address(deposit_address), requested_at
     FROM deposits.addresses
 $$;
 
@@ -136,7 +151,7 @@ CREATE FUNCTION analytics.tron_transfers() RETURNS TABLE (
   block_number    bigint,        -- block on TRON
   block_time      timestamptz    -- time of that block
 ) LANGUAGE sql STABLE AS $$
-  SELECT encode(tx_id, 'hex'), log_index, analytics.tron_address(deposit_address),
+  SELECT encode(tx_id, 'hex'), log_index, projector.tron_address(deposit_address),
          analytics.amount(value), block_number, block_timestamp
     FROM watch.transfers
 $$;
@@ -161,7 +176,7 @@ CREATE FUNCTION analytics.deposits() RETURNS TABLE (
   credited_at     timestamptz,   -- when its mint was found in a final block; null unless credited
   mint_tx_hash    text           -- its mint; null unless mint_requested or credited
 ) LANGUAGE sql STABLE AS $$
-  SELECT d.id, analytics.hex(d.clt_address), analytics.tron_address(d.deposit_address),
+  SELECT d.id, analytics.hex(d.clt_address), projector.tron_address(d.deposit_address),
          encode(d.tx_id, 'hex'), d.log_index, analytics.amount(d.gross), analytics.amount(d.fee),
          analytics.amount(d.credit), s.status, s.reason, s.approved, s.rejected,
          analytics.amount(s.refunded), d.created_at, confirmed.at, credited.at,
@@ -197,7 +212,7 @@ CREATE FUNCTION analytics.deposit_events() RETURNS TABLE (
   SELECT deposit_id, ordinal, event, at, reason, actor, analytics.amount(gross),
          analytics.amount(fee), analytics.amount(credit), nonce,
          CASE WHEN event IN ('TransferObserved', 'RefundRecorded') THEN encode(tx_hash, 'hex')
-              ELSE analytics.hex(tx_hash) END,
+              ELSE '0x' || encode(tx_hash, 'hex') END,
          block_height, topic, partition, log_offset
     FROM deposits.deposit_events
 $$;
@@ -215,7 +230,8 @@ CREATE FUNCTION analytics.mints() RETURNS TABLE (
   block_height bigint         -- height of the final block that decided it; null: none
 ) LANGUAGE sql STABLE AS $$
   SELECT d.id, analytics.hex(d.clt_address), analytics.amount(e.credit), e.nonce,
-         analytics.hex(e.tx_hash),
+         CASE WHEN e.event IN ('TransferObserved', 'RefundRecorded') THEN encode(e.tx_hash, 'hex')
+              ELSE '0x' || encode(e.tx_hash, 'hex') END,
          CASE coalesce(voided.event, after.event)
               WHEN 'MintCredited' THEN 'credited' WHEN 'MintDead' THEN 'dead'
               WHEN 'MintVoided' THEN 'void' WHEN 'DepositRejected' THEN 'released'
@@ -290,16 +306,15 @@ CREATE FUNCTION analytics.ride_requests() RETURNS TABLE (
 ) LANGUAGE sql STABLE AS $$
   SELECT analytics.hex(r.hash), analytics.hex(r.passenger), r.pickup_lat::numeric,
          r.pickup_lng::numeric, r.dropoff_lat::numeric, r.dropoff_lng::numeric,
-         analytics.amount(r.fare), analytics.hex(r.referrer),
-         CASE WHEN r.closed_height IS NULL THEN 'open'
-              WHEN r.offer_hash IS NULL THEN 'cancelled' ELSE 'accepted' END,
+         analytics.amount(r.fare), analytics.hex(r.referrer), r.status,
          analytics.hex(r.offer_hash), r.height, begun.timestamp, closed.timestamp
     FROM (SELECT hash, passenger, pickup_lat, pickup_lng, dropoff_lat, dropoff_lng, fare, referrer,
-                 height, offer_hash, closed_height
+                 height, offer_hash, closed_height,
+                 CASE WHEN offer_hash IS NULL THEN 'cancelled' ELSE 'accepted' END AS status
             FROM ride_market.closed_requests
            UNION ALL
           SELECT hash, passenger, pickup_lat, pickup_lng, dropoff_lat, dropoff_lng, fare, referrer,
-                 height, NULL, NULL
+                 height, NULL, NULL, 'open'
             FROM ride_market.open_requests) r
     LEFT JOIN explorer.blocks begun ON begun.height = r.height
     LEFT JOIN explorer.blocks closed ON closed.height = r.closed_height
@@ -361,20 +376,23 @@ CREATE FUNCTION analytics.ride_trips() RETURNS TABLE (
     LEFT JOIN explorer.blocks ended ON ended.height = t.ended_height
 $$;
 
--- The payments of rides out of escrow.
+-- The payments of rides out of escrow. Times are null where the explorer is behind.
 CREATE FUNCTION analytics.ride_payments() RETURNS TABLE (
   tx_hash      text,          -- hash of the payment
   passenger    text,          -- who signed it
   driver       text,          -- whose trip it pays
   amount       numeric(38,6), -- CLT taken out of escrow
   block_height bigint,        -- height of the block
-  paid_at      timestamptz    -- time of that block
+  paid_at      timestamptz,   -- time of that block
+  trip_hash    text           -- hash of the acceptance
 ) LANGUAGE sql STABLE AS $$
-  SELECT analytics.hex(t.hash), analytics.hex(t.from_address), analytics.hex(a.counterparty),
-         analytics.amount(-a.delta), t.block_height, t.timestamp
-    FROM explorer.activity a
-    JOIN explorer.transactions t ON t.seq = a.seq
-   WHERE a.kind = 'ride_pay' AND a.delta < 0
+  SELECT analytics.hex(p.hash), analytics.hex(t.passenger), analytics.hex(t.driver),
+         analytics.amount(p.amount), p.height, b.timestamp, analytics.hex(p.trip_hash)
+    FROM ride_market.payments p
+    JOIN (SELECT hash, passenger, driver FROM ride_market.ended_trips
+           UNION ALL
+          SELECT hash, passenger, driver FROM ride_market.active_trips) t ON t.hash = p.trip_hash
+    LEFT JOIN explorer.blocks b ON b.height = p.height
 $$;
 
 -- The figures of each hour, for series over time. An hour without a block is not among them.

@@ -48,13 +48,17 @@ export function commentsOf(sql: string): string {
     .join('');
 }
 
-/** CREATE VIEW statements: a function loses the precision of a type, and the view states it. */
-export function viewsOf(sql: string): string {
-  return definitionsOf(sql)
-    .filter(({ kind }) => kind === 'VIEW')
-    .map(({ name, columns }) => {
-      const typed = columns.map((column) => `${column.name}::${column.type} AS ${column.name}`);
-      return `CREATE VIEW ${name} AS SELECT ${typed.join(', ')} FROM ${name}();\n`;
-    })
-    .join('');
+const FUNCTION = /^CREATE FUNCTION [\w.]+\(\) RETURNS TABLE \([^]*?^\$\$;\n/gm;
+
+/**
+ * The text with a view behind each function that returns a table. The function loses the precision
+ * of its types, and the view states it.
+ */
+export function withViews(sql: string): string {
+  return sql.replaceAll(FUNCTION, (text) => {
+    const [definition] = definitionsOf(text);
+    const typed = definition?.columns.map(({ name, type }) => `${name}::${type} AS ${name}`);
+    const { name } = definition ?? {};
+    return `${text}CREATE VIEW ${name} AS SELECT ${typed?.join(', ')} FROM ${name}();\n`;
+  });
 }

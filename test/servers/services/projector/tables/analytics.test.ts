@@ -108,7 +108,7 @@ test('addresses of TRON are in their usual spelling', async () => {
   const pairs = TRONWEB_VECTORS.map(([hex, text]) => `('\\x${hex}'::bytea, '${text}')`).join();
   expect(
     await read(
-      `SELECT * FROM (VALUES ${pairs}) v (bytes, text) WHERE analytics.tron_address(bytes) <> text`,
+      `SELECT * FROM (VALUES ${pairs}) v (bytes, text) WHERE projector.tron_address(bytes) <> text`,
     ),
   ).toEqual([]);
 });
