@@ -104,7 +104,7 @@ function isRange(plan: PlanNode): boolean {
   });
 }
 
-/** Rows come in the order of an index, so the first ten need no others, nor do they have to be sorted. */
+/** Rows come in the order of an index: the first ten need no others, and are not sorted. */
 function isOrdered(plan: PlanNode): boolean {
   return nodesOf(plan).every(
     (node) =>
