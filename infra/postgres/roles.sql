@@ -40,6 +40,8 @@ ALTER ROLE clt_analyst SET lock_timeout = '10s';
 ALTER ROLE clt_analyst SET transaction_timeout = '15min';
 ALTER ROLE clt_analyst SET idle_in_transaction_session_timeout = '5min';
 ALTER ROLE clt_analyst SET idle_session_timeout = '1h';
+-- One processor for each session, not three.
+ALTER ROLE clt_analyst SET max_parallel_workers_per_gather = 0;
 -- Only a superuser can change this one.
 ALTER ROLE clt_reader SET temp_file_limit = '64MB';
 ALTER ROLE clt_analyst SET temp_file_limit = '1GB';

@@ -25,7 +25,7 @@ type DepositsEvent = DepositAddressEvent | TreasuryEvent;
 
 export const deposits: Projection<DepositsEvent> = {
   name: 'deposits',
-  version: 10,
+  version: 11,
   topics: ['deposit.addresses', 'treasury.ledger'],
   isEvent: (event): event is DepositsEvent =>
     isDepositAddressEvent(event) || isTreasuryEvent(event),

@@ -22,7 +22,7 @@ import { Stacks } from './stacks.ts';
 
 export const explorer: Projection<ExplorerEvent> = {
   name: 'explorer',
-  version: 3,
+  version: 4,
   topics: ['chain.blocks'],
   isEvent: isChainEvent,
   unread: { Transaction: UNREAD },

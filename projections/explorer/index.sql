@@ -6,4 +6,16 @@ CREATE INDEX activity_block ON activity (block_height);
 CREATE UNIQUE INDEX transactions_seq ON transactions (seq);
 CREATE UNIQUE INDEX blocks_height ON blocks (height);
 CREATE UNIQUE INDEX blocks_hash ON blocks (hash);
+-- for the conditions of analysts, whose addresses and hashes are text (RBD-7)
+CREATE INDEX accounts_text ON accounts (('0x' || encode(address, 'hex')));
+CREATE INDEX transactions_hash_text ON transactions USING hash (('0x' || encode(hash, 'hex')));
+CREATE INDEX transactions_from_text ON transactions (('0x' || encode(from_address, 'hex')));
+CREATE INDEX transactions_to_text ON transactions (('0x' || encode(to_address, 'hex')));
+CREATE INDEX transactions_height ON transactions (block_height);
+CREATE INDEX transactions_time ON transactions (timestamp);
+CREATE INDEX blocks_hash_text ON blocks USING hash (('0x' || encode(hash, 'hex')));
+CREATE INDEX blocks_parent_text ON blocks USING hash (('0x' || encode(parent_hash, 'hex')));
+CREATE INDEX blocks_recipient_text ON blocks (('0x' || encode(reward_recipient, 'hex')));
+CREATE INDEX blocks_producer_text ON blocks (('0x' || encode(producer, 'hex')));
+CREATE INDEX blocks_time ON blocks (timestamp);
 CREATE UNIQUE INDEX validators_ordinal ON validators (ordinal);

@@ -69,7 +69,7 @@ const LATER_FIELDS = {
 
 export const reserve: Projection<ReserveReconciled> = {
   name: 'reserve',
-  version: 4,
+  version: 5,
   topics: ['reserve.runs'],
   isEvent: isReserveEvent,
   tables: [HEAD, RUNS],

@@ -84,7 +84,7 @@ type WatchEvent = DepositAddressEvent | TransferEvent;
 
 export const watch: Projection<WatchEvent> = {
   name: 'watch',
-  version: 4,
+  version: 5,
   topics: ['deposit.addresses', 'tron.transfers'],
   isEvent: (event): event is WatchEvent => isDepositAddressEvent(event) || isTransferEvent(event),
   tables: [BOOK, ADDRESSES, QUEUE, TRANSFERS],

@@ -213,8 +213,8 @@ function addExport(commands: Commands, run: Run): void {
 }
 
 const EXPORT_EPILOGUE = `A table has a row for each record: topic, partition, offset, time, key, headers, type, schema_id and effective, then a column for each field of the topic's events. A field with the name of such a column is value_ and its name. A record that cannot be decoded has error and raw instead.
-effective is false of records that their readers pass over, and of reverted blocks and their reverts; --effective leaves these rows out. Both read the partitions from their beginning to their present end first.
-Amounts are exact decimals in CLT or USDT, addresses and hashes text, times timestamps in UTC. Lists are nested in Parquet and JSON in CSV. JSON lines have amounts in base units, and no effective.
+effective is false of records that their readers pass over, and of reverted blocks and their reverts; --effective leaves these rows out. Both read the partitions from their beginning to their present end first. It is null in schema.ids and treasury.snapshots, which have no events.
+Amounts are exact decimals in CLT or USDT, addresses and hashes text, times timestamps in UTC. Lists are nested in Parquet and JSON in CSV, where a text that a spreadsheet would compute has an apostrophe before it. JSON lines have amounts in base units, and no effective.
 FILE is replaced once all is written, in a folder beside it meanwhile, which needs room for the rows too.
 --where is that of tail, with amounts in base units.
 

@@ -3,6 +3,7 @@
  * of CSV (RFC 4180). Written by hand: csv-stringify takes parsed values, and so numbers that were
  * rounded, and up to twice as long.
  */
+import { FORMULA, SIGNED_NUMBER } from '../../../schemas/csv.ts';
 
 export interface ExportFormat {
   /** of the path */
@@ -31,15 +32,16 @@ export const NDJSON: ExportFormat = {
 
 /** `"name":value` of a flat object, its value captured. Linear in the length of any text. */
 const FIELD = /"[^"\\]*(?:\\.[^"\\]*)*":("[^"\\]*(?:\\.[^"\\]*)*"|[^,}]+)/g;
-/**
- * Quoted besides commas, quotes and ends of lines: an empty text, which is not null, and a text
- * that a spreadsheet would take for a formula, which is otherwise left as it is.
- */
-const QUOTED = /^$|^[=+\-@\t]|[",\r\n]/;
+/** Quoted besides commas, quotes and ends of lines: an empty text, which is not null. */
+const QUOTED = /^$|[",;\t\r\n]/;
 
-/** A JSON value: null is empty, numbers keep their digits. */
+/**
+ * A JSON value: null is empty, numbers keep their digits. A text that a spreadsheet would compute
+ * gets an apostrophe: quotes do not keep it from that.
+ */
 function csvValue(json: string): string {
   if (!json.startsWith('"')) return json === 'null' ? '' : json;
   const text = json.includes('\\') ? String(JSON.parse(json)) : json.slice(1, -1);
-  return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const safe = FORMULA.test(text) && !SIGNED_NUMBER.test(text) ? `'${text}` : text;
+  return QUOTED.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

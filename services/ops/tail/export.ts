@@ -21,6 +21,7 @@ import {
   type TopicOutput,
   type TopicReading,
 } from './read-topic.ts';
+import { plainColumns } from './plain-topics.ts';
 import { columnName, RECORD_COLUMNS, recordJson, recordRow, RecordSchemas } from './records.ts';
 import { fieldColumns, TABLE_OPTIONS, type Columns } from './shown-types.ts';
 import { mergedColumns, writeTable, type Table } from './tables.ts';
@@ -137,7 +138,8 @@ async function exportTable(
     },
   });
   const types = [...declaredTypes(topic), ...(schemas?.types ?? [])];
-  const columns = types.map(valueColumns).reduce(mergedColumns, RECORD_COLUMNS);
+  const own = [plainColumns(topic), ...types.map(valueColumns)];
+  const columns = own.reduce(mergedColumns, RECORD_COLUMNS);
   await writeTable({ format, columns, rows, row_bytes_max, file, folder }, reading.signal);
   return shown;
 }

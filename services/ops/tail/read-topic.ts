@@ -10,6 +10,7 @@ import { KAFKA, readSettings, REGISTRY } from '../config.ts';
 import { faultNotes, LOG, note, patience, retryingWithNotes } from '../connections.ts';
 import { count, didYouMean, Misuse, type SharedArguments } from '../usage.ts';
 import { Effects } from './effects.ts';
+import { isPlain, plainValue } from './plain-topics.ts';
 import { findRanges, parseBound, type RangeOptions } from './range.ts';
 import { recordJson, RecordSchemas, textOf, type Shown } from './records.ts';
 import { tailLog, type TailOptions } from './tail-log.ts';
@@ -120,7 +121,8 @@ async function openTopic(
   const filtered = reading.schemasOf === undefined ? schemas : new RecordSchemas(config);
   const kafka = openKafka(config, 'ops-tail', LOG);
   const ranges = await findRanges(kafka, range, now);
-  const isJudged = args.effective === true || reading.judged;
+  // no event decides on a record of another kind
+  const isJudged = (args.effective === true || reading.judged) && !isPlain(topic);
   const codec = isJudged ? await openDecoder(config, { kafka }, TOPICS) : undefined;
   const effects = codec && new Effects(codec);
   const partitions = ranges.map(({ partition }) => partition);
@@ -132,7 +134,8 @@ async function openTopic(
     if (signal?.aborted !== true) throw error;
   });
   const known = {
-    knows: (value: Buffer | null) => schemas.knows(value) && filtered.knows(value),
+    knows: (value: Buffer | null) =>
+      isPlain(topic) || (schemas.knows(value) && filtered.knows(value)),
     learn: async (value: Buffer | null) => {
       await codec?.learn([value]);
       await schemas.learn(value);
@@ -146,10 +149,11 @@ async function openTopic(
     // first: every record that follows is judged
     const isEffective = effects?.has(partition, record);
     if ((args.effective === true && isEffective === false) || !matches(record)) return undefined;
-    const shown = schemas.show(record.value);
+    const plain = plainValue(topic, record.value);
+    const shown = plain ?? schemas.show(record.value);
     if (args.type.length > 0 && !args.type.includes(shown.type ?? '')) return undefined;
     if (where !== undefined) {
-      const line = recordJson(topic, partition, record, filtered.show(record.value));
+      const line = recordJson(topic, partition, record, plain ?? filtered.show(record.value));
       const parsed: object = JSON.parse(line);
       if (!where.matches(parsed)) return undefined;
     }

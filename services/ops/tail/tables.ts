@@ -2,6 +2,7 @@
  * Tables of records, written by DuckDB, which no other file knows and which is loaded for them
  * alone: rows as JSON lines, compressed with zstd, become a file of Parquet or CSV.
  */
+import { FORMULA, SIGNED_NUMBER } from '../../../schemas/csv.ts';
 import { Misuse } from '../usage.ts';
 import type { Columns, ColumnType } from './shown-types.ts';
 
@@ -63,11 +64,19 @@ function statement({ format, columns, rows, row_bytes_max, file }: Table): strin
   const types = Object.entries(columns).map(([name, type]) => `${text(name)}: ${text(sql(type))}`);
   const source = `read_json(${text(rows)}, format = 'newline_delimited', compression = 'zstd', maximum_object_size = ${Math.max(row_bytes_max + 1, BUFFER_BYTES_MIN)}, columns = {${types.join()}})`;
   const shown = Object.entries(columns).map(([name, type]) =>
-    format === 'csv' && typeof type !== 'string'
-      ? `to_json(${quoted(name)}) AS ${quoted(name)}`
-      : quoted(name),
+    format === 'csv' ? `${csvValue(quoted(name), type)} AS ${quoted(name)}` : quoted(name),
   );
   return `COPY (SELECT ${shown.join()} FROM ${source}) TO ${text(file)} (${format === 'csv' ? CSV : PARQUET})`;
+}
+
+/**
+ * A spreadsheet computes a text that begins like a formula, also in quotes: an apostrophe before it
+ * keeps it a text. Signed numbers stay as they are.
+ */
+function csvValue(column: string, type: ColumnType): string {
+  if (typeof type !== 'string') return `to_json(${column})`;
+  if (type !== 'VARCHAR') return column;
+  return `CASE WHEN regexp_matches(${column}, ${text(FORMULA.source)}) AND NOT regexp_matches(${column}, ${text(SIGNED_NUMBER.source)}) THEN chr(39) || ${column} ELSE ${column} END`;
 }
 
 function sql(type: ColumnType): string {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Knex } from 'knex';
-import { commentsOf } from './comments.ts';
+import { commentsOf, withViews } from './comments.ts';
 
 export const ANALYTICS = 'analytics';
 /** The earlier views, in which queries may still be running; dropped with the next change. */
@@ -11,7 +11,7 @@ const DEFINITION = new URL('../../../projections/analytics.sql', import.meta.url
 
 /** In a transaction that keeps others from doing the same. */
 export async function settleAnalytics(db: Knex.Transaction): Promise<void> {
-  const sql = await readFile(DEFINITION, 'utf8');
+  const sql = withViews(await readFile(DEFINITION, 'utf8'));
   const digest = createHash('sha256').update(sql).digest('hex').slice(0, 16);
   const about = `Views that stay the same while tables are exchanged: docs/analysts.md. Definition ${digest}.`;
   const { rows } = await db.raw<{ rows: { about: string | null }[] }>(

@@ -16,6 +16,27 @@ import { faultOf } from '../../runtime/postgres/pool.ts';
 /** Key of the advisory lock of all migrations: projectors start together. */
 const LOCK = 7_301_977;
 
+/** Base58Check, as schemas/tron-address.ts. */
+const TRON_ADDRESS = String.raw`
+  CREATE FUNCTION projector.tron_address(bytea) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+  DECLARE
+    payload bytea := '\x41'::bytea || $1;
+    bytes bytea := payload || substr(sha256(sha256(payload)), 1, 4);
+    rest numeric := 0;
+    digits text := '';
+  BEGIN
+    FOR at IN 0 .. length(bytes) - 1 LOOP
+      rest := rest * 256 + get_byte(bytes, at);
+    END LOOP;
+    WHILE rest > 0 LOOP
+      digits := substr('123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz', (rest % 58)::integer + 1, 1) || digits;
+      rest := div(rest, 58);
+    END LOOP;
+    RETURN digits;
+  END
+  $$;`;
+
 /** Migrations up; none is ever reverted. */
 const MIGRATIONS: Readonly<Record<string, Knex.Migration['up']>> = {
   async '001_checkpoints'(db) {
@@ -61,6 +82,10 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration['up']>> = {
       table.timestamp('skipped_at', { useTz: true });
       table.primary(['projection', 'topic', 'partition', 'record_offset']);
     });
+  },
+  async '006_tron_address'(db) {
+    // here, and not with the views that use it: indexes need it, and views are made anew
+    await db.raw(TRON_ADDRESS);
   },
 };
 

@@ -196,6 +196,13 @@ test('readers and analysts leave connections to the writer', async () => {
   expect(await rowsOf(urls.writer_url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
 });
 
+test('a statement of an analyst works on one processor', async () => {
+  const { analyst_url } = await freshDatabase(stackOf());
+  expect(await rowsOf(analyst_url, 'SHOW max_parallel_workers_per_gather')).toEqual([
+    { max_parallel_workers_per_gather: '0' },
+  ]);
+});
+
 test('a start takes from a database of an earlier version what readers could do there', async () => {
   const urls = await freshDatabase(stackOf());
   const { pathname } = new URL(urls.writer_url);

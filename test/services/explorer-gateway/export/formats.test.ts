@@ -13,7 +13,21 @@ test('CSV begins with a line of names, NDJSON does not', () => {
   expect(NDJSON.opening('a,b_c')).toBe('');
 });
 
-test.each(['=1+1', '+1', '-1', '@x', '\t=1', 'a,b', 'a"b', 'a\r\nb', 'a\nb'])(
+test.each(['=1+1', '+1+1', '-cmd', '@x', '\t=1', '\r=1', '\n=1', '＝1', '=a,b', '=HYPERLINK("x")'])(
+  'the text %j is not computed by a spreadsheet',
+  (text) => {
+    expect(readCsv(CSV.row(JSON.stringify({ text })))).toEqual([[`'${text}`]]);
+  },
+);
+
+test.each(['-1', '+1', '-1.000001', '-123456789012345678901234567890'])(
+  'the number %j in a text stays a number',
+  (text) => {
+    expect(CSV.row(JSON.stringify({ text }))).toBe(`${text}\r\n`);
+  },
+);
+
+test.each(['a,b', 'a;=1', 'a"b', 'a\r\nb', 'a\nb', 'a\tb'])(
   'the text %j is quoted and otherwise as it is',
   (text) => {
     const row = CSV.row(JSON.stringify({ text }));

@@ -59,18 +59,58 @@ test('a filter of a view uses the index of the table', async () => {
   expect(JSON.stringify(plan)).toContain('blocks_height');
 });
 
-test('addresses of TRON are in their usual spelling, amounts exact', async () => {
+test('each numeric column of a view says how many digits it has', async () => {
+  await prepareDatabase(urls.writer_url, explorer);
+  expect(
+    await read(
+      `SELECT DISTINCT numeric_precision AS digits, numeric_scale AS after_the_point
+         FROM information_schema.columns
+        WHERE table_schema = 'analytics' AND data_type = 'numeric' ORDER BY 1`,
+    ),
+  ).toEqual([
+    { digits: 18, after_the_point: 15 },
+    { digits: 38, after_the_point: 6 },
+  ]);
+});
+
+function insertFare(fare: bigint): string {
+  return `INSERT INTO ride_market.open_requests
+    VALUES (decode(md5('${fare}'), 'hex'), '', '-89.123456789012345', '180', '0', '-179.999999999999999', ${fare}, NULL, 1, 0)`;
+}
+
+function insertBalance(balance: bigint): string {
+  return `INSERT INTO explorer.accounts
+    VALUES (decode(md5('${balance}'), 'hex'), ${balance}, 0, 0, 0, 0, 0)`;
+}
+
+test('a fare that fits in no column is null, and a balance that large ends the query', async () => {
+  for (const projection of PROJECTIONS) await prepareDatabase(urls.writer_url, projection);
+  const fits = 10n ** 38n - 1n;
+  const largest = 2n ** 256n - 1n;
+  for (const fare of [1n, fits, fits + 1n, largest])
+    await rowsOf(urls.writer_url, insertFare(fare));
+  const seen = `SELECT fare::text, pickup_latitude::text, pickup_longitude::text
+                  FROM analytics.ride_requests ORDER BY fare`;
+  const place = { pickup_latitude: '-89.123456789012345', pickup_longitude: '180.000000000000000' };
+  expect(await read(seen)).toEqual(
+    [clt(1n), clt(fits), null, null].map((fare) => Object.assign({ fare }, place)),
+  );
+  await rowsOf(urls.writer_url, insertBalance(fits));
+  const supply = 'SELECT sum(balance)::text AS supply FROM analytics.accounts';
+  expect(await read(supply)).toEqual([{ supply: clt(fits) }]);
+  await rowsOf(urls.writer_url, insertBalance(fits + 1n));
+  // numeric_value_out_of_range
+  await expect(read(supply)).rejects.toMatchObject({ code: '22003' });
+});
+
+test('addresses of TRON are in their usual spelling', async () => {
   await prepareDatabase(urls.writer_url, explorer);
   const pairs = TRONWEB_VECTORS.map(([hex, text]) => `('\\x${hex}'::bytea, '${text}')`).join();
   expect(
     await read(
-      `SELECT * FROM (VALUES ${pairs}) v (bytes, text) WHERE analytics.tron_address(bytes) <> text`,
+      `SELECT * FROM (VALUES ${pairs}) v (bytes, text) WHERE projector.tron_address(bytes) <> text`,
     ),
   ).toEqual([]);
-  const largest = 2n ** 256n - 1n;
-  expect(await read(`SELECT analytics.amount(${largest})::text AS amount`)).toEqual([
-    { amount: String(largest).replace(/(\d{6})$/, '.$1') },
-  ]);
 });
 
 type Figures = Readonly<Record<string, string>>;

@@ -72,7 +72,7 @@ test('tables are created once, and a second start changes nothing', async () => 
   const migrated =
     'SELECT id, name, batch, migration_time FROM projector.knex_migrations ORDER BY id';
   const { rows: before } = await client.query(migrated);
-  expect(before).toHaveLength(5);
+  expect(before).toHaveLength(6);
   await client.query("INSERT INTO explorer.transaction_types VALUES ('Mint', 1)");
   await prepareDatabase(urls.writer_url, explorer);
   expect((await client.query(migrated)).rows).toEqual(before);
