@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject, type TestContext } from 'vitest';
 import { developmentSecrets, makeSecrets } from '../../infra/compose/secrets.ts';
+import { seconds, terminalReport } from '../../infra/local/cli/report.ts';
 import { checkout } from '../../infra/local/stack/folder.ts';
 import type { Ended } from '../services/ops/operator.ts';
 import { parseCompose, textOf, type ComposeFile } from '../support/compose.ts';
@@ -298,7 +299,10 @@ export async function openComposed(): Promise<OpenComposed | { readonly missing:
   try {
     await engine.buildOthers();
     await system.wipe();
+    const begun = performance.now();
     await system.up();
+    const report = terminalReport(process.stdout);
+    report.line(`  healthy  built and started in ${seconds(performance.now() - begun)}`);
   } catch (error) {
     await close();
     throw error;
