@@ -89,10 +89,18 @@ export const TEXT = {
     id: 'Copy id',
   },
   copied: 'Copied',
+  notCopied: 'Not copied: the browser refused. Select it here, and copy it:',
   plotTime: 'At',
   pager: { newer: 'Newest', older: 'Older', pages: 'Pages' },
   units: { clt: 'CLT', usdt: 'USDT' },
   directions: { north: 'N', south: 'S', east: 'E', west: 'W' },
+  finality: {
+    name: 'State',
+    final: 'final',
+    open: 'may still be replaced',
+    openShort: 'not final',
+    unknown: 'not known yet',
+  },
   home: {
     title: 'Chain',
     strip: 'Newest blocks',
@@ -106,10 +114,10 @@ export const TEXT = {
     validators: 'Validators',
     final: 'Final up to',
     replaced: 'replaced',
-    reorganised: (from: number, to: number): string =>
-      from === to
-        ? `Block ${from} was replaced: the chain reorganised.`
-        : `Blocks ${from} to ${to} were replaced: the chain reorganised.`,
+    upTo: (height: string): string => `up to block ${height}`,
+    // those above that no page had shown yet were replaced, too
+    reorganised: (from: string): string =>
+      `The chain reorganised: blocks from ${from} on were replaced.`,
   },
   block: {
     title: (height: number): string => `Block ${height}`,
@@ -122,9 +130,6 @@ export const TEXT = {
     reward: 'Reward',
     fees: 'Fees',
     count: 'Transactions',
-    state: 'State',
-    final: 'final',
-    open: 'may still be replaced',
     newer: 'Next block',
     older: 'Block before',
     filled: (count: number): string => (count === 1 ? '1 transaction' : `${count} transactions`),
@@ -144,7 +149,6 @@ export const TEXT = {
     amount: 'Amount',
     fee: 'Fee',
     nonce: 'Nonce',
-    status: 'Status',
     ride: 'Of a ride',
     yes: 'yes',
     no: 'no',
@@ -254,7 +258,8 @@ export const TEXT = {
     table: 'Table',
     time: 'Beginning',
     copied: 'Copy as CSV',
-    open: 'The newest hour or day is not over. Days are in UTC.',
+    open: 'Behind the line: not over or not final, so it may still change. Days are in UTC.',
+    mayChange: (time: string): string => `${time} (may still change)`,
     none: 'There is no block in this time.',
   },
   reserve: {
@@ -303,7 +308,7 @@ export const TEXT = {
   },
   market: {
     title: 'Market',
-    what: 'Open requests and active trips, as blocks bring them',
+    what: 'Open requests and active trips, as blocks bring them: the newest may still be replaced',
     map: 'Map of the market',
     requests: 'Open requests',
     requestsHere: 'Open requests on the map',
@@ -359,6 +364,7 @@ export const TEXT = {
     },
     block: 'block',
     by: 'by',
+    open: 'its newest steps may still be replaced',
     noTime: 'The explorer does not show it yet.',
     nextOpen: 'Waits for the passenger to accept an offer.',
     nextActive: 'Waits for payments: the unpaid part of the fare is in escrow.',

@@ -6,6 +6,7 @@ import { TEXT } from '../text.ts';
 import type { Status } from '../../../../schemas/explorer-api/network.ts';
 import type { Reserve } from '../../../../schemas/explorer-api/reserve.ts';
 import { one } from './explorer.ts';
+import { learnFinality } from './finality.ts';
 import { ServiceError } from './service.ts';
 import { NO_LOOK, standingStill, withStatus, type Part } from './stalls.ts';
 
@@ -14,7 +15,11 @@ const LAG_BLOCKS_MAX = 20;
 
 const STATUS = queryOptions({
   queryKey: ['status'],
-  queryFn: ({ signal }) => one<Status>('status', signal, {}),
+  queryFn: async ({ signal }) => {
+    const status = await one<Status>('status', signal, {});
+    learnFinality(status);
+    return status;
+  },
 });
 
 export function useStatus(): UseQueryResult<Status> {

@@ -1,10 +1,12 @@
 import type { ReactElement } from 'react';
+import type { Judged } from '../api/finality.ts';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
 import {
   AddressLink,
   Age,
   Amount,
   BlockLink,
+  Finality,
   Table,
   Tag,
   TransactionLink,
@@ -34,7 +36,6 @@ const TIME: Column<Transaction> = {
   isWide: true,
 };
 
-const SHORT = [HASH, TYPE, AMOUNT, TIME];
 const WHOLE: readonly Column<Transaction>[] = [
   HASH,
   TYPE,
@@ -59,8 +60,16 @@ const WHOLE: readonly Column<Transaction>[] = [
   TIME,
 ];
 
+function stateOf(of: Judged): Column<Transaction> {
+  return {
+    name: TEXT.finality.name,
+    cell: ({ block_height: blockHeight }) => <Finality height={blockHeight} of={of} isShort />,
+  };
+}
+
 export function TransactionTable(props: {
   readonly transactions: readonly Transaction[];
+  readonly of: Judged;
   readonly isShort?: boolean;
   readonly empty?: string;
 }): ReactElement {
@@ -70,7 +79,10 @@ export function TransactionTable(props: {
       items={props.transactions}
       keyOf={({ hash }) => hash}
       empty={props.empty ?? TEXT.states.empty}
-      columns={props.isShort === true ? SHORT : WHOLE}
+      columns={[
+        ...(props.isShort === true ? [HASH, TYPE, AMOUNT, TIME] : WHOLE),
+        stateOf(props.of),
+      ]}
     />
   );
 }

@@ -32,7 +32,7 @@ import {
 import { QrCode } from '../design/qr.tsx';
 import { Timeline } from '../design/timeline.tsx';
 import { WithService } from '../design/with-service.tsx';
-import { browserWallet, messageOf } from '../browser-wallet.ts';
+import { browserWallet, messageOf } from '../browser.ts';
 import { TEXT } from '../text.ts';
 import { Calculator } from './calculator.tsx';
 import {

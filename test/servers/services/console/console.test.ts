@@ -216,7 +216,7 @@ test('blocks that are replaced hang below those that replaced them, and are name
   await replaceAbove(newest - 2, '7');
   await expect
     .poll(() => page.getByRole('status').allInnerTexts())
-    .toContain(`Blocks ${newest - 1} to ${newest} were replaced: the chain reorganised.`);
+    .toContain(`The chain reorganised: blocks from ${newest - 1} on were replaced.`);
   expect(await page.locator('.orphan').count()).toBe(2);
   expect(problems).toEqual([]);
 });
