@@ -47,10 +47,9 @@ function copySelected(text: string): boolean {
 }
 
 /** A place for texts that outlive the page; where the browser refuses one, they end with it. */
-export function storeOf(name: 'localStorage' | 'sessionStorage'): Pick<
-  Storage,
-  'getItem' | 'setItem' | 'removeItem'
-> {
+export function storeOf(
+  name: 'localStorage' | 'sessionStorage',
+): Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> {
   try {
     const store = window[name];
     // some refuse only to write

@@ -78,13 +78,22 @@ function reserveBody(reserve: Reserve | undefined): string {
     return `{"configured":true,"available":false,"cache_age_seconds":${ageSeconds},"error":${JSON.stringify(answer.unavailable)},"last_run":null}`;
   }
   const run = answer.last_run === null ? 'null' : runJson(answer.last_run);
-  return `{"configured":true,"available":true,"cache_age_seconds":${ageSeconds},"last_run":${run}}`;
+  const tolerance = answer.tolerance === undefined ? '' : `,"tolerance":${answer.tolerance}`;
+  return `{"configured":true,"available":true,"cache_age_seconds":${ageSeconds},"last_run":${run}${tolerance}}`;
 }
 
 const RUNS_LIST = 'reserve_runs';
 
 /** A row of `runsPage` or `runById`. */
-const runItem = rowWriter(RECORDED_RUN);
+const runItem = rowWriter(RECORDED_RUN, {
+  made: {
+    minting: (cells) => String(cells[15]),
+    waiting: (cells) => String(cells[16]),
+    booked_surplus: (cells) => String(cells[18]),
+    refunded: (cells) => String(cells[19]),
+    surplus: (cells) => String(cells[26]),
+  },
+});
 
 /** Without a treasury the list of runs is empty. */
 export function reserveRoutes(

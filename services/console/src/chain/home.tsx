@@ -236,7 +236,10 @@ function Orphan({ block }: { readonly block: Block | undefined }): ReactElement 
   );
 }
 
-function BlockTable(props: { readonly blocks: readonly Block[]; readonly of: Judged }): ReactElement {
+function BlockTable(props: {
+  readonly blocks: readonly Block[];
+  readonly of: Judged;
+}): ReactElement {
   return (
     <Table
       label={TEXT.home.blocks}

@@ -1,5 +1,7 @@
 /** The values of a plot of hours or days, over the whole time of its axis. */
-import type { LineColor } from './uplot.tsx';
+/** A custom property of `tokens.css`. */
+export type LineColor =
+  '--accent' | '--series-2' | '--series-3' | '--series-4' | '--series-5' | '--series-rest';
 
 export interface Line {
   readonly name: string;
@@ -26,7 +28,10 @@ export function dataOf(
   { length, shape }: Omit<Buckets, 'onPoint'>,
   [from, to]: readonly [number, number],
 ): [number[], ...(number | null)[][]] {
-  const times = Array.from({ length: (to - from) / length + 1 }, (_, index) => from + index * length);
+  const times = Array.from(
+    { length: (to - from) / length + 1 },
+    (_, index) => from + index * length,
+  );
   const before = ((at[0] ?? from) - from) / length;
   const spread = (values: readonly number[]): (number | null)[] =>
     times.map((_, index) => values[index - before] ?? null);

@@ -90,7 +90,12 @@ interface ChartProps {
   readonly by: SeriesBy;
 }
 
-function CountChart({ buckets, stretch, by, of }: ChartProps & { readonly of: Count }): ReactElement {
+function CountChart({
+  buckets,
+  stretch,
+  by,
+  of,
+}: ChartProps & { readonly of: Count }): ReactElement {
   const name = TEXT.charts.measures[of];
   const lines = useMemo(
     () => [{ name, color: '--accent' as const, values: buckets.map((bucket) => bucket[of]) }],

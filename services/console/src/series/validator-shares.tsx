@@ -5,8 +5,7 @@ import type { SeriesBy, ValidatorSeries } from '../../../../schemas/explorer-api
 import { one } from '../api/explorer.ts';
 import { Chart } from '../design/chart.tsx';
 import { AddressLink, Answer } from '../design/parts.tsx';
-import type { Line } from '../design/bucket-data.ts';
-import type { LineColor } from '../design/uplot.tsx';
+import type { Line, LineColor } from '../design/bucket-data.ts';
 import { grouped, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { SpanChoice } from './span-choice.tsx';

@@ -6,6 +6,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
 import { SERIES_ITEM, VALIDATOR_SERIES_ITEM } from '../../../../schemas/explorer-api/network.ts';
+import { RECORDED_RUN } from '../../../../schemas/explorer-api/reserve.ts';
 import { exampleOf } from '../../../../schemas/http-api/answer.ts';
 import {
   fillExplorer,
@@ -18,7 +19,7 @@ import {
 } from '../../../services/explorer-gateway/explorer-server.ts';
 import { openChromium, openContext } from '../../../support/chromium.ts';
 import { freshDatabase } from '../../../support/database.ts';
-import { buildPages } from '../../../support/pages.ts';
+import { buildPages, violationsOf } from '../../../support/pages.ts';
 
 const blocks = seededBlocks({ seed: 8, blocks: 60, transactions_max: 9, first_height: 0 });
 const newest = blocks.length - 1;
@@ -101,13 +102,18 @@ function statesOf(heights: readonly number[]): readonly string[] {
 test.each([
   ['/', 'Transactions', 12],
   ['/transactions', 'Transactions', 50],
-])('each transaction of a list of %s says whether its block is final', async (path, table, count) => {
-  const heights = transactions.toReversed().map(({ block_height: height }) => height);
-  await show(path);
-  await expect.poll(() => columnOf(table, 'State')).toEqual(statesOf(heights.slice(0, count)));
-  finalHeight = newest;
-  await expect.poll(async () => new Set(await columnOf(table, 'State'))).toEqual(new Set(['final']));
-});
+])(
+  'each transaction of a list of %s says whether its block is final',
+  async (path, table, count) => {
+    const heights = transactions.toReversed().map(({ block_height: height }) => height);
+    await show(path);
+    await expect.poll(() => columnOf(table, 'State')).toEqual(statesOf(heights.slice(0, count)));
+    finalHeight = newest;
+    await expect
+      .poll(async () => new Set(await columnOf(table, 'State')))
+      .toEqual(new Set(['final']));
+  },
+);
 
 test('each block and each change of a balance says whether it is final', async () => {
   await show('/');
@@ -140,7 +146,12 @@ test('while nobody knows what is final no page says that anything is, or is not'
   for (const path of ['/', '/transactions', `/blocks/0`, `/accounts/${address}`]) {
     await show(path);
     await expect.poll(() => page.getByText('not known yet').count()).toBeGreaterThan(0);
-    expect(await page.locator('main .tag').getByText(/final|replaced/).count()).toBe(0);
+    expect(
+      await page
+        .locator('main .tag')
+        .getByText(/final|replaced/)
+        .count(),
+    ).toBe(0);
     expect(await page.locator('main td').getByText('final', { exact: true }).count()).toBe(0);
   }
 });
@@ -188,7 +199,8 @@ async function withClipboard(is: 'missing' | 'refusing', way: boolean): Promise<
       Object.defineProperty(navigator, 'clipboard', { value, configurable: true });
       document.execCommand = () => {
         const field = document.activeElement;
-        if (works && field instanceof HTMLTextAreaElement) Reflect.set(window, 'copied', field.value);
+        if (works && field instanceof HTMLTextAreaElement)
+          Reflect.set(window, 'copied', field.value);
         return works === true;
       };
     },
@@ -226,21 +238,90 @@ test('a browser that keeps nothing shows the pages', async () => {
 
 test.each([
   ['/charts?span=24h', 'series', SERIES_ITEM, 'Transactions an hour'],
-  ['/validators?span=24h', 'series/validators', VALIDATOR_SERIES_ITEM, 'Share of blocks in each hour'],
-])('the only hour of %s is at the end of its axis, and marked', async (path, asked, item, title) => {
-  const json = { by: 'hour', items: [{ ...Object(exampleOf(item)), is_final: false }] };
-  await page.route(`**/api/v1/${asked}?*`, (route) => route.fulfill({ json }));
-  await show(path);
-  const chart = page.getByRole('region', { name: title, exact: true }).first();
-  const over = chart.locator('.u-over');
-  await over.waitFor();
-  const readout = (): Promise<string> => chart.locator('.readout').innerText();
-  const summary = await readout();
-  const width = (await over.boundingBox())?.width ?? 0;
-  await over.hover({ position: { x: width - 4, y: 40 } });
-  await expect.poll(readout).toContain('may still change');
-  await over.hover({ position: { x: width * 0.9, y: 40 } });
-  await expect.poll(readout).toBe(summary);
-  await chart.getByText('Table').click();
-  await expect.poll(() => chart.locator('tbody td').first().innerText()).toContain('may still change');
-});
+  [
+    '/validators?span=24h',
+    'series/validators',
+    VALIDATOR_SERIES_ITEM,
+    'Share of blocks in each hour',
+  ],
+])(
+  'the only hour of %s is at the end of its axis, and marked',
+  async (path, asked, item, title) => {
+    const json = { by: 'hour', items: [{ ...Object(exampleOf(item)), is_final: false }] };
+    await page.route(`**/api/v1/${asked}?*`, (route) => route.fulfill({ json }));
+    await show(path);
+    const chart = page.getByRole('region', { name: title, exact: true }).first();
+    const over = chart.locator('.u-over');
+    await over.waitFor();
+    const readout = (): Promise<string> => chart.locator('.readout').innerText();
+    const summary = await readout();
+    const width = (await over.boundingBox())?.width ?? 0;
+    await over.hover({ position: { x: width - 4, y: 40 } });
+    await expect.poll(readout).toContain('may still change');
+    await over.hover({ position: { x: width * 0.9, y: 40 } });
+    await expect.poll(readout).toBe(summary);
+    await chart.getByText('Table').click();
+    await expect
+      .poll(() => chart.locator('tbody td').first().innerText())
+      .toContain('may still change');
+  },
+);
+
+/** A run in which 9 billion are held, and 1.01 more than the tolerance is nobody's. */
+const DRIFT = {
+  ...Object(exampleOf(RECORDED_RUN)),
+  onchain_supply: '1000004998989800',
+  genesis_allocation: '1000000000000000',
+  treasury_minted: '4998989800',
+  burned: '0',
+  ledger_liability: '4998989800',
+  custody_reported: '9007208249143211',
+  held: '9007203165940995',
+  retained_fees: '83202216',
+  minting: '0',
+  waiting: '0',
+  booked_surplus: '0',
+  refunded: '0',
+  surplus: '1010200',
+  status: 'over_backed_drift',
+};
+
+test.each([
+  [
+    'over_backed_drift',
+    '1010200',
+    '1000000',
+    'amber because 1.0102 USDT more than expected, tolerance 1.00.',
+  ],
+  ['ok', '1010200', '2000000', 'green: 1.0102 USDT more than expected, tolerance 2.00.'],
+  [
+    'mismatch',
+    '-10',
+    undefined,
+    'red because 0.00001 USDT less than expected, tolerance not known.',
+  ],
+] as const)(
+  'a run that is %s says why, as a sum, on both of its pages',
+  async (status, surplus, tolerance, why) => {
+    const custody = BigInt(DRIFT.custody_reported) - 1_010_200n + BigInt(surplus);
+    const run = { ...DRIFT, status, surplus, custody_reported: String(custody) };
+    const last_run = { ...DRIFT, status };
+    await page.route('**/api/v1/reserve/runs**', (route) =>
+      route.fulfill({ json: route.request().url().includes('/runs?') ? { items: [run] } : run }),
+    );
+    await page.route('**/api/v1/reserve?*', (route) =>
+      route.fulfill({
+        json: { configured: true, available: true, cache_age_seconds: 0, last_run, tolerance },
+      }),
+    );
+    for (const path of ['/reserve', `/reserve/${run.run_id}`]) {
+      await show(path);
+      const panel = page.getByRole('region', { name: 'Custody is the sum of these' });
+      await expect.poll(() => panel.locator('p').innerText()).toContain(why);
+      expect(await panel.locator('p').innerText()).toMatch(/^Covered [01]\.[0-9]{4} : 1, /);
+      expect(await panel.locator('dd').count()).toBe(7);
+      expect(await panel.getByRole('link').count()).toBe(6);
+      expect(await violationsOf(page)).toEqual([]);
+    }
+  },
+);
