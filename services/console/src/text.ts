@@ -27,7 +27,6 @@ export const TEXT = {
   },
   foot: {
     documentation: 'REST interface',
-    network: (name: string): string => `Network: ${name}`,
     keys: 'Keys: press ?',
   },
   scheme: (name: string): string => `Colours: ${name}`,
@@ -121,7 +120,6 @@ export const TEXT = {
   },
   block: {
     title: (height: number): string => `Block ${height}`,
-    height: 'Height',
     hash: 'Hash',
     parent: 'Parent',
     time: 'Time',
@@ -188,7 +186,6 @@ export const TEXT = {
     direction: 'Direction',
     directions: { both: 'In and out', credit: 'In', debit: 'Out' },
     noneSuch: 'No change matches.',
-    label: 'Kind',
     delta: 'Change',
     counterparty: 'With',
     block: 'Block',
@@ -281,7 +278,6 @@ export const TEXT = {
     surplus: 'Surplus',
     held: 'Not minted yet',
     burned: 'Burned',
-    fees: 'Fees kept',
     equation: 'Custody is the sum of these',
     parts: {
       liability: 'Liability',
@@ -305,7 +301,6 @@ export const TEXT = {
       noTolerance: 'tolerance not known',
     },
     plot: 'Liability, and custody left for it',
-    surplusPlot: 'Surplus',
     supplyPlot: 'Supply on chain',
     history: 'Status of the newest runs',
     runs: 'Runs',
@@ -325,7 +320,6 @@ export const TEXT = {
       audit: 'Every run once more, from the logs alone; I12 says whether the figures are those:',
     },
     runOf: 'as the treasury says, in a run',
-    ago: 'ago',
     unavailable: (error: string): string => `the treasury does not answer: ${error}`,
     none: 'No run yet.',
     notConfigured: 'This deployment has no treasury.',

@@ -235,7 +235,7 @@ function ActivityTable(props: {
       }
       empty={props.empty}
       columns={[
-        { name: words.label, cell: ({ label }) => label },
+        { name: words.kind, cell: ({ label }) => label },
         {
           name: words.delta,
           cell: ({ delta }) => <Amount of={delta} isChange />,

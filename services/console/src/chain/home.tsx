@@ -247,7 +247,7 @@ function BlockTable(props: {
       keyOf={({ hash }) => hash}
       empty={TEXT.states.empty}
       columns={[
-        { name: TEXT.block.height, cell: ({ height }) => <BlockLink height={height} /> },
+        { name: TEXT.home.height, cell: ({ height }) => <BlockLink height={height} /> },
         {
           name: TEXT.block.producer,
           cell: ({ producer }) => <AddressLink of={producer} isBare />,

@@ -60,7 +60,7 @@ function Now(): ReactElement | null {
     <>
       <StatusTag of={data.last_run.status} />
       <span className="quiet">
-        {words.runOf} <Age of={data.last_run.run_at} /> {words.ago}
+        {words.runOf} <Age of={data.last_run.run_at} /> {TEXT.deposits.ago}
       </span>
     </>
   );
@@ -77,7 +77,7 @@ function Newest({ runs }: { readonly runs: readonly RecordedRun[] }): ReactEleme
       {runs.length > 1 && (
         <div className="two">
           <History runs={runs} title={TEXT.reserve.plot} lines={USDT_LINES} />
-          <History runs={runs} title={TEXT.reserve.surplusPlot} lines={SURPLUS_LINES} />
+          <History runs={runs} title={TEXT.reserve.surplus} lines={SURPLUS_LINES} />
           <History runs={runs} title={TEXT.reserve.supplyPlot} lines={CLT_LINES} />
         </div>
       )}

@@ -48,7 +48,7 @@ function Sentence(props: {
   return (
     <p className="inside">
       {cover === undefined ? words.nothingOwed : words.covered(cover)}, <Age of={run.run_at} />{' '}
-      {TEXT.reserve.ago}; {words.because[run.status]} {reasons.join(', ')}.
+      {TEXT.deposits.ago}; {words.because[run.status]} {reasons.join(', ')}.
     </p>
   );
 }
