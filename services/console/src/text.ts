@@ -287,7 +287,7 @@ export const TEXT = {
       fees: 'Fees kept',
       booked: 'Surplus that operators explained',
       refunded: 'Paid back',
-      surplus: 'Surplus: more than expected',
+      surplus: 'Surplus',
     },
     records: { mints: 'mints', ledger: 'records of the ledger', audit: 'run it again' },
     sentence: {

@@ -18,6 +18,7 @@ import {
   Table,
   Tag,
   TransactionLink,
+  withFinality,
 } from '../design/parts.tsx';
 import { Plot, type Line } from '../design/plot.tsx';
 import { amountText, grouped, plotted } from '../format.ts';
@@ -234,51 +235,49 @@ function ActivityTable(props: {
         `${txHash ?? blockHeight} ${kind} ${index}`
       }
       empty={props.empty}
-      columns={[
-        { name: words.kind, cell: ({ label }) => label },
-        {
-          name: words.delta,
-          cell: ({ delta }) => <Amount of={delta} isChange />,
-          isNumber: true,
-        },
-        {
-          name: words.counterparty,
-          cell: ({ counterparty }) =>
-            counterparty === null ? (
-              <span className="quiet">–</span>
-            ) : (
-              <AddressLink of={counterparty} isBare />
-            ),
-          isWide: true,
-        },
-        {
-          name: words.transaction,
-          cell: ({ tx_hash: txHash }) =>
-            txHash === null ? (
-              <span className="quiet">{words.ofBlock}</span>
-            ) : (
-              <TransactionLink of={txHash} isBare />
-            ),
-          isWide: true,
-        },
-        {
-          name: words.block,
-          cell: ({ block_height: blockHeight }) => <BlockLink height={blockHeight} />,
-          isNumber: true,
-        },
-        {
-          name: words.time,
-          cell: ({ timestamp }) => <Age of={timestamp} />,
-          isNumber: true,
-          isWide: true,
-        },
-        {
-          name: TEXT.finality.name,
-          cell: ({ block_height: blockHeight }) => (
-            <Finality height={blockHeight} of={props.of} isShort />
-          ),
-        },
-      ]}
+      columns={withFinality<Activity>(
+        [
+          { name: words.kind, cell: ({ label }) => label },
+          {
+            name: words.delta,
+            cell: ({ delta }) => <Amount of={delta} isChange />,
+            isNumber: true,
+          },
+          {
+            name: words.counterparty,
+            cell: ({ counterparty }) =>
+              counterparty === null ? (
+                <span className="quiet">–</span>
+              ) : (
+                <AddressLink of={counterparty} isBare />
+              ),
+            isWide: true,
+          },
+          {
+            name: words.transaction,
+            cell: ({ tx_hash: txHash }) =>
+              txHash === null ? (
+                <span className="quiet">{words.ofBlock}</span>
+              ) : (
+                <TransactionLink of={txHash} isBare />
+              ),
+            isWide: true,
+          },
+          {
+            name: words.block,
+            cell: ({ block_height: blockHeight }) => <BlockLink height={blockHeight} />,
+            isNumber: true,
+          },
+          {
+            name: words.time,
+            cell: ({ timestamp }) => <Age of={timestamp} />,
+            isNumber: true,
+            isWide: true,
+          },
+        ],
+        props.of,
+        ({ block_height: height }) => height,
+      )}
     />
   );
 }

@@ -20,9 +20,9 @@ import {
   Answer,
   BlockLink,
   Figures,
-  Finality,
   Panel,
   Table,
+  withFinality,
 } from '../design/parts.tsx';
 import { grouped, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
@@ -246,23 +246,23 @@ function BlockTable(props: {
       items={props.blocks}
       keyOf={({ hash }) => hash}
       empty={TEXT.states.empty}
-      columns={[
-        { name: TEXT.home.height, cell: ({ height }) => <BlockLink height={height} /> },
-        {
-          name: TEXT.block.producer,
-          cell: ({ producer }) => <AddressLink of={producer} isBare />,
-        },
-        { name: TEXT.block.count, cell: ({ tx_count }) => grouped(tx_count), isNumber: true },
-        {
-          name: TEXT.block.time,
-          cell: ({ timestamp }) => <Age of={timestamp} />,
-          isNumber: true,
-        },
-        {
-          name: TEXT.finality.name,
-          cell: ({ height }) => <Finality height={height} of={props.of} isShort />,
-        },
-      ]}
+      columns={withFinality<Block>(
+        [
+          { name: TEXT.home.height, cell: ({ height }) => <BlockLink height={height} /> },
+          {
+            name: TEXT.block.producer,
+            cell: ({ producer }) => <AddressLink of={producer} isBare />,
+          },
+          { name: TEXT.block.count, cell: ({ tx_count }) => grouped(tx_count), isNumber: true },
+          {
+            name: TEXT.block.time,
+            cell: ({ timestamp }) => <Age of={timestamp} />,
+            isNumber: true,
+          },
+        ],
+        props.of,
+        ({ height }) => height,
+      )}
     />
   );
 }

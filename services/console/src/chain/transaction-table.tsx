@@ -6,10 +6,10 @@ import {
   Age,
   Amount,
   BlockLink,
-  Finality,
   Table,
   Tag,
   TransactionLink,
+  withFinality,
   type Column,
 } from '../design/parts.tsx';
 import { TEXT } from '../text.ts';
@@ -36,9 +36,7 @@ const TIME: Column<Transaction> = {
   isWide: true,
 };
 
-const WHOLE: readonly Column<Transaction>[] = [
-  HASH,
-  TYPE,
+const REST: readonly Column<Transaction>[] = [
   {
     name: TEXT.transaction.block,
     cell: ({ block_height: blockHeight }) => <BlockLink height={blockHeight} />,
@@ -60,13 +58,6 @@ const WHOLE: readonly Column<Transaction>[] = [
   TIME,
 ];
 
-function stateOf(of: Judged): Column<Transaction> {
-  return {
-    name: TEXT.finality.name,
-    cell: ({ block_height: blockHeight }) => <Finality height={blockHeight} of={of} isShort />,
-  };
-}
-
 export function TransactionTable(props: {
   readonly transactions: readonly Transaction[];
   readonly of: Judged;
@@ -79,10 +70,11 @@ export function TransactionTable(props: {
       items={props.transactions}
       keyOf={({ hash }) => hash}
       empty={props.empty ?? TEXT.states.empty}
-      columns={[
-        ...(props.isShort === true ? [HASH, TYPE, AMOUNT, TIME] : WHOLE),
-        stateOf(props.of),
-      ]}
+      columns={withFinality(
+        [HASH, TYPE, ...(props.isShort === true ? [AMOUNT, TIME] : REST)],
+        props.of,
+        ({ block_height: height }) => height,
+      )}
     />
   );
 }

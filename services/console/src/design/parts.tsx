@@ -328,6 +328,26 @@ export function Finality(props: {
   );
 }
 
+/** Columns of things of the chain, and their finality: on a phone below the first of each row. */
+export function withFinality<Item>(
+  [first, ...others]: readonly [Column<Item>, ...Column<Item>[]],
+  of: Judged,
+  heightOf: (item: Item) => number,
+): readonly Column<Item>[] {
+  const state = (item: Item): ReactElement => <Finality height={heightOf(item)} of={of} isShort />;
+  const cell = (item: Item): ReactElement => (
+    <>
+      {first.cell(item)}
+      <span className="narrow">{state(item)}</span>
+    </>
+  );
+  return [
+    { name: first.name, cell },
+    { name: TEXT.finality.name, cell: state, isWide: true },
+    ...others,
+  ];
+}
+
 export type Tone = 'plain' | 'good' | 'warn' | 'bad' | 'accent';
 
 export function Tag(props: { readonly tone?: Tone; readonly children: ReactNode }): ReactElement {

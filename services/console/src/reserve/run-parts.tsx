@@ -81,9 +81,11 @@ export function Equation(props: {
         of={[
           [
             words.custody,
-            <strong>
-              <Amount of={run.custody_reported} unit={TEXT.units.usdt} />
-            </strong>,
+            <span className="row" data-part="custody">
+              <strong>
+                <Amount of={run.custody_reported} unit={TEXT.units.usdt} />
+              </strong>
+            </span>,
           ],
           ...parts.map(
             ([part, of]) =>
