@@ -93,7 +93,7 @@ export const timelineBody = rowWriter<typeof TIMELINE.properties, Around>(TIMELI
     reason: (cells) => reasonOf(cells[7]),
     waiting_for: (cells, { waits_for_cap: waitsForCap }) =>
       waitingFor(cells[6], cells[9], waitsForCap),
-    waiting_before: (_, { waiting_before: before }) => before ?? 'null',
+    waiting_before: (_, { waiting_before: waitingBefore }) => waitingBefore ?? 'null',
     gross: (cells) => String(cells[3]),
     fee: (cells) => String(cells[4]),
     credit: (cells) => String(cells[5]),

@@ -17,7 +17,7 @@ interface BucketPlotProps {
   readonly open_from: number | undefined;
 }
 
-/** What changes with the data, and options read again whenever they draw. */
+/** Facts that change with the data: options read them whenever they draw. */
 interface Now extends Pick<BucketPlotProps, 'axis' | 'open_from'> {
   readonly onTime: (seconds: number | undefined) => void;
 }
@@ -139,9 +139,10 @@ function bucketOptions(
 }
 
 /** Pales the buckets that may still change, behind a line. */
-function veil({ ctx, bbox, valToPos }: UPlot, now: Now | undefined): void {
+function veil(plot: UPlot, now: Now | undefined): void {
   if (now?.open_from === undefined) return;
-  const left = Math.max(bbox.left, Math.round(valToPos(now.open_from, 'x', true)));
+  const { ctx, bbox } = plot;
+  const left = Math.max(bbox.left, Math.round(plot.valToPos(now.open_from, 'x', true)));
   ctx.save();
   ctx.fillStyle = colorOf('--surface');
   ctx.globalAlpha = 0.5;

@@ -157,7 +157,7 @@ interface Step {
   readonly is_final: boolean;
 }
 
-function isFinal(transaction: (Transaction & Judged) | undefined): boolean {
+function isSettled(transaction: (Transaction & Judged) | undefined): boolean {
   return transaction !== undefined && transaction.block_height <= (transaction.final_height ?? -1);
 }
 
@@ -173,13 +173,13 @@ function useSteps({ steps }: Ride): readonly Step[] {
         state,
       }: {
         readonly state: { readonly data: (Transaction & Judged) | undefined };
-      }) => (isFinal(state.data) ? false : 1_000),
+      }) => (isSettled(state.data) ? false : 1_000),
     })),
   });
   return steps.map((is, at) => {
     const found = transactions[at]?.data;
     const transaction = found?.block_height === is.blockHeight ? found : undefined;
-    return { is, transaction, is_final: isFinal(transaction) };
+    return { is, transaction, is_final: isSettled(transaction) };
   });
 }
 

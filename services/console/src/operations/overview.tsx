@@ -47,10 +47,7 @@ function Overview(operations: Operations): ReactElement {
           [words.state, <State problems={problems.length} />],
           [words.ready, services === null ? '–' : `${ready} / ${services.length}`],
           [words.behind, projections === null ? '–' : behindText(projections)],
-          [
-            words.waiting,
-            waiting.is === null ? '–' : `${held}${waiting.is?.has_more === true ? '+' : ''}`,
-          ],
+          [words.waiting, waiting.is === null ? '–' : `${held}${waiting.is.has_more ? '+' : ''}`],
           [words.firing, firing === undefined ? '–' : String(firing.length)],
           [words.height, node === null ? '–' : grouped(node.height)],
           [words.final, node === null ? '–' : grouped(Math.max(0, node.finalized_height))],
@@ -132,7 +129,7 @@ const RUN = 'newest run ';
 /** As the treasury's metrics have it; figures that are not there are 0. */
 function Money({ of }: { readonly of: readonly ServiceHealth[] }): ReactElement {
   const words = OPS.money;
-  const metrics = of.find(({ metrics }) => 'reserve uncovered' in metrics)?.metrics;
+  const metrics = of.find(({ metrics: each }) => 'reserve uncovered' in each)?.metrics;
   if (metrics === undefined) return <p className="nothing">{words.none}</p>;
   const [run = RUN] =
     Object.entries(metrics).find(([label, value]) => label.startsWith(RUN) && value === 1) ?? [];

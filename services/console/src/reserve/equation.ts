@@ -18,7 +18,7 @@ type Amounts = Pick<
   | 'surplus'
 >;
 
-/** Their sum is `custody_reported`. The rare parts are left out where they are zero. */
+/** The parts whose sum is `custody_reported`. Rare ones are left out where they are zero. */
 export function partsOf(run: Amounts): readonly (readonly [Part, bigint])[] {
   const [minting, waiting] = [BigInt(run.minting), BigInt(run.waiting)];
   const parts: readonly (readonly [Part, bigint])[] = [
@@ -34,7 +34,7 @@ export function partsOf(run: Amounts): readonly (readonly [Part, bigint])[] {
   return parts.filter(([part, of]) => of !== 0n || (part !== 'booked' && part !== 'refunded'));
 }
 
-/** What custody has for the liability once all other parts are served. */
+/** The part of custody that is left for the liability once all other parts are served. */
 export function backingOf({ ledger_liability, surplus }: Amounts): bigint {
   return BigInt(ledger_liability) + BigInt(surplus);
 }

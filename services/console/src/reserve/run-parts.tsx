@@ -28,6 +28,10 @@ export function RunLink(props: {
   );
 }
 
+function usdt(base: bigint): string {
+  return `${amountText(base)} ${TEXT.units.usdt}`;
+}
+
 /** The verdict with its reason: how much is covered, since when, and the figure that decides. */
 function Sentence(props: {
   readonly run: RecordedRun;
@@ -37,7 +41,6 @@ function Sentence(props: {
   const words = TEXT.reserve.sentence;
   const surplus = BigInt(run.surplus);
   const [cover, unexplained] = [coverOf(run), unexplainedOf(run)];
-  const usdt = (base: bigint): string => `${amountText(base)} ${TEXT.units.usdt}`;
   const reasons = [
     ...(unexplained === 0n
       ? []

@@ -115,13 +115,16 @@ test.each([
   },
 );
 
+async function changed(): Promise<readonly number[]> {
+  const texts = await columnOf('Activity', 'Block');
+  return texts.map((text) => Number(text.replaceAll(',', '')));
+}
+
 test('each block and each change of a balance says whether it is final', async () => {
   await show('/');
   const heights = Array.from({ length: 12 }, (_, at) => newest - at);
   await expect.poll(() => columnOf('Blocks', 'State')).toEqual(statesOf(heights));
   await show(`/accounts/${address}`);
-  const changed = async (): Promise<readonly number[]> =>
-    (await columnOf('Activity', 'Block')).map((text) => Number(text.replaceAll(',', '')));
   await expect.poll(async () => (await changed()).length).toBe(25);
   await expect.poll(() => columnOf('Activity', 'State')).toEqual(statesOf(await changed()));
 });
@@ -165,14 +168,13 @@ test('the chain is never said to be empty before it is known, and has one height
     const seen = new Set<string>();
     Reflect.set(window, 'seen', seen);
     const look = (): void => {
-      const text = (selector: string): string =>
-        (document.querySelector(selector)?.textContent ?? '').replaceAll(',', '');
-      const heights = new Set([
-        text('.figures dd'),
-        text('.strip strong'),
-        text('section[aria-label=Blocks] tbody a'),
-      ]);
-      const isEmpty = document.body?.textContent.includes('There is nothing yet') === true;
+      const places = ['.figures dd', '.strip strong', 'section[aria-label=Blocks] tbody a'];
+      const heights = new Set(
+        places.map((place) =>
+          (document.querySelector(place)?.textContent ?? '').replaceAll(',', ''),
+        ),
+      );
+      const isEmpty = document.documentElement.textContent.includes('There is nothing yet');
       if (isEmpty || heights.size > 1) seen.add([...heights, isEmpty].join());
       requestAnimationFrame(look);
     };
@@ -201,7 +203,7 @@ async function withClipboard(is: 'missing' | 'refusing', way: boolean): Promise<
         const field = document.activeElement;
         if (works && field instanceof HTMLTextAreaElement)
           Reflect.set(window, 'copied', field.value);
-        return works === true;
+        return works;
       };
     },
     [is, way] as const,

@@ -50,7 +50,7 @@ test.each([
   ],
 ] as const)('the axis of %j is the whole time that was chosen', (search, from, to) => {
   const stretch = stretchOf(search, '2026-03-01T05:00:00.000Z');
-  expect([stretch.from, stretch.to].map((at) => new Date(at).toISOString())).toEqual([from, to]);
+  expect([stretch.from, stretch.to].map((ms) => new Date(ms).toISOString())).toEqual([from, to]);
 });
 
 test('the axis of days ends with the day of the newest block', () => {
