@@ -119,7 +119,7 @@ export const POLICY_IN_FORCE: Query = {
   values: [],
 };
 
-/** Of the deposits that wait, the oldest; more are not counted. */
+/** The oldest of the deposits that wait; more are not counted. */
 const COUNTED_MAX = 1_000;
 const QUEUED = `SELECT s.queue_offset, d.credit
                   FROM (SELECT id FROM deposits.by_status

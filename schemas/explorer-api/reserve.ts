@@ -1,6 +1,6 @@
 /** Answers about the backing of the token. */
 import { Type, type Static } from 'typebox';
-import { field, record, type Shape } from '../http-api/answer.ts';
+import { field, nullable, record, type Shape } from '../http-api/answer.ts';
 import { LAST_RUN, RESERVE_RUN, TOLERANCE } from '../treasury-api/reconciliation.ts';
 import { AMOUNT, COUNT, HASH, SIGNED_AMOUNT } from './values.ts';
 
@@ -61,7 +61,6 @@ export const ANSWERED = Type.Object(
     available: Type.Literal(true),
     cache_age_seconds: age(12),
     last_run: LAST_RUN,
-    tolerance: Type.Optional(TOLERANCE),
   },
   {
     title: 'The treasury answered',
@@ -96,6 +95,15 @@ export const NO_TREASURY = Type.Object(
     additionalProperties: false,
   },
 );
+
+export type ReserveTolerance = Shape<typeof RESERVE_TOLERANCE>;
+export const RESERVE_TOLERANCE = record('ReserveTolerance', {
+  tolerance: nullable(
+    TOLERANCE,
+    1_000_000,
+    'null: the treasury does not answer or does not say it, or there is none.',
+  ),
+});
 
 /** The position that the treasury publishes now. */
 export type Reserve = Shape<typeof RESERVE>;

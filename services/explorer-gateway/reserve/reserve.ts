@@ -6,6 +6,7 @@ import { runById, runsPage } from '../../../projections/reserve/queries.ts';
 import {
   GET_RESERVE,
   GET_RESERVE_RUN,
+  GET_RESERVE_TOLERANCE,
   LIST_RESERVE_RUNS,
 } from '../../../schemas/explorer-api/operations.ts';
 import { RECORDED_RUN } from '../../../schemas/explorer-api/reserve.ts';
@@ -78,8 +79,7 @@ function reserveBody(reserve: Reserve | undefined): string {
     return `{"configured":true,"available":false,"cache_age_seconds":${ageSeconds},"error":${JSON.stringify(answer.unavailable)},"last_run":null}`;
   }
   const run = answer.last_run === null ? 'null' : runJson(answer.last_run);
-  const tolerance = answer.tolerance === undefined ? '' : `,"tolerance":${answer.tolerance}`;
-  return `{"configured":true,"available":true,"cache_age_seconds":${ageSeconds},"last_run":${run}${tolerance}}`;
+  return `{"configured":true,"available":true,"cache_age_seconds":${ageSeconds},"last_run":${run}}`;
 }
 
 const RUNS_LIST = 'reserve_runs';
@@ -102,6 +102,11 @@ export function reserveRoutes(
 ): readonly GetRoute[] {
   return [
     served(GET_RESERVE, async () => ({ status: 200, body: reserveBody(await reserve?.()) })),
+    served(GET_RESERVE_TOLERANCE, async () => {
+      const answer = (await reserve?.())?.answer;
+      const tolerance = answer !== undefined && 'last_run' in answer ? answer.tolerance : undefined;
+      return { status: 200, body: `{"tolerance":${tolerance ?? 'null'}}` };
+    }),
     served(LIST_RESERVE_RUNS, async (values) => {
       const page = pageOf(values, RUNS_LIST);
       if ('refused' in page) return page;

@@ -10,7 +10,7 @@ import { Plot, type Line } from '../design/plot.tsx';
 import { amountText, grouped, localTime, plotted } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { backingOf } from './equation.ts';
-import { Check, Equation, RunLink, StatusTag, TONES, toleranceOf } from './run-parts.tsx';
+import { Check, Equation, RunLink, StatusTag, TONES } from './run-parts.tsx';
 
 const ROWS = 25;
 /** The most that a page may have. */
@@ -68,11 +68,10 @@ function Now(): ReactElement | null {
 
 function Newest({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement {
   const [run] = runs;
-  const tolerance = toleranceOf(useReserve().data);
   if (run === undefined) return <p className="nothing">{TEXT.reserve.none}</p>;
   return (
     <>
-      <Equation run={run} tolerance={tolerance} />
+      <Equation run={run} />
       <StatusHistory runs={runs} />
       {runs.length > 1 && (
         <div className="two">

@@ -1,7 +1,8 @@
 /** Shared by the page of the reserve and that of one run. */
 import { Link } from '@tanstack/react-router';
 import type { ReactElement, ReactNode } from 'react';
-import type { RecordedRun, Reserve, RunStatus } from '../../../../schemas/explorer-api/reserve.ts';
+import type { RecordedRun, RunStatus } from '../../../../schemas/explorer-api/reserve.ts';
+import { useTolerance } from '../api/health.ts';
 import { Age, Amount, Command, Facts, Panel, Tag, type Tone } from '../design/parts.tsx';
 import { amountText } from '../format.ts';
 import { TEXT } from '../text.ts';
@@ -57,12 +58,8 @@ function Sentence(props: {
 }
 
 /** Custody as a bar and as a sum, each part with the records that make it. */
-export function Equation(props: {
-  readonly run: RecordedRun;
-  /** accepted surplus, as the treasury says now; undefined: it says none */
-  readonly tolerance: string | undefined;
-}): ReactElement {
-  const { run, tolerance } = props;
+export function Equation({ run }: { readonly run: RecordedRun }): ReactElement {
+  const tolerance = useTolerance();
   const words = TEXT.reserve;
   const parts = partsOf(run);
   const largest = parts.reduce((most, [, of]) => (of > most ? of : most), 1n);
@@ -113,11 +110,6 @@ export function Equation(props: {
       />
     </Panel>
   );
-}
-
-/** As the treasury says it now. */
-export function toleranceOf(reserve: Reserve | undefined): string | undefined {
-  return reserve?.available === true ? reserve.tolerance?.toString() : undefined;
 }
 
 /** Leads to the records that make a part. */

@@ -3,11 +3,10 @@ import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { one } from '../api/explorer.ts';
-import { useReserve } from '../api/health.ts';
 import { Amount, Answer, BlockLink, Facts, Panel, PlainHash, Time } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
 import { TEXT } from '../text.ts';
-import { Check, Equation, StatusTag, toleranceOf } from './run-parts.tsx';
+import { Check, Equation, StatusTag } from './run-parts.tsx';
 
 export function RunPage(): ReactElement {
   const { run: id } = useParams({ from: '/reserve/$run' });
@@ -34,7 +33,7 @@ function Shown({ run }: { readonly run: RecordedRun }): ReactElement {
   const usdt = TEXT.units.usdt;
   return (
     <>
-      <Equation run={run} tolerance={toleranceOf(useReserve().data)} />
+      <Equation run={run} />
       <div className="two">
         <Panel title={words.figures}>
           <Facts

@@ -296,25 +296,17 @@ test.each([
     'amber because 1.0102 USDT more than expected, tolerance 1.00.',
   ],
   ['ok', '1010200', '2000000', 'green: 1.0102 USDT more than expected, tolerance 2.00.'],
-  [
-    'mismatch',
-    '-10',
-    undefined,
-    'red because 0.00001 USDT less than expected, tolerance not known.',
-  ],
+  ['mismatch', '-10', null, 'red because 0.00001 USDT less than expected, tolerance not known.'],
 ] as const)(
   'a run that is %s says why, as a sum, on both of its pages',
   async (status, surplus, tolerance, why) => {
     const custody = BigInt(DRIFT.custody_reported) - 1_010_200n + BigInt(surplus);
     const run = { ...DRIFT, status, surplus, custody_reported: String(custody) };
-    const last_run = { ...DRIFT, status };
     await page.route('**/api/v1/reserve/runs**', (route) =>
       route.fulfill({ json: route.request().url().includes('/runs?') ? { items: [run] } : run }),
     );
-    await page.route('**/api/v1/reserve?*', (route) =>
-      route.fulfill({
-        json: { configured: true, available: true, cache_age_seconds: 0, last_run, tolerance },
-      }),
+    await page.route('**/api/v1/reserve/tolerance?*', (route) =>
+      route.fulfill({ json: { tolerance } }),
     );
     for (const path of ['/reserve', `/reserve/${run.run_id}`]) {
       await show(path);
