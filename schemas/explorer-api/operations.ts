@@ -301,8 +301,8 @@ export const GET_VALIDATOR_SERIES = operation({
   answers: indexed('The blocks, a bucket and validator each.', VALIDATOR_SERIES, {
     by: 'day',
     items: [
-      { start: '2026-11-21T00:00:00.000Z', address: PRODUCER, blocks: 301 },
-      { start: '2026-11-21T00:00:00.000Z', address: null, blocks: 17 },
+      { start: '2026-11-21T00:00:00.000Z', address: PRODUCER, blocks: 301, is_final: false },
+      { start: '2026-11-21T00:00:00.000Z', address: null, blocks: 17, is_final: false },
     ],
   }),
 });
