@@ -119,6 +119,46 @@ export const POLICY_IN_FORCE: Query = {
   values: [],
 };
 
+/** The oldest of the deposits that wait; more are not counted. */
+const COUNTED_MAX = 1_000;
+const QUEUED = `SELECT s.queue_offset, d.credit
+                  FROM (SELECT id FROM deposits.by_status
+                         WHERE status = 'confirmed' ORDER BY seq LIMIT ${COUNTED_MAX}) oldest
+                  JOIN deposits.standings s ON s.id = oldest.id AND s.queue_offset IS NOT NULL
+                  JOIN deposits.deposits d ON d.id = oldest.id`;
+
+/**
+ * The queue of mints at this moment (Unix milliseconds); no row before the first policy. Columns:
+ * room under the rolling cap, sum and number of the deposits that wait, whether minting is stopped,
+ * and as JSON when room is given back: sums by hour, each with the last moment of its mints.
+ */
+export function mintQueue(now: number): Query {
+  return {
+    name: 'deposits_mint_queue',
+    text: `WITH recent AS MATERIALIZED (
+             SELECT m.amount, m.leaves_at FROM deposits.ledger l JOIN deposits.mints m
+                 ON m.sequence >= l.window_sequence AND m.leaves_at > greatest(l.mint_time, $1::bigint)),
+           queued AS (${QUEUED}),
+           leaving AS (SELECT max(leaves_at) AS at, sum(amount) AS amount FROM recent GROUP BY leaves_at / 3600000)
+           SELECT greatest(0, p.rolling_cap - (SELECT coalesce(sum(amount), 0) FROM recent)),
+                  (SELECT coalesce(sum(credit), 0) FROM queued), (SELECT count(*) FROM queued), l.minting_stopped,
+                  (SELECT coalesce(json_agg(json_build_array(at, amount) ORDER BY at), '[]') FROM leaving)
+             FROM deposits.ledger l JOIN deposits.policies p ON p.version = l.policy_version`,
+    values: [now],
+  };
+}
+
+/** One row: the credits that wait before this deposit, null where it does not wait itself. */
+export function waitingBefore(id: string): Query {
+  return {
+    name: 'deposits_waiting_before',
+    text: `SELECT (SELECT coalesce(sum(credit), 0) FROM (${QUEUED}) q WHERE q.queue_offset < own.queue_offset)
+             FROM deposits.standings own
+            WHERE own.id = $1::text AND own.status = 'confirmed' AND own.queue_offset IS NOT NULL`,
+    values: [id],
+  };
+}
+
 const EVENT_COLUMNS = `e.event, e.at, e.reason, e.gross, e.fee, e.credit, e.tx_hash, e.block_height,
                   e.nonce, e.topic, e.partition, e.log_offset, e.actor`;
 

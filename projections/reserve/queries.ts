@@ -4,7 +4,8 @@ import { named, topOf, valuesOf, type Page, type Query } from '../contract/page.
 const RUN_COLUMNS =
   'run_id, run_at, ledger_offset, block_height, block_hash, onchain_supply, genesis_allocation, treasury_minted, burned, ' +
   'ledger_liability, custody_reported, held, retained_fees, status, begun_at, minting, waiting, uncovered, booked_surplus, refunded, ' +
-  'oldest_reading_at, ledger_head, unproven, unminted, unproven_refunds, frozen, ordinal';
+  'oldest_reading_at, ledger_head, unproven, unminted, unproven_refunds, frozen, ' +
+  'custody_reported - (ledger_liability + held + retained_fees + booked_surplus - refunded) AS surplus, ordinal';
 
 /** At most one row. Columns of `runsPage`. */
 export function runById(id: string): Query {
@@ -19,7 +20,7 @@ export function runById(id: string): Query {
  * Columns: run_id, run_at, ledger_offset, block_height, block_hash, onchain_supply,
  * genesis_allocation, treasury_minted, burned, ledger_liability, custody_reported, held,
  * retained_fees, status, begun_at, minting, waiting, uncovered, booked_surplus, refunded,
- * oldest_reading_at, ledger_head, unproven, unminted, unproven_refunds, frozen, cursor.
+ * oldest_reading_at, ledger_head, unproven, unminted, unproven_refunds, frozen, surplus, cursor.
  */
 export function runsPage(page: Page): Query {
   return {

@@ -84,6 +84,26 @@ export const POLICY = record('Policy', {
   in_force_since: field(TIME, '2026-11-21T07:00:00.000Z'),
 });
 
+/** The deposits that wait to be minted, and the room under the rolling cap. */
+export type MintQueue = Shape<typeof MINT_QUEUE>;
+export const MINT_QUEUE = record('MintQueue', {
+  as_of: field(TIME, '2026-11-21T07:28:03.000Z', 'The moment that all of it is of.'),
+  cap_left: field(AMOUNT, 4_200_000_000, 'Credits that may still be minted within 24 hours.'),
+  waiting: field(AMOUNT, 8_000_000, 'Credits of the deposits that wait for their mint.'),
+  waiting_count: field(COUNT, 1, 'Their number; after the oldest 1000 no more are counted.'),
+  is_stopped: Type.Boolean({
+    description: 'Whether operators have stopped all minting.',
+    example: false,
+  }),
+  leaving: Type.Array(
+    record('LeavingMints', {
+      at: field(TIME, '2026-11-21T09:59:12.000Z', 'From then on all of the amount counts no more.'),
+      amount: field(AMOUNT, 800_000_000),
+    }),
+    { maxItems: 30, description: 'When mints leave the 24 hours and give room, by hour.' },
+  ),
+});
+
 export type DepositAddress = Shape<typeof DEPOSIT_ADDRESS>;
 export const DEPOSIT_ADDRESS = record('DepositAddress', {
   address: field(
@@ -206,6 +226,11 @@ export const TIMELINE = record('Timeline', {
     word(['awaiting_approval', 'rolling_cap']),
     null,
     'awaiting_approval: a person has to decide. rolling_cap: the cap of 24 hours is used up; minting continues by itself when older mints leave the window. null: it waits for neither.',
+  ),
+  waiting_before: nullable(
+    AMOUNT,
+    null,
+    'Credits of the deposits whose turn is before; null: it does not wait for its mint.',
   ),
   gross: field(AMOUNT, 10_000_000, 'Amount that arrived.'),
   fee: field(

@@ -16,6 +16,7 @@ import {
   DEPOSIT_DETAIL,
   DEPOSIT_LIST,
   depositId,
+  MINT_QUEUE,
   POLICY,
   TIMELINE,
 } from './deposits.ts';
@@ -121,6 +122,18 @@ export const GET_POLICY = {
   answers: { ...cached('The policy.', json(POLICY)), 503: 'Unavailable' },
 } satisfies Operation;
 
+export const GET_MINT_QUEUE = {
+  path: '/public/mint-queue',
+  operationId: 'getMintQueue',
+  tag: 'Deposits',
+  summary: 'The room under the rolling cap, and who waits',
+  description:
+    'A credit is minted when the sum of those before it and itself is at most `cap_left` and what has left the 24 hours by then. A smaller credit may be minted before a larger one that does not fit, for a day at most.',
+  parameters: [],
+  is_open: true,
+  answers: { ...cached('The queue.', json(MINT_QUEUE)), 503: 'Unavailable' },
+} satisfies Operation;
+
 export const DEPOSIT_API = openApi({
   info: {
     title: 'CLT deposits',
@@ -145,6 +158,7 @@ export const DEPOSIT_API = openApi({
     LIST_EVENTS,
     GET_ADDRESS_CHECK,
     GET_POLICY,
+    GET_MINT_QUEUE,
     ...serviceOperations(uncached, cached, {
       operationId: 'getReadiness',
       summary: 'Whether the service can answer',

@@ -47,6 +47,11 @@ const SERIES_BY = word(['hour', 'day'], {
 });
 const START = field(TIME, '2026-11-21T00:00:00.000Z', 'Beginning of the hour or day.');
 
+const IS_FINAL = Type.Boolean({
+  description: 'Whether no block can change the hour or day.',
+  example: false,
+});
+
 export type SeriesItem = Shape<typeof SERIES_ITEM>;
 export const SERIES_ITEM = record('SeriesItem', {
   start: START,
@@ -61,10 +66,7 @@ export const SERIES_ITEM = record('SeriesItem', {
     'Accounts with a transaction from or to them. Each counts once: a day has fewer than its hours together.',
   ),
   supply: field(AMOUNT, 20_002_253_508_000_000, 'After the last block.'),
-  is_final: Type.Boolean({
-    description: 'Whether no block can change the item.',
-    example: false,
-  }),
+  is_final: IS_FINAL,
 });
 /** Newest first; without those that have no block. */
 export type Series = Shape<typeof SERIES>;
@@ -81,6 +83,7 @@ export const VALIDATOR_SERIES_ITEM = record('ValidatorSeriesItem', {
     'The validator; null: all that have no items of their own.',
   ),
   blocks: field(COUNT, 301),
+  is_final: IS_FINAL,
 });
 export type ValidatorSeries = Shape<typeof VALIDATOR_SERIES>;
 export const VALIDATOR_SERIES = record('ValidatorSeries', {

@@ -21,7 +21,14 @@ import {
 import { BLOCK, BLOCK_DETAIL, BLOCK_RECORD } from './blocks.ts';
 import { SEARCH_RESULTS, SERIES, STATS, STATUS, VALIDATOR_SERIES } from './network.ts';
 import * as parameters from './parameters.ts';
-import { ANSWERED, NO_TREASURY, RECORDED_RUN, RESERVE, UNREAD } from './reserve.ts';
+import {
+  ANSWERED,
+  NO_TREASURY,
+  RECORDED_RUN,
+  RESERVE,
+  RESERVE_TOLERANCE,
+  UNREAD,
+} from './reserve.ts';
 import { TRANSACTION, TRANSACTION_DETAIL } from './transactions.ts';
 import { VALIDATOR as PRODUCER } from './values.ts';
 
@@ -294,8 +301,8 @@ export const GET_VALIDATOR_SERIES = operation({
   answers: indexed('The blocks, a bucket and validator each.', VALIDATOR_SERIES, {
     by: 'day',
     items: [
-      { start: '2026-11-21T00:00:00.000Z', address: PRODUCER, blocks: 301 },
-      { start: '2026-11-21T00:00:00.000Z', address: null, blocks: 17 },
+      { start: '2026-11-21T00:00:00.000Z', address: PRODUCER, blocks: 301, is_final: false },
+      { start: '2026-11-21T00:00:00.000Z', address: null, blocks: 17, is_final: false },
     ],
   }),
 });
@@ -331,6 +338,16 @@ export const GET_RESERVE = operation({
       },
     }),
   ),
+});
+
+export const GET_RESERVE_TOLERANCE = operation({
+  path: '/api/v1/reserve/tolerance',
+  operationId: 'getReserveTolerance',
+  tag: 'Reserve',
+  summary: 'The surplus that the treasury accepts',
+  description: 'As the treasury says it now, cached like its position. A run does not record it.',
+  parameters: [AMOUNTS],
+  answers: uncached('The tolerance.', json(RESERVE_TOLERANCE)),
 });
 
 export const LIST_RESERVE_RUNS = operation({

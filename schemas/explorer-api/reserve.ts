@@ -1,8 +1,8 @@
 /** Answers about the backing of the token. */
 import { Type, type Static } from 'typebox';
-import { field, record, type Shape } from '../http-api/answer.ts';
-import { LAST_RUN, RESERVE_RUN } from '../treasury-api/reconciliation.ts';
-import { AMOUNT, COUNT, HASH } from './values.ts';
+import { field, nullable, record, type Shape } from '../http-api/answer.ts';
+import { LAST_RUN, RESERVE_RUN, TOLERANCE } from '../treasury-api/reconciliation.ts';
+import { AMOUNT, COUNT, HASH, SIGNED_AMOUNT } from './values.ts';
 
 export type { RunStatus } from '../treasury-api/reconciliation.ts';
 
@@ -30,6 +30,19 @@ export const RECORDED_RUN = record(
     held: field(AMOUNT, 8_000_000, 'Credits of deposits that are not minted yet.'),
     retained_fees: field(AMOUNT, 4_000_000, 'Network fees taken.'),
     status: run.status,
+    minting: field(AMOUNT, 5_000_000, 'The part of held whose mint is requested.'),
+    waiting: field(
+      SIGNED_AMOUNT,
+      3_000_000,
+      'The part of held that is to be minted later, unless an operator rejects it.',
+    ),
+    booked_surplus: field(AMOUNT, 0, "In custody and nobody's deposit, as operators explained."),
+    refunded: field(AMOUNT, 0, 'Paid back to the senders of rejected deposits.'),
+    surplus: field(
+      SIGNED_AMOUNT,
+      0,
+      'custody_reported - (ledger_liability + held + retained_fees + booked_surplus - refunded); negative: missing.',
+    ),
   },
   'One reserve run with the log positions of its amounts, so that anybody can recompute them.',
 );
@@ -82,6 +95,15 @@ export const NO_TREASURY = Type.Object(
     additionalProperties: false,
   },
 );
+
+export type ReserveTolerance = Shape<typeof RESERVE_TOLERANCE>;
+export const RESERVE_TOLERANCE = record('ReserveTolerance', {
+  tolerance: nullable(
+    TOLERANCE,
+    1_000_000,
+    'null: the treasury does not answer or does not say it, or there is none.',
+  ),
+});
 
 /** The position that the treasury publishes now. */
 export type Reserve = Shape<typeof RESERVE>;

@@ -37,7 +37,15 @@ export const RESERVE_RUN = record(
   'One reserve run. All amounts are of one moment, in CLT base units.',
 );
 export const LAST_RUN = nullable(RESERVE_RUN, exampleOf(RESERVE_RUN), 'null: never reconciled');
-export const RECONCILIATION = record('Reconciliation', { last_run: LAST_RUN });
+export const TOLERANCE = used(
+  AMOUNT,
+  1_000_000,
+  'The surplus above which the treasury calls a run over_backed_drift.',
+);
+export const RECONCILIATION = record('Reconciliation', {
+  last_run: LAST_RUN,
+  tolerance: TOLERANCE,
+});
 
 type Run = typeof RESERVE_RUN.properties;
 type Exact<Schema extends TSchema> = [string, Schema] extends [Static<Schema>, typeof AMOUNT]
@@ -50,6 +58,8 @@ export type ReconciliationRun = { readonly [Name in keyof Run]: Exact<Run[Name]>
 export interface Reconciliation {
   /** null: there was no run yet */
   readonly last_run: ReconciliationRun | null;
+  /** accepted surplus; undefined: the treasury is of an older version */
+  readonly tolerance?: bigint;
 }
 
 const FIELDS = Object.entries<TSchema>(RESERVE_RUN.properties);
@@ -57,8 +67,9 @@ const FIELDS = Object.entries<TSchema>(RESERVE_RUN.properties);
 /** Parses the answer. A problem names the field and what is expected, and repeats no value. */
 export function parseReconciliation(text: string): Parsed<Reconciliation> {
   try {
-    const run = field(parseDigits(text), 'last_run');
-    return { value: { last_run: run === null ? null : readRun(run) } };
+    const answer = parseDigits(text);
+    const run = field(answer, 'last_run');
+    return { value: { last_run: run === null ? null : readRun(run), ...toleranceIn(answer) } };
   } catch (error) {
     if (error instanceof Mismatch) return { problem: error.message };
     throw error;
@@ -66,8 +77,9 @@ export function parseReconciliation(text: string): Parsed<Reconciliation> {
 }
 
 /** The treasury's answer as JSON text. */
-export function reconciliationJson({ last_run: lastRun }: Reconciliation): string {
-  return `{"last_run":${lastRun === null ? 'null' : runJson(lastRun)}}`;
+export function reconciliationJson({ last_run: lastRun, tolerance }: Reconciliation): string {
+  const run = lastRun === null ? 'null' : runJson(lastRun);
+  return `{"last_run":${run}${tolerance === undefined ? '' : `,"tolerance":${tolerance}`}}`;
 }
 
 /** A run as JSON text with exact integers. */
@@ -96,6 +108,16 @@ function parseDigits(text: string): unknown {
 
 function digitsOf(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
   return typeof value === 'number' ? context?.source : value;
+}
+
+function toleranceIn(answer: unknown): Pick<Reconciliation, 'tolerance'> {
+  if (typeof answer !== 'object' || answer === null || !Object.hasOwn(answer, 'tolerance'))
+    return {};
+  const text: unknown = Reflect.get(answer, 'tolerance');
+  const tolerance = typeof text === 'string' ? parseAmount(text) : undefined;
+  if (tolerance === undefined)
+    throw new Mismatch('tolerance: expected an integer from 0 to 2^256 - 1');
+  return { tolerance };
 }
 
 function readRun(run: unknown): ReconciliationRun {

@@ -2,6 +2,7 @@
 import {
   DEPOSIT,
   DEPOSIT_DETAIL,
+  MINT_QUEUE,
   POLICY,
   TIMELINE,
   TIMELINE_EVENT,
@@ -59,11 +60,30 @@ export const policyBody = rowWriter(POLICY, {
   shown: { in_force_since: (at) => `"${new Date(Number(at)).toISOString()}"` },
 });
 
+/** A row of `mintQueue` at this time, Unix milliseconds. */
+export const queueBody = rowWriter<typeof MINT_QUEUE.properties, number>(MINT_QUEUE, {
+  made: {
+    as_of: (_, now) => `"${new Date(now).toISOString()}"`,
+    leaving: ([, , , , leaving]) => leavingText(leaving),
+  },
+});
+
+/** The pairs of time and amount as objects; no amount becomes a number. */
+function leavingText(pairs: Cell = '[]'): string {
+  const items = (pairs ?? '').matchAll(/\[(\d+), (\d+)\]/g);
+  const texts = [...items].map(
+    ([, at, amount]) => `{"at":"${new Date(Number(at)).toISOString()}","amount":${amount}}`,
+  );
+  return `[${texts.join(',')}]`;
+}
+
 interface Around {
   /** rows of `eventsOf` */
   readonly events: readonly Cells[];
   /** whether `waitsForCap` has a row */
   readonly waits_for_cap: boolean;
+  /** of `waitingBefore`, if it has a row */
+  readonly waiting_before: Cell;
 }
 
 /** A row of `depositOf`. */
@@ -73,6 +93,7 @@ export const timelineBody = rowWriter<typeof TIMELINE.properties, Around>(TIMELI
     reason: (cells) => reasonOf(cells[7]),
     waiting_for: (cells, { waits_for_cap: waitsForCap }) =>
       waitingFor(cells[6], cells[9], waitsForCap),
+    waiting_before: (_, { waiting_before: waitingBefore }) => waitingBefore ?? 'null',
     gross: (cells) => String(cells[3]),
     fee: (cells) => String(cells[4]),
     credit: (cells) => String(cells[5]),

@@ -4,6 +4,8 @@ import {
   depositsOf,
   eventsOf,
   POLICY_IN_FORCE,
+  mintQueue,
+  waitingBefore,
   waitsForCap,
 } from '../../projections/deposits/queries.ts';
 import { checkOf } from '../../projections/watch/queries.ts';
@@ -11,6 +13,7 @@ import {
   DEPOSIT_API,
   GET_ADDRESS_CHECK,
   GET_DEPOSIT,
+  GET_MINT_QUEUE,
   GET_POLICY,
   LIST_DEPOSITS,
   LIST_EVENTS,
@@ -26,7 +29,15 @@ import { rateLimited } from '../runtime/limits/rate.ts';
 import type { Callers } from './callers.ts';
 import type { DepositAddresses } from './deposit-addresses.ts';
 import { DEPOSIT_ERRORS, NOT_FOUND, unavailable } from './errors.ts';
-import { addressBody, checkBody, detailBody, listBody, policyBody, timelineBody } from './json.ts';
+import {
+  addressBody,
+  checkBody,
+  detailBody,
+  listBody,
+  policyBody,
+  queueBody,
+  timelineBody,
+} from './json.ts';
 
 export interface Sources {
   readonly reader: Reader;
@@ -73,11 +84,18 @@ export function depositRoutes({
     served(LIST_EVENTS, async ({ id }, request) => {
       const deposit = await owned(id, request);
       if (deposit === undefined) return NOT_FOUND;
-      const [events, waiting] = await Promise.all([
+      const [events, waiting, [before]] = await Promise.all([
         reader.rows(eventsOf(id, callers.of(request))),
         reader.rows(waitsForCap(id, now())),
+        reader.rows(waitingBefore(id)),
       ]);
-      return ok(timelineBody(deposit, { events, waits_for_cap: waiting.length > 0 }));
+      return ok(
+        timelineBody(deposit, {
+          events,
+          waits_for_cap: waiting.length > 0,
+          waiting_before: before?.[0] ?? null,
+        }),
+      );
     }),
     served(GET_ADDRESS_CHECK, async (_, request) => {
       const [check] = await reader.rows(checkOf(callers.of(request)));
@@ -87,6 +105,12 @@ export function depositRoutes({
       const [policy] = await reader.rows(POLICY_IN_FORCE);
       if (policy === undefined) return NO_POLICY;
       return { ...ok(policyBody(policy)), headers: { 'cache-control': 'public, max-age=10' } };
+    }),
+    served(GET_MINT_QUEUE, async () => {
+      const at = now();
+      const [queue] = await reader.rows(mintQueue(at));
+      if (queue === undefined) return NO_POLICY;
+      return { ...ok(queueBody(queue, at)), headers: { 'cache-control': 'public, max-age=1' } };
     }),
     ...documentRoutes(DEPOSIT_API, undefined, consoleLink(console_url)),
   ];

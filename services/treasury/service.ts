@@ -73,7 +73,7 @@ export async function serve({
     log,
     metrics,
     routes: [
-      reconciliationRoute(newest),
+      reconciliationRoute(newest, config.reserve_tolerance),
       arrivalsRoute(arrivals),
       ...documentRoutes(TREASURY_API, undefined, LINKS),
     ],

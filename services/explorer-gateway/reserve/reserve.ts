@@ -6,6 +6,7 @@ import { runById, runsPage } from '../../../projections/reserve/queries.ts';
 import {
   GET_RESERVE,
   GET_RESERVE_RUN,
+  GET_RESERVE_TOLERANCE,
   LIST_RESERVE_RUNS,
 } from '../../../schemas/explorer-api/operations.ts';
 import { RECORDED_RUN } from '../../../schemas/explorer-api/reserve.ts';
@@ -84,7 +85,15 @@ function reserveBody(reserve: Reserve | undefined): string {
 const RUNS_LIST = 'reserve_runs';
 
 /** A row of `runsPage` or `runById`. */
-const runItem = rowWriter(RECORDED_RUN);
+const runItem = rowWriter(RECORDED_RUN, {
+  made: {
+    minting: (cells) => String(cells[15]),
+    waiting: (cells) => String(cells[16]),
+    booked_surplus: (cells) => String(cells[18]),
+    refunded: (cells) => String(cells[19]),
+    surplus: (cells) => String(cells[26]),
+  },
+});
 
 /** Without a treasury the list of runs is empty. */
 export function reserveRoutes(
@@ -93,6 +102,11 @@ export function reserveRoutes(
 ): readonly GetRoute[] {
   return [
     served(GET_RESERVE, async () => ({ status: 200, body: reserveBody(await reserve?.()) })),
+    served(GET_RESERVE_TOLERANCE, async () => {
+      const answer = (await reserve?.())?.answer;
+      const tolerance = answer !== undefined && 'last_run' in answer ? answer.tolerance : undefined;
+      return { status: 200, body: `{"tolerance":${tolerance ?? 'null'}}` };
+    }),
     served(LIST_RESERVE_RUNS, async (values) => {
       const page = pageOf(values, RUNS_LIST);
       if ('refused' in page) return page;

@@ -263,7 +263,11 @@ function timeOf(ms: number): string {
 
 const HEADERS = { 'cache-control': 'public, max-age=1' };
 
-export function reconciliationRoute(newest: Pick<NewestRun, 'run' | 'is_read'>): GetRoute {
+/** `tolerance`: accepted surplus. */
+export function reconciliationRoute(
+  newest: Pick<NewestRun, 'run' | 'is_read'>,
+  tolerance: bigint,
+): GetRoute {
   let made: { readonly of: ReserveReconciled | undefined; readonly body: string } | undefined;
   return served(GET_RECONCILIATION, () => {
     // "never" must not be published before the log is read
@@ -271,19 +275,17 @@ export function reconciliationRoute(newest: Pick<NewestRun, 'run' | 'is_read'>):
       throw new Fault('starting', 'the reconciliations are not read yet', { retry: true });
     const { run } = newest;
     if (made === undefined || made.of !== run)
-      made = { of: run, body: reconciliationJson(published(run)) };
+      made = { of: run, body: reconciliationJson({ last_run: published(run), tolerance }) };
     return { status: 200, body: made.body, headers: HEADERS };
   });
 }
 
-function published(run: ReserveReconciled | undefined): Reconciliation {
-  if (run === undefined) return { last_run: null };
+function published(run: ReserveReconciled | undefined): Reconciliation['last_run'] {
+  if (run === undefined) return null;
   return {
-    last_run: {
-      ...run,
-      run_at: new Date(run.run_at).toISOString(),
-      // an unknown status is not relied on
-      status: RUN_STATUSES.find((status) => status === run.status) ?? 'mismatch',
-    },
+    ...run,
+    run_at: new Date(run.run_at).toISOString(),
+    // an unknown status is not relied on
+    status: RUN_STATUSES.find((status) => status === run.status) ?? 'mismatch',
   };
 }

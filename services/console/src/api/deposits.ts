@@ -17,6 +17,8 @@ export type DepositEvent = AsText<answers.DepositEvent>;
 export type Timeline = AsText<answers.Timeline>;
 export type AddressCheck = AsText<answers.AddressCheck>;
 
+export type MintQueue = AsText<answers.MintQueue>;
+
 export interface Policy {
   readonly version: string;
   readonly network: string;
@@ -95,4 +97,8 @@ export async function policyInForce(url: string, signal: AbortSignal): Promise<P
       rolling_cap: BigInt(amounts.rolling_cap),
     },
   };
+}
+
+export function mintQueue(url: string, signal: AbortSignal): Promise<MintQueue> {
+  return ask(`${url}/public/mint-queue`, { signal });
 }

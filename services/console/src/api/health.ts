@@ -4,8 +4,9 @@ import { useState } from 'react';
 import { localClock } from '../format.ts';
 import { TEXT } from '../text.ts';
 import type { Status } from '../../../../schemas/explorer-api/network.ts';
-import type { Reserve } from '../../../../schemas/explorer-api/reserve.ts';
+import type { Reserve, ReserveTolerance } from '../../../../schemas/explorer-api/reserve.ts';
 import { one } from './explorer.ts';
+import { learnFinality } from './finality.ts';
 import { ServiceError } from './service.ts';
 import { NO_LOOK, standingStill, withStatus, type Part } from './stalls.ts';
 
@@ -14,7 +15,11 @@ const LAG_BLOCKS_MAX = 20;
 
 const STATUS = queryOptions({
   queryKey: ['status'],
-  queryFn: ({ signal }) => one<Status>('status', signal, {}),
+  queryFn: async ({ signal }) => {
+    const status = await one<Status>('status', signal, {});
+    learnFinality(status);
+    return status;
+  },
 });
 
 export function useStatus(): UseQueryResult<Status> {
@@ -31,6 +36,16 @@ export function useReserve(): UseQueryResult<Reserve> {
     queryFn: ({ signal }) => one<Reserve>('reserve', signal),
     refetchInterval: POSITION_MS,
   });
+}
+
+/** Accepted surplus in base units, as the treasury says now; undefined: not known. */
+export function useTolerance(): string | undefined {
+  const { data, error } = useQuery({
+    queryKey: ['reserve tolerance'],
+    queryFn: ({ signal }) => one<ReserveTolerance>('reserve/tolerance', signal),
+    refetchInterval: POSITION_MS,
+  });
+  return error === null ? data?.tolerance?.toString() : undefined;
 }
 
 /** Sentences for people; none: all is well. */

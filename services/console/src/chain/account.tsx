@@ -3,6 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useMemo, type ChangeEvent, type ReactElement } from 'react';
 import type { Account, Activity, Balance } from '../../../../schemas/explorer-api/accounts.ts';
 import { one, page } from '../api/explorer.ts';
+import { judged, type Judged } from '../api/finality.ts';
 import { Pager } from '../design/pager.tsx';
 import {
   AddressLink,
@@ -12,10 +13,12 @@ import {
   BlockLink,
   Copy,
   Figures,
+  Finality,
   Panel,
   Table,
   Tag,
   TransactionLink,
+  withFinality,
 } from '../design/parts.tsx';
 import { Plot, type Line } from '../design/plot.tsx';
 import { amountText, grouped, plotted } from '../format.ts';
@@ -29,7 +32,12 @@ export function AccountPage(): ReactElement {
   const path = `accounts/${encodeURIComponent(address)}`;
   const account = useQuery({
     queryKey: ['account', address],
-    queryFn: ({ signal }) => one<Account>(path, signal),
+    queryFn: ({ signal }) =>
+      judged(async () => {
+        const is = await one<Account>(path, signal);
+        const { items } = await page<Activity>(`${path}/activity`, signal, { limit: 1 });
+        return { is, changed_at: items[0]?.block_height ?? 0 };
+      }),
   });
   return (
     <>
@@ -39,21 +47,29 @@ export function AccountPage(): ReactElement {
           <span>{address}</span>
           <Copy text={address} what="address" />
         </span>
-        {account.data?.is_contract === true && <Tag>{TEXT.account.contract}</Tag>}
+        {account.data?.is.is_contract === true && <Tag>{TEXT.account.contract}</Tag>}
       </header>
-      <Answer of={account}>{(shown) => <Shown account={shown} path={path} />}</Answer>
+      <Answer of={account}>{(shown) => <Shown of={shown} path={path} />}</Answer>
     </>
   );
 }
 
-function Shown(props: { readonly account: Account; readonly path: string }): ReactElement {
-  const { account, path } = props;
+interface KnownAccount extends Judged {
+  readonly is: Account;
+  /** height of the newest change of the balance */
+  readonly changed_at: number;
+}
+
+function Shown(props: { readonly of: KnownAccount; readonly path: string }): ReactElement {
+  const { of, path } = props;
+  const { is: account } = of;
   const words = TEXT.account;
   return (
     <>
       <Figures
         of={[
           [words.balance, <Amount of={account.balance} />],
+          [TEXT.finality.name, <Finality height={of.changed_at} of={of} />],
           [words.nonce, grouped(account.nonce)],
           [
             words.transactions,
@@ -120,19 +136,21 @@ function ActivityPanel(props: { readonly address: string; readonly path: string 
   const filter = useSearch({ from: '/accounts/$address' });
   const activity = useQuery({
     queryKey: ['activity', path, filter],
-    queryFn: ({ signal }) => page<Activity>(`${path}/activity`, signal, { ...filter, limit: ROWS }),
+    queryFn: ({ signal }) =>
+      judged(() => page<Activity>(`${path}/activity`, signal, { ...filter, limit: ROWS })),
   });
   const isFiltered = filter.kind !== undefined || filter.direction !== undefined;
   return (
     <Panel title={TEXT.account.activity} aside={<ActivityFilter address={address} />}>
       <Answer of={activity}>
-        {({ items, older }) => (
+        {(shown) => (
           <>
             <ActivityTable
-              activity={items}
+              activity={shown.items}
+              of={shown}
               empty={isFiltered ? TEXT.account.noneSuch : TEXT.account.none}
             />
-            <Pager cursor={filter.cursor} older={older} />
+            <Pager cursor={filter.cursor} older={shown.older} />
           </>
         )}
       </Answer>
@@ -205,6 +223,7 @@ function ActivityFilter({ address }: { readonly address: string }): ReactElement
 
 function ActivityTable(props: {
   readonly activity: readonly Activity[];
+  readonly of: Judged;
   readonly empty: string;
 }): ReactElement {
   const words = TEXT.account;
@@ -216,45 +235,49 @@ function ActivityTable(props: {
         `${txHash ?? blockHeight} ${kind} ${index}`
       }
       empty={props.empty}
-      columns={[
-        { name: words.label, cell: ({ label }) => label },
-        {
-          name: words.delta,
-          cell: ({ delta }) => <Amount of={delta} isChange />,
-          isNumber: true,
-        },
-        {
-          name: words.counterparty,
-          cell: ({ counterparty }) =>
-            counterparty === null ? (
-              <span className="quiet">–</span>
-            ) : (
-              <AddressLink of={counterparty} isBare />
-            ),
-          isWide: true,
-        },
-        {
-          name: words.transaction,
-          cell: ({ tx_hash: txHash }) =>
-            txHash === null ? (
-              <span className="quiet">{words.ofBlock}</span>
-            ) : (
-              <TransactionLink of={txHash} isBare />
-            ),
-          isWide: true,
-        },
-        {
-          name: words.block,
-          cell: ({ block_height: blockHeight }) => <BlockLink height={blockHeight} />,
-          isNumber: true,
-        },
-        {
-          name: words.time,
-          cell: ({ timestamp }) => <Age of={timestamp} />,
-          isNumber: true,
-          isWide: true,
-        },
-      ]}
+      columns={withFinality<Activity>(
+        [
+          { name: words.kind, cell: ({ label }) => label },
+          {
+            name: words.delta,
+            cell: ({ delta }) => <Amount of={delta} isChange />,
+            isNumber: true,
+          },
+          {
+            name: words.counterparty,
+            cell: ({ counterparty }) =>
+              counterparty === null ? (
+                <span className="quiet">–</span>
+              ) : (
+                <AddressLink of={counterparty} isBare />
+              ),
+            isWide: true,
+          },
+          {
+            name: words.transaction,
+            cell: ({ tx_hash: txHash }) =>
+              txHash === null ? (
+                <span className="quiet">{words.ofBlock}</span>
+              ) : (
+                <TransactionLink of={txHash} isBare />
+              ),
+            isWide: true,
+          },
+          {
+            name: words.block,
+            cell: ({ block_height: blockHeight }) => <BlockLink height={blockHeight} />,
+            isNumber: true,
+          },
+          {
+            name: words.time,
+            cell: ({ timestamp }) => <Age of={timestamp} />,
+            isNumber: true,
+            isWide: true,
+          },
+        ],
+        props.of,
+        ({ block_height: height }) => height,
+      )}
     />
   );
 }

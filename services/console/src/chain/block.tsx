@@ -4,15 +4,16 @@ import { useState, type ReactElement } from 'react';
 import type { BlockDetail } from '../../../../schemas/explorer-api/blocks.ts';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
 import { one, page } from '../api/explorer.ts';
+import { judged, type Judged } from '../api/finality.ts';
 import { useStatus } from '../api/health.ts';
 import {
   AddressLink,
   Amount,
   Answer,
   Facts,
+  Finality,
   Panel,
   PlainHash,
-  Tag,
   Time,
 } from '../design/parts.tsx';
 import { grouped, shortened } from '../format.ts';
@@ -26,16 +27,16 @@ export function BlockPage(): ReactElement {
   const { id } = useParams({ from: '/blocks/$id' });
   const block = useQuery({
     queryKey: ['block', id],
-    queryFn: ({ signal }) => one<BlockDetail>(`blocks/${encodeURIComponent(id)}`, signal),
+    queryFn: ({ signal }) =>
+      judged(() => one<BlockDetail>(`blocks/${encodeURIComponent(id)}`, signal)),
   });
   return <Answer of={block}>{(shown) => <Shown key={id} block={shown} />}</Answer>;
 }
 
-function Shown({ block }: { readonly block: BlockDetail }): ReactElement {
+function Shown({ block }: { readonly block: BlockDetail & Judged }): ReactElement {
   const { height } = block;
   const [first] = useState(block.hash);
   const status = useStatus();
-  const final = status.data?.indexed?.finalized_height ?? -1;
   const newest = status.data?.indexed?.height ?? height;
   const place = useLogPlace(height);
   const transactions = useQuery({
@@ -47,11 +48,7 @@ function Shown({ block }: { readonly block: BlockDetail }): ReactElement {
     <>
       <header>
         <h1>{TEXT.block.title(height)}</h1>
-        {height <= final ? (
-          <Tag tone="good">{TEXT.block.final}</Tag>
-        ) : (
-          <Tag tone="warn">{TEXT.block.open}</Tag>
-        )}
+        <Finality height={height} of={block} />
         <span className="row">
           {height > 0 && (
             <Link to="/blocks/$id" params={{ id: String(height - 1) }}>
@@ -101,7 +98,9 @@ function Shown({ block }: { readonly block: BlockDetail }): ReactElement {
         }
       >
         <Answer of={transactions}>
-          {({ items }) => <TransactionTable transactions={items} empty={TEXT.block.none} />}
+          {({ items }) => (
+            <TransactionTable transactions={items} of={block} empty={TEXT.block.none} />
+          )}
         </Answer>
       </Panel>
       <Effects of={`blocks/${block.hash}`} empty={TEXT.effects.ofBlock} />

@@ -12,9 +12,18 @@ import type { Block } from '../../../../schemas/explorer-api/blocks.ts';
 import type { Stats } from '../../../../schemas/explorer-api/network.ts';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
 import { one, page } from '../api/explorer.ts';
-import { useStatus } from '../api/health.ts';
+import { judged, type Judged } from '../api/finality.ts';
 import { NO_BLOCKS, withPage, type LiveBlocks } from '../api/live-blocks.ts';
-import { Age, Answer, BlockLink, Figures, Panel, AddressLink, Table } from '../design/parts.tsx';
+import {
+  AddressLink,
+  Age,
+  Answer,
+  BlockLink,
+  Figures,
+  Panel,
+  Table,
+  withFinality,
+} from '../design/parts.tsx';
 import { grouped, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { TransactionTable } from './transaction-table.tsx';
@@ -26,83 +35,111 @@ const ROWS = 12;
 /** The strip moves so many places at most at once. */
 const MOVED_MAX = 3;
 
+/** All that the page shows is of one moment, and no transaction is of a later block. */
+interface Chain extends Judged {
+  readonly stats: Stats;
+  /** newest first */
+  readonly blocks: readonly Block[];
+  readonly transactions: readonly Transaction[];
+}
+
+/** Asked again where a block came in between. */
+async function readChain(signal: AbortSignal): Promise<Omit<Chain, keyof Judged>> {
+  for (;;) {
+    const { items: blocks } = await page<Block>('blocks', signal, { limit: BLOCKS });
+    const [stats, { items: transactions }] = await Promise.all([
+      one<Stats>('stats', signal),
+      page<Transaction>('transactions', signal, { limit: ROWS }),
+    ]);
+    const [newest] = transactions;
+    if ((newest?.block_height ?? 0) <= (blocks[0]?.height ?? 0))
+      return { stats, blocks, transactions };
+  }
+}
+
 export function HomePage(): ReactElement {
-  const stats = useQuery({
-    queryKey: ['stats'],
-    queryFn: ({ signal }) => one<Stats>('stats', signal),
+  const { data, error, dataUpdatedAt } = useQuery({
+    queryKey: ['chain'],
+    queryFn: ({ signal }) => judged(() => readChain(signal)),
   });
-  const status = useStatus();
-  const blocks = useQuery({
-    queryKey: ['blocks', BLOCKS],
-    queryFn: ({ signal }) => page<Block>('blocks', signal, { limit: BLOCKS }),
-  });
-  const transactions = useQuery({
-    queryKey: ['transactions', ROWS],
-    queryFn: ({ signal }) => page<Transaction>('transactions', signal, { limit: ROWS }),
-  });
-  const final = status.data?.indexed?.finalized_height ?? undefined;
-  const live = useDeferredValue(useLiveBlocks(blocks.data?.items));
-  const strip = useMemo(() => <Strip live={live} final={final ?? -1} />, [live, final]);
+  // the whole page, so that no part of it is ahead of another
+  const chain = useDeferredValue(data);
   return (
     <>
       <header>
         <h1>{TEXT.home.title}</h1>
       </header>
-      <Answer of={stats}>
-        {(shown) => (
-          <Figures
-            of={[
-              [TEXT.home.height, grouped(shown.latest_height)],
-              [TEXT.home.final, final === undefined ? '–' : grouped(final)],
-              [TEXT.home.rate, shown.tx_per_second.toFixed(2)],
-              [TEXT.home.blockTime, shown.avg_block_time_seconds.toFixed(2)],
-              [TEXT.home.total, grouped(shown.total_transactions)],
-              [TEXT.home.validators, grouped(shown.active_validators)],
-            ]}
-          />
-        )}
-      </Answer>
+      <Answer of={{ data: chain, error, dataUpdatedAt }}>{(shown) => <Shown of={shown} />}</Answer>
+    </>
+  );
+}
+
+function Shown({ of }: { readonly of: Chain }): ReactElement {
+  const live = useLiveBlocks(of.blocks);
+  const { stats, final_height: final } = of;
+  const strip = useMemo(() => <Strip live={live} final={final} />, [live, final]);
+  const height = of.blocks[0]?.height;
+  return (
+    <>
+      <Figures
+        of={[
+          [TEXT.home.height, height === undefined ? '–' : grouped(height)],
+          [TEXT.home.final, final === undefined ? '–' : grouped(final)],
+          [TEXT.home.rate, stats.tx_per_second.toFixed(2)],
+          [TEXT.home.blockTime, stats.avg_block_time_seconds.toFixed(2)],
+          [
+            TEXT.home.total,
+            <>
+              {grouped(stats.total_transactions)}
+              {stats.latest_height !== height && (
+                <span className="unit"> {TEXT.home.upTo(grouped(stats.latest_height))}</span>
+              )}
+            </>,
+          ],
+          [TEXT.home.validators, grouped(stats.active_validators)],
+        ]}
+      />
       <Reorganised heights={[...live.orphans.keys()]} />
       <Panel
         title={TEXT.home.strip}
         aside={
           <span className="key">
-            <i data-open="" /> {TEXT.block.open}
-            <i /> {TEXT.block.final}
+            <i data-open="" /> {TEXT.finality.open}
+            <i /> {TEXT.finality.final}
           </span>
         }
       >
-        <Answer of={blocks}>{() => strip}</Answer>
+        {strip}
       </Panel>
       <div className="two">
         <Panel title={TEXT.home.blocks}>
-          <Answer of={blocks}>{({ items }) => <BlockTable blocks={items.slice(0, ROWS)} />}</Answer>
+          <BlockTable blocks={of.blocks.slice(0, ROWS)} of={of} />
         </Panel>
         <Panel
           title={TEXT.home.transactions}
           aside={<Link to="/transactions">{TEXT.home.all}</Link>}
         >
-          <Answer of={transactions}>
-            {({ items }) => <TransactionTable transactions={items} isShort />}
-          </Answer>
+          <TransactionTable transactions={of.transactions} of={of} isShort />
         </Panel>
       </div>
     </>
   );
 }
 
-function useLiveBlocks(items: readonly Block[] | undefined): LiveBlocks {
+function useLiveBlocks(items: readonly Block[]): LiveBlocks {
   const [live, setLive] = useState(NO_BLOCKS);
   // in the render: an effect would render the page a second time
-  if (items !== undefined && items !== live.blocks) setLive(withPage(live, items));
-  return live;
+  if (items === live.blocks) return live;
+  const next = withPage(live, items);
+  setLive(next);
+  return next;
 }
 
 function Reorganised({ heights }: { readonly heights: readonly number[] }): ReactElement | null {
   if (heights.length === 0) return null;
   return (
     <p className="note" role="status">
-      {TEXT.home.reorganised(Math.min(...heights), Math.max(...heights))}
+      {TEXT.home.reorganised(grouped(Math.min(...heights)))}
     </p>
   );
 }
@@ -122,7 +159,11 @@ function useTurn(newest: string | undefined): 'a' | 'b' {
  * The newest at the left; all move on when one arrives. A block is as full as its transactions,
  * compared with the fullest that is shown, and one that was replaced hangs below the other.
  */
-function Strip(props: { readonly live: LiveBlocks; readonly final: number }): ReactElement {
+function Strip(props: {
+  readonly live: LiveBlocks;
+  /** undefined: not known */
+  readonly final: number | undefined;
+}): ReactElement {
   const { arrived, orphans } = props.live;
   const blocks = props.live.blocks.slice(0, STRIP);
   const turn = useTurn(blocks[0]?.hash);
@@ -142,7 +183,7 @@ function Strip(props: { readonly live: LiveBlocks; readonly final: number }): Re
               block={block}
               full={block.tx_count / fullest}
               isNew={arrived.has(block.hash)}
-              isOpen={block.height > props.final}
+              isOpen={props.final === undefined ? undefined : block.height > props.final}
             />
             <Orphan block={orphans.get(block.height)} />
           </li>
@@ -156,9 +197,11 @@ function Card(props: {
   readonly block: Block;
   readonly full: number;
   readonly isNew: boolean;
-  readonly isOpen: boolean;
+  /** whether it may be replaced; undefined: not known */
+  readonly isOpen: boolean | undefined;
 }): ReactElement {
   const { height, tx_count: txCount, timestamp } = props.block;
+  const words = TEXT.finality;
   const style: CSSProperties & { readonly '--full': string } = {
     '--full': `${Math.round(100 * props.full)}%`,
   };
@@ -168,8 +211,8 @@ function Card(props: {
       params={{ id: String(height) }}
       className="block"
       data-new={props.isNew ? '' : undefined}
-      data-open={props.isOpen ? '' : undefined}
-      title={props.isOpen ? TEXT.block.open : TEXT.block.final}
+      data-open={props.isOpen === false ? undefined : ''}
+      title={props.isOpen === undefined ? words.unknown : props.isOpen ? words.open : words.final}
       style={style}
     >
       <strong>{grouped(height)}</strong>
@@ -193,26 +236,33 @@ function Orphan({ block }: { readonly block: Block | undefined }): ReactElement 
   );
 }
 
-function BlockTable({ blocks }: { readonly blocks: readonly Block[] }): ReactElement {
+function BlockTable(props: {
+  readonly blocks: readonly Block[];
+  readonly of: Judged;
+}): ReactElement {
   return (
     <Table
       label={TEXT.home.blocks}
-      items={blocks}
+      items={props.blocks}
       keyOf={({ hash }) => hash}
       empty={TEXT.states.empty}
-      columns={[
-        { name: TEXT.block.height, cell: ({ height }) => <BlockLink height={height} /> },
-        {
-          name: TEXT.block.producer,
-          cell: ({ producer }) => <AddressLink of={producer} isBare />,
-        },
-        { name: TEXT.block.count, cell: ({ tx_count }) => grouped(tx_count), isNumber: true },
-        {
-          name: TEXT.block.time,
-          cell: ({ timestamp }) => <Age of={timestamp} />,
-          isNumber: true,
-        },
-      ]}
+      columns={withFinality<Block>(
+        [
+          { name: TEXT.home.height, cell: ({ height }) => <BlockLink height={height} /> },
+          {
+            name: TEXT.block.producer,
+            cell: ({ producer }) => <AddressLink of={producer} isBare />,
+          },
+          { name: TEXT.block.count, cell: ({ tx_count }) => grouped(tx_count), isNumber: true },
+          {
+            name: TEXT.block.time,
+            cell: ({ timestamp }) => <Age of={timestamp} />,
+            isNumber: true,
+          },
+        ],
+        props.of,
+        ({ height }) => height,
+      )}
     />
   );
 }

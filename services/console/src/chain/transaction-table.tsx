@@ -1,4 +1,5 @@
 import type { ReactElement } from 'react';
+import type { Judged } from '../api/finality.ts';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
 import {
   AddressLink,
@@ -8,6 +9,7 @@ import {
   Table,
   Tag,
   TransactionLink,
+  withFinality,
   type Column,
 } from '../design/parts.tsx';
 import { TEXT } from '../text.ts';
@@ -34,10 +36,7 @@ const TIME: Column<Transaction> = {
   isWide: true,
 };
 
-const SHORT = [HASH, TYPE, AMOUNT, TIME];
-const WHOLE: readonly Column<Transaction>[] = [
-  HASH,
-  TYPE,
+const REST: readonly Column<Transaction>[] = [
   {
     name: TEXT.transaction.block,
     cell: ({ block_height: blockHeight }) => <BlockLink height={blockHeight} />,
@@ -61,6 +60,7 @@ const WHOLE: readonly Column<Transaction>[] = [
 
 export function TransactionTable(props: {
   readonly transactions: readonly Transaction[];
+  readonly of: Judged;
   readonly isShort?: boolean;
   readonly empty?: string;
 }): ReactElement {
@@ -70,7 +70,11 @@ export function TransactionTable(props: {
       items={props.transactions}
       keyOf={({ hash }) => hash}
       empty={props.empty ?? TEXT.states.empty}
-      columns={props.isShort === true ? SHORT : WHOLE}
+      columns={withFinality(
+        [HASH, TYPE, ...(props.isShort === true ? [AMOUNT, TIME] : REST)],
+        props.of,
+        ({ block_height: height }) => height,
+      )}
     />
   );
 }

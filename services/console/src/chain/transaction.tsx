@@ -3,12 +3,14 @@ import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { TransactionDetail } from '../../../../schemas/explorer-api/transactions.ts';
 import { one } from '../api/explorer.ts';
+import { judged, type Judged } from '../api/finality.ts';
 import {
   AddressLink,
   Amount,
   Answer,
   BlockLink,
   Facts,
+  Finality,
   Panel,
   PlainHash,
   Tag,
@@ -23,7 +25,7 @@ export function TransactionPage(): ReactElement {
   const transaction = useQuery({
     queryKey: ['transaction', hash],
     queryFn: ({ signal }) =>
-      one<TransactionDetail>(`transactions/${encodeURIComponent(hash)}`, signal),
+      judged(() => one<TransactionDetail>(`transactions/${encodeURIComponent(hash)}`, signal)),
   });
   return (
     <>
@@ -61,7 +63,7 @@ function RideOf(props: { readonly transaction: TransactionDetail }): ReactElemen
   );
 }
 
-function Shown({ of }: { readonly of: TransactionDetail }): ReactElement {
+function Shown({ of }: { readonly of: TransactionDetail & Judged }): ReactElement {
   const words = TEXT.transaction;
   const place = useLogPlace(of.block_height);
   return (
@@ -74,7 +76,7 @@ function Shown({ of }: { readonly of: TransactionDetail }): ReactElement {
               words.type,
               <Tag tone={of.is_ride_related ? 'accent' : 'plain'}>{of.function_call_type}</Tag>,
             ],
-            [words.status, <Tag tone="good">{of.status}</Tag>],
+            [TEXT.finality.name, <Finality height={of.block_height} of={of} />],
             [words.block, <BlockLink height={of.block_height} />],
             [words.index, grouped(of.tx_index)],
             [words.time, <Time of={of.timestamp} />],

@@ -3,6 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { FormEvent, ReactElement } from 'react';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
 import { page, queryText } from '../api/explorer.ts';
+import { judged } from '../api/finality.ts';
 import { entered } from '../design/form.ts';
 import { Pager } from '../design/pager.tsx';
 import { Answer } from '../design/parts.tsx';
@@ -28,7 +29,8 @@ export function TransactionsPage(): ReactElement {
   const filter = useSearch({ from: '/transactions' });
   const transactions = useQuery({
     queryKey: ['transactions', filter],
-    queryFn: ({ signal }) => page<Transaction>('transactions', signal, { ...filter, limit: ROWS }),
+    queryFn: ({ signal }) =>
+      judged(() => page<Transaction>('transactions', signal, { ...filter, limit: ROWS })),
   });
   return (
     <>
@@ -38,10 +40,14 @@ export function TransactionsPage(): ReactElement {
       <Filter />
       <section className="panel" aria-label={TEXT.transactions.title}>
         <Answer of={transactions}>
-          {({ items, older }) => (
+          {(shown) => (
             <>
-              <TransactionTable transactions={items} empty={TEXT.transactions.none} />
-              <Pager cursor={filter.cursor} older={older} />
+              <TransactionTable
+                transactions={shown.items}
+                of={shown}
+                empty={TEXT.transactions.none}
+              />
+              <Pager cursor={filter.cursor} older={shown.older} />
             </>
           )}
         </Answer>

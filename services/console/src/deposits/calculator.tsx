@@ -2,11 +2,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactElement } from 'react';
 
-import { policyInForce, type Policy } from '../api/deposits.ts';
-import { Age, Amount, Answer, Facts, Panel, Tag } from '../design/parts.tsx';
-import { baseUnits } from '../format.ts';
+import { mintQueue, policyInForce, type MintQueue, type Policy } from '../api/deposits.ts';
+import { Age, Amount, Answer, Facts, Panel, Tag, type Tone } from '../design/parts.tsx';
+import { baseUnits, localTime } from '../format.ts';
 import { TEXT } from '../text.ts';
-import { estimate, type Estimate } from './estimate.ts';
+import { estimate, type Estimate, type Turn } from './estimate.ts';
 
 export function Calculator(props: {
   readonly depositsUrl: string;
@@ -18,6 +18,7 @@ export function Calculator(props: {
     queryFn: ({ signal }) => policyInForce(props.depositsUrl, signal),
     refetchInterval: 10_000,
   });
+  const queue = useQueue(props.depositsUrl);
   const words = TEXT.calculator;
   return (
     <Panel
@@ -31,14 +32,32 @@ export function Calculator(props: {
       }
     >
       <Answer of={policy} words={TEXT.away.deposits}>
-        {(inForce) => <Shown policy={inForce} deposits={props.deposits} />}
+        {(inForce) => <Shown policy={inForce} queue={queue} deposits={props.deposits} />}
       </Answer>
     </Panel>
   );
 }
 
+/** Undefined while the gateway does not say it: an old queue decides nothing. */
+export function useQueue(depositsUrl: string): MintQueue | undefined {
+  const { data, error } = useQuery({
+    queryKey: ['mint queue', depositsUrl],
+    queryFn: ({ signal }) => mintQueue(depositsUrl, signal),
+    refetchInterval: 5_000,
+  });
+  return error === null ? data : undefined;
+}
+
+/** The words of a turn, with the time where there is one. */
+export function turnText({ outcome, at }: Turn): string {
+  const { outcomes, by, later } = TEXT.calculator;
+  if (outcome !== 'waits') return outcomes[outcome];
+  return `${outcomes.waits} ${at === undefined ? later : by(localTime(at))}`;
+}
+
 function Shown(props: {
   readonly policy: Policy;
+  readonly queue: MintQueue | undefined;
   readonly deposits: number | undefined;
 }): ReactElement {
   const { limits } = props.policy;
@@ -73,19 +92,35 @@ function Shown(props: {
         {gross === undefined ? (
           <p className="inside bad">{words.unreadable}</p>
         ) : (
-          <Outcome of={estimate(limits, gross, isFirst)} />
+          <Outcome of={estimate(limits, gross, isFirst, props.queue)} />
         )}
       </output>
       <p className="inside quiet">
         {words.limits} <Amount of={String(limits.minimum)} /> {words.to}{' '}
         <Amount of={String(limits.single_cap)} />. {words.rolling}{' '}
         <Amount of={String(limits.rolling_cap)} /> {words.rollingEnd}
+        {props.queue !== undefined && (
+          <>
+            {' '}
+            {words.left} <Amount of={props.queue.cap_left} />; {words.before}{' '}
+            <Amount of={props.queue.waiting} />.
+          </>
+        )}
       </p>
     </>
   );
 }
 
-function Outcome({ of: { fee, credit, outcome } }: { readonly of: Estimate }): ReactElement {
+const TONES: Readonly<Record<Estimate['outcome'], Tone>> = {
+  minted: 'good',
+  waits: 'warn',
+  stopped: 'bad',
+  unknown: 'plain',
+  below_minimum: 'warn',
+  over_single_cap: 'warn',
+};
+
+function Outcome({ of: { fee, credit, outcome, at } }: { readonly of: Estimate }): ReactElement {
   const words = TEXT.calculator;
   return (
     <Facts
@@ -99,7 +134,11 @@ function Outcome({ of: { fee, credit, outcome } }: { readonly of: Estimate }): R
         ],
         [
           words.outcome,
-          <Tag tone={outcome === 'minted' ? 'good' : 'warn'}>{words.outcomes[outcome]}</Tag>,
+          <Tag tone={TONES[outcome]}>
+            {outcome === 'below_minimum' || outcome === 'over_single_cap'
+              ? words.outcomes[outcome]
+              : turnText({ outcome, at })}
+          </Tag>,
         ],
       ]}
     />

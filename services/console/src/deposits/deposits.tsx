@@ -10,6 +10,7 @@ import {
   type Caller,
   type Deposit,
   type DepositEvent,
+  type MintQueue,
   type Timeline as History,
 } from '../api/deposits.ts';
 import { useReserve } from '../api/health.ts';
@@ -32,9 +33,11 @@ import {
 import { QrCode } from '../design/qr.tsx';
 import { Timeline } from '../design/timeline.tsx';
 import { WithService } from '../design/with-service.tsx';
-import { browserWallet, messageOf } from '../browser-wallet.ts';
+import { amountText } from '../format.ts';
+import { browserWallet, messageOf } from '../browser.ts';
 import { TEXT } from '../text.ts';
-import { Calculator } from './calculator.tsx';
+import { Calculator, turnText, useQueue } from './calculator.tsx';
+import { turnOf } from './estimate.ts';
 import {
   isTestnet,
   signInWithKey,
@@ -345,13 +348,20 @@ function Events(props: { readonly id: string; readonly caller: Caller }): ReactE
     queryKey: ['timeline', props.id],
     queryFn: ({ signal }) => timelineOf(props.caller, props.id, signal),
   });
+  const queue = useQueue(props.caller.url);
   return (
     <div className="inside">
+      <p className="row quiet">
+        {TEXT.deposits.id} <PlainHash of={props.id} what="id" isWhole />
+      </p>
       <Answer of={timeline} words={TEXT.away.deposits}>
         {(history) => (
           <Timeline
             label={TEXT.deposits.history}
-            next={nextOf(history)}
+            next={
+              [nextOf(history), turnOfDeposit(history, queue)].filter(Boolean).join(' ') ||
+              undefined
+            }
             of={history.events.map((event) => ({
               key: `${event.topic} ${event.partition} ${event.offset} ${event.event}`,
               tone: EVENT_TONES[event.event] ?? 'plain',
@@ -429,6 +439,16 @@ function EventFacts({ of }: { readonly of: DepositEvent }): ReactElement {
       <span>{words.position(of.topic, of.partition, of.offset)}</span>
     </>
   );
+}
+
+/** When it will be minted, in words; undefined where it does not wait for that. */
+function turnOfDeposit(
+  { credit, waiting_before: before }: History,
+  queue: MintQueue | undefined,
+): string | undefined {
+  if (before === null || before === undefined) return undefined;
+  const turn = turnOf(queue, BigInt(credit), before);
+  return `${TEXT.deposits.before(amountText(BigInt(before)))} ${turnText(turn)}.`;
 }
 
 /** The reason why the deposit waits, in words. */

@@ -9,6 +9,7 @@ import {
   type Hub,
   type MessageSigner,
 } from '../../../../packages/wallet/src/index.ts';
+import { storeOf } from '../browser.ts';
 
 export interface Session {
   readonly account: string;
@@ -17,19 +18,20 @@ export interface Session {
   readonly expiresAt: number;
 }
 
+const STORE = storeOf('sessionStorage');
 const SESSION = 'clt-session';
 const KEY = 'clt-throw-away-key';
 
 /** Undefined when nobody is signed in, or the token has expired at `now` (Unix milliseconds). */
 export function storedSession(now: number): Session | undefined {
-  const text = sessionStorage.getItem(SESSION);
+  const text = STORE.getItem(SESSION);
   if (text === null) return undefined;
   const session: Session = JSON.parse(text);
   return session.expiresAt * 1_000 > now ? session : undefined;
 }
 
 export function signOut(): void {
-  sessionStorage.removeItem(SESSION);
+  STORE.removeItem(SESSION);
 }
 
 /** With the wallet of the browser, which asks the person. */
@@ -39,14 +41,14 @@ export async function signInWithWallet(hub: Hub, provider: Eip1193Provider): Pro
 
 /** With a key of this tab: it is gone when the tab is closed. For the testnet alone. */
 export async function signInWithKey(hub: Hub): Promise<Session> {
-  const key = sessionStorage.getItem(KEY) ?? randomPrivateKey();
-  sessionStorage.setItem(KEY, key);
+  const key = STORE.getItem(KEY) ?? randomPrivateKey();
+  STORE.setItem(KEY, key);
   return store(hub, privateKeySigner(key));
 }
 
 async function store(hub: Hub, signer: MessageSigner): Promise<Session> {
   const session = { account: signer.address, ...(await signIn(hub, signer)) };
-  sessionStorage.setItem(SESSION, JSON.stringify(session));
+  STORE.setItem(SESSION, JSON.stringify(session));
   return session;
 }
 

@@ -2,22 +2,8 @@
 import { useMemo, useRef, type ReactElement } from 'react';
 import UPlot from 'uplot';
 import { tickLabels, timeLabels } from '../format.ts';
-import { axes, colorOf, Drawn, PADDING, stepped, type LineColor } from './uplot.tsx';
-
-export interface Line {
-  readonly name: string;
-  readonly color: LineColor;
-  readonly values: readonly number[];
-}
-
-export interface Buckets {
-  /** seconds */
-  readonly length: number;
-  /** `parts`: the lines on top of each other, as parts of 1 */
-  readonly shape: 'bars' | 'line' | 'parts';
-  /** index of the bucket that is pointed at; undefined: none */
-  readonly onPoint: (at: number | undefined) => void;
-}
+import { dataOf, type Buckets, type Line } from './bucket-data.ts';
+import { axes, colorOf, Drawn, PADDING, stepped } from './uplot.tsx';
 
 interface BucketPlotProps {
   readonly label: string;
@@ -25,53 +11,48 @@ interface BucketPlotProps {
   readonly at: readonly number[];
   readonly lines: readonly Line[];
   readonly buckets: Buckets;
+  /** Unix seconds: the axis, which may have more time than the buckets */
+  readonly axis: readonly [from: number, to: number];
+  /** beginning of the oldest bucket that may still change, Unix seconds; undefined: none may */
+  readonly open_from: number | undefined;
 }
 
-export function BucketPlot({ label, at, lines, buckets }: BucketPlotProps): ReactElement {
-  const points = useRef(buckets.onPoint);
-  points.current = buckets.onPoint;
-  const { length, shape } = buckets;
-  const data = useMemo(() => dataOf(at, lines, { length, shape }), [at, lines, length, shape]);
+/** Facts that change with the data: options read them whenever they draw. */
+interface Now extends Pick<BucketPlotProps, 'axis' | 'open_from'> {
+  readonly onTime: (seconds: number | undefined) => void;
+}
+
+export function BucketPlot(props: BucketPlotProps): ReactElement {
+  const { label, at, lines, buckets, axis, open_from } = props;
+  const { length, shape, onPoint } = buckets;
+  const [from, to] = axis;
+  const now = useRef<Now>(undefined);
+  now.current = {
+    axis,
+    open_from,
+    onTime: (seconds) => {
+      const index = Math.floor(((seconds ?? -1) - (at[0] ?? 0)) / length);
+      onPoint(at[index] === undefined ? undefined : index);
+    },
+  };
+  const data = useMemo(
+    () => dataOf(at, lines, { length, shape }, [from, to]),
+    [at, lines, length, shape, from, to],
+  );
   return (
     <Drawn
       label={label}
       looks={JSON.stringify([shape, length, lines.map(({ name, color }) => [name, color])])}
-      optionsOf={() => optionsOf(lines, buckets, points)}
+      optionsOf={() => optionsOf(lines, buckets, now)}
       data={data}
     />
   );
 }
 
-/** Parts are drawn as their sums, the highest first, so that each covers those below it. */
-function dataOf(
-  at: readonly number[],
-  lines: readonly Line[],
-  buckets: Omit<Buckets, 'onPoint'>,
-): UPlot.AlignedData {
-  if (buckets.shape === 'line') {
-    // the last value holds until the end of its bucket
-    const end = (at.at(-1) ?? 0) + buckets.length;
-    return [[...at, end], ...lines.map(({ values }) => [...values, values.at(-1) ?? 0])];
-  }
-  if (buckets.shape !== 'parts') return [[...at], ...lines.map(({ values }) => [...values])];
-  const whole = at.map((_, index) =>
-    lines.reduce((sum, { values }) => sum + (values[index] ?? 0), 0),
-  );
-  const below = at.map(() => 0);
-  const tops = lines.map(({ values }) =>
-    values.map((value, index) => {
-      const sum = (below[index] ?? 0) + value;
-      below[index] = sum;
-      return sum / (whole[index] || 1);
-    }),
-  );
-  return [[...at], ...tops.toReversed()];
-}
-
 function optionsOf(
   lines: readonly Line[],
   buckets: Buckets,
-  points: { readonly current: Buckets['onPoint'] },
+  now: { readonly current: Now | undefined },
 ): Omit<UPlot.Options, 'width' | 'height'> {
   const isUtc = buckets.length >= DAY;
   return {
@@ -93,7 +74,7 @@ function optionsOf(
       points: { show: false },
       drag: { x: false },
     },
-    ...bucketOptions(buckets, isUtc, points),
+    ...bucketOptions(buckets, isUtc, now),
     series: [
       {},
       ...(buckets.shape === 'parts' ? lines.toReversed() : lines).map((line) =>
@@ -117,9 +98,7 @@ function seriesOf(line: Line, color: string, buckets: Buckets): UPlot.Series {
       points,
       ...stepped(),
     };
-  const size: [number, number] = buckets.shape === 'parts' ? [1, Infinity] : [0.8, 96];
-  const gap = buckets.shape === 'parts' ? 1 : 0;
-  const paths = UPlot.paths.bars?.({ align: 1, size, gap });
+  const paths = UPlot.paths.bars?.({ align: 1, size: [1, Infinity], gap: 1 });
   return {
     label,
     fill: color,
@@ -130,17 +109,14 @@ function seriesOf(line: Line, color: string, buckets: Buckets): UPlot.Series {
 }
 
 function bucketOptions(
-  { length, shape }: Buckets,
+  { shape }: Buckets,
   isUtc: boolean,
-  points: { readonly current: Buckets['onPoint'] },
+  now: { readonly current: Now | undefined },
 ): Partial<UPlot.Options> {
   return {
     ...(isUtc && { tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC') }),
     scales: {
-      // the last bucket has its length, too; uPlot itself gives a single one 1,000 days
-      x: {
-        range: ({ data: [at] }) => [at[0] ?? 0, (at.at(-1) ?? 0) + (shape === 'line' ? 0 : length)],
-      },
+      x: { range: () => [...(now.current?.axis ?? [0, 1])] },
       y: {
         range: (_plot, least, most) =>
           shape === 'parts'
@@ -151,16 +127,30 @@ function bucketOptions(
       },
     },
     hooks: {
+      draw: [(plot) => veil(plot, now.current)],
       setCursor: [
         (plot) => {
           const { left = -1 } = plot.cursor;
-          const [first = 0] = plot.data[0];
-          const at = Math.floor((plot.posToVal(left, 'x') - first) / length);
-          points.current(left < 0 || at < 0 || at >= plot.data[0].length ? undefined : at);
+          now.current?.onTime(left < 0 ? undefined : plot.posToVal(left, 'x'));
         },
       ],
     },
   };
+}
+
+/** Pales the buckets that may still change, behind a line. */
+function veil(plot: UPlot, now: Now | undefined): void {
+  if (now?.open_from === undefined) return;
+  const { ctx, bbox } = plot;
+  const left = Math.max(bbox.left, Math.round(plot.valToPos(now.open_from, 'x', true)));
+  ctx.save();
+  ctx.fillStyle = colorOf('--surface');
+  ctx.globalAlpha = 0.5;
+  ctx.fillRect(left, bbox.top, bbox.left + bbox.width - left, bbox.height);
+  ctx.globalAlpha = 1;
+  ctx.fillStyle = colorOf('--warn');
+  ctx.fillRect(left, bbox.top, 2, bbox.height);
+  ctx.restore();
 }
 
 /** A supply moves little: the axis shows how. */

@@ -2,17 +2,23 @@
 import { useMemo, useState, type ReactElement, type ReactNode } from 'react';
 import { TEXT } from '../text.ts';
 import { Copy, Panel, Table, type Column } from './parts.tsx';
-import { BucketPlot, type Buckets, type Line } from './bucket-plot.tsx';
+import type { Stretch } from '../series/span.ts';
+import type { Buckets, Line } from './bucket-data.ts';
+import { BucketPlot } from './bucket-plot.tsx';
 
 export interface ChartBucket {
   /** ISO 8601 */
   readonly start: string;
+  /** whether no block can change it */
+  readonly is_final: boolean;
 }
 
 export function Chart<Bucket extends ChartBucket>(props: {
   readonly title: string;
   /** oldest first, without a gap */
   readonly buckets: readonly Bucket[];
+  /** the whole time of the axis */
+  readonly stretch: Stretch;
   readonly length_ms: number;
   readonly shape: Buckets['shape'];
   readonly lines: readonly Line[];
@@ -24,10 +30,15 @@ export function Chart<Bucket extends ChartBucket>(props: {
   readonly columns: readonly (Column<Bucket> & { readonly text: (bucket: Bucket) => string })[];
   readonly children?: ReactNode;
 }): ReactElement {
-  const { title, buckets, lines, columns, timeOf } = props;
+  const { title, buckets, lines, columns, stretch } = props;
+  const timeOf = ({ start, is_final: isFinal }: ChartBucket): string => {
+    const time = props.timeOf(start);
+    return isFinal ? time : TEXT.charts.mayChange(time);
+  };
   const [pointed, setPointed] = useState<number>();
   const at = useMemo(() => buckets.map(({ start }) => Date.parse(start) / 1_000), [buckets]);
   const bucket = pointed === undefined ? undefined : buckets[pointed];
+  const open = buckets.find(({ is_final: isFinal }) => !isFinal);
   return (
     <Panel
       title={title}
@@ -37,7 +48,7 @@ export function Chart<Bucket extends ChartBucket>(props: {
             props.summary
           ) : (
             <>
-              <span className="quiet">{timeOf(bucket.start)}</span> {props.valueOf(bucket)}
+              <span className="quiet">{timeOf(bucket)}</span> {props.valueOf(bucket)}
             </>
           )}
         </span>
@@ -48,6 +59,8 @@ export function Chart<Bucket extends ChartBucket>(props: {
           label={TEXT.charts.plot(title, buckets.length)}
           at={at}
           lines={lines}
+          axis={[stretch.from / 1_000, stretch.to / 1_000]}
+          open_from={open && Date.parse(open.start) / 1_000}
           buckets={{ shape: props.shape, length: props.length_ms / 1_000, onPoint: setPointed }}
         />
         {props.children}
@@ -61,7 +74,7 @@ export function Chart<Bucket extends ChartBucket>(props: {
 function Rows<Bucket extends ChartBucket>(props: {
   readonly title: string;
   readonly buckets: readonly Bucket[];
-  readonly timeOf: (start: string) => string;
+  readonly timeOf: (bucket: Bucket) => string;
   readonly columns: readonly (Column<Bucket> & { readonly text: (bucket: Bucket) => string })[];
 }): ReactElement {
   const [isOpen, setOpen] = useState(false);
@@ -87,7 +100,7 @@ function Rows<Bucket extends ChartBucket>(props: {
             items={buckets.toReversed()}
             keyOf={({ start }) => start}
             empty={TEXT.states.empty}
-            columns={[{ name: TEXT.charts.time, cell: ({ start }) => timeOf(start) }, ...columns]}
+            columns={[{ name: TEXT.charts.time, cell: timeOf }, ...columns]}
           />
         </>
       )}

@@ -10,9 +10,19 @@ import {
   type ReactElement,
   type ReactNode,
 } from 'react';
+import type { Judged } from '../api/finality.ts';
 import { useIsDown } from '../api/health.ts';
 import { ServiceError } from '../api/service.ts';
-import { age, amountPadding, amountText, localClock, localTime, shortened } from '../format.ts';
+import { copyText } from '../browser.ts';
+import {
+  age,
+  amountPadding,
+  amountText,
+  grouped,
+  localClock,
+  localTime,
+  shortened,
+} from '../format.ts';
 import { TEXT, type AwayWords } from '../text.ts';
 import { useNow } from './clock.ts';
 
@@ -131,7 +141,11 @@ function Rows<Item>(props: RowsProps<Item>): ReactElement {
         </tbody>
       </table>
       {/* so that the place that one goes back to is there at once */}
-      {props.later > 0 && <div style={{ height: ROW_PX * props.later }} />}
+      {props.later > 0 && (
+        <p className="nothing" style={{ height: ROW_PX * props.later }}>
+          {TEXT.states.loading}
+        </p>
+      )}
     </div>
   );
 }
@@ -171,29 +185,36 @@ export function Amount(props: {
 type Copied = keyof typeof TEXT.copy;
 
 export function Copy(props: { readonly text: string; readonly what: Copied }): ReactElement {
-  const [isCopied, setCopied] = useState(false);
+  const [isCopied, setCopied] = useState<boolean>();
   useEffect(() => {
-    if (!isCopied) return;
-    const timer = setTimeout(() => setCopied(false), 1_500);
+    if (isCopied !== true) return;
+    const timer = setTimeout(() => setCopied(undefined), 1_500);
     return () => clearTimeout(timer);
   }, [isCopied]);
-  const label = isCopied ? TEXT.copied : TEXT.copy[props.what];
+  const label = isCopied === true ? TEXT.copied : TEXT.copy[props.what];
   return (
-    <button
-      type="button"
-      className="copy"
-      title={label}
-      aria-label={label}
-      onClick={() => void navigator.clipboard.writeText(props.text).then(() => setCopied(true))}
-    >
-      <svg viewBox="0 0 16 16" fill="none" stroke="currentColor" strokeWidth="1.6" aria-hidden>
-        {isCopied ? (
-          <path d="M3 8.5l3.5 3.5L13 4.5" />
-        ) : (
-          <path d="M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3" />
-        )}
-      </svg>
-    </button>
+    <>
+      <button
+        type="button"
+        className="copy"
+        title={label}
+        aria-label={label}
+        onClick={() => void copyText(props.text).then(setCopied)}
+      >
+        <svg viewBox="0 0 16 16" fill="none" stroke="currentColor" strokeWidth="1.6" aria-hidden>
+          {isCopied === true ? (
+            <path d="M3 8.5l3.5 3.5L13 4.5" />
+          ) : (
+            <path d="M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3" />
+          )}
+        </svg>
+      </button>
+      {isCopied === false && (
+        <span className="not-copied" role="alert">
+          {TEXT.notCopied} <code>{props.text}</code>
+        </span>
+      )}
+    </>
   );
 }
 
@@ -261,7 +282,7 @@ export function TransactionLink(props: Omit<HashProps, 'what'>): ReactElement {
 export function BlockLink(props: { readonly height: number }): ReactElement {
   return (
     <Link to="/blocks/$id" params={{ id: String(props.height) }}>
-      {props.height}
+      {grouped(props.height)}
     </Link>
   );
 }
@@ -284,6 +305,47 @@ export function Age(props: { readonly of: string }): ReactElement {
       {age(of, now)}
     </time>
   );
+}
+
+/** Whether a block and all in it is final. In a list only one that may be replaced stands out. */
+export function Finality(props: {
+  readonly height: number;
+  readonly of: Judged;
+  readonly isShort?: boolean;
+}): ReactElement {
+  const { final_height: final } = props.of;
+  const words = TEXT.finality;
+  if (final === undefined) return <span className="quiet">{words.unknown}</span>;
+  const isFinal = props.height <= final;
+  if (props.isShort !== true)
+    return <Tag tone={isFinal ? 'good' : 'warn'}>{isFinal ? words.final : words.open}</Tag>;
+  return isFinal ? (
+    <span className="quiet">{words.final}</span>
+  ) : (
+    <span title={words.open}>
+      <Tag tone="warn">{words.openShort}</Tag>
+    </span>
+  );
+}
+
+/** Columns of things of the chain, and their finality: on a phone below the first of each row. */
+export function withFinality<Item>(
+  [first, ...others]: readonly [Column<Item>, ...Column<Item>[]],
+  of: Judged,
+  heightOf: (item: Item) => number,
+): readonly Column<Item>[] {
+  const state = (item: Item): ReactElement => <Finality height={heightOf(item)} of={of} isShort />;
+  const cell = (item: Item): ReactElement => (
+    <>
+      {first.cell(item)}
+      <span className="narrow">{state(item)}</span>
+    </>
+  );
+  return [
+    { name: first.name, cell },
+    { name: TEXT.finality.name, cell: state, isWide: true },
+    ...others,
+  ];
 }
 
 export type Tone = 'plain' | 'good' | 'warn' | 'bad' | 'accent';

@@ -3,7 +3,8 @@ import { useMemo, useRef, type ReactElement } from 'react';
 import type UPlot from 'uplot';
 import { localTime, tickLabels, timeLabels } from '../format.ts';
 import { TEXT } from '../text.ts';
-import { axes, colorOf, Drawn, PADDING, stepped, type LineColor } from './uplot.tsx';
+import type { LineColor } from './bucket-data.ts';
+import { axes, colorOf, Drawn, PADDING, stepped } from './uplot.tsx';
 
 export interface Line {
   readonly name: string;

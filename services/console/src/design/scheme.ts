@@ -1,5 +1,6 @@
 /** Light or dark: as the system says, or as the reader chose in this browser. */
 import { useSyncExternalStore } from 'react';
+import { storeOf } from '../browser.ts';
 
 export const SCHEMES = ['system', 'light', 'dark'] as const;
 export type Scheme = (typeof SCHEMES)[number];
@@ -20,7 +21,8 @@ function darkRules(): readonly CSSMediaRule[] {
 }
 
 const rules = darkRules();
-let chosen: Scheme = SCHEMES.find((each) => each === localStorage.getItem(KEY)) ?? 'system';
+const STORE = storeOf('localStorage');
+let chosen: Scheme = SCHEMES.find((each) => each === STORE.getItem(KEY)) ?? 'system';
 
 function apply(): void {
   const media = { system: IS_DARK, light: 'not all', dark: 'all' };
@@ -30,7 +32,7 @@ function apply(): void {
 
 export function choose(scheme: Scheme): void {
   chosen = scheme;
-  localStorage.setItem(KEY, scheme);
+  STORE.setItem(KEY, scheme);
   apply();
   for (const each of listeners) each();
 }

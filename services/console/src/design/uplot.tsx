@@ -11,10 +11,6 @@ const CHARACTER = 8;
 /** Room at the right, in which the text of the last time fits. */
 export const PADDING: UPlot.Padding = [null, 32, null, null];
 
-/** A custom property of `tokens.css`. */
-export type LineColor =
-  '--accent' | '--series-2' | '--series-3' | '--series-4' | '--series-5' | '--series-rest';
-
 export function colorOf(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

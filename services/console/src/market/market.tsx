@@ -294,7 +294,7 @@ function Selected(props: {
         title={TEXT.market.selected}
         aside={
           <span className="row">
-            {ride.data !== undefined && ride.data !== null && <StatusTag of={ride.data.status} />}
+            {ride.data !== undefined && ride.data !== null && <StatusTag of={ride.data} />}
             <Link to="/market/trips/$hash" params={{ hash: props.hash }}>
               {TEXT.market.story}
             </Link>

@@ -4,6 +4,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
 import { one } from '../api/explorer.ts';
+import { judged, type Judged } from '../api/finality.ts';
 import {
   RIDE,
   STEPS_MAX,
@@ -22,6 +23,7 @@ import {
   Copy,
   Facts,
   Figures,
+  Finality,
   Panel,
   Tag,
   Time,
@@ -90,7 +92,7 @@ function Shown({ ride }: { readonly ride: Ride }): ReactElement {
     <>
       <Figures
         of={[
-          [words.status, <StatusTag of={ride.status} />],
+          [words.status, <StatusTag of={ride} />],
           [words.fare, <Amount of={ride.fare} />],
           [words.paid, <Amount of={ride.farePaid} />],
           ...(ride.status === 'withdrawn'
@@ -131,27 +133,59 @@ function Shown({ ride }: { readonly ride: Ride }): ReactElement {
   );
 }
 
-export function StatusTag({ of }: { readonly of: RideStatus }): ReactElement {
-  return <Tag tone={STATUS_TONES[of]}>{TEXT.ride.statuses[of]}</Tag>;
+/** A state that is settled is green once all its steps are. */
+export function StatusTag({ of }: { readonly of: Ride }): ReactElement {
+  const steps = useSteps(of);
+  const isFinal = steps.every(({ is_final }) => is_final);
+  const tone = STATUS_TONES[of.status];
+  return (
+    <>
+      <Tag tone={isFinal || tone !== 'good' ? tone : 'warn'}>{TEXT.ride.statuses[of.status]}</Tag>
+      {!isFinal && <span className="unit"> {TEXT.ride.open}</span>}
+    </>
+  );
 }
 
 function Place({ of }: { readonly of: Coordinates }): ReactElement {
   return <span className="figure">{coordinatesText(of)}</span>;
 }
 
-/** With the time and the sender of each step, from the explorer. */
-export function RideSteps({ ride }: { readonly ride: Ride }): ReactElement {
+interface Step {
+  readonly is: RideStep;
+  /** undefined: the explorer has it not, or in another block */
+  readonly transaction: (Transaction & Judged) | undefined;
+  readonly is_final: boolean;
+}
+
+function isSettled(transaction: (Transaction & Judged) | undefined): boolean {
+  return transaction !== undefined && transaction.block_height <= (transaction.final_height ?? -1);
+}
+
+/** The steps as the explorer has them: it knows which are final. */
+function useSteps({ steps }: Ride): readonly Step[] {
   const transactions = useQueries({
-    queries: ride.steps.map(({ txHash }) => ({
+    queries: steps.map(({ txHash }) => ({
       queryKey: ['transaction', txHash],
       queryFn: ({ signal }: { readonly signal: AbortSignal }) =>
-        one<Transaction>(`transactions/${txHash}`, signal),
-      // asked again until the explorer has it, which a block of another branch may replace
-      staleTime: 30_000,
-      refetchInterval: ({ state }: { readonly state: { readonly data: unknown } }) =>
-        state.data === undefined ? 1_000 : 30_000,
+        judged(() => one<Transaction>(`transactions/${txHash}`, signal)),
+      // a block of another branch may replace it until it is final
+      refetchInterval: ({
+        state,
+      }: {
+        readonly state: { readonly data: (Transaction & Judged) | undefined };
+      }) => (isSettled(state.data) ? false : 1_000),
     })),
   });
+  return steps.map((is, at) => {
+    const found = transactions[at]?.data;
+    const transaction = found?.block_height === is.blockHeight ? found : undefined;
+    return { is, transaction, is_final: isSettled(transaction) };
+  });
+}
+
+/** With the time, the sender and the finality of each step, from the explorer. */
+export function RideSteps({ ride }: { readonly ride: Ride }): ReactElement {
+  const steps = useSteps(ride);
   const offers = ride.steps.filter(({ step }) => step === 'offered').length;
   return (
     <>
@@ -159,12 +193,12 @@ export function RideSteps({ ride }: { readonly ride: Ride }): ReactElement {
       <Timeline
         label={TEXT.ride.steps}
         next={nextOf(ride)}
-        of={ride.steps.map((step, at) => ({
+        of={steps.map(({ is: step, transaction, is_final: isFinal }) => ({
           key: step.txHash,
-          tone: STEP_TONES[step.step],
+          tone: isFinal || STEP_TONES[step.step] !== 'good' ? STEP_TONES[step.step] : 'warn',
           name: TEXT.ride.stepNames[step.step],
           amount: step.amount === null ? undefined : <Amount of={step.amount} />,
-          facts: <StepFacts step={step} transaction={transactions[at]?.data} />,
+          facts: <StepFacts step={step} transaction={transaction} />,
         }))}
       />
     </>
@@ -173,7 +207,7 @@ export function RideSteps({ ride }: { readonly ride: Ride }): ReactElement {
 
 function StepFacts(props: {
   readonly step: RideStep;
-  readonly transaction: Transaction | undefined;
+  readonly transaction: Step['transaction'];
 }): ReactElement {
   const { step, transaction } = props;
   return (
@@ -186,6 +220,7 @@ function StepFacts(props: {
         <span>{TEXT.ride.noTime}</span>
       ) : (
         <>
+          <Finality height={step.blockHeight} of={transaction} isShort />
           <Time of={transaction.timestamp} />
           <span>
             {TEXT.ride.by} <AddressLink of={transaction.from} isBare />

@@ -4,7 +4,7 @@ import { useRef, useState, type FormEvent, type ReactElement } from 'react';
 import type { Decided, Proposal, Waiting } from '../../../../schemas/operations-api/answers.ts';
 import type { Wanted } from '../../../../schemas/operations-api/document.ts';
 import { ServiceError } from '../api/service.ts';
-import { messageOf } from '../browser-wallet.ts';
+import { messageOf } from '../browser.ts';
 import { entered } from '../design/form.ts';
 import { Amount, Facts, Panel } from '../design/parts.tsx';
 import { TEXT } from '../text.ts';

@@ -3,7 +3,7 @@
  * text as EIP-191 says (personal_sign), which is what decisions in the ledger are signed as.
  */
 import { browserSigner } from '../../../../packages/wallet/src/index.ts';
-import { browserWallet } from '../browser-wallet.ts';
+import { browserWallet } from '../browser.ts';
 import { OPS } from './text.ts';
 
 export interface Signer {

@@ -7,7 +7,7 @@ import type {
   Staged,
 } from '../../../../schemas/operations-api/answers.ts';
 import { Age, Answer, Figures, Panel, Table, Tag, type Tone } from '../design/parts.tsx';
-import { grouped } from '../format.ts';
+import { amountText, grouped } from '../format.ts';
 import { DustNote, WaitingTable } from './deposits.tsx';
 import { Known, recordQuery } from './known.tsx';
 import { OPS } from './text.ts';
@@ -30,14 +30,16 @@ function Overview(operations: Operations): ReactElement {
   const words = OPS.overview;
   const { services = null, projections = null, node = null } = status.is ?? {};
   const { attention = [] } = status.is ?? {};
+  const held = waiting.is?.deposits.length ?? 0;
   const firing = alerts?.is?.filter(({ state }) => state === 'firing');
   const problems = [
     ...[status.problem, ledger.problem].filter((problem) => problem !== null),
     ...attention,
     ...(firing ?? []).map(({ name, text }) => words.fires(name, text)),
+    // the list of the services may be of a moment before
+    ...(attention.length === 0 && held > 0 ? [words.waits(held)] : []),
   ];
   const ready = services?.filter((service) => service.status === 'ready').length;
-  const held = waiting.is?.deposits.length;
   return (
     <>
       <Figures
@@ -45,10 +47,7 @@ function Overview(operations: Operations): ReactElement {
           [words.state, <State problems={problems.length} />],
           [words.ready, services === null ? '–' : `${ready} / ${services.length}`],
           [words.behind, projections === null ? '–' : behindText(projections)],
-          [
-            words.waiting,
-            held === undefined ? '–' : `${held}${waiting.is?.has_more === true ? '+' : ''}`,
-          ],
+          [words.waiting, waiting.is === null ? '–' : `${held}${waiting.is.has_more ? '+' : ''}`],
           [words.firing, firing === undefined ? '–' : String(firing.length)],
           [words.height, node === null ? '–' : grouped(node.height)],
           [words.final, node === null ? '–' : grouped(Math.max(0, node.finalized_height))],
@@ -66,6 +65,9 @@ function Overview(operations: Operations): ReactElement {
           </ul>
         </Panel>
       )}
+      <Panel title={OPS.money.title}>
+        <Money of={services ?? []} />
+      </Panel>
       <Panel title={OPS.deposits.title}>
         <Known of={waiting}>
           {({ deposits, dust }) => (
@@ -120,6 +122,46 @@ function State({ problems }: { readonly problems: number }): ReactElement {
   const words = OPS.overview;
   if (problems === 0) return <Tag tone="good">{words.well}</Tag>;
   return <Tag tone="bad">{words.attention(problems)}</Tag>;
+}
+
+const RUN = 'newest run ';
+
+/** As the treasury's metrics have it; figures that are not there are 0. */
+function Money({ of }: { readonly of: readonly ServiceHealth[] }): ReactElement {
+  const words = OPS.money;
+  const metrics = of.find(({ metrics: each }) => 'reserve uncovered' in each)?.metrics;
+  if (metrics === undefined) return <p className="nothing">{words.none}</p>;
+  const [run = RUN] =
+    Object.entries(metrics).find(([label, value]) => label.startsWith(RUN) && value === 1) ?? [];
+  const isClosed = (metrics['minting closed'] ?? 0) > 0;
+  const used = metrics['cap used'];
+  const status = run.slice(RUN.length);
+  return (
+    <Figures
+      of={[
+        [
+          words.run,
+          <>
+            <Tag tone={status === 'ok' ? 'good' : status === 'over_backed_drift' ? 'warn' : 'bad'}>
+              {status === '' ? OPS.unknown : status}
+            </Tag>{' '}
+            <span className="quiet">
+              {words.age(Math.round(metrics['its age in seconds'] ?? 0))}
+            </span>
+          </>,
+        ],
+        [
+          words.minting,
+          <Tag tone={isClosed ? 'bad' : 'good'}>{isClosed ? words.closed : words.open}</Tag>,
+        ],
+        [words.cap, used === undefined ? '–' : `${Math.max(0, Math.floor(100 * (1 - used)))} %`],
+        ...Object.entries(words.figures).map(
+          ([figure, name]) =>
+            [name, amountText(BigInt(Math.round(metrics[`reserve ${figure}`] ?? 0)))] as const,
+        ),
+      ]}
+    />
+  );
 }
 
 function Services({ of }: { readonly of: readonly ServiceHealth[] }): ReactElement {

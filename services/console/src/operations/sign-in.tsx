@@ -1,6 +1,6 @@
 import { useState, type FormEvent, type ReactElement } from 'react';
 import type { Challenge, Session } from '../../../../schemas/operations-api/answers.ts';
-import { messageOf } from '../browser-wallet.ts';
+import { messageOf } from '../browser.ts';
 import { entered } from '../design/form.ts';
 import { Panel } from '../design/parts.tsx';
 import { ask } from './api.ts';

@@ -5,21 +5,12 @@ import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { page } from '../api/explorer.ts';
 import { useReserve } from '../api/health.ts';
 import { Pager } from '../design/pager.tsx';
-import {
-  Age,
-  Amount,
-  Answer,
-  BlockLink,
-  Figures,
-  Panel,
-  Table,
-  Tag,
-  Time,
-} from '../design/parts.tsx';
+import { Age, Amount, Answer, BlockLink, Panel, Table, Tag, Time } from '../design/parts.tsx';
 import { Plot, type Line } from '../design/plot.tsx';
 import { amountText, grouped, localTime, plotted } from '../format.ts';
 import { TEXT } from '../text.ts';
-import { Check, positionOf, RunLink, StatusTag, surplus, TONES } from './run-parts.tsx';
+import { backingOf } from './equation.ts';
+import { Check, Equation, RunLink, StatusTag, TONES } from './run-parts.tsx';
 
 const ROWS = 25;
 /** The most that a page may have. */
@@ -69,7 +60,7 @@ function Now(): ReactElement | null {
     <>
       <StatusTag of={data.last_run.status} />
       <span className="quiet">
-        {words.runOf} <Age of={data.last_run.run_at} /> {words.ago}
+        {words.runOf} <Age of={data.last_run.run_at} /> {TEXT.deposits.ago}
       </span>
     </>
   );
@@ -80,11 +71,12 @@ function Newest({ runs }: { readonly runs: readonly RecordedRun[] }): ReactEleme
   if (run === undefined) return <p className="nothing">{TEXT.reserve.none}</p>;
   return (
     <>
-      <Figures of={positionOf(run)} />
+      <Equation run={run} />
       <StatusHistory runs={runs} />
       {runs.length > 1 && (
         <div className="two">
           <History runs={runs} title={TEXT.reserve.plot} lines={USDT_LINES} />
+          <History runs={runs} title={TEXT.reserve.surplus} lines={SURPLUS_LINES} />
           <History runs={runs} title={TEXT.reserve.supplyPlot} lines={CLT_LINES} />
         </div>
       )}
@@ -137,10 +129,10 @@ interface Plotted {
 
 const USDT_LINES: readonly Plotted[] = [
   {
-    name: TEXT.reserve.custody,
+    name: TEXT.reserve.backing,
     color: '--accent',
     unit: TEXT.units.usdt,
-    of: ({ custody_reported: custodyReported }) => custodyReported,
+    of: (run) => String(backingOf(run)),
   },
   {
     name: TEXT.reserve.liability,
@@ -148,7 +140,14 @@ const USDT_LINES: readonly Plotted[] = [
     unit: TEXT.units.usdt,
     of: ({ ledger_liability: ledgerLiability }) => ledgerLiability,
   },
-  { name: TEXT.reserve.surplus, color: '--series-3', unit: TEXT.units.usdt, of: surplus },
+];
+const SURPLUS_LINES: readonly Plotted[] = [
+  {
+    name: TEXT.reserve.surplus,
+    color: '--series-3',
+    unit: TEXT.units.usdt,
+    of: ({ surplus }) => surplus,
+  },
 ];
 const CLT_LINES: readonly Plotted[] = [
   {
@@ -222,7 +221,7 @@ function Runs({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement
         },
         {
           name: words.surplus,
-          cell: (run) => <Amount of={surplus(run)} unit={usdt} />,
+          cell: (run) => <Amount of={run.surplus} unit={usdt} />,
           isNumber: true,
           isWide: true,
         },

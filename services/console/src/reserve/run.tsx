@@ -3,19 +3,10 @@ import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { one } from '../api/explorer.ts';
-import {
-  Amount,
-  Answer,
-  BlockLink,
-  Facts,
-  Figures,
-  Panel,
-  PlainHash,
-  Time,
-} from '../design/parts.tsx';
+import { Amount, Answer, BlockLink, Facts, Panel, PlainHash, Time } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
 import { TEXT } from '../text.ts';
-import { Check, positionOf, StatusTag } from './run-parts.tsx';
+import { Check, Equation, StatusTag } from './run-parts.tsx';
 
 export function RunPage(): ReactElement {
   const { run: id } = useParams({ from: '/reserve/$run' });
@@ -42,7 +33,7 @@ function Shown({ run }: { readonly run: RecordedRun }): ReactElement {
   const usdt = TEXT.units.usdt;
   return (
     <>
-      <Figures of={positionOf(run)} />
+      <Equation run={run} />
       <div className="two">
         <Panel title={words.figures}>
           <Facts
@@ -53,10 +44,7 @@ function Shown({ run }: { readonly run: RecordedRun }): ReactElement {
               [words.genesis, <Amount of={run.genesis_allocation} />],
               [words.minted, <Amount of={run.treasury_minted} />],
               [words.burned, <Amount of={run.burned} />],
-              [words.liability, <Amount of={run.ledger_liability} unit={usdt} />],
-              [words.custody, <Amount of={run.custody_reported} unit={usdt} />],
               [words.held, <Amount of={run.held} unit={usdt} />],
-              [words.fees, <Amount of={run.retained_fees} unit={usdt} />],
             ]}
           />
         </Panel>

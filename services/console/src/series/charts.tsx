@@ -8,7 +8,15 @@ import { Amount, Answer } from '../design/parts.tsx';
 import { amountText, grouped, plotted } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { SpanChoice } from './span-choice.tsx';
-import { bucketTime, lengthOf, parametersOf, withoutGaps, type SpanSearch } from './span.ts';
+import {
+  bucketTime,
+  lengthOf,
+  parametersOf,
+  stretchOf,
+  withoutGaps,
+  type SpanSearch,
+  type Stretch,
+} from './span.ts';
 
 const REFRESH_MS = 5_000;
 
@@ -45,19 +53,20 @@ function Shown(props: {
   readonly search: SpanSearch;
 }): ReactElement {
   const { items, by, search } = props;
+  const stretch = stretchOf(search, items[0]?.start ?? '');
   const buckets = useMemo(() => withoutGaps(items, by, emptyBucket), [items, by]);
   const words = TEXT.charts;
   if (items.length === 0) return <p className="nothing">{words.none}</p>;
   return (
     <>
       <div className="two charts">
-        <CountChart {...{ buckets, by }} of="transactions" />
-        <CountChart {...{ buckets, by }} of="active_accounts" />
-        <CountChart {...{ buckets, by }} of="rides" />
-        <SumChart {...{ buckets, by }} of="fares" />
-        <SumChart {...{ buckets, by }} of="fees" />
-        <SumChart {...{ buckets, by }} of="supply" />
-        <CountChart {...{ buckets, by }} of="blocks" />
+        <CountChart {...{ buckets, stretch, by }} of="transactions" />
+        <CountChart {...{ buckets, stretch, by }} of="active_accounts" />
+        <CountChart {...{ buckets, stretch, by }} of="rides" />
+        <SumChart {...{ buckets, stretch, by }} of="fares" />
+        <SumChart {...{ buckets, stretch, by }} of="fees" />
+        <SumChart {...{ buckets, stretch, by }} of="supply" />
+        <CountChart {...{ buckets, stretch, by }} of="blocks" />
       </div>
       <nav className="panel pager" aria-label={TEXT.pager.pages}>
         {search.to === undefined ? (
@@ -67,7 +76,7 @@ function Shown(props: {
             ← {TEXT.pager.newer}
           </Link>
         )}
-        <Link to="." search={{ span: search.span, to: buckets[0]?.start }}>
+        <Link to="." search={{ span: search.span, to: new Date(stretch.from).toISOString() }}>
           {TEXT.pager.older} →
         </Link>
       </nav>
@@ -77,10 +86,16 @@ function Shown(props: {
 
 interface ChartProps {
   readonly buckets: readonly SeriesItem[];
+  readonly stretch: Stretch;
   readonly by: SeriesBy;
 }
 
-function CountChart({ buckets, by, of }: ChartProps & { readonly of: Count }): ReactElement {
+function CountChart({
+  buckets,
+  stretch,
+  by,
+  of,
+}: ChartProps & { readonly of: Count }): ReactElement {
   const name = TEXT.charts.measures[of];
   const lines = useMemo(
     () => [{ name, color: '--accent' as const, values: buckets.map((bucket) => bucket[of]) }],
@@ -91,7 +106,7 @@ function CountChart({ buckets, by, of }: ChartProps & { readonly of: Count }): R
   return (
     <Chart
       title={TEXT.charts.titles[by](name)}
-      {...{ buckets, lines }}
+      {...{ buckets, stretch, lines }}
       length_ms={lengthOf(by)}
       shape="bars"
       timeOf={bucketTime(by)}
@@ -116,7 +131,7 @@ function CountChart({ buckets, by, of }: ChartProps & { readonly of: Count }): R
   );
 }
 
-function SumChart({ buckets, by, of }: ChartProps & { readonly of: Sum }): ReactElement {
+function SumChart({ buckets, stretch, by, of }: ChartProps & { readonly of: Sum }): ReactElement {
   const name = TEXT.charts.measures[of];
   const lines = useMemo(
     () => [
@@ -133,7 +148,7 @@ function SumChart({ buckets, by, of }: ChartProps & { readonly of: Sum }): React
   return (
     <Chart
       title={TEXT.charts.titles[isLevel ? 'level' : by](name)}
-      {...{ buckets, lines }}
+      {...{ buckets, stretch, lines }}
       length_ms={lengthOf(by)}
       shape={isLevel ? 'line' : 'bars'}
       timeOf={bucketTime(by)}

@@ -44,6 +44,23 @@ export function lengthOf(by: SeriesBy): number {
   return by === 'hour' ? HOUR_MS : 24 * HOUR_MS;
 }
 
+/** Beginning and end of a part of the time, Unix milliseconds. */
+export interface Stretch {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The whole time that was chosen. Without an end of its own it ends with the newest bucket. */
+export function stretchOf(search: SpanSearch, newest: string): Stretch {
+  const { by, limit } = SPANS[search.span ?? SPAN_DEFAULT];
+  const length = lengthOf(by);
+  const to =
+    search.to === undefined
+      ? Date.parse(newest) + length
+      : Math.ceil(Date.parse(search.to) / length) * length;
+  return { from: to - limit * length, to };
+}
+
 /** Days are days in UTC; hours are shown in the zone of the browser. */
 export function bucketTime(by: SeriesBy): (start: string) => string {
   return by === 'hour' ? localHour : utcDay;

@@ -5,12 +5,18 @@ import type { SeriesBy, ValidatorSeries } from '../../../../schemas/explorer-api
 import { one } from '../api/explorer.ts';
 import { Chart } from '../design/chart.tsx';
 import { AddressLink, Answer } from '../design/parts.tsx';
-import type { Line } from '../design/bucket-plot.tsx';
-import type { LineColor } from '../design/uplot.tsx';
+import type { Line, LineColor } from '../design/bucket-data.ts';
 import { grouped, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { SpanChoice } from './span-choice.tsx';
-import { bucketTime, lengthOf, parametersOf, withoutGaps, type SpanSearch } from './span.ts';
+import {
+  bucketTime,
+  lengthOf,
+  parametersOf,
+  stretchOf,
+  withoutGaps,
+  type SpanSearch,
+} from './span.ts';
 
 const REFRESH_MS = 5_000;
 /** More cannot be told apart; the others are one part. */
@@ -33,7 +39,13 @@ export function ValidatorShares({ search }: { readonly search: SpanSearch }): Re
     <>
       <SpanChoice {...search} />
       <Answer of={series}>
-        {({ items, by }) => (items.length === 0 ? null : <Shares items={items} by={by} />)}
+        {({ items, by }) =>
+          items.length === 0 ? (
+            <p className="nothing">{TEXT.charts.none}</p>
+          ) : (
+            <Shares items={items} by={by} search={search} />
+          )
+        }
       </Answer>
     </>
   );
@@ -44,10 +56,11 @@ interface Bucket {
   readonly start: string;
   readonly blocks: ReadonlyMap<string | undefined, number>;
   readonly all: number;
+  readonly is_final: boolean;
 }
 
-function noBlocks(start: string): Bucket {
-  return { start, blocks: new Map(), all: 0 };
+function noBlocks(start: string, { is_final }: Bucket): Bucket {
+  return { start, blocks: new Map(), all: 0, is_final };
 }
 
 interface Part {
@@ -64,10 +77,12 @@ function bucketsOf({ items, by }: ValidatorSeries, shown: ReadonlySet<string>): 
     const part = address !== null && shown.has(address) ? address : undefined;
     counted.set(start, blocks.set(part, (blocks.get(part) ?? 0) + made));
   }
+  const final = new Set(items.filter(({ is_final }) => is_final).map(({ start }) => start));
   const newestFirst = [...counted].map(([start, blocks]): Bucket => ({
     start,
     blocks,
     all: [...blocks.values()].reduce((sum, made) => sum + made, 0),
+    is_final: final.has(start),
   }));
   return withoutGaps(newestFirst, by, noBlocks);
 }
@@ -93,13 +108,13 @@ function partsOf({ items }: ValidatorSeries): readonly Part[] {
   ];
 }
 
-function Shares({
-  items,
-  by,
-}: {
+function Shares(props: {
   readonly items: ValidatorSeries['items'];
   readonly by: SeriesBy;
+  readonly search: SpanSearch;
 }): ReactElement {
+  const { items, by } = props;
+  const stretch = stretchOf(props.search, items[0]?.start ?? '');
   const parts = useMemo(() => partsOf({ items, by }), [items, by]);
   const buckets = useMemo(() => {
     const shown = parts.flatMap(({ address }) => (address === undefined ? [] : [address]));
@@ -119,7 +134,7 @@ function Shares({
   return (
     <Chart<Bucket>
       title={words.shares[by]}
-      {...{ buckets, lines }}
+      {...{ buckets, stretch, lines }}
       length_ms={lengthOf(by)}
       shape="parts"
       timeOf={bucketTime(by)}

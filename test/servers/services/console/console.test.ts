@@ -216,7 +216,7 @@ test('blocks that are replaced hang below those that replaced them, and are name
   await replaceAbove(newest - 2, '7');
   await expect
     .poll(() => page.getByRole('status').allInnerTexts())
-    .toContain(`Blocks ${newest - 1} to ${newest} were replaced: the chain reorganised.`);
+    .toContain(`The chain reorganised: blocks from ${newest - 1} on were replaced.`);
   expect(await page.locator('.orphan').count()).toBe(2);
   expect(problems).toEqual([]);
 });
@@ -329,7 +329,7 @@ test('activity is filtered in the address, and downloaded', async () => {
   await page.getByLabel('Direction').selectOption('In');
   await expect.poll(() => new URL(page.url()).search).toBe('?direction=credit');
   await expect
-    .poll(async () => (await page.locator('tbody tr td:nth-child(2)').allInnerTexts()).join(' '))
+    .poll(async () => (await page.locator('tbody tr td:nth-child(3)').allInnerTexts()).join(' '))
     .not.toContain('−');
   const link = page.getByRole('link', { name: 'CSV' });
   const [file] = await Promise.all([page.waitForEvent('download'), link.click()]);
@@ -403,7 +403,7 @@ test('a filter and a page are in the address', async () => {
   await page.getByRole('button', { name: 'Filter' }).click();
   await expect.poll(() => new URL(page.url()).search).toBe('?type=RidePay');
   await expect
-    .poll(async () => new Set(await page.locator('tbody tr td:nth-child(2)').allInnerTexts()))
+    .poll(async () => new Set(await page.locator('tbody tr td:nth-child(3)').allInnerTexts()))
     .toEqual(new Set(['RidePay']));
   await show('/transactions');
   const rows = (): Promise<string[]> => page.locator('tbody tr td:first-child').allInnerTexts();

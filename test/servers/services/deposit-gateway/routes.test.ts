@@ -224,6 +224,7 @@ test('the story has each event with its amounts and its offset in the log', asyn
     status: 'credited',
     reason: null,
     waiting_for: null,
+    waiting_before: null,
     gross: 10_000_000,
     fee: 2_000_000,
     credit: 8_000_000,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { deposits } from '../../../../projections/deposits/deposits.ts';
 import { approve } from '../../../../projections/deposits/domain/approval.ts';
 import { dueMints, intend } from '../../../../projections/deposits/domain/minting.ts';
-import { waitsForCap } from '../../../../projections/deposits/queries.ts';
+import { waitingBefore, waitsForCap } from '../../../../projections/deposits/queries.ts';
 import { openReader, type ReaderPool } from '../../../../services/runtime/postgres/pool.ts';
 import { applyStretch, openTables } from '../../../projections/deposits/applied.ts';
 import { freshDatabase } from '../../../support/database.ts';
@@ -70,6 +70,17 @@ async function waitingFor(id: string, at: number): Promise<unknown> {
   return waiting_for;
 }
 
+async function queueAt(at: number): Promise<unknown> {
+  now = at;
+  const { text } = await server.ask('GET', '/public/mint-queue');
+  return JSON.parse(text);
+}
+
+async function beforeOf(ids: readonly string[]): Promise<readonly unknown[]> {
+  const rows = await Promise.all(ids.map((id) => reader.rows(waitingBefore(id))));
+  return rows.map(([row]) => (row === undefined ? null : Number(row[0])));
+}
+
 test('a deposit that does not fit waits for the rolling cap, and those behind it wait once it has waited a day', async () => {
   const made = new MintLedger();
   made.setPolicy(CAPS);
@@ -83,6 +94,20 @@ test('a deposit that does not fit waits for the rolling cap, and those behind it
   const at = async (ms: number): Promise<readonly unknown[]> =>
     Promise.all([large, small, held].map((id) => waitingFor(id, BEGIN + ms)));
   expect(await at(3 * HOUR_MS)).toEqual(['rolling_cap', null, 'awaiting_approval']);
+  expect(await queueAt(BEGIN + 3 * HOUR_MS)).toEqual({
+    as_of: new Date(BEGIN + 3 * HOUR_MS).toISOString(),
+    cap_left: Number(11n * USD),
+    waiting: Number(26n * USD),
+    waiting_count: 3,
+    is_stopped: false,
+    leaving: [{ at: new Date(BEGIN + DAY_MS).toISOString(), amount: Number(9n * USD) }],
+  });
+  expect(await beforeOf([large, small, held, other])).toEqual([
+    0,
+    Number(12n * USD),
+    null,
+    Number(17n * USD),
+  ]);
   // the first leaves the window on the millisecond
   expect(await waitingFor(large, BEGIN + DAY_MS - 1)).toBe('rolling_cap');
   expect(await waitingFor(large, BEGIN + DAY_MS)).toBe(null);

@@ -127,7 +127,7 @@ test('the blocks of each validator are listed by hour and day, and those beyond 
     JSON.parse(text);
   expect([status, items.length]).toEqual([200, 9]);
   expect(items.filter(({ address }) => address === null)).toEqual([
-    { start: '2026-03-01T00:00:00.000Z', address: null, blocks: 5 },
+    { start: '2026-03-01T00:00:00.000Z', address: null, blocks: 5, is_final: false },
   ]);
   expect(items.reduce((sum, { blocks }) => sum + blocks, 0)).toBe(chain.height + 1);
 });

@@ -133,6 +133,17 @@ describe('the cache', () => {
     expect(treasury.requests).toHaveLength(1);
   });
 
+  test.each([
+    [`{"last_run":${RUN},"tolerance":${BIG}}`, BIG],
+    [`{"last_run":${RUN}}`, 'null'],
+    [`{"last_run":${RUN},"tolerance":-1}`, 'null'],
+  ])('the tolerance is that of the treasury, or null: of %s', async (answer, tolerance) => {
+    treasury.says(answer);
+    const explorer = await open();
+    const { text } = await explorer.get('/api/v1/reserve/tolerance');
+    expect(text).toBe(`{"tolerance":${tolerance}}`);
+  });
+
   test('never serves stale amounts: after their expiry an unavailable treasury is reported at once', async () => {
     treasury.says(`{"last_run":${RUN}}`);
     const explorer = await open();

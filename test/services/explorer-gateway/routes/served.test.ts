@@ -22,6 +22,11 @@ test.each([
       'custody_reported',
       'held',
       'retained_fees',
+      'minting',
+      'waiting',
+      'booked_surplus',
+      'refunded',
+      'surplus',
     ],
   ],
 ] as const)('amounts become text, and other numbers do not: of %#', ({ properties }, amounts) => {

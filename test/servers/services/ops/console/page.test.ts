@@ -136,6 +136,30 @@ test('quarantine, rebuilds, leases, alerts and deposits that wait are shown', as
   expect(await panel('Deposits that wait for a decision')).toContain(server.held[0].slice(0, 8));
 });
 
+test('the overview has the money, and is not well while a deposit waits', async () => {
+  const metrics = {
+    'reserve uncovered': 0,
+    'reserve custody_reported': 5_005_000_000,
+    'newest run over_backed_drift': 1,
+    'its age in seconds': 4,
+    'minting closed': 1,
+    'cap used': 1,
+  };
+  await page.route('**/api/v1/operations*', async (route) => {
+    const { status, ...others } = await (await route.fetch()).json();
+    const service = { name: 'treasury', url: '', ready: true, status: 'ready', notes: [], metrics };
+    const is = { ...status.is, attention: [], services: [service] };
+    await route.fulfill({ json: { ...others, status: { ...status, problem: null, is } } });
+  });
+  await go('/', 'Overview');
+  await expect.poll(() => panel('Money, by the newest reserve run')).toContain('5,005.00');
+  const money = await panel('Money, by the newest reserve run');
+  for (const text of ['over_backed_drift', '4 s ago', 'closed', '0 %'])
+    expect(money).toContain(text);
+  expect(await page.getByText('all is well').count()).toBe(0);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+});
+
 test('records arrive as they are written, and a filter is in the address', async () => {
   await go('/records?topic=treasury.ledger&type=DepositHeld', 'Records');
   await expect.poll(() => page.locator('tbody tr').count()).toBe(6);

@@ -212,7 +212,7 @@ test('a healthy reserve is ok, a surplus is drift, and an unrequested mint is a 
     const newest = new NewestRun();
     const http = await openHttp(
       { http_host: '127.0.0.1', http_port: 0 },
-      { log: silentLog(), metrics: new Metrics('test'), routes: [reconciliationRoute(newest)] },
+      { log: silentLog(), metrics: new Metrics('test'), routes: [reconciliationRoute(newest, 0n)] },
     );
     const published = async (): Promise<unknown> => {
       const answer = await fetch(`${http.url}/public/reconciliation`);

@@ -1,8 +1,17 @@
 import { expect, test } from 'vitest';
 import { NETWORK_LIMITS } from '../../../../../schemas/deposit-policy.ts';
 import { withExactNumbers } from '../../../../../services/console/src/api/deposits.ts';
-import { estimate } from '../../../../../services/console/src/deposits/estimate.ts';
+import { estimate, turnOf } from '../../../../../services/console/src/deposits/estimate.ts';
 import { amountText, baseUnits } from '../../../../../services/console/src/format.ts';
+
+const EMPTY = {
+  as_of: '2026-11-21T07:00:00.000Z',
+  cap_left: '5000000000',
+  waiting: '0',
+  waiting_count: '0',
+  is_stopped: false,
+  leaving: [],
+};
 
 test.each([
   ['100', true, '2.00', '98.00', 'minted'],
@@ -19,6 +28,7 @@ test.each([
       NETWORK_LIMITS.testnet,
       baseUnits(text) ?? -1n,
       isFirst,
+      EMPTY,
     );
     expect([amountText(fee), amountText(credit), outcome]).toEqual(expected);
   },
@@ -38,4 +48,26 @@ test('numbers of JSON keep their digits, and texts stay as they are', () => {
     note: '12 "3" é',
     list: ['0', null, true, '-1.5e3'],
   });
+});
+
+const LATER = '2026-11-21T09:00:00.000Z';
+const FULL = {
+  ...EMPTY,
+  cap_left: '10',
+  waiting: '30',
+  leaving: [
+    { at: '2026-11-21T08:00:00.000Z', amount: '20' },
+    { at: LATER, amount: '70' },
+  ],
+};
+
+test.each([
+  [{ ...FULL, waiting: '0' }, 10n, { outcome: 'minted' }],
+  [FULL, 10n, { outcome: 'waits', at: LATER }],
+  [FULL, 70n, { outcome: 'waits', at: LATER }],
+  [FULL, 71n, { outcome: 'waits' }],
+  [{ ...FULL, is_stopped: true, waiting: '0' }, 1n, { outcome: 'stopped' }],
+  [undefined, 1n, { outcome: 'unknown' }],
+])('behind a queue of %j a credit of %s is %j', (queue, credit, turn) => {
+  expect(turnOf(queue, credit, queue?.waiting)).toEqual(turn);
 });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   parametersOf,
   spanSearch,
+  stretchOf,
   withoutGaps,
 } from '../../../../../services/console/src/series/span.ts';
 
@@ -37,4 +38,23 @@ test('hours without a block come between those with one, oldest first', () => {
     at(5, 3),
   ]);
   expect(withoutGaps([], 'day', empty)).toEqual([]);
+});
+
+test.each([
+  [{}, '2026-02-22T06:00:00.000Z', '2026-03-01T06:00:00.000Z'],
+  [{ span: '24h' }, '2026-02-28T06:00:00.000Z', '2026-03-01T06:00:00.000Z'],
+  [
+    { span: '24h', to: '2026-02-10T12:30:00.000Z' },
+    '2026-02-09T13:00:00.000Z',
+    '2026-02-10T13:00:00.000Z',
+  ],
+] as const)('the axis of %j is the whole time that was chosen', (search, from, to) => {
+  const stretch = stretchOf(search, '2026-03-01T05:00:00.000Z');
+  expect([stretch.from, stretch.to].map((ms) => new Date(ms).toISOString())).toEqual([from, to]);
+});
+
+test('the axis of days ends with the day of the newest block', () => {
+  expect(stretchOf({ span: '30d' }, '2026-03-01T00:00:00.000Z').to).toBe(
+    Date.parse('2026-03-02T00:00:00.000Z'),
+  );
 });

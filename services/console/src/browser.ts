@@ -1,0 +1,67 @@
+/** Interfaces of the browser that it may refuse, or not have. */
+import type { Eip1193Provider } from '../../../packages/wallet/src/index.ts';
+
+declare global {
+  interface Window {
+    readonly ethereum?: Eip1193Provider;
+  }
+}
+
+/** The wallet that an extension offers to the page (EIP-1193). */
+export function browserWallet(): Eip1193Provider | undefined {
+  return window.ethereum;
+}
+
+/** Wallets throw objects that are no errors. */
+export function messageOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return String(error);
+  const message: unknown = Reflect.get(error, 'shortMessage') ?? Reflect.get(error, 'message');
+  return typeof message === 'string' ? message : JSON.stringify(error);
+}
+
+/** Whether the clipboard has the text now. */
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // there is none outside of https and localhost, and a person may refuse it
+    return copySelected(text);
+  }
+}
+
+/** The way of older browsers, which needs no permission. */
+function copySelected(text: string): boolean {
+  const before = document.activeElement;
+  const field = document.createElement('textarea');
+  field.value = text;
+  field.style.position = 'fixed';
+  document.body.append(field);
+  field.select();
+  try {
+    return document.execCommand('copy');
+  } finally {
+    field.remove();
+    if (before instanceof HTMLElement) before.focus();
+  }
+}
+
+/** A place for texts that outlive the page; where the browser refuses one, they end with it. */
+export function storeOf(
+  name: 'localStorage' | 'sessionStorage',
+): Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> {
+  try {
+    const store = window[name];
+    // some refuse only to write
+    store.setItem('clt-probe', '');
+    store.removeItem('clt-probe');
+    return store;
+  } catch {
+    const texts = new Map<string, string>();
+    return {
+      getItem: (key) => texts.get(key) ?? null,
+      setItem: (key, text) => void texts.set(key, text),
+      removeItem: (key) => void texts.delete(key),
+    };
+  }
+}

@@ -1,0 +1,321 @@
+/** Claims of the console that a reader acts upon, in Chromium: final, empty, copied, not over. */
+import { rm } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
+import { Client } from 'pg';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { toHex } from '../../../../schemas/address.ts';
+import { SERIES_ITEM, VALIDATOR_SERIES_ITEM } from '../../../../schemas/explorer-api/network.ts';
+import { RECORDED_RUN } from '../../../../schemas/explorer-api/reserve.ts';
+import { exampleOf } from '../../../../schemas/http-api/answer.ts';
+import {
+  fillExplorer,
+  mostFrequent,
+  seededBlocks,
+} from '../../../projections/explorer/seeded-rows.ts';
+import {
+  openExplorer,
+  type ExplorerServer,
+} from '../../../services/explorer-gateway/explorer-server.ts';
+import { openChromium, openContext } from '../../../support/chromium.ts';
+import { freshDatabase } from '../../../support/database.ts';
+import { buildPages, violationsOf } from '../../../support/pages.ts';
+
+const blocks = seededBlocks({ seed: 8, blocks: 60, transactions_max: 9, first_height: 0 });
+const newest = blocks.length - 1;
+const transactions = blocks.flatMap((block) => block.transactions);
+const last = transactions.at(-1);
+const address = toHex(mostFrequent(blocks));
+
+let browser: Browser | undefined;
+let missing = '';
+let folder: string;
+let explorer: ExplorerServer;
+let writer: Client;
+let context: BrowserContext;
+let page: Page;
+/** as the explorer says it to the page */
+let finalHeight: number | null;
+
+beforeAll(async () => {
+  const opened = await openChromium();
+  if ('missing' in opened) {
+    ({ missing } = opened);
+    return;
+  }
+  browser = opened;
+  const urls = await freshDatabase(inject('stack'));
+  await fillExplorer(urls.writer_url, blocks);
+  writer = new Client({ connectionString: urls.writer_url });
+  await writer.connect();
+  folder = await buildPages('vite');
+  explorer = await openExplorer({
+    postgres_reader_url: urls.reader_url,
+    treasury_public_reconciliation_url: 'http://127.0.0.1:1',
+    console: pathToFileURL(`${folder}/`),
+  });
+  explorer.head = newest;
+});
+afterAll(async () => {
+  if (browser === undefined) return;
+  await browser.close();
+  await writer.end();
+  await explorer.close();
+  await rm(folder, { recursive: true });
+});
+
+beforeEach(async ({ skip }) => {
+  if (browser === undefined) {
+    skip(missing);
+    return;
+  }
+  context = await openContext(browser);
+  page = await context.newPage();
+  finalHeight = newest - 3;
+  await page.route('**/api/v1/status*', async (route) => {
+    const indexed = { height: newest, finalized_height: finalHeight };
+    await route.fulfill({ json: { head: indexed, indexed, lag_blocks: 0, projections: [] } });
+  });
+});
+afterEach(async () => {
+  if (browser === undefined) return;
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+  await context.close();
+});
+
+async function show(path: string): Promise<void> {
+  await page.goto(explorer.url + path);
+}
+
+/** The text of a column of the first table of this name, by the name of the column. */
+async function columnOf(table: string, column: string): Promise<readonly string[]> {
+  const region = page.getByRole('region', { name: table, exact: true }).last();
+  const names = await region.locator('th').allTextContents();
+  const at = names.indexOf(column) + 1;
+  return at === 0 ? [] : region.locator(`tbody td:nth-child(${at})`).allTextContents();
+}
+
+function statesOf(heights: readonly number[]): readonly string[] {
+  return heights.map((height) => (height <= newest - 3 ? 'final' : 'not final'));
+}
+
+test.each([
+  ['/', 'Transactions', 12],
+  ['/transactions', 'Transactions', 50],
+])(
+  'each transaction of a list of %s says whether its block is final',
+  async (path, table, count) => {
+    const heights = transactions.toReversed().map(({ block_height: height }) => height);
+    await show(path);
+    await expect.poll(() => columnOf(table, 'State')).toEqual(statesOf(heights.slice(0, count)));
+    finalHeight = newest;
+    await expect
+      .poll(async () => new Set(await columnOf(table, 'State')))
+      .toEqual(new Set(['final']));
+  },
+);
+
+async function changed(): Promise<readonly number[]> {
+  const texts = await columnOf('Activity', 'Block');
+  return texts.map((text) => Number(text.replaceAll(',', '')));
+}
+
+test('each block and each change of a balance says whether it is final', async () => {
+  await show('/');
+  const heights = Array.from({ length: 12 }, (_, at) => newest - at);
+  await expect.poll(() => columnOf('Blocks', 'State')).toEqual(statesOf(heights));
+  await show(`/accounts/${address}`);
+  await expect.poll(async () => (await changed()).length).toBe(25);
+  await expect.poll(() => columnOf('Activity', 'State')).toEqual(statesOf(await changed()));
+});
+
+test('a transaction and its block say the same: not final, then final', async () => {
+  const { hash = Buffer.alloc(32), block_height: height = 0 } = last ?? {};
+  for (const path of [`/transactions/${toHex(hash)}`, `/blocks/${height}`]) {
+    finalHeight = height - 1;
+    await show(path);
+    const state = (text: string): Promise<number> =>
+      page.locator('main .tag').getByText(text, { exact: true }).count();
+    await expect.poll(() => state('may still be replaced')).toBe(1);
+    expect(await page.getByText('confirmed', { exact: true }).count()).toBe(0);
+    finalHeight = height;
+    await expect.poll(() => state('final')).toBe(1);
+    expect(await state('may still be replaced')).toBe(0);
+  }
+});
+
+test('while nobody knows what is final no page says that anything is, or is not', async () => {
+  finalHeight = null;
+  for (const path of ['/', '/transactions', `/blocks/0`, `/accounts/${address}`]) {
+    await show(path);
+    await expect.poll(() => page.getByText('not known yet').count()).toBeGreaterThan(0);
+    expect(
+      await page
+        .locator('main .tag')
+        .getByText(/final|replaced/)
+        .count(),
+    ).toBe(0);
+    expect(await page.locator('main td').getByText('final', { exact: true }).count()).toBe(0);
+  }
+});
+
+test('the chain is never said to be empty before it is known, and has one height', async () => {
+  await writer.query(
+    `CREATE TABLE later AS SELECT * FROM explorer.blocks WHERE height = ${newest};
+     DELETE FROM explorer.blocks WHERE height = ${newest}; UPDATE explorer.head SET height = height - 1`,
+  );
+  await page.addInitScript(() => {
+    const seen = new Set<string>();
+    Reflect.set(window, 'seen', seen);
+    const look = (): void => {
+      const places = ['.figures dd', '.strip strong', 'section[aria-label=Blocks] tbody a'];
+      const heights = new Set(
+        places.map((place) =>
+          (document.querySelector(place)?.textContent ?? '').replaceAll(',', ''),
+        ),
+      );
+      const isEmpty = document.documentElement.textContent.includes('There is nothing yet');
+      if (isEmpty || heights.size > 1) seen.add([...heights, isEmpty].join());
+      requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+  });
+  await show('/');
+  const shown = (): Promise<string> => page.locator('.figures dd').first().innerText();
+  await expect.poll(shown).toBe(String(newest - 1));
+  await writer.query(
+    'INSERT INTO explorer.blocks SELECT * FROM later; UPDATE explorer.head SET height = height + 1; DROP TABLE later',
+  );
+  await expect.poll(shown).toBe(String(newest));
+  expect(await page.evaluate(() => [...Reflect.get(window, 'seen')])).toEqual([]);
+});
+
+/** The page is told that its clipboard is missing or refuses; what is copied is in `copied`. */
+async function withClipboard(is: 'missing' | 'refusing', way: boolean): Promise<void> {
+  await page.addInitScript(
+    ([kind, works]) => {
+      const value =
+        kind === 'missing'
+          ? undefined
+          : { writeText: () => Promise.reject(new DOMException('no', 'NotAllowedError')) };
+      Object.defineProperty(navigator, 'clipboard', { value, configurable: true });
+      document.execCommand = () => {
+        const field = document.activeElement;
+        if (works && field instanceof HTMLTextAreaElement)
+          Reflect.set(window, 'copied', field.value);
+        return works;
+      };
+    },
+    [is, way] as const,
+  );
+  await show(`/accounts/${address}`);
+  await page.getByRole('button', { name: 'Copy address' }).first().click();
+}
+
+test.each(['missing', 'refusing'] as const)(
+  'copying works while the clipboard is %s, or says that it did not',
+  async (is) => {
+    await withClipboard(is, true);
+    await expect.poll(() => page.getByRole('button', { name: 'Copied' }).count()).toBe(1);
+    expect(await page.evaluate(() => Reflect.get(window, 'copied'))).toBe(address);
+    await withClipboard(is, false);
+    await expect.poll(() => page.getByRole('alert').innerText()).toContain('Not copied');
+    expect(await page.getByRole('alert').innerText()).toContain(address);
+  },
+);
+
+test('a browser that keeps nothing shows the pages', async () => {
+  await page.addInitScript(() => {
+    for (const name of ['localStorage', 'sessionStorage'])
+      Object.defineProperty(window, name, {
+        get: () => {
+          throw new DOMException('refused', 'SecurityError');
+        },
+      });
+  });
+  await show('/deposits');
+  await page.getByRole('button', { name: 'Colours' }).click();
+  await expect.poll(() => page.getByRole('button', { name: 'Colours: light' }).count()).toBe(1);
+});
+
+test.each([
+  ['/charts?span=24h', 'series', SERIES_ITEM, 'Transactions an hour'],
+  [
+    '/validators?span=24h',
+    'series/validators',
+    VALIDATOR_SERIES_ITEM,
+    'Share of blocks in each hour',
+  ],
+])(
+  'the only hour of %s is at the end of its axis, and marked',
+  async (path, asked, item, title) => {
+    const json = { by: 'hour', items: [{ ...Object(exampleOf(item)), is_final: false }] };
+    await page.route(`**/api/v1/${asked}?*`, (route) => route.fulfill({ json }));
+    await show(path);
+    const chart = page.getByRole('region', { name: title, exact: true }).first();
+    const over = chart.locator('.u-over');
+    await over.waitFor();
+    const readout = (): Promise<string> => chart.locator('.readout').innerText();
+    const summary = await readout();
+    const width = (await over.boundingBox())?.width ?? 0;
+    await over.hover({ position: { x: width - 4, y: 40 } });
+    await expect.poll(readout).toContain('may still change');
+    await over.hover({ position: { x: width * 0.9, y: 40 } });
+    await expect.poll(readout).toBe(summary);
+    await chart.getByText('Table').click();
+    await expect
+      .poll(() => chart.locator('tbody td').first().innerText())
+      .toContain('may still change');
+  },
+);
+
+/** A run in which 9 billion are held, and 1.01 more than the tolerance is nobody's. */
+const DRIFT = {
+  ...Object(exampleOf(RECORDED_RUN)),
+  onchain_supply: '1000004998989800',
+  genesis_allocation: '1000000000000000',
+  treasury_minted: '4998989800',
+  burned: '0',
+  ledger_liability: '4998989800',
+  custody_reported: '9007208249143211',
+  held: '9007203165940995',
+  retained_fees: '83202216',
+  minting: '0',
+  waiting: '0',
+  booked_surplus: '0',
+  refunded: '0',
+  surplus: '1010200',
+  status: 'over_backed_drift',
+};
+
+test.each([
+  [
+    'over_backed_drift',
+    '1010200',
+    '1000000',
+    'amber because 1.0102 USDT more than expected, tolerance 1.00.',
+  ],
+  ['ok', '1010200', '2000000', 'green: 1.0102 USDT more than expected, tolerance 2.00.'],
+  ['mismatch', '-10', null, 'red because 0.00001 USDT less than expected, tolerance not known.'],
+] as const)(
+  'a run that is %s says why, as a sum, on both of its pages',
+  async (status, surplus, tolerance, why) => {
+    const custody = BigInt(DRIFT.custody_reported) - 1_010_200n + BigInt(surplus);
+    const run = { ...DRIFT, status, surplus, custody_reported: String(custody) };
+    await page.route('**/api/v1/reserve/runs**', (route) =>
+      route.fulfill({ json: route.request().url().includes('/runs?') ? { items: [run] } : run }),
+    );
+    await page.route('**/api/v1/reserve/tolerance?*', (route) =>
+      route.fulfill({ json: { tolerance } }),
+    );
+    for (const path of ['/reserve', `/reserve/${run.run_id}`]) {
+      await show(path);
+      const panel = page.getByRole('region', { name: 'Custody is the sum of these' });
+      await expect.poll(() => panel.locator('p').innerText()).toContain(why);
+      expect(await panel.locator('p').innerText()).toMatch(/^Covered [01]\.[0-9]{4} : 1, /);
+      expect(await panel.locator('dd').count()).toBe(7);
+      expect(await panel.getByRole('link').count()).toBe(6);
+      expect(await violationsOf(page)).toEqual([]);
+    }
+  },
+);
