@@ -1,4 +1,4 @@
-/** `ops status`: brokers and hosts of Postgres, each asked alone, and the brokers of the cluster. */
+/** `ops status`: brokers and hosts of Postgres, each asked alone, and what the cluster lists. */
 import { setTimeout as after } from 'node:timers/promises';
 import { withAdmin } from '../../runtime/kafka/client.ts';
 import type { Kafka, KafkaSettings } from '../../runtime/kafka/port.ts';
