@@ -165,6 +165,39 @@ test('a subscription outlives a hub that is away for long, and asks for it every
   expect(heard).toEqual([{ data: { fare: '1' } }, { data: { fare: '2' } }]);
 });
 
+test.each([1001, 1005, 1006, 1011, 1012, 1013, 4408, 4500])(
+  'a subscription begins again on another socket after the code %i',
+  async (code) => {
+    await subscribe();
+    await delivers('1');
+    newest().close(code);
+    await vi.advanceTimersByTimeAsync(2_000);
+    await delivers('2');
+    expect(heard).toEqual([{ data: { fare: '1' } }, { data: { fare: '2' } }]);
+  },
+);
+
+test.each([1002, 1008, 1009, 4400, 4401, 4406, 4409, 4429])(
+  'a subscription ends with the code %i',
+  async (code) => {
+    await subscribe();
+    await delivers('1');
+    newest().close(code);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect([opened.length, heard.at(-1)]).toEqual([1, ['error', { code, reason: '' }]]);
+  },
+);
+
+test('a list that is a minute on its way arrives, though the answer to a ping waits behind it', async () => {
+  await subscribe();
+  await newest().acknowledge();
+  const { id = '' } = newest().sent.at(-1) ?? { type: '' };
+  await vi.advanceTimersByTimeAsync(60_000);
+  newest().hear({ id, type: 'next', payload: { data: { fare: '1' } } });
+  newest().hear({ type: 'pong' });
+  expect([opened.length, heard]).toEqual([1, [{ data: { fare: '1' } }]]);
+});
+
 test.each([
   ['answers no ping', (): Promise<void> => delivers('1')],
   ['takes no connection and refuses none', (): Promise<void> => Promise.resolve()],
@@ -212,9 +245,9 @@ test('a socket that answers its pings stays, and is closed once nobody subscribe
   await delivers('1');
   const socket = newest();
   for (let pings = 1; pings <= 10; pings++) {
-    await vi.advanceTimersByTimeAsync(5_000);
+    await vi.advanceTimersByTimeAsync(12_000);
     expect(socket.sent.at(-1)).toEqual({ type: 'ping' });
-    await vi.advanceTimersByTimeAsync(4_000);
+    await vi.advanceTimersByTimeAsync(50_000);
     socket.hear({ type: 'pong' });
   }
   expect(opened).toHaveLength(1);
