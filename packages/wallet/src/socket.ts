@@ -29,7 +29,8 @@ const LINGER_MS = 3_000;
  * A client of graphql-ws for the sockets of a hub, for `GraphQLWsLink` of Apollo Client, urql's
  * `subscriptionExchange`, Relay's network layer, or alone. It opens a socket when somebody
  * subscribes, and another one whenever that is lost. Each subscription then begins anew with the
- * present state, so nothing that changed meanwhile is missing.
+ * present state, so nothing that changed meanwhile is missing. `iterate` is that of graphql-ws: it
+ * ends where a subscription would begin again on the same client.
  */
 export function socketClient(
   { url }: Pick<Hub, 'url'>,
@@ -107,12 +108,14 @@ const CLOSED_PASSING: ReadonlySet<unknown> = new Set([1011, 4500]);
 
 /**
  * Whether the same operation may pass in a second or two. After a restart the hub may refuse a
- * part of what all clients behind an address ask at once.
+ * part of what all clients behind an address ask at once, and says when it passes. A limit that
+ * no time lifts, such as that of operations on a socket, has no such time.
  */
 function isPassing(error: unknown): boolean {
   if (CLOSED_PASSING.has(Object(error).code)) return true;
   const [first] = Array.isArray(error) ? error : [];
-  return readObject(readObject(first)?.['extensions'])?.['code'] === 'RATE_LIMITED';
+  const { code, retryAfter } = readObject(readObject(first)?.['extensions']) ?? {};
+  return code === 'RATE_LIMITED' && retryAfter !== undefined;
 }
 
 async function headerOf(token: SocketOptions['token']): Promise<string | undefined> {

@@ -214,27 +214,32 @@ test.each([
 test('an operation that the hub refuses for its rate is sent again, until it is stopped', async () => {
   const stop = await subscribe();
   await newest().acknowledge();
-  const refuse = (code: string): void => {
+  const refuse = (): void => {
+    const extensions = { code: 'RATE_LIMITED', retryAfter: 1 };
     const { id = '' } = newest().sent.at(-1) ?? { type: '' };
-    newest().hear({ id, type: 'error', payload: [{ message: code, extensions: { code } }] });
+    newest().hear({ id, type: 'error', payload: [{ message: 'wait', extensions }] });
   };
   const asked = (): number => newest().sent.filter(({ type }) => type === 'subscribe').length;
   for (let times = 1; times <= 3; times++) {
     expect([asked(), heard]).toEqual([times, []]);
-    refuse('RATE_LIMITED');
+    refuse();
     await vi.advanceTimersByTimeAsync(2_000);
   }
-  refuse('RATE_LIMITED');
+  refuse();
   stop();
   await vi.advanceTimersByTimeAsync(2_000);
   expect([asked(), heard]).toEqual([4, ['complete']]);
 });
 
-test('an operation that the hub refuses for itself ends', async () => {
+test.each([
+  'BAD_USER_INPUT',
+  // without a time to try again: a limit that lasts
+  'RATE_LIMITED',
+])('an operation that the hub refuses for itself ends: %s', async (code) => {
   await subscribe();
   await newest().acknowledge();
   const { id = '' } = newest().sent.at(-1) ?? { type: '' };
-  const errors = [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }];
+  const errors = [{ message: 'no', extensions: { code } }];
   newest().hear({ id, type: 'error', payload: errors });
   await vi.advanceTimersByTimeAsync(2_000);
   expect(heard).toEqual([['error', errors]]);
