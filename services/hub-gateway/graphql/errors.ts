@@ -94,7 +94,11 @@ export function formatError(
   if (cause instanceof Refused || (DOCUMENT_CODES.has(code) && cause instanceof GraphQLError)) {
     const text = shortened(formatted.message);
     const message = suggestions ? text : text.replaceAll(SUGGESTION, '');
-    return { message, ...place, extensions: cause instanceof Refused ? cause.extensions : { code } };
+    return {
+      message,
+      ...place,
+      extensions: cause instanceof Refused ? cause.extensions : { code },
+    };
   }
   log.error({ err: cause, path }, messageOf(cause));
   return { ...INTERNAL, ...place };

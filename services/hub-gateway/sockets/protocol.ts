@@ -271,6 +271,7 @@ class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, S
   readonly #subscription: Subscription;
   readonly #socket: BackpressuredSocket;
   readonly #prefix: string;
+  readonly #ended = Promise.withResolvers<Step>();
 
   constructor(id: string, subscription: Subscription, socket: BackpressuredSocket) {
     this.#subscription = subscription;
@@ -284,7 +285,7 @@ class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, S
 
   next(): Promise<Step> {
     this.#subscription.start(this);
-    return never();
+    return this.#ended.promise;
   }
 
   return(): Promise<Step> {
@@ -295,6 +296,11 @@ class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, S
 
   deliver(payload: Payload): void {
     this.#socket.deliver(this.#prefix, payload, () => this.#subscription.latest());
+  }
+
+  refuse(message: string): void {
+    this.#socket.forget(this.#prefix);
+    this.#ended.reject(rateLimited(message));
   }
 }
 
