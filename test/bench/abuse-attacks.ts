@@ -423,7 +423,7 @@ function pings({ hub }: Attacked): Promise<void> {
     socket.once('close', (code) => {
       clearInterval(sending);
       // 1006 when the reset of the connection overtakes the code
-      if (code !== 1008 && code !== 1006) fail(`a socket was closed with ${code}`);
+      if (code !== 1013 && code !== 1006) fail(`a socket was closed with ${code}`);
     });
   });
 }

@@ -16,9 +16,12 @@ export interface SocketOptions {
 
 /** A second more by chance, so that the sockets of a hub do not all come back at once. */
 const RETRY_MS = 1_000;
-const PING_MS = 5_000;
-/** A hub or a network that is gone without a word has not answered for so long. */
-const SILENCE_MS = 10_000;
+/** Each ping counts for the rate of its address. */
+const PING_MS = 12_000;
+/** A hub that is gone without a word has not acknowledged a connection for so long. */
+const CONNECT_MS = 10_000;
+/** The same of a ping: its answer waits behind a list, for which the hub allows as long. */
+const SILENCE_MS = 60_000;
 /** The next page of an app may use the socket again. */
 const LINGER_MS = 3_000;
 
@@ -26,7 +29,8 @@ const LINGER_MS = 3_000;
  * A client of graphql-ws for the sockets of a hub, for `GraphQLWsLink` of Apollo Client, urql's
  * `subscriptionExchange`, Relay's network layer, or alone. It opens a socket when somebody
  * subscribes, and another one whenever that is lost. Each subscription then begins anew with the
- * present state, so nothing that changed meanwhile is missing.
+ * present state, so nothing that changed meanwhile is missing. `iterate` is that of graphql-ws: it
+ * ends where a subscription would begin again on the same client.
  */
 export function socketClient(
   { url }: Pick<Hub, 'url'>,
@@ -36,15 +40,15 @@ export function socketClient(
   let authorization: string | undefined;
   let silence: ReturnType<typeof setTimeout> | undefined;
   const hear = (): void => clearTimeout(silence);
-  const listen = (): void => {
+  const listen = (ms: number): void => {
     clearTimeout(silence);
-    silence = setTimeout(() => client.terminate(), SILENCE_MS);
+    silence = setTimeout(() => client.terminate(), ms);
   };
   const client: Client = createClient({
     // before the socket is there, so that it does not wait for a person
     url: async () => {
       authorization = await headerOf(token);
-      listen();
+      listen(CONNECT_MS);
       return address;
     },
     connectionParams: () => (authorization === undefined ? {} : { Authorization: authorization }),
@@ -58,7 +62,7 @@ export function socketClient(
       closed: hear,
       error: hear,
       ping: (isReceived) => {
-        if (!isReceived) listen();
+        if (!isReceived) listen(SILENCE_MS);
       },
       pong: (isReceived) => {
         if (isReceived) hear();
@@ -73,7 +77,7 @@ function waitMs(): number {
   return RETRY_MS * (1 + Math.random());
 }
 
-/** After a restart the hub may refuse a part of what all clients behind an address ask at once. */
+/** An operation begins again after an end that passes, which graphql-ws takes for the last. */
 function subscribingAgain(client: Client): Client['subscribe'] {
   return (payload, sink) => {
     let waiting: ReturnType<typeof setTimeout> | undefined;
@@ -84,7 +88,7 @@ function subscribingAgain(client: Client): Client['subscribe'] {
         next: (result) => sink.next(result),
         complete: () => sink.complete(),
         error: (error) => {
-          if (!isRateLimited(error)) return sink.error(error);
+          if (!isPassing(error)) return sink.error(error);
           waiting = setTimeout(() => (stop = begin()), waitMs());
         },
       });
@@ -99,9 +103,19 @@ function subscribingAgain(client: Client): Client['subscribe'] {
   };
 }
 
-function isRateLimited(error: unknown): boolean {
+/** Codes of closed sockets: an internal error of a proxy, and one of the hub. */
+const CLOSED_PASSING: ReadonlySet<unknown> = new Set([1011, 4500]);
+
+/**
+ * Whether the same operation may pass in a second or two. After a restart the hub may refuse a
+ * part of what all clients behind an address ask at once, and says when it passes. A limit that
+ * no time lifts, such as that of operations on a socket, has no such time.
+ */
+function isPassing(error: unknown): boolean {
+  if (CLOSED_PASSING.has(Object(error).code)) return true;
   const [first] = Array.isArray(error) ? error : [];
-  return readObject(readObject(first)?.['extensions'])?.['code'] === 'RATE_LIMITED';
+  const { code, retryAfter } = readObject(readObject(first)?.['extensions']) ?? {};
+  return code === 'RATE_LIMITED' && retryAfter !== undefined;
 }
 
 async function headerOf(token: SocketOptions['token']): Promise<string | undefined> {

@@ -19,8 +19,9 @@ export type ErrorCode =
 
 /** A refusal thrown by a resolver, which has no other way to return one. */
 export class Refused extends GraphQLError {
-  constructor(code: ErrorCode, message: string) {
-    super(message, { extensions: { code } });
+  /** `retryAfter`: seconds after which the same operation may pass; undefined: no time helps. */
+  constructor(code: ErrorCode, message: string, retryAfter?: number) {
+    super(message, { extensions: { code, ...(retryAfter !== undefined && { retryAfter }) } });
   }
 }
 
@@ -93,8 +94,11 @@ export function formatError(
   if (cause instanceof Refused || (DOCUMENT_CODES.has(code) && cause instanceof GraphQLError)) {
     const text = shortened(formatted.message);
     const message = suggestions ? text : text.replaceAll(SUGGESTION, '');
-    const shown = cause instanceof Refused ? cause.extensions['code'] : code;
-    return { message, ...place, extensions: { code: shown } };
+    return {
+      message,
+      ...place,
+      extensions: cause instanceof Refused ? cause.extensions : { code },
+    };
   }
   log.error({ err: cause, path }, messageOf(cause));
   return { ...INTERNAL, ...place };

@@ -43,7 +43,10 @@ export function cacheKeyOf({
 }
 
 /** The types of answers. */
-const TYPES = ['application/json', 'application/graphql-response+json'];
+const TYPES = ['application/json', 'application/graphql-response+json'].flatMap((type) => [
+  type,
+  `${type}; charset=utf-8`,
+]);
 const SOCKETS_HERE: Refusal = {
   refused: 'not_found',
   message: `this is the path of WebSockets, with the subprotocol graphql-transport-ws: send queries and mutations to ${GRAPHQL_PATH}`,

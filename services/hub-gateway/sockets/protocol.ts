@@ -93,8 +93,10 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     const isValid = signedIn !== undefined && now() < signedIn.expires_at * 1_000;
     const caller = isValid ? signedIn : undefined;
     const wait = session.wait(caller?.account);
-    if (wait > 0)
-      return [rateLimited(`too many operations: try again in ${Math.ceil(wait / 1_000)} s`)];
+    if (wait > 0) {
+      const seconds = Math.ceil(wait / 1_000);
+      return [rateLimited(`too many operations: try again in ${seconds} s`, seconds)];
+    }
     const document = pipeline.documents.read(query);
     if (!('kind' in document)) return document;
     const operation = getOperationAST(document, operationName);
@@ -142,12 +144,15 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
     },
     subscribe: async (args: ExecutionArgs) => {
       const { id, session, caller, text } = operationOf(args);
-      const opened = async (): Promise<Deliveries | Answer> => {
+      const opened = async (): Promise<Deliveries | Answer | Refusal> => {
         const key = text.length <= KEY_CHARACTERS_MAX ? text : digestOf(text);
         const { client, left } = session;
         const holder = { client, account: caller?.account, left };
         const result = await subscriptions.open(key, given(args), holder);
         if ('start' in result) return new Deliveries(id, result, session.socket);
+        const [error] = result.errors ?? [];
+        if (error?.extensions?.['code'] === 'RATE_LIMITED')
+          return new Refusal(rateLimited(error.message));
         return new Answer(id, await textOfResult(result), session);
       };
       return await session.pending.run(id, opened(), (discarded) => void discarded.return());
@@ -240,11 +245,33 @@ class Answer implements AsyncIterableIterator<ExecutionResult, undefined> {
   }
 }
 
+/** The end of an operation with an `error` message, which graphql-ws sends for what is thrown. */
+class Refusal implements AsyncIterableIterator<ExecutionResult, undefined> {
+  readonly #error: Refused;
+
+  constructor(error: Refused) {
+    this.#error = error;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<Step> {
+    return Promise.reject(this.#error);
+  }
+
+  return(): Promise<Step> {
+    return Promise.resolve(DONE);
+  }
+}
+
 /** One subscription of one socket. */
 class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, Subscriber {
   readonly #subscription: Subscription;
   readonly #socket: BackpressuredSocket;
   readonly #prefix: string;
+  readonly #ended = Promise.withResolvers<Step>();
 
   constructor(id: string, subscription: Subscription, socket: BackpressuredSocket) {
     this.#subscription = subscription;
@@ -258,7 +285,7 @@ class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, S
 
   next(): Promise<Step> {
     this.#subscription.start(this);
-    return never();
+    return this.#ended.promise;
   }
 
   return(): Promise<Step> {
@@ -269,6 +296,11 @@ class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, S
 
   deliver(payload: Payload): void {
     this.#socket.deliver(this.#prefix, payload, () => this.#subscription.latest());
+  }
+
+  refuse(message: string): void {
+    this.#socket.forget(this.#prefix);
+    this.#ended.reject(rateLimited(message));
   }
 }
 
@@ -295,8 +327,8 @@ function isSocketOperation(value: unknown): value is SocketOperation {
   return typeof value === 'object' && value !== null && 'session' in value && 'text' in value;
 }
 
-function rateLimited(message: string): Refused {
-  return new Refused('RATE_LIMITED', message);
+function rateLimited(message: string, retryAfter?: number): Refused {
+  return new Refused('RATE_LIMITED', message, retryAfter);
 }
 
 /** In Apollo's words. */

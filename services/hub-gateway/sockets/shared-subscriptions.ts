@@ -32,11 +32,12 @@ const EXECUTIONS_MAX = 4;
 /** After this many deliveries the event loop has a turn. */
 const DELIVERIES_PER_TURN = 250;
 
-const FULL = refusal('too many different subscriptions are open: try again later');
+const FULL_MESSAGE = 'too many different subscriptions are open: try again later';
+const TOO_LARGE_MESSAGE =
+  'the results of your subscriptions are too large together: complete others first';
+const FULL = refusal(FULL_MESSAGE);
 const CLOSED = refusal('the socket is closed');
-const TOO_LARGE = refusal(
-  'the results of your subscriptions are too large together: complete others first',
-);
+const TOO_LARGE = refusal(TOO_LARGE_MESSAGE);
 
 /** The payload of a `next` message: a serialized result. */
 export class Payload {
@@ -55,6 +56,8 @@ export class Payload {
 export interface Subscriber {
   /** Must not throw. */
   deliver(payload: Payload): void;
+  /** Its place is gone, after a first read that failed. Must not throw. */
+  refuse(message: string): void;
 }
 
 export interface SharedSubscriptionsOptions extends SubscriptionSettings {
@@ -85,10 +88,18 @@ export interface Subscription {
   stop(): void;
 }
 
+/** The side of a place that its holder does not see. */
+interface Place {
+  readonly holder: Holder;
+  /** Ends it, and tells its subscriber. */
+  refuse(message: string): void;
+}
+
 class SharedSubscription {
   readonly key: string;
   readonly operation: Operation;
   readonly subscribers = new Set<Subscriber>();
+  readonly places = new Set<Place>();
   /** places of each account or client, with and without a subscriber */
   readonly clients = new Map<string, number>();
   /** clients whom the last execution reads lists for */
@@ -101,6 +112,8 @@ class SharedSubscription {
   is_executing = true;
   /** changed while it was executed */
   is_stale = false;
+  /** the limits of memory count its results; before, only the error of a server that is away */
+  has_result = false;
   /** the last execution failed */
   has_failed = false;
   /** the newest traced changes since the last execution began */
@@ -180,7 +193,7 @@ export class SharedSubscriptions {
     const failed = await shared.first;
     if (holder.left.aborted) return CLOSED;
     holder.left.removeEventListener('abort', leave);
-    const characters = shared.latest?.text.length ?? 0;
+    const characters = shared.has_result ? (shared.latest?.text.length ?? 0) : 0;
     if (failed === undefined && this.#held.fit(holders, key, characters))
       return this.#place(shared, holder);
     this.#leave(shared, holder);
@@ -205,19 +218,32 @@ export class SharedSubscriptions {
   #place(shared: SharedSubscription, holder: Holder): Subscription {
     let started: Subscriber | undefined;
     let isOpen = true;
+    let refused: string | undefined;
+    const stop = (): void => {
+      if (!isOpen) return;
+      isOpen = false;
+      shared.places.delete(place);
+      if (started !== undefined) shared.subscribers.delete(started);
+      this.#leave(shared, holder);
+    };
+    const place: Place = {
+      holder,
+      refuse: (message) => {
+        refused = message;
+        started?.refuse(message);
+        stop();
+      },
+    };
+    shared.places.add(place);
     return {
       start: (subscriber) => {
+        if (refused !== undefined) return subscriber.refuse(refused);
         started = subscriber;
         shared.subscribers.add(subscriber);
         if (shared.latest !== undefined) this.#deliver(subscriber, shared.latest);
       },
       latest: () => shared.latest,
-      stop: () => {
-        if (!isOpen) return;
-        isOpen = false;
-        if (started !== undefined) shared.subscribers.delete(started);
-        this.#leave(shared, holder);
-      },
+      stop,
     };
   }
 
@@ -257,9 +283,23 @@ export class SharedSubscriptions {
       this.#forget(shared);
       return refused;
     }
+    shared.has_result = !shared.has_failed;
     this.#setLatest(shared, new Payload(failed === undefined ? text : JSON.stringify(failed)));
     if (shared.is_stale) this.#schedule(shared);
     return undefined;
+  }
+
+  /** A first result that comes late is counted as one in time: places without room are refused. */
+  #hasRoom(shared: SharedSubscription, text: string): boolean {
+    if (shared.has_result) return true;
+    const isFull = this.#fullOf(text) !== undefined;
+    for (const { holder, refuse } of [...shared.places]) {
+      const holders = holdersOf(holder.client, holder.account);
+      if (isFull) refuse(FULL_MESSAGE);
+      else if (!this.#held.fit(holders, shared.key, text.length)) refuse(TOO_LARGE_MESSAGE);
+    }
+    shared.has_result = !isFull;
+    return shared.has_result;
   }
 
   /** The refusal of a first result that the memory has no room for. */
@@ -291,7 +331,8 @@ export class SharedSubscriptions {
     const { failed, text } = await read.run(() => this.#execute(shared));
     read.end(failed && new Error(failed.errors?.[0]?.message));
     if (!this.#isOpen(shared)) return;
-    shared.has_failed = failed !== undefined;
+    shared.has_failed = failed !== undefined || !this.#hasRoom(shared, text);
+    if (!this.#isOpen(shared)) return;
     // after an error subscribers keep the result that they have
     if (!shared.has_failed) await this.#publish(shared, text, read);
     shared.is_executing = false;

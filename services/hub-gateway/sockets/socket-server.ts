@@ -30,7 +30,8 @@ const CLOSE_MS = 1_000;
 
 const CLOSE_CODES = {
   going_away: 1001,
-  too_many: 1008,
+  // clients of graphql-ws connect again after it, and never after 1008
+  too_many: 1013,
   bad_message: 4400,
   internal: 4500,
 } as const;

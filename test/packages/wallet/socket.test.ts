@@ -165,6 +165,39 @@ test('a subscription outlives a hub that is away for long, and asks for it every
   expect(heard).toEqual([{ data: { fare: '1' } }, { data: { fare: '2' } }]);
 });
 
+test.each([1001, 1005, 1006, 1011, 1012, 1013, 4408, 4500])(
+  'a subscription begins again on another socket after the code %i',
+  async (code) => {
+    await subscribe();
+    await delivers('1');
+    newest().close(code);
+    await vi.advanceTimersByTimeAsync(2_000);
+    await delivers('2');
+    expect(heard).toEqual([{ data: { fare: '1' } }, { data: { fare: '2' } }]);
+  },
+);
+
+test.each([1002, 1008, 1009, 4400, 4401, 4406, 4409, 4429])(
+  'a subscription ends with the code %i',
+  async (code) => {
+    await subscribe();
+    await delivers('1');
+    newest().close(code);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect([opened.length, heard.at(-1)]).toEqual([1, ['error', { code, reason: '' }]]);
+  },
+);
+
+test('a list that is a minute on its way arrives, though the answer to a ping waits behind it', async () => {
+  await subscribe();
+  await newest().acknowledge();
+  const { id = '' } = newest().sent.at(-1) ?? { type: '' };
+  await vi.advanceTimersByTimeAsync(60_000);
+  newest().hear({ id, type: 'next', payload: { data: { fare: '1' } } });
+  newest().hear({ type: 'pong' });
+  expect([opened.length, heard]).toEqual([1, [{ data: { fare: '1' } }]]);
+});
+
 test.each([
   ['answers no ping', (): Promise<void> => delivers('1')],
   ['takes no connection and refuses none', (): Promise<void> => Promise.resolve()],
@@ -181,27 +214,32 @@ test.each([
 test('an operation that the hub refuses for its rate is sent again, until it is stopped', async () => {
   const stop = await subscribe();
   await newest().acknowledge();
-  const refuse = (code: string): void => {
+  const refuse = (): void => {
+    const extensions = { code: 'RATE_LIMITED', retryAfter: 1 };
     const { id = '' } = newest().sent.at(-1) ?? { type: '' };
-    newest().hear({ id, type: 'error', payload: [{ message: code, extensions: { code } }] });
+    newest().hear({ id, type: 'error', payload: [{ message: 'wait', extensions }] });
   };
   const asked = (): number => newest().sent.filter(({ type }) => type === 'subscribe').length;
   for (let times = 1; times <= 3; times++) {
     expect([asked(), heard]).toEqual([times, []]);
-    refuse('RATE_LIMITED');
+    refuse();
     await vi.advanceTimersByTimeAsync(2_000);
   }
-  refuse('RATE_LIMITED');
+  refuse();
   stop();
   await vi.advanceTimersByTimeAsync(2_000);
   expect([asked(), heard]).toEqual([4, ['complete']]);
 });
 
-test('an operation that the hub refuses for itself ends', async () => {
+test.each([
+  'BAD_USER_INPUT',
+  // without a time to try again: a limit that lasts
+  'RATE_LIMITED',
+])('an operation that the hub refuses for itself ends: %s', async (code) => {
   await subscribe();
   await newest().acknowledge();
   const { id = '' } = newest().sent.at(-1) ?? { type: '' };
-  const errors = [{ message: 'no', extensions: { code: 'BAD_USER_INPUT' } }];
+  const errors = [{ message: 'no', extensions: { code } }];
   newest().hear({ id, type: 'error', payload: errors });
   await vi.advanceTimersByTimeAsync(2_000);
   expect(heard).toEqual([['error', errors]]);
@@ -212,9 +250,9 @@ test('a socket that answers its pings stays, and is closed once nobody subscribe
   await delivers('1');
   const socket = newest();
   for (let pings = 1; pings <= 10; pings++) {
-    await vi.advanceTimersByTimeAsync(5_000);
+    await vi.advanceTimersByTimeAsync(12_000);
     expect(socket.sent.at(-1)).toEqual({ type: 'ping' });
-    await vi.advanceTimersByTimeAsync(4_000);
+    await vi.advanceTimersByTimeAsync(50_000);
     socket.hear({ type: 'pong' });
   }
   expect(opened).toHaveLength(1);

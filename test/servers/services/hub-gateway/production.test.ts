@@ -91,7 +91,7 @@ test('a socket that pings too often is closed', async () => {
   for (let ping = 0; ping < 40; ping++) socket.socket.ping();
   const [code, reason]: unknown[] = await closed;
   expect([code, String(reason)]).toEqual([
-    1008,
+    1013,
     'too many messages: send fewer, and open a new socket',
   ]);
 });

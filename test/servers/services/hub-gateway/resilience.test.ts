@@ -158,7 +158,7 @@ test('a client has so many different subscriptions, whatever the layout of their
     await expect.poll(() => socket.results(`field ${at}`).length).toBe(1);
   const [refused] = await another.outcome('6', 'subscription { activeTripsUpdated { txHash } }');
   const message = 'at most 5 different subscriptions at once: complete others first';
-  expect(refused?.payload).toMatchObject({ errors: [{ message }] });
+  expect(refused).toMatchObject({ type: 'error', payload: [{ message }] });
   another.subscribe(
     'same',
     'subscription Named { # fields\nrideRequestsUpdated { fare, txHash } }',

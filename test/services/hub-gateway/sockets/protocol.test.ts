@@ -47,7 +47,7 @@ class World {
   readonly #waiting: (() => void)[] = [];
   #receive: (text: string) => Promise<void> = () => Promise.resolve();
 
-  static async open(): Promise<World> {
+  static async open({ places = 100, wait_ms: waitMs = 0 } = {}): Promise<World> {
     const world = new World();
     const hub = quietHub(() => Promise.resolve([]));
     const settings = {
@@ -56,7 +56,7 @@ class World {
       pipeline: await quietPipeline(schema, hub),
       formatting: { log: silentLog(), suggestions: true },
       subscription_bytes_max: MIB,
-      subscriptions_per_client_max: 100,
+      subscriptions_per_client_max: places,
       socket_operations_max: 20,
       socket_init_ms: 0,
       secrets: { jwt_secret: SECRET },
@@ -70,7 +70,7 @@ class World {
     const session = new Session({
       socket: new BackpressuredSocket(world, world, limits, () => 0),
       client: '192.0.2.1',
-      wait: () => 0,
+      wait: () => waitMs,
       left: new AbortController().signal,
       elsewhere: [],
     });
@@ -180,3 +180,18 @@ test.each(['subscription { value }', '{ list }'])(
     expect(world.written.slice(2)).toEqual([next({ data: { __typename: 'Query' } }), COMPLETE]);
   },
 );
+
+test.each([
+  [{ places: 1 }, 'at most 1 different subscriptions at once: complete others first', {}],
+  [{ wait_ms: 1_500 }, 'too many operations: try again in 2 s', { retryAfter: 2 }],
+])('a subscription beyond a limit ends with an error message: %o', async (limit, message, when) => {
+  const world = await World.open(limit);
+  const payload = { query: 'subscription { other: value }' };
+  void world.receive({ id: '0', type: 'subscribe', payload });
+  await expect.poll(() => world.written.length).toBe(2);
+  void world.subscribe('subscription { value }');
+  await expect.poll(() => world.written.length).toBe(3);
+  await turn();
+  const errors = [{ message, extensions: { code: 'RATE_LIMITED', ...when } }];
+  expect(world.written.slice(2)).toEqual([{ id: '1', type: 'error', payload: errors }]);
+});

@@ -38,13 +38,13 @@ interface World {
   gate: Promise<void>;
 }
 
-async function world(clientCharacters = CLIENT_CHARACTERS): Promise<World> {
+async function world(clientCharacters = CLIENT_CHARACTERS, places = 3): Promise<World> {
   const schema = buildSchema('type Query { value: String! } type Subscription { value: String! }');
   const subscriptions = new SharedSubscriptions({
     pipeline: await quietPipeline(schema, hub),
     hub,
     subscription_bytes_max: 8 * clientCharacters,
-    subscriptions_per_client_max: 3,
+    subscriptions_per_client_max: places,
   });
   const state: World = {
     subscriptions,
@@ -80,6 +80,9 @@ class Collector {
   readonly payloads: string[] = [];
   deliver({ text }: Payload): void {
     this.payloads.push(text);
+  }
+  refuse(message: string): void {
+    this.payloads.push(message);
   }
 }
 
@@ -188,6 +191,9 @@ test('deliveries to many subscribers yield to the event loop, skip those that st
     deliver: () => {
       order.push('first');
     },
+    refuse: (message) => {
+      order.push(message);
+    },
   });
   const last = subscribers.at(-1);
   const begun = subscribers.at(0);
@@ -254,6 +260,34 @@ test('one client has an eighth of the memory, also for results that others got b
   await open(state, 'small');
   expect(state.subscriptions.size).toBe(2);
 });
+
+test.each([
+  ['one client', 1, 4],
+  ['all clients', 50, 32],
+])(
+  'subscriptions of %s that begin while a server is away have the memory of others once it is back',
+  async (_who, clients, places) => {
+    const state = await world(1_000, 50);
+    state.value = new Fault('postgres', 'away', { retry: true });
+    const opened: Subscription[] = [];
+    const subscribers = Array.from({ length: 50 }, () => new Collector());
+    for (const [at, subscriber] of subscribers.entries()) {
+      const holder = { ...HOLDER, client: `192.0.2.${at % clients}` };
+      const place = await open(state, `${at}`, holder);
+      place.start(subscriber);
+      opened.push(place);
+    }
+    state.value = 'x'.repeat(250 - payload('').length);
+    state.subscriptions.retryFailed();
+    await expect.poll(() => subscribers.every(({ payloads }) => payloads.length === 2)).toBe(true);
+    const ends = subscribers.map(({ payloads }) => payloads.at(-1) ?? '');
+    expect(ends.filter((end) => end.includes('xxx')).length).toBeLessThanOrEqual(places);
+    expect(ends.filter((end) => end.includes('xxx')).length).toBe(state.subscriptions.size);
+    expect(state.subscriptions.size).toBeGreaterThan(0);
+    for (const each of opened) each.stop();
+    expect(state.subscriptions.size).toBe(0);
+  },
+);
 
 test('a client has so many different subscriptions, an account as many, and places in them at will', async () => {
   const state = await world();

@@ -87,7 +87,7 @@ test.each(['ping', 'pong'] as const)(
   async (frame) => {
     const { socket, closed } = await open();
     for (let sent = 0; sent < 6; sent++) socket[frame]();
-    expect(await closed).toBe(1008);
+    expect(await closed).toBe(1013);
   },
 );
 
@@ -131,7 +131,7 @@ test('messages of a caller with a token count for the account, not for all of it
   for (const { socket } of sockets)
     for (let sent = 0; sent < 5; sent++) socket.send('{"id":"1","type":"complete"}');
   sockets[0]?.socket.send('{"id":"1","type":"complete"}');
-  expect(await sockets[0]?.closed).toBe(1008);
+  expect(await sockets[0]?.closed).toBe(1013);
   expect(sockets[1]?.socket.readyState).toBe(WebSocket.OPEN);
 });
 
@@ -183,7 +183,7 @@ test('operations that wait to start are bounded, and end with their socket', asy
     () => new Promise((resolve) => void turns.push(resolve)),
   );
   for (let sent = 0; sent < 2_000; sent++) socket.send('{"id":"1","type":"subscribe"}');
-  expect([1006, 1008]).toContain(await closed);
+  expect([1006, 1013]).toContain(await closed);
   vi.restoreAllMocks();
   // the first alone has asked for a turn; the others are dropped with it
   expect(turns).toHaveLength(1);
