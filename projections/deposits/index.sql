@@ -15,3 +15,4 @@ CREATE INDEX deposits_time ON deposits (created_at);
 CREATE INDEX deposit_events_tx_text ON deposit_events USING hash ((CASE WHEN event IN ('TransferObserved', 'RefundRecorded')
   THEN encode(tx_hash, 'hex') ELSE '0x' || encode(tx_hash, 'hex') END));
 CREATE INDEX deposit_events_time ON deposit_events (at);
+CREATE INDEX deposit_events_voided ON deposit_events (deposit_id, ordinal) WHERE event = 'MintVoided';
