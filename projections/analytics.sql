@@ -146,21 +146,23 @@ $$;
 CREATE FUNCTION analytics.tron_transfers() RETURNS TABLE (
   tx_id           text,          -- transaction on TRON, 64 hex digits
   log_index       integer,       -- position among the logs of the transaction
-  deposit_address text,          -- where it went to, T...
+  deposit_address text,          -- where it went to, T...; null while the address is not read yet
   amount          numeric(38,6), -- USDT
   block_number    bigint,        -- block on TRON
   block_time      timestamptz    -- time of that block
 ) LANGUAGE sql STABLE AS $$
-  SELECT encode(tx_id, 'hex'), log_index, projector.tron_address(deposit_address),
-         analytics.amount(value), block_number, block_timestamp
-    FROM watch.transfers
+  SELECT encode(t.tx_id, 'hex'), t.log_index, projector.tron_address(a.deposit_address),
+         analytics.amount(t.value), t.block_number, t.block_timestamp
+    FROM watch.transfers t
+    -- the one index of this text, which is dear to make
+    LEFT JOIN deposits.addresses a ON a.deposit_address = t.deposit_address
 $$;
 
 -- The deposits with their state now.
 CREATE FUNCTION analytics.deposits() RETURNS TABLE (
   deposit_id      text,          -- UUID
   clt_address     text,          -- the owner
-  deposit_address text,          -- where it arrived on TRON, T...
+  deposit_address text,          -- where it arrived on TRON, T...; null while it is not read yet
   tx_id           text,          -- transaction on TRON, 64 hex digits
   log_index       integer,       -- position of the transfer among the logs of the transaction
   gross           numeric(38,6), -- USDT that arrived
@@ -176,13 +178,16 @@ CREATE FUNCTION analytics.deposits() RETURNS TABLE (
   credited_at     timestamptz,   -- when its mint was found in a final block; null unless credited
   mint_tx_hash    text           -- its mint; null unless mint_requested or credited
 ) LANGUAGE sql STABLE AS $$
-  SELECT d.id, analytics.hex(d.clt_address), projector.tron_address(d.deposit_address),
+  SELECT d.id, analytics.hex(d.clt_address), projector.tron_address(a.deposit_address),
          encode(d.tx_id, 'hex'), d.log_index, analytics.amount(d.gross), analytics.amount(d.fee),
          analytics.amount(d.credit), s.status, s.reason, s.approved, s.rejected,
          analytics.amount(s.refunded), d.created_at, confirmed.at, credited.at,
          analytics.hex(s.tx_hash)
     FROM deposits.deposits d
     JOIN deposits.standings s ON s.id = d.id
+    -- the one index of this text, which is dear to make
+    LEFT JOIN deposits.addresses a
+      ON a.clt_address = d.clt_address AND a.deposit_address = d.deposit_address
     LEFT JOIN deposits.deposit_events confirmed
       ON confirmed.deposit_id = d.id AND confirmed.event = 'DepositConfirmed'
     -- the last event: a credit that a MintVoided took back is none
