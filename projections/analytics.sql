@@ -15,9 +15,17 @@ CREATE FUNCTION analytics.amount(numeric) RETURNS numeric
 CREATE FUNCTION analytics.total(numeric) RETURNS numeric
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN $1 * 0.000001;
 
--- The bytes of an address or a hash.
+-- The bytes of an address, in small letters or capitals.
 CREATE FUNCTION analytics.bytes(text) RETURNS bytea
-  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN decode(substr($1, 3), 'hex');
+  LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+  IF $1 !~* '^0x[0-9a-f]{40}$' THEN
+    RAISE invalid_parameter_value
+      USING MESSAGE = format('"%s" is no address: write 0x and 40 hex digits', $1);
+  END IF;
+  RETURN decode(substr($1, 3), 'hex');
+END
+$$;
 
 -- The blocks of the current chain. Reverted blocks are not among them.
 CREATE FUNCTION analytics.blocks() RETURNS TABLE (

@@ -214,7 +214,7 @@ test.for([
 
 test('the newest rows of an address are read from its end', async () => {
   for (const rows of ['effects_of', 'transactions_of']) {
-    const plan = await planOf(`SELECT * FROM analytics.${rows}('0x77') LIMIT 10`);
+    const plan = await planOf(`SELECT * FROM analytics.${rows}('${HASH}') LIMIT 10`);
     expect([rows, isOrdered(plan)]).toEqual([rows, true]);
   }
 });

@@ -113,6 +113,30 @@ test('addresses of TRON are in their usual spelling', async () => {
   ).toEqual([]);
 });
 
+test.for(['effects_of', 'transactions_of'])(
+  '%s of no address says how to write one',
+  async (rows) => {
+    for (const projection of PROJECTIONS) await prepareDatabase(urls.writer_url, projection);
+    const of = (text: string) => read(`SELECT * FROM analytics.${rows}('${text}')`);
+    const digits = 'Ab'.repeat(20);
+    // invalid_parameter_value
+    const refused = {
+      code: '22023',
+      message: expect.stringContaining('write 0x and 40 hex digits'),
+    };
+    for (const text of [
+      'nonsense',
+      '',
+      digits,
+      `0x${digits}00`,
+      `0x${digits} `,
+      `0x${'zz'.repeat(20)}`,
+    ])
+      await expect(of(text), text).rejects.toMatchObject(refused);
+    expect(await of(`0x${digits}`)).toEqual([]);
+  },
+);
+
 test('one index has the text of addresses of TRON, and leads to their transfers', async () => {
   for (const projection of PROJECTIONS)
     await prepareDatabase(urls.writer_url, projection, { indexed: true });
