@@ -15,9 +15,17 @@ CREATE FUNCTION analytics.amount(numeric) RETURNS numeric
 CREATE FUNCTION analytics.total(numeric) RETURNS numeric
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN $1 * 0.000001;
 
--- The bytes of an address or a hash.
+-- The bytes of an address, in small letters or capitals.
 CREATE FUNCTION analytics.bytes(text) RETURNS bytea
-  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE RETURN decode(substr($1, 3), 'hex');
+  LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+  IF $1 !~* '^0x[0-9a-f]{40}$' THEN
+    RAISE invalid_parameter_value
+      USING MESSAGE = format('"%s" is no address: write 0x and 40 hex digits', $1);
+  END IF;
+  RETURN decode(substr($1, 3), 'hex');
+END
+$$;
 
 -- The blocks of the current chain. Reverted blocks are not among them.
 CREATE FUNCTION analytics.blocks() RETURNS TABLE (
@@ -146,21 +154,23 @@ $$;
 CREATE FUNCTION analytics.tron_transfers() RETURNS TABLE (
   tx_id           text,          -- transaction on TRON, 64 hex digits
   log_index       integer,       -- position among the logs of the transaction
-  deposit_address text,          -- where it went to, T...
+  deposit_address text,          -- where it went to, T...; null while the address is not read yet
   amount          numeric(38,6), -- USDT
   block_number    bigint,        -- block on TRON
   block_time      timestamptz    -- time of that block
 ) LANGUAGE sql STABLE AS $$
-  SELECT encode(tx_id, 'hex'), log_index, projector.tron_address(deposit_address),
-         analytics.amount(value), block_number, block_timestamp
-    FROM watch.transfers
+  SELECT encode(t.tx_id, 'hex'), t.log_index, projector.tron_address(a.deposit_address),
+         analytics.amount(t.value), t.block_number, t.block_timestamp
+    FROM watch.transfers t
+    -- the one index of this text, which is dear to make
+    LEFT JOIN deposits.addresses a ON a.deposit_address = t.deposit_address
 $$;
 
 -- The deposits with their state now.
 CREATE FUNCTION analytics.deposits() RETURNS TABLE (
   deposit_id      text,          -- UUID
   clt_address     text,          -- the owner
-  deposit_address text,          -- where it arrived on TRON, T...
+  deposit_address text,          -- where it arrived on TRON, T...; null while it is not read yet
   tx_id           text,          -- transaction on TRON, 64 hex digits
   log_index       integer,       -- position of the transfer among the logs of the transaction
   gross           numeric(38,6), -- USDT that arrived
@@ -176,13 +186,16 @@ CREATE FUNCTION analytics.deposits() RETURNS TABLE (
   credited_at     timestamptz,   -- when its mint was found in a final block; null unless credited
   mint_tx_hash    text           -- its mint; null unless mint_requested or credited
 ) LANGUAGE sql STABLE AS $$
-  SELECT d.id, analytics.hex(d.clt_address), projector.tron_address(d.deposit_address),
+  SELECT d.id, analytics.hex(d.clt_address), projector.tron_address(a.deposit_address),
          encode(d.tx_id, 'hex'), d.log_index, analytics.amount(d.gross), analytics.amount(d.fee),
          analytics.amount(d.credit), s.status, s.reason, s.approved, s.rejected,
          analytics.amount(s.refunded), d.created_at, confirmed.at, credited.at,
          analytics.hex(s.tx_hash)
     FROM deposits.deposits d
     JOIN deposits.standings s ON s.id = d.id
+    -- the one index of this text, which is dear to make
+    LEFT JOIN deposits.addresses a
+      ON a.clt_address = d.clt_address AND a.deposit_address = d.deposit_address
     LEFT JOIN deposits.deposit_events confirmed
       ON confirmed.deposit_id = d.id AND confirmed.event = 'DepositConfirmed'
     -- the last event: a credit that a MintVoided took back is none

@@ -42,6 +42,9 @@ ALTER ROLE clt_analyst SET idle_in_transaction_session_timeout = '5min';
 ALTER ROLE clt_analyst SET idle_session_timeout = '1h';
 -- One processor for each session, not three.
 ALTER ROLE clt_analyst SET max_parallel_workers_per_gather = 0;
+-- A view has up to four tables: by default a join of three views is in no free order, and reads all.
+ALTER ROLE clt_analyst SET join_collapse_limit = 20;
+ALTER ROLE clt_analyst SET from_collapse_limit = 20;
 -- Only a superuser can change this one.
 ALTER ROLE clt_reader SET temp_file_limit = '64MB';
 ALTER ROLE clt_analyst SET temp_file_limit = '1GB';

@@ -25,7 +25,7 @@ type DepositsEvent = DepositAddressEvent | TreasuryEvent;
 
 export const deposits: Projection<DepositsEvent> = {
   name: 'deposits',
-  version: 11,
+  version: 12,
   topics: ['deposit.addresses', 'treasury.ledger'],
   isEvent: (event): event is DepositsEvent =>
     isDepositAddressEvent(event) || isTreasuryEvent(event),

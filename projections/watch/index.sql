@@ -5,5 +5,4 @@ CREATE INDEX queue_turn ON queue (partition, turn_at, deposit_address) WHERE req
 CREATE INDEX transfers_address ON transfers (deposit_address, block_timestamp);
 -- for the conditions of analysts, whose addresses and hashes are text (RBD-7)
 CREATE INDEX transfers_tx_text ON transfers USING hash (encode(tx_id, 'hex'));
-CREATE INDEX transfers_tron_text ON transfers (projector.tron_address(deposit_address));
 CREATE INDEX transfers_time ON transfers (block_timestamp);

@@ -220,7 +220,12 @@ function files<const Parameters extends readonly Parameter[]>(
   const lines = { 'application/x-ndjson': { schema, example: exampleOf(schema) } };
   const records = { 'text/csv': { schema: Type.String() } };
   return {
-    csv: file('CSV', `A header line, then one line per ${line}.`, records, given),
+    csv: file(
+      'CSV',
+      `A header line, then one line per ${line}. A text that a spreadsheet would compute, such as \`=1+1\`, has an apostrophe before it; NDJSON has the text as it is.`,
+      records,
+      given,
+    ),
     ndjson: file('NDJSON', `One ${line} per line.`, lines, [...given, AMOUNTS]),
   };
 }

@@ -103,11 +103,18 @@ export function shownTime(ms: number): string | number {
 /** Options of `avsc` by which values are read as they are shown. */
 export const SHOWN_OPTIONS = { typeHook: shownType };
 
+/** Schemas of amounts that a caller names, such as a fare, and that nobody need have. */
+const namedAmounts = new WeakSet<object>();
+
 /** Options for rows of tables: amounts in CLT or USDT, and nothing that a column cannot hold. */
 export const TABLE_OPTIONS = {
   typeHook(schema: avro.Schema, options: unknown): avro.Type | undefined {
+    markNamedAmount(schema);
     const type = shownType(schema, options);
-    if (type instanceof ShownAmount) return new TableAmount();
+    if (type instanceof ShownAmount)
+      return typeof schema === 'object' && namedAmounts.has(schema)
+        ? new NamedAmount()
+        : new TableAmount();
     return type instanceof ShownTime ? new TableTime() : type;
   },
 };
@@ -119,14 +126,33 @@ const DIGITS_MAX = 38;
 const TABLE_AMOUNT = `DECIMAL(${DIGITS_MAX},${UNIT_DIGITS})`;
 export const TABLE_TIME = 'TIMESTAMPTZ';
 
+/** A record comes before its fields, with the same objects. */
+function markNamedAmount(schema: avro.Schema): void {
+  if (typeof schema !== 'object' || schema instanceof avro.Type || Array.isArray(schema)) return;
+  if (schema.type !== 'record' || !('fields' in schema) || schema.name !== 'Transaction') return;
+  const amount = schema.fields.find(({ name }) => name === 'amount')?.type;
+  if (typeof amount === 'object') namedAmounts.add(amount);
+}
+
 class TableAmount extends avro.types.BytesType {
-  _read(tap: Tap): string {
+  _read(tap: Tap): string | null {
     const units = decodeDecimal(bytesAt(tap, tap.readLong()));
     const digits = String(units < 0n ? -units : units).padStart(UNIT_DIGITS + 1, '0');
-    if (digits.length > DIGITS_MAX)
-      throw new RangeError(`an amount has more than ${DIGITS_MAX} digits`);
+    if (digits.length > DIGITS_MAX) return this.beyond();
     const sign = units < 0n ? '-' : '';
     return `${sign}${digits.slice(0, -UNIT_DIGITS)}.${digits.slice(-UNIT_DIGITS)}`;
+  }
+
+  /** Throws: a sum without it would be wrong. */
+  beyond(): null {
+    throw new RangeError(`an amount has more than ${DIGITS_MAX} digits`);
+  }
+}
+
+/** Null beyond the column, as in the views: it must not take its block out of the table. */
+class NamedAmount extends TableAmount {
+  override beyond(): null {
+    return null;
   }
 }
 

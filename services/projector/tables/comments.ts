@@ -7,7 +7,7 @@ import { escapeIdentifier, escapeLiteral } from 'pg';
 
 const DEFINITION =
   /((?:^--.*\n)*)^CREATE (?:TABLE ([\w.]+)|FUNCTION ([\w.]+)\(\) RETURNS TABLE) \(\n([^]*?)^\)/gm;
-const COLUMN = /^ +(\w+) +(.*?),? +-- (.+)$/gm;
+const COLUMN = /^ +(\w+) +(.*?),? +-- (.+)$/;
 
 interface Definition {
   /** a function that returns a table stands for the view of its name */
@@ -24,12 +24,21 @@ function definitionsOf(sql: string): readonly Definition[] {
     kind: table === undefined ? 'VIEW' : 'TABLE',
     name: (table ?? view ?? '').split('.').map(escapeIdentifier).join('.'),
     about: above.replaceAll(/^-- ?/gm, '').trim().replaceAll('\n', ' '),
-    columns: Array.from(columns.matchAll(COLUMN), ([, column = '', type = '', about = '']) => ({
-      name: escapeIdentifier(column),
-      type,
-      about,
-    })),
+    columns: columns
+      .split('\n')
+      .filter((line) => line !== '' && !/^ +PRIMARY KEY \(/.test(line))
+      .map((line) => columnOf(line, table ?? view ?? '')),
   }));
+}
+
+/** Throws where there is no comment: the column would be missing in its view. */
+function columnOf(line: string, of: string): Definition['columns'][number] {
+  const [found, name = '', type = '', about = ''] = COLUMN.exec(line) ?? [];
+  if (found === undefined)
+    throw new Error(
+      `write the meaning of a column of ${of} behind it, after "-- ": ${line.trim()}`,
+    );
+  return { name: escapeIdentifier(name), type, about };
 }
 
 function commentOn(what: string, about: string): string {

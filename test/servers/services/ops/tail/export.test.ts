@@ -16,7 +16,7 @@ import {
   startOps,
   type Ended,
 } from '../../../../services/ops/operator.ts';
-import { chainEvents } from '../../../../support/chain.ts';
+import { bigBlock, chainEvents } from '../../../../support/chain.ts';
 import { openCodec } from '../../../../support/codec.ts';
 import { codeBlocks } from '../../../../support/documents.ts';
 import { appendAll, freshTopic, testKafka } from '../../../../support/kafka.ts';
@@ -130,6 +130,54 @@ test('blocks in Parquet are nested, and --effective leaves out those that were r
          FROM (SELECT unnest(transactions) AS t FROM '${file}' WHERE type = 'BlockAppended')`,
     ),
   ).toEqual([{ number: String(transactions.length), amount: decimal(units) }]);
+});
+
+test('a fare of 10^32 CLT is null in Parquet, and its block and the supply are whole', async () => {
+  const codec = await openCodec(stack.registry_url, [CHAIN_BLOCKS]);
+  const file = join(folder, 'fares.parquet');
+  const block = bigBlock(4);
+  const fares = [7n, 10n ** 38n - 1n, 10n ** 38n, 2n ** 256n - 1n];
+  const transactions = block.transactions.map((each, at) =>
+    Object.assign({}, each, { amount: fares[at] }),
+  );
+  const topic = await freshTopic(kafka);
+  const named = [Object.assign({}, block, { transactions })];
+  const entries = [...chainEntries(codec, named, 1e6)].flatMap((part) => part.entries);
+  await appendAll(kafka, topic, entries);
+  await exported(topic, '--format', 'parquet', '--out', file);
+  const supply = block.balance_effects.reduce((sum, { delta }) => sum + delta, 0n);
+  expect(
+    await rowsOf(
+      `SELECT type, error, effective, list_transform(transactions, t -> t.amount) AS fares,
+              list_sum(list_transform(balance_effects, e -> e.delta))::VARCHAR AS supply
+         FROM '${file}'`,
+    ),
+  ).toEqual([
+    {
+      type: 'BlockAppended',
+      error: null,
+      effective: true,
+      fares: [decimal(7n), decimal(10n ** 38n - 1n), null, null],
+      supply: decimal(supply),
+    },
+  ]);
+});
+
+test('an effect that fits in no column takes its block out of Parquet, with the reason', async () => {
+  const codec = await openCodec(stack.registry_url, [CHAIN_BLOCKS]);
+  const file = join(folder, 'effects.parquet');
+  const block = bigBlock(1);
+  const balance_effects = block.balance_effects.map((each) =>
+    Object.assign({}, each, { delta: 10n ** 38n }),
+  );
+  const topic = await freshTopic(kafka);
+  const named = [Object.assign({}, block, { balance_effects })];
+  const entries = [...chainEntries(codec, named, 1e6)].flatMap((part) => part.entries);
+  await appendAll(kafka, topic, entries);
+  await exported(topic, '--format', 'parquet', '--out', file);
+  expect(await rowsOf(`SELECT balance_effects, error FROM '${file}'`)).toEqual([
+    { balance_effects: null, error: expect.stringContaining('more than 38 digits') },
+  ]);
 });
 
 test('a text in CSV that a spreadsheet would compute has an apostrophe', async () => {

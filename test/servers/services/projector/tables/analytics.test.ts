@@ -113,6 +113,61 @@ test('addresses of TRON are in their usual spelling', async () => {
   ).toEqual([]);
 });
 
+test.for(['effects_of', 'transactions_of'])(
+  '%s of no address says how to write one',
+  async (rows) => {
+    for (const projection of PROJECTIONS) await prepareDatabase(urls.writer_url, projection);
+    const of = (text: string) => read(`SELECT * FROM analytics.${rows}('${text}')`);
+    const digits = 'Ab'.repeat(20);
+    // invalid_parameter_value
+    const refused = {
+      code: '22023',
+      message: expect.stringContaining('write 0x and 40 hex digits'),
+    };
+    for (const text of [
+      'nonsense',
+      '',
+      digits,
+      `0x${digits}00`,
+      `0x${digits} `,
+      `0x${'zz'.repeat(20)}`,
+    ])
+      await expect(of(text), text).rejects.toMatchObject(refused);
+    expect(await of(`0x${digits}`)).toEqual([]);
+  },
+);
+
+test('one index has the text of addresses of TRON, and leads to their transfers', async () => {
+  for (const projection of PROJECTIONS)
+    await prepareDatabase(urls.writer_url, projection, { indexed: true });
+  expect(
+    await rowsOf(
+      urls.writer_url,
+      `SELECT indexname FROM pg_indexes WHERE indexdef LIKE '%tron_address(%'`,
+    ),
+  ).toEqual([{ indexname: 'addresses_tron_text' }]);
+  const [[hex, text] = []] = TRONWEB_VECTORS;
+  const transfer = (id: number, address: string): Promise<unknown> =>
+    rowsOf(
+      urls.writer_url,
+      `INSERT INTO watch.transfers VALUES ('\\x0${id}', 0, '\\x${address}', 5, 1, now(), 0, ${id})`,
+    );
+  await transfer(1, String(hex));
+  await transfer(2, 'ab'.repeat(20));
+  await rowsOf(
+    urls.writer_url,
+    `INSERT INTO deposits.addresses VALUES ('\\x01', 0, '\\x${hex}', now())`,
+  );
+  const shown = 'SELECT tx_id, deposit_address FROM analytics.tron_transfers';
+  expect(await read(`${shown} WHERE deposit_address = '${text}'`)).toEqual([
+    { tx_id: '01', deposit_address: text },
+  ]);
+  // whose address is not read yet
+  expect(await read(`${shown} WHERE tx_id = '02'`)).toEqual([
+    { tx_id: '02', deposit_address: null },
+  ]);
+});
+
 type Figures = Readonly<Record<string, string>>;
 
 /** In CLT, as Postgres writes it. */
