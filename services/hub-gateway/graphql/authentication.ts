@@ -84,14 +84,12 @@ async function problemOf(
   return isExpired ? 'TOKEN_EXPIRED' : 'TOKEN_INVALID';
 }
 
-/** As clients of other servers send it, in objects of objects. */
-const DEPTH_MAX = 4;
-const TOKEN_LIKE = /^\s*(?:bearer\b|eyJ[\w-]*\.[\w-]+\.)/i;
+/** The word before a token, or the head and the claims of one. */
+const TOKEN_LIKE = /\bbearer\b|\beyJ[\w-]{1,200}\.[\w-]{1,1000}\./i;
 
-function holdsToken(value: unknown, depth = 0): boolean {
-  if (typeof value === 'string') return TOKEN_LIKE.test(value);
-  if (typeof value !== 'object' || value === null || depth === DEPTH_MAX) return false;
-  return Object.values(value).some((part) => holdsToken(part, depth + 1));
+/** Wherever clients of other servers send it, and in whatever text. */
+function holdsToken(value: unknown): boolean {
+  return TOKEN_LIKE.test(JSON.stringify(value));
 }
 
 /** The callers of requests over HTTP; each token is verified once. */

@@ -49,7 +49,7 @@ export class Session {
   readonly wait: (account: string | undefined) => number;
   /** the socket is closed */
   readonly left: AbortSignal;
-  /** header and parameters of its request where clients of other servers have a token */
+  /** of its request, where clients of other servers have a token */
   readonly elsewhere: readonly unknown[];
   readonly pending = new PendingOperations();
   /** of the token in `connection_init` */

@@ -196,7 +196,7 @@ export class SocketServer {
       left: left.signal,
       socket: outgoing,
       client,
-      elsewhere: [request.headers.authorization, request.url?.split(/[?&=]/)],
+      elsewhere: [request.headers, request.url],
       wait: (account) => rate?.take(client, now(), 1, account) ?? 0,
     });
     let isRefused = false;

@@ -258,6 +258,7 @@ test('a healthy reserve is ok, a surplus is drift, and an unrequested mint is a 
       await stop();
       expect(await published()).toEqual({
         value: {
+          tolerance: 0n,
           last_run: {
             run_at: new Date(newest.run?.run_at ?? 0).toISOString(),
             onchain_supply: 1_011n * USD,
