@@ -293,10 +293,11 @@ export class SharedSubscriptions {
   #hasRoom(shared: SharedSubscription, text: string): boolean {
     if (shared.has_result) return true;
     const isFull = this.#fullOf(text) !== undefined;
-    for (const { holder, refuse } of [...shared.places]) {
-      const holders = holdersOf(holder.client, holder.account);
-      if (isFull) refuse(FULL_MESSAGE);
-      else if (!this.#held.fit(holders, shared.key, text.length)) refuse(TOO_LARGE_MESSAGE);
+    for (const place of shared.places) {
+      const { client, account } = place.holder;
+      const holders = holdersOf(client, account);
+      if (isFull) place.refuse(FULL_MESSAGE);
+      else if (!this.#held.fit(holders, shared.key, text.length)) place.refuse(TOO_LARGE_MESSAGE);
     }
     shared.has_result = !isFull;
     return shared.has_result;
