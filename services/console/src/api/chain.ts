@@ -1,4 +1,5 @@
 /** Answers made of several requests, in an order in which blocks that come in between do no harm. */
+import type { Account, Activity } from '../../../../schemas/explorer-api/accounts.ts';
 import type { Block } from '../../../../schemas/explorer-api/blocks.ts';
 import type { Stats } from '../../../../schemas/explorer-api/network.ts';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
@@ -31,4 +32,21 @@ export async function readChain(signal: AbortSignal): Promise<Chain> {
     blocks,
     transactions: transactions.filter(({ block_height: height }) => height <= newest),
   };
+}
+
+export interface KnownAccount {
+  readonly is: Account;
+  /** height of the newest change of the balance */
+  readonly changed_at: number;
+}
+
+/** `path` of the account. A reorganisation may come in before and after the balance. */
+export async function readAccount(path: string, signal: AbortSignal): Promise<KnownAccount> {
+  const newestChange = async (): Promise<number> => {
+    const { items } = await page<Activity>(`${path}/activity`, signal, { limit: 1 });
+    return items[0]?.block_height ?? 0;
+  };
+  const before = await newestChange();
+  const is = await one<Account>(path, signal);
+  return { is, changed_at: Math.max(before, await newestChange()) };
 }

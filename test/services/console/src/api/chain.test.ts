@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { readChain } from '../../../../../services/console/src/api/chain.ts';
+import { readAccount, readChain } from '../../../../../services/console/src/api/chain.ts';
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -34,4 +34,25 @@ test('after a reorganisation to a lower height no transaction is above the newes
   const items = [{ block_height: 9 }, { block_height: 8 }, { block_height: 7 }];
   explorer((path) => ({ items: path === 'blocks' ? [{ height: 8 }] : items }));
   expect((await readChain(signal)).transactions).toEqual(items.slice(1));
+});
+
+test.each([
+  ['before the balance', 1],
+  ['after the balance', 2],
+])(
+  'an account that a reorganisation changes %s has the height of the later change',
+  async (_, at) => {
+    const asked = explorer((path) => {
+      const isReplaced = asked.length > at;
+      return path.endsWith('activity')
+        ? { items: [{ block_height: isReplaced ? 90 : 101 }] }
+        : { balance: isReplaced ? '0' : '500' };
+    });
+    expect((await readAccount('accounts/0x1', signal)).changed_at).toBe(101);
+  },
+);
+
+test('an account that nothing ever changed has height 0', async () => {
+  explorer(() => ({ items: [] }));
+  expect((await readAccount('accounts/0x1', signal)).changed_at).toBe(0);
 });
