@@ -1,4 +1,4 @@
-/** Answers made of several requests, in an order in which blocks that come in between do no harm. */
+/** Answers made of several requests, so ordered that blocks between them do no harm. */
 import type { Account, Activity } from '../../../../schemas/explorer-api/accounts.ts';
 import type { Block } from '../../../../schemas/explorer-api/blocks.ts';
 import type { Stats } from '../../../../schemas/explorer-api/network.ts';

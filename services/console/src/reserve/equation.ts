@@ -35,7 +35,7 @@ export function partsOf(run: Amounts): readonly (readonly [Part, bigint])[] {
   return parts.filter(([part, of]) => of !== 0n || (part !== 'booked' && part !== 'refunded'));
 }
 
-/** Custody that is not frozen by liability, cut off after 4 decimals; undefined: nothing is owed. */
+/** Custody that is not frozen, by liability, to 4 decimals; undefined: nothing is owed. */
 export function coverOf(run: Amounts): string | undefined {
   const liability = BigInt(run.ledger_liability);
   if (liability <= 0n) return undefined;
