@@ -148,11 +148,16 @@ export function mintQueue(now: number): Query {
   };
 }
 
-/** One row: the credits that wait before this deposit, null where it does not wait itself. */
+/**
+ * One row where the deposit waits: the credits that wait before it, null when more wait than are
+ * counted.
+ */
 export function waitingBefore(id: string): Query {
   return {
     name: 'deposits_waiting_before',
-    text: `SELECT (SELECT coalesce(sum(credit), 0) FROM (${QUEUED}) q WHERE q.queue_offset < own.queue_offset)
+    text: `SELECT (SELECT CASE WHEN count(*) < ${COUNTED_MAX} THEN
+                           coalesce(sum(credit) FILTER (WHERE q.queue_offset < own.queue_offset), 0) END
+                     FROM (${QUEUED}) q)
              FROM deposits.standings own
             WHERE own.id = $1::text AND own.status = 'confirmed' AND own.queue_offset IS NOT NULL`,
     values: [id],

@@ -87,7 +87,6 @@ export const POLICY = record('Policy', {
 /** The deposits that wait to be minted, and the room under the rolling cap. */
 export type MintQueue = Shape<typeof MINT_QUEUE>;
 export const MINT_QUEUE = record('MintQueue', {
-  as_of: field(TIME, '2026-11-21T07:28:03.000Z', 'The moment that all of it is of.'),
   cap_left: field(AMOUNT, 4_200_000_000, 'Credits that may still be minted within 24 hours.'),
   waiting: field(AMOUNT, 8_000_000, 'Credits of the deposits that wait for their mint.'),
   waiting_count: field(COUNT, 1, 'Their number; after the oldest 1000 no more are counted.'),
@@ -230,7 +229,7 @@ export const TIMELINE = record('Timeline', {
   waiting_before: nullable(
     AMOUNT,
     null,
-    'Credits of the deposits whose turn is before; null: it does not wait for its mint.',
+    'Credits of the deposits whose turn is before; null: it does not wait for its mint, or 1000 or more wait.',
   ),
   gross: field(AMOUNT, 10_000_000, 'Amount that arrived.'),
   fee: field(

@@ -43,6 +43,16 @@ export const RECORDED_RUN = record(
       0,
       'custody_reported - (ledger_liability + held + retained_fees + booked_surplus - refunded); negative: missing.',
     ),
+    uncovered: field(
+      AMOUNT,
+      0,
+      'The part of ledger_liability, minting and waiting that is not in custody, or is frozen there.',
+    ),
+    frozen: field(
+      AMOUNT,
+      0,
+      'The part of custody_reported that the token blocks: it covers nothing.',
+    ),
   },
   'One reserve run with the log positions of its amounts, so that anybody can recompute them.',
 );

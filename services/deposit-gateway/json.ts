@@ -60,10 +60,9 @@ export const policyBody = rowWriter(POLICY, {
   shown: { in_force_since: (at) => `"${new Date(Number(at)).toISOString()}"` },
 });
 
-/** A row of `mintQueue` at this time, Unix milliseconds. */
-export const queueBody = rowWriter<typeof MINT_QUEUE.properties, number>(MINT_QUEUE, {
+/** A row of `mintQueue`. */
+export const queueBody = rowWriter(MINT_QUEUE, {
   made: {
-    as_of: (_, now) => `"${new Date(now).toISOString()}"`,
     leaving: ([, , , , leaving]) => leavingText(leaving),
   },
 });

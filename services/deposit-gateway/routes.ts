@@ -107,10 +107,9 @@ export function depositRoutes({
       return { ...ok(policyBody(policy)), headers: { 'cache-control': 'public, max-age=10' } };
     }),
     served(GET_MINT_QUEUE, async () => {
-      const at = now();
-      const [queue] = await reader.rows(mintQueue(at));
+      const [queue] = await reader.rows(mintQueue(now()));
       if (queue === undefined) return NO_POLICY;
-      return { ...ok(queueBody(queue, at)), headers: { 'cache-control': 'public, max-age=1' } };
+      return { ...ok(queueBody(queue)), headers: { 'cache-control': 'public, max-age=1' } };
     }),
     ...documentRoutes(DEPOSIT_API, undefined, consoleLink(console_url)),
   ];

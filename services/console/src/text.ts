@@ -1,15 +1,13 @@
 /** Every English text of the console, so that a translation has one place. */
 
 /** Said of a server that is away. */
-export interface AwayWords {
-  readonly down: string;
-  readonly stale: (since: string) => string;
-}
+export type AwayWords = ReturnType<typeof awayWords>;
 
-function awayWords(service: string): AwayWords {
+function awayWords(service: string) {
   return {
     down: `The ${service} does not answer`,
-    stale: (since) => `No answer from the ${service} since ${since}. Old figures are shown.`,
+    stale: (since: string): string =>
+      `No answer from the ${service} since ${since}. Old figures are shown.`,
   };
 }
 
@@ -25,10 +23,7 @@ export const TEXT = {
     market: 'Market',
     deposits: 'Deposits',
   },
-  foot: {
-    documentation: 'REST interface',
-    keys: 'Keys: press ?',
-  },
+  foot: { documentation: 'REST interface', keys: 'Keys: press ?' },
   scheme: (name: string): string => `Colours: ${name}`,
   schemes: { system: 'as the system', light: 'light', dark: 'dark' },
   search: {
@@ -264,7 +259,8 @@ export const TEXT = {
     newest: 'Newest run',
     status: 'Status',
     statuses: {
-      ok: 'covered',
+      ok: 'no mismatch',
+      uncovered: 'not covered',
       mismatch: 'mismatch',
       over_backed_drift: 'more custody than needed',
     },
@@ -274,7 +270,7 @@ export const TEXT = {
     minted: 'Minted for deposits',
     liability: 'Liability',
     custody: 'Custody',
-    backing: 'Custody left for it',
+    withSurplus: 'Liability with surplus',
     surplus: 'Surplus',
     held: 'Not minted yet',
     burned: 'Burned',
@@ -289,18 +285,20 @@ export const TEXT = {
       refunded: 'Paid back',
       surplus: 'Surplus',
     },
-    records: { mints: 'mints', ledger: 'records of the ledger', audit: 'run it again' },
+    records: { mints: 'mints', ledger: 'records of the ledger', audit: 'how to recompute it' },
     sentence: {
       covered: (cover: string): string => `Covered ${cover} : 1`,
       nothingOwed: 'Nothing is owed',
-      because: { ok: 'green:', over_backed_drift: 'amber because', mismatch: 'red because' },
+      uncovered: (amount: string): string => `Custody does not cover ${amount}`,
       more: (amount: string): string => `${amount} more than expected`,
       less: (amount: string): string => `${amount} less than expected`,
-      unexplained: (amount: string): string => `${amount} of supply that no mint explains`,
-      tolerance: (amount: string): string => `tolerance ${amount}`,
+      supply: 'CLT of supply',
+      frozen: (amount: string): string => `${amount} of custody are frozen`,
+      tolerance: (amount: string, now: string): string => `tolerance ${now}${amount}`,
+      now: 'now ',
       noTolerance: 'tolerance not known',
     },
-    plot: 'Liability, and custody left for it',
+    plot: 'Liability, without and with the surplus',
     supplyPlot: 'Supply on chain',
     history: 'Status of the newest runs',
     runs: 'Runs',
@@ -448,7 +446,7 @@ export const TEXT = {
       person: (why: string): string => `Waits for a person to decide: ${why}. The USDT are kept.`,
       rejected: 'A person has rejected it. The USDT are kept: ask the operator.',
     },
-    before: (amount: string): string => `${amount} CLT are before it. Then:`,
+    before: (amount: string): string => `${amount} CLT are before it:`,
     id: 'Id',
     tron: 'TRON',
     fee: 'fee',
@@ -466,14 +464,13 @@ export const TEXT = {
     outcome: 'Then',
     outcomes: {
       minted: 'minted by itself',
-      waits: 'minted by itself, when older mints leave the 24 hours:',
+      waits: 'minted when its turn comes under the cap of 24 hours',
       stopped: 'not minted now: operators have stopped all minting',
-      unknown: 'minted by itself when its turn comes: how long it waits is not known',
+      unknown: 'not known now when it is minted',
       below_minimum: 'held for a person: below the minimum',
       over_single_cap: 'held for a person: above the most',
     },
-    by: (time: string): string => `about ${time}`,
-    later: 'in more than a day',
+    notBefore: (time: string): string => `, not before ${time}`,
     left: 'Left now:',
     before: 'wait before a new deposit:',
     limits: 'Minted by itself: from',

@@ -92,6 +92,8 @@ const runItem = rowWriter(RECORDED_RUN, {
     booked_surplus: (cells) => String(cells[18]),
     refunded: (cells) => String(cells[19]),
     surplus: (cells) => String(cells[26]),
+    uncovered: (cells) => String(cells[17]),
+    frozen: (cells) => String(cells[25]),
   },
 });
 

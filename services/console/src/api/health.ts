@@ -4,8 +4,12 @@ import { useState } from 'react';
 import { localClock } from '../format.ts';
 import { TEXT } from '../text.ts';
 import type { Status } from '../../../../schemas/explorer-api/network.ts';
-import type { Reserve, ReserveTolerance } from '../../../../schemas/explorer-api/reserve.ts';
-import { one } from './explorer.ts';
+import type {
+  RecordedRun,
+  Reserve,
+  ReserveTolerance,
+} from '../../../../schemas/explorer-api/reserve.ts';
+import { one, page } from './explorer.ts';
 import { learnFinality } from './finality.ts';
 import { ServiceError } from './service.ts';
 import { NO_LOOK, standingStill, withStatus, type Part } from './stalls.ts';
@@ -36,6 +40,16 @@ export function useReserve(): UseQueryResult<Reserve> {
     queryFn: ({ signal }) => one<Reserve>('reserve', signal),
     refetchInterval: POSITION_MS,
   });
+}
+
+/** Undefined while the explorer does not say it. */
+export function useNewestRun(): RecordedRun | undefined {
+  const { data, error } = useQuery({
+    queryKey: ['runs', 'the newest'],
+    queryFn: ({ signal }) => page<RecordedRun>('reserve/runs', signal, { limit: 1 }),
+    refetchInterval: POSITION_MS,
+  });
+  return error === null ? data?.items[0] : undefined;
 }
 
 /** Accepted surplus in base units, as the treasury says now; undefined: not known. */

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useMemo, type ChangeEvent, type ReactElement } from 'react';
-import type { Account, Activity, Balance } from '../../../../schemas/explorer-api/accounts.ts';
-import { one, page } from '../api/explorer.ts';
+import type { Activity, Balance } from '../../../../schemas/explorer-api/accounts.ts';
+import { readAccount, type KnownAccount } from '../api/chain.ts';
+import { page } from '../api/explorer.ts';
 import { judged, type Judged } from '../api/finality.ts';
 import { Pager } from '../design/pager.tsx';
 import {
@@ -32,12 +33,7 @@ export function AccountPage(): ReactElement {
   const path = `accounts/${encodeURIComponent(address)}`;
   const account = useQuery({
     queryKey: ['account', address],
-    queryFn: ({ signal }) =>
-      judged(async () => {
-        const is = await one<Account>(path, signal);
-        const { items } = await page<Activity>(`${path}/activity`, signal, { limit: 1 });
-        return { is, changed_at: items[0]?.block_height ?? 0 };
-      }),
+    queryFn: ({ signal }) => judged(() => readAccount(path, signal)),
   });
   return (
     <>
@@ -54,13 +50,7 @@ export function AccountPage(): ReactElement {
   );
 }
 
-interface KnownAccount extends Judged {
-  readonly is: Account;
-  /** height of the newest change of the balance */
-  readonly changed_at: number;
-}
-
-function Shown(props: { readonly of: KnownAccount; readonly path: string }): ReactElement {
+function Shown(props: { readonly of: KnownAccount & Judged; readonly path: string }): ReactElement {
   const { of, path } = props;
   const { is: account } = of;
   const words = TEXT.account;

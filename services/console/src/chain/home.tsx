@@ -9,9 +9,7 @@ import {
   type ReactElement,
 } from 'react';
 import type { Block } from '../../../../schemas/explorer-api/blocks.ts';
-import type { Stats } from '../../../../schemas/explorer-api/network.ts';
-import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
-import { one, page } from '../api/explorer.ts';
+import { readChain, type Chain } from '../api/chain.ts';
 import { judged, type Judged } from '../api/finality.ts';
 import { NO_BLOCKS, withPage, type LiveBlocks } from '../api/live-blocks.ts';
 import {
@@ -28,34 +26,10 @@ import { grouped, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { TransactionTable } from './transaction-table.tsx';
 
-/** In a page: more than a fast chain makes between two looks, so that each meets the one before. */
-const BLOCKS = 60;
 const STRIP = 24;
 const ROWS = 12;
 /** The strip moves so many places at most at once. */
 const MOVED_MAX = 3;
-
-/** All that the page shows is of one moment, and no transaction is of a later block. */
-interface Chain extends Judged {
-  readonly stats: Stats;
-  /** newest first */
-  readonly blocks: readonly Block[];
-  readonly transactions: readonly Transaction[];
-}
-
-/** Asked again where a block came in between. */
-async function readChain(signal: AbortSignal): Promise<Omit<Chain, keyof Judged>> {
-  for (;;) {
-    const { items: blocks } = await page<Block>('blocks', signal, { limit: BLOCKS });
-    const [stats, { items: transactions }] = await Promise.all([
-      one<Stats>('stats', signal),
-      page<Transaction>('transactions', signal, { limit: ROWS }),
-    ]);
-    const [newest] = transactions;
-    if ((newest?.block_height ?? 0) <= (blocks[0]?.height ?? 0))
-      return { stats, blocks, transactions };
-  }
-}
 
 export function HomePage(): ReactElement {
   const { data, error, dataUpdatedAt } = useQuery({
@@ -74,7 +48,7 @@ export function HomePage(): ReactElement {
   );
 }
 
-function Shown({ of }: { readonly of: Chain }): ReactElement {
+function Shown({ of }: { readonly of: Chain & Judged }): ReactElement {
   const live = useLiveBlocks(of.blocks);
   const { stats, final_height: final } = of;
   const strip = useMemo(() => <Strip live={live} final={final} />, [live, final]);

@@ -2,11 +2,19 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactElement } from 'react';
 
-import { mintQueue, policyInForce, type MintQueue, type Policy } from '../api/deposits.ts';
+import { mintQueue, policyInForce, type Policy } from '../api/deposits.ts';
+import { useNewestRun } from '../api/health.ts';
 import { Age, Amount, Answer, Facts, Panel, Tag, type Tone } from '../design/parts.tsx';
 import { baseUnits, localTime } from '../format.ts';
 import { TEXT } from '../text.ts';
-import { estimate, type Estimate, type Turn } from './estimate.ts';
+import {
+  estimate,
+  isAllowedBy,
+  isCounted,
+  type Estimate,
+  type Queue,
+  type Turn,
+} from './estimate.ts';
 
 export function Calculator(props: {
   readonly depositsUrl: string;
@@ -39,25 +47,26 @@ export function Calculator(props: {
 }
 
 /** Undefined while the gateway does not say it: an old queue decides nothing. */
-export function useQueue(depositsUrl: string): MintQueue | undefined {
+export function useQueue(depositsUrl: string): Queue | undefined {
+  const run = useNewestRun();
   const { data, error } = useQuery({
     queryKey: ['mint queue', depositsUrl],
     queryFn: ({ signal }) => mintQueue(depositsUrl, signal),
     refetchInterval: 5_000,
   });
-  return error === null ? data : undefined;
+  if (error !== null || data === undefined) return undefined;
+  return { ...data, is_allowed: isAllowedBy(run, Date.now()) };
 }
 
 /** The words of a turn, with the time where there is one. */
 export function turnText({ outcome, at }: Turn): string {
-  const { outcomes, by, later } = TEXT.calculator;
-  if (outcome !== 'waits') return outcomes[outcome];
-  return `${outcomes.waits} ${at === undefined ? later : by(localTime(at))}`;
+  const { outcomes, notBefore } = TEXT.calculator;
+  return outcomes[outcome] + (at === undefined ? '' : notBefore(localTime(at)));
 }
 
 function Shown(props: {
   readonly policy: Policy;
-  readonly queue: MintQueue | undefined;
+  readonly queue: Queue | undefined;
   readonly deposits: number | undefined;
 }): ReactElement {
   const { limits } = props.policy;
@@ -99,7 +108,7 @@ function Shown(props: {
         {words.limits} <Amount of={String(limits.minimum)} /> {words.to}{' '}
         <Amount of={String(limits.single_cap)} />. {words.rolling}{' '}
         <Amount of={String(limits.rolling_cap)} /> {words.rollingEnd}
-        {props.queue !== undefined && (
+        {props.queue !== undefined && isCounted(props.queue) && (
           <>
             {' '}
             {words.left} <Amount of={props.queue.cap_left} />; {words.before}{' '}

@@ -10,7 +10,6 @@ import {
   type Caller,
   type Deposit,
   type DepositEvent,
-  type MintQueue,
   type Timeline as History,
 } from '../api/deposits.ts';
 import { useReserve } from '../api/health.ts';
@@ -37,7 +36,7 @@ import { amountText } from '../format.ts';
 import { browserWallet, messageOf } from '../browser.ts';
 import { TEXT } from '../text.ts';
 import { Calculator, turnText, useQueue } from './calculator.tsx';
-import { turnOf } from './estimate.ts';
+import { turnOf, type Queue } from './estimate.ts';
 import {
   isTestnet,
   signInWithKey,
@@ -443,12 +442,14 @@ function EventFacts({ of }: { readonly of: DepositEvent }): ReactElement {
 
 /** When it will be minted, in words; undefined where it does not wait for that. */
 function turnOfDeposit(
-  { credit, waiting_before: before }: History,
-  queue: MintQueue | undefined,
+  { credit, waiting_before: before, waiting_for: waitingFor }: History,
+  queue: Queue | undefined,
 ): string | undefined {
   if (before === null || before === undefined) return undefined;
-  const turn = turnOf(queue, BigInt(credit), before);
-  return `${TEXT.deposits.before(amountText(BigInt(before)))} ${turnText(turn)}.`;
+  const { outcome, at } = turnOf(queue, BigInt(credit), before);
+  const isLate = waitingFor === 'rolling_cap';
+  const text = turnText({ outcome, at: isLate ? at : undefined });
+  return `${TEXT.deposits.before(amountText(BigInt(before)))} ${text}.`;
 }
 
 /** The reason why the deposit waits, in words. */

@@ -5,13 +5,15 @@ import {
   holdReasonOf,
   type PolicyLimits,
 } from '../../../../schemas/deposit-policy.ts';
+import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import type { MintQueue } from '../api/deposits.ts';
+import { verdictOf } from '../reserve/equation.ts';
 
 export interface Estimate {
   readonly fee: bigint;
   readonly credit: bigint;
   readonly outcome: Turn['outcome'] | 'below_minimum' | 'over_single_cap';
-  /** undefined unless it waits, and the time is known */
+  /** as of a `Turn` */
   readonly at?: string | undefined;
 }
 
@@ -20,7 +22,7 @@ export function estimate(
   limits: PolicyLimits,
   gross: bigint,
   isFirst: boolean,
-  queue: MintQueue | undefined,
+  queue: Queue | undefined,
 ): Estimate {
   const fee = feeOf(limits, isFirst ? 0 : 1);
   const credit = creditOf(gross, fee);
@@ -30,27 +32,61 @@ export function estimate(
   return { fee, credit, outcome, at };
 }
 
-/** Whether a credit is minted by itself soon; `unknown`: nobody says how much room there is. */
+/** The queue, and whether the reserve lets the treasury mint, as far as this page knows. */
+export interface Queue extends MintQueue {
+  readonly is_allowed: boolean;
+}
+
+/** The treasury mints after no older run, unless it is configured otherwise. */
+const RECENT_MS = 3_600_000;
+
+/** Whether this newest run lets the treasury mint; a run that nobody knows lets it do nothing. */
+export function isAllowedBy(
+  run: (Pick<RecordedRun, 'status' | 'run_at'> & Partial<RecordedRun>) | undefined,
+  now: number,
+): boolean {
+  if (run?.uncovered === undefined) return false;
+  const verdict = verdictOf(run);
+  const passes = verdict === 'ok' || verdict === 'over_backed_drift';
+  return passes && Math.abs(now - Date.parse(run.run_at)) <= RECENT_MS;
+}
+
+/** Whether a credit is minted by itself soon; `unknown`: nobody says when it is minted. */
 export interface Turn {
   readonly outcome: 'minted' | 'waits' | 'stopped' | 'unknown';
-  /** by then there is room for all before it and itself; undefined: later than all is known */
+  /** before then it does not fit under the cap; undefined: it fits now, if nothing is before it */
   readonly at?: string | undefined;
+}
+
+/** The gateway counts no more of those that wait. */
+const COUNTED_MAX = 1_000;
+const HOUR_MS = 3_600_000;
+
+/** Whether all that wait are in the sum. */
+export function isCounted({ waiting_count: waitingCount }: MintQueue): boolean {
+  return Number(waitingCount) < COUNTED_MAX;
 }
 
 /** `before`: credits whose turn is first, base units; undefined: not known. */
 export function turnOf(
-  queue: MintQueue | undefined,
+  queue: Queue | undefined,
   credit: bigint,
   before: string | null | undefined,
 ): Turn {
   if (queue === undefined || before === undefined || before === null) return { outcome: 'unknown' };
   if (queue.is_stopped) return { outcome: 'stopped' };
-  const wanted = BigInt(before) + credit;
+  if (!queue.is_allowed || !isCounted(queue)) return { outcome: 'unknown' };
   let room = BigInt(queue.cap_left);
-  if (wanted <= room) return { outcome: 'minted' };
+  if (BigInt(before) + credit <= room) return { outcome: 'minted' };
+  if (credit <= room) return { outcome: 'waits' };
   for (const { at, amount } of queue.leaving) {
     room += BigInt(amount);
-    if (wanted <= room) return { outcome: 'waits', at };
+    if (credit <= room) return { outcome: 'waits', at: beginOfHour(at) };
   }
-  return { outcome: 'waits' };
+  return { outcome: 'unknown' };
+}
+
+/** The sum of an hour is given back from its first mint on. */
+function beginOfHour(at: string): string {
+  return new Date(Math.floor(Date.parse(at) / HOUR_MS) * HOUR_MS).toISOString();
 }

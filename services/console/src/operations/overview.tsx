@@ -125,6 +125,18 @@ function State({ problems }: { readonly problems: number }): ReactElement {
 }
 
 const RUN = 'newest run ';
+const CLOSED = 'minting closed';
+
+/** By the treasuries that hold the lease: one that stands by mints nothing, and closes nothing. */
+function Minting({ of }: { readonly of: readonly ServiceHealth[] }): ReactElement {
+  const words = OPS.money;
+  const closed = of.flatMap(({ metrics }) =>
+    metrics[LEASE] === 1 && CLOSED in metrics ? [metrics[CLOSED] ?? 0] : [],
+  );
+  if (closed.length === 0) return <Tag>{OPS.unknown}</Tag>;
+  const isClosed = Math.max(...closed) > 0;
+  return <Tag tone={isClosed ? 'bad' : 'good'}>{isClosed ? words.closed : words.open}</Tag>;
+}
 
 /** As the treasury's metrics have it; figures that are not there are 0. */
 function Money({ of }: { readonly of: readonly ServiceHealth[] }): ReactElement {
@@ -133,8 +145,8 @@ function Money({ of }: { readonly of: readonly ServiceHealth[] }): ReactElement 
   if (metrics === undefined) return <p className="nothing">{words.none}</p>;
   const [run = RUN] =
     Object.entries(metrics).find(([label, value]) => label.startsWith(RUN) && value === 1) ?? [];
-  const isClosed = (metrics['minting closed'] ?? 0) > 0;
   const used = metrics['cap used'];
+  const age = Math.round(metrics['its age in seconds'] ?? -1);
   const status = run.slice(RUN.length);
   return (
     <Figures
@@ -145,15 +157,10 @@ function Money({ of }: { readonly of: readonly ServiceHealth[] }): ReactElement 
             <Tag tone={status === 'ok' ? 'good' : status === 'over_backed_drift' ? 'warn' : 'bad'}>
               {status === '' ? OPS.unknown : status}
             </Tag>{' '}
-            <span className="quiet">
-              {words.age(Math.round(metrics['its age in seconds'] ?? 0))}
-            </span>
+            <span className="quiet">{age < 0 ? words.noRun : words.age(age)}</span>
           </>,
         ],
-        [
-          words.minting,
-          <Tag tone={isClosed ? 'bad' : 'good'}>{isClosed ? words.closed : words.open}</Tag>,
-        ],
+        [words.minting, <Minting of={of} />],
         [words.cap, used === undefined ? '–' : `${Math.max(0, Math.floor(100 * (1 - used)))} %`],
         ...Object.entries(words.figures).map(
           ([figure, name]) =>

@@ -73,6 +73,7 @@ export const OPS = {
     cap: 'Left of the cap of 24 hours',
     run: 'Run',
     age: (seconds: number): string => `${seconds} s ago`,
+    noRun: 'no run yet',
   },
   services: {
     name: 'Service',

@@ -1,5 +1,5 @@
 /** Custody as the sum of what it is for: exact, for every run. Amounts are base units, as text. */
-import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
+import type { RecordedRun, RunStatus } from '../../../../schemas/explorer-api/reserve.ts';
 import { grouped } from '../format.ts';
 
 export type Part =
@@ -16,6 +16,7 @@ type Amounts = Pick<
   | 'booked_surplus'
   | 'refunded'
   | 'surplus'
+  | 'frozen'
 >;
 
 /** The parts whose sum is `custody_reported`. Rare ones are left out where they are zero. */
@@ -34,21 +35,26 @@ export function partsOf(run: Amounts): readonly (readonly [Part, bigint])[] {
   return parts.filter(([part, of]) => of !== 0n || (part !== 'booked' && part !== 'refunded'));
 }
 
-/** The part of custody that is left for the liability once all other parts are served. */
-export function backingOf({ ledger_liability, surplus }: Amounts): bigint {
-  return BigInt(ledger_liability) + BigInt(surplus);
-}
-
-/** Backing of one unit of liability, cut off after 4 decimals; undefined: nothing is owed. */
+/** Custody that is not frozen, by liability, to 4 decimals; undefined: nothing is owed. */
 export function coverOf(run: Amounts): string | undefined {
   const liability = BigInt(run.ledger_liability);
   if (liability <= 0n) return undefined;
-  const backing = backingOf(run);
-  const scaled = (backing * 10_000n) / liability;
-  // a part of a ten-thousandth that is missing is no cover
-  const cut = backing < 0n && (backing * 10_000n) % liability !== 0n ? scaled - 1n : scaled;
-  const size = cut < 0n ? -cut : cut;
-  return `${cut < 0n ? '−' : ''}${grouped(size / 10_000n)}.${String(size % 10_000n).padStart(4, '0')}`;
+  const usable = BigInt(run.custody_reported) - BigInt(run.frozen);
+  const cut = ((usable > 0n ? usable : 0n) * 10_000n) / liability;
+  return `${grouped(cut / 10_000n)}.${String(cut % 10_000n).padStart(4, '0')}`;
+}
+
+/** The status, and `uncovered` where the treasury mints nothing although there is no mismatch. */
+export function verdictOf({
+  status,
+  uncovered = '0',
+}: Pick<RecordedRun, 'status'> & Partial<Pick<RecordedRun, 'uncovered'>>): RunStatus | 'uncovered' {
+  return status !== 'mismatch' && BigInt(uncovered) > 0n ? 'uncovered' : status;
+}
+
+/** False where a gateway of an older version leaves figures out. */
+export function isWhole(run: Partial<RecordedRun>): boolean {
+  return run.surplus !== undefined && run.uncovered !== undefined;
 }
 
 /** Supply on the chain that genesis and liability do not explain. */

@@ -9,7 +9,7 @@ import { Age, Amount, Answer, BlockLink, Panel, Table, Tag, Time } from '../desi
 import { Plot, type Line } from '../design/plot.tsx';
 import { amountText, grouped, localTime, plotted } from '../format.ts';
 import { TEXT } from '../text.ts';
-import { backingOf } from './equation.ts';
+import { isWhole, verdictOf } from './equation.ts';
 import { Check, Equation, RunLink, StatusTag, TONES } from './run-parts.tsx';
 
 const ROWS = 25;
@@ -69,14 +69,19 @@ function Now(): ReactElement | null {
 function Newest({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement {
   const [run] = runs;
   if (run === undefined) return <p className="nothing">{TEXT.reserve.none}</p>;
+  const areWhole = runs.every((each) => isWhole(each));
   return (
     <>
-      <Equation run={run} />
+      {areWhole && <Equation run={run} isNewest />}
       <StatusHistory runs={runs} />
       {runs.length > 1 && (
         <div className="two">
-          <History runs={runs} title={TEXT.reserve.plot} lines={USDT_LINES} />
-          <History runs={runs} title={TEXT.reserve.surplus} lines={SURPLUS_LINES} />
+          {areWhole && (
+            <>
+              <History runs={runs} title={TEXT.reserve.plot} lines={USDT_LINES} />
+              <History runs={runs} title={TEXT.reserve.surplus} lines={SURPLUS_LINES} />
+            </>
+          )}
           <History runs={runs} title={TEXT.reserve.supplyPlot} lines={CLT_LINES} />
         </div>
       )}
@@ -95,22 +100,24 @@ function Newest({ runs }: { readonly runs: readonly RecordedRun[] }): ReactEleme
 /** A bar for each run, oldest first. */
 function StatusHistory({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement {
   const words = TEXT.reserve;
-  const statuses = [...new Set(runs.map(({ status }) => status))];
-  const summary = statuses
-    .map((each) => `${runs.filter(({ status }) => status === each).length} ${words.statuses[each]}`)
+  const verdicts = runs.map((run) => verdictOf(run));
+  const summary = [...new Set(verdicts)]
+    .map(
+      (each) => `${verdicts.filter((verdict) => verdict === each).length} ${words.statuses[each]}`,
+    )
     .join(', ');
   return (
     <Panel title={words.history} aside={<span className="quiet">{summary}</span>}>
       <div className="inside">
         <div className="bars">
-          {runs.toReversed().map(({ run_id: runId, run_at: runAt, status }) => (
+          {runs.toReversed().map((run) => (
             <Link
-              key={runId}
+              key={run.run_id}
               to="/reserve/$run"
-              params={{ run: runId }}
-              data-tone={TONES[status]}
-              title={`${localTime(runAt)}: ${words.statuses[status]}`}
-              aria-label={`${localTime(runAt)}: ${words.statuses[status]}`}
+              params={{ run: run.run_id }}
+              data-tone={TONES[verdictOf(run)]}
+              title={`${localTime(run.run_at)}: ${words.statuses[verdictOf(run)]}`}
+              aria-label={`${localTime(run.run_at)}: ${words.statuses[verdictOf(run)]}`}
               tabIndex={-1}
             />
           ))}
@@ -129,10 +136,10 @@ interface Plotted {
 
 const USDT_LINES: readonly Plotted[] = [
   {
-    name: TEXT.reserve.backing,
+    name: TEXT.reserve.withSurplus,
     color: '--accent',
     unit: TEXT.units.usdt,
-    of: (run) => String(backingOf(run)),
+    of: (run) => String(BigInt(run.ledger_liability) + BigInt(run.surplus)),
   },
   {
     name: TEXT.reserve.liability,
@@ -206,7 +213,7 @@ function Runs({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement
             </RunLink>
           ),
         },
-        { name: words.status, cell: ({ status }) => <StatusTag of={status} /> },
+        { name: words.status, cell: (run) => <StatusTag of={verdictOf(run)} /> },
         {
           name: words.liability,
           cell: (run) => <Amount of={run.ledger_liability} unit={usdt} />,
@@ -219,12 +226,16 @@ function Runs({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement
           isNumber: true,
           isWide: true,
         },
-        {
-          name: words.surplus,
-          cell: (run) => <Amount of={run.surplus} unit={usdt} />,
-          isNumber: true,
-          isWide: true,
-        },
+        ...(runs.every((run) => isWhole(run))
+          ? [
+              {
+                name: words.surplus,
+                cell: (run: RecordedRun) => <Amount of={run.surplus} unit={usdt} />,
+                isNumber: true,
+                isWide: true,
+              },
+            ]
+          : []),
         {
           name: words.block,
           cell: (run) => <BlockLink height={run.block_height} />,

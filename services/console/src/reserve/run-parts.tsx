@@ -1,20 +1,23 @@
 /** Shared by the page of the reserve and that of one run. */
 import { Link } from '@tanstack/react-router';
 import type { ReactElement, ReactNode } from 'react';
-import type { RecordedRun, RunStatus } from '../../../../schemas/explorer-api/reserve.ts';
+import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { useTolerance } from '../api/health.ts';
 import { Age, Amount, Command, Facts, Panel, Tag, type Tone } from '../design/parts.tsx';
 import { amountText } from '../format.ts';
 import { TEXT } from '../text.ts';
-import { coverOf, partsOf, unexplainedOf, type Part } from './equation.ts';
+import { coverOf, partsOf, unexplainedOf, verdictOf, type Part } from './equation.ts';
 
-export const TONES: Readonly<Record<RunStatus, Tone>> = {
+type Verdict = ReturnType<typeof verdictOf>;
+
+export const TONES: Readonly<Record<Verdict, Tone>> = {
   ok: 'good',
   over_backed_drift: 'warn',
+  uncovered: 'bad',
   mismatch: 'bad',
 };
 
-export function StatusTag({ of }: { readonly of: RunStatus }): ReactElement {
+export function StatusTag({ of }: { readonly of: Verdict }): ReactElement {
   return <Tag tone={TONES[of]}>{TEXT.reserve.statuses[of]}</Tag>;
 }
 
@@ -33,45 +36,68 @@ function usdt(base: bigint): string {
   return `${amountText(base)} ${TEXT.units.usdt}`;
 }
 
-/** The verdict with its reason: how much is covered, since when, and the figure that decides. */
+/** The verdict with its reasons: how much is covered, since when, and the figures that decide. */
 function Sentence(props: {
   readonly run: RecordedRun;
-  readonly tolerance: string | undefined;
+  /** as it is said of an excess */
+  readonly tolerance: string;
 }): ReactElement {
-  const { run, tolerance } = props;
+  const { run } = props;
   const words = TEXT.reserve.sentence;
-  const surplus = BigInt(run.surplus);
-  const [cover, unexplained] = [coverOf(run), unexplainedOf(run)];
-  const reasons = [
-    ...(unexplained === 0n
-      ? []
-      : [words.unexplained(`${amountText(unexplained)} ${TEXT.units.clt}`)]),
-    surplus < 0n ? words.less(usdt(-surplus)) : words.more(usdt(surplus)),
-    tolerance === undefined ? words.noTolerance : words.tolerance(amountText(BigInt(tolerance))),
-  ];
+  const [cover, uncovered] = [coverOf(run), BigInt(run.uncovered)];
   return (
     <p className="inside">
-      {cover === undefined ? words.nothingOwed : words.covered(cover)}, <Age of={run.run_at} />{' '}
-      {TEXT.deposits.ago}; {words.because[run.status]} {reasons.join(', ')}.
+      {uncovered > 0n ? (
+        <strong className="bad">{words.uncovered(usdt(uncovered))}</strong>
+      ) : cover === undefined ? (
+        words.nothingOwed
+      ) : (
+        words.covered(cover)
+      )}
+      , <Age of={run.run_at} /> {TEXT.deposits.ago};{' '}
+      {[TEXT.reserve.statuses[run.status], ...reasonsOf(run, props.tolerance)].join(', ')}.
     </p>
   );
 }
 
+function reasonsOf(run: RecordedRun, tolerance: string): readonly string[] {
+  const words = TEXT.reserve.sentence;
+  const [unexplained, surplus] = [unexplainedOf(run), BigInt(run.surplus)];
+  const size = amountText(unexplained < 0n ? -unexplained : unexplained);
+  const frozen = BigInt(run.frozen);
+  return [
+    ...(unexplained > 0n ? [words.more(`${size} ${words.supply}`)] : []),
+    ...(unexplained < 0n ? [words.less(`${size} ${words.supply}`)] : []),
+    ...(frozen === 0n ? [] : [words.frozen(usdt(frozen))]),
+    ...(surplus < 0n ? [words.less(usdt(-surplus))] : []),
+    ...(surplus > 0n ? [words.more(usdt(surplus)), tolerance] : []),
+  ];
+}
+
 /** Custody as a bar and as a sum, each part with the records that make it. */
-export function Equation({ run }: { readonly run: RecordedRun }): ReactElement {
-  const tolerance = useTolerance();
+export function Equation(props: {
+  readonly run: RecordedRun;
+  /** whether the tolerance that is in force now is the one of the run */
+  readonly isNewest?: boolean;
+}): ReactElement {
+  const { run, isNewest = false } = props;
+  const accepted = useTolerance();
   const words = TEXT.reserve;
+  const tolerance =
+    accepted === undefined
+      ? words.sentence.noTolerance
+      : words.sentence.tolerance(amountText(BigInt(accepted)), isNewest ? '' : words.sentence.now);
   const parts = partsOf(run);
   const largest = parts.reduce((most, [, of]) => (of > most ? of : most), 1n);
   return (
-    <Panel title={words.equation} aside={<StatusTag of={run.status} />}>
+    <Panel title={words.equation} aside={<StatusTag of={verdictOf(run)} />}>
       <Sentence run={run} tolerance={tolerance} />
       <div className="equation inside" aria-hidden>
         {parts.map(([part, of]) => (
           <i
             key={part}
             data-part={part}
-            data-tone={part === 'surplus' ? TONES[run.status] : undefined}
+            data-tone={part === 'surplus' ? TONES[verdictOf(run)] : undefined}
             style={{ flexGrow: of > 0n ? Number((of * 10_000n) / largest) : 0 }}
             hidden={of <= 0n}
           />
@@ -92,16 +118,10 @@ export function Equation({ run }: { readonly run: RecordedRun }): ReactElement {
               [
                 `${of < 0n ? '−' : part === 'liability' ? '=' : '+'} ${words.parts[part]}`,
                 <span className="row" data-part={part}>
-                  <span className={part === 'surplus' ? TONES[run.status] : undefined}>
+                  <span className={part === 'surplus' ? TONES[verdictOf(run)] : undefined}>
                     <Amount of={String(of < 0n ? -of : of)} unit={TEXT.units.usdt} />
                   </span>
-                  {part === 'surplus' && (
-                    <span className="quiet">
-                      {tolerance === undefined
-                        ? words.sentence.noTolerance
-                        : words.sentence.tolerance(amountText(BigInt(tolerance)))}
-                    </span>
-                  )}
+                  {part === 'surplus' && of > 0n && <span className="quiet">{tolerance}</span>}
                   <Records of={part} />
                 </span>,
               ] as const,

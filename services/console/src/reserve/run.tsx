@@ -6,6 +6,7 @@ import { one } from '../api/explorer.ts';
 import { Amount, Answer, BlockLink, Facts, Panel, PlainHash, Time } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
 import { TEXT } from '../text.ts';
+import { isWhole, verdictOf } from './equation.ts';
 import { Check, Equation, StatusTag } from './run-parts.tsx';
 
 export function RunPage(): ReactElement {
@@ -20,7 +21,7 @@ export function RunPage(): ReactElement {
     <>
       <header>
         <h1>{TEXT.reserve.run}</h1>
-        {run.data !== undefined && <StatusTag of={run.data.status} />}
+        {run.data !== undefined && <StatusTag of={verdictOf(run.data)} />}
         <Link to="/reserve">{TEXT.reserve.all}</Link>
       </header>
       <Answer of={run}>{(shown) => <Shown run={shown} />}</Answer>
@@ -33,7 +34,7 @@ function Shown({ run }: { readonly run: RecordedRun }): ReactElement {
   const usdt = TEXT.units.usdt;
   return (
     <>
-      <Equation run={run} />
+      {isWhole(run) && <Equation run={run} />}
       <div className="two">
         <Panel title={words.figures}>
           <Facts

@@ -5,6 +5,12 @@ import { Client } from 'pg';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
+import {
+  positionOf,
+  statusOf,
+  surplusOf,
+  type LedgerPosition,
+} from '../../../../projections/reserve/position.ts';
 import { SERIES_ITEM, VALIDATOR_SERIES_ITEM } from '../../../../schemas/explorer-api/network.ts';
 import { RECORDED_RUN } from '../../../../schemas/explorer-api/reserve.ts';
 import { exampleOf } from '../../../../schemas/http-api/answer.ts';
@@ -269,53 +275,114 @@ test.each([
   },
 );
 
-/** A run in which 9 billion are held, and 1.01 more than the tolerance is nobody's. */
-const DRIFT = {
-  ...Object(exampleOf(RECORDED_RUN)),
-  onchain_supply: '1000004998989800',
-  genesis_allocation: '1000000000000000',
-  treasury_minted: '4998989800',
-  burned: '0',
-  ledger_liability: '4998989800',
-  custody_reported: '9007208249143211',
-  held: '9007203165940995',
-  retained_fees: '83202216',
-  minting: '0',
-  waiting: '0',
-  booked_surplus: '0',
-  refunded: '0',
-  surplus: '1010200',
-  status: 'over_backed_drift',
+/** The ledger of a run in which 9 billion are held. */
+const LEDGER: LedgerPosition = {
+  ledger_offset: 1n,
+  treasury_minted: 4_998_989_800n,
+  held: 9_007_203_165_940_995n,
+  minting: 0n,
+  waiting: 0n,
+  unproven: 0n,
+  unminted: 0n,
+  retained_fees: 83_202_216n,
+  booked_surplus: 0n,
+  refunded: 0n,
+  unproven_refunds: 0n,
 };
+const EXPECTED = LEDGER.treasury_minted + LEDGER.held + LEDGER.retained_fees;
+const GENESIS = 1_000_000_000_000_000n;
 
-test.each([
+interface Figures {
+  /** above what is expected */
+  readonly more?: bigint;
+  readonly frozen?: bigint;
+  readonly waiting?: bigint;
+  readonly supply_missing?: bigint;
+  readonly tolerance?: bigint;
+}
+
+/** A run as the treasury judges these figures. */
+function judgedRun(figures: Figures): Readonly<Record<string, unknown>> {
+  const { more = 0n, frozen = 0n, waiting = 0n, supply_missing: missed = 0n } = figures;
+  const final = {
+    height: 1,
+    hash: Buffer.alloc(32),
+    timestamp: 0,
+    genesis_allocation: GENESIS,
+    supply: GENESIS + LEDGER.treasury_minted - missed,
+    burned: 0n,
+  };
+  const ledger = { ...LEDGER, waiting };
+  const position = positionOf(ledger, final, EXPECTED + more, frozen);
+  const amounts = Object.entries({ ...position, surplus: surplusOf(position) });
+  return {
+    ...Object(exampleOf(RECORDED_RUN)),
+    ...Object.fromEntries(amounts.map(([name, amount]) => [name, String(amount)])),
+    status: statusOf(position, figures.tolerance ?? 1_000_000n),
+  };
+}
+
+async function showRun(run: object, tolerance: bigint | undefined): Promise<void> {
+  await page.route('**/api/v1/reserve/runs**', (route) =>
+    route.fulfill({ json: route.request().url().includes('/runs?') ? { items: [run] } : run }),
+  );
+  await page.route('**/api/v1/reserve/tolerance?*', (route) =>
+    route.fulfill({ json: { tolerance: tolerance === undefined ? null : String(tolerance) } }),
+  );
+}
+
+test.each<[Figures, string, string]>([
   [
-    'over_backed_drift',
-    '1010200',
-    '1000000',
-    'amber because 1.0102 USDT more than expected, tolerance 1.00.',
+    { more: 1_010_200n, tolerance: 1_000_000n },
+    'Covered 1,801,805.6866 : 1',
+    'more custody than needed, 1.0102 USDT more than expected, tolerance 1.00.',
   ],
-  ['ok', '1010200', '2000000', 'green: 1.0102 USDT more than expected, tolerance 2.00.'],
-  ['mismatch', '-10', null, 'red because 0.00001 USDT less than expected, tolerance not known.'],
-] as const)(
-  'a run that is %s says why, as a sum, on both of its pages',
-  async (status, surplus, tolerance, why) => {
-    const custody = BigInt(DRIFT.custody_reported) - 1_010_200n + BigInt(surplus);
-    const run = { ...DRIFT, status, surplus, custody_reported: String(custody) };
-    await page.route('**/api/v1/reserve/runs**', (route) =>
-      route.fulfill({ json: route.request().url().includes('/runs?') ? { items: [run] } : run }),
-    );
-    await page.route('**/api/v1/reserve/tolerance?*', (route) =>
-      route.fulfill({ json: { tolerance } }),
-    );
-    for (const path of ['/reserve', `/reserve/${run.run_id}`]) {
+  [
+    { more: 1_010_200n, tolerance: 2_000_000n },
+    'Covered 1,801,805.6866 : 1',
+    'no mismatch, 1.0102 USDT more than expected, tolerance 2.00.',
+  ],
+  [{ more: 1n }, 'Covered', 'no mismatch, 0.000001 USDT more than expected, tolerance not known.'],
+  [{}, 'Covered', 'no mismatch.'],
+  [{ more: -10n }, 'Covered', 'no mismatch, 0.00001 USDT less than expected.'],
+  [
+    { more: -10n, waiting: LEDGER.held + LEDGER.retained_fees },
+    'Custody does not cover 0.00001 USDT',
+    'no mismatch, 0.00001 USDT less than expected.',
+  ],
+  [
+    { frozen: EXPECTED },
+    'Custody does not cover 4,998.9898 USDT',
+    'no mismatch, 9,007,208,248.133011 USDT of custody are frozen.',
+  ],
+  [{ supply_missing: 5n }, 'Covered', 'mismatch, 0.000005 CLT of supply less than expected.'],
+])(
+  'a run of %o says on both of its pages what it covers, and why',
+  async (figures, covers, why) => {
+    const run = judgedRun(figures);
+    await showRun(run, figures.tolerance);
+    for (const [path, now] of [
+      ['/reserve', ''],
+      [`/reserve/${String(run['run_id'])}`, 'now '],
+    ] as const) {
       await show(path);
       const panel = page.getByRole('region', { name: 'Custody is the sum of these' });
-      await expect.poll(() => panel.locator('p').innerText()).toContain(why);
-      expect(await panel.locator('p').innerText()).toMatch(/^Covered [01]\.[0-9]{4} : 1, /);
+      const text = why.replace(/(tolerance )(?=[0-9])/, `$1${now}`);
+      await expect.poll(() => panel.locator('p').innerText()).toContain(text);
+      expect(await panel.locator('p').innerText()).toContain(covers);
       expect(await panel.locator('dd').count()).toBe(7);
       expect(await panel.getByRole('link').count()).toBe(6);
       expect(await violationsOf(page)).toEqual([]);
     }
   },
 );
+
+test('runs of a gateway of an older version are shown without the sum', async () => {
+  const { surplus: _surplus, uncovered: _uncovered, frozen: _frozen, ...run } = judgedRun({});
+  await showRun(run, undefined);
+  for (const path of ['/reserve', `/reserve/${String(run['run_id'])}`]) {
+    await show(path);
+    await expect.poll(() => page.getByText('Check it yourself').count()).toBe(1);
+    expect(await page.getByText('Custody is the sum of these').count()).toBe(0);
+  }
+});

@@ -137,11 +137,16 @@ describe('the cache', () => {
     [`{"last_run":${RUN},"tolerance":${BIG}}`, BIG],
     [`{"last_run":${RUN}}`, 'null'],
     [`{"last_run":${RUN},"tolerance":-1}`, 'null'],
+    [`{"last_run":${RUN},"tolerance":null}`, 'null'],
+    [`{"last_run":${RUN},"tolerance":"x"}`, 'null'],
   ])('the tolerance is that of the treasury, or null: of %s', async (answer, tolerance) => {
     treasury.says(answer);
     const explorer = await open();
     const { text } = await explorer.get('/api/v1/reserve/tolerance');
     expect(text).toBe(`{"tolerance":${tolerance}}`);
+    expect(await reserve(explorer)).toContain(
+      `"available":true,"cache_age_seconds":0,"last_run":${RUN}`,
+    );
   });
 
   test('never serves stale amounts: after their expiry an unavailable treasury is reported at once', async () => {

@@ -27,6 +27,8 @@ test.each([
       'booked_surplus',
       'refunded',
       'surplus',
+      'uncovered',
+      'frozen',
     ],
   ],
 ] as const)('amounts become text, and other numbers do not: of %#', ({ properties }, amounts) => {

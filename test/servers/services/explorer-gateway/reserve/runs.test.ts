@@ -29,7 +29,9 @@ function idsOf(text: string): readonly string[] {
 }
 
 test('every reconciliation is listed, newest first, with exact amounts', async () => {
-  const url = await indexed(Array.from({ length: 5 }, (_, at) => run(at)));
+  const url = await indexed(
+    Array.from({ length: 5 }, (_, at) => ({ ...run(at), uncovered: 4n, frozen: 6n })),
+  );
   explorer = await openExplorer({
     postgres_reader_url: url,
     treasury_public_reconciliation_url: TREASURY,
@@ -39,7 +41,7 @@ test('every reconciliation is listed, newest first, with exact amounts', async (
   expect(text).toContain(
     '{"run_id":"3:run","run_at":"2026-09-21T14:16:20.000Z","ledger_offset":30,"block_height":3,' +
       `"block_hash":"0x${'03'.repeat(32)}","onchain_supply":1152921504606846979,"genesis_allocation":1152921504606846976,"treasury_minted":3,` +
-      '"burned":0,"ledger_liability":0,"custody_reported":9007199254740993,"held":1,"retained_fees":2,"status":"ok","minting":0,"waiting":0,"booked_surplus":0,"refunded":0,"surplus":9007199254740990}',
+      '"burned":0,"ledger_liability":0,"custody_reported":9007199254740993,"held":1,"retained_fees":2,"status":"ok","minting":0,"waiting":0,"booked_surplus":0,"refunded":0,"surplus":9007199254740990,"uncovered":4,"frozen":6}',
   );
   expect(text).toContain('"paging":{"limit":2,"offset":1,"total":3,"has_more":true}');
   const next = /^<([^>]+)>/.exec(headers.get('link') ?? '')?.[1] ?? '';

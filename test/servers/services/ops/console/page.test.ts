@@ -136,27 +136,64 @@ test('quarantine, rebuilds, leases, alerts and deposits that wait are shown', as
   expect(await panel('Deposits that wait for a decision')).toContain(server.held[0].slice(0, 8));
 });
 
-test('the overview has the money, and is not well while a deposit waits', async () => {
-  const metrics = {
-    'reserve uncovered': 0,
-    'reserve custody_reported': 5_005_000_000,
-    'newest run over_backed_drift': 1,
-    'its age in seconds': 4,
-    'minting closed': 1,
-    'cap used': 1,
-  };
+/** The overview shows treasuries with these metrics. */
+async function showTreasuries(treasuries: readonly object[]): Promise<void> {
   await page.route('**/api/v1/operations*', async (route) => {
     const { status, ...others } = await (await route.fetch()).json();
-    const service = { name: 'treasury', url: '', ready: true, status: 'ready', notes: [], metrics };
-    const is = { ...status.is, attention: [], services: [service] };
+    const services = treasuries.map((metrics, at) => ({
+      name: `treasury ${at}`,
+      url: '',
+      ready: true,
+      status: 'ready',
+      notes: [],
+      metrics,
+    }));
+    const is = { ...status.is, attention: [], services };
     await route.fulfill({ json: { ...others, status: { ...status, problem: null, is } } });
   });
   await go('/', 'Overview');
+}
+
+const MONEY = {
+  'reserve uncovered': 0,
+  'reserve custody_reported': 5_005_000_000,
+  'newest run over_backed_drift': 1,
+  'its age in seconds': 4,
+  'cap used': 1,
+};
+
+test('the overview has the money, and is not well while a deposit waits', async () => {
+  await showTreasuries([{ ...MONEY, 'lease held': 1, 'minting closed': 1 }]);
   await expect.poll(() => panel('Money, by the newest reserve run')).toContain('5,005.00');
   const money = await panel('Money, by the newest reserve run');
   for (const text of ['over_backed_drift', '4 s ago', 'closed', '0 %'])
     expect(money).toContain(text);
   expect(await page.getByText('all is well').count()).toBe(0);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+});
+
+const STANDBY = { ...MONEY, 'lease held': 0, 'minting closed': 0 };
+
+test.each([
+  ['closed', [STANDBY, { ...MONEY, 'lease held': 1, 'minting closed': 1 }]],
+  ['open', [STANDBY, { ...MONEY, 'lease held': 1, 'minting closed': 0 }]],
+  ['unknown', [STANDBY]],
+])(
+  'minting is %s by the treasury that works, not by one that stands by',
+  async (is, treasuries) => {
+    await showTreasuries(treasuries);
+    const minting = page
+      .locator('dt', { hasText: /^Minting$/ })
+      .locator('xpath=following-sibling::dd[1]');
+    await expect.poll(() => minting.innerText()).toBe(is);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+  },
+);
+
+test('a treasury without a run has none yet, and no age', async () => {
+  await showTreasuries([{ ...MONEY, 'its age in seconds': -1 }]);
+  await expect.poll(() => panel('Money, by the newest reserve run')).toContain('no run yet');
+  expect(await panel('Money, by the newest reserve run')).not.toContain('s ago');
   await page.unrouteAll({ behavior: 'ignoreErrors' });
 });
 

@@ -1,15 +1,19 @@
 import { expect, test } from 'vitest';
 import { NETWORK_LIMITS } from '../../../../../schemas/deposit-policy.ts';
 import { withExactNumbers } from '../../../../../services/console/src/api/deposits.ts';
-import { estimate, turnOf } from '../../../../../services/console/src/deposits/estimate.ts';
+import {
+  estimate,
+  isAllowedBy,
+  turnOf,
+} from '../../../../../services/console/src/deposits/estimate.ts';
 import { amountText, baseUnits } from '../../../../../services/console/src/format.ts';
 
 const EMPTY = {
-  as_of: '2026-11-21T07:00:00.000Z',
   cap_left: '5000000000',
   waiting: '0',
   waiting_count: '0',
   is_stopped: false,
+  is_allowed: true,
   leaving: [],
 };
 
@@ -50,24 +54,48 @@ test('numbers of JSON keep their digits, and texts stay as they are', () => {
   });
 });
 
-const LATER = '2026-11-21T09:00:00.000Z';
 const FULL = {
   ...EMPTY,
   cap_left: '10',
   waiting: '30',
   leaving: [
-    { at: '2026-11-21T08:00:00.000Z', amount: '20' },
-    { at: LATER, amount: '70' },
+    { at: '2026-11-21T08:59:00.000Z', amount: '20' },
+    { at: '2026-11-21T09:59:00.000Z', amount: '70' },
   ],
 };
 
 test.each([
   [{ ...FULL, waiting: '0' }, 10n, { outcome: 'minted' }],
-  [FULL, 10n, { outcome: 'waits', at: LATER }],
-  [FULL, 70n, { outcome: 'waits', at: LATER }],
-  [FULL, 71n, { outcome: 'waits' }],
-  [{ ...FULL, is_stopped: true, waiting: '0' }, 1n, { outcome: 'stopped' }],
+  // it fits by itself, and may pass those before it at any time
+  [FULL, 10n, { outcome: 'waits' }],
+  // mints of the hour may have left since its beginning
+  [FULL, 30n, { outcome: 'waits', at: '2026-11-21T08:00:00.000Z' }],
+  [FULL, 31n, { outcome: 'waits', at: '2026-11-21T09:00:00.000Z' }],
+  // above the cap
+  [FULL, 101n, { outcome: 'unknown' }],
+  [{ ...FULL, waiting: '0', waiting_count: '999' }, 10n, { outcome: 'minted' }],
+  [{ ...FULL, waiting: '0', waiting_count: '1000' }, 10n, { outcome: 'unknown' }],
+  [{ ...FULL, waiting: '0', is_allowed: false }, 10n, { outcome: 'unknown' }],
+  [{ ...FULL, is_stopped: true, is_allowed: false }, 1n, { outcome: 'stopped' }],
   [undefined, 1n, { outcome: 'unknown' }],
 ])('behind a queue of %j a credit of %s is %j', (queue, credit, turn) => {
   expect(turnOf(queue, credit, queue?.waiting)).toEqual(turn);
+});
+
+const RUN = { status: 'ok', uncovered: '0', run_at: '2026-11-21T07:00:00.000Z' } as const;
+const AT = Date.parse(RUN.run_at);
+
+test.each([
+  [RUN, AT, true],
+  [{ ...RUN, status: 'over_backed_drift' }, AT, true],
+  [{ ...RUN, status: 'mismatch' }, AT, false],
+  [{ ...RUN, uncovered: '1' }, AT, false],
+  // of a gateway of an older version
+  [{ status: RUN.status, run_at: RUN.run_at }, AT, false],
+  [RUN, AT + 3_600_000, true],
+  [RUN, AT + 3_600_001, false],
+  [RUN, AT - 3_600_001, false],
+  [undefined, AT, false],
+] as const)('after the run %j, at %d, minting is allowed: %s', (run, now, isAllowed) => {
+  expect(isAllowedBy(run, now)).toBe(isAllowed);
 });
