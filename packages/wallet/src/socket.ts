@@ -20,7 +20,7 @@ const RETRY_MS = 1_000;
 const PING_MS = 12_000;
 /** A hub that is gone without a word has not acknowledged a connection for so long. */
 const CONNECT_MS = 10_000;
-/** The same of a ping: its answer waits behind a list, for which the hub allows as long. */
+/** A ping waits as long for its answer, which comes behind a list: the hub allows that time. */
 const SILENCE_MS = 60_000;
 /** The next page of an app may use the socket again. */
 const LINGER_MS = 3_000;

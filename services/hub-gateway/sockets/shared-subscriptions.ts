@@ -56,7 +56,7 @@ export class Payload {
 export interface Subscriber {
   /** Must not throw. */
   deliver(payload: Payload): void;
-  /** Its place is gone, after a first read that failed. Must not throw. */
+  /** Told when the place is gone, after a first read that failed. Must not throw. */
   refuse(message: string): void;
 }
 

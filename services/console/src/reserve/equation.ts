@@ -35,11 +35,16 @@ export function partsOf(run: Amounts): readonly (readonly [Part, bigint])[] {
   return parts.filter(([part, of]) => of !== 0n || (part !== 'booked' && part !== 'refunded'));
 }
 
-/** Custody that is not frozen, by liability, to 4 decimals; undefined: nothing is owed. */
+/**
+ * Custody that is not frozen, by liability, to 4 decimals; where there is a surplus, without what is
+ * owed to others. Undefined: there is no liability.
+ */
 export function coverOf(run: Amounts): string | undefined {
   const liability = BigInt(run.ledger_liability);
   if (liability <= 0n) return undefined;
-  const usable = BigInt(run.custody_reported) - BigInt(run.frozen);
+  const surplus = BigInt(run.surplus);
+  const free = BigInt(run.custody_reported) - BigInt(run.frozen);
+  const usable = surplus >= 0n && liability + surplus < free ? liability + surplus : free;
   const cut = ((usable > 0n ? usable : 0n) * 10_000n) / liability;
   return `${grouped(cut / 10_000n)}.${String(cut % 10_000n).padStart(4, '0')}`;
 }

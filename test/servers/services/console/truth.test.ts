@@ -334,12 +334,12 @@ async function showRun(run: object, tolerance: bigint | undefined): Promise<void
 test.each<[Figures, string, string]>([
   [
     { more: 1_010_200n, tolerance: 1_000_000n },
-    'Covered 1,801,805.6866 : 1',
+    'Covered 1.0002 : 1',
     'more custody than needed, 1.0102 USDT more than expected, tolerance 1.00.',
   ],
   [
     { more: 1_010_200n, tolerance: 2_000_000n },
-    'Covered 1,801,805.6866 : 1',
+    'Covered 1.0002 : 1',
     'no mismatch, 1.0102 USDT more than expected, tolerance 2.00.',
   ],
   [{ more: 1n }, 'Covered', 'no mismatch, 0.000001 USDT more than expected, tolerance not known.'],

@@ -51,6 +51,10 @@ test.each([
   },
 );
 
+test('money that is owed to others covers nothing', () => {
+  expect(coverOf(DRIFT)).toBe('1.0002');
+});
+
 const LEDGER = {
   ledger_offset: 1n,
   treasury_minted: 100n,
