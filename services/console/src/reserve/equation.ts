@@ -36,8 +36,8 @@ export function partsOf(run: Amounts): readonly (readonly [Part, bigint])[] {
 }
 
 /**
- * Custody that is not frozen, by liability, to 4 decimals; where there is a surplus, without what is
- * owed to others. Undefined: there is no liability.
+ * Custody that is not frozen, by liability, to 4 decimals; where there is a surplus, without what
+ * is owed to others. Undefined: there is no liability.
  */
 export function coverOf(run: Amounts): string | undefined {
   const liability = BigInt(run.ledger_liability);
