@@ -176,7 +176,9 @@ test('a rebuild killed in its load, index build or switch continues when restart
 
   const indexing = await holdIndexing(urls.writer_url, nextName(name), 'activity');
   const second = spawnRebuild(world);
-  await expect.poll(() => second.printed()).toMatch(/indexing index \d+ of \d+ \(activity_ordinal\)/);
+  await expect
+    .poll(() => second.printed())
+    .toMatch(/indexing index \d+ of \d+ \(activity_ordinal\)/);
   await second.kill();
   await indexing.letGo();
 
