@@ -3,6 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** At the end of a run, the other workers would wait for one of these. The longest come first. */
 const LONG = [
+  'faults/repairs',
   'faults/documents',
   'faults/failover',
   'faults/services/projector/service',
