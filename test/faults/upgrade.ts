@@ -34,7 +34,7 @@ const EARLIER: readonly Earlier[] = [
   {
     commit: 'a6219f0a',
     date: '2026-11-25',
-    refusal: /^ *halted +treasury .*upgrade this reader first/m,
+    refusal: /the tables of explorer are of version \d+, this software writes version 3/,
     by_service: true,
   },
 ];
