@@ -70,7 +70,15 @@ export function socketClient(
     },
     webSocketImpl,
   });
-  return { ...client, subscribe: subscribingAgain(client) };
+  const disposed = new AbortController();
+  return {
+    ...client,
+    subscribe: subscribingAgain(client, disposed.signal),
+    dispose: () => {
+      disposed.abort();
+      return client.dispose();
+    },
+  };
 }
 
 function waitMs(): number {
@@ -78,7 +86,7 @@ function waitMs(): number {
 }
 
 /** An operation begins again after an end that passes, which graphql-ws takes for the last. */
-function subscribingAgain(client: Client): Client['subscribe'] {
+function subscribingAgain(client: Client, disposed: AbortSignal): Client['subscribe'] {
   return (payload, sink) => {
     let waiting: ReturnType<typeof setTimeout> | undefined;
     const begin = (): (() => void) => {
@@ -89,7 +97,10 @@ function subscribingAgain(client: Client): Client['subscribe'] {
         complete: () => sink.complete(),
         error: (error) => {
           if (!isPassing(error)) return sink.error(error);
-          waiting = setTimeout(() => (stop = begin()), waitMs());
+          waiting = setTimeout(() => {
+            if (disposed.aborted) sink.complete();
+            else stop = begin();
+          }, waitMs());
         },
       });
     };

@@ -188,6 +188,21 @@ test.each([1002, 1008, 1009, 4400, 4401, 4406, 4409, 4429])(
   },
 );
 
+test('a client that is disposed of opens no socket for a subscription that waits to begin again', async () => {
+  const client = socketClient(HUB, { webSocketImpl: PlayedSocket });
+  client.subscribe(
+    { query: QUERY },
+    { next: () => undefined, error: () => undefined, complete: () => heard.push('complete') },
+  );
+  await vi.advanceTimersByTimeAsync(0);
+  await newest().acknowledge();
+  newest().close(1011);
+  await vi.advanceTimersByTimeAsync(0);
+  await client.dispose();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([opened.length, heard]).toEqual([1, ['complete']]);
+});
+
 test('a list that is a minute on its way arrives, though the answer to a ping waits behind it', async () => {
   await subscribe();
   await newest().acknowledge();
