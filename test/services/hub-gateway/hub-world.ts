@@ -222,21 +222,32 @@ export class HubWorld {
     return String(answer.transaction_hash);
   }
 
-  /**
-   * Makes a block of the pending transactions and brings the read models up to it. The hub shows it
-   * once it has heard of it, or at its next look at Postgres.
-   */
+  /** Makes a block of the pending transactions, and follows the chain. */
   async block(): Promise<void> {
-    const heard = await this.figure(HEARD);
     await this.devnet.block();
+    await this.#follow();
+  }
+
+  /** Replaces the newest blocks by others, and follows the chain. */
+  async reorganise(depth: number): Promise<void> {
+    const { status, body } = await this.devnet.admin('/admin/clt/reorg', { depth });
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    await this.#follow();
+  }
+
+  /**
+   * Brings the read models up to the chain. Resolves when the hub has heard of it, or looks at
+   * Postgres before it answers: before, its answers may be those of the chain as it was.
+   */
+  async #follow(): Promise<void> {
+    const heard = await this.figure(HEARD);
     const published = await this.models.follow(this.devnet.devnet.node);
     const looksAgain = performance.now() + VERSION_CHECK_MS;
     const isShown = async (): Promise<boolean> => {
       const heardNow = await this.figure(HEARD);
-      // no limit: from then on the hub looks at Postgres before it answers
       return heardNow >= heard + published || performance.now() > looksAgain;
     };
-    await until(isShown, 'the hub to hear of the block');
+    await until(isShown, 'the hub to hear of the chain');
   }
 
   async fund(account: string, amount: bigint): Promise<void> {

@@ -295,9 +295,7 @@ test('both clients see a reorganisation on every subscription', async () => {
   await agrees();
   const lists = new Set<string>();
   for (const depth of [1, 3, 2]) {
-    const { status } = await world.devnet.admin('/admin/clt/reorg', { depth });
-    expect(status).toBe(200);
-    await world.models.follow(world.devnet.devnet.node);
+    await world.reorganise(depth);
     await agrees();
     lists.add(JSON.stringify(watched[0]?.seen.official.at(-1)));
     await world.block();
