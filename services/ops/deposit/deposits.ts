@@ -14,7 +14,7 @@ import { byteaBytes, byteaDigits, byteaHex, isoTime } from '../../runtime/postgr
 import type { Cells, Reader } from '../../runtime/postgres/pool.ts';
 import { POSTGRES_READER, readSettings } from '../config.ts';
 import { jsonOf, note, print, withReader } from '../connections.ts';
-import { coloured, minute, money, printPaged, table } from '../text.ts';
+import { coloured, minute, money, printPaged, table, wrapped } from '../text.ts';
 import { DUST } from '../../treasury/reconciliation/settings.ts';
 import { count, Misuse, span, usd, type SharedArguments } from '../usage.ts';
 
@@ -282,16 +282,6 @@ function listText(deposits: readonly Listed[], status: string): string {
 /** Beside the other columns, on a screen of 100. */
 const DETAILS_WIDTH = 39;
 
-function wrapped(parts: readonly string[]): readonly string[] {
-  const lines: string[] = [];
-  for (const part of parts) {
-    const joined = `${lines.at(-1) ?? ''}, ${part}`;
-    if (lines.length > 0 && joined.length <= DETAILS_WIDTH) lines[lines.length - 1] = joined;
-    else lines.push(part);
-  }
-  return lines;
-}
-
 /** The whole hashes are in the lines above the events. */
 function detailText(name: string, value: string): string {
   if (AMOUNTS.has(name)) return money(value);
@@ -309,7 +299,7 @@ function showText(deposit: ReturnType<typeof shown>): string {
     const given = Object.entries(details).map(
       ([name, value]) => `${name} ${detailText(name, value)}`,
     );
-    const [first = '', ...more] = wrapped(given);
+    const [first = '', ...more] = wrapped(given, ', ', DETAILS_WIDTH);
     return [
       [at.slice(0, 19).replace('T', ' '), event, `${topic}/${partition}@${offset}`, first],
       ...more.map((line) => ['', '', '', line]),

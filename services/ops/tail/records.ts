@@ -6,6 +6,7 @@ import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { SchemaRegistry, type RegistrySettings } from '../../runtime/kafka/schema-registry.ts';
 import type { LogRecord } from '../../runtime/kafka/record.ts';
 import { messageOf } from '../../runtime/process/errors.ts';
+import { coloured, screenColumns, wrapped } from '../text.ts';
 import {
   isTableTime,
   SHOWN_OPTIONS,
@@ -187,6 +188,7 @@ function textsOf(headers: LogRecord['headers']): Record<string, string | readonl
 /** Items of a list that are shown to people. */
 const ITEMS_MAX = 20;
 const NAME_WIDTH = 18;
+const INDENT = '    ';
 
 /** Several lines: where and when, then the fields. A list shows its first items and its length. */
 export function recordText(
@@ -196,25 +198,37 @@ export function recordText(
   shown: Shown,
 ): string {
   const lines = [
-    `${topic}/${partition}@${offset}  ${shownTime(timestamp)}  ${shown.type ?? '?'}  key ${key === null ? '-' : textOf(key)}`,
+    ...wrapped(
+      [
+        `${topic}/${partition}@${offset}`,
+        String(shownTime(timestamp)),
+        coloured('bold', shown.type ?? '?'),
+        `key ${key === null ? '-' : textOf(key)}`,
+      ],
+      '  ',
+      screenColumns(),
+    ),
   ];
   const named = Object.entries(textsOf(headers)).map(
     ([name, texts]) => `${name}=${[texts].flat().join('|')}`,
   );
-  if (named.length > 0) lines.push(`    ${named.join('  ')}`);
+  const headerLines = wrapped(named, '  ', screenColumns() - INDENT.length);
+  lines.push(...headerLines.map((line) => `${INDENT}${line}`));
   if (shown.unreadable !== undefined) {
-    lines.push(`    not readable: ${shown.unreadable}`);
-    if (value !== null) lines.push(`    0x${value.toString('hex')}`);
+    lines.push(`${INDENT}not readable: ${shown.unreadable}`);
+    if (value !== null) lines.push(`${INDENT}0x${value.toString('hex')}`);
   } else {
     const { value: body } = shown;
     const fields: object = typeof body === 'object' && body !== null ? body : { value: body };
     for (const [name, field] of Object.entries<unknown>({ ...fields })) {
       const items: readonly unknown[] = Array.isArray(field) ? field : [];
       const summary = Array.isArray(field) ? items.length : plain(field);
-      lines.push(`    ${name.padEnd(NAME_WIDTH)} ${summary}`);
-      for (const item of items.slice(0, ITEMS_MAX)) lines.push(`        ${plain(item)}`);
+      lines.push(`${INDENT}${name.padEnd(NAME_WIDTH)} ${summary}`);
+      for (const item of items.slice(0, ITEMS_MAX)) lines.push(`${INDENT}${INDENT}${plain(item)}`);
       if (items.length > ITEMS_MAX)
-        lines.push(`        ... and ${items.length - ITEMS_MAX} more, which --json shows`);
+        lines.push(
+          `${INDENT}${INDENT}... and ${items.length - ITEMS_MAX} more, which --json shows`,
+        );
     }
   }
   return `${lines.join('\n')}\n`;

@@ -9,6 +9,7 @@ import { bytesKey } from '../../../schemas/address.ts';
 import { decodeDecimal } from '../../../schemas/money.ts';
 import { toTronAddress } from '../../../schemas/tron-address.ts';
 import { AVRO_OPTIONS } from '../../runtime/kafka/avro-types.ts';
+import { money } from '../text.ts';
 
 /** The position of `avsc` in the bytes that it reads. */
 interface Tap {
@@ -102,6 +103,20 @@ export function shownTime(ms: number): string | number {
 
 /** Options of `avsc` by which values are read as they are shown. */
 export const SHOWN_OPTIONS = { typeHook: shownType };
+
+/** Options of `avsc` for people: amounts in CLT or USDT, otherwise as they are shown. */
+export const TEXT_OPTIONS = {
+  typeHook(schema: avro.Schema, options: unknown): avro.Type | undefined {
+    const type = shownType(schema, options);
+    return type instanceof ShownAmount ? new TextAmount() : type;
+  },
+};
+
+class TextAmount extends avro.types.BytesType {
+  _read(tap: Tap): string {
+    return money(decodeDecimal(bytesAt(tap, tap.readLong())));
+  }
+}
 
 /** Schemas of amounts that a caller names, such as a fare, and that nobody need have. */
 const namedAmounts = new WeakSet<object>();

@@ -3,7 +3,8 @@ import { stopAtSignals, unlessSilent } from '../connections.ts';
 import { exportTopic } from './export.ts';
 import { watchReader, writeOut } from './output.ts';
 import { readTopic, type TopicArguments } from './read-topic.ts';
-import { recordJson, recordText } from './records.ts';
+import { recordJson, RecordSchemas, recordText } from './records.ts';
+import { TEXT_OPTIONS } from './shown-types.ts';
 
 const SILENT_MS = 20_000;
 
@@ -33,6 +34,7 @@ export async function tail(
           isJson
             ? `${recordJson(topic, partition, record, shown)}\n`
             : recordText(topic, partition, record, shown),
+        ...(!isJson && { schemasOf: (settings) => new RecordSchemas(settings, TEXT_OPTIONS) }),
         ...(onProgress !== undefined && { onProgress }),
       });
     // a person who follows may wait for brokers as long as he likes

@@ -172,7 +172,7 @@ test('a record as text is its position, its headers and a line for each field', 
       `^${topic}/0@1  ${new Date(BEGIN).toISOString()}  DepositConfirmed  key ${small}\n    event_id=`,
     ),
   );
-  expect(text).toMatch(/^ {4}credit {13}500000$/m);
+  expect(text).toMatch(/^ {4}credit {13}0\.50$/m);
   expect(await printed({ last: '1', partition: ['0'] })).toContain(
     'not readable: the value does not begin as Avro',
   );
