@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import '../../runtime/http/tokens.css';
+import './design/tokens.css';
 import './design/components.css';
 import { ServiceError } from './api/service.ts';
 import { router } from './routes.tsx';

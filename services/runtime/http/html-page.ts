@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-const STYLE = `${readFileSync(new URL('tokens.css', import.meta.url), 'utf8')}
+const TOKENS = new URL('../../console/src/design/tokens.css', import.meta.url);
+const STYLE = `${readFileSync(TOKENS, 'utf8')}
 body { margin: 0; background: var(--ground); color: var(--ink); font: var(--size-m) / 1.5 var(--font); }
 a { color: var(--accent); }
 header { background: var(--surface); border-bottom: 1px solid var(--line); }

@@ -1,7 +1,7 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import '../../../runtime/http/tokens.css';
+import '../design/tokens.css';
 import '../design/components.css';
 import './operations.css';
 import { OperationsPage } from './page.tsx';
