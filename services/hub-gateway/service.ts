@@ -33,7 +33,7 @@ import { lagCheck } from './lag.ts';
 import { Pipeline } from './graphql/pipeline.ts';
 import { hubSchema } from './graphql/schema.ts';
 import { SharedReads } from './graphql/shared-reads.ts';
-import { BODY_BYTES_MAX, cacheKeyOf, graphqlRoutes } from './http/graphql-route.ts';
+import { BODY_BYTES_MAX, cacheKeyOf, graphqlRoutes, noStreams } from './http/graphql-route.ts';
 import { schemaRoutes } from './http/schema-routes.ts';
 import { socketProtocol } from './sockets/protocol.ts';
 import { SharedSubscriptions } from './sockets/shared-subscriptions.ts';
@@ -160,6 +160,7 @@ export async function serve(
     guards: [
       ...(rate === undefined ? [] : [rateGuard(rate, clock, HUB_ERRORS, accountOf)]),
       preflight('GET, HEAD, POST'),
+      noStreams,
     ],
     headers: corsHeaders('etag, retry-after, x-request-id'),
     trust_proxy_hops: config.trust_proxy_hops,

@@ -1,5 +1,5 @@
 /** Subscriptions that go on when the hub restarts, the machine sleeps, or the wallet is slow. */
-import { createClient, type Client } from 'graphql-ws/client';
+import { createClient, type Client, type FormattedExecutionResult } from 'graphql-ws/client';
 import type { Hub } from './hub.ts';
 import { readObject } from './json.ts';
 
@@ -29,8 +29,7 @@ const LINGER_MS = 3_000;
  * A client of graphql-ws for the sockets of a hub, for `GraphQLWsLink` of Apollo Client, urql's
  * `subscriptionExchange`, Relay's network layer, or alone. It opens a socket when somebody
  * subscribes, and another one whenever that is lost. Each subscription then begins anew with the
- * present state, so nothing that changed meanwhile is missing. `iterate` is that of graphql-ws: it
- * ends where a subscription would begin again on the same client.
+ * present state, so nothing that changed meanwhile is missing.
  */
 export function socketClient(
   { url }: Pick<Hub, 'url'>,
@@ -71,9 +70,11 @@ export function socketClient(
     webSocketImpl,
   });
   const disposed = new AbortController();
+  const subscribe = subscribingAgain(client, disposed.signal);
   return {
     ...client,
-    subscribe: subscribingAgain(client, disposed.signal),
+    subscribe,
+    iterate: iterating(subscribe),
     dispose: () => {
       disposed.abort();
       return client.dispose();
@@ -111,6 +112,48 @@ function subscribingAgain(client: Client, disposed: AbortSignal): Client['subscr
       clearTimeout(waiting);
       sink.complete();
     };
+  };
+}
+
+/** The results of a subscription one after the other; it begins before the first is asked for. */
+function iterating(subscribe: Client['subscribe']): Client['iterate'] {
+  return <Data, Extensions>(payload: Parameters<Client['subscribe']>[0]) => {
+    type Result = FormattedExecutionResult<Data, Extensions>;
+    /** each result, and undefined or an error for the end */
+    const heard: (() => Result | undefined)[] = [];
+    let wake: (() => void) | undefined;
+    const hear = (take: () => Result | undefined): void => {
+      heard.push(take);
+      wake?.();
+    };
+    const stop = subscribe<Data, Extensions>(payload, {
+      next: (result) => hear(() => result),
+      error: (error) =>
+        hear(() => {
+          throw error;
+        }),
+      complete: () => hear(() => undefined),
+    });
+    const results = async function* (): AsyncGenerator<Result, undefined> {
+      try {
+        for (;;) {
+          while (heard.length === 0) await new Promise<void>((resolve) => (wake = resolve));
+          const result = heard.shift()?.();
+          if (result === undefined) return undefined;
+          yield result;
+        }
+      } finally {
+        stop();
+      }
+    };
+    const iterator = results();
+    // at once, also while the next result is waited for
+    const end = (): Promise<IteratorReturnResult<undefined>> => {
+      heard.splice(0);
+      stop();
+      return Promise.resolve({ done: true, value: undefined });
+    };
+    return Object.assign(iterator, { return: end });
   };
 }
 

@@ -47,6 +47,11 @@ const INTERNAL: GraphQLFormattedError = {
 
 export const VALIDATION_FAILED = 'GRAPHQL_VALIDATION_FAILED';
 
+/** Documents that a client names by a hash or an id. */
+export const TEXT_NEEDED =
+  'this hub keeps no documents: send the text of the operation as "query", without documentId or a persisted query';
+const NOT_KEPT = 'PERSISTED_QUERY_NOT_SUPPORTED';
+
 /** Codes of Apollo and graphql-js for errors in the caller's own document or variables. */
 const DOCUMENT_CODES: ReadonlySet<unknown> = new Set([
   'GRAPHQL_PARSE_FAILED',
@@ -54,7 +59,7 @@ const DOCUMENT_CODES: ReadonlySet<unknown> = new Set([
   'BAD_USER_INPUT',
   'BAD_REQUEST',
   'OPERATION_RESOLUTION_FAILURE',
-  'PERSISTED_QUERY_NOT_SUPPORTED',
+  NOT_KEPT,
 ]);
 
 /** graphql-js stops at one error more than it may report, with an error without a place. */
@@ -97,7 +102,11 @@ export function formatError(
     return {
       message,
       ...place,
-      extensions: cause instanceof Refused ? cause.extensions : { code },
+      extensions:
+        cause instanceof Refused
+          ? cause.extensions
+          : // clients look for its message alone, and then send the text
+            { code, ...(code === NOT_KEPT && { remedy: TEXT_NEEDED }) },
     };
   }
   log.error({ err: cause, path }, messageOf(cause));

@@ -6,12 +6,14 @@ import { createHash } from 'node:crypto';
 import { expressMiddleware } from '@as-integrations/express5';
 import type { Request, RequestHandler } from 'express';
 import { turnOf } from '../../runtime/limits/clients.ts';
-import { RefusedRequest, type Route } from '../../runtime/http/handler.ts';
+import { RefusedRequest, type Guard, type Route } from '../../runtime/http/handler.ts';
 import { jsonIn } from '../../runtime/http/json-body.ts';
+import type { HttpResponse } from '../../runtime/http/response.ts';
 import { GRAPHQL_PATH, SOCKET_PATH } from '../config.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import type { Callers } from '../graphql/authentication.ts';
-import type { OperationContext, Pipeline } from '../graphql/pipeline.ts';
+import { errorBody, TEXT_NEEDED } from '../graphql/errors.ts';
+import { SUBSCRIPTIONS_HERE, type OperationContext, type Pipeline } from '../graphql/pipeline.ts';
 
 /** Room for the hex of the largest transaction and the operation around it. */
 export const BODY_BYTES_MAX = 320 * 1024;
@@ -51,6 +53,18 @@ const SOCKETS_HERE: Refusal = {
   refused: 'not_found',
   message: `this is the path of WebSockets, with the subprotocol graphql-transport-ws: send queries and mutations to ${GRAPHQL_PATH}`,
 };
+/** The package graphql-sse begins with PUT there, where all operations share a connection. */
+const STREAM_PATH = `${GRAPHQL_PATH}/stream`;
+const NO_STREAMS: HttpResponse = {
+  status: 404,
+  body: errorBody(
+    'NOT_FOUND',
+    `there are no server-sent events here: ${SUBSCRIPTIONS_HERE}, queries and mutations at ${GRAPHQL_PATH}`,
+  ),
+};
+
+/** Before the routes, since it answers every method. */
+export const noStreams: Guard = ({ path }) => (path === STREAM_PATH ? NO_STREAMS : undefined);
 
 export interface GraphqlOptions {
   readonly pipeline: Pipeline;
@@ -81,8 +95,7 @@ export function graphqlRoutes({
         shares: () => exchange.markShared(),
       }),
     };
-    const { query: text, operationName }: Readonly<Record<string, unknown>> =
-      request.method === 'POST' ? Object(request.body) : request.query;
+    const { query: text, operationName } = parametersOf(request);
     const read =
       typeof text === 'string' && text !== ''
         ? pipeline.readOverHttp(text, operationName)
@@ -91,13 +104,17 @@ export function graphqlRoutes({
   };
   const apollo = expressMiddleware(pipeline.server, { context });
   return [
-    { method: 'post', path: GRAPHQL_PATH, middleware: [parseBody, jsonAtLeast, apollo] },
+    {
+      method: 'post',
+      path: GRAPHQL_PATH,
+      middleware: [parseBody, textAtLeast, jsonAtLeast, apollo],
+    },
     {
       method: 'get',
       path: GRAPHQL_PATH,
       middleware: introspection
-        ? [headAsGet, graphiql(), jsonAtLeast, apollo]
-        : [headAsGet, jsonAtLeast, apollo],
+        ? [headAsGet, graphiql(), textAtLeast, jsonAtLeast, apollo]
+        : [headAsGet, textAtLeast, jsonAtLeast, apollo],
     },
     { method: 'get', path: SOCKET_PATH, handle: () => SOCKETS_HERE },
     { method: 'post', path: SOCKET_PATH, handle: () => SOCKETS_HERE },
@@ -107,6 +124,19 @@ export function graphqlRoutes({
 /** Apollo refuses HEAD. Node leaves the body out, since the request was HEAD when it came. */
 const headAsGet: RequestHandler = (request, _response, next) => {
   request.method = 'GET';
+  next();
+};
+
+function parametersOf({ method, body, query }: Request): Readonly<Record<string, unknown>> {
+  return method === 'POST' ? Object(body) : query;
+}
+
+/** Apollo would name a hash as another way; it refuses one itself, in words that clients know. */
+const textAtLeast: RequestHandler = (request, _response, next) => {
+  const { query: text, extensions } = parametersOf(request);
+  const isHash = JSON.stringify(extensions ?? '').includes('persistedQuery');
+  if ((text === undefined || text === null || text === '') && !isHash)
+    throw new RefusedRequest('invalid_request', TEXT_NEEDED);
   next();
 };
 

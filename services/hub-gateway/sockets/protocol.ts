@@ -7,6 +7,7 @@ import {
   OperationTypeNode,
   type ExecutionArgs,
   type ExecutionResult,
+  type FormattedExecutionResult,
   type GraphQLSchema,
 } from 'graphql';
 import { makeServer, type Context, type Server, type SubscribePayload } from 'graphql-ws';
@@ -150,9 +151,8 @@ export function socketProtocol(options: ProtocolOptions): Server<Session> {
         const holder = { client, account: caller?.account, left };
         const result = await subscriptions.open(key, given(args), holder);
         if ('start' in result) return new Deliveries(id, result, session.socket);
-        const [error] = result.errors ?? [];
-        if (error?.extensions?.['code'] === 'RATE_LIMITED')
-          return new Refusal(rateLimited(error.message));
+        const limited = limitIn(result);
+        if (limited !== undefined) return new Refusal(limited);
         return new Answer(id, await textOfResult(result), session);
       };
       return await session.pending.run(id, opened(), (discarded) => void discarded.return());
@@ -298,9 +298,12 @@ class Deliveries implements AsyncIterableIterator<ExecutionResult, undefined>, S
     this.#socket.deliver(this.#prefix, payload, () => this.#subscription.latest());
   }
 
-  refuse(message: string): void {
+  refuse(errors: FormattedExecutionResult): void {
     this.#socket.forget(this.#prefix);
-    this.#ended.reject(rateLimited(message));
+    const limited = limitIn(errors);
+    if (limited !== undefined) return this.#ended.reject(limited);
+    const sent = this.#socket.send(this.#prefix, JSON.stringify(errors));
+    return void sent.then(() => this.#ended.resolve(DONE));
   }
 }
 
@@ -325,6 +328,11 @@ function operationOf({ contextValue }: ExecutionArgs): SocketOperation {
 
 function isSocketOperation(value: unknown): value is SocketOperation {
   return typeof value === 'object' && value !== null && 'session' in value && 'text' in value;
+}
+
+/** An operation that a limit refuses ends with an `error` message, any other with its result. */
+function limitIn({ errors: [error] = [] }: FormattedExecutionResult): Refused | undefined {
+  return error?.extensions?.['code'] === 'RATE_LIMITED' ? rateLimited(error.message) : undefined;
 }
 
 function rateLimited(message: string, retryAfter?: number): Refused {

@@ -32,12 +32,11 @@ const EXECUTIONS_MAX = 4;
 /** After this many deliveries the event loop has a turn. */
 const DELIVERIES_PER_TURN = 250;
 
-const FULL_MESSAGE = 'too many different subscriptions are open: try again later';
-const TOO_LARGE_MESSAGE =
-  'the results of your subscriptions are too large together: complete others first';
-const FULL = refusal(FULL_MESSAGE);
+const FULL = refusal('too many different subscriptions are open: try again later');
 const CLOSED = refusal('the socket is closed');
-const TOO_LARGE = refusal(TOO_LARGE_MESSAGE);
+const TOO_LARGE = refusal(
+  'the results of your subscriptions are too large together: complete others first',
+);
 
 /** The payload of a `next` message: a serialized result. */
 export class Payload {
@@ -57,7 +56,7 @@ export interface Subscriber {
   /** Must not throw. */
   deliver(payload: Payload): void;
   /** Told when the place is gone, after a first read that failed. Must not throw. */
-  refuse(message: string): void;
+  refuse(errors: FormattedExecutionResult): void;
 }
 
 export interface SharedSubscriptionsOptions extends SubscriptionSettings {
@@ -92,7 +91,7 @@ export interface Subscription {
 interface Place {
   readonly holder: Holder;
   /** Ends it, and tells its subscriber. */
-  refuse(message: string): void;
+  refuse(errors: FormattedExecutionResult): void;
 }
 
 class SharedSubscription {
@@ -218,7 +217,7 @@ export class SharedSubscriptions {
   #place(shared: SharedSubscription, holder: Holder): Subscription {
     let started: Subscriber | undefined;
     let isOpen = true;
-    let refused: string | undefined;
+    let refused: FormattedExecutionResult | undefined;
     const stop = (): void => {
       if (!isOpen) return;
       isOpen = false;
@@ -228,9 +227,9 @@ export class SharedSubscriptions {
     };
     const place: Place = {
       holder,
-      refuse: (message) => {
-        refused = message;
-        started?.refuse(message);
+      refuse: (errors) => {
+        refused = errors;
+        started?.refuse(errors);
         stop();
       },
     };
@@ -296,8 +295,8 @@ export class SharedSubscriptions {
     for (const place of shared.places) {
       const { client, account } = place.holder;
       const holders = holdersOf(client, account);
-      if (isFull) place.refuse(FULL_MESSAGE);
-      else if (!this.#held.fit(holders, shared.key, text.length)) place.refuse(TOO_LARGE_MESSAGE);
+      if (isFull) place.refuse(FULL);
+      else if (!this.#held.fit(holders, shared.key, text.length)) place.refuse(TOO_LARGE);
     }
     shared.has_result = !isFull;
     return shared.has_result;
@@ -336,8 +335,20 @@ export class SharedSubscriptions {
     if (!this.#isOpen(shared)) return;
     // after an error subscribers keep the result that they have
     if (!shared.has_failed) await this.#publish(shared, text, read);
+    else if (failed !== undefined && !shared.has_result) await this.#tell(shared, failed, read);
+    if (!this.#isOpen(shared)) return;
     shared.is_executing = false;
     if (shared.is_stale) this.#schedule(shared);
+  }
+
+  /** Without a result its subscribers hear why there is none, also when the reason changes. */
+  async #tell(
+    shared: SharedSubscription,
+    failed: FormattedExecutionResult,
+    read: Span,
+  ): Promise<void> {
+    if (isPassing(failed)) return this.#publish(shared, JSON.stringify(failed), read);
+    for (const place of shared.places) place.refuse(failed);
   }
 
   async #publish(shared: SharedSubscription, text: string, read: Span): Promise<void> {
@@ -385,9 +396,15 @@ export class SharedSubscriptions {
 }
 
 const AWAY: ErrorCode = 'UPSTREAM_ERROR';
+const PASSING: ReadonlySet<unknown> = new Set<ErrorCode>([AWAY, 'RATE_LIMITED']);
 
 function isFault({ errors = [] }: FormattedExecutionResult): boolean {
   return errors.every(({ extensions }) => extensions?.['code'] === AWAY);
+}
+
+/** A server comes back, and so does a turn that was not given in time. */
+function isPassing({ errors = [] }: FormattedExecutionResult): boolean {
+  return errors.every(({ extensions }) => PASSING.has(extensions?.['code']));
 }
 
 function refusal(message: string): FormattedExecutionResult {

@@ -203,6 +203,51 @@ test('a client that is disposed of opens no socket for a subscription that waits
   expect([opened.length, heard]).toEqual([1, ['complete']]);
 });
 
+test('iterate goes on where subscribe does, and ends at once where its loop is left', async () => {
+  const client = socketClient(HUB, { webSocketImpl: PlayedSocket });
+  const iterator = client.iterate({ query: QUERY });
+  void (async () => {
+    for await (const result of iterator) heard.push(result);
+    heard.push('over');
+  })();
+  await vi.advanceTimersByTimeAsync(0);
+  await delivers('1');
+  newest().close(1011);
+  await vi.advanceTimersByTimeAsync(2_000);
+  await delivers('2');
+  const extensions = { code: 'RATE_LIMITED', retryAfter: 1 };
+  const { id = '' } = newest().sent.at(-1) ?? { type: '' };
+  newest().hear({ id, type: 'error', payload: [{ message: 'wait', extensions }] });
+  await vi.advanceTimersByTimeAsync(2_000);
+  const { id: again = '' } = newest().sent.at(-1) ?? { type: '' };
+  newest().hear({ id: again, type: 'next', payload: { data: { fare: '3' } } });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(await iterator.return?.()).toEqual({ done: true, value: undefined });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(newest().sent.at(-1)).toMatchObject({ id: again, type: 'complete' });
+  const fares = ['1', '2', '3'].map((fare) => ({ data: { fare } }));
+  expect(heard).toEqual([...fares, 'over']);
+});
+
+test('iterate throws what ends a subscription for good, and completes its operation when left', async () => {
+  const client = socketClient(HUB, { webSocketImpl: PlayedSocket });
+  const failing = client.iterate({ query: QUERY });
+  await vi.advanceTimersByTimeAsync(0);
+  await delivers('1');
+  newest().close(4400);
+  expect(await failing.next()).toEqual({ done: false, value: { data: { fare: '1' } } });
+  await expect(failing.next()).rejects.toMatchObject({ code: 4400 });
+  expect(await failing.next()).toEqual({ done: true, value: undefined });
+  const left = async (): Promise<void> => {
+    for await (const _result of client.iterate({ query: QUERY })) return;
+  };
+  const leaving = left();
+  await vi.advanceTimersByTimeAsync(0);
+  await delivers('2');
+  await leaving;
+  expect(newest().sent.at(-1)).toMatchObject({ type: 'complete' });
+});
+
 test('a list that is a minute on its way arrives, though the answer to a ping waits behind it', async () => {
   await subscribe();
   await newest().acknowledge();

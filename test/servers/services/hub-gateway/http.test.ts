@@ -303,6 +303,7 @@ test('other content types, mutations by GET, other paths and methods get errors 
     ['/elsewhere', 'GET', 404],
     ['/graphql', 'PUT', 405],
     ['/graphql/ws', 'GET', 404],
+    ['/graphql/stream', 'PUT', 404],
   ] as const) {
     const response = await fetch(world.url + path, { method });
     expect([path, response.status, await response.json()]).toMatchObject([

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
 import { challengeOf } from '../../../../schemas/sign-in.ts';
-import { SignIns } from '../../../../services/hub-gateway/graphql/authentication.ts';
+import {
+  SignIns,
+  socketCallerOf,
+} from '../../../../services/hub-gateway/graphql/authentication.ts';
+import { goodToken, SECRET } from '../../../support/tokens.ts';
 import { walletOf } from '../../../support/wallets.ts';
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -38,4 +42,22 @@ test('the end of a token that is no Int of GraphQL is shown as the largest Int',
   expect(await signIns.signIn({ publicKey, timestamp: at, signature })).toMatchObject({
     expiresAt: 2 ** 31 - 1,
   });
+});
+
+const TOKEN = goodToken({ pk: `0x${'ab'.repeat(20)}`, exp: 2_000_000_000 }, SECRET);
+
+test.each([
+  ['the query', {}, [{}, `/graphql/ws?token=${TOKEN}`], 'TOKEN_MISPLACED'],
+  ['a cookie', {}, [{ cookie: `theme=dark; jwt=${TOKEN}` }, '/graphql/ws'], 'TOKEN_MISPLACED'],
+  ['the header of HTTP', {}, [{ authorization: `Bearer ${TOKEN}` }], 'TOKEN_MISPLACED'],
+  ['a header of its own', {}, [{ 'x-auth-token': TOKEN }], 'TOKEN_MISPLACED'],
+  ['the subprotocol', {}, [{ 'sec-websocket-protocol': `a, ${TOKEN}` }], 'TOKEN_MISPLACED'],
+  ['another key of connection_init', { authToken: TOKEN }, [], 'TOKEN_MISPLACED'],
+  ['the key without Bearer', { Authorization: TOKEN }, [], 'TOKEN_INVALID'],
+  ['no place', {}, [{ cookie: 'theme=dark' }, '/graphql/ws'], 'TOKEN_MISSING'],
+] as const)('a token in %s is told its place', async (_where, payload, elsewhere, code) => {
+  const secrets = { jwt_secret: SECRET };
+  const { caller, told } = await socketCallerOf(payload, elsewhere, secrets, 1_000);
+  expect([caller, told]).toMatchObject([undefined, { signedIn: false, code }]);
+  expect(told).toHaveProperty('message', expect.stringContaining('"Bearer <token>"'));
 });

@@ -4,7 +4,12 @@ import { afterEach, expect, test } from 'vitest';
 import type { Query } from '../../../../projections/contract/page.ts';
 import { Callers } from '../../../../services/hub-gateway/graphql/authentication.ts';
 import type { HubContext } from '../../../../services/hub-gateway/graphql/context.ts';
-import { cacheKeyOf, graphqlRoutes } from '../../../../services/hub-gateway/http/graphql-route.ts';
+import { HUB_ERRORS } from '../../../../services/hub-gateway/graphql/errors.ts';
+import {
+  cacheKeyOf,
+  graphqlRoutes,
+  noStreams,
+} from '../../../../services/hub-gateway/http/graphql-route.ts';
 import { AnswerCache } from '../../../../services/runtime/http/answer-cache.ts';
 import { openHttp, type HttpServer } from '../../../../services/runtime/http/server.ts';
 import { openLog } from '../../../../services/runtime/process/log.ts';
@@ -62,6 +67,8 @@ async function open(
         introspection: false,
         callers: new Callers({ jwt_secret: 'secret' }, () => 0),
       }),
+      errors: HUB_ERRORS,
+      guards: [noStreams],
       cache: { answers, keyOf },
       trust_proxy_hops: 1,
     },
@@ -155,3 +162,55 @@ test('nor when both asked before the hub knew the version of its read model', as
   expect(await popular).toBe(200);
   expect(await Promise.all(own)).toEqual([200, 200, 200]);
 });
+
+/** Status, first error, and the remedy beside it. */
+async function refusal(answer: Promise<Response>): Promise<readonly unknown[]> {
+  const response = await answer;
+  const { message, extensions } = Object(await response.json()).errors[0];
+  return [response.status, extensions.code, message, extensions.remedy];
+}
+
+/** By POST and by GET. */
+async function refusals(url: string, operation: object): Promise<readonly unknown[]> {
+  const parameters = Object.entries(operation).map(([name, value]): [string, string] => [
+    name,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ]);
+  const headers = { 'content-type': 'application/json' };
+  return [
+    await refusal(fetch(url, { method: 'POST', headers, body: JSON.stringify(operation) })),
+    await refusal(fetch(`${url}?${new URLSearchParams(parameters).toString()}`)),
+  ];
+}
+
+const TEXT_NEEDED = expect.stringContaining('send the text of the operation as "query"') as unknown;
+
+test('a hash in place of a query is refused in the words that clients know, with a remedy beside them', async () => {
+  const extensions = { persistedQuery: { version: 1, sha256Hash: 'ab'.repeat(32) } };
+  const [code, message] = ['PERSISTED_QUERY_NOT_SUPPORTED', 'PersistedQueryNotSupported'];
+  const refused = [200, code, message, TEXT_NEEDED];
+  expect(await refusals(await open(), { extensions })).toEqual([refused, refused]);
+});
+
+test.each<[string, object]>([
+  ['documentId', { documentId: `sha256:${'ab'.repeat(32)}`, variables: {} }],
+  ['doc_id', { doc_id: '1', variables: {} }],
+  ['id', { id: 'MarketQuery' }],
+  ['an empty query', { query: '' }],
+])('an operation without a text is told to send it: %s', async (_what, operation) => {
+  const refused = [400, 'BAD_USER_INPUT', TEXT_NEEDED, undefined];
+  expect(await refusals(await open(), operation)).toEqual([refused, refused]);
+});
+
+test.each(['PUT', 'GET', 'POST', 'DELETE'])(
+  'the path of server-sent events names that of sockets: %s',
+  async (method) => {
+    const url = await open();
+    const where = expect.stringContaining('subscriptions are at /graphql/ws') as unknown;
+    const answer = fetch(`${url}/stream?token=1`, {
+      method,
+      headers: { accept: 'text/event-stream', 'x-graphql-event-stream-token': '1' },
+    });
+    expect(await refusal(answer)).toEqual([404, 'NOT_FOUND', where, undefined]);
+  },
+);

@@ -5,6 +5,7 @@ import { Refused } from '../../../../services/hub-gateway/graphql/errors.ts';
 import { BackpressuredSocket } from '../../../../services/hub-gateway/sockets/backpressured-socket.ts';
 import { Session, socketProtocol } from '../../../../services/hub-gateway/sockets/protocol.ts';
 import { SharedSubscriptions } from '../../../../services/hub-gateway/sockets/shared-subscriptions.ts';
+import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { silentLog } from '../../../support/kafka.ts';
 import { SECRET } from '../../../support/tokens.ts';
 import { quietHub, quietPipeline } from '../quiet-hub.ts';
@@ -16,6 +17,8 @@ const LIST = Array.from({ length: 1_000 }, (_, at) => `row ${at}`.padEnd(300));
 const schema = buildSchema(
   'type Query { list: [String!] bad: String } type Subscription { value: String! }',
 );
+/** of `value`, each once; then `a` */
+const answers: Error[] = [];
 const resolvers = [
   [schema.getQueryType(), 'list', () => LIST],
   [
@@ -25,7 +28,15 @@ const resolvers = [
       throw new Refused('NOT_FOUND', 'no');
     },
   ],
-  [schema.getSubscriptionType(), 'value', () => 'a'],
+  [
+    schema.getSubscriptionType(),
+    'value',
+    () => {
+      const answer = answers.shift() ?? 'a';
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+  ],
 ] as const;
 for (const [type, field, resolve] of resolvers)
   Object.assign(type?.getFields()[field] ?? {}, { resolve });
@@ -39,7 +50,10 @@ interface Message {
 /** A socket that writes what it is given when the test says so. */
 class World {
   readonly written: Message[] = [];
+  /** codes */
+  readonly closed: unknown[] = [];
   isWriting = true;
+  subscriptions: SharedSubscriptions | undefined;
   bufferedAmount = 0;
   readonly OPEN = 1;
   readonly readyState = 1;
@@ -62,10 +76,9 @@ class World {
       secrets: { jwt_secret: SECRET },
       now: () => 0,
     };
-    const protocol = socketProtocol({
-      ...settings,
-      subscriptions: new SharedSubscriptions(settings),
-    });
+    const subscriptions = new SharedSubscriptions(settings);
+    world.subscriptions = subscriptions;
+    const protocol = socketProtocol({ ...settings, subscriptions });
     const limits = { socket_buffer_bytes_max: MIB, socket_slow_ms: 1_000 };
     const session = new Session({
       socket: new BackpressuredSocket(world, world, limits, () => 0),
@@ -78,9 +91,7 @@ class World {
       {
         protocol: 'graphql-transport-ws',
         send: (text) => new Promise((resolve) => world.send(text, resolve)),
-        close: (code) => {
-          throw new Error(`closed with ${code}`);
-        },
+        close: (code) => void world.closed.push(code),
         onMessage: (receive) => (world.#receive = receive),
       },
       session,
@@ -180,6 +191,29 @@ test.each(['subscription { value }', '{ list }'])(
     expect(world.written.slice(2)).toEqual([next({ data: { __typename: 'Query' } }), COMPLETE]);
   },
 );
+
+test('two operations of one id that come at once close the socket, and one is executed', async () => {
+  const world = await World.open();
+  void world.subscribe('subscription { value }');
+  void world.subscribe('subscription { value }');
+  await expect.poll(() => world.closed).toEqual([4409]);
+  await expect.poll(() => world.written.length).toBe(2);
+  expect(world.subscriptions?.size).toBe(1);
+});
+
+test('a subscription ends with the errors of a server that came back and refuses it', async () => {
+  const world = await World.open();
+  answers.push(new Fault('postgres', 'away', { retry: true }), new Refused('NOT_FOUND', 'no'));
+  void world.subscribe('subscription { value }');
+  await expect.poll(() => world.written.length).toBe(2);
+  world.subscriptions?.retryFailed();
+  await expect.poll(() => world.written.length).toBe(4);
+  expect(world.written.slice(1)).toMatchObject([
+    next({ errors: [{ extensions: { code: 'UPSTREAM_ERROR' } }] }),
+    next({ errors: [{ extensions: { code: 'NOT_FOUND' } }] }),
+    COMPLETE,
+  ]);
+});
 
 test.each([
   [{ places: 1 }, 'at most 1 different subscriptions at once: complete others first', {}],

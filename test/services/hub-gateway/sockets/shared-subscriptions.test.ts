@@ -1,4 +1,4 @@
-import { buildSchema, parse } from 'graphql';
+import { buildSchema, parse, type FormattedExecutionResult } from 'graphql';
 import { expect, test } from 'vitest';
 import type { Query } from '../../../../projections/contract/page.ts';
 import type { HubContext } from '../../../../services/hub-gateway/graphql/context.ts';
@@ -9,6 +9,8 @@ import {
   type Subscription,
 } from '../../../../services/hub-gateway/sockets/shared-subscriptions.ts';
 import type { Operation } from '../../../../services/hub-gateway/graphql/pipeline.ts';
+import { invalid } from '../../../../services/hub-gateway/graphql/errors.ts';
+import { LimitReached } from '../../../../services/runtime/limits/limits.ts';
 import { Fault } from '../../../../services/runtime/process/errors.ts';
 import { quietHub, quietPipeline } from '../quiet-hub.ts';
 
@@ -81,8 +83,8 @@ class Collector {
   deliver({ text }: Payload): void {
     this.payloads.push(text);
   }
-  refuse(message: string): void {
-    this.payloads.push(message);
+  refuse(errors: FormattedExecutionResult): void {
+    this.payloads.push(JSON.stringify(errors));
   }
 }
 
@@ -175,6 +177,29 @@ test('a subscription that begins while a server is away has its error, then the 
       .toEqual([payload('1')]);
 });
 
+test('a subscription without a result has the newest reason, and ends where no retry helps', async () => {
+  const state = await world(1_000);
+  state.value = new Fault('postgres', 'away', { retry: true });
+  const subscriber = new Collector();
+  const opened = await open(state);
+  opened.start(subscriber);
+  for (const error of [
+    new LimitReached('too many wait for their turn'),
+    new Fault('redis', 'away', { retry: true }),
+    invalid('the publicKey is no address'),
+  ]) {
+    state.value = error;
+    const told = subscriber.payloads.length;
+    state.subscriptions.retryFailed();
+    await expect.poll(() => subscriber.payloads.length).toBe(told + 1);
+  }
+  expect(
+    subscriber.payloads.map((text) => Object(JSON.parse(text)).errors[0].extensions.code),
+  ).toEqual(['UPSTREAM_ERROR', 'RATE_LIMITED', 'UPSTREAM_ERROR', 'BAD_USER_INPUT']);
+  expect(state.subscriptions.size).toBe(0);
+  opened.stop();
+});
+
 test('deliveries to many subscribers yield to the event loop, skip those that stopped and reach late ones once', async () => {
   const state = await world();
   const order: string[] = [];
@@ -191,8 +216,8 @@ test('deliveries to many subscribers yield to the event loop, skip those that st
     deliver: () => {
       order.push('first');
     },
-    refuse: (message) => {
-      order.push(message);
+    refuse: (errors) => {
+      order.push(JSON.stringify(errors));
     },
   });
   const last = subscribers.at(-1);
