@@ -73,9 +73,14 @@ export class Answer {
   }
 }
 
+/** Apache adds it where it compresses, and leaves it in the client's If-None-Match. */
+const CODING_SUFFIX = /-(?:gzip|br|zstd|deflate)"$/;
+
 /** Whether If-None-Match names this validator, by weak comparison. */
 export function isNamed(ifNoneMatch: string | undefined, validator: string): boolean {
   if (ifNoneMatch === undefined) return false;
   const matching = new Set(['*', validator, validator.slice('W/'.length)]);
-  return ifNoneMatch.split(',').some((name) => matching.has(name.trim()));
+  return ifNoneMatch
+    .split(',')
+    .some((name) => matching.has(name.trim().replace(CODING_SUFFIX, '"')));
 }

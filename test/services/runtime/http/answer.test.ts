@@ -145,3 +145,15 @@ test('a response that several requests share is compressed once in each coding',
   expect(await first).not.toBe(await other);
   expect(answer.bytes).toBe(answer.bytes);
 });
+
+test('a validator with the suffix of a proxy that compresses names the same body', async () => {
+  const url = await serving(() => ({ status: 200, body: '"a"', headers: PUBLIC }));
+  const etag = (await fetch(`${url}/a`)).headers.get('etag') ?? '';
+  const statuses: number[] = [];
+  for (const suffix of ['-gzip', '-br', '-zstd', '-deflate', '-other', 'gzip']) {
+    const named = etag.replace(/"$/, `${suffix}"`);
+    const headers = { 'if-none-match': `"x-gzip", ${named}` };
+    statuses.push((await fetch(`${url}/a`, { headers })).status);
+  }
+  expect(statuses).toEqual([304, 304, 304, 304, 200, 200]);
+});

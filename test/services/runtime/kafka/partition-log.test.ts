@@ -124,3 +124,22 @@ test.each([
     `the log has no record at offset ${missing}, after the one before it comes ${next}`,
   );
 });
+
+test('a compacted log halts a reader in words, and one of any log reads over the gap', async () => {
+  // of the first batch the records at offsets 1 and 2 were compacted away, then a whole batch
+  const kept = { ...batch(0, 0, 'a'), last_offset: 2n };
+  const batches = [kept, batch(13, 0, 'b')];
+  await expect(readerOf(logOf(...batches).fetcher).read()).rejects.toThrow('it was compacted');
+  // in the gap: brokers answer with the batch around the offset, whose records are all before it
+  const reader = new PartitionLog({
+    ...TOPIC,
+    fetcher: answering(1, batches).fetcher,
+    next_offset: 1n,
+    last_record: null,
+    lenient: true,
+    bytes_max: 1,
+    wait_ms: 1,
+  });
+  expect([await valuesOf(reader), reader.next]).toEqual([[], 3n]);
+  expect([await valuesOf(reader), reader.next]).toEqual([['b'], 14n]);
+});

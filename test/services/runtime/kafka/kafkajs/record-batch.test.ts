@@ -127,6 +127,16 @@ function withControlFlag(batch: Buffer): Buffer {
   return copy;
 }
 
+test('an answer may begin with the mark of an aborted transaction that it does not list', async () => {
+  const abort = await encoded([control(0)], { base: 3n, producerId: 7, transactional: true });
+  const next = await encoded([ONE], { base: 4n, producerId: 7, transactional: true });
+  const batches = await readBatches(Buffer.concat([withControlFlag(abort), next]), []);
+  expect(batches.map(({ base_offset: base, records }) => [base, records.length])).toEqual([
+    [3n, 0],
+    [4n, 1],
+  ]);
+});
+
 test('marks of transactions and aborted batches have no records, committed ones have theirs', async () => {
   const transactional = (base: bigint, producerId: number) =>
     encoded([ONE], { base, producerId, transactional: true });
