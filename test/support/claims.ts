@@ -10,9 +10,15 @@ export function titlesIn(files: string): readonly string[] {
   );
 }
 
+/** The cells of each row of the table below this heading, with those of its head. */
+export function sectionRows(page: string, heading: string): readonly (readonly string[])[] {
+  const [, section = ''] = textOf(page).split(`\n## ${heading}\n`);
+  const rows = section.split('\n## ')[0]?.matchAll(/^\| (.*) \|$/gm) ?? [];
+  return Array.from(rows, ([, cells = '']) => cells.split(/ ?\| /));
+}
+
 /** The last column of the table below this heading. */
 export function claimsOf(page: string, heading: string): readonly string[] {
-  const [, section = ''] = textOf(page).split(`\n## ${heading}\n`);
-  const rows = section.split('\n## ')[0]?.matchAll(/^\|.*\| ([^|]+) \|$/gm) ?? [];
-  return Array.from(rows, ([, title = '']) => title).filter((title) => title !== 'test');
+  const titles = sectionRows(page, heading).map((cells) => cells.at(-1) ?? '');
+  return titles.filter((title) => title !== 'test');
 }
