@@ -2,8 +2,9 @@
  * The console's page and files (`services/console`), as Vite has built them. Every page of the
  * console is the same document: its script shows what the address says.
  */
-import { builtPage } from '../runtime/http/built-page.ts';
-import type { GetRoute } from '../runtime/http/handler.ts';
+import { builtPage, pageRoutes } from '../runtime/http/built-page.ts';
+import type { GetRoute, HttpRequest } from '../runtime/http/handler.ts';
+import type { HttpResponse } from '../runtime/http/response.ts';
 import type { ConsoleConfig } from './config.ts';
 
 /** Where `vite build` puts it. */
@@ -24,6 +25,13 @@ const PAGES = [
   '/market/trips/:hash',
   '/deposits',
 ] as const;
+
+/** Where wallets look for a block, a transaction and an account (EIP-3091), and the page of each. */
+const MOVED = {
+  '/block/:id': '/blocks/',
+  '/tx/:id': '/transactions/',
+  '/address/:id': '/accounts/',
+} as const;
 
 /** The services that the page asks besides this gateway, and the scripts of its map. */
 function policyOf({
@@ -55,16 +63,22 @@ function settingsBody(config: ConsoleConfig): string {
   });
 }
 
-export interface Console {
+export interface ConsoleOptions {
   /** of the built files */
   readonly folder: URL;
   readonly config: ConsoleConfig;
 }
 
+export interface Console {
+  readonly routes: readonly GetRoute[];
+  /** The page that says so, for a person at an address without a route. */
+  nothingHere(request: HttpRequest): HttpResponse | undefined;
+}
+
 /** Undefined: it is not built here. */
-export function consoleRoutes({ folder, config }: Console): readonly GetRoute[] | undefined {
-  const pages = builtPage(new URL('index.html', folder), PAGES, policyOf(config));
-  if (pages === undefined) return undefined;
+export function openConsole({ folder, config }: ConsoleOptions): Console | undefined {
+  const page = builtPage(new URL('index.html', folder), policyOf(config));
+  if (page === undefined) return undefined;
   const settings: GetRoute = {
     method: 'get',
     path: '/console.json',
@@ -74,5 +88,31 @@ export function consoleRoutes({ folder, config }: Console): readonly GetRoute[] 
       headers: { 'cache-control': 'no-cache' },
     }),
   };
-  return [...pages, settings];
+  const nothing = page.document(404);
+  return {
+    routes: [
+      ...pageRoutes(page, PAGES),
+      ...Object.entries(MOVED).map(([path, to]) => movedRoute(path, to)),
+      settings,
+    ],
+    nothingHere: (request) => (isOfPerson(request) ? nothing : undefined),
+  };
+}
+
+function movedRoute(path: string, to: string): GetRoute {
+  return {
+    method: 'get',
+    path,
+    handle: ({ params: { id } }) => ({
+      status: 301,
+      body: '',
+      headers: { location: to + encodeURIComponent(String(id)) },
+    }),
+  };
+}
+
+/** A browser that opens an address; a program that asks the interface names no HTML. */
+function isOfPerson({ method, path, headers }: HttpRequest): boolean {
+  const isRead = method === 'GET' || method === 'HEAD';
+  return isRead && !path.startsWith('/api/') && headers.accept?.includes('text/html') === true;
 }

@@ -17,7 +17,7 @@ import { ReadVersion } from '../runtime/read-version.ts';
 import { openNotificationSubscriber } from '../runtime/redis.ts';
 import { openSharedCounts, type SharedCounts } from '../runtime/shared-counts.ts';
 import type { ConsoleConfig, ExplorerGatewayConfig } from './config.ts';
-import { CONSOLE } from './console.ts';
+import { CONSOLE, openConsole } from './console.ts';
 import { EXPLORER_ERRORS } from './errors.ts';
 import { indexCheck, logEnds } from './lag.ts';
 import { openReserve } from './reserve/reserve.ts';
@@ -89,11 +89,19 @@ export function explorerApp(
   limits = openLimits(),
 ): Pick<
   HttpOptions,
-  'routes' | 'cache' | 'checks' | 'errors' | 'guards' | 'headers' | 'trust_proxy_hops'
+  | 'routes'
+  | 'nothingHere'
+  | 'cache'
+  | 'checks'
+  | 'errors'
+  | 'guards'
+  | 'headers'
+  | 'trust_proxy_hops'
 > {
   const { treasury_public_reconciliation_url: treasuryPublicReconciliationUrl } = config;
   const rate = openRateLimit(NAME, config, counts, limits.rate);
   const head = nodeHead(config.node_url, now, log);
+  const console = pages && openConsole({ folder: pages, config });
   return {
     routes: explorerRoutes({
       reader,
@@ -106,8 +114,9 @@ export function explorerApp(
       exports_max: config.exports_max,
       counts,
       limits,
-      console: pages && { folder: pages, config },
+      pages: console?.routes,
     }),
+    nothingHere: console?.nothingHere,
     cache: index && { answers: new AnswerCache(index, config), keyOf: cacheKeyOf },
     checks: [indexCheck(reader, head, config.ready_lag_blocks_max)],
     errors: EXPLORER_ERRORS,

@@ -1,6 +1,6 @@
 /** All routes of the explorer. */
 import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
-import type { HttpRequest, Route } from '../../runtime/http/handler.ts';
+import type { GetRoute, HttpRequest, Route } from '../../runtime/http/handler.ts';
 import { documentRoutes } from '../../runtime/http/document-routes.ts';
 import { ExportSlots, Scans } from '../../runtime/limits/long-reads.ts';
 import { openLimits, type Limits } from '../../runtime/limits/limits.ts';
@@ -8,7 +8,6 @@ import type { Reader } from '../../runtime/postgres/pool.ts';
 import type { SharedCounts } from '../../runtime/shared-counts.ts';
 import { accountRoutes } from './accounts.ts';
 import { chainRoutes } from './chain.ts';
-import { consoleRoutes, type Console } from '../console.ts';
 import { exportRoutes } from '../export/routes.ts';
 import type { LogEnds } from '../lag.ts';
 import type { NodeHead } from '../../runtime/clt-node.ts';
@@ -34,8 +33,8 @@ export interface Sources {
   readonly counts?: SharedCounts | undefined;
   /** default: all, and none is counted */
   readonly limits?: Limits;
-  /** undefined, or not built: `/` names the documents */
-  readonly console?: Console | undefined;
+  /** of the console; without it `/` names the documents */
+  readonly pages?: readonly GetRoute[] | undefined;
 }
 
 export function explorerRoutes(sources: Sources): readonly Route[] {
@@ -52,7 +51,7 @@ export function explorerRoutes(sources: Sources): readonly Route[] {
     ...seriesRoutes(reader),
     ...exportRoutes(reader, new ExportSlots(sources.exports_max, sources.counts, longReads)),
     ...topicRoutes(),
-    ...documentRoutes(EXPLORER_API, sources.console && consoleRoutes(sources.console)),
+    ...documentRoutes(EXPLORER_API, sources.pages),
   ];
 }
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { OPEN_SESSION, OPERATIONS_API } from '../../../schemas/operations-api/document.ts';
-import { builtPage } from '../../runtime/http/built-page.ts';
+import { builtPage, pageRoutes } from '../../runtime/http/built-page.ts';
 import { documentRoutes } from '../../runtime/http/document-routes.ts';
 import type { GetRoute } from '../../runtime/http/handler.ts';
 import { rateGuard, RateLimit } from '../../runtime/limits/rate.ts';
@@ -57,7 +57,7 @@ export async function opsConsole(args: ConsoleArguments): Promise<number> {
   // a stack file that is none is refused here, and not by the page
   localServices(args.stack);
   const config = readSettings(CONSOLE_SETTINGS, args.stack);
-  const page = builtPage(OPERATIONS_PAGE, ['/']);
+  const page = builtPage(OPERATIONS_PAGE);
   if (page === undefined)
     throw new Misuse(
       'the page is not built: npx vite build --config services/console/operations.config.ts builds it, as npm start does',
@@ -69,7 +69,7 @@ export async function opsConsole(args: ConsoleArguments): Promise<number> {
     const { url } = await serveOperations(
       config,
       { stack: args.stack, http_host: args.host, http_port: port },
-      page,
+      pageRoutes(page, ['/']),
       signal,
       closing,
     );

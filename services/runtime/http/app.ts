@@ -48,6 +48,8 @@ export interface HttpAppOptions {
   /** continues the traces of requests; off when not given */
   readonly tracing?: Tracing | undefined;
   readonly routes?: readonly Route[];
+  /** answers where no route does; undefined, or not given: 404 in the shape of errors */
+  readonly nothingHere?: ((request: HttpRequest) => HttpResponse | undefined) | undefined;
   readonly errors?: ErrorShape;
   /** run before the routes in this order; the first response counts */
   readonly guards?: readonly Guard[];
@@ -94,7 +96,7 @@ export function buildHttpApp(
   app.set('trust proxy', options.trust_proxy_hops ?? 0);
   app.use(identify(options), ...admit(options, shape, replies));
   app.use(start(options.starts ?? new Starts(httpLimits?.starts), options.cache, replies));
-  app.use(route(routes, shape, replies));
+  app.use(route(routes, shape, replies, options.nothingHere));
   app.use(fail(options.log, shape, replies));
   return (request, response) => {
     // Express would answer it by itself, in another shape: it is refused like this one
@@ -224,7 +226,12 @@ async function nextAfter(
 }
 
 /** Answers by the route of the request; 405 for another method of its path, otherwise 404. */
-function route(routes: readonly Route[], shape: ErrorShape, replies: Replies): Router {
+function route(
+  routes: readonly Route[],
+  shape: ErrorShape,
+  replies: Replies,
+  nothingHere: HttpAppOptions['nothingHere'],
+): Router {
   const router = express.Router({ caseSensitive: true });
   for (const each of routes) {
     if ('middleware' in each) {
@@ -257,7 +264,12 @@ function route(routes: readonly Route[], shape: ErrorShape, replies: Replies): R
       replies.fail(response, { status: 405, code: 'method_not_allowed', message }, { allow });
     });
   }
-  router.use((_request, response) => replies.fail(response, NOTHING_HERE));
+  router.use((request, response) => {
+    const answer = nothingHere?.(request);
+    return answer === undefined
+      ? replies.fail(response, NOTHING_HERE)
+      : replies.send(response, answer);
+  });
   return router;
 }
 

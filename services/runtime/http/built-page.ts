@@ -25,47 +25,62 @@ const POLICY: Readonly<Record<string, string>> = {
   'frame-ancestors': "'none'",
 };
 
-/**
- * `pages`: the addresses that show the document; `policy`: directives that are added or replaced.
- * Undefined: it is not built here.
- */
-export function builtPage(
-  document: URL,
-  pages: readonly string[],
-  policy: Readonly<Record<string, string>> = {},
-): readonly GetRoute[] | undefined {
-  if (!existsSync(document)) return undefined;
-  const page = get({
-    body: readFileSync(document),
-    content_type: 'text/html; charset=utf-8',
-    headers: {
-      // with a validator: a new build shows at the next load
-      'cache-control': 'no-cache',
-      'content-security-policy': Object.entries({ ...POLICY, ...policy })
-        .map((directive) => directive.join(' '))
-        .join('; '),
-      'referrer-policy': 'no-referrer',
-    },
-  });
-  const assets = new URL('assets/', document);
-  return [
-    ...pages.map(page),
-    ...readdirSync(assets).map((name) =>
-      get({
-        body: readFileSync(new URL(name, assets)),
-        content_type: TYPES[extname(name)] ?? 'application/octet-stream',
-        // the name has a hash of the content
-        headers: { 'cache-control': 'public, max-age=31536000, immutable' },
-      })(`/assets/${name}`),
-    ),
-  ];
+type Document = HttpResponse & { readonly body: Buffer };
+
+export interface BuiltPage {
+  /** its scripts and styles */
+  readonly files: readonly GetRoute[];
+  /** The document; with another status than 200 it stands for an error. */
+  document(status?: number): Document;
 }
 
-type Made = Pick<HttpResponse, 'content_type' | 'headers'> & { readonly body: Buffer };
-
-function get({ body, ...head }: Made): (path: string) => GetRoute {
-  return (path) => {
-    const answer = new Answer({ status: 200, ...head }, body, path);
-    return { method: 'get', path, handle: () => answer };
+/** `policy`: directives that are added or replaced. Undefined: it is not built here. */
+export function builtPage(
+  document: URL,
+  policy: Readonly<Record<string, string>> = {},
+): BuiltPage | undefined {
+  if (!existsSync(document)) return undefined;
+  const body = readFileSync(document);
+  const headers = {
+    // with a validator: a new build shows at the next load
+    'cache-control': 'no-cache',
+    'content-security-policy': Object.entries({ ...POLICY, ...policy })
+      .map((directive) => directive.join(' '))
+      .join('; '),
+    'referrer-policy': 'no-referrer',
   };
+  const assets = new URL('assets/', document);
+  return {
+    files: readdirSync(assets).map((name) => fileRoute(name, readFileSync(new URL(name, assets)))),
+    document: (status = 200) => ({
+      status,
+      body,
+      content_type: 'text/html; charset=utf-8',
+      headers: status === 200 ? headers : { ...headers, 'cache-control': 'no-store' },
+    }),
+  };
+}
+
+function fileRoute(name: string, body: Buffer): GetRoute {
+  const path = `/assets/${name}`;
+  const head = {
+    status: 200,
+    content_type: TYPES[extname(name)] ?? 'application/octet-stream',
+    // the name has a hash of the content
+    headers: { 'cache-control': 'public, max-age=31536000, immutable' },
+  };
+  const answer = new Answer(head, body, path);
+  return { method: 'get', path, handle: () => answer };
+}
+
+/** Its files, and the document at these addresses, each made once for all requests. */
+export function pageRoutes(page: BuiltPage, paths: readonly string[]): readonly GetRoute[] {
+  const { body, ...head } = page.document();
+  return [
+    ...page.files,
+    ...paths.map((path): GetRoute => {
+      const answer = new Answer(head, body, path);
+      return { method: 'get', path, handle: () => answer };
+    }),
+  ];
 }

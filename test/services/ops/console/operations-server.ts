@@ -15,7 +15,7 @@ import { SCHEMA_IDS, TREASURY_LEDGER } from '../../../../schemas/topics.ts';
 import type { TreasuryEvent } from '../../../../schemas/treasury.ledger/events.ts';
 import { CONSOLE_SETTINGS, serveOperations } from '../../../../services/ops/console/console.ts';
 import { LedgerLog } from '../../../../services/ops/deposit/ledger-log.ts';
-import { builtPage } from '../../../../services/runtime/http/built-page.ts';
+import { builtPage, pageRoutes } from '../../../../services/runtime/http/built-page.ts';
 import { ensureTopics } from '../../../../services/runtime/kafka/topics.ts';
 import { readConfig } from '../../../../services/runtime/process/config.ts';
 import { Closing } from '../../../../services/runtime/process/main.ts';
@@ -130,7 +130,8 @@ export async function openOperations(stack: Addresses, page?: URL): Promise<Oper
     CONSOLE_SETTINGS,
   );
   const where = { stack: stackFile, http_host: '127.0.0.1', http_port: 0 };
-  const routes = page === undefined ? [] : (builtPage(page, ['/']) ?? []);
+  const built = page && builtPage(page);
+  const routes = built === undefined ? [] : pageRoutes(built, ['/']);
   const { url } = await serveOperations(config, where, routes, stopping.signal, closing);
   const { address: operator } = alice;
   await until(

@@ -1,0 +1,115 @@
+/** The addresses of the console, on a built page of a few lines. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { EXPLORER_API } from '../../../schemas/explorer-api/document.ts';
+import { gettable } from '../../support/openapi.ts';
+import { openExplorer, type ExplorerServer } from './explorer-server.ts';
+
+const HASH = `0x${'ab'.repeat(32)}`;
+const ADDRESS = `0x${'cd'.repeat(20)}`;
+const PEOPLE = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+
+let folder: string;
+let explorer: ExplorerServer;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'clt-console-'));
+  mkdirSync(join(folder, 'assets'));
+  writeFileSync(join(folder, 'assets/main.js'), 'start();');
+  writeFileSync(
+    join(folder, 'index.html'),
+    '<!doctype html><html lang="en"><head><title>CLT console</title></head><body></body></html>',
+  );
+  explorer = await openExplorer({
+    postgres_reader_url: 'postgres://clt_reader:clt_reader@127.0.0.1:1/clt',
+    console: pathToFileURL(`${folder}/`),
+  });
+});
+afterAll(async () => {
+  await explorer.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Not through `explorer.get`: pages are no part of the interface. */
+function open(path: string, init: RequestInit = { headers: PEOPLE }): Promise<Response> {
+  return fetch(explorer.url + path, { redirect: 'manual', ...init });
+}
+
+test.each([
+  ['/block/12', '/blocks/12'],
+  [`/block/${HASH}`, `/blocks/${HASH}`],
+  [`/tx/${HASH}`, `/transactions/${HASH}`],
+  [`/address/${ADDRESS}`, `/accounts/${ADDRESS}`],
+  [`/address/${ADDRESS}/`, `/accounts/${ADDRESS}`],
+  // no text leads to another server, or into another header
+  ['/tx/%2F%2Fevil.example', '/transactions/%2F%2Fevil.example'],
+  ['/tx/a%0d%0aset-cookie:%20b', '/transactions/a%0D%0Aset-cookie%3A%20b'],
+])('%s, where wallets look, leads to %s', async (path, to) => {
+  for (const method of ['GET', 'HEAD']) {
+    const { status, headers } = await open(path, { method });
+    expect([status, headers.get('location'), headers.get('set-cookie')]).toEqual([301, to, null]);
+  }
+  const page = await open(to);
+  expect([page.status, page.headers.get('content-type')]).toEqual([
+    200,
+    'text/html; charset=utf-8',
+  ]);
+});
+
+test.each([
+  '/nowhere',
+  '/block',
+  '/tx/',
+  '/blocks',
+  '/accounts',
+  '/Transactions',
+  `/token/${ADDRESS}`,
+])('at %s there is a page for people and an error for programs, both with 404', async (path) => {
+  const page = await open(path);
+  expect([
+    page.status,
+    page.headers.get('content-type'),
+    page.headers.get('cache-control'),
+  ]).toEqual([404, 'text/html; charset=utf-8', 'no-store']);
+  expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+  expect(await page.text()).toContain('<title>');
+  for (const headers of [{}, { accept: '*/*' }, { accept: 'application/json' }]) {
+    const { status, text } = await explorer.get(path, headers);
+    expect([status, JSON.parse(text)]).toEqual([
+      404,
+      { code: 'not_found', message: 'there is nothing at this path' },
+    ]);
+  }
+  const posted = await open(path, { method: 'POST', headers: PEOPLE });
+  expect([posted.status, posted.headers.get('content-type')]).toEqual([
+    404,
+    'application/json; charset=utf-8',
+  ]);
+});
+
+test('no page stands in place of the interface, its documents or its probes', async () => {
+  const paths = [
+    ...gettable(EXPLORER_API).map(({ path, query }) => `${path}?${query}`),
+    ...['/api/v1/nothing', '/api/', '/status', '/metrics', '/console.json', '/assets/main.js'],
+  ];
+  for (const path of paths) {
+    const [people, programs] = [await open(path), await open(path, {})];
+    expect([path, people.status, people.headers.get('content-type')]).toEqual([
+      path,
+      programs.status,
+      programs.headers.get('content-type'),
+    ]);
+  }
+  expect((await open('/api/v1/nothing')).headers.get('content-type')).toContain('json');
+});
+
+test('a gateway without a build of the console has no pages, and redirects nobody', async () => {
+  const bare = await openExplorer({ postgres_reader_url: 'postgres://127.0.0.1:1/clt' });
+  for (const path of [`/tx/${HASH}`, '/nowhere']) {
+    const { status, headers } = await fetch(bare.url + path, { headers: PEOPLE });
+    expect([status, headers.get('content-type')]).toEqual([404, 'application/json; charset=utf-8']);
+  }
+  await bare.close();
+});
