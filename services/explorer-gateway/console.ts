@@ -1,28 +1,26 @@
 /**
  * The console's page and files (`services/console`), as Vite has built them. Every page of the
- * console is the same document: its script shows what the address says.
+ * console is the same document, but for its title and description: its script shows what the
+ * address says.
  */
-import { builtPage, pageRoutes } from '../runtime/http/built-page.ts';
+import { builtPage, pageRoutes, type BuiltPage } from '../runtime/http/built-page.ts';
 import type { GetRoute, HttpRequest } from '../runtime/http/handler.ts';
 import type { HttpResponse } from '../runtime/http/response.ts';
+import type { Reader } from '../runtime/postgres/pool.ts';
 import type { ConsoleConfig } from './config.ts';
+import { headOf, PLAIN, PREVIEWED, previewOf } from './preview.ts';
 
 /** Where `vite build` puts it. */
 export const CONSOLE = new URL('../console/dist/', import.meta.url);
 
-/** The addresses of its pages: `services/console/src/routes.tsx`. */
+/** The addresses of its pages besides `PREVIEWED`: `services/console/src/routes.tsx`. */
 const PAGES = [
   '/',
-  '/blocks/:id',
   '/transactions',
-  '/transactions/:hash',
-  '/accounts/:address',
   '/validators',
   '/charts',
   '/reserve',
-  '/reserve/:run',
   '/market',
-  '/market/trips/:hash',
   '/deposits',
 ] as const;
 
@@ -67,6 +65,8 @@ export interface ConsoleOptions {
   /** of the built files */
   readonly folder: URL;
   readonly config: ConsoleConfig;
+  /** of what previews say */
+  readonly reader: Reader;
 }
 
 export interface Console {
@@ -76,7 +76,7 @@ export interface Console {
 }
 
 /** Undefined: it is not built here. */
-export function openConsole({ folder, config }: ConsoleOptions): Console | undefined {
+export function openConsole({ folder, config, reader }: ConsoleOptions): Console | undefined {
   const page = builtPage(new URL('index.html', folder), policyOf(config));
   if (page === undefined) return undefined;
   const settings: GetRoute = {
@@ -88,14 +88,25 @@ export function openConsole({ folder, config }: ConsoleOptions): Console | undef
       headers: { 'cache-control': 'no-cache' },
     }),
   };
-  const nothing = page.document(404);
+  const plain = headOf(PLAIN);
+  const nothing = page.document(plain, 404);
   return {
     routes: [
-      ...pageRoutes(page, PAGES),
+      ...pageRoutes(page, PAGES, plain),
+      ...PREVIEWED.map((path) => previewedRoute(page, reader, path)),
       ...Object.entries(MOVED).map(([path, to]) => movedRoute(path, to)),
       settings,
     ],
     nothingHere: (request) => (isOfPerson(request) ? nothing : undefined),
+  };
+}
+
+function previewedRoute(page: BuiltPage, reader: Reader, path: string): GetRoute {
+  return {
+    method: 'get',
+    path,
+    handle: async ({ params: { name } }) =>
+      page.document(headOf(await previewOf(reader, path, String(name)))),
   };
 }
 

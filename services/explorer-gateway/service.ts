@@ -101,7 +101,7 @@ export function explorerApp(
   const { treasury_public_reconciliation_url: treasuryPublicReconciliationUrl } = config;
   const rate = openRateLimit(NAME, config, counts, limits.rate);
   const head = nodeHead(config.node_url, now, log);
-  const console = pages && openConsole({ folder: pages, config });
+  const console = pages && openConsole({ folder: pages, config, reader });
   return {
     routes: explorerRoutes({
       reader,

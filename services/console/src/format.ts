@@ -1,22 +1,8 @@
 /** Numbers and times as people read them. Amounts are exact: bigint in, text out. */
+import { DECIMALS, DECIMALS_MIN, UNIT } from '../../../schemas/explorer-api/words.ts';
 import { TEXT } from './text.ts';
 
-/** Base units of one CLT, and of one USDT. */
-const UNIT = 1_000_000n;
-const DECIMALS = 6;
-const DECIMALS_MIN = 2;
-
-export function grouped(digits: bigint | number): string {
-  return String(digits).replaceAll(/\B(?=(\d{3})+(?!\d))/g, ',');
-}
-
-/** Base units as whole units: `1234500000` is `1,234.50`. No digit is lost. */
-export function amountText(base: bigint): string {
-  const size = base < 0n ? -base : base;
-  const fraction = String(size % UNIT).padStart(DECIMALS, '0');
-  const shown = fraction.replace(/0+$/, '').padEnd(DECIMALS_MIN, '0');
-  return `${base < 0n ? '−' : ''}${grouped(size / UNIT)}.${shown}`;
-}
+export { amountText, grouped, shortened } from '../../../schemas/explorer-api/words.ts';
 
 /** The zeros that `amountText` leaves out, so that digits of a column stand below each other. */
 export function amountPadding(base: bigint): string {
@@ -29,11 +15,6 @@ export function amountPadding(base: bigint): string {
 /** Only for the height of a point in a plot. */
 export function plotted(base: bigint): number {
   return Number(base) / Number(UNIT);
-}
-
-/** The beginning and the end of a hash or an address. */
-export function shortened(text: string): string {
-  return text.length <= 16 ? text : `${text.slice(0, 8)}…${text.slice(-6)}`;
 }
 
 const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });

@@ -30,8 +30,11 @@ type Document = HttpResponse & { readonly body: Buffer };
 export interface BuiltPage {
   /** its scripts and styles */
   readonly files: readonly GetRoute[];
-  /** The document; with another status than 200 it stands for an error. */
-  document(status?: number): Document;
+  /**
+   * The document, with these elements in place of its title. With another status than 200 it stands
+   * for an error.
+   */
+  document(head?: string, status?: number): Document;
 }
 
 /** `policy`: directives that are added or replaced. Undefined: it is not built here. */
@@ -40,7 +43,9 @@ export function builtPage(
   policy: Readonly<Record<string, string>> = {},
 ): BuiltPage | undefined {
   if (!existsSync(document)) return undefined;
-  const body = readFileSync(document);
+  const html = readFileSync(document, 'utf8');
+  const [title = ''] = /<title>.*<\/title>/.exec(html) ?? [];
+  const at = html.indexOf(title);
   const headers = {
     // with a validator: a new build shows at the next load
     'cache-control': 'no-cache',
@@ -52,9 +57,9 @@ export function builtPage(
   const assets = new URL('assets/', document);
   return {
     files: readdirSync(assets).map((name) => fileRoute(name, readFileSync(new URL(name, assets)))),
-    document: (status = 200) => ({
+    document: (head = title, status = 200) => ({
       status,
-      body,
+      body: Buffer.from(html.slice(0, at) + head + html.slice(at + title.length)),
       content_type: 'text/html; charset=utf-8',
       headers: status === 200 ? headers : { ...headers, 'cache-control': 'no-store' },
     }),
@@ -74,8 +79,12 @@ function fileRoute(name: string, body: Buffer): GetRoute {
 }
 
 /** Its files, and the document at these addresses, each made once for all requests. */
-export function pageRoutes(page: BuiltPage, paths: readonly string[]): readonly GetRoute[] {
-  const { body, ...head } = page.document();
+export function pageRoutes(
+  page: BuiltPage,
+  paths: readonly string[],
+  elements?: string,
+): readonly GetRoute[] {
+  const { body, ...head } = page.document(elements);
   return [
     ...page.files,
     ...paths.map((path): GetRoute => {

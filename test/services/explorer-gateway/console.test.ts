@@ -92,7 +92,12 @@ test.each([
 test('no page stands in place of the interface, its documents or its probes', async () => {
   const paths = [
     ...gettable(EXPLORER_API).map(({ path, query }) => `${path}?${query}`),
-    ...['/api/v1/nothing', '/api/', '/status', '/metrics', '/console.json', '/assets/main.js'],
+    '/api/v1/nothing',
+    '/api/',
+    '/status',
+    '/metrics',
+    '/console.json',
+    '/assets/main.js',
   ];
   for (const path of paths) {
     const [people, programs] = [await open(path), await open(path, {})];
@@ -103,6 +108,16 @@ test('no page stands in place of the interface, its documents or its probes', as
     ]);
   }
   expect((await open('/api/v1/nothing')).headers.get('content-type')).toContain('json');
+});
+
+test('each page has a title and tags for previews in place of the title that was built', async () => {
+  for (const path of ['/', '/nowhere', `/transactions/${HASH}`, '/market/trips/%00%22%3E']) {
+    const text = await (await open(path)).text();
+    expect(text.match(/<title>/g)).toHaveLength(1);
+    expect(text).toContain('<title>CLT console</title>\n    <meta name="description"');
+    expect(text).toContain('<meta property="og:title" content="CLT console" />');
+    expect(text).toMatch(/<html lang="en"><head>.*<\/head><body><\/body><\/html>$/s);
+  }
 });
 
 test('a gateway without a build of the console has no pages, and redirects nobody', async () => {

@@ -1,0 +1,177 @@
+/**
+ * Title and description of the pages of single things, for previews of their links: readers of
+ * links run no script. All of it may be text that a stranger chose.
+ */
+import { setTimeout as after } from 'node:timers/promises';
+import { accountByAddress } from '../../projections/explorer/queries/accounts.ts';
+import { blockByHash, blockByHeight } from '../../projections/explorer/queries/blocks.ts';
+import { transactionByHash } from '../../projections/explorer/queries/transactions.ts';
+import { runById } from '../../projections/reserve/queries.ts';
+import { rideByHash } from '../../projections/ride-market/queries.ts';
+import type { Query } from '../../projections/contract/page.ts';
+import { parseAddress, parseHash, toHex } from '../../schemas/address.ts';
+import { parseHeight } from '../../schemas/explorer-api/parameters.ts';
+import {
+  amountText,
+  blockTitle,
+  grouped,
+  plainText,
+  sentenceOf,
+  shortened,
+  SITE,
+  titleOf,
+  transactionTitle,
+} from '../../schemas/explorer-api/words.ts';
+import { byteaHex, isoTime, type Cell } from '../runtime/postgres/cells.ts';
+import type { Cells, Reader } from '../runtime/postgres/pool.ts';
+import { Fault } from '../runtime/process/errors.ts';
+import { isFinalRow } from './routes/responses.ts';
+
+export interface Preview {
+  readonly title: string;
+  readonly description: string;
+}
+
+/** Of pages of lists, and of things that nobody knows. */
+export const PLAIN: Preview = {
+  title: `${SITE} console`,
+  description: `Blocks, transactions, rides and the reserve of the ${SITE} chain, as they happen.`,
+};
+
+interface Page {
+  /** undefined: nothing has such a name */
+  readonly query: (name: string) => Query | undefined;
+  readonly preview: (row: Cells, name: string) => Preview;
+}
+
+/** By address in `services/console/src/routes.tsx`, whose parameter is called name here. */
+const PAGES: Readonly<Record<string, Page>> = {
+  '/blocks/:name': {
+    query: (name) => {
+      const [hash, height] = [parseHash(name), parseHeight(name)];
+      if (hash !== undefined) return blockByHash(hash);
+      return height === undefined ? undefined : blockByHeight(height);
+    },
+    preview: (row) => {
+      const [height, hash, count, producer, , , timestamp] = row;
+      return {
+        title: blockTitle(BigInt(height ?? 0)),
+        description: `Block ${byteaHex(hash)} of ${isoTime(timestamp)}, with ${counted(count, 'transaction')}, made by ${shortened(byteaHex(producer))}. ${finality(row)}`,
+      };
+    },
+  },
+  '/transactions/:name': {
+    query: (name) => queryOf(parseHash(name), transactionByHash),
+    preview: (row) => {
+      const [hash, height, from, to, amount, , type] = row;
+      const call = {
+        hash: byteaHex(hash),
+        from: byteaHex(from),
+        to: byteaHex(to),
+        amount: amount ?? '0',
+        function_call_type: type ?? '',
+      };
+      return {
+        title: transactionTitle(call),
+        description: `${plainText(sentenceOf(call))} In block ${grouped(BigInt(height ?? 0))}. ${finality(row)}`,
+      };
+    },
+  },
+  '/accounts/:name': {
+    query: (name) => queryOf(parseAddress(name), accountByAddress),
+    preview: ([balance, , transactions, changes], name) => ({
+      title: `Account ${shortened(toHex(parseAddress(name) ?? Buffer.alloc(0)))}`,
+      description: `It has ${units(balance, SITE)}, after ${counted(transactions, 'transaction')} and ${counted(changes, 'change')} of its balance.`,
+    }),
+  },
+  '/market/trips/:name': {
+    query: (name) => queryOf(parseHash(name), (hash) => rideByHash(hash, 1)),
+    preview: ([status, , , , , , , fare, paid, passenger, driver]) => ({
+      title: `Ride at ${units(fare, SITE)}: ${status}`,
+      description: `Rider ${shortened(byteaHex(passenger))}${driver === null ? '' : `, driver ${shortened(byteaHex(driver))}`}; ${units(paid, SITE)} are paid. As of the newest block, which may still be replaced.`,
+    }),
+  },
+  '/reserve/:name': {
+    query: (name) => (name.includes('\0') || name.length > 100 ? undefined : runById(name)),
+    preview: (row) => {
+      const [, at, , height, , , , , , liability, custody, , , status] = row;
+      const surplus = row.at(-2);
+      return {
+        title: `Reserve run of ${isoTime(at)}: ${status}`,
+        description: `Custody ${units(custody, 'USDT')}, liability ${units(liability, 'USDT')}, surplus ${units(surplus, 'USDT')}, at block ${grouped(BigInt(height ?? 0))}.`,
+      };
+    },
+  },
+};
+
+export const PREVIEWED = Object.keys(PAGES);
+
+/** A page does not wait longer for its description. */
+const WAIT_MS = 500;
+
+/**
+ * What is known of the thing with this name, at one of the addresses `PREVIEWED`. Plain where that
+ * is nothing, also while the read model is away: the page itself says so.
+ */
+export async function previewOf(reader: Reader, path: string, name: string): Promise<Preview> {
+  const page = PAGES[path];
+  const query = page?.query(name);
+  if (page === undefined || query === undefined) return PLAIN;
+  const late = new AbortController();
+  const waited = after(WAIT_MS, [], { signal: late.signal }).catch(() => []);
+  try {
+    const [row] = await Promise.race([reader.rows(query), waited]);
+    return row === undefined ? PLAIN : titled(page.preview(row, name));
+  } catch (error) {
+    if (error instanceof Fault) return PLAIN;
+    throw error;
+  } finally {
+    late.abort();
+  }
+}
+
+function titled({ title, description }: Preview): Preview {
+  return { title: titleOf(title), description };
+}
+
+function queryOf(bytes: Buffer | undefined, query: (of: Buffer) => Query): Query | undefined {
+  return bytes === undefined ? undefined : query(bytes);
+}
+
+function units(base: Cell, unit: string): string {
+  return `${amountText(BigInt(base ?? 0))} ${unit}`;
+}
+
+function counted(count: Cell, one: string): string {
+  return `${grouped(BigInt(count ?? 0))} ${one}${count === '1' ? '' : 's'}`;
+}
+
+function finality(row: Cells): string {
+  return isFinalRow(row) ? 'It is final.' : 'It may still be replaced.';
+}
+
+const TITLE_CHARACTERS = 120;
+const DESCRIPTION_CHARACTERS = 300;
+
+/** The elements of a document's head; plain text in, no character of which is markup. */
+export function headOf({ title, description }: Preview): string {
+  const [name, words] = [
+    escaped(title, TITLE_CHARACTERS),
+    escaped(description, DESCRIPTION_CHARACTERS),
+  ];
+  return [
+    `<title>${name}</title>`,
+    `<meta name="description" content="${words}" />`,
+    `<meta property="og:type" content="website" />`,
+    `<meta property="og:site_name" content="${SITE}" />`,
+    `<meta property="og:title" content="${name}" />`,
+    `<meta property="og:description" content="${words}" />`,
+  ].join('\n    ');
+}
+
+/** Also without characters that are not seen, such as those that turn the direction of text. */
+function escaped(text: string, most: number): string {
+  const seen = [...text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, ' ')];
+  const cut = seen.length > most ? `${seen.slice(0, most - 1).join('')}…` : seen.join('');
+  return cut.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
