@@ -6,6 +6,9 @@ CREATE INDEX active_trips_place ON active_trips (height, tx_index);
 CREATE INDEX active_trips_driver ON active_trips (driver, height, tx_index);
 CREATE INDEX active_trips_passenger ON active_trips (passenger, height, tx_index);
 CREATE INDEX active_trips_parties ON active_trips (driver, passenger, height, tx_index);
+-- a ride is found by each of its steps
+CREATE INDEX closed_requests_withdrawal ON closed_requests (closed_hash) WHERE offer_hash IS NULL;
+CREATE INDEX ended_trips_cancellation ON ended_trips (ended_hash) WHERE trip_status = 'cancelled';
 CREATE UNIQUE INDEX ended_trips_hash ON ended_trips (hash);
 CREATE INDEX ended_trips_ended ON ended_trips (trip_status, ended_height, ended_index);
 CREATE INDEX ended_trips_driver ON ended_trips (driver, trip_status, ended_height, ended_index);

@@ -236,7 +236,7 @@ export function tripByHash(hash: Buffer): Query {
 const ROUTE_COLUMNS = 'pickup_lat, pickup_lng, dropoff_lat, dropoff_lng';
 
 /**
- * The ride of a request, an offer or an acceptance: a row for each of its steps in the order of the
+ * The ride that a transaction is a step of: a row for each of its steps in the order of the
  * chain, of offers and payments the first `limit` each; no row without a ride. One statement, so
  * that ride and steps are of one moment. Columns of the ride, the same in each row: status (open,
  * withdrawn, active, completed, cancelled), request hash, hash of the acceptance (or null),
@@ -254,7 +254,14 @@ export function rideByHash(hash: Buffer, limit: number): Query {
                 (SELECT $1::bytea AS request
                  UNION ALL SELECT request_hash FROM ride_market.offers WHERE hash = $1::bytea
                  UNION ALL SELECT request_hash FROM ride_market.active_trips WHERE hash = $1::bytea
-                 UNION ALL SELECT request_hash FROM ride_market.ended_trips WHERE hash = $1::bytea) f
+                 UNION ALL SELECT request_hash FROM ride_market.ended_trips WHERE hash = $1::bytea
+                 UNION ALL SELECT hash FROM ride_market.closed_requests WHERE closed_hash = $1::bytea AND offer_hash IS NULL
+                 UNION ALL SELECT request_hash FROM ride_market.ended_trips WHERE ended_hash = $1::bytea AND trip_status = 'cancelled'
+                 UNION ALL SELECT t.request_hash FROM
+                   (SELECT trip_hash FROM ride_market.payments WHERE hash = $1::bytea) p
+                   CROSS JOIN LATERAL
+                     (SELECT request_hash FROM ride_market.active_trips WHERE hash = p.trip_hash
+                      UNION ALL SELECT request_hash FROM ride_market.ended_trips WHERE hash = p.trip_hash) t) f
                 CROSS JOIN LATERAL
                   (SELECT 'open' AS status, hash, ${ROUTE_COLUMNS}, fare, passenger, NULL::bytea AS trip_hash
                      FROM ride_market.open_requests WHERE hash = f.request

@@ -11,7 +11,7 @@ import { UNDO_TEXT, type BlockUndo } from './undo-text.ts';
 
 export const rideMarket: Projection<ChainEvent> = {
   name: 'ride_market',
-  version: 3,
+  version: 4,
   topics: ['chain.blocks'],
   isEvent: isChainEvent,
   tables: [HEAD, JOURNAL, ...Object.values(RECORD_TABLES)],

@@ -39,7 +39,7 @@ const FILL = [
   `CREATE TEMPORARY TABLE n AS SELECT n::bigint FROM generate_series(0, ${COUNT - 1}) n`,
   "INSERT INTO head VALUES (true, 1, 1, '\\x00', 0, 1)",
   `INSERT INTO open_requests SELECT ${hash('n')}, ${PASSENGER}, ${ROUTE}, 10, NULL, n, 0 FROM n`,
-  `INSERT INTO closed_requests SELECT ${hash('1000000 + n')}, ${PASSENGER}, ${ROUTE}, 10, NULL, n, 0, ${hash('n')}, n, 1, ${hash('n')} FROM n WHERE n < ${OTHERS}`,
+  `INSERT INTO closed_requests SELECT ${hash('1000000 + n')}, ${PASSENGER}, ${ROUTE}, 10, NULL, n, 0, CASE WHEN n % 10 < 9 THEN ${hash('n')} END, n, 1, ${hash('4000000 + n')} FROM n WHERE n < ${OTHERS}`,
   `INSERT INTO offers SELECT ${hash('n * 1000 + m')}, ${hash('n')}, ${DRIVER}, 10, NULL, n + m, 0 FROM n, generate_series(1, 120) m WHERE n % 500 = 0`,
   `INSERT INTO active_trips SELECT ${TRIP} FROM n WHERE n < ${OTHERS}`,
   `INSERT INTO ended_trips SELECT ${TRIP}, CASE WHEN n < ${OTHERS / 2} THEN 'cancelled' ELSE 'completed' END, 1000000 + n, 0, ${hash('2000000 + n')} FROM n WHERE n < ${OTHERS}`,
@@ -50,7 +50,20 @@ const FILL = [
 
 let readerUrl: string;
 /** By name, an address or a hash of the tables. */
-let known: Readonly<Record<'driver' | 'passenger' | 'open' | 'closed' | 'offer' | 'trip', Buffer>>;
+let known: Readonly<
+  Record<
+    | 'driver'
+    | 'passenger'
+    | 'open'
+    | 'closed'
+    | 'offer'
+    | 'trip'
+    | 'payment'
+    | 'cancellation'
+    | 'withdrawal',
+    Buffer
+  >
+>;
 
 beforeAll(async () => {
   const urls = await freshDatabase(inject('stack'));
@@ -64,7 +77,8 @@ beforeAll(async () => {
   for (const statement of FILL) await client.query(statement);
   const { rows } = await client.query<typeof known>(
     `SELECT ${person('7::bigint')} AS driver, ${person('1007::bigint')} AS passenger, ${hash('500::bigint')} AS open,
-            ${hash('1000500::bigint')} AS closed, ${hash('500003::bigint')} AS offer, ${hash('77::bigint')} AS trip`,
+            ${hash('1000500::bigint')} AS closed, ${hash('500003::bigint')} AS offer, ${hash('77::bigint')} AS trip,
+            ${hash('3000077::bigint')} AS payment, ${hash('2000077::bigint')} AS cancellation, ${hash('4000079::bigint')} AS withdrawal`,
   );
   client.release();
   await pool.end();
@@ -117,6 +131,9 @@ function questions(): Readonly<Record<string, Expected>> {
     'an open ride': rideOf(known.open),
     'a closed ride': rideOf(known.closed),
     'a ride by its offer': rideOf(known.offer),
+    'a ride by a payment': rideOf(known.payment),
+    'a ride by its cancellation': rideOf(known.cancellation),
+    'a ride by the withdrawal of its request': rideOf(known.withdrawal),
     ...Object.fromEntries(trips),
   };
 }

@@ -333,7 +333,7 @@ async function answered(query: string): Promise<unknown> {
 
 const RIDE = 'status rideRequestTxHash tripTxHash fare farePaid steps { step txHash amount }';
 
-test('a ride is told step by step by each of its hashes, and its subscription follows it', async () => {
+test('a ride is told step by step by the hash of each step, and its subscription follows it', async () => {
   const { requested, offered, trip } = await accepted(400);
   const steps = [
     { step: 'requested', txHash: requested, amount: '400' },
@@ -364,15 +364,39 @@ test('a ride is told step by step by each of its hashes, and its subscription fo
     'tron',
     `createUnsignedRideCancel(rideAcceptanceTransactionHash: "${trip}")`,
   );
-  await expect
-    .poll(() => official.at(2))
-    .toEqual({
-      ...ride,
-      status: 'cancelled',
-      farePaid: '150',
-      steps: [...steps, { step: 'cancelled', txHash: cancelled, amount: null }],
-    });
+  const ended = {
+    ...ride,
+    status: 'cancelled',
+    farePaid: '150',
+    steps: [...steps, { step: 'cancelled', txHash: cancelled, amount: null }],
+  };
+  await expect.poll(() => official.at(2)).toEqual(ended);
+  for (const { txHash } of ended.steps)
+    expect(await answered(`{ ride(txHash: "${txHash}") { ${RIDE} } }`)).toEqual(ended);
   expect(await answered(`{ ride(txHash: "0x${'00'.repeat(32)}") { status } }`)).toBeNull();
+});
+
+function found(hash: string): Promise<unknown> {
+  return answered(`{ ride(txHash: "${hash}") { status rideRequestTxHash } }`);
+}
+
+test('a ride is found by its last payment, and by the withdrawal of its request', async () => {
+  const { requested, trip } = await accepted(300);
+  const paid = await sends(
+    'browser',
+    `createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "301")`,
+  );
+  const open = await sends('browser', request(301));
+  const withdrawn = await sends(
+    'browser',
+    `createUnsignedRideRequestCancel(rideRequestTransactionHash: "${open}")`,
+  );
+  await expect
+    .poll(() => found(paid))
+    .toEqual({ status: 'completed', rideRequestTxHash: requested });
+  await expect
+    .poll(() => found(withdrawn))
+    .toEqual({ status: 'withdrawn', rideRequestTxHash: open });
 });
 
 test('a transaction is refused to other callers and in other states', async () => {
