@@ -72,7 +72,7 @@ export interface ConsoleOptions {
 export interface Console {
   readonly routes: readonly GetRoute[];
   /** The page that says so, for a person at an address without a route. */
-  nothingHere(request: HttpRequest): HttpResponse | undefined;
+  readonly nothingHere: (request: HttpRequest) => HttpResponse | undefined;
 }
 
 /** Undefined: it is not built here. */

@@ -171,7 +171,7 @@ export function headOf({ title, description }: Preview): string {
 
 /** Also without characters that are not seen, such as those that turn the direction of text. */
 function escaped(text: string, most: number): string {
-  const seen = [...text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, ' ')];
+  const seen = Array.from(text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, ' '));
   const cut = seen.length > most ? `${seen.slice(0, most - 1).join('')}…` : seen.join('');
   return cut.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

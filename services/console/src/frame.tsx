@@ -8,6 +8,7 @@ import {
 } from '@tanstack/react-router';
 import { useEffect, useRef, type ReactElement } from 'react';
 import { useProblems } from './api/health.ts';
+import { Announcer, Heading } from './design/heading.tsx';
 import icon from './design/icon.svg';
 import { choose, SCHEMES, useScheme } from './design/scheme.ts';
 import { Search } from './search.tsx';
@@ -56,6 +57,7 @@ export function Frame(): ReactElement {
         <span>{TEXT.foot.keys}</span>
       </footer>
       <Keys />
+      <Announcer />
     </>
   );
 }
@@ -160,7 +162,7 @@ function focusRow(step: 1 | -1): void {
 export function NoPage(): ReactElement {
   return (
     <div className="nothing">
-      <h1>{TEXT.states.missing}</h1>
+      <Heading>{TEXT.states.missing}</Heading>
       <p>{TEXT.states.missingNext}</p>
     </div>
   );
@@ -170,7 +172,7 @@ export function Fault({ error }: ErrorComponentProps): ReactElement {
   const router = useRouter();
   return (
     <div className="nothing" role="alert">
-      <h1>{TEXT.states.broken}</h1>
+      <Heading>{TEXT.states.broken}</Heading>
       <p>{error instanceof Error ? error.message : String(error)}</p>
       <button type="button" className="button" onClick={() => void router.invalidate()}>
         {TEXT.states.reload}

@@ -114,7 +114,6 @@ export const TEXT = {
       `The chain reorganised: blocks from ${from} on were replaced.`,
   },
   block: {
-    title: (height: number): string => `Block ${height}`,
     hash: 'Hash',
     parent: 'Parent',
     time: 'Time',
@@ -142,16 +141,6 @@ export const TEXT = {
     amount: 'Amount',
     fee: 'Fee',
     nonce: 'Nonce',
-    ride: 'Of a ride',
-    yes: 'yes',
-    no: 'no',
-    referrer: 'Of the call',
-    referrers: 'Referrers',
-    requestReferrer: 'Of the request',
-    offerReferrer: 'Of the offer',
-    requestReferrerFee: 'Fee, of the request',
-    offerReferrerFee: 'Fee, of the offer',
-    none: 'none',
   },
   transactions: {
     title: 'Transactions',
@@ -351,7 +340,7 @@ export const TEXT = {
   ride: {
     title: 'Ride',
     all: 'Market',
-    none: 'No request, offer or acceptance of a ride has this hash.',
+    none: 'No step of a ride has this hash.',
     status: 'State',
     statuses: {
       open: 'open',

@@ -88,9 +88,11 @@ test('the offer of a driver whom the rider did not take says so', () => {
   );
 });
 
+function paid(hash: string, amount: string, of: KnownRide): string {
+  return said('RidePay', RIDER, DRIVER, amount, of, hash);
+}
+
 test('a payment says what it left to pay, and only the last of a completed ride completes it', () => {
-  const paid = (hash: string, amount: string, of: KnownRide): string =>
-    said('RidePay', RIDER, DRIVER, amount, of, hash);
   const whole = ride('completed', { steps: [{ step: 'paid', txHash: '0xp', amount: '27220000' }] });
   expect(paid('0xp', '27220000', whole)).toBe(
     `Rider ${R} paid 27.22 of 27.22 CLT to driver ${D}; the ride is complete.`,

@@ -19,13 +19,42 @@ function transaction(type: string, isFinal = 't'): Cells {
 
 const BLOCK: Cells = ['1234', HASH, '1', RIDER, RIDER, '0', AT, HASH, '0', 'f'];
 const ACCOUNT: Cells = ['87500000', '8', '1', '21', 'f'];
+const ROUTE = ['1', '2', '3', '4'];
+const STEP = ['requested', HASH, '5', '1'];
 const RIDE: Cells = [
-  ...['completed', HASH, HASH, '1', '2', '3', '4', '27220000', '27220000', RIDER, DRIVER],
-  ...['requested', HASH, '5', '1'],
+  'completed',
+  HASH,
+  HASH,
+  ...ROUTE,
+  '27220000',
+  '27220000',
+  RIDER,
+  DRIVER,
+  ...STEP,
 ];
+const NONE = ['0', '0', '0', '0', '0'];
 const RUN: Cells = [
-  ...['1042:1200', AT, '1042', '1200', HASH, '1', '1', '1', '0', '90000000', '91000000', '0', '0'],
-  ...['ok', AT, '0', '0', '0', '0', '0', AT, '9', '0', '0', '0', '0', '1000000', '7'],
+  '1042:1200',
+  AT,
+  '1042',
+  '1200',
+  HASH,
+  '1',
+  '1',
+  '1',
+  '0',
+  '90000000',
+  '91000000',
+  '0',
+  '0',
+  'ok',
+  AT,
+  ...NONE,
+  AT,
+  '9',
+  ...NONE.slice(1),
+  '1000000',
+  '7',
 ];
 
 /** Answers with this row, and notes what it was asked. */
@@ -90,13 +119,13 @@ test('a name that is none costs no query, and one that nobody knows gets the pla
 });
 
 test('while the read model is away, or does not answer, a page has the plain preview', async () => {
-  const away = (): Promise<never> =>
-    Promise.reject(new Fault('storage_down', 'Postgres is away', { retry: true }));
-  const silent = (): Promise<never> => new Promise(() => undefined);
-  for (const rows of [away, silent])
+  const away = Promise.reject(new Fault('storage_down', 'Postgres is away', { retry: true }));
+  const silent = Promise.withResolvers<never>().promise;
+  for (const rows of [() => away, () => silent])
     expect(await previewOf({ rows }, BLOCKS ?? '', '1')).toEqual(PLAIN);
-  const broken = (): Promise<never> => Promise.reject(new TypeError('a bug'));
-  await expect(previewOf({ rows: broken }, BLOCKS ?? '', '1')).rejects.toThrow('a bug');
+  const broken = Promise.reject(new TypeError('a bug'));
+  const rows = (): Promise<never> => broken;
+  await expect(previewOf({ rows }, BLOCKS ?? '', '1')).rejects.toThrow('a bug');
 });
 
 const TITLE = /^<title>[^<>&"']*<\/title>$/;
@@ -104,16 +133,20 @@ const META = /^<meta (?:name|property)="[a-z:_]+" content="[^<>&"']*" \/>$/;
 
 test('no text that a stranger chooses becomes markup, or is unseen in it', () => {
   const markup = fc.constantFrom(
-    ...[
-      '</title><script>',
-      '"/><img src=x onerror=',
-      "' onload='",
-      '<!--',
-      '-->',
-      '&lt;',
-      '\u202e',
-    ],
-    ...['</title>', ']]>', '\0', '\n', '\ud800', '$&', "$'", '\u2028'],
+    '</title><script>',
+    '"/><img src=x onerror=',
+    "' onload='",
+    '<!--',
+    '-->',
+    '&lt;',
+    ']]>',
+    '\0',
+    '\n',
+    '\ud800',
+    '\u202e',
+    '\u2028',
+    '$&',
+    "$'",
   );
   const text = fc.array(fc.oneof(markup, fc.string({ unit: anyCharacter, maxLength: 200 })), {
     maxLength: 5,

@@ -4,22 +4,39 @@
  */
 import type { Status } from '../../../../schemas/explorer-api/network.ts';
 
-let known: number | undefined;
+let known: Judged = { final_height: undefined, head_height: undefined };
 
 /** Takes the height from an answer to `/api/v1/status`. */
 export function learnFinality({ indexed }: Pick<Status, 'indexed'>): void {
-  known = indexed?.finalized_height ?? undefined;
+  known = {
+    final_height: indexed?.finalized_height ?? undefined,
+    head_height: indexed?.height ?? undefined,
+  };
 }
 
 export interface Judged {
   /** blocks up to this height are final; undefined: not known */
   readonly final_height: number | undefined;
+  /** the newest block of that moment */
+  readonly head_height: number | undefined;
+}
+
+/** The confirmations of a block, and how many make it final; undefined: not known. */
+export function confirmationsOf(
+  height: number,
+  { final_height: final, head_height: head }: Judged,
+): { readonly has: number; readonly needs: number } | undefined {
+  if (final === undefined || head === undefined) return undefined;
+  const needs = Math.max(head - final, 1);
+  // a block that is newer than that moment has none
+  const has = height <= final ? needs : Math.min(Math.max(head - height, 0), needs - 1);
+  return { has, needs };
 }
 
 /** The answer of a call that begins now. */
 export async function judged<Answer extends object>(
   call: () => Promise<Answer>,
 ): Promise<Answer & Judged> {
-  const final_height = known;
-  return Object.assign(await call(), { final_height });
+  const judgement = known;
+  return Object.assign(await call(), judgement);
 }

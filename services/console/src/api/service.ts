@@ -14,6 +14,11 @@ export class ServiceError extends Error {
   }
 }
 
+/** Whether the service answered that there is no such thing. */
+export function isMissing(error: Error | null): boolean {
+  return error instanceof ServiceError && (error.status === 404 || error.status === 400);
+}
+
 /** A service that has not begun to answer by then counts as away. */
 const ANSWER_MS = 10_000;
 

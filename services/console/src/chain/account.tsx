@@ -22,7 +22,9 @@ import {
   withFinality,
 } from '../design/parts.tsx';
 import { Plot, type Line } from '../design/plot.tsx';
-import { amountText, grouped, plotted } from '../format.ts';
+import { amountText, grouped, plotted, shortened } from '../format.ts';
+import { Heading } from '../design/heading.tsx';
+import { CHAIN } from './text.ts';
 import { TEXT } from '../text.ts';
 
 const ROWS = 25;
@@ -38,7 +40,9 @@ export function AccountPage(): ReactElement {
   return (
     <>
       <header>
-        <h1>{TEXT.account.title}</h1>
+        <Heading tab={CHAIN.tabs.account(shortened(address))} error={account.error}>
+          {TEXT.account.title}
+        </Heading>
         <span className="hash">
           <span>{address}</span>
           <Copy text={address} what="address" />

@@ -3,6 +3,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import { useState, type ReactElement } from 'react';
 import type { BlockDetail } from '../../../../schemas/explorer-api/blocks.ts';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
+import { blockTitle } from '../../../../schemas/explorer-api/words.ts';
 import { one, page } from '../api/explorer.ts';
 import { judged, type Judged } from '../api/finality.ts';
 import { useStatus } from '../api/health.ts';
@@ -17,6 +18,8 @@ import {
   Time,
 } from '../design/parts.tsx';
 import { grouped, shortened } from '../format.ts';
+import { Heading } from '../design/heading.tsx';
+import { CHAIN } from './text.ts';
 import { TEXT } from '../text.ts';
 import { Effects, useLogPlace } from './effects.tsx';
 import { TransactionTable } from './transaction-table.tsx';
@@ -30,14 +33,42 @@ export function BlockPage(): ReactElement {
     queryFn: ({ signal }) =>
       judged(() => one<BlockDetail>(`blocks/${encodeURIComponent(id)}`, signal)),
   });
-  return <Answer of={block}>{(shown) => <Shown key={id} block={shown} />}</Answer>;
+  const height = block.data?.height;
+  const title = height === undefined ? CHAIN.tabs.block : blockTitle(height);
+  return (
+    <>
+      <header>
+        <Heading error={block.error}>{title}</Heading>
+        {block.data !== undefined && <Finality height={block.data.height} of={block.data} />}
+        {height !== undefined && <Neighbours height={height} />}
+      </header>
+      <Answer of={block}>{(shown) => <Shown key={id} block={shown} />}</Answer>
+    </>
+  );
+}
+
+function Neighbours({ height }: { readonly height: number }): ReactElement {
+  const status = useStatus();
+  const newest = status.data?.indexed?.height ?? height;
+  return (
+    <span className="row">
+      {height > 0 && (
+        <Link to="/blocks/$id" params={{ id: String(height - 1) }}>
+          {TEXT.block.older}
+        </Link>
+      )}
+      {height < newest && (
+        <Link to="/blocks/$id" params={{ id: String(height + 1) }}>
+          {TEXT.block.newer}
+        </Link>
+      )}
+    </span>
+  );
 }
 
 function Shown({ block }: { readonly block: BlockDetail & Judged }): ReactElement {
   const { height } = block;
   const [first] = useState(block.hash);
-  const status = useStatus();
-  const newest = status.data?.indexed?.height ?? height;
   const place = useLogPlace(height);
   const transactions = useQuery({
     queryKey: ['block transactions', height, block.hash],
@@ -46,28 +77,12 @@ function Shown({ block }: { readonly block: BlockDetail & Judged }): ReactElemen
   });
   return (
     <>
-      <header>
-        <h1>{TEXT.block.title(height)}</h1>
-        <Finality height={height} of={block} />
-        <span className="row">
-          {height > 0 && (
-            <Link to="/blocks/$id" params={{ id: String(height - 1) }}>
-              {TEXT.block.older}
-            </Link>
-          )}
-          {height < newest && (
-            <Link to="/blocks/$id" params={{ id: String(height + 1) }}>
-              {TEXT.block.newer}
-            </Link>
-          )}
-        </span>
-      </header>
       {block.hash !== first && (
         <p className="note" role="status">
           {TEXT.block.replaced(shortened(first))}
         </p>
       )}
-      <section className="panel" aria-label={TEXT.block.title(height)}>
+      <section className="panel" aria-label={blockTitle(height)}>
         <Facts
           of={[
             [TEXT.block.hash, <PlainHash of={block.hash} what="hash" isWhole />],

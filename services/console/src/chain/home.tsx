@@ -23,6 +23,7 @@ import {
   withFinality,
 } from '../design/parts.tsx';
 import { grouped, shortened } from '../format.ts';
+import { Heading } from '../design/heading.tsx';
 import { TEXT } from '../text.ts';
 import { TransactionTable } from './transaction-table.tsx';
 
@@ -41,7 +42,7 @@ export function HomePage(): ReactElement {
   return (
     <>
       <header>
-        <h1>{TEXT.home.title}</h1>
+        <Heading>{TEXT.home.title}</Heading>
       </header>
       <Answer of={{ data: chain, error, dataUpdatedAt }}>{(shown) => <Shown of={shown} />}</Answer>
     </>

@@ -1,24 +1,30 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
-import type { ReactElement } from 'react';
+import { useParams } from '@tanstack/react-router';
+import { useState, type ReactElement, type ReactNode } from 'react';
 import type { TransactionDetail } from '../../../../schemas/explorer-api/transactions.ts';
+import { sentenceOf, transactionTitle } from '../../../../schemas/explorer-api/words.ts';
 import { one } from '../api/explorer.ts';
 import { judged, type Judged } from '../api/finality.ts';
+import type { Coordinates, Ride } from '../api/hub.ts';
+import { Heading } from '../design/heading.tsx';
+import { later } from '../design/later.tsx';
 import {
   AddressLink,
   Amount,
   Answer,
   BlockLink,
   Facts,
-  Finality,
   Panel,
   PlainHash,
   Tag,
   Time,
+  TransactionLink,
 } from '../design/parts.tsx';
-import { grouped } from '../format.ts';
+import { coordinatesText, grouped } from '../format.ts';
 import { TEXT } from '../text.ts';
+import { Confirmations } from './confirmations.tsx';
 import { Effects, useLogPlace } from './effects.tsx';
+import { CHAIN } from './text.ts';
 
 export function TransactionPage(): ReactElement {
   const { hash } = useParams({ from: '/transactions/$hash' });
@@ -30,78 +36,172 @@ export function TransactionPage(): ReactElement {
   return (
     <>
       <header>
-        <h1>{TEXT.transaction.title}</h1>
+        <Heading
+          tab={transaction.data && transactionTitle(transaction.data)}
+          error={transaction.error}
+        >
+          {TEXT.transaction.title}
+        </Heading>
       </header>
-      <Answer of={transaction}>{(shown) => <Shown of={shown} />}</Answer>
+      <Answer of={transaction}>{(shown) => <Shown key={hash} of={shown} />}</Answer>
     </>
   );
 }
 
-function Party({ of }: { readonly of: string | null }): ReactElement {
-  return of === null ? (
-    <span className="quiet">{TEXT.transaction.none}</span>
-  ) : (
-    <AddressLink of={of} />
-  );
+/** A ride as the hub says it, and whether all its steps are final. */
+export interface Followed {
+  readonly ride: Ride;
+  readonly is_final: boolean;
 }
 
-/** The transactions by whose hash the hub knows a ride. */
-const OF_A_RIDE = new Set(['RideRequest', 'RideOffer', 'RideAcceptance']);
-
-function RideOf(props: { readonly transaction: TransactionDetail }): ReactElement {
-  const {
-    hash,
-    is_ride_related: isRideRelated,
-    function_call_type: functionCallType,
-  } = props.transaction;
-  const words = TEXT.transaction;
-  if (!OF_A_RIDE.has(functionCallType)) return <>{isRideRelated ? words.yes : words.no}</>;
-  return (
-    <Link to="/market/trips/$hash" params={{ hash }}>
-      {TEXT.market.story}
-    </Link>
-  );
-}
+const RideOf = later<{
+  readonly hash: string;
+  readonly onRide: (followed: Followed | undefined) => void;
+}>('ride of a transaction', async () => (await import('../market/story.tsx')).RideOf);
 
 function Shown({ of }: { readonly of: TransactionDetail & Judged }): ReactElement {
+  const [followed, setFollowed] = useState<Followed>();
   const words = TEXT.transaction;
   const place = useLogPlace(of.block_height);
   return (
     <>
-      <section className="panel" aria-label={words.title}>
+      <section className="panel answer" aria-label={CHAIN.answer.title}>
+        <Sentence of={of} followed={followed} />
+        <Confirmations height={of.block_height} of={of} />
+      </section>
+      <Panel title={CHAIN.call.title}>
+        <Facts of={callFacts(of, followed?.ride)} />
+      </Panel>
+      {of.is_ride_related && <RideOf hash={of.hash} onRide={setFollowed} />}
+      <Effects of={`transactions/${of.hash}`} empty={TEXT.effects.none} />
+      <Panel title={CHAIN.place.title}>
         <Facts
           of={[
             [words.hash, <PlainHash of={of.hash} what="hash" isWhole />],
-            [
-              words.type,
-              <Tag tone={of.is_ride_related ? 'accent' : 'plain'}>{of.function_call_type}</Tag>,
-            ],
-            [TEXT.finality.name, <Finality height={of.block_height} of={of} />],
             [words.block, <BlockLink height={of.block_height} />],
             [words.index, grouped(of.tx_index)],
             [words.time, <Time of={of.timestamp} />],
-            [words.from, <AddressLink of={of.from} isWhole />],
-            [words.to, <AddressLink of={of.to} isWhole />],
-            [words.amount, <Amount of={of.amount} />],
-            [words.fee, <Amount of={of.fee} />],
-            [words.nonce, grouped(of.nonce)],
-            [words.ride, <RideOf transaction={of} />],
             ...place,
-          ]}
-        />
-      </section>
-      <Effects of={`transactions/${of.hash}`} empty={TEXT.effects.none} />
-      <Panel title={words.referrers}>
-        <Facts
-          of={[
-            [words.referrer, <Party of={of.referrer} />],
-            [words.requestReferrer, <Party of={of.request_referrer} />],
-            [words.requestReferrerFee, <Amount of={of.request_referrer_fee} />],
-            [words.offerReferrer, <Party of={of.offer_referrer} />],
-            [words.offerReferrerFee, <Amount of={of.offer_referrer_fee} />],
           ]}
         />
       </Panel>
     </>
   );
+}
+
+function Sentence(props: {
+  readonly of: TransactionDetail & Judged;
+  readonly followed: Followed | undefined;
+}): ReactElement {
+  const { of, followed } = props;
+  const words = CHAIN.answer;
+  const { final_height: final } = of;
+  const isOpen = final !== undefined && of.block_height > final;
+  return (
+    <p>
+      {sentenceOf(of, followed?.ride).map((part, at) =>
+        typeof part === 'string' ? part : <AddressLink key={at} of={part.address} isBare />,
+      )}
+      {isOpen && <span className="warn"> {words.notFinal}</span>}
+      {!isOpen && followed?.is_final === false && (
+        <span className="warn"> {words.rideNotFinal}</span>
+      )}
+    </p>
+  );
+}
+
+type Fact = readonly [string, ReactNode];
+
+function fact<Value>(
+  name: string,
+  value: Value | null | undefined,
+  cell: (value: Value) => ReactNode,
+): readonly Fact[] {
+  return value === null || value === undefined ? [] : [[name, cell(value)]];
+}
+
+function address(of: string): ReactNode {
+  return <AddressLink of={of} isWhole />;
+}
+
+function linked(hash: string): ReactNode {
+  return <TransactionLink of={hash} isWhole />;
+}
+
+/** The parties and arguments of the call. The explorer has no coordinates and hashes: the ride has. */
+function callFacts(of: TransactionDetail, ride: Ride | undefined): readonly Fact[] {
+  const words = TEXT.transaction;
+  return [
+    [words.type, <Tag tone={of.is_ride_related ? 'accent' : 'plain'}>{of.function_call_type}</Tag>],
+    ...partiesOf(of).map(([name, each]): Fact => [name, address(each)]),
+    ...(BigInt(of.amount) === 0n ? [] : [[amountName(of), <Amount of={of.amount} />] as const]),
+    ...argumentsOf(of, ride),
+    ...fact(CHAIN.call.referrer, of.referrer, address),
+    ...referrerFact(CHAIN.call.requestReferrer, of.request_referrer, of.request_referrer_fee),
+    ...referrerFact(CHAIN.call.offerReferrer, of.offer_referrer, of.offer_referrer_fee),
+    [words.fee, <Amount of={of.fee} />],
+    [words.nonce, grouped(of.nonce)],
+  ];
+}
+
+function referrerFact(name: string, referrer: string | null, fee: string): readonly Fact[] {
+  return fact(name, referrer, (each) => (
+    <span className="row">
+      <AddressLink of={each} /> {CHAIN.call.gets} <Amount of={fee} />
+    </span>
+  ));
+}
+
+const OF_DRIVER: ReadonlySet<string> = new Set(['RideOffer']);
+const WITHOUT_RECEIVER: ReadonlySet<string> = new Set(['RideRequest', 'RideRequestCancel', 'Burn']);
+
+function partiesOf(of: TransactionDetail): readonly (readonly [string, string])[] {
+  const { function_call_type: type, from, to } = of;
+  const { rider } = CHAIN.call;
+  const { driver } = TEXT.ride;
+  const names =
+    !of.is_ride_related || type === 'RideCancel'
+      ? [TEXT.transaction.from, TEXT.transaction.to]
+      : OF_DRIVER.has(type)
+        ? [driver, rider]
+        : [rider, driver];
+  const [sender = '', receiver = ''] = names;
+  return WITHOUT_RECEIVER.has(type)
+    ? [[sender, from]]
+    : [
+        [sender, from],
+        [receiver, to],
+      ];
+}
+
+function amountName({ function_call_type: type }: TransactionDetail): string {
+  const isFare = type === 'RideRequest' || type === 'RideOffer' || type === 'RideAcceptance';
+  return isFare ? TEXT.ride.fare : TEXT.transaction.amount;
+}
+
+function Place({ of }: { readonly of: Coordinates }): ReactElement {
+  return <span className="figure">{coordinatesText(of)}</span>;
+}
+
+function argumentsOf(
+  { function_call_type: type }: TransactionDetail,
+  ride: Ride | undefined,
+): readonly Fact[] {
+  if (ride === undefined) return [];
+  switch (type) {
+    case 'RideRequest':
+      return [
+        [TEXT.ride.pickup, <Place of={ride.pickupLocation} />],
+        [TEXT.ride.dropoff, <Place of={ride.dropoffLocation} />],
+      ];
+    case 'RideOffer':
+    case 'RideAcceptance':
+    case 'RideRequestCancel':
+      return [[CHAIN.call.request, linked(ride.rideRequestTxHash)]];
+    case 'RidePay':
+    case 'RideCancel':
+      return fact(CHAIN.call.acceptance, ride.tripTxHash, linked);
+    default:
+      return [];
+  }
 }

@@ -5,8 +5,11 @@ import type { Transaction } from '../../../../schemas/explorer-api/transactions.
 import { page, queryText } from '../api/explorer.ts';
 import { judged } from '../api/finality.ts';
 import { entered } from '../design/form.ts';
+import { shortened } from '../format.ts';
 import { Pager } from '../design/pager.tsx';
 import { Answer } from '../design/parts.tsx';
+import { Heading } from '../design/heading.tsx';
+import { CHAIN } from './text.ts';
 import { TEXT } from '../text.ts';
 import { TransactionTable } from './transaction-table.tsx';
 
@@ -32,10 +35,20 @@ export function TransactionsPage(): ReactElement {
     queryFn: ({ signal }) =>
       judged(() => page<Transaction>('transactions', signal, { ...filter, limit: ROWS })),
   });
+  const { type, address, block } = filter;
+  const chosen = [
+    ...(type === undefined ? [] : [type]),
+    ...(address === undefined ? [] : [shortened(address)]),
+    ...(block === undefined ? [] : [`${CHAIN.tabs.block} ${block}`]),
+  ].join(', ');
   return (
     <>
       <header>
-        <h1>{TEXT.transactions.title}</h1>
+        <Heading
+          tab={chosen.length === 0 ? undefined : CHAIN.tabs.of(TEXT.transactions.title, chosen)}
+        >
+          {TEXT.transactions.title}
+        </Heading>
       </header>
       <Filter />
       <section className="panel" aria-label={TEXT.transactions.title}>

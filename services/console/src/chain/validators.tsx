@@ -6,6 +6,7 @@ import { page } from '../api/explorer.ts';
 import { AddressLink, Answer, Table, Tag } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
 import { ValidatorShares } from '../series/validator-shares.tsx';
+import { Heading } from '../design/heading.tsx';
 import { TEXT } from '../text.ts';
 
 const ROWS = 100;
@@ -19,7 +20,7 @@ export function ValidatorsPage(): ReactElement {
   return (
     <>
       <header>
-        <h1>{TEXT.validators.title}</h1>
+        <Heading>{TEXT.validators.title}</Heading>
       </header>
       <section className="panel" aria-label={TEXT.validators.title}>
         <Answer of={validators}>{({ items }) => <Shown validators={items} />}</Answer>

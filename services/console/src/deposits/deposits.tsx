@@ -34,6 +34,7 @@ import { Timeline } from '../design/timeline.tsx';
 import { WithService } from '../design/with-service.tsx';
 import { amountText } from '../format.ts';
 import { browserWallet, messageOf } from '../browser.ts';
+import { Heading } from '../design/heading.tsx';
 import { TEXT } from '../text.ts';
 import { Calculator, turnText, useQueue } from './calculator.tsx';
 import { turnOf, type Queue } from './estimate.ts';
@@ -50,7 +51,7 @@ export function DepositsPage(): ReactElement {
   return (
     <>
       <header>
-        <h1>{TEXT.deposits.title}</h1>
+        <Heading>{TEXT.deposits.title}</Heading>
         <span className="quiet">{TEXT.deposits.what}</span>
       </header>
       <WithService name="deposits_url">

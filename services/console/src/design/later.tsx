@@ -1,17 +1,20 @@
-/** A page whose script is loaded when it is first opened, and asked for again while it is away. */
+/** A part whose script is loaded when it is first shown, and asked for again while it is away. */
 import { useQuery } from '@tanstack/react-query';
 import type { ReactElement } from 'react';
 import { Answer } from './parts.tsx';
 
-export function later(name: string, load: () => Promise<() => ReactElement>): () => ReactElement {
-  return function Later(): ReactElement {
+export function later<Props extends object = object>(
+  name: string,
+  load: () => Promise<(props: Props) => ReactElement>,
+): (props: Props) => ReactElement {
+  return function Later(props: Props): ReactElement {
     const script = useQuery({
       queryKey: ['script', name],
-      queryFn: async () => ({ Page: await load() }),
+      queryFn: async () => ({ Part: await load() }),
       refetchInterval: ({ state }) => (state.data === undefined ? 1_000 : false),
       staleTime: Number.POSITIVE_INFINITY,
       structuralSharing: false,
     });
-    return <Answer of={script}>{({ Page }) => <Page />}</Answer>;
+    return <Answer of={script}>{({ Part }) => <Part {...props} />}</Answer>;
   };
 }

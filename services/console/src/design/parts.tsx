@@ -12,7 +12,7 @@ import {
 } from 'react';
 import type { Judged } from '../api/finality.ts';
 import { useIsDown } from '../api/health.ts';
-import { ServiceError } from '../api/service.ts';
+import { isMissing, ServiceError } from '../api/service.ts';
 import { copyText } from '../browser.ts';
 import {
   age,
@@ -398,12 +398,12 @@ function isGone(error: Error): boolean {
 function Failure(props: { readonly error: Error; readonly down: string }): ReactElement {
   const { error, down } = props;
   const status = error instanceof ServiceError ? error.status : 0;
-  const isMissing = status === 404 || status === 400;
+  const isNone = isMissing(error);
   return (
     <div className="nothing" role="alert">
-      <h2>{isMissing ? TEXT.states.missing : down}</h2>
+      <h2>{isNone ? TEXT.states.missing : down}</h2>
       {status > 0 && <p>{error.message}</p>}
-      <p>{isMissing ? TEXT.states.missingNext : TEXT.states.downNext}</p>
+      <p>{isNone ? TEXT.states.missingNext : TEXT.states.downNext}</p>
     </div>
   );
 }

@@ -23,6 +23,7 @@ import {
 import { Amount, Answer, Figures, Panel, Table } from '../design/parts.tsx';
 import { WithService } from '../design/with-service.tsx';
 import { coordinatesText, grouped, shareOf, shortened } from '../format.ts';
+import { Heading } from '../design/heading.tsx';
 import { TEXT } from '../text.ts';
 import type { View } from './map.tsx';
 import { RideSteps, StatusTag } from './story.tsx';
@@ -38,7 +39,7 @@ export function MarketPage(): ReactElement {
   return (
     <>
       <header>
-        <h1>{TEXT.market.title}</h1>
+        <Heading>{TEXT.market.title}</Heading>
         <span className="quiet">{TEXT.market.what}</span>
       </header>
       <WithService name="hub_url">

@@ -1,7 +1,7 @@
 /** A ride from its request to its end. */
 import { useQueries } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import type { ReactElement } from 'react';
+import { useEffect, type ReactElement } from 'react';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
 import { one } from '../api/explorer.ts';
 import { judged, type Judged } from '../api/finality.ts';
@@ -33,6 +33,9 @@ import {
 import { Timeline } from '../design/timeline.tsx';
 import { WithService } from '../design/with-service.tsx';
 import { coordinatesText } from '../format.ts';
+import { Heading, useTab } from '../design/heading.tsx';
+import { CHAIN } from '../chain/text.ts';
+import type { Followed } from '../chain/transaction.tsx';
 import { TEXT } from '../text.ts';
 
 const STATUS_TONES: Readonly<Record<RideStatus, Tone>> = {
@@ -55,7 +58,7 @@ export function StoryPage(): ReactElement {
   return (
     <>
       <header>
-        <h1>{TEXT.ride.title}</h1>
+        <Heading>{TEXT.ride.title}</Heading>
         <span className="hash">
           <span>{hash}</span>
           <Copy text={hash} what="hash" />
@@ -88,6 +91,7 @@ function NoRide(): ReactElement {
 
 function Shown({ ride }: { readonly ride: Ride }): ReactElement {
   const words = TEXT.ride;
+  useTab(CHAIN.tabs.of(words.title, words.statuses[ride.status]));
   return (
     <>
       <Figures
@@ -130,6 +134,57 @@ function Shown({ ride }: { readonly ride: Ride }): ReactElement {
         </Panel>
       </div>
     </>
+  );
+}
+
+/** The ride that a transaction is a step of; what is known of it goes to `onRide`. */
+export function RideOf(props: {
+  readonly hash: string;
+  readonly onRide: (followed: Followed | undefined) => void;
+}): ReactElement {
+  return (
+    <Panel
+      title={TEXT.ride.title}
+      aside={
+        <Link to="/market/trips/$hash" params={{ hash: props.hash }}>
+          {TEXT.market.story}
+        </Link>
+      }
+    >
+      <WithService name="hub_url">
+        {(hubUrl) => <Following hubUrl={hubUrl} {...props} />}
+      </WithService>
+    </Panel>
+  );
+}
+
+function Following(
+  props: Parameters<typeof RideOf>[0] & { readonly hubUrl: string },
+): ReactElement {
+  const { hubUrl, hash, onRide } = props;
+  const ride = useSubscription<Ride | null>(hubUrl, RIDE, { hash });
+  useEffect(() => {
+    if (ride.data === null) onRide(undefined);
+  }, [ride.data, onRide]);
+  return (
+    <Answer of={ride} words={TEXT.away.hub}>
+      {(shown) => (shown === null ? <NoRide /> : <Followable ride={shown} onRide={onRide} />)}
+    </Answer>
+  );
+}
+
+function Followable(props: {
+  readonly ride: Ride;
+  readonly onRide: (followed: Followed | undefined) => void;
+}): ReactElement {
+  const { ride, onRide } = props;
+  const isFinal = useSteps(ride).every(({ is_final }) => is_final);
+  useEffect(() => onRide({ ride, is_final: isFinal }), [ride, isFinal, onRide]);
+  return (
+    <div className="inside">
+      <StatusTag of={ride} />
+      <RideSteps ride={ride} />
+    </div>
   );
 }
 

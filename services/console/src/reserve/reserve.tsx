@@ -8,9 +8,11 @@ import { Pager } from '../design/pager.tsx';
 import { Age, Amount, Answer, BlockLink, Panel, Table, Tag, Time } from '../design/parts.tsx';
 import { Plot, type Line } from '../design/plot.tsx';
 import { amountText, grouped, localTime, plotted } from '../format.ts';
+import { Heading } from '../design/heading.tsx';
+import { CHAIN } from '../chain/text.ts';
 import { TEXT } from '../text.ts';
 import { isWhole, verdictOf } from './equation.ts';
-import { Check, Equation, RunLink, StatusTag, TONES } from './run-parts.tsx';
+import { Check, Equation, RunLink, StatusTag, TONES, wordOf } from './run-parts.tsx';
 
 const ROWS = 25;
 /** The most that a page may have. */
@@ -18,6 +20,7 @@ const PLOTTED = 100;
 
 export function ReservePage(): ReactElement {
   const { cursor } = useSearch({ from: '/reserve' });
+  const reserve = useReserve();
   const newest = useQuery({
     queryKey: ['runs', 'newest'],
     queryFn: ({ signal }) => page<RecordedRun>('reserve/runs', signal, { limit: PLOTTED }),
@@ -26,10 +29,13 @@ export function ReservePage(): ReactElement {
     queryKey: ['runs', cursor],
     queryFn: ({ signal }) => page<RecordedRun>('reserve/runs', signal, { cursor, limit: ROWS }),
   });
+  const run = newest.data?.items[0];
+  const isKnown = reserve.error === null && newest.error === null && reserve.data?.available;
+  const state = run !== undefined && isKnown === true ? wordOf(run) : CHAIN.tabs.unknown;
   return (
     <>
       <header>
-        <h1>{TEXT.reserve.title}</h1>
+        <Heading tab={CHAIN.tabs.of(TEXT.reserve.title, state)}>{TEXT.reserve.title}</Heading>
         <Now />
       </header>
       <Answer of={newest}>{({ items }) => <Newest runs={items} />}</Answer>

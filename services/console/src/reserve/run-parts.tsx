@@ -5,8 +5,9 @@ import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { useTolerance } from '../api/health.ts';
 import { Age, Amount, Command, Facts, Panel, Tag, type Tone } from '../design/parts.tsx';
 import { amountText } from '../format.ts';
+import { CHAIN } from '../chain/text.ts';
 import { TEXT } from '../text.ts';
-import { coverOf, partsOf, unexplainedOf, verdictOf, type Part } from './equation.ts';
+import { coverOf, isWhole, type Part, partsOf, unexplainedOf, verdictOf } from './equation.ts';
 
 type Verdict = ReturnType<typeof verdictOf>;
 
@@ -19,6 +20,12 @@ export const TONES: Readonly<Record<Verdict, Tone>> = {
 
 export function StatusTag({ of }: { readonly of: Verdict }): ReactElement {
   return <Tag tone={TONES[of]}>{TEXT.reserve.statuses[of]}</Tag>;
+}
+
+/** Of a title: covered only where nothing is uncovered, which an older gateway does not say. */
+export function wordOf(run: RecordedRun): string {
+  const verdict = verdictOf(run);
+  return verdict === 'ok' && isWhole(run) ? CHAIN.tabs.covered : TEXT.reserve.statuses[verdict];
 }
 
 export function RunLink(props: {

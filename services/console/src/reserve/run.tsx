@@ -5,9 +5,11 @@ import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { one } from '../api/explorer.ts';
 import { Amount, Answer, BlockLink, Facts, Panel, PlainHash, Time } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
+import { CHAIN } from '../chain/text.ts';
+import { Heading } from '../design/heading.tsx';
 import { TEXT } from '../text.ts';
 import { isWhole, verdictOf } from './equation.ts';
-import { Check, Equation, StatusTag } from './run-parts.tsx';
+import { Check, Equation, StatusTag, wordOf } from './run-parts.tsx';
 
 export function RunPage(): ReactElement {
   const { run: id } = useParams({ from: '/reserve/$run' });
@@ -17,10 +19,13 @@ export function RunPage(): ReactElement {
     // a run never changes
     refetchInterval: ({ state }) => (state.data === undefined ? 1_000 : false),
   });
+  const tab = run.data && CHAIN.tabs.of(TEXT.reserve.run, wordOf(run.data));
   return (
     <>
       <header>
-        <h1>{TEXT.reserve.run}</h1>
+        <Heading tab={tab} error={run.error}>
+          {TEXT.reserve.run}
+        </Heading>
         {run.data !== undefined && <StatusTag of={verdictOf(run.data)} />}
         <Link to="/reserve">{TEXT.reserve.all}</Link>
       </header>

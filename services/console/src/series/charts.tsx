@@ -6,9 +6,12 @@ import { one } from '../api/explorer.ts';
 import { Chart } from '../design/chart.tsx';
 import { Amount, Answer } from '../design/parts.tsx';
 import { amountText, grouped, plotted } from '../format.ts';
+import { Heading } from '../design/heading.tsx';
+import { CHAIN } from '../chain/text.ts';
 import { TEXT } from '../text.ts';
 import { SpanChoice } from './span-choice.tsx';
 import {
+  SPAN_DEFAULT,
   bucketTime,
   lengthOf,
   parametersOf,
@@ -34,7 +37,11 @@ export function ChartsPage(): ReactElement {
   return (
     <>
       <header>
-        <h1>{TEXT.charts.title}</h1>
+        <Heading
+          tab={CHAIN.tabs.of(TEXT.charts.title, TEXT.charts.spans[search.span ?? SPAN_DEFAULT])}
+        >
+          {TEXT.charts.title}
+        </Heading>
         <SpanChoice {...search} />
       </header>
       <Answer of={series}>{({ items, by }) => <Shown {...{ items, by, search }} />}</Answer>

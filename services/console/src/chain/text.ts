@@ -1,0 +1,30 @@
+/** English texts of titles, of what a transaction did, and of names. */
+
+export const CHAIN = {
+  tabs: {
+    block: 'Block',
+    account: (name: string): string => `Account ${name}`,
+    of: (page: string, state: string): string => `${page}: ${state}`,
+    covered: 'covered',
+    unknown: 'not known now',
+    missing: 'not found',
+  },
+  confirmations: (has: number, needs: number): string =>
+    `${has} of ${needs} ${needs === 1 ? 'confirmation' : 'confirmations'}`,
+  answer: {
+    title: 'In one sentence',
+    notFinal: 'Its block may still be replaced.',
+    rideNotFinal: 'The newest steps of its ride may still be replaced.',
+  },
+  call: {
+    title: 'Call',
+    rider: 'Rider',
+    request: 'Of the request',
+    acceptance: 'Of the acceptance',
+    referrer: 'Referrer',
+    requestReferrer: 'Referrer of the request',
+    offerReferrer: 'Referrer of the offer',
+    gets: 'gets',
+  },
+  place: { title: 'Place' },
+} as const;

@@ -1,0 +1,71 @@
+/**
+ * The heading of a page, and the title of its tab. After a navigation within the page the focus
+ * moves to the heading, and the title is told to screen readers, as after a load.
+ */
+import { useLocation } from '@tanstack/react-router';
+import { useEffect, useRef, useSyncExternalStore, type ReactElement } from 'react';
+import { titleOf } from '../../../../schemas/explorer-api/words.ts';
+import { isMissing } from '../api/service.ts';
+import { CHAIN } from '../chain/text.ts';
+
+/** Of the page whose heading has had its turn: the first was loaded as a document. */
+let place = location.pathname;
+let hasMoved = false;
+let told = '';
+const listeners = new Set<() => void>();
+
+function tell(title: string): void {
+  told = title;
+  for (const each of listeners) each();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+/** Tells the title of each page that is opened after the first, and what becomes of it. */
+export function Announcer(): ReactElement {
+  const title = useSyncExternalStore(subscribe, () => told);
+  return (
+    <p className="unseen" aria-live="polite">
+      {title}
+    </p>
+  );
+}
+
+/** `tab`: such as `Block 12`. */
+export function useTab(tab: string): void {
+  const { pathname } = useLocation();
+  const title = titleOf(tab);
+  useEffect(() => {
+    document.title = title;
+    if (hasMoved) tell(title);
+  }, [pathname, title]);
+}
+
+export function Heading(props: {
+  readonly children: string;
+  /** default: the heading */
+  readonly tab?: string | undefined;
+  /** of the answer that the page shows */
+  readonly error?: Error | null;
+}): ReactElement {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const { pathname } = useLocation();
+  useEffect(() => {
+    if (location.pathname === place) return;
+    place = location.pathname;
+    hasMoved = true;
+    // a reader who has begun to type goes on
+    if (!(document.activeElement instanceof HTMLInputElement))
+      heading.current?.focus({ preventScroll: true });
+  }, [pathname]);
+  const { children, tab, error = null } = props;
+  useTab(isMissing(error) ? CHAIN.tabs.of(children, CHAIN.tabs.missing) : (tab ?? children));
+  return (
+    <h1 ref={heading} tabIndex={-1}>
+      {children}
+    </h1>
+  );
+}
