@@ -8,6 +8,7 @@ import {
 } from '@tanstack/react-router';
 import { useEffect, useRef, type ReactElement } from 'react';
 import { useProblems } from './api/health.ts';
+import { useKnownNames } from './api/known-names.ts';
 import { Announcer, Heading } from './design/heading.tsx';
 import icon from './design/icon.svg';
 import { choose, SCHEMES, useScheme } from './design/scheme.ts';
@@ -17,6 +18,7 @@ import { TEXT } from './text.ts';
 export function Frame(): ReactElement {
   const nav = useRef<HTMLElement>(null);
   const { pathname } = useLocation();
+  useKnownNames();
   // on a phone the pages do not fit side by side
   useEffect(() => {
     const bar = nav.current;

@@ -5,6 +5,7 @@ import { createRoot } from 'react-dom/client';
 import './design/tokens.css';
 import './design/components.css';
 import { ServiceError } from './api/service.ts';
+import { markSameAddresses } from './design/same-address.ts';
 import { router } from './routes.tsx';
 
 /** The time between two looks at what may change. */
@@ -24,6 +25,8 @@ const queries = new QueryClient({
     },
   },
 });
+
+markSameAddresses();
 
 const root = document.getElementById('console');
 if (root !== null)

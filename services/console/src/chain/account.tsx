@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { useMemo, type ChangeEvent, type ReactElement } from 'react';
+import { useMemo, useState, type ChangeEvent, type ReactElement } from 'react';
 import type { Activity, Balance } from '../../../../schemas/explorer-api/accounts.ts';
 import { readAccount, type KnownAccount } from '../api/chain.ts';
 import { page } from '../api/explorer.ts';
 import { judged, type Judged } from '../api/finality.ts';
+import { NAME_CHARACTERS_MAX, nameAddress, useName } from '../design/names.ts';
 import { Pager } from '../design/pager.tsx';
 import {
   AddressLink,
@@ -37,15 +38,18 @@ export function AccountPage(): ReactElement {
     queryKey: ['account', address],
     queryFn: ({ signal }) => judged(() => readAccount(path, signal)),
   });
+  const key = account.data?.is.address ?? '';
+  const name = useName(key)?.name;
   return (
     <>
       <header>
-        <Heading tab={CHAIN.tabs.account(shortened(address))} error={account.error}>
+        <Heading tab={CHAIN.tabs.account(name ?? shortened(address))} error={account.error}>
           {TEXT.account.title}
         </Heading>
         <span className="hash">
-          <span>{address}</span>
+          <span data-address={account.data?.is.address}>{address}</span>
           <Copy text={address} what="address" />
+          {name !== undefined && <span className="name">{name}</span>}
         </span>
         {account.data?.is.is_contract === true && <Tag>{TEXT.account.contract}</Tag>}
       </header>
@@ -74,9 +78,47 @@ function Shown(props: { readonly of: KnownAccount & Judged; readonly path: strin
           [words.activities, grouped(account.activity_count)],
         ]}
       />
+      <NameForm key={account.address} address={account.address} />
       <BalancePlot path={path} changes={account.activity_count} />
       <ActivityPanel address={account.address} path={path} />
     </>
+  );
+}
+
+function NameForm({ address }: { readonly address: string }): ReactElement {
+  const name = useName(address);
+  const isOwn = name?.is_own === true;
+  const [text, setText] = useState(isOwn ? name.name : '');
+  const words = CHAIN.names;
+  const save = (to: string): void => {
+    setText(to);
+    nameAddress(address, to);
+  };
+  return (
+    <form
+      className="row naming"
+      onSubmit={(event) => {
+        event.preventDefault();
+        save(text);
+      }}
+    >
+      <label>
+        {words.label}{' '}
+        <input
+          value={text}
+          maxLength={NAME_CHARACTERS_MAX}
+          autoComplete="off"
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+      </label>
+      <button className="button">{words.save}</button>
+      {isOwn && (
+        <button type="button" className="button" onClick={() => save('')}>
+          {words.remove}
+        </button>
+      )}
+      <span className="quiet">{words.where}</span>
+    </form>
   );
 }
 

@@ -26,5 +26,17 @@ export const CHAIN = {
     offerReferrer: 'Referrer of the offer',
     gets: 'gets',
   },
+  names: {
+    zero: 'Zero address',
+    escrow: 'Escrow',
+    rewards: 'Reward pool',
+    authority: 'Mint authority',
+    validator: (number: number): string => `Validator ${number}`,
+    own: (address: string): string => `Your name for ${address}`,
+    label: 'Your name for it',
+    save: 'Save',
+    remove: 'Remove',
+    where: 'Kept in this browser alone, and sent to nobody.',
+  },
   place: { title: 'Place' },
 } as const;

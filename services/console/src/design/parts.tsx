@@ -23,8 +23,10 @@ import {
   localTime,
   shortened,
 } from '../format.ts';
+import { CHAIN } from '../chain/text.ts';
 import { TEXT, type AwayWords } from '../text.ts';
 import { useNow } from './clock.ts';
+import { useName } from './names.ts';
 
 export function Panel(props: {
   readonly title: string;
@@ -259,12 +261,21 @@ export function PlainHash(props: HashProps): ReactElement {
   );
 }
 
+/** By its name where it has one; a whole one has it behind. */
 export function AddressLink(props: Omit<HashProps, 'what'>): ReactElement {
+  const { of, isWhole } = props;
+  const name = useName(of);
+  const named = name !== undefined && (
+    <span className="name" title={name.is_own ? CHAIN.names.own(of) : of}>
+      {name.name}
+    </span>
+  );
   return (
     <Hash {...props} what="address">
-      <Link to="/accounts/$address" params={{ address: props.of }}>
-        {shown({ ...props, what: 'address' })}
+      <Link to="/accounts/$address" params={{ address: of }} data-address={of}>
+        {named !== false && isWhole !== true ? named : shown({ ...props, what: 'address' })}
       </Link>
+      {isWhole === true && named}
     </Hash>
   );
 }

@@ -5,6 +5,7 @@ import { Client } from 'pg';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
+import { transactionTitle } from '../../../../schemas/explorer-api/words.ts';
 import {
   fillExplorer,
   mostFrequent,
@@ -41,22 +42,30 @@ const hash = toHex(transaction?.hash ?? Buffer.alloc(32));
 
 const RUN = run(0).run_id;
 
-/** Address of each page, and its heading. */
-const PAGES: readonly (readonly [string, string])[] = [
-  ['/', 'Chain'],
-  [`/blocks/${transaction?.block_height}`, `Block ${transaction?.block_height}`],
-  [`/transactions/${hash}`, 'Transaction'],
-  ['/transactions', 'Transactions'],
-  [`/accounts/${address}`, 'Account'],
-  ['/validators', 'Validators'],
-  ['/charts', 'Charts'],
-  ['/charts?span=30d', 'Charts'],
-  ['/reserve', 'Reserve'],
-  [`/reserve/${RUN}`, 'Reserve run'],
+const BLOCK = `Block ${transaction?.block_height}`;
+const CALL = transactionTitle({
+  function_call_type: transaction?.type ?? '',
+  amount: String(transaction?.amount),
+});
+
+/** Address of each page, its heading, and the title of its tab. */
+const PAGES: readonly (readonly [string, string, string | RegExp])[] = [
+  ['/', 'Chain', 'Chain'],
+  [`/blocks/${transaction?.block_height}`, BLOCK, BLOCK],
+  [`/transactions/${hash}`, 'Transaction', CALL],
+  ['/transactions', 'Transactions', 'Transactions'],
+  ['/transactions?type=RidePay&block=3', 'Transactions', 'Transactions: RidePay, Block 3'],
+  [`/accounts/${address}`, 'Account', /^Account Validator \d$/],
+  ['/validators', 'Validators', 'Validators'],
+  ['/charts', 'Charts', 'Charts: 7 days'],
+  ['/charts?span=30d', 'Charts', 'Charts: 30 days'],
+  // its treasury does not answer
+  ['/reserve', 'Reserve', 'Reserve: not known now'],
+  [`/reserve/${RUN}`, 'Reserve run', 'Reserve run: covered'],
   // without a hub and deposits, which these pages say
-  ['/market', 'Market'],
-  [`/market/trips/${hash}`, 'Ride'],
-  ['/deposits', 'Deposits'],
+  ['/market', 'Market', 'Market'],
+  [`/market/trips/${hash}`, 'Ride', 'Ride'],
+  ['/deposits', 'Deposits', 'Deposits'],
 ];
 
 let browser: Browser | undefined;
@@ -149,12 +158,15 @@ async function newestShown(): Promise<string> {
 }
 
 test.each(PAGES)(
-  '%s fits a phone, and has no error, request outside or violation of AA, light and dark',
-  async (path, title) => {
+  '%s fits a phone, and has a title, no error, request outside or violation of AA, light and dark',
+  async (path, title, tab) => {
     await page.setViewportSize(PHONE);
     await show(path, development);
     await expect.poll(heading).toBe(title);
     await expect.poll(() => page.getByText('Loading').count()).toBe(0);
+    await expect
+      .poll(async () => (await page.title()).replace(/ · CLT$/, ''))
+      .toEqual(typeof tab === 'string' ? tab : expect.stringMatching(tab));
     expect(await widthOf(page)).toBe(PHONE.width);
     await page.setViewportSize(DESKTOP);
     expect(await violationsOfBothSchemes(page)).toEqual([]);
@@ -174,6 +186,79 @@ test('the bar of a phone shows the link of its page', async () => {
     })
     .toBe(true);
   await page.setViewportSize(DESKTOP);
+});
+
+/** Whether the heading has the focus. */
+function isHeadingFocused(): Promise<boolean> {
+  return page.evaluate(() => document.activeElement?.tagName === 'H1');
+}
+
+test('after a navigation the title is told, and the focus is on the heading', async () => {
+  const told = page.locator('[aria-live=polite].unseen');
+  await show('/');
+  await expect.poll(() => page.title()).toBe('Chain · CLT');
+  expect([await told.innerText(), await isHeadingFocused()]).toEqual(['', false]);
+  await page.getByRole('link', { name: 'Validators' }).click();
+  await expect.poll(() => told.innerText()).toBe('Validators · CLT');
+  await expect.poll(isHeadingFocused).toBe(true);
+  await page.locator('tbody a').first().click();
+  await expect.poll(() => page.title()).toMatch(/^Account Validator \d · CLT$/);
+  await expect.poll(isHeadingFocused).toBe(true);
+  await page.goBack();
+  await expect.poll(() => told.innerText()).toBe('Validators · CLT');
+  await expect.poll(isHeadingFocused).toBe(true);
+  // what changes on a page leaves the focus where it is
+  await page.getByRole('link', { name: 'Charts' }).click();
+  await expect.poll(() => told.innerText()).toBe('Charts: 7 days · CLT');
+  await page.getByRole('link', { name: '30 days' }).click();
+  await expect.poll(() => told.innerText()).toBe('Charts: 30 days · CLT');
+  expect(await isHeadingFocused()).toBe(false);
+});
+
+/** How many places of the address are marked, of how many. */
+function marked(of: string): Promise<readonly [number, number]> {
+  return page.locator(`[data-address="${of}"]`).evaluateAll((places) => {
+    const grounds = places.map((place) => getComputedStyle(place).backgroundColor);
+    return [grounds.filter((ground) => ground !== 'rgba(0, 0, 0, 0)').length, places.length];
+  });
+}
+
+test('an address is marked in all its places while one of them is pointed at or has the focus', async () => {
+  await show('/transactions');
+  const places = page.locator(`td [data-address="${address}"]`);
+  await expect.poll(() => places.count()).toBeGreaterThan(1);
+  expect((await marked(address))[0]).toBe(0);
+  await places.first().hover();
+  await expect
+    .poll(async () => {
+      const [are, of] = await marked(address);
+      return are > 1 && are === of;
+    })
+    .toBe(true);
+  await page.mouse.move(0, 0);
+  await expect.poll(async () => (await marked(address))[0]).toBe(0);
+  await places.last().focus();
+  await expect.poll(async () => (await marked(address))[0]).toBeGreaterThan(1);
+});
+
+test('a name that a reader gives stands for the address, stays, is sent to nobody, and is removed', async () => {
+  const sent: string[] = [];
+  page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`));
+  await show(`/accounts/${address}`);
+  await page.getByLabel('Your name for it').fill('Sparebøsse <b>');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect.poll(() => page.title()).toBe('Account Sparebøsse <b> · CLT');
+  await show('/transactions');
+  const own = page.locator('td').getByText('Sparebøsse <b>', { exact: true });
+  await expect.poll(() => own.count()).toBeGreaterThan(1);
+  await page.reload();
+  await expect.poll(() => own.count()).toBeGreaterThan(1);
+  await own.first().click();
+  await page.getByRole('button', { name: 'Remove' }).click();
+  await expect.poll(() => page.title()).toMatch(/^Account Validator \d · CLT$/);
+  expect(await page.getByLabel('Your name for it').inputValue()).toBe('');
+  expect(sent.filter((each) => /spareb/i.test(decodeURIComponent(each)))).toEqual([]);
+  expect(problems).toEqual([]);
 });
 
 test('the first load of the chain has less than 250 KB of compressed script', async () => {
@@ -235,7 +320,7 @@ test('a transaction shows its balance effects and its place in the log', async (
   await show(`/transactions/${hash}`);
   const height = transaction?.block_height ?? 0;
   await expect
-    .poll(() => page.locator('.facts').first().innerText())
+    .poll(() => page.locator('main').innerText())
     .toContain(`chain.blocks, partition 0, offset ${height + 1}`);
   const effects = blocks[height]?.effects.filter(
     ({ tx_index: txIndex, delta }) => txIndex === transaction?.tx_index && delta !== 0n,
@@ -464,11 +549,8 @@ test('a hash is copied whole', async () => {
 
 test('an address that is none, and a block that is not there, are told apart from a fault', async () => {
   for (const path of ['/accounts/0x12', '/blocks/999999', '/nowhere']) {
-    if (path === '/nowhere') {
-      await show('/');
-      await page.evaluate(() => history.pushState({}, '', '/nowhere'));
-      await page.evaluate(() => dispatchEvent(new PopStateEvent('popstate')));
-    } else await show(path);
+    await show(path);
     await expect.poll(() => page.getByText('Not found').count()).toBe(1);
+    await expect.poll(() => page.title()).toMatch(/not found · CLT$/i);
   }
 });

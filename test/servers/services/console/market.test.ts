@@ -153,6 +153,103 @@ test("a ride's story has every step with its transaction, block, time and sender
   expect(problems).toEqual([]);
 });
 
+/** The sentence on top of a transaction, with the addresses of both parties by their roles. */
+async function answer(): Promise<string> {
+  const short = ({ account }: typeof rider): string =>
+    `${account.slice(0, 8)}…${account.slice(-6)}`;
+  return (await text('.answer > p')).replace(short(rider), 'R').replace(short(driver), 'D');
+}
+
+test('each of the six calls of a ride answers in a sentence, above the story of the ride', async () => {
+  const { page, show, problems } = opened;
+  const asked = await request('27000000');
+  const offered = await drive(
+    `createUnsignedRideOffer(rideRequestTransactionHash: "${asked}", fare: "27220000")`,
+  );
+  const agreed = await ride(`createUnsignedRideAcceptance(rideOfferTransactionHash: "${offered}")`);
+  const pay = (fare: number): Promise<string> =>
+    ride(`createUnsignedRidePay(rideAcceptanceTransactionHash: "${agreed}", fare: "${fare}")`);
+  const [part, rest] = [await pay(7_000_000), await pay(20_220_000)];
+  const withdrawnRequest = await request('5000000');
+  const withdrawn = await ride(
+    `createUnsignedRideRequestCancel(rideRequestTransactionHash: "${withdrawnRequest}")`,
+  );
+  const cancelled = await drive(
+    `createUnsignedRideCancel(rideAcceptanceTransactionHash: "${await newTrip()}")`,
+  );
+  for (const [hash, sentence, tab] of [
+    [
+      asked,
+      'Rider R asked for a ride at 27.00 CLT; the ride is complete.',
+      'Ride request at 27.00',
+    ],
+    [
+      offered,
+      'Driver D offered rider R a ride at 27.22 CLT; the ride is complete.',
+      'Ride offer at',
+    ],
+    [
+      agreed,
+      'Rider R accepted the offer of driver D at 27.22 CLT; the ride is complete.',
+      'Ride agreed',
+    ],
+    [
+      part,
+      'Rider R paid 7.00 of 27.22 CLT to driver D, which left 20.22 CLT to pay.',
+      'Ride payment of 7.00 CLT',
+    ],
+    [
+      rest,
+      'Rider R paid 20.22 of 27.22 CLT to driver D; the ride is complete.',
+      'Ride payment of 20.22',
+    ],
+    [
+      cancelled,
+      'Driver D cancelled the ride with rider R; 6.00 of 6.00 CLT went back to the rider.',
+      'Ride cancelled',
+    ],
+    [withdrawn, 'Rider R withdrew a request for a ride at 5.00 CLT.', 'Ride request withdrawn'],
+  ] as const) {
+    await show(`/transactions/${hash}`);
+    await expect.poll(answer).toContain(sentence);
+    expect(await page.title()).toContain(tab);
+    await expect.poll(steps).toContain('Requested');
+    await page.getByRole('link', { name: 'Whole story' }).click();
+    await expect.poll(() => new URL(page.url()).pathname).toBe(`/market/trips/${hash}`);
+    await expect.poll(steps).toContain('Requested');
+  }
+  // known from the effects of an acceptance, and by no setting
+  await show(`/transactions/${agreed}`);
+  await expect.poll(() => text('main')).toContain('Escrow');
+  await page.setViewportSize(PHONE);
+  await expect.poll(() => widthOf(page)).toBe(PHONE.width);
+  expect(await violationsOfBothSchemes(page)).toEqual([]);
+  await page.setViewportSize(DESKTOP);
+  expect(problems).toEqual([]);
+});
+
+test('while the hub is away a payment answers by its row alone', async () => {
+  const { show } = opened;
+  const paid = await ride(
+    `createUnsignedRidePay(rideAcceptanceTransactionHash: "${await newTrip()}", fare: "1000000")`,
+  );
+  world.away('hub', true);
+  await show(`/transactions/${paid}`);
+  await expect.poll(answer).toContain('Rider R paid 1.00 CLT to driver D.');
+  await expect.poll(() => text('main')).toContain('The hub does not answer');
+  world.away('hub', false);
+  await expect.poll(answer).toContain('Rider R paid 1.00 of 6.00 CLT to driver D, which left 5.00');
+});
+
+/** Of 6 CLT; returns the hash of its acceptance. */
+async function newTrip(): Promise<string> {
+  const asked = await request('6000000');
+  const offered = await drive(
+    `createUnsignedRideOffer(rideRequestTransactionHash: "${asked}", fare: "6000000")`,
+  );
+  return ride(`createUnsignedRideAcceptance(rideOfferTransactionHash: "${offered}")`);
+}
+
 test('a cancelled ride shows what returned to the passenger, and long amounts fit on a phone', async () => {
   const { page, show, problems } = opened;
   await world.hub.fund(rider.account, 9_000_000_000_000_000n);
