@@ -1,6 +1,6 @@
 /**
- * Titles and sentences about the chain for people: on pages of the console, and in previews of their
- * links, which the explorer gateway writes. Amounts are base units, as text.
+ * Titles and sentences about the chain for people: on pages of the console, and in previews of
+ * their links, which the explorer gateway writes. Amounts are base units, as text.
  */
 import type { Transaction } from './transactions.ts';
 
@@ -75,16 +75,16 @@ function say(texts: readonly string[], ...values: readonly Part[]): readonly Par
   });
 }
 
-/** A ride as the hub says it. */
+/** A ride as the hub says it, with its steps in the order of the chain. */
 export interface KnownRide {
   readonly status: 'open' | 'withdrawn' | 'active' | 'completed' | 'cancelled';
   readonly fare: string;
-  readonly farePaid: string;
-  readonly passengerAddress: string;
-  readonly driverAddress: string | null;
+  readonly fare_paid: string;
+  readonly passenger: string;
+  readonly driver: string | null;
   readonly steps: readonly {
     readonly step: string;
-    readonly txHash: string;
+    readonly tx_hash: string;
     readonly amount: string | null;
   }[];
 }
@@ -138,7 +138,7 @@ export function sentenceOf(
 
 function afterOffer(driver: string, ride: KnownRide | undefined): string {
   if (ride === undefined) return '';
-  const isAnothers = ride.driverAddress !== null && ride.driverAddress !== driver;
+  const isAnothers = ride.driver !== null && ride.driver !== driver;
   return isAnothers ? '; the rider accepted another offer' : STATES[ride.status];
 }
 
@@ -150,7 +150,7 @@ function payment(
   const [rider, driver] = [{ address: from }, { address: to }];
   if (ride === undefined) return say`Rider ${rider} paid ${clt(amount)} to driver ${driver}.`;
   const payments = ride.steps.filter(({ step }) => step === 'paid');
-  const at = payments.findIndex((step) => step.txHash === hash);
+  const at = payments.findIndex((step) => step.tx_hash === hash);
   const paid = payments.slice(0, at + 1).reduce((sum, step) => sum + BigInt(step.amount ?? 0), 0n);
   const left = BigInt(ride.fare) - paid;
   const isLast = left === 0n && ride.status === 'completed';
@@ -161,9 +161,9 @@ function payment(
 function cancellation({ from, to }: Call, ride: KnownRide | undefined): readonly Part[] {
   const [one, other] = [{ address: from }, { address: to }];
   if (ride?.status !== 'cancelled') return say`${one} cancelled the ride with ${other}.`;
-  const returned = BigInt(ride.fare) - BigInt(ride.farePaid);
+  const returned = BigInt(ride.fare) - BigInt(ride.fare_paid);
   const back = `${amountText(returned)} of ${clt(ride.fare)} went back to the rider`;
-  return from === ride.passengerAddress
+  return from === ride.passenger
     ? say`Rider ${one} cancelled the ride with driver ${other}; ${back}.`
     : say`Driver ${one} cancelled the ride with rider ${other}; ${back}.`;
 }

@@ -24,7 +24,7 @@ const PAGES = [
   '/deposits',
 ] as const;
 
-/** Where wallets look for a block, a transaction and an account (EIP-3091), and the page of each. */
+/** Where wallets look for a block, a transaction or an account (EIP-3091), and the page of it. */
 const MOVED = {
   '/block/:id': '/blocks/',
   '/tx/:id': '/transactions/',

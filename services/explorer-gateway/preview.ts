@@ -32,7 +32,7 @@ export interface Preview {
   readonly description: string;
 }
 
-/** Of pages of lists, and of things that nobody knows. */
+/** The preview of lists, and of things that nobody knows. */
 export const PLAIN: Preview = {
   title: `${SITE} console`,
   description: `Blocks, transactions, rides and the reserve of the ${SITE} chain, as they happen.`,
@@ -110,8 +110,8 @@ export const PREVIEWED = Object.keys(PAGES);
 const WAIT_MS = 500;
 
 /**
- * What is known of the thing with this name, at one of the addresses `PREVIEWED`. Plain where that
- * is nothing, also while the read model is away: the page itself says so.
+ * The preview of the thing with this name, at one of the addresses `PREVIEWED`. Plain where nothing
+ * is known of it, also while the read model is away: the page itself says so.
  */
 export async function previewOf(reader: Reader, path: string, name: string): Promise<Preview> {
   const page = PAGES[path];
@@ -169,7 +169,7 @@ export function headOf({ title, description }: Preview): string {
   ].join('\n    ');
 }
 
-/** Also without characters that are not seen, such as those that turn the direction of text. */
+/** Text of an element, without characters that nobody sees, such as marks of direction. */
 function escaped(text: string, most: number): string {
   const seen = Array.from(text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, ' '));
   const cut = seen.length > most ? `${seen.slice(0, most - 1).join('')}…` : seen.join('');

@@ -28,7 +28,7 @@ const POLICY: Readonly<Record<string, string>> = {
 type Document = HttpResponse & { readonly body: Buffer };
 
 export interface BuiltPage {
-  /** its scripts and styles */
+  /** scripts, styles and the like */
   readonly files: readonly GetRoute[];
   /**
    * The document, with these elements in place of its title. With another status than 200 it stands
@@ -78,7 +78,7 @@ function fileRoute(name: string, body: Buffer): GetRoute {
   return { method: 'get', path, handle: () => answer };
 }
 
-/** Its files, and the document at these addresses, each made once for all requests. */
+/** The files of a page, and its document at these addresses, each made once for all requests. */
 export function pageRoutes(
   page: BuiltPage,
   paths: readonly string[],

@@ -16,20 +16,20 @@ const ZERO = `0x${'0'.repeat(40)}`;
 const [R, D] = ['0xa07411…111111', '0xd49a22…222222'];
 
 const PAID = [
-  { step: 'requested', txHash: '0xr', amount: '30000000' },
-  { step: 'offered', txHash: '0xo', amount: '27220000' },
-  { step: 'accepted', txHash: '0xa', amount: '27220000' },
-  { step: 'paid', txHash: '0xp1', amount: '7000000' },
-  { step: 'paid', txHash: '0xp2', amount: '20220000' },
+  { step: 'requested', tx_hash: '0xr', amount: '30000000' },
+  { step: 'offered', tx_hash: '0xo', amount: '27220000' },
+  { step: 'accepted', tx_hash: '0xa', amount: '27220000' },
+  { step: 'paid', tx_hash: '0xp1', amount: '7000000' },
+  { step: 'paid', tx_hash: '0xp2', amount: '20220000' },
 ];
 
 function ride(status: KnownRide['status'], changed: Partial<KnownRide> = {}): KnownRide {
   return {
     status,
     fare: '27220000',
-    farePaid: '0',
-    passengerAddress: RIDER,
-    driverAddress: DRIVER,
+    fare_paid: '0',
+    passenger: RIDER,
+    driver: DRIVER,
     steps: PAID,
     ...changed,
   };
@@ -39,8 +39,8 @@ function said(type: string, from: string, to: string, amount: string, of?: Known
   return plainText(sentenceOf({ hash, function_call_type: type, from, to, amount }, of));
 }
 
-const OPEN = ride('open', { driverAddress: null, fare: '30000000', steps: PAID.slice(0, 1) });
-const WITHDRAWN = ride('withdrawn', { driverAddress: null, fare: '30000000' });
+const OPEN = ride('open', { driver: null, fare: '30000000', steps: PAID.slice(0, 1) });
+const WITHDRAWN = ride('withdrawn', { driver: null, fare: '30000000' });
 
 test.each([
   ['Transfer', RIDER, DRIVER, '5000000', `${R} sent 5.00 CLT to ${D}.`],
@@ -93,7 +93,9 @@ function paid(hash: string, amount: string, of: KnownRide): string {
 }
 
 test('a payment says what it left to pay, and only the last of a completed ride completes it', () => {
-  const whole = ride('completed', { steps: [{ step: 'paid', txHash: '0xp', amount: '27220000' }] });
+  const whole = ride('completed', {
+    steps: [{ step: 'paid', tx_hash: '0xp', amount: '27220000' }],
+  });
   expect(paid('0xp', '27220000', whole)).toBe(
     `Rider ${R} paid 27.22 of 27.22 CLT to driver ${D}; the ride is complete.`,
   );
@@ -113,7 +115,7 @@ test('a payment says what it left to pay, and only the last of a completed ride 
 });
 
 test('a cancellation says by which party, and how much went back', () => {
-  const of = ride('cancelled', { farePaid: '7000000' });
+  const of = ride('cancelled', { fare_paid: '7000000' });
   const back = '20.22 of 27.22 CLT went back to the rider';
   expect(said('RideCancel', RIDER, DRIVER, '0', of)).toBe(
     `Rider ${R} cancelled the ride with driver ${D}; ${back}.`,

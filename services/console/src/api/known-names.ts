@@ -13,7 +13,7 @@ const VALIDATORS_MAX = 100;
 const FRESH_MS = 300_000;
 const RETRY_MS = 10_000;
 
-/** Whose balance the newest such effect changed. */
+/** The account whose balance such an effect changed. */
 function accountOf(
   effects: readonly Effect[],
   kind: string,

@@ -2,7 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { useState, type ReactElement, type ReactNode } from 'react';
 import type { TransactionDetail } from '../../../../schemas/explorer-api/transactions.ts';
-import { sentenceOf, transactionTitle } from '../../../../schemas/explorer-api/words.ts';
+import {
+  sentenceOf,
+  transactionTitle,
+  type KnownRide,
+} from '../../../../schemas/explorer-api/words.ts';
 import { one } from '../api/explorer.ts';
 import { judged, type Judged } from '../api/finality.ts';
 import type { Coordinates, Ride } from '../api/hub.ts';
@@ -22,6 +26,7 @@ import {
 } from '../design/parts.tsx';
 import { coordinatesText, grouped } from '../format.ts';
 import { TEXT } from '../text.ts';
+import type { Followed } from '../market/story.tsx';
 import { Confirmations } from './confirmations.tsx';
 import { Effects, useLogPlace } from './effects.tsx';
 import { CHAIN } from './text.ts';
@@ -46,12 +51,6 @@ export function TransactionPage(): ReactElement {
       <Answer of={transaction}>{(shown) => <Shown key={hash} of={shown} />}</Answer>
     </>
   );
-}
-
-/** A ride as the hub says it, and whether all its steps are final. */
-export interface Followed {
-  readonly ride: Ride;
-  readonly is_final: boolean;
 }
 
 const RideOf = later<{
@@ -89,6 +88,17 @@ function Shown({ of }: { readonly of: TransactionDetail & Judged }): ReactElemen
   );
 }
 
+function knownRide(ride: Ride): KnownRide {
+  return {
+    status: ride.status,
+    fare: ride.fare,
+    fare_paid: ride.farePaid,
+    passenger: ride.passengerAddress,
+    driver: ride.driverAddress,
+    steps: ride.steps.map(({ step, txHash, amount }) => ({ step, tx_hash: txHash, amount })),
+  };
+}
+
 function Sentence(props: {
   readonly of: TransactionDetail & Judged;
   readonly followed: Followed | undefined;
@@ -99,7 +109,7 @@ function Sentence(props: {
   const isOpen = final !== undefined && of.block_height > final;
   return (
     <p>
-      {sentenceOf(of, followed?.ride).map((part, at) =>
+      {sentenceOf(of, followed && knownRide(followed.ride)).map((part, at) =>
         typeof part === 'string' ? part : <AddressLink key={at} of={part.address} isBare />,
       )}
       {isOpen && <span className="warn"> {words.notFinal}</span>}
@@ -128,7 +138,7 @@ function linked(hash: string): ReactNode {
   return <TransactionLink of={hash} isWhole />;
 }
 
-/** The parties and arguments of the call. The explorer has no coordinates and hashes: the ride has. */
+/** Parties and arguments of the call; the ride has the coordinates and hashes among them. */
 function callFacts(of: TransactionDetail, ride: Ride | undefined): readonly Fact[] {
   const words = TEXT.transaction;
   return [

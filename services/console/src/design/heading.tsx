@@ -8,7 +8,7 @@ import { titleOf } from '../../../../schemas/explorer-api/words.ts';
 import { isMissing } from '../api/service.ts';
 import { CHAIN } from '../chain/text.ts';
 
-/** Of the page whose heading has had its turn: the first was loaded as a document. */
+/** The path of the page whose heading has had its turn: the first was loaded as a document. */
 let place = location.pathname;
 let hasMoved = false;
 let told = '';

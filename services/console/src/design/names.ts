@@ -1,6 +1,6 @@
 /**
- * Names of addresses: those of the chain's own accounts, and those that a reader gives, which are kept
- * in this browser and sent to nobody.
+ * Names of addresses: those of the chain's own accounts, and those that a reader gives, which are
+ * kept in this browser and sent to nobody.
  */
 import { useSyncExternalStore } from 'react';
 import { storeOf } from '../browser.ts';

@@ -1,4 +1,4 @@
-/** Marks an address everywhere on the page while one of its places is pointed at or has the focus. */
+/** Marks an address in all its places while one of them is pointed at or has the focus. */
 
 /** The one rule of the style sheets about it, whose selector names the address. */
 function ruleOfAddress(): CSSStyleRule | undefined {

@@ -35,7 +35,6 @@ import { WithService } from '../design/with-service.tsx';
 import { coordinatesText } from '../format.ts';
 import { Heading, useTab } from '../design/heading.tsx';
 import { CHAIN } from '../chain/text.ts';
-import type { Followed } from '../chain/transaction.tsx';
 import { TEXT } from '../text.ts';
 
 const STATUS_TONES: Readonly<Record<RideStatus, Tone>> = {
@@ -135,6 +134,12 @@ function Shown({ ride }: { readonly ride: Ride }): ReactElement {
       </div>
     </>
   );
+}
+
+/** A ride as the hub says it, and whether all its steps are final. */
+export interface Followed {
+  readonly ride: Ride;
+  readonly is_final: boolean;
 }
 
 /** The ride that a transaction is a step of; what is known of it goes to `onRide`. */

@@ -22,7 +22,7 @@ export function StatusTag({ of }: { readonly of: Verdict }): ReactElement {
   return <Tag tone={TONES[of]}>{TEXT.reserve.statuses[of]}</Tag>;
 }
 
-/** Of a title: covered only where nothing is uncovered, which an older gateway does not say. */
+/** The word in a title. An older gateway does not say what is uncovered. */
 export function wordOf(run: RecordedRun): string {
   const verdict = verdictOf(run);
   return verdict === 'ok' && isWhole(run) ? CHAIN.tabs.covered : TEXT.reserve.statuses[verdict];

@@ -241,7 +241,7 @@ test('while the hub is away a payment answers by its row alone', async () => {
   await expect.poll(answer).toContain('Rider R paid 1.00 of 6.00 CLT to driver D, which left 5.00');
 });
 
-/** Of 6 CLT; returns the hash of its acceptance. */
+/** Begins a trip of 6 CLT; returns the hash of its acceptance. */
 async function newTrip(): Promise<string> {
   const asked = await request('6000000');
   const offered = await drive(

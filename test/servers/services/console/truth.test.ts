@@ -1,4 +1,7 @@
-/** Claims of the console that a reader acts upon, in Chromium: final, empty, copied, not over. */
+/**
+ * Claims of the console that a reader acts upon, in Chromium: titles, names, final, empty, copied,
+ * not over.
+ */
 import { rm } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { Client } from 'pg';
@@ -104,6 +107,78 @@ async function columnOf(table: string, column: string): Promise<readonly string[
 function statesOf(heights: readonly number[]): readonly string[] {
   return heights.map((height) => (height <= newest - 3 ? 'final' : 'not final'));
 }
+
+/** Whether the heading has the focus. */
+function isHeadingFocused(): Promise<boolean> {
+  return page.evaluate(() => document.activeElement?.tagName === 'H1');
+}
+
+test('after a navigation the title is told, and the focus is on the heading', async () => {
+  const told = page.locator('[aria-live=polite].unseen');
+  await show('/');
+  await expect.poll(() => page.title()).toBe('Chain · CLT');
+  expect([await told.innerText(), await isHeadingFocused()]).toEqual(['', false]);
+  await page.getByRole('link', { name: 'Validators' }).click();
+  await expect.poll(() => told.innerText()).toBe('Validators · CLT');
+  await expect.poll(isHeadingFocused).toBe(true);
+  await page.locator('tbody a').first().click();
+  await expect.poll(() => page.title()).toMatch(/^Account Validator \d · CLT$/);
+  await expect.poll(isHeadingFocused).toBe(true);
+  await page.goBack();
+  await expect.poll(() => told.innerText()).toBe('Validators · CLT');
+  await expect.poll(isHeadingFocused).toBe(true);
+  // what changes on a page leaves the focus where it is
+  await page.getByRole('link', { name: 'Charts' }).click();
+  await expect.poll(() => told.innerText()).toBe('Charts: 7 days · CLT');
+  await page.getByRole('link', { name: '30 days' }).click();
+  await expect.poll(() => told.innerText()).toBe('Charts: 30 days · CLT');
+  expect(await isHeadingFocused()).toBe(false);
+});
+
+/** How many places of the address are marked, of how many. */
+function marked(of: string): Promise<readonly [number, number]> {
+  return page.locator(`[data-address="${of}"]`).evaluateAll((places) => {
+    const grounds = places.map((place) => getComputedStyle(place).backgroundColor);
+    return [grounds.filter((ground) => ground !== 'rgba(0, 0, 0, 0)').length, places.length];
+  });
+}
+
+test('an address is marked in all its places while one of them is pointed at or has the focus', async () => {
+  await show('/transactions');
+  const places = page.locator(`td [data-address="${address}"]`);
+  await expect.poll(() => places.count()).toBeGreaterThan(1);
+  expect((await marked(address))[0]).toBe(0);
+  await places.first().hover();
+  await expect
+    .poll(async () => {
+      const [are, of] = await marked(address);
+      return are > 1 && are === of;
+    })
+    .toBe(true);
+  await page.mouse.move(0, 0);
+  await expect.poll(async () => (await marked(address))[0]).toBe(0);
+  await places.last().focus();
+  await expect.poll(async () => (await marked(address))[0]).toBeGreaterThan(1);
+});
+
+test('a name that a reader gives stands for the address, stays, is sent to nobody, and is removed', async () => {
+  const sent: string[] = [];
+  page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`));
+  await show(`/accounts/${address}`);
+  await page.getByLabel('Your name for it').fill('Sparebøsse <b>');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await expect.poll(() => page.title()).toBe('Account Sparebøsse <b> · CLT');
+  await show('/transactions');
+  const own = page.locator('td').getByText('Sparebøsse <b>', { exact: true });
+  await expect.poll(() => own.count()).toBeGreaterThan(1);
+  await page.reload();
+  await expect.poll(() => own.count()).toBeGreaterThan(1);
+  await own.first().click();
+  await page.getByRole('button', { name: 'Remove' }).click();
+  await expect.poll(() => page.title()).toMatch(/^Account Validator \d · CLT$/);
+  expect(await page.getByLabel('Your name for it').inputValue()).toBe('');
+  expect(sent.filter((each) => /spareb/i.test(decodeURIComponent(each)))).toEqual([]);
+});
 
 test.each([
   ['/', 'Transactions', 12],

@@ -376,29 +376,6 @@ test('a ride is told step by step by the hash of each step, and its subscription
   expect(await answered(`{ ride(txHash: "0x${'00'.repeat(32)}") { status } }`)).toBeNull();
 });
 
-function found(hash: string): Promise<unknown> {
-  return answered(`{ ride(txHash: "${hash}") { status rideRequestTxHash } }`);
-}
-
-test('a ride is found by its last payment, and by the withdrawal of its request', async () => {
-  const { requested, trip } = await accepted(300);
-  const paid = await sends(
-    'browser',
-    `createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "301")`,
-  );
-  const open = await sends('browser', request(301));
-  const withdrawn = await sends(
-    'browser',
-    `createUnsignedRideRequestCancel(rideRequestTransactionHash: "${open}")`,
-  );
-  await expect
-    .poll(() => found(paid))
-    .toEqual({ status: 'completed', rideRequestTxHash: requested });
-  await expect
-    .poll(() => found(withdrawn))
-    .toEqual({ status: 'withdrawn', rideRequestTxHash: open });
-});
-
 test('a transaction is refused to other callers and in other states', async () => {
   const { requested, offered, trip } = await accepted(100);
   const stranger = walletOf('raw', 'stranger');

@@ -38,7 +38,7 @@ test('the oldest of five hundred names gives way', () => {
   expect([all.size, all.has('0'), all.has('500')]).toEqual([500, false, true]);
 });
 
-test('whatever the store has, its names are texts by address', () => {
+test('names from the store are texts by address, with any text in it', () => {
   expect([...names.namesIn(JSON.stringify([[ADDRESS, 'A']]))]).toEqual([[ADDRESS, 'A']]);
   fc.assert(
     fc.property(fc.oneof(fc.json(), fc.string()), (text) => {
