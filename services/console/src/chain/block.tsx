@@ -7,20 +7,12 @@ import { blockTitle } from '../../../../schemas/explorer-api/words.ts';
 import { one, page } from '../api/explorer.ts';
 import { judged, type Judged } from '../api/finality.ts';
 import { useStatus } from '../api/health.ts';
-import {
-  AddressLink,
-  Amount,
-  Answer,
-  Facts,
-  Finality,
-  Panel,
-  PlainHash,
-  Time,
-} from '../design/parts.tsx';
+import { AddressLink, Amount, Answer, Facts, Panel, PlainHash, Time } from '../design/parts.tsx';
 import { grouped, shortened } from '../format.ts';
 import { Heading } from '../design/heading.tsx';
 import { CHAIN } from './text.ts';
 import { TEXT } from '../text.ts';
+import { Confirmations } from './confirmations.tsx';
 import { Effects, useLogPlace } from './effects.tsx';
 import { TransactionTable } from './transaction-table.tsx';
 
@@ -39,7 +31,7 @@ export function BlockPage(): ReactElement {
     <>
       <header>
         <Heading error={block.error}>{title}</Heading>
-        {block.data !== undefined && <Finality height={block.data.height} of={block.data} />}
+        {block.data !== undefined && <Confirmations height={block.data.height} of={block.data} />}
         {height !== undefined && <Neighbours height={height} />}
       </header>
       <Answer of={block}>{(shown) => <Shown key={id} block={shown} />}</Answer>
