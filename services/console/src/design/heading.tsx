@@ -2,14 +2,14 @@
  * The heading of a page, and the title of its tab. After a navigation within the page the focus
  * moves to the heading, and the title is told to screen readers, as after a load.
  */
-import { useLocation } from '@tanstack/react-router';
+import { useMatch } from '@tanstack/react-router';
 import { useEffect, useRef, useSyncExternalStore, type ReactElement } from 'react';
 import { titleOf } from '../../../../schemas/explorer-api/words.ts';
 import { isMissing } from '../api/service.ts';
 import { CHAIN } from '../chain/text.ts';
 
-/** The path of the page whose heading has had its turn: the first was loaded as a document. */
-let place = location.pathname;
+/** The path of the page whose heading has had its turn; the first was loaded as a document. */
+let place: string | undefined;
 let hasMoved = false;
 let told = '';
 const listeners = new Set<() => void>();
@@ -34,9 +34,14 @@ export function Announcer(): ReactElement {
   );
 }
 
+/** The path of the page that is shown: the location is already that of the next while it loads. */
+function usePath(): string {
+  return useMatch({ strict: false, select: ({ pathname }) => pathname });
+}
+
 /** `tab`: such as `Block 12`. */
 export function useTab(tab: string): void {
-  const { pathname } = useLocation();
+  const pathname = usePath();
   const title = titleOf(tab);
   useEffect(() => {
     document.title = title;
@@ -52,10 +57,11 @@ export function Heading(props: {
   readonly error?: Error | null;
 }): ReactElement {
   const heading = useRef<HTMLHeadingElement>(null);
-  const { pathname } = useLocation();
+  const pathname = usePath();
   useEffect(() => {
-    if (location.pathname === place) return;
-    place = location.pathname;
+    const before = place;
+    place = pathname;
+    if (before === undefined || before === pathname) return;
     hasMoved = true;
     // a reader who has begun to type goes on
     if (!(document.activeElement instanceof HTMLInputElement))

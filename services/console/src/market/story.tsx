@@ -187,7 +187,9 @@ function Followable(props: {
   useEffect(() => onRide({ ride, is_final: isFinal }), [ride, isFinal, onRide]);
   return (
     <div className="inside">
-      <StatusTag of={ride} />
+      <p>
+        <StatusTag of={ride} />
+      </p>
       <RideSteps ride={ride} />
     </div>
   );
