@@ -61,7 +61,7 @@ const PAGES: readonly (readonly [string, string, string | RegExp])[] = [
   ['/charts?span=30d', 'Charts', 'Charts: 30 days'],
   // its treasury does not answer
   ['/reserve', 'Reserve', 'Reserve: not known now'],
-  [`/reserve/${RUN}`, 'Reserve run', 'Reserve run: covered'],
+  [`/reserve/${RUN}`, 'Reserve run', 'Reserve run: mismatch'],
   // without a hub and deposits, which these pages say
   ['/market', 'Market', 'Market'],
   [`/market/trips/${hash}`, 'Ride', 'Ride'],
