@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
-import type { NodeBlock } from '../../schemas/chain-node.ts';
+import { wireOf, type NodeBlock } from '../../schemas/chain-node.ts';
 import { toHex } from '../../schemas/address.ts';
 
 const CHAIN_ID = 7777;
@@ -51,7 +51,7 @@ export class ScriptedNode {
       const block = this.#blocks[waiting.height];
       if (block === undefined) continue;
       this.#waiting.delete(waiting);
-      json(waiting.response, 200, wire(block));
+      json(waiting.response, 200, wireOf(block));
     }
   }
 
@@ -90,11 +90,11 @@ export class ScriptedNode {
     if (url.pathname === '/v1/blocks') {
       const from = Number(url.searchParams.get('from'));
       return json(response, 200, {
-        blocks: this.#blocks.slice(from, from + Number(url.searchParams.get('limit'))).map(wire),
+        blocks: this.#blocks.slice(from, from + Number(url.searchParams.get('limit'))).map(wireOf),
       });
     }
     const block = this.#blocks[Number(height)];
-    if (block !== undefined) return json(response, 200, wire(block));
+    if (block !== undefined) return json(response, 200, wireOf(block));
     if (!url.searchParams.has('wait_ms'))
       return json(response, 404, { code: 'not_found', message: 'no such block' });
     const waiting = { height: Number(height), response };
@@ -119,16 +119,6 @@ export class ScriptedNode {
 
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
-}
-
-/** As JSON says it: bytes as hex, amounts as text. */
-function wire(value: unknown): unknown {
-  if (typeof value === 'bigint') return value.toString();
-  if (Buffer.isBuffer(value)) return toHex(value);
-  if (Array.isArray(value)) return value.map(wire);
-  return typeof value === 'object' && value !== null
-    ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, wire(inner)]))
-    : value;
 }
 
 function json(response: ServerResponse, status: number, body: unknown): void {

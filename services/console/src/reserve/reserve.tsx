@@ -9,6 +9,7 @@ import { Age, Amount, Answer, BlockLink, Panel, Table, Tag, Time } from '../desi
 import { Plot, type Line } from '../design/plot.tsx';
 import { amountText, grouped, localTime, plotted } from '../format.ts';
 import { TEXT } from '../text.ts';
+import { Verify } from '../verify/verify.tsx';
 import { isWhole, verdictOf } from './equation.ts';
 import { Check, Equation, RunLink, StatusTag, TONES } from './run-parts.tsx';
 
@@ -85,6 +86,7 @@ function Newest({ runs }: { readonly runs: readonly RecordedRun[] }): ReactEleme
           <History runs={runs} title={TEXT.reserve.supplyPlot} lines={CLT_LINES} />
         </div>
       )}
+      {isWhole(run) && <Verify run={run} />}
       <Panel
         title={TEXT.reserve.check}
         aside={<RunLink id={run.run_id}>{TEXT.reserve.newest}</RunLink>}

@@ -6,6 +6,7 @@ import { one } from '../api/explorer.ts';
 import { Amount, Answer, BlockLink, Facts, Panel, PlainHash, Time } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
 import { TEXT } from '../text.ts';
+import { Verify } from '../verify/verify.tsx';
 import { isWhole, verdictOf } from './equation.ts';
 import { Check, Equation, StatusTag } from './run-parts.tsx';
 
@@ -59,6 +60,7 @@ function Shown({ run }: { readonly run: RecordedRun }): ReactElement {
           />
         </Panel>
       </div>
+      {isWhole(run) && <Verify key={run.run_id} run={run} />}
       <Panel title={words.check}>
         <div className="inside">
           <Check run={run} />
