@@ -20,6 +20,7 @@ export class ScriptedNode {
   /** of the next blocks; undefined: in the past */
   dated_ahead_ms: number | undefined;
   chain_id = CHAIN_ID;
+  mint_authority = `0x${'11'.repeat(20)}`;
   /** how many requests it has answered, by path without query */
   readonly asked: string[] = [];
 
@@ -42,6 +43,11 @@ export class ScriptedNode {
 
   get height(): number {
     return this.#blocks.length - 1;
+  }
+
+  /** Has these blocks, from height 0 on. */
+  set blocks(blocks: readonly NodeBlock[]) {
+    this.#blocks = [...blocks];
   }
 
   /** Adds blocks on top and wakes who waits for them. */
@@ -110,7 +116,7 @@ export class ScriptedNode {
       tx_fee: '10',
       total_supply: '1000',
       genesis_allocation: '1000',
-      mint_authority: `0x${'11'.repeat(20)}`,
+      mint_authority: this.mint_authority,
       head: { height: head?.height, hash: head === undefined ? undefined : toHex(head.hash) },
       finalized_height: this.finalized,
     };
