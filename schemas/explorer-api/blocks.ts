@@ -46,6 +46,7 @@ const RAW_CALL = text(
 );
 
 /** A block as the CLT node says it, with all that the log has of it. Amounts are text. */
+export type ChainBlock = Shape<typeof CHAIN_BLOCK>;
 export const CHAIN_BLOCK = record('ChainBlock', {
   height: field(COUNT, 1200),
   hash: HASH,
@@ -63,7 +64,9 @@ export const CHAIN_BLOCK = record('ChainBlock', {
       nonce: field(COUNT, 7),
       amount: DIGITS,
       function_call_type: CALL_TYPE,
-      arguments: Type.Record(Type.String(), nullable(Type.String(), null), {
+      arguments: Type.Unsafe<Readonly<Record<string, string | null>>>({
+        type: 'object',
+        additionalProperties: { type: ['string', 'null'] },
         description: 'By name, as they are signed; amounts are decimal text.',
         example: { acceptance_hash: TRANSACTION_HASH, fare: '2000000' },
       }),

@@ -1,5 +1,5 @@
 /** Reads the blocks up to that of a run, and tells how far the steps are. */
-import { parseBlock } from '../../../../schemas/chain-node.ts';
+import { parseBlock, type NodeBlock } from '../../../../schemas/chain-node.ts';
 import type { RecordedRun, ReserveTolerance } from '../../../../schemas/explorer-api/reserve.ts';
 import { one, queryText } from '../api/explorer.ts';
 import { send } from '../api/service.ts';
@@ -35,27 +35,48 @@ export async function verify(
     });
   try {
     const { tolerance } = await one<ReserveTolerance>('reserve/tolerance', signal);
-    const query = queryText({ to_height: run.block_height });
-    const { body, headers } = await send(`/api/v1/export/blocks.ndjson?${query}`, { signal });
-    verification = new Verification({
-      run,
-      chain_id: Number(headers.get('x-clt-chain-id')),
-      mint_authority: headers.get('x-clt-mint-authority') ?? '',
-      tolerance,
-    });
     let last = now();
-    for await (const line of linesOf(body)) {
-      const read = parseBlock(JSON.parse(line));
-      if ('problem' in read) throw new TypeError(VERIFY.problems.malformed(read.problem));
-      verification.take(read.value);
+    for await (const { block, headers } of blocksUpTo(run.block_height, signal)) {
+      verification ??= new Verification({
+        run,
+        chain_id: Number(headers.get('x-clt-chain-id')),
+        mint_authority: headers.get('x-clt-mint-authority') ?? '',
+        tolerance,
+      });
+      verification.take(block);
       if (verification.isDone) break;
       if (now() - last < TELL_MS) continue;
       told(false);
       last = now();
     }
-    told(true, verification.isDone ? undefined : VERIFY.problems.ended);
+    told(true, verification?.isDone === true ? undefined : VERIFY.problems.ended);
   } catch (error) {
     told(true, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/**
+ * Blocks from the first on, each with the headers of its answer. An answer that breaks off, as that
+ * of a server which waits for us too long, is asked for again behind its last block.
+ */
+async function* blocksUpTo(
+  height: number,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly block: NodeBlock; readonly headers: Headers }> {
+  for (let next = 0, begun = -1; begun < next && next <= height;) {
+    begun = next;
+    const query = queryText({ from_height: next, to_height: height });
+    const { body, headers } = await send(`/api/v1/export/blocks.ndjson?${query}`, { signal });
+    try {
+      for await (const line of linesOf(body)) {
+        const read = parseBlock(JSON.parse(line));
+        if ('problem' in read) throw new TypeError(VERIFY.problems.malformed(read.problem));
+        yield { block: read.value, headers };
+        next++;
+      }
+    } catch (error) {
+      if (begun === next) throw error;
+    }
   }
 }
 

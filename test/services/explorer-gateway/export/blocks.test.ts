@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { parseBlock, type NodeBlock } from '../../../../schemas/chain-node.ts';
+import { parseBlock, type NodeBlock, type Wire } from '../../../../schemas/chain-node.ts';
+import type { ChainBlock } from '../../../../schemas/explorer-api/blocks.ts';
 import { blockPieces } from '../../../../services/explorer-gateway/export/blocks.ts';
 import { NDJSON } from '../../../../services/explorer-gateway/export/formats.ts';
 import { HEALTHY } from '../../console/verified-run.ts';
@@ -26,6 +27,13 @@ async function linesOf(pieces: AsyncIterable<string>): Promise<readonly string[]
   for await (const piece of pieces) text += piece;
   return text.split('\n').slice(0, -1);
 }
+
+test('the document describes a block as the node says it', () => {
+  // compiles only while the two types have the same fields
+  const described = (block: Wire<NodeBlock>): ChainBlock => block;
+  const said = (block: ChainBlock): Wire<NodeBlock> => block;
+  expect([described, said]).toHaveLength(2);
+});
 
 test('each line is a block as the node says it, and is read back as it was', async () => {
   const asked: (readonly [number, number])[] = [];

@@ -29,15 +29,19 @@ const LINES = HEALTHY.map(({ type: _type, sequence: _sequence, ...block }) =>
   JSON.stringify(wireOf(block)),
 );
 
-/** The explorer answers with these lines. */
-function answered(lines: readonly string[], status = 200): readonly string[] {
+/** The explorer answers with these lines, the heights that are asked for, and at most so many. */
+function answered(lines: readonly string[], status = 200, most = 9): readonly string[] {
   const asked: string[] = [];
+  const part = (url: string): readonly string[] => {
+    const from = Number(/from_height=(\d+)/.exec(url)?.[1]);
+    return lines.slice(from, from + most);
+  };
   vi.stubGlobal('fetch', (url: string) => {
     asked.push(url);
     const headers = { 'x-clt-chain-id': '7777', 'x-clt-mint-authority': AUTHORITY.address };
     const response = url.includes('tolerance')
       ? Response.json({ tolerance: String(USD) })
-      : new Response(bodyOf(...lines.map((line) => `${line}\n`)), { status, headers });
+      : new Response(bodyOf(...part(url).map((line) => `${line}\n`)), { status, headers });
     return Promise.resolve(response);
   });
   return asked;
@@ -62,7 +66,7 @@ test('a run is verified from its blocks alone, and the reader is told while it g
   const told = await toldOf();
   expect(asked).toEqual([
     '/api/v1/reserve/tolerance?amounts=string',
-    '/api/v1/export/blocks.ndjson?to_height=3',
+    '/api/v1/export/blocks.ndjson?from_height=0&to_height=3',
   ]);
   expect(told.map(({ blocks, isOver }) => [blocks, isOver])).toEqual([
     [1, false],
@@ -72,6 +76,17 @@ test('a run is verified from its blocks alone, and the reader is told while it g
   ]);
   expect(told.at(-1)?.problem).toBeUndefined();
   expect(new Set(told.at(-1)?.steps.map(({ state }) => state))).toEqual(new Set(['good']));
+});
+
+test('an answer that ends early is asked for again behind its last block', async () => {
+  const asked = answered(LINES, 200, 3);
+  const last = (await toldOf()).at(-1);
+  expect(asked.slice(1)).toEqual([
+    '/api/v1/export/blocks.ndjson?from_height=0&to_height=3',
+    '/api/v1/export/blocks.ndjson?from_height=3&to_height=3',
+  ]);
+  expect(last).toMatchObject({ blocks: 4, isOver: true });
+  expect(last?.problem).toBeUndefined();
 });
 
 test('blocks that end early leave the steps open, with the reason', async () => {
