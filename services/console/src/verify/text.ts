@@ -19,7 +19,7 @@ export const VERIFY = {
   } satisfies Record<State, string>,
   steps: {
     blocks: 'Each block names the one before it, from the first to that of the run',
-    transactions: 'Each transaction hashes to its hash, and its sender has signed it',
+    transactions: 'Each transaction has the hash of its bytes, and its sender has signed them',
     effects: 'Only the first block and mints create CLT, and only burns destroy it',
     mints: 'Only the mint authority has minted, one nonce after the other',
     supply: 'All effects add up to the supply of the run',

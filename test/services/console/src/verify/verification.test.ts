@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toHex } from '../../../../../schemas/address.ts';
 import type { NodeBlock } from '../../../../../schemas/chain-node.ts';
@@ -266,4 +267,47 @@ test('the part before a baseline is believed, and what the chain shows is not', 
   });
   const forged = { ...begun, onchain_supply: String(1_116n * USD) };
   expect(failing(verified(claimOf(forged), HEALTHY))?.name).toBe('supply');
+});
+
+test('no byte of a transaction can be changed unseen', () => {
+  const places = HEALTHY.slice(0, 4).flatMap(({ height, transactions }) =>
+    transactions.flatMap(({ raw }) => Array.from(raw, (_, at) => ({ height, at }))),
+  );
+  fc.assert(
+    fc.property(fc.constantFrom(...places), fc.integer({ min: 1, max: 255 }), (place, bits) => {
+      const blocks = withBlock(place.height, (block) => {
+        const transactions = block.transactions.map((each) => {
+          const raw = Buffer.from(each.raw);
+          raw[place.at] = (raw[place.at] ?? 0) ^ bits;
+          return { ...each, raw };
+        });
+        return { ...block, transactions };
+      });
+      expect(failing(verified(claimOf(), blocks))?.name).toBe('transactions');
+    }),
+  );
+});
+
+test('no figure of a run that another follows from can be changed alone unseen', () => {
+  const figures = [
+    'onchain_supply',
+    'genesis_allocation',
+    'treasury_minted',
+    'burned',
+    'ledger_liability',
+    'custody_reported',
+    'held',
+    'retained_fees',
+    'booked_surplus',
+    'refunded',
+    'uncovered',
+    'surplus',
+  ] as const;
+  fc.assert(
+    fc.property(fc.constantFrom(...figures), fc.bigInt({ min: 0n }), (name, amount) => {
+      fc.pre(String(amount) !== RUN[name]);
+      const states = statesOf(verified(claimOf({ [name]: String(amount) }), HEALTHY));
+      expect(states).not.toEqual(ALL_GOOD);
+    }),
+  );
 });
