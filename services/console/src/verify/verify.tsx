@@ -57,7 +57,7 @@ export function Verify({ run: newest }: { readonly run: RecordedRun }): ReactEle
     <Panel
       title={VERIFY.title}
       aside={
-        <button type="button" onClick={isRunning ? stop : start}>
+        <button type="button" className="button" onClick={isRunning ? stop : start}>
           {isRunning ? VERIFY.stop : shown === undefined ? VERIFY.start : VERIFY.again}
         </button>
       }
@@ -133,25 +133,29 @@ function Progress(props: { readonly told: Told; readonly run: RecordedRun }): Re
 
 function Shown({ step }: { readonly step: Step }): ReactElement {
   const { name, state, figures, difference } = step;
+  const shown = figures.filter(([each]) => each !== difference?.of);
   return (
     <li data-step={name} data-state={state}>
       <p className="row">
         <Tag tone={TONES[state]}>{VERIFY.states[state]}</Tag>
         <span>{VERIFY.steps[name]}</span>
       </p>
-      {figures.length > 0 && <Figures of={figures.map(shownFigure)} />}
+      {shown.length > 0 && <Figures of={shown.map(shownFigure)} />}
       {difference !== undefined && <Differs of={difference} />}
     </li>
   );
 }
 
-function shownFigure(figure: Figure): readonly [string, ReactElement] {
-  const [name, value] = figure;
-  return [VERIFY.figures[name] ?? name, <Value of={value} />];
+function shownFigure([name, value]: Figure): readonly [string, ReactElement] {
+  return [VERIFY.figures[name] ?? name, <Value name={name} of={value} />];
 }
 
-function Value({ of }: { readonly of: Figure[1] }): ReactElement {
-  if (typeof of === 'bigint') return <Amount of={String(of)} />;
+/** Amounts that are compared with custody. */
+const IN_USDT: ReadonlySet<string> = new Set(['liability', 'custody', 'surplus', 'uncovered']);
+
+function Value({ name, of }: { readonly name: string; readonly of: Figure[1] }): ReactElement {
+  if (typeof of === 'bigint')
+    return <Amount of={String(of)} unit={IN_USDT.has(name) ? TEXT.units.usdt : TEXT.units.clt} />;
   if (typeof of === 'number') return <>{grouped(of)}</>;
   return of.startsWith('0x') ? (
     <PlainHash of={of} what={of.length === 42 ? 'address' : 'hash'} />
@@ -170,8 +174,8 @@ function Differs({ of }: { readonly of: Difference }): ReactElement {
         of={[
           ...(computed === ''
             ? []
-            : [[`${name}: ${VERIFY.computed}`, <Value of={computed} />] as const]),
-          ...(said === '' ? [] : [[`${name}: ${VERIFY.said}`, <Value of={said} />] as const]),
+            : [[VERIFY.computed(name), <Value name={of.of} of={computed} />] as const]),
+          ...(said === '' ? [] : [[VERIFY.said(name), <Value name={of.of} of={said} />] as const]),
           ...(height === undefined
             ? []
             : [[VERIFY.inBlock, <BlockLink height={height} />] as const]),
