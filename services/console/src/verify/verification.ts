@@ -275,12 +275,12 @@ export class Verification {
   /** The position of the chain; what only the ledger and TRON know is from the run. */
   #position(final: FinalSupply): Position {
     const { run } = this.#claim;
-    const hasBaseline = this.#hasBaseline(final);
     return positionOf(
       {
         ledger_offset: BigInt(run.ledger_offset),
-        treasury_minted: hasBaseline ? BigInt(run.treasury_minted) : this.#minted,
-        ...(hasBaseline && {
+        // compared with the mints of the chain where there is no baseline
+        treasury_minted: BigInt(run.treasury_minted),
+        ...(this.#hasBaseline(final) && {
           before: {
             genesis_allocation: BigInt(run.genesis_allocation),
             burned: final.burned - BigInt(run.burned),

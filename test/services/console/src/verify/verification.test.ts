@@ -208,6 +208,22 @@ test('a missing Mint is red at the mints: the nonces of the mint authority have 
   expect(statesOf(steps)).toMatchObject({ supply: 'bad', liability: 'bad' });
 });
 
+test('a run that says mismatch for a Mint that the ledger did not request shows that Mint', () => {
+  const run = {
+    treasury_minted: String(100n * USD),
+    ledger_liability: String(95n * USD),
+    custody_reported: String(107n * USD + USD / 2n),
+    status: 'mismatch',
+  } as const;
+  const steps = verified(claimOf(run), HEALTHY);
+  expect(statesOf(steps)).toEqual({ ...ALL_GOOD, liability: 'bad' });
+  expect(failing(steps)?.difference).toEqual({
+    of: 'minted',
+    computed: 120n * USD,
+    said: 100n * USD,
+  });
+});
+
 test('a newest Mint that is missing is red at the supply', () => {
   const blocks = withBlock(3, (block) => ({
     ...block,
