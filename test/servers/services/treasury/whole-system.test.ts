@@ -305,7 +305,7 @@ test('in the console a deposit is followed from the QR code to the credit in the
 });
 
 /** The state of each step, once the page of the newest run has verified it. */
-async function verified({ page, show }: SystemConsole): Promise<readonly string[]> {
+async function stepsOfNewest({ page, show }: SystemConsole): Promise<readonly string[]> {
   await show('/reserve');
   await page.getByRole('button', { name: VERIFY.start }).click();
   await page.getByRole('button', { name: VERIFY.again }).waitFor();
@@ -322,7 +322,7 @@ test('in the console the newest reserve run has a tick at each step of its verif
   const pages = await openConsole();
   if (pages === undefined) return skip('there is no Chromium');
   onTestFinished(pages.close);
-  expect(await verified(pages)).toEqual(STEPS.map((step) => `${step} good`));
+  expect(await stepsOfNewest(pages)).toEqual(STEPS.map((step) => `${step} good`));
   expect(pages.faults()).toEqual([]);
 });
 
