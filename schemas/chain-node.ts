@@ -3,6 +3,7 @@
  * lower-case hex, heights, nonces and indices integers, times Unix milliseconds. Parsed, amounts
  * are bigint, hashes and addresses bytes: a parsed block is the body of a `BlockAppended`.
  */
+import { toHex } from './address.ts';
 import type { BalanceEffect, BlockAppended, BlockTransaction } from './chain.blocks/events.ts';
 import {
   count,
@@ -48,6 +49,16 @@ export interface NodeAccount {
   readonly nonce: number;
   /** of the next transaction after those that wait for a block */
   readonly pending_nonce: number;
+}
+
+/** The JSON form of a parsed answer. */
+export function wireOf(value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  if (Buffer.isBuffer(value)) return toHex(value);
+  if (Array.isArray(value)) return value.map(wireOf);
+  return typeof value === 'object' && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, wireOf(inner)]))
+    : value;
 }
 
 /** `GET /v1/chain` */

@@ -287,6 +287,11 @@ export function statusOf(position: Position, tolerance: bigint): RunStatus {
   return surplusOf(position) > tolerance ? 'over_backed_drift' : 'ok';
 }
 
+/** The statuses that follow with some tolerance, which is a setting that no record has. */
+export function possibleStatuses(position: Position): readonly RunStatus[] {
+  return [0n, above0(surplusOf(position))].map((most) => statusOf(position, most));
+}
+
 /** Whether supply is not explained or money is missing: then nothing may be minted. */
 export function isShort(position: Position): boolean {
   return !isSupplyExplained(position) || position.uncovered > 0n;

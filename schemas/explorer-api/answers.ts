@@ -3,7 +3,7 @@ import { Type, type TObject, type TSchema } from 'typebox';
 import { exampleOf, field, record, word } from '../http-api/answer.ts';
 import { json, type Answer, type Header } from '../http-api/document.ts';
 import { answering, header, HEADERS as SHARED, type Answers } from '../http-api/service.ts';
-import { BLOCK_HASH, COUNT } from './values.ts';
+import { ACCOUNT, BLOCK_HASH, COUNT } from './values.ts';
 
 const ON_ALL = { 'x-request-id': 'RequestId', 'access-control-allow-origin': 'AnyOrigin' };
 const CODES = [
@@ -84,6 +84,20 @@ export function exported(description: string, content: Answer['content']): Answe
   };
 }
 
+/** With the node's answer to whose blocks they are. */
+export function exportedBlocks(description: string, content: Answer['content']): Answers {
+  const headers = {
+    ...ON_EXPORTS,
+    'x-clt-chain-id': 'ChainId',
+    'x-clt-mint-authority': 'MintAuthority',
+  };
+  return {
+    ...exported(description, content),
+    200: { description, headers, content },
+    502: 'UpstreamError',
+  };
+}
+
 export const HEADERS: Readonly<Record<string, Header>> = {
   ...SHARED,
   AnyOrigin: header('Any origin may read the answer.', { const: '*' }, '*'),
@@ -110,6 +124,12 @@ export const HEADERS: Readonly<Record<string, Header>> = {
     BLOCK_HASH,
     false,
   ),
+  ChainId: header('The chain that transactions are signed for.', { pattern: '^[0-9]+$' }, '7777'),
+  MintAuthority: header(
+    'The only account that may mint.',
+    { pattern: '^0x[0-9a-f]{40}$' },
+    ACCOUNT,
+  ),
   Allow: header('Methods of this path.', { const: 'GET, HEAD' }, 'GET, HEAD'),
 };
 
@@ -130,6 +150,11 @@ export const ERRORS: Readonly<Record<string, Answer>> = {
     'The index cannot be read now, or the query took too long.',
     'storage_error',
     'the index cannot be read at the moment: try again shortly',
+  ),
+  UpstreamError: error(
+    'A server behind this one does not answer.',
+    'upstream_error',
+    'a server behind this one did not answer: try again shortly',
   ),
   NotReady: error(
     'The index cannot be read, or lags the node too far.',

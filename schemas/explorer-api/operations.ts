@@ -12,13 +12,14 @@ import {
   ALWAYS,
   cached,
   exported,
+  exportedBlocks,
   indexed,
   listed,
   NOT_FOUND,
   uncached,
   UNREADABLE,
 } from './answers.ts';
-import { BLOCK, BLOCK_DETAIL, BLOCK_RECORD } from './blocks.ts';
+import { BLOCK, BLOCK_DETAIL, BLOCK_RECORD, CHAIN_BLOCK } from './blocks.ts';
 import { SEARCH_RESULTS, SERIES, STATS, STATUS, VALIDATOR_SERIES } from './network.ts';
 import * as parameters from './parameters.ts';
 import {
@@ -242,6 +243,18 @@ export const EXPORT_ACTIVITY = files('Activity', 'change of a balance', ACTIVITY
   parameters.EXPORTED_ADDRESS,
   ...HEIGHTS,
 ]);
+
+export const EXPORT_BLOCKS = operation({
+  path: '/api/v1/export/blocks.ndjson',
+  operationId: 'exportBlocksNdjson',
+  tag: 'Export',
+  summary: 'Whole blocks as NDJSON, with the signed bytes of their transactions',
+  description: `${STREAMED} The CLT node says them: the index has no signed bytes. They prove by themselves what they are of (\`raw\` hashes to \`hash\`, and \`from\` has signed it), and the end of the range is compared with the index.`,
+  parameters: [...HEIGHTS],
+  answers: exportedBlocks('One block per line.', {
+    'application/x-ndjson': { schema: CHAIN_BLOCK, example: exampleOf(CHAIN_BLOCK) },
+  }),
+});
 
 export const SEARCH = operation({
   path: '/api/v1/search',

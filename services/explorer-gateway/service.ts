@@ -1,7 +1,7 @@
 /** Opens what the explorer needs, puts its HTTP application together, and serves. */
 import { performance } from 'node:perf_hooks';
 import { indexedPosition } from '../../projections/explorer/queries/chain.ts';
-import { nodeHead } from '../runtime/clt-node.ts';
+import { ChainNode, nodeHead } from '../runtime/clt-node.ts';
 import { AnswerCache } from '../runtime/http/answer-cache.ts';
 import { corsHeaders, preflight } from '../runtime/http/handler.ts';
 import { openLimits } from '../runtime/limits/limits.ts';
@@ -106,6 +106,7 @@ export function explorerApp(
     routes: explorerRoutes({
       reader,
       head,
+      node: new ChainNode(config.node_url, new AbortController().signal),
       ends: readsLog(config) ? logEnds(config, now, log) : () => Promise.resolve(undefined),
       reserve:
         treasuryPublicReconciliationUrl === undefined
@@ -124,7 +125,9 @@ export function explorerApp(
       ...(rate === undefined ? [] : [rateGuard(rate, now, EXPLORER_ERRORS)]),
       preflight('GET, HEAD'),
     ],
-    headers: corsHeaders('etag, link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash'),
+    headers: corsHeaders(
+      'etag, link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash, x-clt-chain-id, x-clt-mint-authority',
+    ),
     trust_proxy_hops: config.trust_proxy_hops,
   };
 }

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
-import type { NodeBlock } from '../../schemas/chain-node.ts';
+import { wireOf, type NodeBlock } from '../../schemas/chain-node.ts';
 import { toHex } from '../../schemas/address.ts';
 
 const CHAIN_ID = 7777;
@@ -20,6 +20,7 @@ export class ScriptedNode {
   /** of the next blocks; undefined: in the past */
   dated_ahead_ms: number | undefined;
   chain_id = CHAIN_ID;
+  mint_authority = `0x${'11'.repeat(20)}`;
   /** how many requests it has answered, by path without query */
   readonly asked: string[] = [];
 
@@ -44,6 +45,11 @@ export class ScriptedNode {
     return this.#blocks.length - 1;
   }
 
+  /** Has these blocks, from height 0 on. */
+  set blocks(blocks: readonly NodeBlock[]) {
+    this.#blocks = [...blocks];
+  }
+
   /** Adds blocks on top and wakes who waits for them. */
   grow(count: number): void {
     for (let added = 0; added < count; added++) this.#blocks.push(this.#next());
@@ -51,7 +57,7 @@ export class ScriptedNode {
       const block = this.#blocks[waiting.height];
       if (block === undefined) continue;
       this.#waiting.delete(waiting);
-      json(waiting.response, 200, wire(block));
+      json(waiting.response, 200, wireOf(block));
     }
   }
 
@@ -90,11 +96,11 @@ export class ScriptedNode {
     if (url.pathname === '/v1/blocks') {
       const from = Number(url.searchParams.get('from'));
       return json(response, 200, {
-        blocks: this.#blocks.slice(from, from + Number(url.searchParams.get('limit'))).map(wire),
+        blocks: this.#blocks.slice(from, from + Number(url.searchParams.get('limit'))).map(wireOf),
       });
     }
     const block = this.#blocks[Number(height)];
-    if (block !== undefined) return json(response, 200, wire(block));
+    if (block !== undefined) return json(response, 200, wireOf(block));
     if (!url.searchParams.has('wait_ms'))
       return json(response, 404, { code: 'not_found', message: 'no such block' });
     const waiting = { height: Number(height), response };
@@ -110,7 +116,7 @@ export class ScriptedNode {
       tx_fee: '10',
       total_supply: '1000',
       genesis_allocation: '1000',
-      mint_authority: `0x${'11'.repeat(20)}`,
+      mint_authority: this.mint_authority,
       head: { height: head?.height, hash: head === undefined ? undefined : toHex(head.hash) },
       finalized_height: this.finalized,
     };
@@ -119,16 +125,6 @@ export class ScriptedNode {
 
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
-}
-
-/** As JSON says it: bytes as hex, amounts as text. */
-function wire(value: unknown): unknown {
-  if (typeof value === 'bigint') return value.toString();
-  if (Buffer.isBuffer(value)) return toHex(value);
-  if (Array.isArray(value)) return value.map(wire);
-  return typeof value === 'object' && value !== null
-    ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, wire(inner)]))
-    : value;
 }
 
 function json(response: ServerResponse, status: number, body: unknown): void {

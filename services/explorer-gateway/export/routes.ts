@@ -1,11 +1,17 @@
 /** Exports as files that only grow: in chain order, up to a block that the headers name. */
+import { toHex } from '../../../schemas/address.ts';
 import { exportEnd } from '../../../projections/explorer/queries/export.ts';
 import { ACTIVITY } from '../../../schemas/explorer-api/accounts.ts';
-import { EXPORT_ACTIVITY, EXPORT_TRANSACTIONS } from '../../../schemas/explorer-api/operations.ts';
+import {
+  EXPORT_ACTIVITY,
+  EXPORT_BLOCKS,
+  EXPORT_TRANSACTIONS,
+} from '../../../schemas/explorer-api/operations.ts';
 import { TRANSACTION_DETAIL } from '../../../schemas/explorer-api/transactions.ts';
 import { invalid, type InvalidRequest, type Values } from '../../../schemas/http-api/parameters.ts';
 import type { GetRoute, HttpRequest } from '../../runtime/http/handler.ts';
 import type { HttpResponse } from '../../runtime/http/response.ts';
+import type { ChainNode } from '../../runtime/clt-node.ts';
 import { rateLimited } from '../../runtime/limits/rate.ts';
 import { byteaBytes } from '../../runtime/postgres/cells.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
@@ -15,6 +21,7 @@ import { heightsOf, type GivenHeights } from '../routes/parameters.ts';
 import { served, withStringAmounts } from '../routes/served.ts';
 import { STORED_STATUS } from '../routes/transactions.ts';
 import { CSV, NDJSON, type ExportFormat } from './formats.ts';
+import { blockPieces } from './blocks.ts';
 import {
   activityPieces,
   addressActivityPieces,
@@ -57,11 +64,17 @@ const TRANSACTIONS: Kind = {
   name: 'transactions',
   fields: Object.keys(TRANSACTION_DETAIL.properties).join(','),
 };
+/** A line of it is no flat object, so there is no CSV. */
+const BLOCKS: Kind = { name: 'blocks', fields: '' };
 const CHANGES: Kind = { name: 'activity', fields: Object.keys(ACTIVITY.properties).join(',') };
 
 /** `slots`: of all exports at once; without any, none is served. */
-export function exportRoutes(reader: Reader, slots: ExportSlots): readonly GetRoute[] {
-  const routes = [CSV, NDJSON].flatMap((format) => [
+export function exportRoutes(
+  reader: Reader,
+  node: Pick<ChainNode, 'chain' | 'blocks'>,
+  slots: ExportSlots,
+): readonly GetRoute[] {
+  const rows = [CSV, NDJSON].flatMap((format) => [
     served(EXPORT_TRANSACTIONS[format.extension], (values, request) => {
       const { block, status } = values;
       const read: Read =
@@ -79,6 +92,19 @@ export function exportRoutes(reader: Reader, slots: ExportSlots): readonly GetRo
       return exported(reader, slots, format, CHANGES, values, read, request);
     }),
   ]);
+  const blocks = served(EXPORT_BLOCKS, async (values, request) => {
+    const { chain_id: chainId, mint_authority: mintAuthority } = await node.chain();
+    const read: Read = (_reader, span, toLine) => blockPieces(node, span, toLine);
+    const answer = await exported(reader, slots, NDJSON, BLOCKS, values, read, request);
+    if ('refused' in answer) return answer;
+    const headers = {
+      ...answer.headers,
+      'x-clt-chain-id': String(chainId),
+      'x-clt-mint-authority': toHex(mintAuthority),
+    };
+    return { ...answer, headers };
+  });
+  const routes = [...rows, blocks];
   return slots.max > 0
     ? routes
     : routes.map(({ method, path }) => ({ method, path, handle: turnedOff }));
@@ -97,14 +123,14 @@ async function exported(
   slots: ExportSlots,
   { extension, content_type, opening, row }: ExportFormat,
   { name, fields }: Kind,
-  values: Values<typeof EXPORT_ACTIVITY.csv.parameters>,
+  values: Values<typeof EXPORT_BLOCKS.parameters>,
   read: Read,
   request: HttpRequest,
 ): Promise<HttpResponse | Refusal> {
   const heights = heightsOf(values);
   if ('refused' in heights) return heights;
   // CSV has no numbers apart from text
-  const isText = values.amounts !== undefined && extension === 'ndjson';
+  const isText = 'amounts' in values && values.amounts !== undefined && extension === 'ndjson';
   const toLine = isText ? stringAmountsRow : row;
   const first = request.method === 'HEAD' ? undefined : opening(fields);
   const held = await slots.hold(request.exchange.client, () =>

@@ -10,7 +10,7 @@ import { accountRoutes } from './accounts.ts';
 import { chainRoutes } from './chain.ts';
 import { exportRoutes } from '../export/routes.ts';
 import type { LogEnds } from '../lag.ts';
-import type { NodeHead } from '../../runtime/clt-node.ts';
+import type { ChainNode, NodeHead } from '../../runtime/clt-node.ts';
 import { reserveRoutes, type Reserve } from '../reserve/reserve.ts';
 import { searchRoutes } from './search.ts';
 import { seriesRoutes } from './series.ts';
@@ -23,6 +23,7 @@ export interface Sources {
   readonly reader: Reader;
   /** of the node; undefined while it is unknown */
   readonly head: () => Promise<NodeHead | undefined>;
+  readonly node: Pick<ChainNode, 'chain' | 'blocks'>;
   /** of these topics; undefined while they are unknown */
   readonly ends: (topics: readonly string[]) => Promise<LogEnds | undefined>;
   /** undefined in a deployment without a treasury */
@@ -49,7 +50,11 @@ export function explorerRoutes(sources: Sources): readonly Route[] {
     statusRoute(reader, sources.head, sources.ends),
     ...reserveRoutes(reader, sources.reserve),
     ...seriesRoutes(reader),
-    ...exportRoutes(reader, new ExportSlots(sources.exports_max, sources.counts, longReads)),
+    ...exportRoutes(
+      reader,
+      sources.node,
+      new ExportSlots(sources.exports_max, sources.counts, longReads),
+    ),
     ...topicRoutes(),
     ...documentRoutes(EXPLORER_API, sources.pages),
   ];

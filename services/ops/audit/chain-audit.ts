@@ -4,13 +4,17 @@
  * bytes of each transaction of it prove that it is one. I11: the supply of final blocks, effect by
  * effect. Up to the height of a baseline, the supply that it states stands for all effects.
  */
+import {
+  readEffects,
+  type BlockEffects,
+  type Mint,
+} from '../../../projections/chain/block-effects.ts';
 import { bytesKey, toHex } from '../../../schemas/address.ts';
 import { whyForged } from '../../../projections/chain/sender.ts';
 import { ChainSupply, type FinalSupply } from '../../../projections/reserve/supply.ts';
 import type { BlockAppended, ChainEvent } from '../../../schemas/chain.blocks/events.ts';
 import { CHAIN_RULES } from '../../../schemas/chain.blocks/rules.ts';
 import { CHAIN_BLOCKS, TREASURY_LEDGER } from '../../../schemas/topics.ts';
-import { readEffects, type BlockEffects, type Mint } from './block-effects.ts';
 import type { Findings, LogPosition } from './findings.ts';
 import type { Intent, LedgerAudit } from './ledger-audit.ts';
 

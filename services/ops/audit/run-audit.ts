@@ -7,8 +7,7 @@
 import type { Recorded } from '../../../projections/contract/projection.ts';
 import {
   positionOf,
-  statusOf,
-  surplusOf,
+  possibleStatuses,
   type Position,
 } from '../../../projections/reserve/position.ts';
 import type { ChainSupply, FinalSupply } from '../../../projections/reserve/supply.ts';
@@ -191,9 +190,7 @@ export class RunAudit {
       const said: unknown = Reflect.get(run, name);
       if (isDemanded && said !== value) return `says ${name} ${String(said)}, it was ${value}`;
     }
-    // the tolerance is a setting, and the log does not have it
-    const surplus = surplusOf(position);
-    const statuses = [0n, surplus > 0n ? surplus : 0n].map((most) => statusOf(position, most));
+    const statuses = possibleStatuses(position);
     return statuses.some((each) => each === status)
       ? undefined
       : `says ${status}, it was ${statuses.join(' or ')}`;

@@ -23,6 +23,8 @@ import { HANG_MS } from '../../support/limits.ts';
 
 export interface ExplorerServerOptions extends ConsoleConfig {
   readonly postgres_reader_url: string;
+  /** by default a node that knows its head alone */
+  readonly node_url?: string;
   readonly kafka_brokers?: readonly string[];
   readonly treasury_public_reconciliation_url?: string;
   readonly statement_timeout_ms?: number;

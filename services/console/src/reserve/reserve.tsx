@@ -11,6 +11,7 @@ import { amountText, grouped, localTime, plotted } from '../format.ts';
 import { Heading } from '../design/heading.tsx';
 import { CHAIN } from '../chain/text.ts';
 import { TEXT } from '../text.ts';
+import { Verify } from '../verify/verify.tsx';
 import { isWhole, verdictOf } from './equation.ts';
 import { Check, Equation, RunLink, StatusTag, TONES, wordOf } from './run-parts.tsx';
 
@@ -91,6 +92,7 @@ function Newest({ runs }: { readonly runs: readonly RecordedRun[] }): ReactEleme
           <History runs={runs} title={TEXT.reserve.supplyPlot} lines={CLT_LINES} />
         </div>
       )}
+      {isWhole(run) && <Verify run={run} />}
       <Panel
         title={TEXT.reserve.check}
         aside={<RunLink id={run.run_id}>{TEXT.reserve.newest}</RunLink>}

@@ -8,6 +8,7 @@ import { grouped } from '../format.ts';
 import { CHAIN } from '../chain/text.ts';
 import { Heading } from '../design/heading.tsx';
 import { TEXT } from '../text.ts';
+import { Verify } from '../verify/verify.tsx';
 import { isWhole, verdictOf } from './equation.ts';
 import { Check, Equation, StatusTag, wordOf } from './run-parts.tsx';
 
@@ -64,6 +65,7 @@ function Shown({ run }: { readonly run: RecordedRun }): ReactElement {
           />
         </Panel>
       </div>
+      {isWhole(run) && <Verify key={run.run_id} run={run} />}
       <Panel title={words.check}>
         <div className="inside">
           <Check run={run} />

@@ -11,6 +11,8 @@ import { Client } from 'pg';
 import { WebSocket } from 'ws';
 import { toHex } from '../../../../schemas/address.ts';
 import { TEXT } from '../../../../services/console/src/text.ts';
+import { VERIFY } from '../../../../services/console/src/verify/text.ts';
+import { STEPS } from '../../../../services/console/src/verify/verification.ts';
 import { openSystemConsole, type SystemConsole } from '../../../services/console/system-console.ts';
 import { openChromium } from '../../../support/chromium.ts';
 import { Collector, type CollectedSpan } from '../../../support/collector.ts';
@@ -300,6 +302,28 @@ test('in the console a deposit is followed from the QR code to the credit in the
   await page.getByRole('link', { name: /^0x/ }).first().click();
   await expect.poll(() => page.locator('.figures').innerText()).toMatch(/\b8\.00/);
   expect(faults()).toEqual([]);
+});
+
+/** The state of each step, once the page of the newest run has verified it. */
+async function stepsOfNewest({ page, show }: SystemConsole): Promise<readonly string[]> {
+  await show('/reserve');
+  await page.getByRole('button', { name: VERIFY.start }).click();
+  await page.getByRole('button', { name: VERIFY.again }).waitFor();
+  return page
+    .locator('[data-step]')
+    .evaluateAll((steps) =>
+      steps.map((step) => `${step.getAttribute('data-step')} ${step.getAttribute('data-state')}`),
+    );
+}
+
+test('in the console the newest reserve run has a tick at each step of its verification', async ({
+  skip,
+}) => {
+  const pages = await openConsole();
+  if (pages === undefined) return skip('there is no Chromium');
+  onTestFinished(pages.close);
+  expect(await stepsOfNewest(pages)).toEqual(STEPS.map((step) => `${step} good`));
+  expect(pages.faults()).toEqual([]);
 });
 
 test('an unrequested Mint is a mismatch at the treasury and at the explorer, halts minting, and is named by the audit', async () => {

@@ -3,8 +3,8 @@
  * kind moves: those of a transaction, and those of the block itself, add up to nothing. Fees are
  * paid by transactions and earned by the block: they add up to nothing over the block.
  */
-import { toHex } from '../../../schemas/address.ts';
-import type { BlockAppended, BlockTransaction } from '../../../schemas/chain.blocks/events.ts';
+import { toHex } from '../../schemas/address.ts';
+import type { BlockAppended, BlockTransaction } from '../../schemas/chain.blocks/events.ts';
 
 const FEES: ReadonlySet<string> = new Set(['tx_fee_paid', 'tx_fee_earned']);
 

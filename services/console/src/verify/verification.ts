@@ -1,0 +1,322 @@
+/**
+ * A reserve run computed again from the blocks of the chain: by the folds of the services, from the
+ * first block to the one of the run. Of the run it believes what no block shows, and nothing else.
+ */
+import { bytesKey, parseAddress, parseHash, toHex } from '../../../../schemas/address.ts';
+import type { BlockAppended, BlockTransaction } from '../../../../schemas/chain.blocks/events.ts';
+import type { NodeBlock } from '../../../../schemas/chain-node.ts';
+import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
+import { decodeRaw, recoverSigner, transactionHash } from '../../../../schemas/raw-transaction.ts';
+import { readEffects } from '../../../../projections/chain/block-effects.ts';
+import { Sender, whyForged } from '../../../../projections/chain/sender.ts';
+import {
+  positionOf,
+  possibleStatuses,
+  statusOf,
+  surplusOf,
+  type Position,
+} from '../../../../projections/reserve/position.ts';
+import { ChainSupply, type FinalSupply } from '../../../../projections/reserve/supply.ts';
+
+/** In their order. */
+export const STEPS = [
+  'blocks',
+  'transactions',
+  'effects',
+  'mints',
+  'supply',
+  'liability',
+  'verdict',
+] as const;
+export type StepName = (typeof STEPS)[number];
+
+/**
+ * believed: what the chain shows allows the figures of the run, and does not prove them. stopped:
+ * an earlier step, or the reader, has ended the work before.
+ */
+export type State = 'waiting' | 'running' | 'good' | 'believed' | 'bad' | 'stopped';
+
+/** A name with a count (number), an amount (bigint), or a text: a hash, an address, a status. */
+export type Figure = readonly [name: string, value: number | bigint | string];
+
+export interface Difference {
+  /** the name of the figure */
+  readonly of: string;
+  readonly computed: Figure[1];
+  readonly said: Figure[1];
+  /** of the block that shows it */
+  readonly height?: number;
+  /** words of the fold */
+  readonly reason?: string;
+}
+
+export interface Step {
+  readonly name: StepName;
+  readonly state: State;
+  readonly figures: readonly Figure[];
+  readonly difference?: Difference;
+}
+
+/** The run, and what is known besides it; amounts are text. */
+export interface Claim {
+  readonly run: RecordedRun;
+  /** of the node; the bytes of a transaction name the chain that they were signed for */
+  readonly chain_id: number;
+  /** 0x + hex */
+  readonly mint_authority: string;
+  /** as the treasury says it now; null: not known */
+  readonly tolerance: string | null;
+}
+
+export class Verification {
+  readonly #claim: Claim;
+  readonly #authority: Buffer;
+  readonly #supply = new ChainSupply();
+  readonly #sender: Sender;
+  readonly #senders = new Set<string>();
+  readonly #problems = new Map<StepName, Difference>();
+  #blocks = 0;
+  #transactions = 0;
+  #mints = 0;
+  #minted = 0n;
+
+  constructor(claim: Claim) {
+    this.#claim = claim;
+    this.#authority = bytesOf(parseAddress(claim.mint_authority), 'address');
+    this.#sender = new Sender({
+      address: this.#authority,
+      chain_id: claim.chain_id,
+      // the signature of every transaction is checked below
+      hasSigned: () => true,
+    });
+  }
+
+  /** Whether no further block is to be read: the run's is reached, or one does not fit. */
+  get isDone(): boolean {
+    return this.#final?.height === this.#claim.run.block_height || this.#problems.has('blocks');
+  }
+
+  /** How many blocks fit, from the first on. */
+  get blocks(): number {
+    return this.#blocks;
+  }
+
+  get #final(): FinalSupply | undefined {
+    return this.#supply.final;
+  }
+
+  /** The next block; the first one is that at height 0. */
+  take(read: NodeBlock): void {
+    // places of a log that has each block, and then says that it is final
+    const sequence = this.#blocks * 2;
+    const block: BlockAppended = { ...read, type: 'BlockAppended', sequence };
+    const { height, hash } = block;
+    const before = this.#final;
+    const verdict = this.#supply.apply(block, BigInt(sequence));
+    if (verdict !== 'applied') {
+      this.#found('blocks', {
+        of: 'parentHash',
+        computed: before === undefined ? '' : toHex(before.hash),
+        said: toHex(block.parent_hash),
+        height,
+        reason: typeof verdict === 'string' ? verdict : verdict.broken,
+      });
+      return;
+    }
+    const final = { type: 'BlocksFinalized', sequence: sequence + 1, height, hash } as const;
+    this.#supply.apply(final, BigInt(sequence + 1));
+    this.#blocks++;
+    for (const transaction of block.transactions) this.#prove(transaction, height);
+    this.#sender.apply(block, BigInt(sequence));
+    this.#sender.apply(final, BigInt(sequence + 1));
+    this.#account(block);
+  }
+
+  #prove(transaction: BlockTransaction, height: number): void {
+    const { from } = transaction;
+    this.#transactions++;
+    this.#senders.add(bytesKey(from));
+    const reason = whyForged(transaction, { address: from, chain_id: this.#claim.chain_id });
+    if (reason === undefined) return;
+    const hash = transactionHash(transaction.raw);
+    const isOther = hash !== toHex(transaction.hash);
+    this.#found('transactions', {
+      of: isOther ? 'transactionHash' : 'sender',
+      computed: isOther ? hash : signerIn(transaction.raw),
+      said: toHex(isOther ? transaction.hash : from),
+      height,
+      reason: `${toHex(transaction.hash)}: ${reason}`,
+    });
+  }
+
+  /** Only the first block and Mints create, only burns destroy; only one account may mint. */
+  #account(block: BlockAppended): void {
+    const { height } = block;
+    if (height === 0) return;
+    const { mints, problem } = readEffects(block);
+    if (problem !== undefined)
+      this.#found('effects', { of: 'effects', computed: problem, said: '', height });
+    for (const { done, from, amount, hash } of mints) {
+      if (!done) continue;
+      this.#mints++;
+      this.#minted += amount;
+      if (!from.equals(this.#authority))
+        this.#found('mints', {
+          of: 'minter',
+          computed: toHex(from),
+          said: toHex(this.#authority),
+          height,
+          reason: toHex(hash),
+        });
+    }
+    const { forged } = this.#sender;
+    if (forged !== undefined && !this.#problems.has('transactions'))
+      this.#found('mints', {
+        of: 'nonce',
+        computed: forged.reason,
+        said: '',
+        height: forged.block_height,
+        reason: toHex(forged.tx_hash),
+      });
+  }
+
+  /** The first difference of a step stays. */
+  #found(step: StepName, difference: Difference): void {
+    if (!this.#problems.has(step)) this.#problems.set(step, difference);
+  }
+
+  /** All steps as far as they are; `isOver`: no further block comes. */
+  steps(isOver = false): readonly Step[] {
+    const final = this.#final;
+    const isReached = final?.height === this.#claim.run.block_height;
+    if (isReached) this.#conclude(final);
+    const read: State = isReached ? 'good' : isOver || this.isDone ? 'stopped' : 'running';
+    const figures = this.#figures();
+    return STEPS.map((name): Step => {
+      const isRead = READ.has(name);
+      const difference = this.#problems.get(name);
+      const state = isRead || isReached ? read : isOver || this.isDone ? 'stopped' : 'waiting';
+      const shown = isRead || isReached ? figures[name] : [];
+      if (difference !== undefined) return { name, state: 'bad', figures: shown, difference };
+      const isBelieved = isReached && this.#isBelieved(name, final);
+      return { name, state: isBelieved ? 'believed' : state, figures: shown };
+    });
+  }
+
+  #figures(): Readonly<Record<StepName, readonly Figure[]>> {
+    const { run } = this.#claim;
+    const final = this.#final;
+    return {
+      blocks: [
+        ['blocks', this.#blocks],
+        ['blockHash', final === undefined ? '' : toHex(final.hash)],
+      ],
+      transactions: [
+        ['transactions', this.#transactions],
+        ['addresses', this.#senders.size],
+      ],
+      effects: [['burned', final?.burned ?? 0n]],
+      mints: [
+        ['mints', this.#mints],
+        ['minted', this.#minted],
+        ['authority', this.#claim.mint_authority],
+      ],
+      supply: [['supply', final?.supply ?? 0n]],
+      liability: final === undefined ? [] : [['liability', this.#position(final).ledger_liability]],
+      verdict:
+        final === undefined
+          ? []
+          : [
+              ['custody', BigInt(run.custody_reported)],
+              ['surplus', surplusOf(this.#position(final))],
+              ['status', run.status],
+            ],
+    };
+  }
+
+  /** Compares the run with the chain up to its block. */
+  #conclude(final: FinalSupply): void {
+    const { run } = this.#claim;
+    if (!final.hash.equals(bytesOf(parseHash(run.block_hash), 'hash')))
+      this.#found('blocks', { of: 'blockHash', computed: toHex(final.hash), said: run.block_hash });
+    this.#compare('supply', 'supply', final.supply, run.onchain_supply);
+    if (!this.#hasBaseline(final)) {
+      this.#compare('supply', 'genesis', final.genesis_allocation, run.genesis_allocation);
+      this.#compare('supply', 'burned', final.burned, run.burned);
+      this.#compare('liability', 'minted', this.#minted, run.treasury_minted);
+    }
+    const position = this.#position(final);
+    this.#compare('liability', 'liability', position.ledger_liability, run.ledger_liability);
+    this.#compare('verdict', 'uncovered', position.uncovered, run.uncovered);
+    this.#compare('verdict', 'surplus', surplusOf(position), run.surplus);
+    const statuses = possibleStatuses(position);
+    if (!statuses.includes(run.status))
+      this.#found('verdict', { of: 'status', computed: statuses.join(), said: run.status });
+  }
+
+  #compare(step: StepName, of: string, computed: bigint, text: string): void {
+    const said = BigInt(text);
+    if (computed !== said) this.#found(step, { of, computed, said });
+  }
+
+  /** Whether the ledger began on a chain that had minted before, and counts from there. */
+  #hasBaseline({ genesis_allocation: genesis, burned }: FinalSupply): boolean {
+    const { run } = this.#claim;
+    return BigInt(run.genesis_allocation) > genesis && BigInt(run.burned) <= burned;
+  }
+
+  #isBelieved(name: StepName, final: FinalSupply): boolean {
+    const { run, tolerance } = this.#claim;
+    if (name === 'supply' || name === 'liability') return this.#hasBaseline(final);
+    if (name !== 'verdict') return false;
+    return tolerance === null || statusOf(this.#position(final), BigInt(tolerance)) !== run.status;
+  }
+
+  /** The position of the chain; what only the ledger and TRON know is from the run. */
+  #position(final: FinalSupply): Position {
+    const { run } = this.#claim;
+    return positionOf(
+      {
+        ledger_offset: BigInt(run.ledger_offset),
+        // compared with the mints of the chain where there is no baseline
+        treasury_minted: BigInt(run.treasury_minted),
+        ...(this.#hasBaseline(final) && {
+          before: {
+            genesis_allocation: BigInt(run.genesis_allocation),
+            burned: final.burned - BigInt(run.burned),
+          },
+        }),
+        held: BigInt(run.held),
+        minting: BigInt(run.minting),
+        waiting: BigInt(run.waiting),
+        retained_fees: BigInt(run.retained_fees),
+        booked_surplus: BigInt(run.booked_surplus),
+        refunded: BigInt(run.refunded),
+        // parts of those above, of which nothing is computed
+        unproven: 0n,
+        unminted: 0n,
+        unproven_refunds: 0n,
+      },
+      final,
+      BigInt(run.custody_reported),
+      BigInt(run.frozen),
+    );
+  }
+}
+
+/** The steps that each block belongs to; the others need the block of the run. */
+const READ: ReadonlySet<StepName> = new Set(['blocks', 'transactions', 'effects', 'mints']);
+
+function bytesOf(bytes: Buffer | undefined, what: string): Buffer {
+  if (bytes === undefined)
+    throw new TypeError(`the explorer names no ${what}: check what is behind its address`);
+  return bytes;
+}
+
+/** The address whose key signed these bytes, in any case without a claim; empty: nobody's. */
+function signerIn(raw: Buffer): string {
+  const decoded = decodeRaw(raw);
+  if ('refused' in decoded) return '';
+  const recovered = recoverSigner(decoded.transaction);
+  return 'signer' in recovered ? recovered.signer : '';
+}
