@@ -4,7 +4,7 @@
  */
 import { builtPage } from '../runtime/http/built-page.ts';
 import type { GetRoute } from '../runtime/http/handler.ts';
-import type { ConsoleConfig } from './config.ts';
+import { tronUrlOf, type ConsoleConfig } from './config.ts';
 
 /** Where `vite build` puts it. */
 export const CONSOLE = new URL('../console/dist/', import.meta.url);
@@ -23,6 +23,7 @@ const PAGES = [
   '/market',
   '/market/trips/:hash',
   '/deposits',
+  '/deposits/:id',
 ] as const;
 
 /** The services that the page asks besides this gateway, and the scripts of its map. */
@@ -52,6 +53,7 @@ function settingsBody(config: ConsoleConfig): string {
     hub_url: config.console_hub_url ?? null,
     deposits_url: config.console_deposits_url ?? null,
     tiles_url: config.console_tiles_url ?? null,
+    tron_url: tronUrlOf(config) ?? null,
   });
 }
 

@@ -1,4 +1,4 @@
-/** Every English text of the console, so that a translation has one place. */
+/** English texts of the console, for a translation; `deposits/text.ts` has more of that page. */
 
 /** Said of a server that is away. */
 export type AwayWords = ReturnType<typeof awayWords>;
@@ -81,6 +81,7 @@ export const TEXT = {
     csv: 'Copy CSV',
     hash: 'Copy hash',
     id: 'Copy id',
+    link: 'Copy link',
   },
   copied: 'Copied',
   notCopied: 'Not copied: the browser refused. Select it here, and copy it:',
