@@ -1,5 +1,7 @@
 /** English texts of the console, for a translation; `deposits/text.ts` has more of that page. */
 
+import { HOLD_REASON_WORDS } from '../../../schemas/deposit-policy.ts';
+
 /** Said of a server that is away. */
 export type AwayWords = ReturnType<typeof awayWords>;
 
@@ -433,13 +435,7 @@ export const TEXT = {
       MintVoided: 'The mint was not on the chain: the deposit waits again',
       RefundRecorded: 'Paid back by a person',
     },
-    reasons: {
-      below_minimum: 'the credit is below the minimum',
-      over_single_cap: 'the credit is above the most that is minted without a person',
-      internal_transfer: 'it was paid from an address of this system',
-      unproven: 'there is no proof yet that it arrived',
-      mint_failed: 'the chain did not execute its mint',
-    },
+    reasons: HOLD_REASON_WORDS,
     next: {
       confirmed: 'Waits for its turn to be minted, while the newest reserve run covers all CLT.',
       rollingCap: 'Waits for older mints to leave the 24 hours: the cap of all mints is reached.',

@@ -25,7 +25,7 @@ import {
   type Tone,
 } from '../design/parts.tsx';
 import { Timeline } from '../design/timeline.tsx';
-import { age, localTime, shortened } from '../format.ts';
+import { durationText, localTime, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { useQueue } from './calculator.tsx';
 import { DEPOSIT } from './text.ts';
@@ -150,11 +150,15 @@ function WaitText({ of: { reasons, until } }: { readonly of: Wait }): ReactEleme
       {reasons.join(' ')} {until === 'person' && words.person}
       {until !== undefined && until !== 'person' && (
         <time dateTime={until.at} title={TEXT.time.utc(until.at)}>
-          {words.time(localTime(until.at), age(new Date(now).toISOString(), Date.parse(until.at)))}
+          {words.time(localTime(until.at), durationText(leftSeconds(until.at, now)))}
         </time>
       )}
     </>
   );
+}
+
+function leftSeconds(at: string, now: number): number {
+  return Math.max(0, Math.round((Date.parse(at) - now) / 1_000));
 }
 
 /** Its address in the console, to keep or to send: only the owner sees the deposit there. */
