@@ -334,7 +334,6 @@ export const TEXT = {
     asked: 'Fares asked for',
     trips: 'Active trips',
     escrow: 'Fares in escrow',
-    tripLegend: 'Active trips: the point is as far as the fare is paid',
     outlines: 'Outlines: Natural Earth',
     noMap: 'This browser draws no maps (WebGL is off). The lists show the same rides.',
     request: 'Request',
