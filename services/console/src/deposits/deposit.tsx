@@ -165,7 +165,7 @@ function leftSeconds(at: string, now: number): number {
 function DepositLink({ id }: { readonly id: string }): ReactElement {
   const { href } = useRouter().buildLocation({ to: '/deposits/$id', params: { id } });
   return (
-    <span className="hash">
+    <span className="row">
       <Link to="/deposits/$id" params={{ id }}>
         {DEPOSIT.link}
       </Link>
