@@ -57,6 +57,7 @@ const PAGES: readonly (readonly [string, string])[] = [
   ['/market', 'Market'],
   [`/market/trips/${hash}`, 'Ride'],
   ['/deposits', 'Deposits'],
+  ['/deposits/6db65fd5-9fd3-86f6-b291-40571b5bcd6b', 'Deposit'],
 ];
 
 let browser: Browser | undefined;
