@@ -235,7 +235,7 @@ export function heldBelow(amount: bigint): Query {
   };
 }
 
-/** Of those that wait for a person so many are counted, the newest. */
+/** The newest of the deposits that wait for a person are counted, up to so many. */
 export const HELD_COUNTED_MAX = 10_000;
 
 /** Reasons of deposits that wait for a person, most money first. Columns: reason, count, gross. */

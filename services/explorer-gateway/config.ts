@@ -66,8 +66,12 @@ function tronUrl(name: string): Setting<string> {
 }
 
 /** Where a transaction of TRON is shown, before its id; undefined: nowhere. */
-export function tronUrlOf({ network, console_tron_url: url }: ConsoleConfig): string | undefined {
-  if (url !== undefined) return url === NO_TRON_URL ? undefined : url;
+export function tronUrlOf({
+  network,
+  console_tron_url: consoleTronUrl,
+}: ConsoleConfig): string | undefined {
+  if (consoleTronUrl !== undefined)
+    return consoleTronUrl === NO_TRON_URL ? undefined : consoleTronUrl;
   return network === undefined ? undefined : TRON_URLS[network];
 }
 

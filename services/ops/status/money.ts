@@ -1,4 +1,4 @@
-/** The money as an operator looks at it: `ops status` and the operations page show this one list. */
+/** The money as operators look at it: `ops status` and the operations page show this list. */
 import { HELD_BY_REASON, mintQueue } from '../../../projections/deposits/queries.ts';
 import { HOLD_REASON_WORDS } from '../../../schemas/deposit-policy.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
@@ -6,7 +6,7 @@ import { money, table } from '../text.ts';
 import { newestRun, UNCOVERED, type ServiceHealth } from './services.ts';
 
 export interface Money {
-  /** those of the newest reserve run, then the room under the cap */
+  /** figures of the newest reserve run, then the room under the cap */
   readonly amounts: readonly {
     readonly name: string;
     readonly amount: bigint;
@@ -29,7 +29,7 @@ interface Held {
   readonly amount: bigint;
 }
 
-/** What the tables of deposits say, as Postgres was asked for it. */
+/** The queue of deposits, by the tables of Postgres. */
 export interface Queue {
   /** undefined: no policy is in force yet */
   readonly cap_left: bigint | undefined;
@@ -107,10 +107,10 @@ type State = Money['states'][number];
 function runState(services: readonly ServiceHealth[]): State | undefined {
   const run = newestRun(services);
   if (run === undefined) return undefined;
-  const { status = '', age_seconds: age } = run;
-  if (age < 0) return { name: 'reserve run', text: 'none yet', tone: 'bad' };
+  const { status = '', age_seconds: ageSeconds } = run;
+  if (ageSeconds < 0) return { name: 'reserve run', text: 'none yet', tone: 'bad' };
   const [text, tone] = RUNS[status] ?? ['unknown', 'bad'];
-  return { name: 'reserve run', text: `${text}, ${ageText(age)} ago`, tone };
+  return { name: 'reserve run', text: `${text}, ${ageText(ageSeconds)} ago`, tone };
 }
 
 /** By the treasuries that hold the lease: one that stands by mints nothing, and closes nothing. */

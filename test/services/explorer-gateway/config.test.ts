@@ -70,7 +70,7 @@ test.each([
   [{ APP_NETWORK: 'testnet' }, 'https://nile.tronscan.org/#/transaction/'],
   [{ APP_NETWORK: 'testnet', APP_CONSOLE_TRON_URL: 'none' }, undefined],
   [{ APP_CONSOLE_TRON_URL: 'https://tron.example/tx/' }, 'https://tron.example/tx/'],
-])('of %j transfers are linked at %s', (given, url) => {
+])('with %j transfers are linked at %s', (given, url) => {
   expect(tronUrlOf(readExplorerGatewayConfig({ ...NEEDED, ...given }))).toBe(url);
 });
 

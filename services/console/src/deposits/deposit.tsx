@@ -161,7 +161,7 @@ function leftSeconds(at: string, now: number): number {
   return Math.max(0, Math.round((Date.parse(at) - now) / 1_000));
 }
 
-/** Its address in the console, to keep or to send: only the owner sees the deposit there. */
+/** The address in the console, to keep or to send: only the owner sees the deposit there. */
 function DepositLink({ id }: { readonly id: string }): ReactElement {
   const { href } = useRouter().buildLocation({ to: '/deposits/$id', params: { id } });
   return (

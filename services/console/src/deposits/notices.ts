@@ -15,7 +15,7 @@ export function statusesOf(deposits: readonly Pick<Deposit, 'id' | 'status'>[]):
   return new Map(deposits.map(({ id, status }) => [id, status]));
 }
 
-/** Those credited since the look `before`; none at the first look, which has no other before it. */
+/** Deposits credited since the look `before`; none at the first look. */
 export function newlyCredited<Shown extends Pick<Deposit, 'id' | 'status'>>(
   before: Statuses | undefined,
   deposits: readonly Shown[],

@@ -39,12 +39,15 @@ export function waitOf(history: History, queue: Queue | undefined): Wait | undef
       return waitingFor === 'awaiting_approval'
         ? { reasons: [next.person(why[reason ?? ''] ?? reason ?? '')], until: 'person' }
         : { reasons: [next.rejected] };
+    case 'credited':
+      return undefined;
     default:
+      // a status to come
       return undefined;
   }
 }
 
-/** Its place among those that wait to be minted. */
+/** The place of a deposit among those that wait to be minted. */
 function placeOf(
   { credit, waiting_before: before }: History,
   queue: Queue | undefined,

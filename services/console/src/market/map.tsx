@@ -1,7 +1,7 @@
 /**
  * The map, by MapLibre: outlines of countries from a package, degrees as a grid, and tiles where
- * the settings name some. Points that are close are one. A trip is an arc from its pickup to its dropoff
- * that fills as its fare is paid, with a point at the end of the paid part.
+ * the settings name some. Points that are close are one. A trip is an arc from its pickup to its
+ * dropoff that fills as its fare is paid, with a point at the end of the paid part.
  */
 import type { Feature, FeatureCollection, LineString, Point } from 'geojson';
 import {
@@ -45,7 +45,7 @@ interface MapProps {
   readonly onDrawn: (isDrawn: boolean) => void;
 }
 
-/** Of a source whose points become one where they are close to each other. */
+/** Options of a source whose points become one where they are close to each other. */
 const CLUSTERED = { cluster: true, clusterMaxZoom: 13, clusterRadius: 44 } as const;
 const ZOOM_MAX = 18;
 const MOVE_MS = 600;

@@ -39,7 +39,7 @@ export function boundsOfMost(places: readonly Coordinates[]): Bounds | undefined
   };
 }
 
-/** The shortest range that has most of the values; on a circle of `turn` degrees if one is given. */
+/** The shortest range with most of the values, on a circle of `turn` degrees if one is given. */
 function shortest(values: readonly number[], turn?: number): Range {
   const sorted = values.toSorted((one, other) => one - other);
   const around = turn === undefined ? [] : sorted.map((value) => value + turn);
@@ -59,7 +59,7 @@ function isNear(value: number, { from, to }: Range): boolean {
   return value >= from - beyond && value <= to + beyond;
 }
 
-/** The same longitude, at most half a turn from `middle`. */
+/** A longitude as it is written at most half a turn from `middle`. */
 function turnedTo(longitude: number, middle: number): number {
   return longitude + TURN * Math.round((middle - longitude) / TURN);
 }

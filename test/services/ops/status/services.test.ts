@@ -279,7 +279,7 @@ test.each([
   [{ ...RUN, 'its age in seconds': 784 }, 'more custody than needed, 13 min ago', 'warn'],
   [{ ...RUN, 'its age in seconds': -1 }, 'none yet', 'bad'],
   [{ 'reserve uncovered': 0, 'its age in seconds': 2 }, 'unknown, 2 s ago', 'bad'],
-])('of a treasury with %j the newest run is in words', (metrics, text, tone) => {
+])('the newest run of a treasury with %j is in words', (metrics, text, tone) => {
   const [run] = moneyOf([treasuryWith(metrics)], undefined).states;
   expect(run).toEqual({ name: 'reserve run', text, tone });
 });
