@@ -52,6 +52,15 @@ export const HOLD_REASONS = [
 ] as const;
 export type HoldReason = (typeof HOLD_REASONS)[number];
 
+/** Each reason as people read it, on pages and terminals. */
+export const HOLD_REASON_WORDS: Readonly<Record<HoldReason, string>> = {
+  below_minimum: 'the credit is below the minimum',
+  over_single_cap: 'the credit is above the most that is minted without a person',
+  internal_transfer: 'it was paid from an address of this system',
+  unproven: 'there is no proof yet that it arrived',
+  mint_failed: 'the chain did not execute its mint',
+};
+
 /** The network's limits with overrides, or every problem of the result. */
 export function limitsOf(
   network: Network,

@@ -157,7 +157,8 @@ export const services: readonly ServiceSpec[] = [
       'APP_CONSOLE_HUB_URL',
       'APP_CONSOLE_DEPOSITS_URL',
     ],
-    WIDE_RATE_LIMITS,
+    // no explorer of TRON knows the transfers of the devnet
+    { ...WIDE_RATE_LIMITS, APP_CONSOLE_TRON_URL: 'none' },
   ),
   service(
     'treasury',

@@ -235,6 +235,21 @@ export function heldBelow(amount: bigint): Query {
   };
 }
 
+/** The newest of the deposits that wait for a person are counted, up to so many. */
+export const HELD_COUNTED_MAX = 10_000;
+
+/** Reasons of deposits that wait for a person, most money first. Columns: reason, count, gross. */
+export const HELD_BY_REASON: Query = {
+  name: 'deposits_held_by_reason',
+  text: `SELECT s.reason, count(*), sum(d.gross) FROM
+           (SELECT id FROM deposits.by_status
+             WHERE status = 'needs_manual' ORDER BY seq DESC LIMIT ${HELD_COUNTED_MAX}) b
+           CROSS JOIN LATERAL (SELECT reason FROM deposits.standings s WHERE s.id = b.id OFFSET 0) s
+           CROSS JOIN LATERAL (SELECT gross FROM deposits.deposits d WHERE d.id = b.id OFFSET 0) d
+          GROUP BY s.reason ORDER BY sum(d.gross) DESC, s.reason`,
+  values: [],
+};
+
 /** One row once the ledger has begun: the credit in micro-USDT above which two approve; 0: none. */
 export const TWO_OPERATORS_ABOVE: Query = {
   name: 'deposits_two_above',

@@ -102,6 +102,35 @@ const SERVER = record('Server', {
     { description: 'Replication slots of a primary.' },
   ),
 });
+export type Money = Shape<typeof MONEY>;
+const MONEY = record('Money', {
+  amounts: Type.Array(
+    record('NamedAmount', {
+      name: text('custody'),
+      amount: field(DIGITS, '9005000000'),
+      unit: word(['USDT', 'CLT']),
+    }),
+    { description: 'Of the newest reserve run, and the room under the cap; those that are known.' },
+  ),
+  states: Type.Array(
+    record('NamedState', {
+      name: text('minting'),
+      text: text('open'),
+      tone: word(['good', 'warn', 'bad', 'plain']),
+    }),
+  ),
+  waiting: nullable(
+    Type.Array(
+      record('WaitingReason', {
+        reason: text('the credit is below the minimum'),
+        deposits: field(COUNT, 3),
+        amount: field(DIGITS, '750000', 'What arrived for them, together.'),
+      }),
+    ),
+    [{ reason: 'the credit is below the minimum', deposits: 3, amount: '750000' }],
+    'Deposits that wait for a person, of the newest 10,000, most money first; null: Postgres does not answer.',
+  ),
+});
 const STATUS = record('Status', {
   node: nullable(
     record('Heights', { height: COUNT, finalized_height: Type.Integer() }),
@@ -118,6 +147,7 @@ const STATUS = record('Status', {
     'Brokers and hosts of Postgres; null: nothing is known of them.',
   ),
   services: nullable(Type.Array(SERVICE), [exampleOf(SERVICE)], 'null: no stack file lists them.'),
+  money: MONEY,
   disk: nullable(record('Disk', { path: text('/data'), free_bytes: COUNT }), null),
   age_seconds: record('Ages', {
     node: nullable(

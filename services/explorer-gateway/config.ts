@@ -1,4 +1,6 @@
+import { NETWORKS, type Network } from '../../schemas/deposit-policy.ts';
 import {
+  choice,
   GATEWAY_SETTINGS,
   httpUrl,
   integer,
@@ -11,6 +13,13 @@ import {
 } from '../runtime/process/config.ts';
 import { KAFKA_SETTINGS } from '../runtime/process/kafka-settings.ts';
 
+/** Before the id of a transaction; the testnet of the default USDT contract is Nile. */
+const TRON_URLS: Readonly<Record<Network, string>> = {
+  mainnet: 'https://tronscan.org/#/transaction/',
+  testnet: 'https://nile.tronscan.org/#/transaction/',
+};
+const NO_TRON_URL = 'none';
+
 /** The console's own; a page can do without each of them. */
 export const CONSOLE_SETTINGS = {
   /** of the chain that wallets sign in for */
@@ -18,6 +27,8 @@ export const CONSOLE_SETTINGS = {
   console_hub_url: optional(httpUrl('APP_CONSOLE_HUB_URL')),
   console_deposits_url: optional(httpUrl('APP_CONSOLE_DEPOSITS_URL')),
   console_tiles_url: optional(tilesUrl('APP_CONSOLE_TILES_URL')),
+  network: optional(choice('APP_NETWORK', NETWORKS)),
+  console_tron_url: optional(tronUrl('APP_CONSOLE_TRON_URL')),
 };
 
 export const SETTINGS = {
@@ -43,6 +54,25 @@ function tilesUrl(name: string): Setting<string> {
         ? text
         : undefined,
   };
+}
+
+function tronUrl(name: string): Setting<string> {
+  return {
+    ...httpUrl(name),
+    expected: `an address like ${TRON_URLS.mainnet}, or ${NO_TRON_URL}`,
+    read: (text) =>
+      text === NO_TRON_URL || (URL.canParse(text) && /^https?:/.test(text)) ? text : undefined,
+  };
+}
+
+/** Where a transaction of TRON is shown, before its id; undefined: nowhere. */
+export function tronUrlOf({
+  network,
+  console_tron_url: consoleTronUrl,
+}: ConsoleConfig): string | undefined {
+  if (consoleTronUrl !== undefined)
+    return consoleTronUrl === NO_TRON_URL ? undefined : consoleTronUrl;
+  return network === undefined ? undefined : TRON_URLS[network];
 }
 
 export type ConsoleConfig = Partial<Config<typeof CONSOLE_SETTINGS>>;

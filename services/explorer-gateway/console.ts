@@ -7,7 +7,7 @@ import { builtPage, pageRoutes, type BuiltPage } from '../runtime/http/built-pag
 import type { GetRoute, HttpRequest } from '../runtime/http/handler.ts';
 import type { HttpResponse } from '../runtime/http/response.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
-import type { ConsoleConfig } from './config.ts';
+import { tronUrlOf, type ConsoleConfig } from './config.ts';
 import { headOf, PLAIN, PREVIEWED, previewOf } from './preview.ts';
 
 /** Where `vite build` puts it. */
@@ -22,6 +22,7 @@ const PAGES = [
   '/reserve',
   '/market',
   '/deposits',
+  '/deposits/:id',
 ] as const;
 
 /** Where wallets look for a block, a transaction or an account (EIP-3091), and the page of it. */
@@ -58,6 +59,7 @@ function settingsBody(config: ConsoleConfig): string {
     hub_url: config.console_hub_url ?? null,
     deposits_url: config.console_deposits_url ?? null,
     tiles_url: config.console_tiles_url ?? null,
+    tron_url: tronUrlOf(config) ?? null,
   });
 }
 

@@ -42,9 +42,13 @@ export function utcDay(iso: string): string {
 }
 
 const DAY_S = 86_400;
-/** How long ago: `12 s`, `3 min`, `5 h`, `2 d`. A time ahead of the clock is `0 s`. */
+/** How long ago. A time ahead of the clock is `0 s`. */
 export function age(iso: string, now: number): string {
-  const seconds = Math.max(0, Math.floor((now - Date.parse(iso)) / 1_000));
+  return durationText(Math.max(0, Math.floor((now - Date.parse(iso)) / 1_000)));
+}
+
+/** Seconds as people say them: `12 s`, `3 min`, `5 h`, `2 d`. */
+export function durationText(seconds: number): string {
   const words = TEXT.time;
   if (seconds < 100) return words.seconds(seconds);
   if (seconds < 100 * 60) return words.minutes(Math.floor(seconds / 60));

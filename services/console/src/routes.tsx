@@ -139,10 +139,19 @@ const story = createRoute({
   path: '/market/trips/$hash',
   component: later('story', async () => (await import('./market/story.tsx')).StoryPage),
 });
+const depositsPage = later(
+  'deposits',
+  async () => (await import('./deposits/deposits.tsx')).DepositsPage,
+);
 const deposits = createRoute({
   getParentRoute: () => root,
   path: '/deposits',
-  component: later('deposits', async () => (await import('./deposits/deposits.tsx')).DepositsPage),
+  component: depositsPage,
+});
+const deposit = createRoute({
+  getParentRoute: () => root,
+  path: '/deposits/$id',
+  component: depositsPage,
 });
 
 export const router = createRouter({
@@ -159,6 +168,7 @@ export const router = createRouter({
     market,
     story,
     deposits,
+    deposit,
   ]),
   defaultPreload: 'intent',
   defaultErrorComponent: Fault,

@@ -1,4 +1,6 @@
-/** Every English text of the console, so that a translation has one place. */
+/** English texts of the console, for a translation; `deposits/text.ts` has more of that page. */
+
+import { HOLD_REASON_WORDS } from '../../../schemas/deposit-policy.ts';
 
 /** Said of a server that is away. */
 export type AwayWords = ReturnType<typeof awayWords>;
@@ -81,6 +83,7 @@ export const TEXT = {
     csv: 'Copy CSV',
     hash: 'Copy hash',
     id: 'Copy id',
+    link: 'Copy link',
   },
   copied: 'Copied',
   notCopied: 'Not copied: the browser refused. Select it here, and copy it:',
@@ -320,7 +323,6 @@ export const TEXT = {
     asked: 'Fares asked for',
     trips: 'Active trips',
     escrow: 'Fares in escrow',
-    tripLegend: 'Active trips: the point is as far as the fare is paid',
     outlines: 'Outlines: Natural Earth',
     noMap: 'This browser draws no maps (WebGL is off). The lists show the same rides.',
     request: 'Request',
@@ -421,13 +423,7 @@ export const TEXT = {
       MintVoided: 'The mint was not on the chain: the deposit waits again',
       RefundRecorded: 'Paid back by a person',
     },
-    reasons: {
-      below_minimum: 'the credit is below the minimum',
-      over_single_cap: 'the credit is above the most that is minted without a person',
-      internal_transfer: 'it was paid from an address of this system',
-      unproven: 'there is no proof yet that it arrived',
-      mint_failed: 'the chain did not execute its mint',
-    },
+    reasons: HOLD_REASON_WORDS,
     next: {
       confirmed: 'Waits for its turn to be minted, while the newest reserve run covers all CLT.',
       rollingCap: 'Waits for older mints to leave the 24 hours: the cap of all mints is reached.',

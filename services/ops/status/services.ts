@@ -249,44 +249,6 @@ export function waitText({ deposits, dust, amount, dust_below: dustBelow }: Wait
   return dust === 0 ? many : `${many}, and ${dust} of less than ${money(dustBelow)} USDT`;
 }
 
-/** Figures of the newest reserve run: label, figure and unit. */
-const FIGURES = [
-  ['custody', 'custody_reported', 'USDT'],
-  ['liability', 'ledger_liability', 'USDT'],
-  ['being minted', 'minting', 'USDT'],
-  ['waiting', 'waiting', 'USDT'],
-  ['held', 'held', 'USDT'],
-  ['not covered', 'uncovered', 'USDT'],
-  ['supply on chain', 'onchain_supply', 'CLT'],
-] as const;
-
-/** Shown where they are not 0. */
-const SELDOM = [
-  ['frozen', 'frozen', 'USDT'],
-  ['not proven', 'unproven', 'USDT'],
-  ['credited, not minted', 'unminted', 'USDT'],
-  ['refunds not proven', 'unproven_refunds', 'USDT'],
-] as const;
-
-/** For people: the money by the treasury's newest run. Empty without a run. */
-export function moneyLines(services: readonly ServiceHealth[]): readonly string[] {
-  const metrics = services.find(({ metrics: each }) => UNCOVERED in each)?.metrics;
-  if (metrics === undefined) return [];
-  const run = newestRun(services);
-  const age = Math.round(run?.age_seconds ?? 0);
-  const closed = (metrics['minting closed'] ?? 0) > 0 ? ', minting is closed' : '';
-  const seldom = SELDOM.filter(([, figure]) => (metrics[`reserve ${figure}`] ?? 0) !== 0);
-  const rows = [...FIGURES, ...seldom].map(([label, figure, unit]) => [
-    label,
-    `${amountOf(metrics, figure)} ${unit}`,
-  ]);
-  return [
-    '',
-    table(['MONEY', 'AMOUNT'], rows),
-    `reserve run ${run?.status ?? 'unknown'}, ${age} s ago${closed}`,
-  ];
-}
-
 const RUN = 'newest run ';
 
 /** The newest reserve run, age -1: there is none; undefined: no treasury says. */
@@ -339,7 +301,7 @@ export function coverOf(
   };
 }
 
-const UNCOVERED = 'reserve uncovered';
+export const UNCOVERED = 'reserve uncovered';
 
 /** Why a service is not ready, and for how long. */
 export function stateText({ status, waits_for, eta_s, message }: ServiceHealth): string {

@@ -23,6 +23,7 @@ import { timeout, type SharedArguments } from '../usage.ts';
 import { readCertificates } from './certificates.ts';
 import { withReason } from './away.ts';
 import { attention, diskText } from './checks.ts';
+import { moneyLines, moneyOf, readQueue, type Money } from './money.ts';
 import { ageOf, Parts } from './parts.ts';
 import { lagOf, readLog, readMoving, readReplicaSeconds, type Position } from './positions.ts';
 import {
@@ -38,7 +39,6 @@ import {
   localDisk,
   localParts,
   localServices,
-  moneyLines,
   readService,
   servicesTable,
   waitingDeposits,
@@ -57,6 +57,7 @@ export interface Status {
   readonly servers: readonly Server[] | null;
   /** null: nothing lists them */
   readonly services: readonly ServiceHealth[] | null;
+  readonly money: Money;
   /** of a stack on this machine */
   readonly disk: Disk | null;
   /** since each part was read, of the services the first one; null: it did not answer */
@@ -205,6 +206,7 @@ function look(sources: Sources, timeout_ms: number): Look {
     parts.ask(service.name, () => readService(service, timeout_ms / 2)),
   );
   const quarantine = parts.ask(POSTGRES_PART, () => readQuarantine(reader));
+  const queue = parts.ask(POSTGRES_PART, () => readQueue(reader, Date.now()));
   const replica_seconds = parts.ask(POSTGRES_PART, () => readReplicaSeconds(reader));
   const postgres = parts.ask(POSTGRES_PART, () => readHosts(hosts, timeout_ms / 2, sources.parts));
   const brokers = parts.ask(KAFKA_PART, () => readBrokers(kafka));
@@ -258,6 +260,7 @@ function look(sources: Sources, timeout_ms: number): Look {
         projections,
         servers: servers.length === 0 ? null : servers,
         services,
+        money: moneyOf(services ?? [], queue.value ?? undefined),
         disk,
         age_seconds: {
           node: ageOf([chain]),
@@ -294,7 +297,7 @@ export function screenText(known: Known, before?: Known): string {
   const servicesAge = old(ageSeconds.services, (age) => [
     `the oldest of these figures are ${age} s old`,
   ]);
-  const money = moneyLines(services ?? []);
+  const money = moneyLines(known.read.money);
   const sections: readonly (readonly [parts: readonly string[], text: readonly string[]])[] = [
     [[NODE_PART], [chainText(known)]],
     [
@@ -309,7 +312,7 @@ export function screenText(known: Known, before?: Known): string {
       [POSTGRES_PART, KAFKA_PART],
       ['', ...projectionsText(known)],
     ],
-    [known.services, money.length === 0 ? [] : [...money, ...servicesAge]],
+    [[...known.services, POSTGRES_PART], money.length === 0 ? [] : [...money, ...servicesAge]],
   ];
   return [
     summary(known),

@@ -64,6 +64,7 @@ export async function openConsoleWorld(stack: Addresses, browser: Browser): Prom
     chain_id: CHAIN_ID,
     console_hub_url: `http://127.0.0.1:${proxies.hub.port}`,
     console_deposits_url: `http://127.0.0.1:${proxies.deposits.port}`,
+    console_tron_url: 'https://tron.example/tx/',
   });
   let offset = 0;
   const ledger = async (...events: readonly TreasuryEvent[]): Promise<void> => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ConfigError } from '../../../services/runtime/process/config.ts';
-import { readExplorerGatewayConfig } from '../../../services/explorer-gateway/config.ts';
+import { readExplorerGatewayConfig, tronUrlOf } from '../../../services/explorer-gateway/config.ts';
 
 const NEEDED = {
   APP_HTTP_PORT: '17003',
@@ -63,6 +63,25 @@ test('tiles need the place of each coordinate in their address', () => {
   for (const url of ['https://tiles.example/', 'ftp://tiles.example/{z}/{x}/{y}'])
     expect(() => tiles(url)).toThrow('APP_CONSOLE_TILES_URL');
 });
+
+test.each([
+  [{}, undefined],
+  [{ APP_NETWORK: 'mainnet' }, 'https://tronscan.org/#/transaction/'],
+  [{ APP_NETWORK: 'testnet' }, 'https://nile.tronscan.org/#/transaction/'],
+  [{ APP_NETWORK: 'testnet', APP_CONSOLE_TRON_URL: 'none' }, undefined],
+  [{ APP_CONSOLE_TRON_URL: 'https://tron.example/tx/' }, 'https://tron.example/tx/'],
+])('with %j transfers are linked at %s', (given, url) => {
+  expect(tronUrlOf(readExplorerGatewayConfig({ ...NEEDED, ...given }))).toBe(url);
+});
+
+test.each(['javascript:alert(1)//', 'tronscan.org'])(
+  'no transfer is linked at %s',
+  (APP_CONSOLE_TRON_URL) => {
+    expect(() => readExplorerGatewayConfig({ ...NEEDED, APP_CONSOLE_TRON_URL })).toThrow(
+      'APP_CONSOLE_TRON_URL is not an address like https://tronscan.org/#/transaction/, or none',
+    );
+  },
+);
 
 test('every problem is reported at once', () => {
   expect(() => readExplorerGatewayConfig({ APP_RATE_PER_SECOND: '-1' })).toThrow(

@@ -78,6 +78,10 @@ export const RIDE = `subscription ($hash: String!) {
   }
 }`;
 
+export const BALANCE = `subscription ($account: String!) {
+  result: accountBalanceUpdated(publicKey: $account)
+}`;
+
 interface Connection {
   readonly client: Client;
   /** callbacks that are told when the socket opens and closes */

@@ -9,6 +9,8 @@ export interface ConsoleSettings {
   readonly hub_url: string | null;
   readonly deposits_url: string | null;
   readonly tiles_url: string | null;
+  /** before the id of a transaction on TRON; null: no page shows it, as on the devnet */
+  readonly tron_url: string | null;
 }
 
 export function useSettings(): UseQueryResult<ConsoleSettings> {

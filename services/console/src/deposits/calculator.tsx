@@ -5,16 +5,10 @@ import { useState, type ReactElement } from 'react';
 import { mintQueue, policyInForce, type Policy } from '../api/deposits.ts';
 import { useNewestRun } from '../api/health.ts';
 import { Age, Amount, Answer, Facts, Panel, Tag, type Tone } from '../design/parts.tsx';
-import { baseUnits, localTime } from '../format.ts';
+import { baseUnits } from '../format.ts';
 import { TEXT } from '../text.ts';
-import {
-  estimate,
-  isAllowedBy,
-  isCounted,
-  type Estimate,
-  type Queue,
-  type Turn,
-} from './estimate.ts';
+import { estimate, isAllowedBy, isCounted, type Estimate, type Queue } from './estimate.ts';
+import { turnText } from './wait.ts';
 
 export function Calculator(props: {
   readonly depositsUrl: string;
@@ -56,12 +50,6 @@ export function useQueue(depositsUrl: string): Queue | undefined {
   });
   if (error !== null || data === undefined) return undefined;
   return { ...data, is_allowed: isAllowedBy(run, Date.now()) };
-}
-
-/** The words of a turn, with the time where there is one. */
-export function turnText({ outcome, at }: Turn): string {
-  const { outcomes, notBefore } = TEXT.calculator;
-  return outcomes[outcome] + (at === undefined ? '' : notBefore(localTime(at)));
 }
 
 function Shown(props: {

@@ -1,43 +1,28 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
-import { useState, type ReactElement } from 'react';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { useCallback, useState, type ReactElement } from 'react';
 import type { Hub } from '../../../../packages/wallet/src/index.ts';
 import {
   addressCheck,
   listDeposits,
   openAddress,
-  timelineOf,
   type AddressCheck,
   type Caller,
   type Deposit,
-  type DepositEvent,
-  type Timeline as History,
 } from '../api/deposits.ts';
 import { useReserve } from '../api/health.ts';
+import { BALANCE, useSubscription } from '../api/hub.ts';
 import { ServiceError } from '../api/service.ts';
 import type { ConsoleSettings } from '../api/settings.ts';
-import {
-  AddressLink,
-  Age,
-  Amount,
-  Answer,
-  BlockLink,
-  Copy,
-  Panel,
-  PlainHash,
-  Tag,
-  Time,
-  TransactionLink,
-  type Tone,
-} from '../design/parts.tsx';
-import { QrCode } from '../design/qr.tsx';
-import { Timeline } from '../design/timeline.tsx';
-import { WithService } from '../design/with-service.tsx';
-import { amountText } from '../format.ts';
 import { browserWallet, messageOf } from '../browser.ts';
 import { Heading } from '../design/heading.tsx';
+import { AddressLink, Age, Amount, Answer, Copy, Panel } from '../design/parts.tsx';
+import { QrCode } from '../design/qr.tsx';
+import { WithService } from '../design/with-service.tsx';
 import { TEXT } from '../text.ts';
-import { Calculator, turnText, useQueue } from './calculator.tsx';
-import { turnOf, type Queue } from './estimate.ts';
+import { Calculator } from './calculator.tsx';
+import { DepositPanel, OneDeposit } from './deposit.tsx';
+import { useNotices, useNotified, type Notices } from './notices.ts';
 import {
   isTestnet,
   signInWithKey,
@@ -46,16 +31,23 @@ import {
   storedSession,
   type Session,
 } from './session.ts';
+import { DEPOSIT } from './text.ts';
 
+/** All deposits of an account, or the one that the address names. */
 export function DepositsPage(): ReactElement {
+  const { id } = useParams({ strict: false });
   return (
     <>
       <header>
-        <Heading>{TEXT.deposits.title}</Heading>
-        <span className="quiet">{TEXT.deposits.what}</span>
+        <Heading>{id === undefined ? TEXT.deposits.title : DEPOSIT.title}</Heading>
+        {id === undefined ? (
+          <span className="quiet">{TEXT.deposits.what}</span>
+        ) : (
+          <Link to="/deposits">{DEPOSIT.all}</Link>
+        )}
       </header>
       <WithService name="deposits_url">
-        {(depositsUrl, settings) => <Page depositsUrl={depositsUrl} settings={settings} />}
+        {(depositsUrl, settings) => <Page depositsUrl={depositsUrl} settings={settings} id={id} />}
       </WithService>
     </>
   );
@@ -64,33 +56,79 @@ export function DepositsPage(): ReactElement {
 function Page(props: {
   readonly depositsUrl: string;
   readonly settings: ConsoleSettings;
+  /** of the one deposit that is shown */
+  readonly id: string | undefined;
 }): ReactElement {
-  const { depositsUrl, settings } = props;
+  const { depositsUrl, settings, id } = props;
+  const isOne = id !== undefined;
+  const notices = useNotices();
   const [session, setSession] = useState(() => storedSession(Date.now()));
   const caller: Caller = { url: depositsUrl, token: session?.token ?? '' };
   const deposits = useQuery({
     queryKey: ['deposits', session?.account],
     queryFn: ({ signal }) => listDeposits(caller, signal),
     enabled: session !== undefined,
+    refetchIntervalInBackground: notices.isOn,
   });
   const isExpired = deposits.error instanceof ServiceError && deposits.error.status === 401;
   const leave = (): void => {
     signOut();
     setSession(undefined);
   };
+  if (session === undefined || isExpired) {
+    const signingIn = (
+      <SignIn settings={settings} isAgain={isExpired} isForOne={isOne} onSession={setSession} />
+    );
+    return (
+      <>
+        <NoTreasury />
+        {isOne ? signingIn : <WithCalculator url={depositsUrl}>{signingIn}</WithCalculator>}
+      </>
+    );
+  }
+  const account = <Account session={session} onLeave={leave} />;
   return (
     <>
       <NoTreasury />
-      <div className="two">
-        {session === undefined || isExpired ? (
-          <SignIn settings={settings} isAgain={isExpired} onSession={setSession} />
-        ) : (
-          <Address session={session} caller={caller} onLeave={leave} />
-        )}
-        <Calculator depositsUrl={depositsUrl} deposits={deposits.data?.length} />
-      </div>
-      {session !== undefined && !isExpired && <Deposits of={deposits} caller={caller} />}
+      {id === undefined ? (
+        <WithCalculator url={depositsUrl} deposits={deposits.data?.length}>
+          <Address session={session} caller={caller} hubUrl={settings.hub_url} aside={account} />
+        </WithCalculator>
+      ) : (
+        <>
+          {account}
+          <DepositPanel id={id} caller={caller} account={session.account} />
+        </>
+      )}
+      <Told of={notices} deposits={deposits.data} />
+      {id === undefined && <Deposits of={deposits} caller={caller} />}
     </>
+  );
+}
+
+function WithCalculator(props: {
+  readonly url: string;
+  /** how many the account has; undefined: nobody is signed in */
+  readonly deposits?: number | undefined;
+  readonly children: ReactElement;
+}): ReactElement {
+  return (
+    <div className="two">
+      {props.children}
+      <Calculator depositsUrl={props.url} deposits={props.deposits} />
+    </div>
+  );
+}
+
+/** The account that is signed in. */
+function Account(props: { readonly session: Session; readonly onLeave: () => void }): ReactElement {
+  return (
+    <span className="row">
+      <AddressLink of={props.session.account} isBare />
+      <button type="button" className="button" onClick={props.onLeave}>
+        {TEXT.signIn.leave}
+      </button>
+    </span>
   );
 }
 
@@ -107,6 +145,8 @@ function NoTreasury(): ReactElement | null {
 function SignIn(props: {
   readonly settings: ConsoleSettings;
   readonly isAgain: boolean;
+  /** to see one deposit, which is of one account */
+  readonly isForOne: boolean;
   readonly onSession: (session: Session) => void;
 }): ReactElement {
   const { hub_url: hubUrl, chain_id: chainId } = props.settings;
@@ -115,6 +155,7 @@ function SignIn(props: {
     <Panel title={words.title}>
       <div className="inside stack">
         <p>{props.isAgain ? words.expired : words.what}</p>
+        {props.isForOne && <p>{DEPOSIT.signIn}</p>}
         {hubUrl === null || chainId === null ? (
           <p className="quiet">{TEXT.states.notSetUpNext.hub_url}</p>
         ) : (
@@ -194,7 +235,9 @@ function Ways(props: {
 function Address(props: {
   readonly session: Session;
   readonly caller: Caller;
-  readonly onLeave: () => void;
+  /** null: the deployment has none */
+  readonly hubUrl: string | null;
+  readonly aside: ReactElement;
 }): ReactElement {
   const { session, caller } = props;
   const words = TEXT.deposits;
@@ -206,17 +249,7 @@ function Address(props: {
     refetchInterval: ({ state }) => (state.data === undefined ? 1_000 : 60_000),
   });
   return (
-    <Panel
-      title={words.address}
-      aside={
-        <span className="row">
-          <AddressLink of={session.account} isBare />
-          <button type="button" className="button" onClick={props.onLeave}>
-            {TEXT.signIn.leave}
-          </button>
-        </span>
-      }
-    >
+    <Panel title={words.address} aside={props.aside}>
       <Answer of={address} words={TEXT.away.deposits}>
         {(shown) => (
           <div className="inside deposit-address">
@@ -228,12 +261,30 @@ function Address(props: {
               </span>
               <p>{words.send}</p>
               <p className="quiet">{words.permanent}</p>
+              {props.hubUrl !== null && <Balance hubUrl={props.hubUrl} account={session.account} />}
               <Checked caller={caller} account={session.account} />
             </div>
           </div>
         )}
       </Answer>
     </Panel>
+  );
+}
+
+/** The CLT of the account, as the newest block has them. */
+function Balance(props: {
+  readonly hubUrl: string;
+  readonly account: string;
+}): ReactElement | null {
+  const { data } = useSubscription<string>(props.hubUrl, BALANCE, { account: props.account });
+  if (data === undefined) return null;
+  return (
+    <p>
+      {DEPOSIT.balance}{' '}
+      <strong>
+        <Amount of={data} />
+      </strong>
+    </p>
   );
 }
 
@@ -278,13 +329,6 @@ function Checked(props: {
   );
 }
 
-const TONES: Readonly<Record<string, Tone>> = {
-  confirmed: 'accent',
-  mint_requested: 'accent',
-  credited: 'good',
-  needs_manual: 'warn',
-};
-
 function Deposits(props: {
   readonly of: UseQueryResult<readonly Deposit[]>;
   readonly caller: Caller;
@@ -312,164 +356,38 @@ function Deposits(props: {
   );
 }
 
-/** A status that this page does not know is shown as it is. */
-function StatusTag({ of }: { readonly of: string }): ReactElement {
-  const known: Readonly<Record<string, string>> = TEXT.deposits.statuses;
-  return <Tag tone={TONES[of] ?? 'plain'}>{known[of] ?? of}</Tag>;
-}
-
-function OneDeposit(props: {
-  readonly deposit: Deposit;
-  readonly caller: Caller;
-  readonly isOpenFirst: boolean;
+/** Asks the browser to tell when a deposit is credited, and says in words where it refuses. */
+function Told(props: {
+  readonly of: Notices;
+  readonly deposits: readonly Deposit[] | undefined;
 }): ReactElement {
-  const { deposit } = props;
-  const [isOpen, setOpen] = useState(props.isOpenFirst);
-  return (
-    <details
-      className="deposit"
-      open={isOpen}
-      onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
-    >
-      <summary>
-        <Amount of={deposit.amount_usdt} unit={TEXT.units.usdt} />
-        <StatusTag of={deposit.status} />
-        <span className="quiet">
-          <Time of={deposit.created_at} />
-        </span>
-      </summary>
-      {isOpen && <Events id={deposit.id} caller={props.caller} />}
-    </details>
+  const { permission, isOn, ask, stop } = props.of;
+  const navigate = useNavigate();
+  const open = useCallback(
+    (id: string) => void navigate({ to: '/deposits/$id', params: { id } }),
+    [navigate],
   );
-}
-
-function Events(props: { readonly id: string; readonly caller: Caller }): ReactElement {
-  const timeline = useQuery({
-    queryKey: ['timeline', props.id],
-    queryFn: ({ signal }) => timelineOf(props.caller, props.id, signal),
-  });
-  const queue = useQueue(props.caller.url);
+  const problem = useNotified(props.deposits, isOn, open);
+  const words = DEPOSIT.notices;
+  const states = {
+    absent: words.absent,
+    denied: words.refused,
+    default: undefined,
+    granted: isOn ? words.on : undefined,
+  };
+  const said = problem ?? states[permission];
   return (
-    <div className="inside">
-      <p className="row quiet">
-        {TEXT.deposits.id} <PlainHash of={props.id} what="id" isWhole />
-      </p>
-      <Answer of={timeline} words={TEXT.away.deposits}>
-        {(history) => (
-          <Timeline
-            label={TEXT.deposits.history}
-            next={
-              [nextOf(history), turnOfDeposit(history, queue)].filter(Boolean).join(' ') ||
-              undefined
-            }
-            of={history.events.map((event) => ({
-              key: `${event.topic} ${event.partition} ${event.offset} ${event.event}`,
-              tone: EVENT_TONES[event.event] ?? 'plain',
-              name: nameOf(event),
-              amount: <EventAmount of={event} />,
-              facts: <EventFacts of={event} />,
-            }))}
-          />
-        )}
-      </Answer>
+    <div className="row">
+      {permission !== 'absent' && (
+        <button type="button" className="button" onClick={() => (isOn ? stop() : void ask())}>
+          {isOn ? words.stop : words.ask}
+        </button>
+      )}
+      {said !== undefined && (
+        <span className="quiet" role="status">
+          {said}
+        </span>
+      )}
     </div>
   );
-}
-
-const EVENT_TONES: Readonly<Record<string, Tone>> = {
-  TransferObserved: 'accent',
-  DepositConfirmed: 'accent',
-  DepositHeld: 'warn',
-  DepositApproved: 'good',
-  DepositRejected: 'bad',
-  MintIntended: 'accent',
-  MintCredited: 'good',
-  MintDead: 'bad',
-  MintVoided: 'warn',
-  RefundRecorded: 'plain',
-};
-
-function nameOf({ event, reason }: DepositEvent): string {
-  const { events, reasons } = TEXT.deposits;
-  const known: Readonly<Record<string, string>> = events;
-  const why: Readonly<Record<string, string>> = reasons;
-  const name = known[event] ?? event;
-  return reason === null ? name : `${name}: ${why[reason] ?? reason}`;
-}
-
-function EventAmount({
-  of: { event, gross, credit },
-}: {
-  readonly of: DepositEvent;
-}): ReactElement {
-  if (event === 'TransferObserved' && gross !== null)
-    return <Amount of={gross} unit={TEXT.units.usdt} />;
-  return credit === null ? <></> : <Amount of={credit} />;
-}
-
-function EventFacts({ of }: { readonly of: DepositEvent }): ReactElement {
-  const { chain, tx_hash: txHash, block_height: blockHeight } = of;
-  const words = TEXT.deposits;
-  return (
-    <>
-      {txHash !== null &&
-        (chain === 'clt' ? (
-          <TransactionLink of={txHash} />
-        ) : (
-          <span>
-            {words.tron} <PlainHash of={txHash} what="hash" />
-          </span>
-        ))}
-      {blockHeight !== null && (
-        <span>
-          {TEXT.ride.block}{' '}
-          {chain === 'clt' ? (
-            <BlockLink height={Number(blockHeight)} />
-          ) : (
-            <span>{blockHeight}</span>
-          )}
-        </span>
-      )}
-      {of.fee !== null && (
-        <span>
-          {words.fee} <Amount of={of.fee} unit={TEXT.units.usdt} />
-        </span>
-      )}
-      <Time of={of.at} />
-      <span>{words.position(of.topic, of.partition, of.offset)}</span>
-    </>
-  );
-}
-
-/** When it will be minted, in words; undefined where it does not wait for that. */
-function turnOfDeposit(
-  { credit, waiting_before: before, waiting_for: waitingFor }: History,
-  queue: Queue | undefined,
-): string | undefined {
-  if (before === null || before === undefined) return undefined;
-  const { outcome, at } = turnOf(queue, BigInt(credit), before);
-  const isLate = waitingFor === 'rolling_cap';
-  const text = turnText({ outcome, at: isLate ? at : undefined });
-  return `${TEXT.deposits.before(amountText(BigInt(before)))} ${text}.`;
-}
-
-/** The reason why the deposit waits, in words. */
-function nextOf({ status, waiting_for: waitingFor, reason }: History): string | undefined {
-  const { next, reasons } = TEXT.deposits;
-  const why: Readonly<Record<string, string>> = reasons;
-  switch (status) {
-    case 'confirmed':
-      return waitingFor === 'rolling_cap' ? next.rollingCap : next.confirmed;
-    case 'mint_requested':
-      return next.mintRequested;
-    case 'needs_manual':
-      return waitingFor === 'awaiting_approval'
-        ? next.person(why[reason ?? ''] ?? reason ?? '')
-        : next.rejected;
-    case 'credited':
-      return undefined;
-    default:
-      // a status to come
-      return undefined;
-  }
 }

@@ -164,19 +164,21 @@ export function Amount(props: {
   const tone = props.isChange === true ? (isCredit ? 'good' : 'bad') : undefined;
   return (
     <span className={tone}>
-      {isCredit && '+'}
-      {amountText(base)
-        .split(',')
-        .map((digits, at) => (
-          // a long amount breaks at a comma
-          <Fragment key={at}>
-            {at > 0 && ','}
-            {at > 0 && <wbr />}
-            {digits}
-          </Fragment>
-        ))}
-      <span className="padding" aria-hidden>
-        {amountPadding(base)}
+      <span className="digits">
+        {isCredit && '+'}
+        {amountText(base)
+          .split(',')
+          .map((digits, at) => (
+            // in a table of a phone a long amount breaks at a comma
+            <Fragment key={at}>
+              {at > 0 && ','}
+              {at > 0 && <wbr />}
+              {digits}
+            </Fragment>
+          ))}
+        <span className="padding" aria-hidden>
+          {amountPadding(base)}
+        </span>
       </span>{' '}
       <span className="unit">{props.unit ?? TEXT.units.clt}</span>
     </span>

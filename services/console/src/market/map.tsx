@@ -1,10 +1,15 @@
 /**
  * The map, by MapLibre: outlines of countries from a package, degrees as a grid, and tiles where
- * the settings name some. Requests are clustered. A trip is a line from its pickup to its dropoff,
- * with a point that moves along it as its fare is paid.
+ * the settings name some. Points that are close are one. A trip is an arc from its pickup to its
+ * dropoff that fills as its fare is paid, with a point at the end of the paid part.
  */
 import type { Feature, FeatureCollection, LineString, Point } from 'geojson';
-import { Map as MapView, setWorkerUrl, type StyleSpecification } from 'maplibre-gl';
+import {
+  Map as MapView,
+  setWorkerUrl,
+  type LayerSpecification,
+  type StyleSpecification,
+} from 'maplibre-gl';
 import { NavigationControl, ScaleControl, type GeoJSONSource } from 'maplibre-gl';
 import 'maplibre-gl/dist/maplibre-gl.css';
 import workerUrl from 'maplibre-gl/dist/maplibre-gl-worker.mjs?url';
@@ -16,6 +21,7 @@ import type { ActiveTrip, Bounds, Coordinates, OpenRequest } from '../api/hub.ts
 import { useIsDark } from '../design/scheme.ts';
 import { shareOf } from '../format.ts';
 import { TEXT } from '../text.ts';
+import { arcOf, boundsOfMost, partOf, type Position } from './places.ts';
 
 setWorkerUrl(workerUrl);
 
@@ -35,10 +41,12 @@ interface MapProps {
   readonly tilesUrl: string | null;
   readonly onMove: (view: View, bounds: Bounds) => void;
   readonly onSelect: (hash: string) => void;
+  /** There is a first frame, or none can be drawn any more. */
+  readonly onDrawn: (isDrawn: boolean) => void;
 }
 
-const CLUSTERED_TO_ZOOM = 13;
-const CLUSTER_PIXELS = 44;
+/** Options of a source whose points become one where they are close to each other. */
+const CLUSTERED = { cluster: true, clusterMaxZoom: 13, clusterRadius: 44 } as const;
 const ZOOM_MAX = 18;
 const MOVE_MS = 600;
 const PADDING = 48;
@@ -48,7 +56,9 @@ const FACE = ['system-ui', 'sans-serif'];
 interface Sources {
   readonly requests: FeatureCollection<Point>;
   readonly trips: FeatureCollection<LineString>;
-  readonly progress: FeatureCollection<Point>;
+  /** paid parts of trips, and the points where they end */
+  readonly paid: FeatureCollection<LineString>;
+  readonly heads: FeatureCollection<Point>;
   readonly selected: FeatureCollection;
 }
 
@@ -58,32 +68,16 @@ function collection<Of extends Feature>(
   return { type: 'FeatureCollection', features };
 }
 
-function positionOf({ longitude, latitude }: Coordinates): [number, number] {
+function positionOf({ longitude, latitude }: Coordinates): Position {
   return [longitude, latitude];
 }
 
-function pointAt(coordinates: [number, number], hash: string): Feature<Point> {
+function pointAt(coordinates: Position, hash: string): Feature<Point> {
   return { type: 'Feature', properties: { hash }, geometry: { type: 'Point', coordinates } };
 }
 
-/** The way that does not go around the earth. */
-function line(from: Coordinates, to: Coordinates, hash: string): Feature<LineString> {
-  const [begin, end] = [positionOf(from), positionOf(to)];
-  if (end[0] - begin[0] > 180) end[0] -= 360;
-  if (begin[0] - end[0] > 180) end[0] += 360;
-  return {
-    type: 'Feature',
-    properties: { hash },
-    geometry: { type: 'LineString', coordinates: [begin, end] },
-  };
-}
-
-/** A point on the line of a trip. */
-function along(trip: ActiveTrip, share: number): Feature<Point> {
-  const { geometry } = line(trip.pickupLocation, trip.dropoffLocation, trip.txHash);
-  const [[fromLng = 0, fromLat = 0] = [], [toLng = 0, toLat = 0] = []] = geometry.coordinates;
-  const at = [fromLng + (toLng - fromLng) * share, fromLat + (toLat - fromLat) * share] as const;
-  return pointAt([...at], trip.txHash);
+function arc(coordinates: Position[], hash: string): Feature<LineString> {
+  return { type: 'Feature', properties: { hash }, geometry: { type: 'LineString', coordinates } };
 }
 
 function color(name: string): string {
@@ -94,7 +88,6 @@ function styleOf(sources: Sources, tilesUrl: string | null): StyleSpecification 
   const [ground, land, border] = [color('--map-sea'), color('--map-land'), color('--map-border')];
   const [accent, second, surface] = [color('--accent'), color('--series-2'), color('--surface')];
   const [ink, warn] = [color('--ink'), color('--warn')];
-  const isCluster = ['has', 'point_count'] as const;
   return {
     version: 8,
     sources: {
@@ -109,15 +102,10 @@ function styleOf(sources: Sources, tilesUrl: string | null): StyleSpecification 
           attribution: new URL(tilesUrl).host,
         },
       }),
-      requests: {
-        type: 'geojson',
-        data: sources.requests,
-        cluster: true,
-        clusterMaxZoom: CLUSTERED_TO_ZOOM,
-        clusterRadius: CLUSTER_PIXELS,
-      },
+      requests: { type: 'geojson', data: sources.requests, ...CLUSTERED },
       trips: { type: 'geojson', data: sources.trips },
-      progress: { type: 'geojson', data: sources.progress },
+      paid: { type: 'geojson', data: sources.paid },
+      heads: { type: 'geojson', data: sources.heads, ...CLUSTERED },
       selected: { type: 'geojson', data: sources.selected },
     },
     layers: [
@@ -141,56 +129,17 @@ function styleOf(sources: Sources, tilesUrl: string | null): StyleSpecification 
         type: 'line',
         source: 'trips',
         layout: { 'line-cap': 'round' },
-        paint: { 'line-color': second, 'line-width': 2, 'line-opacity': 0.55 },
+        paint: { 'line-color': second, 'line-width': 2, 'line-opacity': 0.35 },
       },
       {
-        id: 'clusters',
-        type: 'circle',
-        source: 'requests',
-        filter: [...isCluster],
-        paint: {
-          'circle-color': accent,
-          'circle-radius': ['interpolate', ['linear'], ['get', 'point_count'], 2, 13, 500, 28],
-          'circle-stroke-color': surface,
-          'circle-stroke-width': 2,
-        },
+        id: 'paid',
+        type: 'line',
+        source: 'paid',
+        layout: { 'line-cap': 'round' },
+        paint: { 'line-color': second, 'line-width': 4 },
       },
-      {
-        id: 'counts',
-        type: 'symbol',
-        source: 'requests',
-        filter: [...isCluster],
-        layout: {
-          'text-field': ['get', 'point_count_abbreviated'],
-          'text-font': FACE,
-          'text-size': 12,
-          'text-allow-overlap': true,
-        },
-        paint: { 'text-color': surface },
-      },
-      {
-        id: 'requests',
-        type: 'circle',
-        source: 'requests',
-        filter: ['!', [...isCluster]],
-        paint: {
-          'circle-color': accent,
-          'circle-radius': 6,
-          'circle-stroke-color': surface,
-          'circle-stroke-width': 2,
-        },
-      },
-      {
-        id: 'progress',
-        type: 'circle',
-        source: 'progress',
-        paint: {
-          'circle-color': second,
-          'circle-radius': 6,
-          'circle-stroke-color': surface,
-          'circle-stroke-width': 2,
-        },
-      },
+      ...pointLayers('heads', second),
+      ...pointLayers('requests', accent),
       {
         id: 'selected-route',
         type: 'line',
@@ -215,7 +164,47 @@ function styleOf(sources: Sources, tilesUrl: string | null): StyleSpecification 
   };
 }
 
-const CLICKED = ['requests', 'progress', 'trips'];
+/** The points of a source, and one with a number for those that are close to each other. */
+function pointLayers(source: 'requests' | 'heads', fill: string): LayerSpecification[] {
+  const isCluster = ['has', 'point_count'] as const;
+  const around = { 'circle-stroke-color': color('--surface'), 'circle-stroke-width': 2 };
+  return [
+    {
+      id: `${source}-clusters`,
+      type: 'circle',
+      source,
+      filter: [...isCluster],
+      paint: {
+        'circle-color': fill,
+        'circle-radius': ['interpolate', ['linear'], ['get', 'point_count'], 2, 13, 500, 28],
+        ...around,
+      },
+    },
+    {
+      id: `${source}-counts`,
+      type: 'symbol',
+      source,
+      filter: [...isCluster],
+      layout: {
+        'text-field': ['get', 'point_count_abbreviated'],
+        'text-font': FACE,
+        'text-size': 12,
+        'text-allow-overlap': true,
+      },
+      paint: { 'text-color': color('--surface') },
+    },
+    {
+      id: source,
+      type: 'circle',
+      source,
+      filter: ['!', [...isCluster]],
+      paint: { 'circle-color': fill, 'circle-radius': 6, ...around },
+    },
+  ];
+}
+
+const CLICKED = ['requests', 'heads', 'paid', 'trips'];
+const CLUSTERS = ['requests-clusters', 'heads-clusters'];
 
 /** A line each so many degrees, so that about eight cross the map. */
 function grid(bounds: Bounds): FeatureCollection<LineString> {
@@ -261,7 +250,8 @@ class RideMap {
   #sources: Sources = {
     requests: collection([]),
     trips: collection([]),
-    progress: collection([]),
+    paid: collection([]),
+    heads: collection([]),
     selected: collection([]),
   };
   /** of each trip, how far its point is */
@@ -293,12 +283,15 @@ class RideMap {
       void this.#drawWorld();
       this.#moved();
     });
+    this.#map.once('render', () => handlers.current.onDrawn(true));
+    this.#map.on('webglcontextlost', () => handlers.current.onDrawn(false));
+    this.#map.on('webglcontextrestored', () => handlers.current.onDrawn(true));
     // for pictures and tests: everything is drawn
     this.#map.once('idle', () => (container.dataset['drawn'] = ''));
     this.#map.on('moveend', () => this.#moved());
     this.#map.on('click', ({ point }) => this.#clicked(point));
     this.#map.on('mousemove', ({ point }) => {
-      const [found] = this.#map.queryRenderedFeatures(point, { layers: [...CLICKED, 'clusters'] });
+      const [found] = this.#map.queryRenderedFeatures(point, { layers: [...CLICKED, ...CLUSTERS] });
       this.#map.getCanvas().style.cursor = found === undefined ? '' : 'pointer';
     });
   }
@@ -335,7 +328,7 @@ class RideMap {
       [point.x - 4, point.y - 4],
       [point.x + 4, point.y + 4],
     ];
-    const [cluster] = this.#map.queryRenderedFeatures(around, { layers: ['clusters'] });
+    const [cluster] = this.#map.queryRenderedFeatures(around, { layers: CLUSTERS });
     if (cluster?.geometry.type === 'Point') {
       const [lng = 0, lat = 0] = cluster.geometry.coordinates;
       this.#map.easeTo({ center: [lng, lat], zoom: this.#map.getZoom() + 2 });
@@ -359,13 +352,13 @@ class RideMap {
         requests.map((each) => pointAt(positionOf(each.pickupLocation), each.txHash)),
       ),
       trips: collection(
-        trips.map((each) => line(each.pickupLocation, each.dropoffLocation, each.txHash)),
+        trips.map((each) => arc(arcOf(each.pickupLocation, each.dropoffLocation), each.txHash)),
       ),
       selected: collection<Feature>(
         chosen === undefined
           ? []
           : [
-              line(chosen.pickupLocation, chosen.dropoffLocation, chosen.txHash),
+              arc(arcOf(chosen.pickupLocation, chosen.dropoffLocation), chosen.txHash),
               pointAt(positionOf(chosen.pickupLocation), chosen.txHash),
               pointAt(positionOf(chosen.dropoffLocation), chosen.txHash),
             ],
@@ -396,11 +389,16 @@ class RideMap {
           return [hash, from + (share - from) * eased];
         }),
       );
-      const progress = collection(
-        trips.map((trip) => along(trip, this.#shares.get(trip.txHash) ?? 0)),
-      );
-      this.#sources = { ...this.#sources, progress };
-      this.#set('progress', progress);
+      const [paid, heads]: [Feature<LineString>[], Feature<Point>[]] = [[], []];
+      for (const { pickupLocation, dropoffLocation, txHash } of trips) {
+        const way = arcOf(pickupLocation, dropoffLocation);
+        const part = partOf(way, this.#shares.get(txHash) ?? 0);
+        if (part.length > 1) paid.push(arc(part, txHash));
+        heads.push(pointAt(part.at(-1) ?? positionOf(pickupLocation), txHash));
+      }
+      this.#sources = { ...this.#sources, paid: collection(paid), heads: collection(heads) };
+      this.#set('paid', this.#sources.paid);
+      this.#set('heads', this.#sources.heads);
       if (done < 1) this.#frame = requestAnimationFrame(step);
     };
     step();
@@ -408,15 +406,12 @@ class RideMap {
 
   #fit(rides: readonly (OpenRequest | ActiveTrip)[]): void {
     this.#isPlaced = true;
-    const places = rides.flatMap((ride) => [ride.pickupLocation, ride.dropoffLocation]);
-    const [lats, lngs] = [
-      places.map(({ latitude }) => latitude),
-      places.map(({ longitude }) => longitude),
-    ];
+    const box = boundsOfMost(rides.flatMap((ride) => [ride.pickupLocation, ride.dropoffLocation]));
+    if (box === undefined) return;
     this.#map.fitBounds(
       [
-        [Math.min(...lngs), Math.min(...lats)],
-        [Math.max(...lngs), Math.max(...lats)],
+        [box.minLng, box.minLat],
+        [box.maxLng, box.maxLat],
       ],
       { padding: PADDING, maxZoom: 12, duration: 0 },
     );
@@ -433,6 +428,16 @@ class RideMap {
   }
 }
 
+/** Undefined where the browser refuses the context for drawing. */
+function openMap(container: HTMLElement, handlers: { current: MapProps }): RideMap | undefined {
+  try {
+    return new RideMap(container, handlers);
+  } catch {
+    handlers.current.onDrawn(false);
+    return undefined;
+  }
+}
+
 export function MarketMap(props: MapProps): ReactElement {
   const place = useRef<HTMLDivElement>(null);
   const handlers = useRef(props);
@@ -441,9 +446,9 @@ export function MarketMap(props: MapProps): ReactElement {
   const drawn = useRef(isDark);
   useEffect(() => {
     if (place.current === null) return;
-    const opened = new RideMap(place.current, handlers);
+    const opened = openMap(place.current, handlers);
     map.current = opened;
-    return () => opened.close();
+    return () => opened?.close();
   }, []);
   useEffect(() => {
     if (drawn.current !== isDark) map.current?.restyle();

@@ -1,14 +1,5 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import {
-  lazy,
-  Suspense,
-  useCallback,
-  useEffect,
-  useMemo,
-  useRef,
-  useState,
-  type ReactElement,
-} from 'react';
+import { lazy, Suspense, useCallback, useEffect, useRef, useState, type ReactElement } from 'react';
 import {
   REQUESTS,
   RIDE,
@@ -26,7 +17,9 @@ import { coordinatesText, grouped, shareOf, shortened } from '../format.ts';
 import { Heading } from '../design/heading.tsx';
 import { TEXT } from '../text.ts';
 import type { View } from './map.tsx';
+import { isWithin } from './places.ts';
 import { RideSteps, StatusTag } from './story.tsx';
+import { MAP } from './text.ts';
 
 const MarketMap = lazy(async () => ({ default: (await import('./map.tsx')).MarketMap }));
 
@@ -64,6 +57,30 @@ function textOf({ lat, lng, zoom }: View): string {
 
 const hasWebGl = (): boolean => document.createElement('canvas').getContext('webgl2') !== null;
 
+/** A map without a first frame by then is no help; the lists are. */
+const SLOW_S = 6;
+
+/** `refused`: the browser has WebGL, and gives the map none, or takes it away. */
+type MapState = 'absent' | 'drawing' | 'slow' | 'refused' | 'drawn';
+
+function useMapState(): readonly [MapState, (isDrawn: boolean) => void] {
+  const [state, setState] = useState<MapState>(() => (hasWebGl() ? 'drawing' : 'absent'));
+  useEffect(() => {
+    const late = (before: MapState): MapState => (before === 'drawing' ? 'slow' : before);
+    const timer = setTimeout(() => setState(late), SLOW_S * 1_000);
+    return () => clearTimeout(timer);
+  }, []);
+  const onDrawn = useCallback((isDrawn: boolean) => setState(isDrawn ? 'drawn' : 'refused'), []);
+  return [state, onDrawn];
+}
+
+const NO_MAP: Readonly<Record<Exclude<MapState, 'drawn'>, string>> = {
+  absent: TEXT.market.noMap,
+  drawing: MAP.states.drawing,
+  slow: MAP.states.slow(SLOW_S),
+  refused: MAP.states.refused,
+};
+
 function Market(props: {
   readonly hubUrl: string;
   readonly tilesUrl: string | null;
@@ -72,7 +89,7 @@ function Market(props: {
   const { at, ride } = useSearch({ from: '/market' });
   const navigate = useNavigate({ from: '/market' });
   const [bounds, setBounds] = useState<Bounds>();
-  const canDraw = useMemo(hasWebGl, []);
+  const [mapState, onDrawn] = useMapState();
   const requests = useSubscription<readonly OpenRequest[]>(hubUrl, REQUESTS, {
     bounds,
     limit: SHOWN_MAX,
@@ -102,9 +119,14 @@ function Market(props: {
       )}
       <Bounded requests={open} trips={active} />
       <div className="market">
-        <section className="panel market-map" aria-label={TEXT.market.map}>
-          {canDraw ? (
-            <Suspense fallback={<p className="nothing">{TEXT.states.loading}</p>}>
+        <section className="panel market-map" aria-label={TEXT.market.map} data-state={mapState}>
+          {mapState !== 'drawn' && (
+            <p className="nothing" role="status">
+              {NO_MAP[mapState]}
+            </p>
+          )}
+          {mapState !== 'absent' && (
+            <Suspense>
               <MarketMap
                 requests={open}
                 trips={active}
@@ -113,19 +135,19 @@ function Market(props: {
                 tilesUrl={props.tilesUrl}
                 onMove={onMove}
                 onSelect={select}
+                onDrawn={onDrawn}
               />
             </Suspense>
-          ) : (
-            <p className="nothing" role="status">
-              {TEXT.market.noMap}
-            </p>
+          )}
+          {mapState === 'drawn' && bounds !== undefined && (
+            <p className="map-count">{countText(bounds, open, active)}</p>
           )}
           <p className="map-legend">
             <span>
               <span className="dot" data-kind="request" /> {TEXT.market.requests}
             </span>
             <span>
-              <span className="dot" data-kind="trip" /> {TEXT.market.tripLegend}
+              <span className="dot" data-kind="trip" /> {MAP.legend}
             </span>
             <span className="legend-end">{TEXT.market.outlines}</span>
           </p>
@@ -140,6 +162,19 @@ function Market(props: {
       </div>
     </>
   );
+}
+
+/** Requests are those of the map already; of all trips those in view are counted. */
+function countText(
+  bounds: Bounds,
+  requests: readonly OpenRequest[],
+  trips: readonly ActiveTrip[],
+): string {
+  const seen = trips.filter(
+    ({ pickupLocation, dropoffLocation }) =>
+      isWithin(pickupLocation, bounds) || isWithin(dropoffLocation, bounds),
+  );
+  return MAP.here(MAP.requests(requests.length), grouped(seen.length), MAP.trips(trips.length));
 }
 
 function sum(amounts: readonly string[]): string {

@@ -172,7 +172,10 @@ export function WaitingTable(props: {
             </a>
           ),
         },
-        { name: words.reason, cell: ({ reason }) => <Tag tone="warn">{reason ?? ''}</Tag> },
+        {
+          name: words.reason,
+          cell: ({ reason }) => <span className="wrapped">{reasonText(reason)}</span>,
+        },
         {
           name: words.arrived,
           cell: ({ amount_usdt: amountUsdt }) => <Amount of={amountUsdt} unit={USDT} />,
@@ -266,13 +269,20 @@ function Shown({ deposit }: { readonly deposit: Deposit }): ReactElement {
 }
 
 function StatusWords({ of }: { readonly of: Deposit }): ReactElement {
+  const statuses: Readonly<Record<string, string>> = TEXT.deposits.statuses;
   const tone = of.status === 'credited' ? 'good' : of.status === 'needs_manual' ? 'warn' : 'accent';
   return (
     <>
-      <Tag tone={tone}>{of.status}</Tag> {of.reason}{' '}
+      <Tag tone={tone}>{statuses[of.status] ?? of.status}</Tag> {reasonText(of.reason)}{' '}
       {of.rejected && <Tag tone="bad">{OPS.deposit.rejected}</Tag>}
     </>
   );
+}
+
+/** A reason that is not known here is shown as it is. */
+function reasonText(reason: string | null): string {
+  const words: Readonly<Record<string, string>> = TEXT.deposits.reasons;
+  return words[reason ?? ''] ?? reason ?? '';
 }
 
 const AMOUNTS = new Set(['gross', 'fee', 'credit']);

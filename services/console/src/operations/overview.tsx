@@ -1,13 +1,15 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactElement } from 'react';
 import type {
+  Money as MoneyShown,
   Operations,
   Position,
   ServiceHealth,
   Staged,
 } from '../../../../schemas/operations-api/answers.ts';
-import { Age, Answer, Figures, Panel, Table, Tag, type Tone } from '../design/parts.tsx';
-import { amountText, grouped } from '../format.ts';
+import { Age, Amount, Answer, Figures, Panel, Table, Tag, type Tone } from '../design/parts.tsx';
+import { durationText, grouped } from '../format.ts';
+import { TEXT } from '../text.ts';
 import { DustNote, WaitingTable } from './deposits.tsx';
 import { Known, recordQuery } from './known.tsx';
 import { OPS } from './text.ts';
@@ -42,17 +44,16 @@ function Overview(operations: Operations): ReactElement {
   const ready = services?.filter((service) => service.status === 'ready').length;
   return (
     <>
-      <Figures
-        of={[
-          [words.state, <State problems={problems.length} />],
-          [words.ready, services === null ? '–' : `${ready} / ${services.length}`],
-          [words.behind, projections === null ? '–' : behindText(projections)],
-          [words.waiting, waiting.is === null ? '–' : `${held}${waiting.is.has_more ? '+' : ''}`],
-          [words.firing, firing === undefined ? '–' : String(firing.length)],
-          [words.height, node === null ? '–' : grouped(node.height)],
-          [words.final, node === null ? '–' : grouped(Math.max(0, node.finalized_height))],
-        ]}
-      />
+      <p>
+        <State problems={problems.length} />
+      </p>
+      <Panel title={OPS.money.title}>
+        {status.is === null ? (
+          <p className="nothing">{OPS.unknown}</p>
+        ) : (
+          <Money of={status.is.money} />
+        )}
+      </Panel>
       {ledger.problem === null && ledger.operators === 0 && (
         <p className="note">{words.noOperators}</p>
       )}
@@ -65,9 +66,6 @@ function Overview(operations: Operations): ReactElement {
           </ul>
         </Panel>
       )}
-      <Panel title={OPS.money.title}>
-        <Money of={services ?? []} />
-      </Panel>
       <Panel title={OPS.deposits.title}>
         <Known of={waiting}>
           {({ deposits, dust }) => (
@@ -79,6 +77,17 @@ function Overview(operations: Operations): ReactElement {
             </>
           )}
         </Known>
+      </Panel>
+      <Panel title={words.machines}>
+        <Figures
+          of={[
+            [words.ready, services === null ? '–' : `${ready} / ${services.length}`],
+            [words.behind, projections === null ? '–' : behindText(projections)],
+            [words.firing, firing === undefined ? '–' : String(firing.length)],
+            [words.height, node === null ? '–' : grouped(node.height)],
+            [words.final, node === null ? '–' : grouped(Math.max(0, node.finalized_height))],
+          ]}
+        />
       </Panel>
       <Panel title={OPS.projections.title}>
         {projections === null ? (
@@ -124,51 +133,53 @@ function State({ problems }: { readonly problems: number }): ReactElement {
   return <Tag tone="bad">{words.attention(problems)}</Tag>;
 }
 
-const RUN = 'newest run ';
-const CLOSED = 'minting closed';
-
-/** By the treasuries that hold the lease: one that stands by mints nothing, and closes nothing. */
-function Minting({ of }: { readonly of: readonly ServiceHealth[] }): ReactElement {
+/** By the list of `ops status`, in its words. */
+function Money({ of }: { readonly of: MoneyShown }): ReactElement {
   const words = OPS.money;
-  const closed = of.flatMap(({ metrics }) =>
-    metrics[LEASE] === 1 && CLOSED in metrics ? [metrics[CLOSED] ?? 0] : [],
+  const { amounts, states, waiting } = of;
+  return (
+    <>
+      {amounts.length + states.length === 0 ? (
+        <p className="nothing">{words.none}</p>
+      ) : (
+        <Figures
+          of={[
+            ...states.map(
+              ({ name, text, tone }) => [capital(name), <Tag tone={tone}>{text}</Tag>] as const,
+            ),
+            ...amounts.map(
+              ({ name, amount, unit }) =>
+                [capital(name), <Amount of={amount} unit={unit} />] as const,
+            ),
+          ]}
+        />
+      )}
+      {waiting !== null && waiting.length > 0 && (
+        <Table
+          label={words.waiting}
+          items={waiting}
+          keyOf={({ reason }) => reason}
+          empty={OPS.deposits.none}
+          columns={[
+            {
+              name: words.reason,
+              cell: ({ reason }) => <span className="wrapped">{capital(reason)}</span>,
+            },
+            { name: words.deposits, cell: ({ deposits }) => grouped(deposits), isNumber: true },
+            {
+              name: words.arrived,
+              cell: ({ amount }) => <Amount of={amount} unit={TEXT.units.usdt} />,
+              isNumber: true,
+            },
+          ]}
+        />
+      )}
+    </>
   );
-  if (closed.length === 0) return <Tag>{OPS.unknown}</Tag>;
-  const isClosed = Math.max(...closed) > 0;
-  return <Tag tone={isClosed ? 'bad' : 'good'}>{isClosed ? words.closed : words.open}</Tag>;
 }
 
-/** As the treasury's metrics have it; figures that are not there are 0. */
-function Money({ of }: { readonly of: readonly ServiceHealth[] }): ReactElement {
-  const words = OPS.money;
-  const metrics = of.find(({ metrics: each }) => 'reserve uncovered' in each)?.metrics;
-  if (metrics === undefined) return <p className="nothing">{words.none}</p>;
-  const [run = RUN] =
-    Object.entries(metrics).find(([label, value]) => label.startsWith(RUN) && value === 1) ?? [];
-  const used = metrics['cap used'];
-  const age = Math.round(metrics['its age in seconds'] ?? -1);
-  const status = run.slice(RUN.length);
-  return (
-    <Figures
-      of={[
-        [
-          words.run,
-          <>
-            <Tag tone={status === 'ok' ? 'good' : status === 'over_backed_drift' ? 'warn' : 'bad'}>
-              {status === '' ? OPS.unknown : status}
-            </Tag>{' '}
-            <span className="quiet">{age < 0 ? words.noRun : words.age(age)}</span>
-          </>,
-        ],
-        [words.minting, <Minting of={of} />],
-        [words.cap, used === undefined ? '–' : `${Math.max(0, Math.floor(100 * (1 - used)))} %`],
-        ...Object.entries(words.figures).map(
-          ([figure, name]) =>
-            [name, amountText(BigInt(Math.round(metrics[`reserve ${figure}`] ?? 0)))] as const,
-        ),
-      ]}
-    />
-  );
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function Services({ of }: { readonly of: readonly ServiceHealth[] }): ReactElement {
@@ -194,7 +205,7 @@ function Services({ of }: { readonly of: readonly ServiceHealth[] }): ReactEleme
         {
           name: words.waits,
           cell: ({ waits_for, eta_s }) =>
-            [waits_for, eta_s === null ? null : words.left(eta_s)]
+            [waits_for, eta_s === null ? null : words.left(durationText(eta_s))]
               .filter((part) => part !== null)
               .join(', '),
           isWide: true,
@@ -305,7 +316,12 @@ function Projections({ of }: { readonly of: readonly Position[] }): ReactElement
           isNumber: true,
           isWide: true,
         },
-        { name: words.moved, cell: ({ idle }) => words.ago(idle), isNumber: true, isWide: true },
+        {
+          name: words.moved,
+          cell: ({ idle }) => words.ago(durationText(idle)),
+          isNumber: true,
+          isWide: true,
+        },
       ]}
     />
   );

@@ -9,6 +9,7 @@ import {
   depositsOf,
   eventsById,
   eventsOf,
+  HELD_BY_REASON,
   heldBelow,
   LISTED_MAX,
   waitsForCap,
@@ -101,6 +102,19 @@ test('dust that waits is counted without reading deposits that do not wait', asy
     // 400 wait: their places, found by the index, and their amounts
     const read = scans.reduce((sum, { rows }) => sum + rows, 0);
     expect(read).toBeLessThanOrEqual(1_200);
+  }
+});
+
+test('reasons of those that wait are summed without reading deposits that do not wait', async () => {
+  for (const planCache of PLAN_CACHES) {
+    const { scans } = await explained(readerUrl, HELD_BY_REASON, planCache);
+    expect({ planCache, whole: scans.filter(({ how }) => how === 'Seq Scan') }).toEqual({
+      planCache,
+      whole: [],
+    });
+    // 400 wait: their places, their reasons and their amounts
+    const read = scans.reduce((sum, { rows }) => sum + rows, 0);
+    expect(read).toBeLessThanOrEqual(1_600);
   }
 });
 

@@ -66,6 +66,7 @@ const PAGES: readonly (readonly [string, string, string | RegExp])[] = [
   ['/market', 'Market', 'Market'],
   [`/market/trips/${hash}`, 'Ride', 'Ride'],
   ['/deposits', 'Deposits', 'Deposits'],
+  ['/deposits/6db65fd5-9fd3-86f6-b291-40571b5bcd6b', 'Deposit', 'Deposit'],
 ];
 
 let browser: Browser | undefined;

@@ -68,8 +68,8 @@ function request(fare: string, at = [52.52, 13.405]): Promise<string> {
   );
 }
 
-function text(of: string): Promise<string> {
-  return opened.page.locator(of).innerText();
+function text(of: string, page = opened.page): Promise<string> {
+  return page.locator(of).innerText();
 }
 
 async function steps(): Promise<readonly string[]> {
@@ -313,6 +313,47 @@ test('without WebGL the lists show the rides, and the page says why there is no 
   await page.bringToFront();
 });
 
+test('where the map is refused a context the lists show the rides, and the page says so', async () => {
+  // the first context answers whether there is WebGL
+  const bare = await opened.context.newPage();
+  await bare.addInitScript(`const ask = HTMLCanvasElement.prototype.getContext;
+    let asked = 0;
+    HTMLCanvasElement.prototype.getContext = function (...given) {
+      return String(given[0]).startsWith('webgl') && asked++ > 0 ? null : ask.apply(this, given);
+    };`);
+  await bare.goto(`${world.explorer.url}/market`);
+  await expect
+    .poll(() => bare.locator('.market-map').innerText())
+    .toContain('The browser refuses to draw the map');
+  await expect.poll(() => bare.getByText('No open request here.').count()).toBe(1);
+  await bare.close();
+});
+
+test('a map without a first frame says so at once, and again after some seconds', async () => {
+  const bare = await opened.context.newPage();
+  // the script of the map does not come
+  await bare.route(/\/map-[^/]*\.js$/, () => undefined);
+  await bare.goto(`${world.explorer.url}/market`);
+  const said = bare.locator('.market-map').getByRole('status');
+  await expect.poll(() => said.innerText()).toContain('The map is being drawn');
+  await expect.poll(() => said.innerText()).toContain('drawn no map within 6 seconds');
+  await expect.poll(() => bare.getByText('No open request here.').count()).toBe(1);
+  await bare.close();
+  await opened.page.bringToFront();
+});
+
+test('the first view is where rides are, not at a pickup at the edge of the world', async () => {
+  const { page, show, problems } = opened;
+  const near = [await request('3000000'), await request('3000001')];
+  const far = await request('1000', [0, 179.95]);
+  await show('/market');
+  await expect.poll(() => new URL(page.url()).searchParams.get('at')).toMatch(/^52\.4/);
+  await expect.poll(() => text('.map-count')).toBe('In view: 2 open requests, 1 of 1 active trip');
+  for (const hash of [...near, far])
+    await ride(`createUnsignedRideRequestCancel(rideRequestTransactionHash: "${hash}")`);
+  expect(problems).toEqual([]);
+});
+
 /** A wallet of EIP-1193 whose key stays in this process. */
 async function addWallet({ context }: Opened): Promise<void> {
   await context.exposeFunction('signText', async (hex: string) => {
@@ -378,6 +419,85 @@ test('a depositor signs in with a wallet and follows a deposit from the QR code 
   await page.getByRole('button', { name: 'Sign out' }).click();
   await expect.poll(() => page.getByRole('button', { name: 'Browser wallet' }).count()).toBe(1);
   await wallet.context.close();
+});
+
+/** Answers of a browser that asks a person, which Chromium without a window never does. */
+async function addNotifications(
+  { context }: Opened,
+  answer: NotificationPermission,
+): Promise<void> {
+  await context.addInitScript(
+    `window.shown = [];
+     window.Notification = class extends EventTarget {
+       static permission = 'default';
+       static async requestPermission() { return (this.permission = '${answer}'); }
+       constructor(title, { body }) { super(); window.shown.push(title + ': ' + body); }
+       close() {}
+     };`,
+  );
+}
+
+test('a deposit has an address that shows it after sign-in, to its owner alone', async () => {
+  const wallet = await openPage(world);
+  const { page, show, problems } = wallet;
+  await addWallet(wallet);
+  await addNotifications(wallet, 'granted');
+  const account = Buffer.from(rider.account.slice(2), 'hex');
+  const tx_id = Buffer.alloc(32, 0x21);
+  const deposit_id = depositIdOf(tx_id, 0);
+  const arrived = confirmedEvent({
+    clt_address: account,
+    deposit_address: DEPOSIT_ADDRESS,
+    tx_id,
+    deposit_id,
+    fee: 500_000n,
+    credit: 9_500_000n,
+    // after those of the test before
+    address_ordinal: 2,
+    block_timestamp: Date.now(),
+  });
+  await world.ledger(arrived);
+  await page.setViewportSize(PHONE);
+  await show(`/deposits/${deposit_id}`);
+  await expect.poll(() => text('main', page)).toContain('nobody else sees it');
+  await page.getByRole('button', { name: 'Browser wallet' }).click();
+  const panel = page.getByRole('region', { name: 'Deposit', exact: true });
+  await expect.poll(() => panel.innerText()).toContain('Waits for its turn to be minted');
+  expect(await panel.innerText()).toContain(deposit_id);
+  const link = panel.getByRole('link', { name: 'Show on TRON' });
+  expect(await link.getAttribute('href')).toBe(`https://tron.example/tx/${tx_id.toString('hex')}`);
+  expect(await widthOf(page)).toBe(PHONE.width);
+  await page.getByRole('button', { name: 'Tell me when one is credited' }).click();
+  await expect.poll(() => text('main', page)).toContain('tells you when a deposit is credited');
+  const mint = Buffer.alloc(32, 0x4e);
+  const of = depositEvents(deposit_id);
+  await world.ledger(
+    of.intended({ to: account, amount: 9_500_000n, nonce: 6, tx_hash: mint }),
+    of.credited(mint),
+  );
+  await expect
+    .poll(() => page.evaluate('window.shown'))
+    .toEqual([expect.stringMatching(/^Deposit credited: [\d.,]+ USDT/)]);
+  expect(problems).toEqual([]);
+  await page.getByRole('link', { name: 'All deposits' }).click();
+  await expect.poll(() => text('.deposit-address', page)).toMatch(/Balance now:\s+[\d,.]+ CLT/);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await show(`/deposits/${deposit_id}`);
+  await page.getByRole('button', { name: 'Throw-away key' }).click();
+  await expect.poll(() => text('main', page)).toContain('has no deposit with this id');
+  await wallet.context.close();
+});
+
+test('a browser that refuses notifications is told so in words', async () => {
+  const refusing = await openPage(world);
+  const { page, show } = refusing;
+  await addNotifications(refusing, 'denied');
+  await show('/deposits');
+  await page.getByRole('button', { name: 'Throw-away key' }).click();
+  await page.getByRole('button', { name: 'Tell me when one is credited' }).click();
+  await expect.poll(() => text('main', page)).toContain('Notifications of this page are refused');
+  expect(await page.evaluate('window.shown')).toEqual([]);
+  await refusing.context.close();
 });
 
 test('on the testnet a key that is made in the page signs in', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { moneyOf } from '../../../../services/ops/status/money.ts';
 import { screenText, type Known } from '../../../../services/ops/status/status.ts';
 
 const SERVICE = {
@@ -35,6 +36,7 @@ function known(changes: Partial<Known['read']> = {}, waits_for: readonly string[
       projections: [POSITION],
       servers: null,
       services: [SERVICE],
+      money: moneyOf([], undefined),
       disk: null,
       age_seconds: AGES,
       attention: [],

@@ -8,13 +8,13 @@ import {
   CLOCK,
   coverOf,
   localServices,
-  moneyLines,
   readService,
   servicesTable,
   waitingDeposits,
   waitText,
   type ServiceHealth,
 } from '../../../../services/ops/status/services.ts';
+import { ageText, moneyLines, moneyOf } from '../../../../services/ops/status/money.ts';
 import type { ServiceStatus } from '../../../../services/runtime/process/health.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 
@@ -222,23 +222,27 @@ async function reserveWith(
   return [await ofTreasury(treasury)];
 }
 
+function linesOf(services: readonly ServiceHealth[]): readonly string[] {
+  return moneyLines(moneyOf(services, undefined));
+}
+
 test('the money of the newest run is shown in USDT and CLT', async () => {
-  expect(moneyLines(await reserveWith(1_234_567_890)).join('\n')).toMatch(
+  expect(linesOf(await reserveWith(1_234_567_890)).join('\n')).toMatch(
     /custody +19\.00 USDT\n[^]*not covered +1,234\.56789 USDT\n/,
   );
-  expect(moneyLines([])).toEqual([]);
+  expect(linesOf([])).toEqual([]);
 });
 
 test('money that is frozen, not proven or not minted is shown where there is some', async () => {
   const figures = ['frozen', 'unproven', 'unminted', 'unproven_refunds'];
   const none = await reserveWith(0, Object.fromEntries(figures.map((each) => [each, 0])));
-  expect(moneyLines(none).join('\n')).not.toMatch(/frozen|proven|credited/);
+  expect(linesOf(none).join('\n')).not.toMatch(/frozen|proven|credited/);
   const some = await reserveWith(
     0,
     Object.fromEntries(figures.map((each, at) => [each, (at + 1) * 1_000_000])),
   );
-  expect(moneyLines(some).join('\n')).toMatch(
-    /frozen +1\.00 USDT\nnot proven +2\.00 USDT\ncredited, not minted +3\.00 USDT\nrefunds not proven +4\.00 USDT\n/,
+  expect(linesOf(some).join('\n')).toMatch(
+    /frozen +1\.00 USDT\nnot proven +2\.00 USDT\ncredited, not minted +3\.00 USDT\nrefunds not proven +4\.00 USDT$/,
   );
   expect(coverOf(some)?.line).toMatch(/19\.00 USDT, of which 1\.00 are frozen, covers/);
 });
@@ -250,4 +254,57 @@ test('whether custody covers what it has to is told by the amounts of the newest
   });
   expect(coverOf(await reserveWith(0))).toMatchObject({ is_short: false });
   expect(coverOf([])).toBeUndefined();
+});
+
+/** A treasury with these metrics. */
+function treasuryWith(metrics: ServiceHealth['metrics']): ServiceHealth {
+  return { name: 'treasury', url: '', ready: true, ...READY, metrics };
+}
+
+const RUN = { 'reserve uncovered': 0, 'newest run over_backed_drift': 1 };
+const WORKS = { 'lease held': 1, 'minting closed': 0 };
+const STANDBY = { 'lease held': 0, 'minting closed': 0 };
+
+test.each([
+  ['closed', [STANDBY, { ...WORKS, 'minting closed': 1 }]],
+  ['open', [STANDBY, WORKS]],
+  ['unknown', [STANDBY]],
+  [undefined, [{}]],
+])('minting is %s by the treasury that works, not by one that stands by', (is, treasuries) => {
+  const { states } = moneyOf(treasuries.map(treasuryWith), undefined);
+  expect(states.find(({ name }) => name === 'minting')?.text).toBe(is);
+});
+
+test.each([
+  [{ ...RUN, 'its age in seconds': 784 }, 'more custody than needed, 13 min ago', 'warn'],
+  [{ ...RUN, 'its age in seconds': -1 }, 'none yet', 'bad'],
+  [{ 'reserve uncovered': 0, 'its age in seconds': 2 }, 'unknown, 2 s ago', 'bad'],
+])('the newest run of a treasury with %j is in words', (metrics, text, tone) => {
+  const [run] = moneyOf([treasuryWith(metrics)], undefined).states;
+  expect(run).toEqual({ name: 'reserve run', text, tone });
+});
+
+test('the room under the cap and the reasons of those that wait come from the tables', () => {
+  const held = [
+    { reason: 'the credit is below the minimum', deposits: 1, amount: 750_000n },
+    { reason: 'there is no proof yet that it arrived', deposits: 3, amount: 12_000_000n },
+  ];
+  const money = moneyOf([], { cap_left: 4_200_000_000n, held });
+  expect(moneyLines(money).slice(2)).toEqual([
+    '1 waits for a person, 0.75 USDT: the credit is below the minimum',
+    '3 wait for a person, 12.00 USDT: there is no proof yet that it arrived',
+  ]);
+  expect(moneyLines(money)[1]).toMatch(/left of the cap of 24 hours +4,200\.00 CLT$/);
+  // without Postgres nothing is said, which is not the same as none
+  expect(moneyOf([], undefined)).toEqual({ amounts: [], states: [], waiting: null });
+});
+
+test.each([
+  [4, '4 s'],
+  [99, '99 s'],
+  [784, '13 min'],
+  [7_200, '2 h'],
+  [200_000, '2 d'],
+])('%d seconds are %s', (seconds, text) => {
+  expect(ageText(seconds)).toBe(text);
 });

@@ -136,65 +136,59 @@ test('quarantine, rebuilds, leases, alerts and deposits that wait are shown', as
   expect(await panel('Deposits that wait for a decision')).toContain(server.held[0].slice(0, 8));
 });
 
-/** The overview shows treasuries with these metrics. */
-async function showTreasuries(treasuries: readonly object[]): Promise<void> {
-  await page.route('**/api/v1/operations*', async (route) => {
-    const { status, ...others } = await (await route.fetch()).json();
-    const services = treasuries.map((metrics, at) => ({
-      name: `treasury ${at}`,
-      url: '',
-      ready: true,
-      status: 'ready',
-      notes: [],
-      metrics,
-    }));
-    const is = { ...status.is, attention: [], services };
-    await route.fulfill({ json: { ...others, status: { ...status, problem: null, is } } });
-  });
-  await go('/', 'Overview');
-}
-
+/** As the treasury and Postgres would say it. */
 const MONEY = {
-  'reserve uncovered': 0,
-  'reserve custody_reported': 5_005_000_000,
-  'newest run over_backed_drift': 1,
-  'its age in seconds': 4,
-  'cap used': 1,
+  amounts: [
+    { name: 'custody', amount: '9007208249143211', unit: 'USDT' },
+    { name: 'left of the cap of 24 hours', amount: '0', unit: 'CLT' },
+  ],
+  states: [
+    { name: 'reserve run', text: 'more custody than needed, 13 min ago', tone: 'warn' },
+    { name: 'minting', text: 'closed', tone: 'bad' },
+  ],
+  waiting: [
+    {
+      reason: 'there is no proof yet that it arrived',
+      deposits: 1_200,
+      amount: '9007203165940995',
+    },
+  ],
 };
 
-test('the overview has the money, and is not well while a deposit waits', async () => {
-  await showTreasuries([{ ...MONEY, 'lease held': 1, 'minting closed': 1 }]);
-  await expect.poll(() => panel('Money, by the newest reserve run')).toContain('5,005.00');
-  const money = await panel('Money, by the newest reserve run');
-  for (const text of ['over_backed_drift', '4 s ago', 'closed', '0 %'])
+test('the overview has the money first, then what waits for a person, then machines', async () => {
+  await page.route('**/api/v1/operations*', async (route) => {
+    const { status, ...others } = await (await route.fetch()).json();
+    const is = { ...status.is, attention: [], money: MONEY };
+    await route.fulfill({ json: { ...others, status: { ...status, problem: null, is } } });
+  });
+  await page.setViewportSize(PHONE);
+  await go('/', 'Overview');
+  await expect.poll(() => panel('Money')).toContain('9,007,208,249.143211 USDT');
+  const money = await panel('Money');
+  for (const text of ['Custody', 'more custody than needed, 13 min ago', 'closed', '0.00 CLT'])
     expect(money).toContain(text);
+  expect(money).toMatch(/There is no proof yet that it arrived\s+1,200\s+9,007,203,165.940995/);
+  expect(await widthOf(page)).toBe(PHONE.width);
+  await page.setViewportSize(DESKTOP);
+  const titles = await page.locator('h2').allInnerTexts();
+  expect(titles.slice(0, 4)).toEqual([
+    'Money',
+    'Needs attention',
+    'Deposits that wait for a decision',
+    'Machines',
+  ]);
   expect(await page.getByText('all is well').count()).toBe(0);
   await page.unrouteAll({ behavior: 'ignoreErrors' });
 });
 
-const STANDBY = { ...MONEY, 'lease held': 0, 'minting closed': 0 };
-
-test.each([
-  ['closed', [STANDBY, { ...MONEY, 'lease held': 1, 'minting closed': 1 }]],
-  ['open', [STANDBY, { ...MONEY, 'lease held': 1, 'minting closed': 0 }]],
-  ['unknown', [STANDBY]],
-])(
-  'minting is %s by the treasury that works, not by one that stands by',
-  async (is, treasuries) => {
-    await showTreasuries(treasuries);
-    const minting = page
-      .locator('dt', { hasText: /^Minting$/ })
-      .locator('xpath=following-sibling::dd[1]');
-    await expect.poll(() => minting.innerText()).toBe(is);
-    await page.unrouteAll({ behavior: 'ignoreErrors' });
-  },
-);
-
-test('a treasury without a run has none yet, and no age', async () => {
-  await showTreasuries([{ ...MONEY, 'its age in seconds': -1 }]);
-  await expect.poll(() => panel('Money, by the newest reserve run')).toContain('no run yet');
-  expect(await panel('Money, by the newest reserve run')).not.toContain('s ago');
-  await page.unrouteAll({ behavior: 'ignoreErrors' });
+test('reasons of deposits that wait are in words, with their number and sum', async () => {
+  await go('/', 'Overview');
+  await expect
+    .poll(() => panel('Money'))
+    .toMatch(/The credit is below the minimum\s+5\s+0\.750006 USDT/);
+  const rows = await panel('Deposits that wait for a decision');
+  expect(rows).toContain('the credit is below the minimum');
+  expect(rows).not.toContain('below_minimum');
 });
 
 test('records arrive as they are written, and a filter is in the address', async () => {
