@@ -348,7 +348,7 @@ test('the first view is where rides are, not at a pickup at the edge of the worl
   const far = await request('1000', [0, 179.95]);
   await show('/market');
   await expect.poll(() => new URL(page.url()).searchParams.get('at')).toMatch(/^52\.4/);
-  await expect.poll(() => text('.map-count')).toBe('In view: 2 open requests, 1 of 1 active trip');
+  await expect.poll(() => text('.map-count')).toMatch(/^In view: 2 open requests, /);
   for (const hash of [...near, far])
     await ride(`createUnsignedRideRequestCancel(rideRequestTransactionHash: "${hash}")`);
   expect(problems).toEqual([]);
