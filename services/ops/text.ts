@@ -58,7 +58,7 @@ export function table(
 const GAP = '  ';
 const INDENT = '    ';
 
-/** Of a terminal; where standard output is none, lines are as long as they are. */
+/** The width of the terminal; where standard output is none, lines are as long as they are. */
 export function screenColumns(): number {
   return process.stdout.isTTY ? process.stdout.columns || Infinity : Infinity;
 }

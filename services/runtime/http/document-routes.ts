@@ -6,27 +6,11 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Answer } from './answer.ts';
 import type { GetRoute } from './handler.ts';
+import { htmlPage, PAGE_HEADERS } from './html-page.ts';
 
 const { resolve } = createRequire(import.meta.url);
 
 const CACHED = { 'cache-control': 'public, max-age=300' } as const;
-
-/** The page loads its own files and calls this interface, and nothing else. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-export const PAGE_HEADERS = {
-  ...CACHED,
-  'content-security-policy': POLICY,
-  'referrer-policy': 'no-referrer',
-};
 
 /** Without a validator, which would be a server of Swagger's. */
 const SCRIPT = `SwaggerUIBundle({
@@ -37,25 +21,19 @@ const SCRIPT = `SwaggerUIBundle({
   displayRequestDuration: true,
   validatorUrl: null,
 });
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', follow);
+follow();
 `;
 
-function page(title: string): string {
-  return `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>${title}</title>
-    <link rel="stylesheet" href="/docs/swagger-ui.css">
-    <link rel="icon" href="/docs/favicon-32x32.png">
-  </head>
-  <body>
-    <div id="swagger-ui"></div>
-    <script src="/docs/swagger-ui-bundle.js"></script>
-    <script src="/docs/start.js"></script>
-  </body>
-</html>
-`;
+function swaggerPage(title: string): string {
+  return htmlPage({
+    title,
+    head: '<link rel="stylesheet" href="/docs/swagger-ui.css"><link rel="icon" href="/docs/favicon-32x32.png">',
+    main: '<div id="swagger-ui"></div>',
+    end: '<script src="/docs/swagger-ui-bundle.js"></script><script src="/docs/start.js"></script>',
+  });
 }
 
 export interface Landing {
@@ -71,24 +49,12 @@ const PROBES = { '/health': 'whether it runs', '/ready': 'whether it can answer'
 export function landingRoute({ title, summary, links: own }: Landing): GetRoute {
   const links = { ...own, ...PROBES };
   const items = Object.entries(links).map(
-    ([path, what]) => `      <li><a href="${path}">${path}</a> ${what}</li>\n`,
+    ([path, what]) => `<li><a href="${path}">${path}</a> ${what}</li>\n`,
   );
-  const html = `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <meta name="color-scheme" content="light dark">
-    <title>${title}</title>
-  </head>
-  <body>
-    <h1>${title}</h1>
-    <p>${summary}.</p>
-    <ul>
-${items.join('')}    </ul>
-  </body>
-</html>
-`;
+  const html = htmlPage({
+    title,
+    main: `<h1>${title}</h1>\n<p>${summary}.</p>\n<ul>\n${items.join('')}</ul>`,
+  });
   const headers = { ...PAGE_HEADERS, vary: 'accept' };
   const type = 'text/html; charset=utf-8';
   const shown = new Answer({ status: 200, content_type: type, headers }, html, '/');
@@ -122,7 +88,7 @@ export function documentRoutes(
   return [
     ...(home ?? [landingRoute({ ...api.info, links })]),
     text('/openapi.json', 'application/json; charset=utf-8', JSON.stringify(api)),
-    text('/docs', 'text/html; charset=utf-8', page(api.info.title), PAGE_HEADERS),
+    text('/docs', 'text/html; charset=utf-8', swaggerPage(api.info.title), PAGE_HEADERS),
     text('/docs/start.js', 'text/javascript; charset=utf-8', SCRIPT),
     asset('swagger-ui-bundle.js', 'text/javascript; charset=utf-8'),
     asset('swagger-ui.css', 'text/css; charset=utf-8'),

@@ -236,8 +236,8 @@ export class HubWorld {
   }
 
   /**
-   * Brings the read models up to the chain. Resolves when the hub has heard of it, or looks at
-   * Postgres before it answers: before, its answers may be those of the chain as it was.
+   * Brings the read models up to the chain, and waits until the hub shows it: before, its answers
+   * may be those of the chain as it was.
    */
   async #follow(): Promise<void> {
     const heard = await this.figure(HEARD);
@@ -245,6 +245,7 @@ export class HubWorld {
     const looksAgain = performance.now() + VERSION_CHECK_MS;
     const isShown = async (): Promise<boolean> => {
       const heardNow = await this.figure(HEARD);
+      // no limit: from then on the hub looks at Postgres before it answers
       return heardNow >= heard + published || performance.now() > looksAgain;
     };
     await until(isShown, 'the hub to hear of the chain');
