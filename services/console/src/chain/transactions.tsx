@@ -8,22 +8,10 @@ import { entered } from '../design/form.ts';
 import { Pager } from '../design/pager.tsx';
 import { Answer } from '../design/parts.tsx';
 import { TEXT } from '../text.ts';
+import { TYPES } from './types.ts';
 import { TransactionTable } from './transaction-table.tsx';
 
 const ROWS = 50;
-
-/** As the explorer spells them. */
-const TYPES = [
-  'RideRequest',
-  'RideOffer',
-  'RideAcceptance',
-  'RidePay',
-  'RideCancel',
-  'RideRequestCancel',
-  'Mint',
-  'Transfer',
-  'Burn',
-] as const;
 
 export function TransactionsPage(): ReactElement {
   const filter = useSearch({ from: '/transactions' });
