@@ -140,9 +140,11 @@ export function Search(): ReactElement {
         placeholder={TEXT.search.placeholder}
         value={text}
         onChange={(event) => {
-          setText(event.currentTarget.value);
+          const { value } = event.currentTarget;
+          setText(value);
           setActive(0);
-          setOpen(true);
+          // Escape empties the box, too
+          setOpen(value !== '');
           setProblem(undefined);
         }}
         onFocus={() => {
