@@ -12,7 +12,7 @@ import { useKnownNames } from './api/known-names.ts';
 import { Announcer, Heading } from './design/heading.tsx';
 import icon from './design/icon.svg';
 import { choose, SCHEMES, useScheme } from './design/scheme.ts';
-import { Search } from './search.tsx';
+import { Search } from './search/search.tsx';
 import { TEXT } from './text.ts';
 
 export function Frame(): ReactElement {
@@ -116,10 +116,15 @@ function Keys(): ReactElement {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
+      // also while another field has the focus
+      if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
+        focusSearch();
+        return event.preventDefault();
+      }
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement)
         return;
-      if (event.key === '/') document.querySelector<HTMLElement>('.search input')?.focus();
+      if (event.key === '/') focusSearch();
       else if (event.key === '?') dialog.current?.showModal();
       else if (event.key === 'j') focusRow(1);
       else if (event.key === 'k') focusRow(-1);
@@ -151,6 +156,10 @@ function Keys(): ReactElement {
       </section>
     </dialog>
   );
+}
+
+function focusSearch(): void {
+  document.querySelector<HTMLElement>('.search input')?.focus();
 }
 
 /** The first link of the next row of a table, or of the one before. */

@@ -30,9 +30,14 @@ export const TEXT = {
   schemes: { system: 'as the system', light: 'light', dark: 'dark' },
   search: {
     label: 'Search',
-    placeholder: 'Height, hash or address  ( / )',
-    none: 'Nothing matches. Give a height, or how a hash or an address begins.',
-    kinds: { block: 'Block', transaction: 'Transaction', account: 'Account' },
+    placeholder: 'Height, hash, address, page  ( / )',
+    none: 'Nothing matches. Give a height, how a hash or an address begins, an id, or the name of a page or a type.',
+    tron: 'Nothing on this chain. If it is of TRON: your own transfers are under Deposits.',
+    forget: 'Forget these',
+    kinds: {
+      ...{ block: 'Block', transaction: 'Transaction', account: 'Account', run: 'Reserve run' },
+      ...{ page: 'Page', type: 'Transactions', deposit: 'Deposit', forget: '' },
+    },
   },
   states: {
     loading: 'Loading …',

@@ -11,22 +11,10 @@ import { Answer } from '../design/parts.tsx';
 import { Heading } from '../design/heading.tsx';
 import { CHAIN } from './text.ts';
 import { TEXT } from '../text.ts';
+import { TYPES } from './types.ts';
 import { TransactionTable } from './transaction-table.tsx';
 
 const ROWS = 50;
-
-/** As the explorer spells them. */
-const TYPES = [
-  'RideRequest',
-  'RideOffer',
-  'RideAcceptance',
-  'RidePay',
-  'RideCancel',
-  'RideRequestCancel',
-  'Mint',
-  'Transfer',
-  'Burn',
-] as const;
 
 export function TransactionsPage(): ReactElement {
   const filter = useSearch({ from: '/transactions' });

@@ -41,6 +41,8 @@ const address = toHex(mostFrequent(blocks));
 const hash = toHex(transaction?.hash ?? Buffer.alloc(32));
 
 const RUN = run(0).run_id;
+/** No run has it. */
+const OTHER_ID = '6db65fd5-9fd3-86f6-b291-40571b5bcd6b';
 
 const BLOCK = `Block ${transaction?.block_height}`;
 const CALL = transactionTitle({
@@ -383,6 +385,11 @@ test('light or dark is chosen, and stays', async () => {
 
 test.each([
   [String(newest), `/blocks/${newest}`],
+  [`#${newest}`, `/blocks/${newest}`],
+  [RUN, `/reserve/${RUN}`],
+  [OTHER_ID, `/deposits/${OTHER_ID}`],
+  ['validat', '/validators'],
+  ['ride pay', '/transactions'],
   [hash.toUpperCase().replace('0X', ''), `/transactions/${hash}`],
   [address, `/accounts/${address}`],
 ])('the search for %s leads to its page', async (text, path) => {
@@ -391,6 +398,20 @@ test.each([
   await page.keyboard.type(text);
   await page.keyboard.press('Enter');
   await expect.poll(() => new URL(page.url()).pathname).toBe(path);
+});
+
+test('the search opens by Ctrl-K with what was opened before, and forgets it when told to', async () => {
+  await show('/');
+  await focusSearch();
+  await page.keyboard.type('validat');
+  await page.keyboard.press('Enter');
+  await expect.poll(heading).toBe('Validators');
+  await page.keyboard.press('Control+k');
+  const options = page.getByRole('option');
+  await expect.poll(() => options.first().innerText()).toContain('Validators');
+  expect(await violationsOf(page)).toEqual([]);
+  await options.last().click();
+  await expect.poll(() => options.count()).toBe(0);
 });
 
 test('a search that finds nothing says what can be found', async () => {

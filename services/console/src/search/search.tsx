@@ -1,19 +1,37 @@
-/** The search box: suggests as one types, and opens what is chosen. */
+/** The search box: suggests as one types, shows what was opened before, and opens what is chosen. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactElement } from 'react';
-import type { Found } from '../../../schemas/explorer-api/network.ts';
-import { page } from './api/explorer.ts';
-import { shortened } from './format.ts';
-import { TEXT } from './text.ts';
+import type { Found } from '../../../../schemas/explorer-api/network.ts';
+import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
+import { one, page } from '../api/explorer.ts';
+import { ServiceError } from '../api/service.ts';
+import { shortened } from '../format.ts';
+import { TEXT } from '../text.ts';
+import { forget, recentHits, remember } from './recent.ts';
+import { askedText, isId, isOfTron, namedHits, type Hit } from './typed.ts';
 
 /** Waits for the next key. */
 const DEBOUNCE_MS = 120;
 const LIST = 'search-list';
+const FORGET: Hit = { kind: 'forget', identifier: '', name: TEXT.search.forget };
 
-async function found(path: string, q: string, signal?: AbortSignal): Promise<readonly Found[]> {
-  const { items } = await page<Found>(path, signal ?? new AbortController().signal, { q });
-  return items;
+/** By the explorer. A deposit is shown to its owner alone, so any other id can be one. */
+async function found(
+  path: 'search' | 'search/suggestions',
+  typed: string,
+  signal = new AbortController().signal,
+): Promise<readonly Hit[]> {
+  if (!isId(typed)) return (await page<Found>(path, signal, { q: askedText(typed) })).items;
+  const identifier = typed.toLowerCase();
+  try {
+    const { run_at: summary } = await one<RecordedRun>(`reserve/runs/${identifier}`, signal);
+    return [{ kind: 'run', identifier, summary }];
+  } catch (error) {
+    if (error instanceof ServiceError && error.status === 404)
+      return [{ kind: 'deposit', identifier }];
+    throw error;
+  }
 }
 
 /** The text as it was a moment ago. */
@@ -32,6 +50,7 @@ export function Search(): ReactElement {
   const [text, setText] = useState('');
   const [isOpen, setOpen] = useState(false);
   const [active, setActive] = useState(0);
+  const [recent, setRecent] = useState<readonly Hit[]>([]);
   const [problem, setProblem] = useState<string>();
   const q = useSettled(text.trim());
   const suggested = useQuery({
@@ -41,11 +60,20 @@ export function Search(): ReactElement {
     refetchInterval: false,
     gcTime: 60_000,
   });
-  const isCurrent = q !== '' && q === text.trim();
-  const options = isCurrent ? (suggested.data ?? []) : [];
+  const typed = text.trim();
+  const isRecent = typed === '';
+  const asked = q === typed ? (suggested.data ?? []) : [];
+  const kept = recent.length === 0 ? [] : [...recent, FORGET];
+  const options = isRecent ? kept : [...namedHits(typed), ...asked];
   const isShown = isOpen && options.length > 0;
 
-  const open = ({ kind, identifier }: Found): void => {
+  const open = (hit: Hit): void => {
+    const { kind, identifier } = hit;
+    if (kind === 'forget') {
+      forget();
+      return setRecent([]);
+    }
+    remember(hit);
     setText('');
     setOpen(false);
     setProblem(undefined);
@@ -53,19 +81,23 @@ export function Search(): ReactElement {
     if (kind === 'block') void navigate({ to: '/blocks/$id', params: { id: identifier } });
     else if (kind === 'transaction')
       void navigate({ to: '/transactions/$hash', params: { hash: identifier } });
-    else void navigate({ to: '/accounts/$address', params: { address: identifier } });
+    else if (kind === 'account')
+      void navigate({ to: '/accounts/$address', params: { address: identifier } });
+    else if (kind === 'run') void navigate({ to: '/reserve/$run', params: { run: identifier } });
+    else if (kind === 'deposit') void navigate({ to: '/deposits/$id', params: { id: identifier } });
+    else if (kind === 'type') void navigate({ to: '/transactions', search: { type: identifier } });
+    else void navigate({ href: identifier });
   };
   const submit = async (): Promise<void> => {
-    const wanted = text.trim();
-    if (wanted === '') return;
+    if (isRecent && !isShown) return;
     const [chosen] = isShown ? options.slice(active) : [];
     if (chosen !== undefined) return open(chosen);
     try {
       const [first] = [
-        ...(await found('search', wanted)),
-        ...(await found('search/suggestions', wanted)),
+        ...(await found('search', typed)),
+        ...(await found('search/suggestions', typed)),
       ];
-      if (first === undefined) setProblem(TEXT.search.none);
+      if (first === undefined) setProblem(isOfTron(typed) ? TEXT.search.tron : TEXT.search.none);
       else open(first);
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
@@ -108,12 +140,17 @@ export function Search(): ReactElement {
         placeholder={TEXT.search.placeholder}
         value={text}
         onChange={(event) => {
-          setText(event.currentTarget.value);
+          const { value } = event.currentTarget;
+          setText(value);
           setActive(0);
-          setOpen(true);
+          // Escape empties the box, too
+          setOpen(value !== '');
           setProblem(undefined);
         }}
-        onFocus={() => setOpen(true)}
+        onFocus={() => {
+          setRecent(recentHits());
+          setOpen(true);
+        }}
         onBlur={() => setOpen(false)}
         onKeyDown={onKeyDown}
       />
@@ -132,7 +169,9 @@ export function Search(): ReactElement {
             onPointerMove={() => setActive(at)}
           >
             <span className="quiet">{TEXT.search.kinds[option.kind]}</span>
-            <strong className="mono">{shortened(option.identifier)}</strong>
+            <strong className={option.name === undefined ? 'mono' : undefined}>
+              {option.name ?? shortened(option.identifier)}
+            </strong>
             <span className="quiet">{option.summary}</span>
           </li>
         ))}

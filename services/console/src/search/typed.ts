@@ -1,0 +1,64 @@
+/** What a text in the search box can mean, in each spelling that the console itself shows. */
+import { TYPES as TRANSACTION_TYPES } from '../chain/types.ts';
+import { TEXT } from '../text.ts';
+
+/** Something that a search leads to, or that it does. */
+export interface Hit {
+  readonly kind:
+    'page' | 'type' | 'block' | 'transaction' | 'account' | 'run' | 'deposit' | 'forget';
+  /** of a page: its path */
+  readonly identifier: string;
+  /** for people; default: the identifier */
+  readonly name?: string;
+  readonly summary?: string;
+}
+
+const { nav } = TEXT;
+/** Those of the bar. */
+const PAGES: readonly Hit[] = [
+  ['/', nav.chain],
+  ['/transactions', nav.transactions],
+  ['/validators', nav.validators],
+  ['/charts', nav.charts],
+  ['/reserve', nav.reserve],
+  ['/market', nav.market],
+  ['/deposits', nav.deposits],
+].map(([identifier = '', name = '']) => ({ kind: 'page', identifier, name }));
+const TYPES: readonly Hit[] = TRANSACTION_TYPES.map((type) => ({
+  kind: 'type',
+  identifier: type,
+  name: type.replaceAll(/\B(?=[A-Z])/g, ' '),
+}));
+
+const HEIGHT = /^(?:#|block |height )? *(?<digits>\d{1,3}(?:[,.' \u00a0\u202f]\d{3})+|\d+)$/;
+/** The beginning, and the end, by which nothing can be asked for. */
+const SHORTENED = /^(?<begin>(?:0x)?[0-9a-f]{2,})…[0-9a-f]*$/;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** An address, or the hash of a transaction, which the chain's own look like too. */
+const TRON = /^(?:T[1-9A-HJ-NP-Za-km-z]{33}|[0-9A-Fa-f]{64})$/;
+
+/** The text as the explorer takes it: a height without separators, a hash as it begins. */
+export function askedText(typed: string): string {
+  const text = typed.trim().toLowerCase();
+  const height = HEIGHT.exec(text)?.groups?.['digits']?.replaceAll(/\D/g, '');
+  return height ?? SHORTENED.exec(text)?.groups?.['begin'] ?? typed.trim();
+}
+
+/** Pages and types of transactions whose names begin so. */
+export function namedHits(typed: string): readonly Hit[] {
+  const text = typed.trim().toLowerCase();
+  if (text === '') return [];
+  return [...PAGES, ...TYPES].filter(({ identifier, name = '' }) =>
+    [name, identifier].some((each) => each.toLowerCase().startsWith(text)),
+  );
+}
+
+/** Whether it can be the id of a reserve run or of a deposit. */
+export function isId(typed: string): boolean {
+  return UUID.test(typed.trim().toLowerCase());
+}
+
+/** Whether it can belong to a transfer on TRON, which only its owner is shown. */
+export function isOfTron(typed: string): boolean {
+  return TRON.test(typed.trim());
+}

@@ -1,0 +1,55 @@
+import { assert, bigInt, property } from 'fast-check';
+import { expect, test } from 'vitest';
+import { grouped, shortened } from '../../../../../services/console/src/format.ts';
+import {
+  askedText,
+  isId,
+  isOfTron,
+  namedHits,
+} from '../../../../../services/console/src/search/typed.ts';
+
+test('a height is found in every spelling that a page shows', () => {
+  assert(
+    property(bigInt(0n, 10n ** 15n), (height) => {
+      const spellings = [`${height}`, grouped(height), `#${grouped(height)}`, `Block ${height}`];
+      for (const typed of spellings) expect(askedText(` ${typed} `)).toBe(String(height));
+    }),
+  );
+});
+
+test.each([
+  ['1.234.567', '1234567'],
+  ["1'234", '1234'],
+  ['1 234', '1234'],
+  ['12,34', '12,34'],
+  ['0xAB', '0xAB'],
+  ['', ''],
+])('%s is asked for as %s', (typed, asked) => {
+  expect(askedText(typed)).toBe(asked);
+});
+
+test('a shortened hash is asked for by how it begins', () => {
+  const hash = `0x${'0123456789abcdef'.repeat(4)}`;
+  expect(hash.startsWith(askedText(shortened(hash)))).toBe(true);
+  expect(askedText(shortened(hash)).length).toBeGreaterThan(4);
+});
+
+test.each([
+  ['res', ['Reserve']],
+  ['RidePay', ['Ride Pay']],
+  ['ride p', ['Ride Pay']],
+  ['charts', ['Charts']],
+  ['', []],
+  ['0x12', []],
+])('%s names %j', (typed, names) => {
+  expect(namedHits(typed).map(({ name }) => name)).toEqual(names);
+});
+
+test('an id is one of a run or of a deposit, and texts of TRON are told apart', () => {
+  expect(isId(' 6DB65FD5-9fd3-86f6-b291-40571b5bcd6b ')).toBe(true);
+  expect(isId('6db65fd5')).toBe(false);
+  expect(isOfTron('TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t')).toBe(true);
+  expect(isOfTron('a'.repeat(64))).toBe(true);
+  expect(isOfTron(`0x${'a'.repeat(64)}`)).toBe(false);
+  expect(isOfTron('nothing')).toBe(false);
+});
