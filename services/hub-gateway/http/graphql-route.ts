@@ -134,7 +134,11 @@ function parametersOf({ method, body, query }: Request): Readonly<Record<string,
 /** Apollo would name a hash as another way; it refuses one itself, in words that clients know. */
 const textAtLeast: RequestHandler = (request, _response, next) => {
   const { query: text, extensions } = parametersOf(request);
-  const isHash = JSON.stringify(extensions ?? '').includes('persistedQuery');
+  // of a GET the text; written as one, extensions of a POST could be too deep for the stack
+  const isHash =
+    typeof extensions === 'string'
+      ? extensions.includes('persistedQuery')
+      : 'persistedQuery' in Object(extensions);
   if ((text === undefined || text === null || text === '') && !isHash)
     throw new RefusedRequest('invalid_request', TEXT_NEEDED);
   next();

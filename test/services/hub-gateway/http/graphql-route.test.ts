@@ -6,6 +6,7 @@ import { Callers } from '../../../../services/hub-gateway/graphql/authentication
 import type { HubContext } from '../../../../services/hub-gateway/graphql/context.ts';
 import { HUB_ERRORS } from '../../../../services/hub-gateway/graphql/errors.ts';
 import {
+  BODY_BYTES_MAX,
   cacheKeyOf,
   graphqlRoutes,
   noStreams,
@@ -70,6 +71,7 @@ async function open(
       errors: HUB_ERRORS,
       guards: [noStreams],
       cache: { answers, keyOf },
+      body_bytes_max: BODY_BYTES_MAX,
       trust_proxy_hops: 1,
     },
   );
@@ -214,3 +216,12 @@ test.each(['PUT', 'GET', 'POST', 'DELETE'])(
     expect(await refusal(answer)).toEqual([404, 'NOT_FOUND', where, undefined]);
   },
 );
+
+test('extensions of any depth without a text are refused as an operation without one', async () => {
+  const depth = 100_000;
+  const deep = `${'['.repeat(depth)}${']'.repeat(depth)}`;
+  const headers = { 'content-type': 'application/json' };
+  const body = `{"extensions":{"toJSON":1,"deep":${deep}}}`;
+  const answer = fetch(await open(), { method: 'POST', headers, body });
+  expect(await refusal(answer)).toEqual([400, 'BAD_USER_INPUT', TEXT_NEEDED, undefined]);
+});
