@@ -1,6 +1,7 @@
 /** What was opened by the search box before, in this browser alone. */
 import { storeOf } from '../browser.ts';
-import type { Hit } from './typed.ts';
+import { TEXT } from '../text.ts';
+import { PAGES, type Hit } from './typed.ts';
 
 const KEY = 'searched';
 const KEPT = 6;
@@ -29,10 +30,12 @@ export function forget(): void {
 
 /** Another version, or a person, may have written there. */
 function isHit(value: unknown): value is Hit {
+  const hit: Readonly<Record<string, unknown>> = Object(value);
+  const { kind, identifier, name = '', summary = '' } = hit;
   return (
-    typeof value === 'object' &&
-    value !== null &&
-    typeof Reflect.get(value, 'kind') === 'string' &&
-    typeof Reflect.get(value, 'identifier') === 'string'
+    typeof kind === 'string' &&
+    Object.hasOwn(TEXT.search.kinds, kind) &&
+    [identifier, name, summary].every((text) => typeof text === 'string') &&
+    (kind !== 'page' || PAGES.some((page) => page.identifier === identifier))
   );
 }

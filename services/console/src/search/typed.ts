@@ -15,7 +15,7 @@ export interface Hit {
 
 const { nav } = TEXT;
 /** Those of the bar. */
-const PAGES: readonly Hit[] = [
+export const PAGES: readonly Hit[] = [
   ['/', nav.chain],
   ['/transactions', nav.transactions],
   ['/validators', nav.validators],
