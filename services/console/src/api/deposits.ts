@@ -77,7 +77,7 @@ export async function listDeposits(
 }
 
 export function timelineOf(caller: Caller, id: string, signal: AbortSignal): Promise<Timeline> {
-  return owned(caller, `/${id}/events`, { signal });
+  return owned(caller, `/${encodeURIComponent(id)}/events`, { signal });
 }
 
 export async function policyInForce(url: string, signal: AbortSignal): Promise<Policy> {
