@@ -3,7 +3,7 @@ import { HELD_BY_REASON, mintQueue } from '../../../projections/deposits/queries
 import { HOLD_REASON_WORDS } from '../../../schemas/deposit-policy.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { money, table } from '../text.ts';
-import { newestRun, UNCOVERED, type ServiceHealth } from './services.ts';
+import { newestRun, runMetrics, UNCOVERED, type ServiceHealth } from './services.ts';
 
 export interface Money {
   /** figures of the newest reserve run, then the room under the cap */
@@ -61,7 +61,7 @@ const FIGURES = [
   ['not covered', 'uncovered', 'USDT'],
   ['being minted', 'minting', 'USDT'],
   ['waiting', 'waiting', 'USDT'],
-  ['held', 'held', 'USDT'],
+  ['not minted yet', 'held', 'USDT'],
   ['supply on chain', 'onchain_supply', 'CLT'],
 ] as const;
 
@@ -81,18 +81,20 @@ const RUNS: Readonly<Record<string, readonly [text: string, tone: 'good' | 'warn
 
 /** `queue`: undefined while Postgres does not answer. */
 export function moneyOf(services: readonly ServiceHealth[], queue: Queue | undefined): Money {
-  const metrics = services.find(({ metrics: each }) => UNCOVERED in each)?.metrics;
+  const metrics = runMetrics(services);
   // every figure of the newest run is there, except those that are 0
   const figure = (name: string): number => Math.round(metrics?.[`reserve ${name}`] ?? 0);
   const seldom = SELDOM.filter(([, name]) => figure(name) !== 0);
   const { cap_left: capLeft } = queue ?? {};
   return {
     amounts: [
-      ...(metrics === undefined ? [] : [...FIGURES, ...seldom]).map(([name, of, unit]) => ({
-        name,
-        amount: BigInt(figure(of)),
-        unit,
-      })),
+      ...(metrics === undefined || !(UNCOVERED in metrics) ? [] : [...FIGURES, ...seldom]).map(
+        ([name, of, unit]) => ({
+          name,
+          amount: BigInt(figure(of)),
+          unit,
+        }),
+      ),
       ...(capLeft === undefined
         ? []
         : [{ name: 'left of the cap of 24 hours', amount: capLeft, unit: 'CLT' } as const]),

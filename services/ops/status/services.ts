@@ -255,14 +255,27 @@ const RUN = 'newest run ';
 export function newestRun(
   services: readonly ServiceHealth[],
 ): { readonly status: string | undefined; readonly age_seconds: number } | undefined {
-  const metrics = services.find(({ metrics: each }) => AGE in each)?.metrics;
-  if (metrics === undefined) return undefined;
+  const metrics = runMetrics(services);
+  if (metrics === undefined || !(AGE in metrics)) return undefined;
   const [status] =
     Object.entries(metrics).find(([label, value]) => label.startsWith(RUN) && value === 1) ?? [];
   return { status: status?.slice(RUN.length), age_seconds: metrics[AGE] ?? -1 };
 }
 
 const AGE = 'its age in seconds';
+
+/** Of the treasury that knows the newest run: one that has just started reads the log behind it. */
+export function runMetrics(
+  services: readonly ServiceHealth[],
+): ServiceHealth['metrics'] | undefined {
+  const age = ({ [AGE]: seconds = -1 }: ServiceHealth['metrics']): number =>
+    seconds < 0 ? Number.MAX_VALUE : seconds;
+  const [newest] = services
+    .map(({ metrics }) => metrics)
+    .filter((metrics) => AGE in metrics || UNCOVERED in metrics)
+    .toSorted((one, other) => age(one) - age(other));
+  return newest;
+}
 
 /** Every figure of the newest run is there, except those that are 0. */
 function amountOf(metrics: ServiceHealth['metrics'], figure: string): string {
@@ -287,8 +300,8 @@ function valueText(value: number): string {
 export function coverOf(
   services: readonly ServiceHealth[],
 ): { readonly line: string; readonly is_short: boolean } | undefined {
-  const metrics = services.find(({ metrics: each }) => UNCOVERED in each)?.metrics;
-  if (metrics === undefined) return undefined;
+  const metrics = runMetrics(services);
+  if (metrics === undefined || !(UNCOVERED in metrics)) return undefined;
   const usdt = (figure: string): string => amountOf(metrics, figure);
   const owed = `liability ${usdt('ledger_liability')}, minting ${usdt('minting')}, waiting ${usdt('waiting')}`;
   const is_short = (metrics[UNCOVERED] ?? 0) > 0;

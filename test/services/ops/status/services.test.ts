@@ -8,6 +8,7 @@ import {
   CLOCK,
   coverOf,
   localServices,
+  newestRun,
   readService,
   servicesTable,
   waitingDeposits,
@@ -282,6 +283,18 @@ test.each([
 ])('the newest run of a treasury with %j is in words', (metrics, text, tone) => {
   const [run] = moneyOf([treasuryWith(metrics)], undefined).states;
   expect(run).toEqual({ name: 'reserve run', text, tone });
+});
+
+test('the money is that of the newest run that any treasury knows, whichever comes first', () => {
+  const fresh = { ...RUN, 'its age in seconds': 4, 'reserve custody_reported': 19_000_000 };
+  const before = { ...RUN, 'its age in seconds': 9_000, 'reserve custody_reported': 7_000_000 };
+  const none = { 'its age in seconds': -1 };
+  for (const first of [before, none]) {
+    const services = [first, fresh].map(treasuryWith);
+    expect(newestRun(services)).toMatchObject({ age_seconds: 4 });
+    expect(linesOf(services).join('\n')).toMatch(/custody +19\.00 USDT[^]*reserve run: .* 4 s ago/);
+    expect(coverOf(services)?.line).toMatch(/custody of 19\.00 USDT/);
+  }
 });
 
 test('the room under the cap and the reasons of those that wait come from the tables', () => {
