@@ -24,6 +24,7 @@ export const DEPOSIT = {
       'Notifications of this page are refused. Allow them in the settings of the browser for this site, then press again.',
     failed: (reason: string): string => `The browser refused a notification: ${reason}`,
     title: 'Deposit credited',
-    body: (amount: string): string => `${amount} USDT that arrived are CLT in your account now.`,
+    body: (amount: string): string =>
+      `${amount} USDT arrived; their credit, less the fee, is in your account.`,
   },
 } as const;

@@ -112,11 +112,10 @@ function Market(props: {
     [navigate],
   );
   const [open, active] = [requests.data ?? [], trips.data ?? []];
+  const areKnown = requests.data !== undefined && trips.data !== undefined;
   return (
     <>
-      {requests.data !== undefined && trips.data !== undefined && (
-        <Totals requests={open} trips={active} isWithin={bounds !== undefined} />
-      )}
+      {areKnown && <Totals requests={open} trips={active} isWithin={bounds !== undefined} />}
       <Bounded requests={open} trips={active} />
       <div className="market">
         <section className="panel market-map" aria-label={TEXT.market.map} data-state={mapState}>
@@ -139,7 +138,7 @@ function Market(props: {
               />
             </Suspense>
           )}
-          {mapState === 'drawn' && bounds !== undefined && (
+          {mapState === 'drawn' && bounds !== undefined && areKnown && (
             <p className="map-count">{countText(bounds, open, active)}</p>
           )}
           <p className="map-legend">

@@ -35,7 +35,9 @@ function Overview(operations: Operations): ReactElement {
   const held = waiting.is?.deposits.length ?? 0;
   const firing = alerts?.is?.filter(({ state }) => state === 'firing');
   const problems = [
-    ...[status.problem, ledger.problem].filter((problem) => problem !== null),
+    ...[status.problem, ledger.problem, alerts?.problem ?? null].filter(
+      (problem) => problem !== null,
+    ),
     ...attention,
     ...(firing ?? []).map(({ name, text }) => words.fires(name, text)),
     // the list of the services may be of a moment before

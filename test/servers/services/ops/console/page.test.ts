@@ -181,6 +181,23 @@ test('the overview has the money first, then what waits for a person, then machi
   await page.unrouteAll({ behavior: 'ignoreErrors' });
 });
 
+test('all is well only while Prometheus answers where one is set', async () => {
+  let problem: string | null = 'Prometheus does not answer: it answered 503';
+  await page.route('**/api/v1/operations*', async (route) => {
+    const { status, waiting, ...others } = await (await route.fetch()).json();
+    const calm = { ...status, problem: null, is: { ...status.is, attention: [] } };
+    const none = { ...waiting, is: { ...waiting.is, deposits: [] } };
+    const alerts = { is: problem === null ? [] : null, problem };
+    await route.fulfill({ json: { ...others, status: calm, waiting: none, alerts } });
+  });
+  await go('/', 'Overview');
+  await expect.poll(() => panel('Needs attention')).toContain('Prometheus does not answer');
+  expect(await page.getByText('all is well').count()).toBe(0);
+  problem = null;
+  await expect.poll(() => page.getByText('all is well').count()).toBe(1);
+  await page.unrouteAll({ behavior: 'ignoreErrors' });
+});
+
 test('reasons of deposits that wait are in words, with their number and sum', async () => {
   await go('/', 'Overview');
   await expect
