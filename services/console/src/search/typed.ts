@@ -37,11 +37,15 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** An address, or the hash of a transaction, which the chain's own look like too. */
 const TRON = /^(?:T[1-9A-HJ-NP-Za-km-z]{33}|[0-9A-Fa-f]{64})$/;
 
+/** More than whatever can be found has; a proxy or a gateway refuses an address that is too long. */
+const ASKED_MAX = 100;
+
 /** The text as the explorer takes it: a height without separators, a hash as it begins. */
 export function askedText(typed: string): string {
   const text = typed.trim().toLowerCase();
   const height = HEIGHT.exec(text)?.groups?.['digits']?.replaceAll(/\D/g, '');
-  return height ?? SHORTENED.exec(text)?.groups?.['begin'] ?? typed.trim();
+  const asked = height ?? SHORTENED.exec(text)?.groups?.['begin'] ?? typed.trim();
+  return asked.slice(0, ASKED_MAX);
 }
 
 /** Pages and types of transactions whose names begin so. */

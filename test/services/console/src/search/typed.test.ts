@@ -28,6 +28,14 @@ test.each([
   expect(askedText(typed)).toBe(asked);
 });
 
+test.each(['ä', '1', 'ab', ' x', '1,234', 'block '])(
+  'ten thousand times %j is asked for in an address that every gateway takes',
+  (piece) => {
+    const asked = askedText(piece.repeat(10_000));
+    expect(encodeURIComponent(asked).length).toBeLessThan(1_000);
+  },
+);
+
 test('a shortened hash is asked for by how it begins', () => {
   const hash = `0x${'0123456789abcdef'.repeat(4)}`;
   expect(hash.startsWith(askedText(shortened(hash)))).toBe(true);
