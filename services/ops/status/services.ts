@@ -264,7 +264,7 @@ export function newestRun(
 
 const AGE = 'its age in seconds';
 
-/** Of the treasury that knows the newest run: one that has just started reads the log behind it. */
+/** Metrics of the treasury that knows the newest run: one that has just started reads the log. */
 export function runMetrics(
   services: readonly ServiceHealth[],
 ): ServiceHealth['metrics'] | undefined {

@@ -1,4 +1,4 @@
-/** What was opened by the search box before, in this browser alone. */
+/** Searches that were opened by the search box before, in this browser alone. */
 import { storeOf } from '../browser.ts';
 import { TEXT } from '../text.ts';
 import { PAGES, type Hit } from './typed.ts';

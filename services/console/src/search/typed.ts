@@ -1,4 +1,4 @@
-/** What a text in the search box can mean, in each spelling that the console itself shows. */
+/** The meanings of a text in the search box, in each spelling that the console itself shows. */
 import { TYPES as TRANSACTION_TYPES } from '../chain/types.ts';
 import { TEXT } from '../text.ts';
 
@@ -14,7 +14,7 @@ export interface Hit {
 }
 
 const { nav } = TEXT;
-/** Those of the bar. */
+/** The pages of the bar. */
 export const PAGES: readonly Hit[] = [
   ['/', nav.chain],
   ['/transactions', nav.transactions],
@@ -37,7 +37,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** An address, or the hash of a transaction, which the chain's own look like too. */
 const TRON = /^(?:T[1-9A-HJ-NP-Za-km-z]{33}|[0-9A-Fa-f]{64})$/;
 
-/** More than whatever can be found has; a proxy or a gateway refuses an address that is too long. */
+/** More than anything to find has; an address that is longer may be refused. */
 const ASKED_MAX = 100;
 
 /** The text as the explorer takes it: a height without separators, a hash as it begins. */
