@@ -1,4 +1,4 @@
-/** The search box: suggests as one types, shows what was opened before, and opens what is chosen. */
+/** The search box: suggests as one types, offers earlier finds, and opens what is chosen. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactElement } from 'react';

@@ -1,4 +1,4 @@
-/** What a text in the search box can mean, in each spelling that the console itself shows. */
+/** The meanings of a text in the search box, in each spelling that the console itself shows. */
 import { TYPES as TRANSACTION_TYPES } from '../chain/types.ts';
 import { TEXT } from '../text.ts';
 
@@ -14,7 +14,7 @@ export interface Hit {
 }
 
 const { nav } = TEXT;
-/** Those of the bar. */
+/** The pages of the bar. */
 const PAGES: readonly Hit[] = [
   ['/', nav.chain],
   ['/transactions', nav.transactions],
