@@ -381,7 +381,7 @@ test('light or dark is chosen, and stays', async () => {
 test.each([
   [String(newest), `/blocks/${newest}`],
   [`#${newest}`, `/blocks/${newest}`],
-  [RUN, `/reserve/${RUN}`],
+  [RUN, `/reserve/${encodeURIComponent(RUN)}`],
   [OTHER_ID, `/deposits/${OTHER_ID}`],
   ['validat', '/validators'],
   ['ride pay', '/transactions'],
