@@ -1,4 +1,4 @@
-/** Searches that were opened by the search box before, in this browser alone. */
+/** Earlier finds of the search box, in this browser alone. */
 import { storeOf } from '../browser.ts';
 import { TEXT } from '../text.ts';
 import { PAGES, type Hit } from './typed.ts';
