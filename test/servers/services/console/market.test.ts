@@ -337,18 +337,6 @@ test('a map without a first frame says so at once, and again after some seconds'
   await opened.page.bringToFront();
 });
 
-test('a map whose rides are not known counts none', async () => {
-  const bare = await opened.context.newPage();
-  // a hub that is silent
-  await bare.routeWebSocket(/\/graphql\/ws/, () => undefined);
-  await bare.goto(`${world.explorer.url}/market?at=52.4,13.4,9`);
-  await expect.poll(() => bare.locator('.market-map').getAttribute('data-state')).toBe('drawn');
-  await expect.poll(() => bare.locator('.map[data-drawn]').count()).toBe(1);
-  expect(await bare.locator('.map-count').count()).toBe(0);
-  await bare.close();
-  await opened.page.bringToFront();
-});
-
 test('the first view is where rides are, not at a pickup at the edge of the world', async () => {
   const { page, show, problems } = opened;
   const near = [await request('3000000'), await request('3000001')];

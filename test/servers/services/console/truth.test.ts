@@ -305,6 +305,15 @@ test.each(['missing', 'refusing'] as const)(
   },
 );
 
+test('a map whose rides are not known counts none', async () => {
+  // an address where no hub is
+  const services = { hub_url: explorer.url, tiles_url: null };
+  await page.route('**/console.json', (route) => route.fulfill({ json: services }));
+  await page.goto(`${explorer.url}/market?at=52.4,13.4,9`);
+  await expect.poll(() => page.locator('.map[data-drawn]').count()).toBe(1);
+  expect(await page.locator('.map-count').count()).toBe(0);
+});
+
 test('a browser that keeps nothing shows the pages', async () => {
   await page.addInitScript(() => {
     for (const name of ['localStorage', 'sessionStorage'])
