@@ -1,7 +1,8 @@
 /**
- * I11: the balance effects of one block. `mint` creates and `burn` destroys, each as its transaction
- * says. An effect of any other kind moves: those of a transaction, and those of the block itself, add up to nothing. Fees are
- * paid by transactions and earned by the block: they add up to nothing over the block.
+ * I11: the balance effects of one block. `mint` creates and `burn` destroys, as their transactions
+ * say. An effect of any other kind moves: those of a transaction, and those of the block itself,
+ * add up to nothing. Fees are paid by transactions and earned by the block: they add up to nothing
+ * over the block.
  */
 import { toHex } from '../../schemas/address.ts';
 import type { BlockAppended, BlockTransaction } from '../../schemas/chain.blocks/events.ts';
