@@ -35,8 +35,14 @@ export const TEXT = {
     tron: 'Nothing on this chain. If it is of TRON: your own transfers are under Deposits.',
     forget: 'Forget these',
     kinds: {
-      ...{ block: 'Block', transaction: 'Transaction', account: 'Account', run: 'Reserve run' },
-      ...{ page: 'Page', type: 'Transactions', deposit: 'Deposit', forget: '' },
+      page: 'Page',
+      type: 'Transactions',
+      block: 'Block',
+      transaction: 'Transaction',
+      account: 'Account',
+      run: 'Reserve run',
+      deposit: 'Deposit',
+      forget: '',
     },
   },
   states: {

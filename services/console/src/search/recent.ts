@@ -1,4 +1,4 @@
-/** What was opened by the search box before, in this browser alone. */
+/** Earlier finds of the search box, in this browser alone. */
 import { storeOf } from '../browser.ts';
 import type { Hit } from './typed.ts';
 

@@ -1,4 +1,4 @@
-/** The search box: suggests as one types, shows what was opened before, and opens what is chosen. */
+/** The search box: suggests as one types, offers earlier finds, and opens what is chosen. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactElement } from 'react';
@@ -9,7 +9,7 @@ import { ServiceError } from '../api/service.ts';
 import { shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { forget, recentHits, remember } from './recent.ts';
-import { askedText, isId, isOfTron, namedHits, type Hit } from './typed.ts';
+import { askedText, isDepositId, isOfTron, isRunId, namedHits, type Hit } from './typed.ts';
 
 /** Waits for the next key. */
 const DEBOUNCE_MS = 120;
@@ -22,15 +22,17 @@ async function found(
   typed: string,
   signal = new AbortController().signal,
 ): Promise<readonly Hit[]> {
-  if (!isId(typed)) return (await page<Found>(path, signal, { q: askedText(typed) })).items;
+  if (!isRunId(typed)) return (await page<Found>(path, signal, { q: askedText(typed) })).items;
   const identifier = typed.toLowerCase();
   try {
-    const { run_at: summary } = await one<RecordedRun>(`reserve/runs/${identifier}`, signal);
+    const { run_at: summary } = await one<RecordedRun>(
+      `reserve/runs/${encodeURIComponent(identifier)}`,
+      signal,
+    );
     return [{ kind: 'run', identifier, summary }];
   } catch (error) {
-    if (error instanceof ServiceError && error.status === 404)
-      return [{ kind: 'deposit', identifier }];
-    throw error;
+    if (!(error instanceof ServiceError) || error.status !== 404) throw error;
+    return isDepositId(typed) ? [{ kind: 'deposit', identifier }] : [];
   }
 }
 

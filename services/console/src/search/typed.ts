@@ -1,4 +1,4 @@
-/** What a text in the search box can mean, in each spelling that the console itself shows. */
+/** The meanings of a text in the search box, in each spelling that the console itself shows. */
 import { TYPES as TRANSACTION_TYPES } from '../chain/types.ts';
 import { TEXT } from '../text.ts';
 
@@ -14,7 +14,7 @@ export interface Hit {
 }
 
 const { nav } = TEXT;
-/** Those of the bar. */
+/** The pages of the bar. */
 const PAGES: readonly Hit[] = [
   ['/', nav.chain],
   ['/transactions', nav.transactions],
@@ -34,6 +34,8 @@ const HEIGHT = /^(?:#|block |height )? *(?<digits>\d{1,3}(?:[,.' \u00a0\u202f]\d
 /** The beginning, and the end, by which nothing can be asked for. */
 const SHORTENED = /^(?<begin>(?:0x)?[0-9a-f]{2,})…[0-9a-f]*$/;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** The id of an older run. */
+const RUN = /^\d{1,15}:\w{1,20}$/;
 /** An address, or the hash of a transaction, which the chain's own look like too. */
 const TRON = /^(?:T[1-9A-HJ-NP-Za-km-z]{33}|[0-9A-Fa-f]{64})$/;
 
@@ -53,9 +55,13 @@ export function namedHits(typed: string): readonly Hit[] {
   );
 }
 
-/** Whether it can be the id of a reserve run or of a deposit. */
-export function isId(typed: string): boolean {
+/** Whether it can be the id of a deposit, or of a reserve run. */
+export function isDepositId(typed: string): boolean {
   return UUID.test(typed.trim().toLowerCase());
+}
+
+export function isRunId(typed: string): boolean {
+  return isDepositId(typed) || RUN.test(typed.trim());
 }
 
 /** Whether it can belong to a transfer on TRON, which only its owner is shown. */

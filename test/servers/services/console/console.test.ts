@@ -152,13 +152,8 @@ async function show(path: string, { url } = explorer): Promise<void> {
   await expect.poll(() => page.locator('.bar').count()).toBe(1);
 }
 
-async function heading(): Promise<string> {
-  return page.locator('h1').first().innerText();
-}
-
-async function newestShown(): Promise<string> {
-  return page.locator('.block strong').first().innerText();
-}
+const heading = (): Promise<string> => page.locator('h1').first().innerText();
+const newestShown = (): Promise<string> => page.locator('.block strong').first().innerText();
 
 test.each(PAGES)(
   '%s fits a phone, and has a title, no error, request outside or violation of AA, light and dark',
@@ -386,7 +381,7 @@ test('light or dark is chosen, and stays', async () => {
 test.each([
   [String(newest), `/blocks/${newest}`],
   [`#${newest}`, `/blocks/${newest}`],
-  [RUN, `/reserve/${RUN}`],
+  [RUN, `/reserve/${encodeURIComponent(RUN)}`],
   [OTHER_ID, `/deposits/${OTHER_ID}`],
   ['validat', '/validators'],
   ['ride pay', '/transactions'],

@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { depositIdOf } from '../../../../schemas/deposit-id.ts';
 import { toTronAddress } from '../../../../schemas/tron-address.ts';
+import { shortened } from '../../../../services/console/src/format.ts';
+import { addNotifications, addWallet } from '../../../services/console/browser-parts.ts';
 import {
   DEPOSIT_ADDRESS,
   openConsoleWorld,
@@ -12,7 +14,7 @@ import {
 import { openChromium } from '../../../support/chromium.ts';
 import { confirmedEvent, depositEvents } from '../../../support/deposit-events.ts';
 import { DESKTOP, PHONE, violationsOfBothSchemes, widthOf } from '../../../support/pages.ts';
-import { walletOf } from '../../../support/wallets.ts';
+import { walletOf, type TestWallet } from '../../../support/wallets.ts';
 
 const rider = walletOf('browser', 'console rider');
 const driver = walletOf('raw', 'console driver');
@@ -49,17 +51,14 @@ beforeEach(({ skip }) => {
   opened.problems.length = 0;
 });
 
-async function ride(field: string): Promise<string> {
-  const hash = await world.hub.send(rider, tokens.rider, field);
+async function send(wallet: TestWallet, token: string, field: string): Promise<string> {
+  const hash = await world.hub.send(wallet, token, field);
   await world.hub.block();
   return hash;
 }
 
-async function drive(field: string): Promise<string> {
-  const hash = await world.hub.send(driver, tokens.driver, field);
-  await world.hub.block();
-  return hash;
-}
+const ride = (field: string): Promise<string> => send(rider, tokens.rider, field);
+const drive = (field: string): Promise<string> => send(driver, tokens.driver, field);
 
 function request(fare: string, at = [52.52, 13.405]): Promise<string> {
   const [latitude = 0, longitude = 0] = at;
@@ -68,13 +67,10 @@ function request(fare: string, at = [52.52, 13.405]): Promise<string> {
   );
 }
 
-function text(of: string, page = opened.page): Promise<string> {
-  return page.locator(of).innerText();
-}
+const text = (of: string, page = opened.page): Promise<string> => page.locator(of).innerText();
 
-async function steps(): Promise<readonly string[]> {
-  return opened.page.locator('.timeline strong').allInnerTexts();
-}
+const steps = (): Promise<readonly string[]> =>
+  opened.page.locator('.timeline strong').allInnerTexts();
 
 /** The rows of the list with this name. */
 function rows(list: string): Promise<readonly string[]> {
@@ -155,9 +151,8 @@ test("a ride's story has every step with its transaction, block, time and sender
 
 /** The sentence on top of a transaction, with the addresses of both parties by their roles. */
 async function answer(): Promise<string> {
-  const short = ({ account }: typeof rider): string =>
-    `${account.slice(0, 8)}…${account.slice(-6)}`;
-  return (await text('.answer > p')).replace(short(rider), 'R').replace(short(driver), 'D');
+  const sentence = await text('.answer > p');
+  return sentence.replace(shortened(rider.account), 'R').replace(shortened(driver.account), 'D');
 }
 
 test('each of the six calls of a ride answers in a sentence, above the story of the ride', async () => {
@@ -354,22 +349,10 @@ test('the first view is where rides are, not at a pickup at the edge of the worl
   expect(problems).toEqual([]);
 });
 
-/** A wallet of EIP-1193 whose key stays in this process. */
-async function addWallet({ context }: Opened): Promise<void> {
-  await context.exposeFunction('signText', async (hex: string) => {
-    const { r, s, v } = await rider.sign(Buffer.from(hex.slice(2), 'hex').toString());
-    return `0x${r}${s}${v.toString(16)}`;
-  });
-  await context.addInitScript(
-    `window.ethereum = { request: async ({ method, params }) =>
-       method === 'eth_requestAccounts' ? ['${rider.account}'] : await window.signText(params[0]) }`,
-  );
-}
-
 test('a depositor signs in with a wallet and follows a deposit from the QR code to the credit', async () => {
   const wallet = await openPage(world);
   const { page, show, problems } = wallet;
-  await addWallet(wallet);
+  await addWallet(wallet, rider);
   await show('/deposits');
   await page.getByRole('button', { name: 'Browser wallet' }).click();
   const address = toTronAddress(DEPOSIT_ADDRESS);
@@ -421,26 +404,10 @@ test('a depositor signs in with a wallet and follows a deposit from the QR code 
   await wallet.context.close();
 });
 
-/** Answers of a browser that asks a person, which Chromium without a window never does. */
-async function addNotifications(
-  { context }: Opened,
-  answer: NotificationPermission,
-): Promise<void> {
-  await context.addInitScript(
-    `window.shown = [];
-     window.Notification = class extends EventTarget {
-       static permission = 'default';
-       static async requestPermission() { return (this.permission = '${answer}'); }
-       constructor(title, { body }) { super(); window.shown.push(title + ': ' + body); }
-       close() {}
-     };`,
-  );
-}
-
 test('a deposit has an address that shows it after sign-in, to its owner alone', async () => {
   const wallet = await openPage(world);
   const { page, show, problems } = wallet;
-  await addWallet(wallet);
+  await addWallet(wallet, rider);
   await addNotifications(wallet, 'granted');
   const account = Buffer.from(rider.account.slice(2), 'hex');
   const tx_id = Buffer.alloc(32, 0x21);

@@ -3,8 +3,9 @@ import { expect, test } from 'vitest';
 import { grouped, shortened } from '../../../../../services/console/src/format.ts';
 import {
   askedText,
-  isId,
+  isDepositId,
   isOfTron,
+  isRunId,
   namedHits,
 } from '../../../../../services/console/src/search/typed.ts';
 
@@ -46,8 +47,9 @@ test.each([
 });
 
 test('an id is one of a run or of a deposit, and texts of TRON are told apart', () => {
-  expect(isId(' 6DB65FD5-9fd3-86f6-b291-40571b5bcd6b ')).toBe(true);
-  expect(isId('6db65fd5')).toBe(false);
+  const both = ' 6DB65FD5-9fd3-86f6-b291-40571b5bcd6b ';
+  for (const typed of [both, '1042:1200', '6db65fd5'])
+    expect([isDepositId(typed), isRunId(typed)]).toEqual([typed === both, typed !== '6db65fd5']);
   expect(isOfTron('TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t')).toBe(true);
   expect(isOfTron('a'.repeat(64))).toBe(true);
   expect(isOfTron(`0x${'a'.repeat(64)}`)).toBe(false);
