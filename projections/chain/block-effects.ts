@@ -1,7 +1,8 @@
 /**
- * I11: the balance effects of one block. `mint` creates and `burn` destroys. An effect of any other
- * kind moves: those of a transaction, and those of the block itself, add up to nothing. Fees are
- * paid by transactions and earned by the block: they add up to nothing over the block.
+ * I11: the balance effects of one block. `mint` creates and `burn` destroys, as their transactions
+ * say. An effect of any other kind moves: those of a transaction, and those of the block itself,
+ * add up to nothing. Fees are paid by transactions and earned by the block: they add up to nothing
+ * over the block.
  */
 import { toHex } from '../../schemas/address.ts';
 import type { BlockAppended, BlockTransaction } from '../../schemas/chain.blocks/events.ts';
@@ -27,19 +28,22 @@ export function readEffects({
   balance_effects: balanceEffects,
 }: BlockAppended): BlockEffects {
   const minted = new Set<number | null>();
+  const burned = new Set<number | null>();
   const moved = new Map<number | null, bigint>();
   let fees = 0n;
   let change = 0n;
   let problem: string | undefined;
   for (const { address, kind, delta, tx_index: txIndex } of balanceEffects) {
     change += delta;
+    const by = txIndex === null ? undefined : transactions[txIndex];
     if (kind === 'mint') {
-      const by = txIndex === null ? undefined : transactions[txIndex];
       if (isMintOf(by, address, delta) && !minted.has(txIndex)) minted.add(txIndex);
       else if (delta !== 0n)
         problem ??= `${delta} is created for ${toHex(address)} by ${nameOf(by)}, which does not say so`;
     } else if (kind === 'burn') {
-      if (delta > 0n) problem ??= `a burn creates ${delta} for ${toHex(address)}`;
+      if (isBurnOf(by, address, -delta) && !burned.has(txIndex)) burned.add(txIndex);
+      else if (delta !== 0n)
+        problem ??= `a burn of ${-delta} of ${toHex(address)} is by ${nameOf(by)}, which does not say so`;
     } else if (FEES.has(kind)) fees += delta;
     else moved.set(txIndex, (moved.get(txIndex) ?? 0n) + delta);
   }
@@ -57,6 +61,10 @@ export function readEffects({
 
 function isMintOf(by: BlockTransaction | undefined, to: Buffer, amount: bigint): boolean {
   return by?.function_call_type === 'Mint' && by.amount === amount && by.to.equals(to);
+}
+
+function isBurnOf(by: BlockTransaction | undefined, of: Buffer, amount: bigint): boolean {
+  return by?.function_call_type === 'Burn' && by.amount === amount && by.from.equals(of);
 }
 
 function nameOf(by: BlockTransaction | undefined): string {

@@ -274,7 +274,7 @@ export function whyForged(
     : 'another key has signed it';
 }
 
-/** Whether the signed bytes say what the block says of nonce, call and, for a Mint, its effect. */
+/** Whether the signed bytes say what the block says: nonce, call, and what a Mint or Burn does. */
 function says({ nonce, call }: SignedTransaction, claimed: BlockTransaction): boolean {
   const said = Object.entries(argumentsJson(call));
   return (
@@ -283,6 +283,7 @@ function says({ nonce, call }: SignedTransaction, claimed: BlockTransaction): bo
     said.length === Object.keys(claimed.arguments).length &&
     said.every(([name, value]) => claimed.arguments[name] === value) &&
     (call.function_call_type !== 'Mint' ||
-      (call.arguments.to === toHex(claimed.to) && call.arguments.amount === claimed.amount))
+      (call.arguments.to === toHex(claimed.to) && call.arguments.amount === claimed.amount)) &&
+    (call.function_call_type !== 'Burn' || call.arguments.amount === claimed.amount)
   );
 }

@@ -120,7 +120,7 @@ export function sentenceOf(
     case 'RideRequest':
       return say`Rider ${from} asked for a ride at ${amount}${state}.`;
     case 'RideOffer':
-      return say`Driver ${from} offered rider ${to} a ride at ${amount}${afterOffer(call.from, ride)}.`;
+      return say`Driver ${from} offered rider ${to} a ride at ${amount}${afterOffer(call, ride)}.`;
     case 'RideAcceptance':
       return say`Rider ${from} accepted the offer of driver ${to} at ${amount}${state}.`;
     case 'RidePay':
@@ -136,9 +136,10 @@ export function sentenceOf(
   }
 }
 
-function afterOffer(driver: string, ride: KnownRide | undefined): string {
+/** Which offer was accepted is known by its driver and fare alone. */
+function afterOffer({ from, amount }: Call, ride: KnownRide | undefined): string {
   if (ride === undefined) return '';
-  const isAnothers = ride.driver !== null && ride.driver !== driver;
+  const isAnothers = ride.driver !== null && (ride.driver !== from || ride.fare !== amount);
   return isAnothers ? '; the rider accepted another offer' : STATES[ride.status];
 }
 

@@ -38,6 +38,8 @@ export const PLAIN: Preview = {
   description: `Blocks, transactions, rides and the reserve of the ${SITE} chain, as they happen.`,
 };
 
+const NEWEST = 'As of the newest block, which may still be replaced.';
+
 interface Page {
   /** undefined: nothing has such a name */
   readonly query: (name: string) => Query | undefined;
@@ -81,14 +83,14 @@ const PAGES: Readonly<Record<string, Page>> = {
     query: (name) => queryOf(parseAddress(name), accountByAddress),
     preview: ([balance, , transactions, changes], name) => ({
       title: `Account ${shortened(toHex(parseAddress(name) ?? Buffer.alloc(0)))}`,
-      description: `It has ${units(balance, SITE)}, after ${counted(transactions, 'transaction')} and ${counted(changes, 'change')} of its balance.`,
+      description: `It has ${units(balance, SITE)}, after ${counted(transactions, 'transaction')} and ${counted(changes, 'change')} of its balance. ${NEWEST}`,
     }),
   },
   '/market/trips/:name': {
     query: (name) => queryOf(parseHash(name), (hash) => rideByHash(hash, 1)),
     preview: ([status, , , , , , , fare, paid, passenger, driver]) => ({
       title: `Ride at ${units(fare, SITE)}: ${status}`,
-      description: `Rider ${shortened(byteaHex(passenger))}${driver === null ? '' : `, driver ${shortened(byteaHex(driver))}`}; ${units(paid, SITE)} are paid. As of the newest block, which may still be replaced.`,
+      description: `Rider ${shortened(byteaHex(passenger))}${driver === null ? '' : `, driver ${shortened(byteaHex(driver))}`}; ${units(paid, SITE)} are paid. ${NEWEST}`,
     }),
   },
   '/reserve/:name': {

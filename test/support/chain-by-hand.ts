@@ -13,7 +13,7 @@
  *     chain.log    all events so far, sequences 0, 1, 2, ..
  */
 import { signCall, type Key } from '../../infra/devnet/clt/keys.ts';
-import { argumentsJson, type FunctionCall } from '../../schemas/function-call.ts';
+import { argumentsJson, type Call } from '../../schemas/function-call.ts';
 import { transactionHash } from '../../schemas/raw-transaction.ts';
 import type {
   BlockAppended,
@@ -48,17 +48,17 @@ export function named(name: string, bytes = 20): Buffer {
 
 export const PRODUCER = named('producer');
 
-/** A transfer or Mint that this key has signed, as a block shows it. */
+/** A transfer, Mint or Burn that this key has signed, as a block shows it. */
 export function signedCall(
   key: Key,
   nonce: number,
-  call: Extract<FunctionCall, { readonly function_call_type: 'Mint' | 'Transfer' }>,
+  call: Call<'Mint' | 'Transfer' | 'Burn'>,
   chainId = 7777,
 ): TransactionByHand {
   const raw = Buffer.from(signCall(key, chainId, nonce, call));
   return {
     from: bytesOf(key.address),
-    to: bytesOf(call.arguments.to),
+    to: call.function_call_type === 'Burn' ? Buffer.alloc(20) : bytesOf(call.arguments.to),
     nonce,
     amount: call.arguments.amount,
     function_call_type: call.function_call_type,

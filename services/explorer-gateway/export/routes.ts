@@ -92,22 +92,22 @@ export function exportRoutes(
       return exported(reader, slots, format, CHANGES, values, read, request);
     }),
   ]);
-  const blocks = served(EXPORT_BLOCKS, async (values, request) => {
-    const { chain_id: chainId, mint_authority: mintAuthority } = await node.chain();
-    const read: Read = (_reader, span, toLine) => blockPieces(node, span, toLine);
-    const answer = await exported(reader, slots, NDJSON, BLOCKS, values, read, request);
-    if ('refused' in answer) return answer;
-    const headers = {
-      ...answer.headers,
-      'x-clt-chain-id': String(chainId),
-      'x-clt-mint-authority': toHex(mintAuthority),
-    };
-    return { ...answer, headers };
-  });
+  const readBlocks: Read = (_reader, span, toLine) => blockPieces(node, span, toLine);
+  const readChain = () => chainHeaders(node);
+  const blocks = served(EXPORT_BLOCKS, (values, request) =>
+    exported(reader, slots, NDJSON, BLOCKS, values, readBlocks, request, readChain),
+  );
   const routes = [...rows, blocks];
   return slots.max > 0
     ? routes
     : routes.map(({ method, path }) => ({ method, path, handle: turnedOff }));
+}
+
+async function chainHeaders(
+  node: Pick<ChainNode, 'chain'>,
+): Promise<Readonly<Record<string, string>>> {
+  const { chain_id: chainId, mint_authority: mintAuthority } = await node.chain();
+  return { 'x-clt-chain-id': String(chainId), 'x-clt-mint-authority': toHex(mintAuthority) };
 }
 
 function turnedOff(): Refusal {
@@ -126,6 +126,8 @@ async function exported(
   values: Values<typeof EXPORT_BLOCKS.parameters>,
   read: Read,
   request: HttpRequest,
+  /** more headers, read in the slot of the export */
+  headersOf: () => Promise<Readonly<Record<string, string>>> = () => Promise.resolve({}),
 ): Promise<HttpResponse | Refusal> {
   const heights = heightsOf(values);
   if ('refused' in heights) return heights;
@@ -133,9 +135,11 @@ async function exported(
   const isText = 'amounts' in values && values.amounts !== undefined && extension === 'ndjson';
   const toLine = isText ? stringAmountsRow : row;
   const first = request.method === 'HEAD' ? undefined : opening(fields);
-  const held = await slots.hold(request.exchange.client, () =>
-    start(reader, heights, (span) => read(reader, span, toLine), first),
-  );
+  let more: Readonly<Record<string, string>> = {};
+  const held = await slots.hold(request.exchange.client, async () => {
+    more = await headersOf();
+    return start(reader, heights, (span) => read(reader, span, toLine), first);
+  });
   if (held === undefined)
     return rateLimited(
       RETRY_MS,
@@ -144,7 +148,7 @@ async function exported(
     );
   if ('refused' in held) return held;
   const disposition = `attachment; filename="${name}.${extension}"`;
-  const headers = { 'content-disposition': disposition, ...held.headers };
+  const headers = { 'content-disposition': disposition, ...held.headers, ...more };
   return { status: 200, body: held.body, content_type, headers };
 }
 

@@ -88,6 +88,12 @@ test('the offer of a driver whom the rider did not take says so', () => {
   );
 });
 
+test('an offer at another fare than that of the ride says that another one was accepted', () => {
+  expect(said('RideOffer', DRIVER, RIDER, '26000000', ride('completed'))).toMatch(
+    /a ride at 26\.00 CLT; the rider accepted another offer\.$/,
+  );
+});
+
 function paid(hash: string, amount: string, of: KnownRide): string {
   return said('RidePay', RIDER, DRIVER, amount, of, hash);
 }

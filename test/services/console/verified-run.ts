@@ -21,6 +21,11 @@ export function mint(nonce: number, amount: bigint, key = AUTHORITY): Transactio
   return signedCall(key, nonce, { function_call_type: 'Mint', arguments: call });
 }
 
+function burn(amount: bigint): TransactionByHand {
+  const call = { amount, redemption_ref: null };
+  return signedCall(ALICE, 1, { function_call_type: 'Burn', arguments: call });
+}
+
 export function created(amount: bigint, tx_index: number | null = 0) {
   return { address: bytes(ALICE.address), kind: 'mint', delta: amount, tx_index };
 }
@@ -40,10 +45,10 @@ function blocksOf(): readonly BlockAppended[] {
     ],
   });
   chain.append({
-    transactions: [mint(1, 20n * USD)],
+    transactions: [mint(1, 20n * USD), burn(5n * USD)],
     effects: [
       created(20n * USD),
-      { address: bytes(ALICE.address), kind: 'burn', delta: -5n * USD },
+      { address: bytes(ALICE.address), kind: 'burn', delta: -5n * USD, tx_index: 1 },
     ],
   });
   chain.append();

@@ -84,7 +84,8 @@ test('a block, a transaction, an account, a ride and a run are named and describ
   });
   expect(await preview(ACCOUNTS, 'a1'.repeat(20), ACCOUNT)).toEqual({
     title: 'Account 0xa1a1a1…a1a1a1 · CLT',
-    description: 'It has 87.50 CLT, after 1 transaction and 21 changes of its balance.',
+    description:
+      'It has 87.50 CLT, after 1 transaction and 21 changes of its balance. As of the newest block, which may still be replaced.',
   });
   expect(await preview(RIDES, hash, RIDE)).toEqual({
     title: 'Ride at 27.22 CLT: completed · CLT',

@@ -19,8 +19,10 @@ export const VERIFY = {
   } satisfies Record<State, string>,
   steps: {
     blocks: 'Each block names the one before it, from the first to that of the run',
-    transactions: 'Each transaction has the hash of its bytes, and its sender has signed them',
-    effects: 'Only the first block and mints create CLT, and only burns destroy it',
+    transactions:
+      'Each transaction has the hash of its bytes, and its sender has signed them, one nonce after the other',
+    effects:
+      'Only the first block and mints create CLT, and only burns that the holder signed destroy it',
     mints: 'Only the mint authority has minted, one nonce after the other',
     supply: 'All effects add up to the supply of the run',
     liability: 'Minted less burned is the liability of the run',
@@ -45,7 +47,8 @@ export const VERIFY = {
     sender: 'Sender',
     effects: 'Effects',
     minter: 'Account of a mint',
-    nonce: 'Nonce of the mint authority',
+    nonce: 'Nonce of its sender',
+    chain: 'Number of the chain',
     genesis: 'Genesis allocation',
     uncovered: 'Not covered',
   } as Readonly<Record<string, string>>,
@@ -67,7 +70,7 @@ export const VERIFY = {
   inputs: [
     'Custody and the part of it that is frozen: the treasury has read them at TRON.',
     'Deposits that are not minted, fees, refunds and explained surplus, and whose deposit each mint pays: they are in the ledger, which names customers and is not public.',
-    'The account of the mint authority and the number of the chain, as the CLT node says them: compare the account with the one that you know.',
+    'The account of the mint authority and the number of the chain, as the CLT node says them: compare them with those that you know.',
     'Which blocks are final, and that the hash of a block stands for what is in it: how a node makes that hash is not known, so it is compared and not computed.',
     'The code of this page, which comes from the same server.',
   ],

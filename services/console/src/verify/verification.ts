@@ -8,7 +8,7 @@ import type { NodeBlock } from '../../../../schemas/chain-node.ts';
 import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { decodeRaw, recoverSigner, transactionHash } from '../../../../schemas/raw-transaction.ts';
 import { readEffects } from '../../../../projections/chain/block-effects.ts';
-import { Sender, whyForged } from '../../../../projections/chain/sender.ts';
+import { whyForged } from '../../../../projections/chain/sender.ts';
 import {
   positionOf,
   possibleStatuses,
@@ -72,8 +72,8 @@ export class Verification {
   readonly #claim: Claim;
   readonly #authority: Buffer;
   readonly #supply = new ChainSupply();
-  readonly #sender: Sender;
-  readonly #senders = new Set<string>();
+  /** the next nonce of each sender, by its address */
+  readonly #nonces = new Map<string, number>();
   readonly #problems = new Map<StepName, Difference>();
   #blocks = 0;
   #transactions = 0;
@@ -83,12 +83,6 @@ export class Verification {
   constructor(claim: Claim) {
     this.#claim = claim;
     this.#authority = bytesOf(parseAddress(claim.mint_authority), 'address');
-    this.#sender = new Sender({
-      address: this.#authority,
-      chain_id: claim.chain_id,
-      // the signature of every transaction is checked below
-      hasSigned: () => true,
-    });
   }
 
   /** Whether no further block is to be read: the run's is reached, or one does not fit. */
@@ -127,17 +121,26 @@ export class Verification {
     this.#supply.apply(final, BigInt(sequence + 1));
     this.#blocks++;
     for (const transaction of block.transactions) this.#prove(transaction, height);
-    this.#sender.apply(block, BigInt(sequence));
-    this.#sender.apply(final, BigInt(sequence + 1));
     this.#account(block);
   }
 
   #prove(transaction: BlockTransaction, height: number): void {
-    const { from } = transaction;
+    const { from, nonce } = transaction;
     this.#transactions++;
-    this.#senders.add(bytesKey(from));
+    const next = this.#nonces.get(bytesKey(from)) ?? 0;
+    this.#nonces.set(bytesKey(from), nonce + 1);
     const reason = whyForged(transaction, { address: from, chain_id: this.#claim.chain_id });
-    if (reason === undefined) return;
+    if (reason === undefined) {
+      if (nonce !== next)
+        this.#found(from.equals(this.#authority) ? 'mints' : 'transactions', {
+          of: 'nonce',
+          computed: next,
+          said: nonce,
+          height,
+          reason: toHex(transaction.hash),
+        });
+      return;
+    }
     const hash = transactionHash(transaction.raw);
     const isOther = hash !== toHex(transaction.hash);
     this.#found('transactions', {
@@ -149,7 +152,7 @@ export class Verification {
     });
   }
 
-  /** Only the first block and Mints create, only burns destroy; only one account may mint. */
+  /** Only the first block and Mints create, only Burns destroy; only one account may mint. */
   #account(block: BlockAppended): void {
     const { height } = block;
     if (height === 0) return;
@@ -169,15 +172,6 @@ export class Verification {
           reason: toHex(hash),
         });
     }
-    const { forged } = this.#sender;
-    if (forged !== undefined && !this.#problems.has('transactions'))
-      this.#found('mints', {
-        of: 'nonce',
-        computed: forged.reason,
-        said: '',
-        height: forged.block_height,
-        reason: toHex(forged.tx_hash),
-      });
   }
 
   /** The first difference of a step stays. */
@@ -213,7 +207,8 @@ export class Verification {
       ],
       transactions: [
         ['transactions', this.#transactions],
-        ['addresses', this.#senders.size],
+        ['addresses', this.#nonces.size],
+        ['chain', String(this.#claim.chain_id)],
       ],
       effects: [['burned', final?.burned ?? 0n]],
       mints: [
@@ -221,7 +216,10 @@ export class Verification {
         ['minted', this.#minted],
         ['authority', this.#claim.mint_authority],
       ],
-      supply: [['supply', final?.supply ?? 0n]],
+      supply: [
+        ['genesis', final?.genesis_allocation ?? 0n],
+        ['supply', final?.supply ?? 0n],
+      ],
       liability: final === undefined ? [] : [['liability', this.#position(final).ledger_liability]],
       verdict:
         final === undefined

@@ -1,9 +1,11 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { parseBlock, type NodeBlock, type Wire } from '../../../../schemas/chain-node.ts';
 import type { ChainBlock } from '../../../../schemas/explorer-api/blocks.ts';
 import { blockPieces } from '../../../../services/explorer-gateway/export/blocks.ts';
 import { NDJSON } from '../../../../services/explorer-gateway/export/formats.ts';
+import { ScriptedNode } from '../../../support/scripted-node.ts';
 import { HEALTHY } from '../../console/verified-run.ts';
+import { openExplorer } from '../explorer-server.ts';
 
 /** A node with these blocks; `asked` gets the range of each question. */
 function nodeOf(blocks: readonly NodeBlock[], asked: (readonly [number, number])[] = []) {
@@ -62,4 +64,27 @@ test('a last block that the index does not have breaks the file off', async () =
 test('a node without a block of the index breaks the file off', async () => {
   const pieces = blockPieces(nodeOf(HEALTHY.slice(0, 2)), spanOf(0, 3), NDJSON.row);
   await expect(linesOf(pieces)).rejects.toMatchObject({ code: 'chain_node', retry: true });
+});
+
+test('a request for which no slot is free asks the node for nothing', async () => {
+  const node = new ScriptedNode();
+  const explorer = await openExplorer({
+    postgres_reader_url: 'postgres://127.0.0.1:1/clt',
+    node_url: await node.listen(),
+    exports_max: 1,
+    reader: () => ({ rows: () => Promise.withResolvers<never>().promise }),
+  });
+  node.grow(1);
+  const path = '/api/v1/export/blocks.ndjson';
+  const holder = new AbortController();
+  const held = fetch(explorer.url + path, { signal: holder.signal }).catch(() => undefined);
+  onTestFinished(async () => {
+    holder.abort();
+    await held;
+    await explorer.close();
+    await node.close();
+  });
+  await expect.poll(() => node.asked).toEqual(['/v1/chain']);
+  expect((await explorer.get(path)).status).toBe(429);
+  expect(node.asked).toEqual(['/v1/chain']);
 });

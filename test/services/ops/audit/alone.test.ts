@@ -222,6 +222,11 @@ const ALONE: readonly Alone[] = [
     'a burn that creates',
     () => withBlockMore({ effects: [{ address: named('x'), kind: 'burn', delta: 1n }] }),
   ],
+  [
+    'I11',
+    'a burn that no transaction says',
+    () => withBlockMore({ effects: [{ address: named('x'), kind: 'burn', delta: -1n }] }),
+  ],
   ['I13', 'a mint requested an hour after a mismatch', () => mintedAfter(60, () => undefined)],
   [
     'I13',

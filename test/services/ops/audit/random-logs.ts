@@ -175,8 +175,13 @@ class RandomTreasury {
         return { mint, fate: isReleased ? ('released' as const) : random.pick(fates) };
       });
     const own = mints.map(({ mint, fate }) => transactionOf(mint, fate, treasury.key));
-    const transactions = [...own, { from: named('dave'), to: named('erin') }];
     const tx_index = own.length;
+    const burned = BigInt(random.below(5));
+    const transactions = [
+      ...own,
+      { from: named('dave'), to: named('erin') },
+      { from: named('erin'), to: ZERO, amount: burned, function_call_type: 'Burn' },
+    ];
     const block = treasury.chain.append({
       transactions,
       effects: [
@@ -187,7 +192,7 @@ class RandomTreasury {
         ),
         { address: named('dave'), kind: 'transfer_out', delta: -9n, tx_index },
         { address: named('erin'), kind: 'transfer_in', delta: 9n, tx_index },
-        { address: named('erin'), kind: 'burn', delta: -BigInt(random.below(5)), tx_index },
+        { address: named('erin'), kind: 'burn', delta: -burned, tx_index: tx_index + 1 },
         ...transactions.map((_, at) => feePaid(at)),
         { address: PRODUCER, kind: 'tx_fee_earned', delta: 3n * BigInt(transactions.length) },
         { address: named('pool'), kind: 'block_reward', delta: -1n },
@@ -219,6 +224,8 @@ class RandomTreasury {
     return this.#treasury.measured(more, { run_at, begun_at, oldest_reading_at: 0 });
   }
 }
+
+const ZERO = Buffer.alloc(20);
 
 function feePaid(tx_index: number): EffectByHand {
   return { address: named('dave'), kind: 'tx_fee_paid', delta: -3n, tx_index };

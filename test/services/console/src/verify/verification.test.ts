@@ -67,8 +67,10 @@ test('a healthy run has a tick at each step, with the figures of the chain', () 
   expect(figures).toEqual({
     blocks: 4,
     blockHash: toHex(HEALTHY[3]?.hash ?? Buffer.alloc(0)),
-    transactions: 3,
+    transactions: 4,
     addresses: 2,
+    chain: '7777',
+    genesis: 1_000n * USD,
     burned: 5n * USD,
     mints: 2,
     minted: 120n * USD,
@@ -184,15 +186,69 @@ test('CLT that no Mint created is red at the effects', () => {
   expect(statesOf(steps)['supply']).toBe('bad');
 });
 
+/** Block 3 with another second transaction, or with its effects changed. */
+function withBurn(change: (block: NodeBlock) => Partial<NodeBlock>): readonly Step[] {
+  return verified(
+    claimOf(),
+    withBlock(3, (block) => ({ ...block, ...change(block) })),
+  );
+}
+
+function invented(tx_index: number | null, delta = -7n * USD, holder = ALICE): readonly Step[] {
+  return withBurn(({ balance_effects: effects }) => ({
+    balance_effects: [
+      ...effects.filter(({ kind }) => kind !== 'burn'),
+      {
+        ...created(delta, tx_index),
+        kind: 'burn',
+        address: bytes(holder.address),
+        counterparty: null,
+      },
+    ],
+  }));
+}
+
+test('a burn that no Burn of its holder says is red at the effects', () => {
+  for (const steps of [invented(null), invented(0), invented(1), invented(1, -5n * USD, BOB)])
+    expect(failing(steps)).toMatchObject({ name: 'effects', difference: { height: 3 } });
+});
+
+test('a burn that one transaction does twice is red at the effects', () => {
+  const steps = withBurn(({ balance_effects: effects }) => ({
+    balance_effects: [...effects, ...effects.filter(({ kind }) => kind === 'burn')],
+  }));
+  expect(failing(steps)?.name).toBe('effects');
+});
+
+test('a Burn of another amount than its sender signed is red at the transactions', () => {
+  const steps = withBurn(({ transactions, balance_effects: effects }) => ({
+    transactions: transactions.map((each) =>
+      each.function_call_type === 'Burn' ? { ...each, amount: 9n * USD } : each,
+    ),
+    balance_effects: effects.map((each) =>
+      each.kind === 'burn' ? { ...each, delta: -9n * USD } : each,
+    ),
+  }));
+  expect(failing(steps)).toMatchObject({ name: 'transactions', difference: { height: 3 } });
+});
+
+test('a transaction that two blocks have is red at the transactions', () => {
+  const [transfer] = HEALTHY[2]?.transactions ?? [];
+  const steps = withBurn(({ transactions }) => ({
+    transactions: [...transactions, { ...Object(transfer), index: 2 }],
+  }));
+  expect(failing(steps)).toMatchObject({
+    name: 'transactions',
+    difference: { of: 'nonce', computed: 2, said: 0, height: 3 },
+  });
+});
+
 test('a Mint of another account is red at the mints', () => {
   const blocks = withBlock(3, (block) => ({
     ...block,
-    transactions: [
-      {
-        ...Object(block.transactions[0]),
-        ...mint(0, 20n * USD, BOB),
-      },
-    ],
+    transactions: block.transactions.map((each) =>
+      each.index === 0 ? { ...each, ...mint(0, 20n * USD, BOB) } : each,
+    ),
   }));
   const step = failing(verified(claimOf(), blocks));
   expect(step).toMatchObject({
@@ -227,8 +283,10 @@ test('a run that says mismatch for a Mint that the ledger did not request shows 
 test('a newest Mint that is missing is red at the supply', () => {
   const blocks = withBlock(3, (block) => ({
     ...block,
-    transactions: [],
-    balance_effects: block.balance_effects.filter(({ kind }) => kind === 'burn'),
+    transactions: block.transactions.slice(1),
+    balance_effects: block.balance_effects.flatMap((each) =>
+      each.kind === 'burn' ? [{ ...each, tx_index: 0 }] : [],
+    ),
   }));
   expect(failing(verified(claimOf(), blocks))).toMatchObject({
     name: 'supply',
