@@ -68,6 +68,26 @@ export interface Claim {
   readonly tolerance: string | null;
 }
 
+/** The figures of a run that are computed with. */
+const NUMBERS = [
+  'ledger_offset',
+  'custody_reported',
+  'frozen',
+  'onchain_supply',
+  'genesis_allocation',
+  'burned',
+  'treasury_minted',
+  'ledger_liability',
+  'held',
+  'minting',
+  'waiting',
+  'retained_fees',
+  'booked_surplus',
+  'refunded',
+  'uncovered',
+  'surplus',
+] as const satisfies readonly (keyof RecordedRun)[];
+
 export class Verification {
   readonly #claim: Claim;
   readonly #authority: Buffer;
@@ -80,8 +100,12 @@ export class Verification {
   #mints = 0;
   #minted = 0n;
 
+  /** Throws a `TypeError` where the claim is none that can be computed with. */
   constructor(claim: Claim) {
     this.#claim = claim;
+    bytesOf(parseHash(claim.run.block_hash), 'hash');
+    const missing = NUMBERS.find((name) => !/^-?\d+$/.test(String(claim.run[name])));
+    if (missing !== undefined) throw missed(missing);
     this.#authority = bytesOf(parseAddress(claim.mint_authority), 'address');
   }
 
@@ -306,9 +330,12 @@ export class Verification {
 const READ: ReadonlySet<StepName> = new Set(['blocks', 'transactions', 'effects', 'mints']);
 
 function bytesOf(bytes: Buffer | undefined, what: string): Buffer {
-  if (bytes === undefined)
-    throw new TypeError(`the explorer names no ${what}: check what is behind its address`);
+  if (bytes === undefined) throw missed(what);
   return bytes;
+}
+
+function missed(what: string): TypeError {
+  return new TypeError(`the explorer names no ${what}: check what is behind its address`);
 }
 
 /** The address whose key signed these bytes, in any case without a claim; empty: nobody's. */

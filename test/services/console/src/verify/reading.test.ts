@@ -63,11 +63,11 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-async function toldOf(): Promise<readonly Told[]> {
+async function toldOf(run = RUN): Promise<readonly Told[]> {
   const told: Told[] = [];
   let now = 0;
   await verify(
-    RUN,
+    run,
     (each) => told.push(each),
     () => (now += 1_000),
   );
@@ -131,3 +131,18 @@ test('a block that cannot be read, and a refusal of the explorer, are said as th
     problem: 'exports are turned off here',
   });
 });
+
+test.each([{ block_hash: '0x12' }, { surplus: '1.5' }, { custody_reported: '' }])(
+  'a run with %j ends it at once, with the reason',
+  async (part) => {
+    answered(LINES);
+    expect(await toldOf({ ...RUN, ...part })).toEqual([
+      {
+        steps: [],
+        blocks: 0,
+        isOver: true,
+        problem: expect.stringContaining('check what is behind its address'),
+      },
+    ]);
+  },
+);
