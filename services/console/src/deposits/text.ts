@@ -17,7 +17,7 @@ export const DEPOSIT = {
   notices: {
     ask: 'Tell me when one is credited',
     stop: 'Tell me no more',
-    on: 'This browser tells you when a deposit is credited, as long as this tab is open and signed in. A tab in the background looks about once a minute.',
+    on: 'This browser tells you when one of the deposits listed here is credited, as long as this tab is open and signed in. A tab in the background looks about once a minute.',
     absent:
       'This browser tells nothing from this page: it has no notifications, or the address is neither https nor localhost. Keep the page open to see the credit.',
     refused:

@@ -435,7 +435,7 @@ test('a deposit has an address that shows it after sign-in, to its owner alone',
   expect(await link.getAttribute('href')).toBe(`https://tron.example/tx/${tx_id.toString('hex')}`);
   expect(await widthOf(page)).toBe(PHONE.width);
   await page.getByRole('button', { name: 'Tell me when one is credited' }).click();
-  await expect.poll(() => text('main', page)).toContain('tells you when a deposit is credited');
+  await expect.poll(() => text('main', page)).toContain('tells you when one of the deposits');
   const mint = Buffer.alloc(32, 0x4e);
   const of = depositEvents(deposit_id);
   await world.ledger(
