@@ -1,6 +1,7 @@
 /** Numbers and times as people read them. Amounts are exact: bigint in, text out. */
 import { DECIMALS, DECIMALS_MIN, UNIT } from '../../../schemas/explorer-api/words.ts';
 import { TEXT } from './text.ts';
+import { TIME_ZONE } from './zone.ts';
 
 export { amountText, grouped, shortened } from '../../../schemas/explorer-api/words.ts';
 
@@ -17,10 +18,20 @@ export function plotted(base: bigint): number {
   return Number(base) / Number(UNIT);
 }
 
-const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+/** The pages are in English, and so are their numbers: dates follow, as the browser writes them. */
+const LOCALE = navigator.languages.find((language) => language.startsWith('en')) ?? 'en-GB';
 
-/** In the zone of the browser. */
+function timeFormat(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat(LOCALE, {
+    ...(TIME_ZONE !== undefined && { timeZone: TIME_ZONE }),
+    ...options,
+  });
+}
+
+const LOCAL = timeFormat({ dateStyle: 'medium', timeStyle: 'medium' });
+const CLOCK = timeFormat({ timeStyle: 'medium' });
+
+/** In the zone of the reader. */
 export function localTime(iso: string): string {
   return LOCAL.format(new Date(iso));
 }
@@ -29,10 +40,10 @@ export function localClock(at: number): string {
   return CLOCK.format(at);
 }
 
-const HOUR = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-const UTC_DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
+const HOUR = timeFormat({ dateStyle: 'medium', timeStyle: 'short' });
+const UTC_DAY = timeFormat({ dateStyle: 'medium', timeZone: 'UTC' });
 
-/** In the zone of the browser, to the minute. */
+/** In the zone of the reader, to the minute. */
 export function localHour(iso: string): string {
   return HOUR.format(new Date(iso));
 }
@@ -83,12 +94,11 @@ const TICK = {
 export function timeLabels(ticks: readonly number[], step: number, isUtc = false): string[] {
   return ticks.map((tick) => {
     const at = tick * 1_000;
-    const isDay = step >= DAY_S || at === new Date(at).setHours(0, 0, 0, 0);
+    const isMidnight =
+      TIME_ZONE === undefined ? at === new Date(at).setHours(0, 0, 0, 0) : tick % DAY_S === 0;
+    const isDay = step >= DAY_S || isMidnight;
     const shown = isDay ? 'day' : step >= 60 ? 'minute' : 'second';
-    return new Intl.DateTimeFormat(undefined, {
-      ...TICK[shown],
-      ...(isUtc && { timeZone: 'UTC' }),
-    }).format(at);
+    return timeFormat({ ...TICK[shown], ...(isUtc && { timeZone: 'UTC' }) }).format(at);
   });
 }
 

@@ -14,6 +14,7 @@ import icon from './design/icon.svg';
 import { choose, SCHEMES, useScheme } from './design/scheme.ts';
 import { Search } from './search/search.tsx';
 import { TEXT } from './text.ts';
+import { BROWSER_ZONE, switchZone, TIME_ZONE } from './zone.ts';
 
 export function Frame(): ReactElement {
   const nav = useRef<HTMLElement>(null);
@@ -57,10 +58,26 @@ export function Frame(): ReactElement {
       <footer className="foot">
         <a href="/docs">{TEXT.foot.documentation}</a>
         <span>{TEXT.foot.keys}</span>
+        <Zone />
       </footer>
       <Keys />
       <Announcer />
     </>
+  );
+}
+
+/** The zone of the times, and a switch where there is another one. */
+function Zone(): ReactElement {
+  const { zone, other } = TEXT.foot;
+  return (
+    <span>
+      {zone(TIME_ZONE ?? BROWSER_ZONE)}{' '}
+      {BROWSER_ZONE !== 'UTC' && (
+        <button type="button" className="copy" onClick={switchZone}>
+          {other(TIME_ZONE === undefined ? 'UTC' : BROWSER_ZONE)}
+        </button>
+      )}
+    </span>
   );
 }
 

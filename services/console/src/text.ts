@@ -25,7 +25,12 @@ export const TEXT = {
     market: 'Market',
     deposits: 'Deposits',
   },
-  foot: { documentation: 'REST interface', keys: 'Keys: press ?' },
+  foot: {
+    documentation: 'REST interface',
+    keys: 'Keys: press ?',
+    zone: (name: string): string => `Times in ${name}, days of charts in UTC.`,
+    other: (name: string): string => `Show ${name}`,
+  },
   scheme: (name: string): string => `Colours: ${name}`,
   schemes: { system: 'as the system', light: 'light', dark: 'dark' },
   search: {

@@ -2,6 +2,7 @@
 import { HELD_BY_REASON, mintQueue } from '../../../projections/deposits/queries.ts';
 import { HOLD_REASON_WORDS } from '../../../schemas/deposit-policy.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
+import { Fault } from '../../runtime/process/errors.ts';
 import { money, table } from '../text.ts';
 import { newestRun, runMetrics, UNCOVERED, type ServiceHealth } from './services.ts';
 
@@ -17,7 +18,7 @@ export interface Money {
     readonly text: string;
     readonly tone: 'good' | 'warn' | 'bad' | 'plain';
   }[];
-  /** deposits that wait for a person, by reason; null: Postgres does not answer */
+  /** deposits that wait for a person, by reason; null: not known */
   readonly waiting: readonly Held[] | null;
 }
 
@@ -36,12 +37,16 @@ export interface Queue {
   readonly held: readonly Held[];
 }
 
-/** `now`: Unix milliseconds. */
-export async function readQueue(reader: Reader, now: number): Promise<Queue> {
-  const [[cap], held] = await Promise.all([
-    reader.rows(mintQueue(now)),
-    reader.rows(HELD_BY_REASON),
-  ]);
+/** `now`: Unix milliseconds. Undefined until the projection of deposits has its tables. */
+export async function readQueue(reader: Reader, now: number): Promise<Queue | undefined> {
+  const read = await Promise.all([reader.rows(mintQueue(now)), reader.rows(HELD_BY_REASON)]).catch(
+    (error: unknown) => {
+      if (error instanceof Fault && error.code === 'storage_missing') return undefined;
+      throw error;
+    },
+  );
+  if (read === undefined) return undefined;
+  const [[cap], held] = read;
   const words: Readonly<Record<string, string>> = HOLD_REASON_WORDS;
   return {
     cap_left: cap === undefined ? undefined : BigInt(cap[0] ?? 0),
@@ -79,7 +84,7 @@ const RUNS: Readonly<Record<string, readonly [text: string, tone: 'good' | 'warn
   mismatch: ['mismatch', 'bad'],
 };
 
-/** `queue`: undefined while Postgres does not answer. */
+/** `queue`: undefined while it is not known. */
 export function moneyOf(services: readonly ServiceHealth[], queue: Queue | undefined): Money {
   const metrics = runMetrics(services);
   // every figure of the newest run is there, except those that are 0

@@ -3,7 +3,7 @@ import { useMemo, useRef, type ReactElement } from 'react';
 import UPlot from 'uplot';
 import { tickLabels, timeLabels } from '../format.ts';
 import { dataOf, type Buckets, type Line } from './bucket-data.ts';
-import { axes, colorOf, Drawn, PADDING, stepped } from './uplot.tsx';
+import { axes, colorOf, Drawn, PADDING, stepped, zoneOf } from './uplot.tsx';
 
 interface BucketPlotProps {
   readonly label: string;
@@ -114,7 +114,7 @@ function bucketOptions(
   now: { readonly current: Now | undefined },
 ): Partial<UPlot.Options> {
   return {
-    ...(isUtc && { tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC') }),
+    ...zoneOf(isUtc),
     scales: {
       x: { range: () => [...(now.current?.axis ?? [0, 1])] },
       y: {

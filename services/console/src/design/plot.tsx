@@ -4,7 +4,7 @@ import type UPlot from 'uplot';
 import { localTime, tickLabels, timeLabels } from '../format.ts';
 import { TEXT } from '../text.ts';
 import type { LineColor } from './bucket-data.ts';
-import { axes, colorOf, Drawn, PADDING, stepped } from './uplot.tsx';
+import { axes, colorOf, Drawn, PADDING, stepped, zoneOf } from './uplot.tsx';
 
 export interface Line {
   readonly name: string;
@@ -48,6 +48,7 @@ function optionsOf(lines: () => readonly Line[]): Omit<UPlot.Options, 'width' | 
       { values: (_plot, ticks) => tickLabels(ticks) },
     ),
     padding: PADDING,
+    ...zoneOf(false),
     cursor: { y: false },
     series: [
       { label: TEXT.plotTime, value: (plot, at) => legendTime(at ?? plot.data[0].at(-1)) },

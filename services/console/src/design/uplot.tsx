@@ -2,6 +2,7 @@
 import { useEffect, useRef, type ReactElement } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { TIME_ZONE } from '../zone.ts';
 import { useIsDark } from './scheme.ts';
 
 const HEIGHT = 240;
@@ -13,6 +14,13 @@ export const PADDING: UPlot.Padding = [null, 32, null, null];
 
 export function colorOf(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** For days, which are days in UTC, and for a reader who chose UTC. */
+export function zoneOf(isUtc: boolean): Pick<UPlot.Options, 'tzDate'> {
+  return isUtc || TIME_ZONE !== undefined
+    ? { tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC') }
+    : {};
 }
 
 /** The axes of time and of values. */

@@ -61,7 +61,7 @@ export function stretchOf(search: SpanSearch, newest: string): Stretch {
   return { from: to - limit * length, to };
 }
 
-/** Days are days in UTC; hours are shown in the zone of the browser. */
+/** Days are days in UTC; hours are shown in the zone of the reader. */
 export function bucketTime(by: SeriesBy): (start: string) => string {
   return by === 'hour' ? localHour : utcDay;
 }

@@ -143,6 +143,27 @@ function marked(of: string): Promise<readonly [number, number]> {
   });
 }
 
+test('times are those of the named zone, in English in a German browser, and UTC when chosen', async () => {
+  if (browser === undefined) return;
+  await context.close();
+  context = await openContext(browser, { locale: 'de-DE', timezoneId: 'Asia/Kolkata' });
+  page = await context.newPage();
+  await show(`/transactions/${toHex(last?.hash ?? Buffer.alloc(32))}`);
+  const time = page.locator('dd time').first();
+  const isIn = (timeZone: string): Promise<boolean> =>
+    time.evaluate((shown, zone) => {
+      const style = { dateStyle: 'medium', timeStyle: 'medium', timeZone: zone } as const;
+      const at = new Date(shown.getAttribute('datetime') ?? '');
+      return shown.textContent === new Intl.DateTimeFormat('en-GB', style).format(at);
+    }, timeZone);
+  await expect.poll(() => isIn('Asia/Kolkata')).toBe(true);
+  // by its older name in some versions of the browser
+  expect(await page.locator('.foot').innerText()).toMatch(/Times in Asia\/(?:Kolkata|Calcutta)/);
+  await page.getByRole('button', { name: 'Show UTC' }).click();
+  await expect.poll(() => page.locator('.foot').innerText()).toContain('Times in UTC');
+  await expect.poll(() => isIn('UTC')).toBe(true);
+});
+
 test('an address is marked in all its places while one of them is pointed at or has the focus', async () => {
   await show('/transactions');
   const places = page.locator(`td [data-address="${address}"]`);

@@ -212,7 +212,7 @@ test('any web page may read responses, errors included', async () => {
   }
   const head = await explorer.ask('HEAD', '/api/v1/blocks?limit=1');
   expect(head.headers.get('access-control-expose-headers')).toBe(
-    'date, etag, link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash',
+    'date, etag, link, retry-after, x-request-id, x-clt-to-height, x-clt-to-hash, x-clt-chain-id, x-clt-mint-authority',
   );
   expect([head.status, head.text, head.headers.get('link')]).toEqual([
     200,
