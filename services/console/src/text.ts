@@ -1,4 +1,4 @@
-/** English texts of the console, for a translation; the `text.ts` of a folder has more of its pages. */
+/** English texts of the console, for a translation; a folder may have a `text.ts` of its own. */
 
 import { HOLD_REASON_WORDS } from '../../../schemas/deposit-policy.ts';
 import { RUN_WORDS } from '../../../schemas/explorer-api/words.ts';
