@@ -249,7 +249,7 @@ export const EXPORT_BLOCKS = operation({
   operationId: 'exportBlocksNdjson',
   tag: 'Export',
   summary: 'Whole blocks as NDJSON, with the signed bytes of their transactions',
-  description: `${STREAMED} The CLT node says them: the index has no signed bytes. They prove by themselves what they are of (\`raw\` hashes to \`hash\`, and \`from\` has signed it), and the end of the range is compared with the index.`,
+  description: `${STREAMED} They come from the CLT node, since the index has no signed bytes. Each transaction proves itself (\`raw\` hashes to \`hash\`, and \`from\` has signed it), and the last block is compared with that of the index.`,
   parameters: [...HEIGHTS],
   answers: exportedBlocks('One block per line.', {
     'application/x-ndjson': { schema: CHAIN_BLOCK, example: exampleOf(CHAIN_BLOCK) },

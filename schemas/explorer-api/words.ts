@@ -37,6 +37,14 @@ export function blockTitle(height: bigint | number): string {
   return `Block ${grouped(height)}`;
 }
 
+/** The status of a reserve run; `uncovered`: it is no mismatch, and custody does not cover all. */
+export const RUN_WORDS = {
+  ok: 'no mismatch',
+  uncovered: 'not covered',
+  mismatch: 'mismatch',
+  over_backed_drift: 'more custody than needed',
+} as const;
+
 type Call = Pick<Transaction, 'from' | 'to' | 'amount' | 'function_call_type'>;
 
 const clt = (base: bigint | string): string => `${amountText(BigInt(base))} CLT`;
@@ -49,7 +57,7 @@ export function transactionTitle(call: Pick<Call, 'amount' | 'function_call_type
     case 'RideOffer':
       return `Ride offer at ${amount}`;
     case 'RideAcceptance':
-      return `Ride agreed at ${amount}`;
+      return `Ride offer accepted at ${amount}`;
     case 'RidePay':
       return `Ride payment of ${amount}`;
     case 'RideCancel':
@@ -118,21 +126,21 @@ export function sentenceOf(
     case 'Burn':
       return say`${from} burned ${amount}.`;
     case 'RideRequest':
-      return say`Rider ${from} asked for a ride at ${amount}${state}.`;
+      return say`Passenger ${from} asked for a ride at ${amount}${state}.`;
     case 'RideOffer':
-      return say`Driver ${from} offered rider ${to} a ride at ${amount}${afterOffer(call, ride)}.`;
+      return say`Driver ${from} offered passenger ${to} a ride at ${amount}${afterOffer(call, ride)}.`;
     case 'RideAcceptance':
-      return say`Rider ${from} accepted the offer of driver ${to} at ${amount}${state}.`;
+      return say`Passenger ${from} accepted the offer of driver ${to} at ${amount}${state}.`;
     case 'RidePay':
       return payment(call, ride);
     case 'RideCancel':
       return cancellation(call, ride);
     case 'RideRequestCancel':
       return ride === undefined
-        ? say`Rider ${from} withdrew a request for a ride.`
-        : say`Rider ${from} withdrew a request for a ride at ${clt(ride.fare)}.`;
+        ? say`Passenger ${from} withdrew a request for a ride.`
+        : say`Passenger ${from} withdrew a request for a ride at ${clt(ride.fare)}.`;
     default:
-      return say`${from} sent the call “${call.function_call_type}” to ${to}, of ${amount}.`;
+      return say`${from} sent ${to} the call “${call.function_call_type}” with ${amount}.`;
   }
 }
 
@@ -140,31 +148,32 @@ export function sentenceOf(
 function afterOffer({ from, amount }: Call, ride: KnownRide | undefined): string {
   if (ride === undefined) return '';
   const isAnothers = ride.driver !== null && (ride.driver !== from || ride.fare !== amount);
-  return isAnothers ? '; the rider accepted another offer' : STATES[ride.status];
+  return isAnothers ? '; the passenger accepted another offer' : STATES[ride.status];
 }
 
-/** With what was left to pay after it. A payment that the ride does not name says it not. */
+/** Says what was left to pay after it, unless the ride does not have this payment yet. */
 function payment(
   { hash, from, to, amount }: Call & Pick<Transaction, 'hash'>,
   ride: KnownRide | undefined,
 ): readonly Part[] {
-  const [rider, driver] = [{ address: from }, { address: to }];
-  if (ride === undefined) return say`Rider ${rider} paid ${clt(amount)} to driver ${driver}.`;
+  const [passenger, driver] = [{ address: from }, { address: to }];
+  if (ride === undefined)
+    return say`Passenger ${passenger} paid ${clt(amount)} to driver ${driver}.`;
   const payments = ride.steps.filter(({ step }) => step === 'paid');
   const at = payments.findIndex((step) => step.tx_hash === hash);
   const paid = payments.slice(0, at + 1).reduce((sum, step) => sum + BigInt(step.amount ?? 0), 0n);
   const left = BigInt(ride.fare) - paid;
   const isLast = left === 0n && ride.status === 'completed';
   const after = isLast ? STATES.completed : left > 0n ? `, which left ${clt(left)} to pay` : '';
-  return say`Rider ${rider} paid ${amountText(BigInt(amount))} of ${clt(ride.fare)} to driver ${driver}${at === -1 ? '' : after}.`;
+  return say`Passenger ${passenger} paid ${amountText(BigInt(amount))} of ${clt(ride.fare)} to driver ${driver}${at === -1 ? '' : after}.`;
 }
 
 function cancellation({ from, to }: Call, ride: KnownRide | undefined): readonly Part[] {
   const [one, other] = [{ address: from }, { address: to }];
   if (ride?.status !== 'cancelled') return say`${one} cancelled the ride with ${other}.`;
   const returned = BigInt(ride.fare) - BigInt(ride.fare_paid);
-  const back = `${amountText(returned)} of ${clt(ride.fare)} went back to the rider`;
+  const back = `${amountText(returned)} of ${clt(ride.fare)} went back to the passenger`;
   return from === ride.passenger
-    ? say`Rider ${one} cancelled the ride with driver ${other}; ${back}.`
-    : say`Driver ${one} cancelled the ride with rider ${other}; ${back}.`;
+    ? say`Passenger ${one} cancelled the ride with driver ${other}; ${back}.`
+    : say`Driver ${one} cancelled the ride with passenger ${other}; ${back}.`;
 }

@@ -16,6 +16,7 @@ import {
   blockTitle,
   grouped,
   plainText,
+  RUN_WORDS,
   sentenceOf,
   shortened,
   SITE,
@@ -90,16 +91,19 @@ const PAGES: Readonly<Record<string, Page>> = {
     query: (name) => queryOf(parseHash(name), (hash) => rideByHash(hash, 1)),
     preview: ([status, , , , , , , fare, paid, passenger, driver]) => ({
       title: `Ride at ${units(fare, SITE)}: ${status}`,
-      description: `Rider ${shortened(byteaHex(passenger))}${driver === null ? '' : `, driver ${shortened(byteaHex(driver))}`}; ${units(paid, SITE)} are paid. ${NEWEST}`,
+      description: `Passenger ${shortened(byteaHex(passenger))}${driver === null ? '' : `, driver ${shortened(byteaHex(driver))}`}; paid so far: ${units(paid, SITE)}. ${NEWEST}`,
     }),
   },
   '/reserve/:name': {
     query: (name) => (name.includes('\0') || name.length > 100 ? undefined : runById(name)),
     preview: (row) => {
-      const [, at, , height, , , , , , liability, custody, , , status] = row;
+      const [, at, , height, , , , , , liability, custody, , , status, , , , uncovered] = row;
       const surplus = row.at(-2);
+      const isMismatch = status === 'mismatch';
+      const verdict = !isMismatch && BigInt(uncovered ?? 0) > 0n ? 'uncovered' : (status ?? '');
+      const words: Readonly<Record<string, string>> = RUN_WORDS;
       return {
-        title: `Reserve run of ${isoTime(at)}: ${status}`,
+        title: `Reserve run of ${isoTime(at)}: ${words[verdict] ?? verdict}`,
         description: `Custody ${units(custody, 'USDT')}, liability ${units(liability, 'USDT')}, surplus ${units(surplus, 'USDT')}, at block ${grouped(BigInt(height ?? 0))}.`,
       };
     },

@@ -175,7 +175,7 @@ Times are like 2026-11-21T12:00:00Z, in UTC where no zone is given.
 --where compares fields by = != < <= > >= contains, joined by and, or, not and parentheses. A field is one of the record (offset, time, key, type, headers.source) or of its value (amount; transactions.from is true of any of them). Numbers are compared exactly:
   --where 'type = MintIntended and (amount >= 5000000 or to = 0x7e5f...)'
 --json prints one object a line: topic, partition, offset, time, key, headers, type, schema_id, value.
-Amounts are shown to people in CLT or USDT; --json has them, and --where compares them, in base units of which a million are one. Bytes are 0x and hex, TRON addresses base58, TRON transactions hex, times ISO 8601 in UTC. A record that cannot be decoded is shown with its bytes and the reason.
+As text amounts are in CLT or USDT; in --json and --where they are in base units, a million of which are 1 CLT or 1 USDT. Bytes are 0x and hex, TRON addresses base58, TRON transactions hex, times ISO 8601 in UTC. A record that cannot be decoded is shown with its bytes and the reason.
 --effective reads the partitions from their beginning to their present end first. It leaves out what their readers pass over (repeated, or written for another offset), and each block that is reverted by then, with its revert. A block that is reverted later has been shown: then its revert is shown too.
 --format csv and parquet end where the topic ends now, and print the whole table then.
 

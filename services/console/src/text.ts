@@ -1,6 +1,7 @@
-/** English texts of the console, for a translation; `deposits/text.ts` has more of that page. */
+/** English texts of the console, for a translation; a folder may have a `text.ts` of its own. */
 
 import { HOLD_REASON_WORDS } from '../../../schemas/deposit-policy.ts';
+import { RUN_WORDS } from '../../../schemas/explorer-api/words.ts';
 
 /** Said of a server that is away. */
 export type AwayWords = ReturnType<typeof awayWords>;
@@ -36,8 +37,8 @@ export const TEXT = {
   search: {
     label: 'Search',
     placeholder: 'Height, hash, address, page  ( / )',
-    none: 'Nothing matches. Give a height, how a hash or an address begins, an id, or the name of a page or a type.',
-    tron: 'Nothing on this chain. If it is of TRON: your own transfers are under Deposits.',
+    none: 'Nothing matches. Give a height, the beginning of a hash or an address, an id, or the name of a page or of a type of transaction.',
+    tron: 'Nothing on this chain. If it is from TRON: your own transfers are under Deposits.',
     forget: 'Forget these',
     kinds: {
       page: 'Page',
@@ -266,12 +267,7 @@ export const TEXT = {
     title: 'Reserve',
     newest: 'Newest run',
     status: 'Status',
-    statuses: {
-      ok: 'no mismatch',
-      uncovered: 'not covered',
-      mismatch: 'mismatch',
-      over_backed_drift: 'more custody than needed',
-    },
+    statuses: RUN_WORDS,
     at: 'Run at',
     supply: 'Supply on chain',
     genesis: 'Genesis allocation',

@@ -23,12 +23,11 @@ export async function* blockPieces(
     const { blocks, bytes } = await node.blocks(next, most);
     const last = blocks.at(-1);
     if (blocks[0]?.height !== next || last === undefined) {
-      const message = `the CLT node has no block ${next}, which the index has: it may have begun anew`;
+      const message = `the CLT node has no block ${next}, which the index has: request it again, and tell the operator if it stays`;
       throw new Fault('chain_node', message, { retry: true });
     }
     if (last.height === Number(end.height) && !last.hash.equals(end.hash)) {
-      const message =
-        'the block of the node is another one than that of the index: request it again';
+      const message = `the CLT node and the index have different blocks ${last.height}: request it again`;
       throw new Fault(REORGANISED, message, { retry: true });
     }
     next = last.height + 1;

@@ -80,7 +80,7 @@ export interface PipelineOptions {
 const READ_BEFORE = 'read before';
 /** In place of a document that has errors. */
 const REFUSED = parse('{ __typename }');
-export const SUBSCRIPTIONS_HERE = `subscriptions are at ${SOCKET_PATH}, by WebSocket with the subprotocol graphql-transport-ws, for example of the package graphql-ws`;
+export const SUBSCRIPTIONS_HERE = `subscriptions are at ${SOCKET_PATH}, by WebSocket with the subprotocol graphql-transport-ws, for example with the package graphql-ws`;
 const SOCKETS_ONLY: Read = [withCode(new GraphQLError(SUBSCRIPTIONS_HERE), 'BAD_USER_INPUT')];
 
 export class Pipeline {

@@ -59,7 +59,7 @@ const NO_STREAMS: HttpResponse = {
   status: 404,
   body: errorBody(
     'NOT_FOUND',
-    `there are no server-sent events here: ${SUBSCRIPTIONS_HERE}, queries and mutations at ${GRAPHQL_PATH}`,
+    `there are no server-sent events here: ${SUBSCRIPTIONS_HERE}; queries and mutations are at ${GRAPHQL_PATH}`,
   ),
 };
 

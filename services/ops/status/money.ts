@@ -1,6 +1,7 @@
 /** The money as operators look at it: `ops status` and the operations page show this list. */
 import { HELD_BY_REASON, mintQueue } from '../../../projections/deposits/queries.ts';
 import { HOLD_REASON_WORDS } from '../../../schemas/deposit-policy.ts';
+import { RUN_WORDS } from '../../../schemas/explorer-api/words.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { money, table } from '../text.ts';
@@ -79,9 +80,9 @@ const SELDOM = [
 ] as const;
 
 const RUNS: Readonly<Record<string, readonly [text: string, tone: 'good' | 'warn' | 'bad']>> = {
-  ok: ['no mismatch', 'good'],
-  over_backed_drift: ['more custody than needed', 'warn'],
-  mismatch: ['mismatch', 'bad'],
+  ok: [RUN_WORDS.ok, 'good'],
+  over_backed_drift: [RUN_WORDS.over_backed_drift, 'warn'],
+  mismatch: [RUN_WORDS.mismatch, 'bad'],
 };
 
 /** `queue`: undefined while it is not known. */
@@ -102,7 +103,7 @@ export function moneyOf(services: readonly ServiceHealth[], queue: Queue | undef
       ),
       ...(capLeft === undefined
         ? []
-        : [{ name: 'left of the cap of 24 hours', amount: capLeft, unit: 'CLT' } as const]),
+        : [{ name: 'left of the rolling cap', amount: capLeft, unit: 'CLT' } as const]),
     ],
     states: [runState(services), mintingState(services)].filter((state) => state !== undefined),
     waiting: queue?.held ?? null,

@@ -47,19 +47,25 @@ test.each([
   ['Transfer', RIDER, RIDER, '1', `${R} sent 0.000001 CLT to itself.`],
   ['Mint', RIDER, DRIVER, `${2n ** 64n}`, `${R} minted 18,446,744,073,709.551616 CLT for ${D}.`],
   ['Burn', RIDER, ZERO, '5000000', `${R} burned 5.00 CLT.`],
-  ['RideRequest', RIDER, ZERO, '30000000', `Rider ${R} asked for a ride at 30.00 CLT.`],
-  ['RideOffer', DRIVER, RIDER, '27220000', `Driver ${D} offered rider ${R} a ride at 27.22 CLT.`],
+  ['RideRequest', RIDER, ZERO, '30000000', `Passenger ${R} asked for a ride at 30.00 CLT.`],
+  [
+    'RideOffer',
+    DRIVER,
+    RIDER,
+    '27220000',
+    `Driver ${D} offered passenger ${R} a ride at 27.22 CLT.`,
+  ],
   [
     'RideAcceptance',
     RIDER,
     DRIVER,
     '27220000',
-    `Rider ${R} accepted the offer of driver ${D} at 27.22 CLT.`,
+    `Passenger ${R} accepted the offer of driver ${D} at 27.22 CLT.`,
   ],
-  ['RidePay', RIDER, DRIVER, '27220000', `Rider ${R} paid 27.22 CLT to driver ${D}.`],
+  ['RidePay', RIDER, DRIVER, '27220000', `Passenger ${R} paid 27.22 CLT to driver ${D}.`],
   ['RideCancel', DRIVER, RIDER, '9000000', `${D} cancelled the ride with ${R}.`],
-  ['RideRequestCancel', RIDER, ZERO, '0', `Rider ${R} withdrew a request for a ride.`],
-  ['Odd', RIDER, DRIVER, '5000000', `${R} sent the call “Odd” to ${D}, of 5.00 CLT.`],
+  ['RideRequestCancel', RIDER, ZERO, '0', `Passenger ${R} withdrew a request for a ride.`],
+  ['Odd', RIDER, DRIVER, '5000000', `${R} sent ${D} the call “Odd” with 5.00 CLT.`],
 ])('a %s alone says what its row shows', (type, from, to, amount, sentence) => {
   expect(said(type, from, to, amount)).toBe(sentence);
 });
@@ -72,25 +78,25 @@ test.each([
   ['cancelled', ride('cancelled'), 'the ride was cancelled'],
 ])('request, offer and acceptance of a ride that is %s say so', (_status, of, state) => {
   expect(said('RideRequest', RIDER, ZERO, '30000000', of)).toBe(
-    `Rider ${R} asked for a ride at 30.00 CLT; ${state}.`,
+    `Passenger ${R} asked for a ride at 30.00 CLT; ${state}.`,
   );
   expect(said('RideOffer', DRIVER, RIDER, '27220000', of)).toBe(
-    `Driver ${D} offered rider ${R} a ride at 27.22 CLT; ${state}.`,
+    `Driver ${D} offered passenger ${R} a ride at 27.22 CLT; ${state}.`,
   );
   expect(said('RideAcceptance', RIDER, DRIVER, '27220000', of)).toBe(
-    `Rider ${R} accepted the offer of driver ${D} at 27.22 CLT; ${state}.`,
+    `Passenger ${R} accepted the offer of driver ${D} at 27.22 CLT; ${state}.`,
   );
 });
 
-test('the offer of a driver whom the rider did not take says so', () => {
+test('the offer of a driver whom the passenger did not take says so', () => {
   expect(said('RideOffer', OTHER, RIDER, '26000000', ride('completed'))).toMatch(
-    /a ride at 26\.00 CLT; the rider accepted another offer\.$/,
+    /a ride at 26\.00 CLT; the passenger accepted another offer\.$/,
   );
 });
 
 test('an offer at another fare than that of the ride says that another one was accepted', () => {
   expect(said('RideOffer', DRIVER, RIDER, '26000000', ride('completed'))).toMatch(
-    /a ride at 26\.00 CLT; the rider accepted another offer\.$/,
+    /a ride at 26\.00 CLT; the passenger accepted another offer\.$/,
   );
 });
 
@@ -103,37 +109,37 @@ test('a payment says what it left to pay, and only the last of a completed ride 
     steps: [{ step: 'paid', tx_hash: '0xp', amount: '27220000' }],
   });
   expect(paid('0xp', '27220000', whole)).toBe(
-    `Rider ${R} paid 27.22 of 27.22 CLT to driver ${D}; the ride is complete.`,
+    `Passenger ${R} paid 27.22 of 27.22 CLT to driver ${D}; the ride is complete.`,
   );
   expect(paid('0xp1', '7000000', ride('completed'))).toBe(
-    `Rider ${R} paid 7.00 of 27.22 CLT to driver ${D}, which left 20.22 CLT to pay.`,
+    `Passenger ${R} paid 7.00 of 27.22 CLT to driver ${D}, which left 20.22 CLT to pay.`,
   );
   expect(paid('0xp2', '20220000', ride('completed'))).toMatch(/; the ride is complete\.$/);
   // the ride does not show it yet, or no longer
   for (const status of ['active', 'cancelled'] as const)
     expect(paid('0xp2', '20220000', ride(status))).toBe(
-      `Rider ${R} paid 20.22 of 27.22 CLT to driver ${D}.`,
+      `Passenger ${R} paid 20.22 of 27.22 CLT to driver ${D}.`,
     );
   // of many payments the hub names the first alone
   expect(paid('0xlate', '20220000', ride('completed'))).toBe(
-    `Rider ${R} paid 20.22 of 27.22 CLT to driver ${D}.`,
+    `Passenger ${R} paid 20.22 of 27.22 CLT to driver ${D}.`,
   );
 });
 
 test('a cancellation says by which party, and how much went back', () => {
   const of = ride('cancelled', { fare_paid: '7000000' });
-  const back = '20.22 of 27.22 CLT went back to the rider';
+  const back = '20.22 of 27.22 CLT went back to the passenger';
   expect(said('RideCancel', RIDER, DRIVER, '0', of)).toBe(
-    `Rider ${R} cancelled the ride with driver ${D}; ${back}.`,
+    `Passenger ${R} cancelled the ride with driver ${D}; ${back}.`,
   );
   expect(said('RideCancel', DRIVER, RIDER, '0', of)).toBe(
-    `Driver ${D} cancelled the ride with rider ${R}; ${back}.`,
+    `Driver ${D} cancelled the ride with passenger ${R}; ${back}.`,
   );
   expect(said('RideCancel', DRIVER, RIDER, '0', ride('active'))).toBe(
     `${D} cancelled the ride with ${R}.`,
   );
   expect(said('RideRequestCancel', RIDER, ZERO, '0', WITHDRAWN)).toBe(
-    `Rider ${R} withdrew a request for a ride at 30.00 CLT.`,
+    `Passenger ${R} withdrew a request for a ride at 30.00 CLT.`,
   );
 });
 
@@ -144,7 +150,7 @@ test('every call of the chain has a title of its own', () => {
   expect(titles).toEqual([
     'Ride request at 27.22 CLT',
     'Ride offer at 27.22 CLT',
-    'Ride agreed at 27.22 CLT',
+    'Ride offer accepted at 27.22 CLT',
     'Ride payment of 27.22 CLT',
     'Ride cancelled',
     'Ride request withdrawn',

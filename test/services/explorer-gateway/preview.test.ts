@@ -80,7 +80,7 @@ test('a block, a transaction, an account, a ride and a run are named and describ
   expect(await preview(TRANSACTIONS, hash, transaction('RidePay'))).toEqual({
     title: 'Ride payment of 27.22 CLT · CLT',
     description:
-      'Rider 0xa1a1a1…a1a1a1 paid 27.22 CLT to driver 0xd2d2d2…d2d2d2. In block 1,234. It is final.',
+      'Passenger 0xa1a1a1…a1a1a1 paid 27.22 CLT to driver 0xd2d2d2…d2d2d2. In block 1,234. It is final.',
   });
   expect(await preview(ACCOUNTS, 'a1'.repeat(20), ACCOUNT)).toEqual({
     title: 'Account 0xa1a1a1…a1a1a1 · CLT',
@@ -90,12 +90,20 @@ test('a block, a transaction, an account, a ride and a run are named and describ
   expect(await preview(RIDES, hash, RIDE)).toEqual({
     title: 'Ride at 27.22 CLT: completed · CLT',
     description:
-      'Rider 0xa1a1a1…a1a1a1, driver 0xd2d2d2…d2d2d2; 27.22 CLT are paid. As of the newest block, which may still be replaced.',
+      'Passenger 0xa1a1a1…a1a1a1, driver 0xd2d2d2…d2d2d2; paid so far: 27.22 CLT. As of the newest block, which may still be replaced.',
   });
   expect(await preview(RUNS, '1042:1200', RUN)).toEqual({
-    title: 'Reserve run of 2026-11-28T07:28:00.500Z: ok · CLT',
+    title: 'Reserve run of 2026-11-28T07:28:00.500Z: no mismatch · CLT',
     description: 'Custody 91.00 USDT, liability 90.00 USDT, surplus 1.00 USDT, at block 1,200.',
   });
+});
+
+test('a run that custody does not cover says so, and a mismatch stays one', async () => {
+  const uncovered = RUN.with(17, '5');
+  const { title } = await preview(RUNS, '1042:1200', uncovered);
+  expect(title).toContain(': not covered');
+  const mismatch = await preview(RUNS, '1042:1200', uncovered.with(13, 'mismatch'));
+  expect(mismatch.title).toContain(': mismatch');
 });
 
 test.each(FUNCTION_CALL_TYPES)('a %s that is not final says so', async (type) => {

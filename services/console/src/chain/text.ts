@@ -18,9 +18,8 @@ export const CHAIN = {
   },
   call: {
     title: 'Call',
-    rider: 'Rider',
-    request: 'Of the request',
-    acceptance: 'Of the acceptance',
+    request: 'Request',
+    acceptance: 'Acceptance',
     referrer: 'Referrer',
     requestReferrer: 'Referrer of the request',
     offerReferrer: 'Referrer of the offer',

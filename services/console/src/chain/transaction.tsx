@@ -167,14 +167,13 @@ const WITHOUT_RECEIVER: ReadonlySet<string> = new Set(['RideRequest', 'RideReque
 
 function partiesOf(of: TransactionDetail): readonly (readonly [string, string])[] {
   const { function_call_type: type, from, to } = of;
-  const { rider } = CHAIN.call;
-  const { driver } = TEXT.ride;
+  const { driver, passenger } = TEXT.ride;
   const names =
     !of.is_ride_related || type === 'RideCancel'
       ? [TEXT.transaction.from, TEXT.transaction.to]
       : OF_DRIVER.has(type)
-        ? [driver, rider]
-        : [rider, driver];
+        ? [driver, passenger]
+        : [passenger, driver];
   const [sender = '', receiver = ''] = names;
   return WITHOUT_RECEIVER.has(type)
     ? [[sender, from]]

@@ -12,19 +12,19 @@ export const DEPOSIT = {
   tron: 'Show on TRON',
   until: {
     time: (time: string, distance: string): string => `Not before ${time}, in ${distance}.`,
-    person: 'The service names no time for a decision.',
+    person: 'No time is set for the decision.',
   },
   notices: {
-    ask: 'Tell me when one is credited',
-    stop: 'Tell me no more',
-    on: 'This browser tells you when one of the deposits listed here is credited, as long as this tab is open and signed in. A tab in the background looks about once a minute.',
+    ask: 'Notify me when one is credited',
+    stop: 'Stop notifying me',
+    on: 'This browser notifies you when one of the deposits listed here is credited, as long as this tab is open and you are signed in. In the background the tab looks about once a minute.',
     absent:
-      'This browser tells nothing from this page: it has no notifications, or the address is neither https nor localhost. Keep the page open to see the credit.',
+      'This browser shows no notifications of this page: it has none, or the address is neither https nor localhost. Keep the page open to see the credit.',
     refused:
-      'Notifications of this page are refused. Allow them in the settings of the browser for this site, then press again.',
+      'Notifications of this page are blocked. Allow them in the settings of the browser for this site, then press the button again.',
     failed: (reason: string): string => `The browser refused a notification: ${reason}`,
     title: 'Deposit credited',
     body: (amount: string): string =>
-      `${amount} USDT arrived; their credit, less the fee, is in your account.`,
+      `Your account has the credit for ${amount} USDT, less the fee.`,
   },
 } as const;

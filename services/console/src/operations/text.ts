@@ -55,7 +55,7 @@ export const OPS = {
   },
   money: {
     title: 'Money',
-    none: 'Neither a treasury nor Postgres says it.',
+    none: 'Not known: neither a treasury nor Postgres answers.',
     waiting: 'Deposits that wait for a person, by reason',
     reason: 'Reason',
     deposits: 'Deposits',

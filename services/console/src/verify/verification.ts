@@ -1,6 +1,6 @@
 /**
  * A reserve run computed again from the blocks of the chain: by the folds of the services, from the
- * first block to the one of the run. Of the run it believes what no block shows, and nothing else.
+ * first block to the one of the run. It takes on trust only those figures that no block shows.
  */
 import { bytesKey, parseAddress, parseHash, toHex } from '../../../../schemas/address.ts';
 import type { BlockAppended, BlockTransaction } from '../../../../schemas/chain.blocks/events.ts';
@@ -100,7 +100,7 @@ export class Verification {
   #mints = 0;
   #minted = 0n;
 
-  /** Throws a `TypeError` where the claim is none that can be computed with. */
+  /** Throws a `TypeError` where the claim lacks something to compute with. */
   constructor(claim: Claim) {
     this.#claim = claim;
     bytesOf(parseHash(claim.run.block_hash), 'hash');
@@ -335,7 +335,9 @@ function bytesOf(bytes: Buffer | undefined, what: string): Buffer {
 }
 
 function missed(what: string): TypeError {
-  return new TypeError(`the explorer names no ${what}: check what is behind its address`);
+  return new TypeError(
+    `The explorer gave no valid ${what}. Try again; if it stays, tell the operator.`,
+  );
 }
 
 /** The address whose key signed these bytes, in any case without a claim; empty: nobody's. */

@@ -175,35 +175,35 @@ test('each of the six calls of a ride answers in a sentence, above the story of 
   for (const [hash, sentence, tab] of [
     [
       asked,
-      'Rider R asked for a ride at 27.00 CLT; the ride is complete.',
+      'Passenger R asked for a ride at 27.00 CLT; the ride is complete.',
       'Ride request at 27.00',
     ],
     [
       offered,
-      'Driver D offered rider R a ride at 27.22 CLT; the ride is complete.',
+      'Driver D offered passenger R a ride at 27.22 CLT; the ride is complete.',
       'Ride offer at',
     ],
     [
       agreed,
-      'Rider R accepted the offer of driver D at 27.22 CLT; the ride is complete.',
-      'Ride agreed',
+      'Passenger R accepted the offer of driver D at 27.22 CLT; the ride is complete.',
+      'Ride offer accepted',
     ],
     [
       part,
-      'Rider R paid 7.00 of 27.22 CLT to driver D, which left 20.22 CLT to pay.',
+      'Passenger R paid 7.00 of 27.22 CLT to driver D, which left 20.22 CLT to pay.',
       'Ride payment of 7.00 CLT',
     ],
     [
       rest,
-      'Rider R paid 20.22 of 27.22 CLT to driver D; the ride is complete.',
+      'Passenger R paid 20.22 of 27.22 CLT to driver D; the ride is complete.',
       'Ride payment of 20.22',
     ],
     [
       cancelled,
-      'Driver D cancelled the ride with rider R; 6.00 of 6.00 CLT went back to the rider.',
+      'Driver D cancelled the ride with passenger R; 6.00 of 6.00 CLT went back to the passenger.',
       'Ride cancelled',
     ],
-    [withdrawn, 'Rider R withdrew a request for a ride at 5.00 CLT.', 'Ride request withdrawn'],
+    [withdrawn, 'Passenger R withdrew a request for a ride at 5.00 CLT.', 'Ride request withdrawn'],
   ] as const) {
     await show(`/transactions/${hash}`);
     await expect.poll(answer).toContain(sentence);
@@ -230,10 +230,10 @@ test('while the hub is away a payment answers by its row alone', async () => {
   );
   world.away('hub', true);
   await show(`/transactions/${paid}`);
-  await expect.poll(answer).toContain('Rider R paid 1.00 CLT to driver D.');
+  await expect.poll(answer).toContain('Passenger R paid 1.00 CLT to driver D.');
   await expect.poll(() => text('main')).toContain('The hub does not answer');
   world.away('hub', false);
-  await expect.poll(answer).toContain('Rider R paid 1.00 of 6.00 CLT to driver D, which left 5.00');
+  await expect.poll(answer).toContain('Passenger R paid 1.00 of 6.00 CLT to driver D, which left');
 });
 
 /** Begins a trip of 6 CLT; returns the hash of its acceptance. */
@@ -434,7 +434,7 @@ test('a deposit has an address that shows it after sign-in, to its owner alone',
   const link = panel.getByRole('link', { name: 'Show on TRON' });
   expect(await link.getAttribute('href')).toBe(`https://tron.example/tx/${tx_id.toString('hex')}`);
   expect(await widthOf(page)).toBe(PHONE.width);
-  await page.getByRole('button', { name: 'Tell me when one is credited' }).click();
+  await page.getByRole('button', { name: 'Notify me when one is credited' }).click();
   await expect.poll(() => text('main', page)).toContain('tells you when one of the deposits');
   const mint = Buffer.alloc(32, 0x4e);
   const of = depositEvents(deposit_id);
@@ -461,7 +461,7 @@ test('a browser that refuses notifications is told so in words', async () => {
   await addNotifications(refusing, 'denied');
   await show('/deposits');
   await page.getByRole('button', { name: 'Throw-away key' }).click();
-  await page.getByRole('button', { name: 'Tell me when one is credited' }).click();
+  await page.getByRole('button', { name: 'Notify me when one is credited' }).click();
   await expect.poll(() => text('main', page)).toContain('Notifications of this page are refused');
   expect(await page.evaluate('window.shown')).toEqual([]);
   await refusing.context.close();

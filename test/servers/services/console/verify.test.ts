@@ -197,5 +197,5 @@ test('a reader who stops it is told how far it came', async ({ skip }) => {
   await page.getByRole('button', { name: 'Stop' }).click();
   await expect
     .poll(() => page.getByRole('region', { name: 'Verify here' }).getByRole('status').innerText())
-    .toBe('No block is checked. You stopped it.');
+    .toBe('No block was checked. You stopped it.');
 });

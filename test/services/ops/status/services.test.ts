@@ -307,7 +307,7 @@ test('the room under the cap and the reasons of those that wait come from the ta
     '1 waits for a person, 0.75 USDT: the credit is below the minimum',
     '3 wait for a person, 12.00 USDT: there is no proof yet that it arrived',
   ]);
-  expect(moneyLines(money)[1]).toMatch(/left of the cap of 24 hours +4,200\.00 CLT$/);
+  expect(moneyLines(money)[1]).toMatch(/left of the rolling cap +4,200\.00 CLT$/);
   // without Postgres nothing is said, which is not the same as none
   expect(moneyOf([], undefined)).toEqual({ amounts: [], states: [], waiting: null });
 });

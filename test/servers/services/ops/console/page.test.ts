@@ -140,7 +140,7 @@ test('quarantine, rebuilds, leases, alerts and deposits that wait are shown', as
 const MONEY = {
   amounts: [
     { name: 'custody', amount: '9007208249143211', unit: 'USDT' },
-    { name: 'left of the cap of 24 hours', amount: '0', unit: 'CLT' },
+    { name: 'left of the rolling cap', amount: '0', unit: 'CLT' },
   ],
   states: [
     { name: 'reserve run', text: 'more custody than needed, 13 min ago', tone: 'warn' },

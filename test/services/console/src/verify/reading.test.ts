@@ -141,7 +141,7 @@ test.each([{ block_hash: '0x12' }, { surplus: '1.5' }, { custody_reported: '' }]
         steps: [],
         blocks: 0,
         isOver: true,
-        problem: expect.stringContaining('check what is behind its address'),
+        problem: expect.stringContaining('if it stays, tell the operator'),
       },
     ]);
   },
