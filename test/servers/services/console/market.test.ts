@@ -435,7 +435,7 @@ test('a deposit has an address that shows it after sign-in, to its owner alone',
   expect(await link.getAttribute('href')).toBe(`https://tron.example/tx/${tx_id.toString('hex')}`);
   expect(await widthOf(page)).toBe(PHONE.width);
   await page.getByRole('button', { name: 'Notify me when one is credited' }).click();
-  await expect.poll(() => text('main', page)).toContain('tells you when one of the deposits');
+  await expect.poll(() => text('main', page)).toContain('notifies you when one of the deposits');
   const mint = Buffer.alloc(32, 0x4e);
   const of = depositEvents(deposit_id);
   await world.ledger(
@@ -444,7 +444,11 @@ test('a deposit has an address that shows it after sign-in, to its owner alone',
   );
   await expect
     .poll(() => page.evaluate('window.shown'))
-    .toEqual([expect.stringMatching(/^Deposit credited: [\d.,]+ USDT .*less the fee/)]);
+    .toEqual([
+      expect.stringMatching(
+        /^Deposit credited: Your account has the credit for [\d.,]+ USDT, less the fee/,
+      ),
+    ]);
   expect(problems).toEqual([]);
   await page.getByRole('link', { name: 'All deposits' }).click();
   await expect.poll(() => text('.deposit-address', page)).toMatch(/Balance now:\s+[\d,.]+ CLT/);
@@ -462,7 +466,7 @@ test('a browser that refuses notifications is told so in words', async () => {
   await show('/deposits');
   await page.getByRole('button', { name: 'Throw-away key' }).click();
   await page.getByRole('button', { name: 'Notify me when one is credited' }).click();
-  await expect.poll(() => text('main', page)).toContain('Notifications of this page are refused');
+  await expect.poll(() => text('main', page)).toContain('Notifications of this page are blocked');
   expect(await page.evaluate('window.shown')).toEqual([]);
   await refusing.context.close();
 });

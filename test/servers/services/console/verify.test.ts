@@ -153,7 +153,7 @@ test('a healthy run has a tick at each step, and the page says what it believes'
   const panel = page.getByRole('region', { name: 'Verify here' });
   await expect
     .poll(() => panel.getByRole('status').innerText())
-    .toBe('Blocks 0 to 3 are checked, and all that they show agrees with the run.');
+    .toBe('Blocks 0 to 3 are checked, and everything they show agrees with the run.');
   expect(await panel.innerText()).toContain('Custody and the part of it that is frozen');
   expect(await violationsOfBothSchemes(page)).toEqual([]);
   const size = page.viewportSize();
