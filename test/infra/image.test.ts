@@ -98,7 +98,9 @@ test.each([
   [
     'that builds the console',
     1,
-    ['services/console/src/main.tsx', 'services/console/src/operations/main.tsx'],
+    ['main.tsx', 'operations/main.tsx', 'verify/worker.ts'].map(
+      (file) => `services/console/src/${file}`,
+    ),
   ],
   ['of the services', 2, programs()],
 ])('the stage %s has each file that it loads', async (_stage, stage, entries) => {
