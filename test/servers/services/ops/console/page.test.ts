@@ -203,9 +203,9 @@ test('reasons of deposits that wait are in words, with their number and sum', as
   await expect
     .poll(() => panel('Money'))
     .toMatch(/The credit is below the minimum\s+5\s+0\.750006 USDT/);
-  const rows = (): Promise<string> => panel('Deposits that wait for a decision');
-  await expect.poll(rows).toContain('the credit is below the minimum');
-  expect(await rows()).not.toContain('below_minimum');
+  const list = 'Deposits that wait for a decision';
+  await expect.poll(() => panel(list)).toContain('the credit is below the minimum');
+  expect(await panel(list)).not.toContain('below_minimum');
 });
 
 test('records arrive as they are written, and a filter is in the address', async () => {
