@@ -1,1 +1,1 @@
-CREATE UNIQUE INDEX hours_last_height ON hours (last_height);
+CREATE INDEX hours_last_height ON hours (last_height);

@@ -14,7 +14,7 @@ import { ACCOUNTS, DAYS, HOURS, PRODUCERS, TABLES } from './rows.ts';
 
 export const series: Projection<SeriesEvent> = {
   name: 'series',
-  version: 1,
+  version: 2,
   topics: ['chain.blocks'],
   isEvent: isChainEvent,
   unread: { Transaction: UNREAD },

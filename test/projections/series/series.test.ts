@@ -132,6 +132,25 @@ test('an account whose block is reverted counts as before, also when it comes ba
   first.when(log.slice(3)).thenRows({ hours: [], days: [], accounts: [] });
 });
 
+test.each([
+  { way: 'later', before: [0, 0, 1], reverted: 1, after: [0, 1], ends: [2, 3] },
+  { way: 'earlier', before: [0, 0, 0, 1], reverted: 2, after: [1], ends: [1, 2] },
+])(
+  'a reorganisation ends an hour $way, at a height where another hour ended',
+  ({ before, reverted, after, ends }) => {
+    const chain = new ChainByHand();
+    for (const _ of before) chain.append({});
+    chain.revert(reverted);
+    for (const _ of after) chain.append({});
+    const hours = [...before, ...Array.from({ length: reverted }, () => 0), ...after];
+    const log = withTimes(chain.log, (_, at) => BEGIN + (hours[at] ?? 0) * HOUR_MS);
+    specify(series)
+      .given(log.slice(0, before.length))
+      .when(log.slice(before.length))
+      .thenRows({ hours: ends.map((last_height) => ({ last_height })) });
+  },
+);
+
 test('a block that says an earlier hour than the one before it counts in the later hour', () => {
   const log = logOf([
     [3, ALICE, BOB],
