@@ -65,14 +65,14 @@ const FIGURES = [
   ['liability', 'ledger_liability', 'USDT'],
   ['surplus', 'surplus', 'USDT'],
   ['not covered', 'uncovered', 'USDT'],
-  ['being minted', 'minting', 'USDT'],
-  ['waiting', 'waiting', 'USDT'],
-  ['not minted yet', 'held', 'USDT'],
   ['supply on chain', 'onchain_supply', 'CLT'],
 ] as const;
 
 /** Shown where they are not 0. */
 const SELDOM = [
+  ['being minted', 'minting', 'USDT'],
+  ['waiting', 'waiting', 'USDT'],
+  ['not minted yet', 'held', 'USDT'],
   ['frozen', 'frozen', 'USDT'],
   ['not proven', 'unproven', 'USDT'],
   ['credited, not minted', 'unminted', 'USDT'],

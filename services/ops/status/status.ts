@@ -285,7 +285,7 @@ function byTopic(a: LogEnd, b: LogEnd): number {
 const OLD_S = 5;
 
 /**
- * For people: what a screen of 100 columns and 40 rows holds. While a part may still answer, the
+ * For people: while all is well a screen of 100 columns and 40 rows. While a part may answer, the
  * first line says so, instead of a verdict. A screen after one printed `before` has only the parts
  * for which that one waited, and of the list what has changed.
  */
