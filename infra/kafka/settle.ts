@@ -1,5 +1,6 @@
 /**
- * Gives a cluster with an authorizer the topics, and every principal its password and rights. In
+ * Gives a cluster with an authorizer the topics, and every principal its password and its rights,
+ * and takes from it those that it had before and does not need. In
  * containers at each start: `node infra/kafka/settle.ts FOLDER HOST:PORT...`, with all brokers, as
  * the administrator where the connection is encrypted, and else without an account.
  */
@@ -108,15 +109,18 @@ async function settleOnce(
       })),
     );
     await admin.createAcls({ acl });
-    // a broker knows them a moment after they are created
-    const known = async (): Promise<ReadonlySet<string>> => {
-      const { resources } = await admin.describeAcls(ALL_ACLS);
-      return new Set(
-        resources.flatMap(({ acls, ...on }) => acls.map((to) => keyOf({ ...on, ...to }))),
-      );
-    };
     const keys = new Set(acl.map(keyOf));
-    while (!keys.isSubsetOf(await known())) await pause(POLL_MS);
+    for (;;) {
+      const { resources } = await admin.describeAcls(ALL_ACLS);
+      const known = resources.flatMap(({ acls, ...on }) => acls.map((to) => ({ ...on, ...to })));
+      const others = known.filter(
+        (entry) => isOfService(entry, layout.prefix) && !keys.has(keyOf(entry)),
+      );
+      // a broker knows them a moment after they are created or deleted
+      if (others.length === 0 && keys.isSubsetOf(new Set(known.map(keyOf)))) break;
+      if (others.length > 0) await admin.deleteAcls({ filters: others });
+      await pause(POLL_MS);
+    }
   } finally {
     await admin.disconnect();
   }
@@ -129,9 +133,25 @@ const ALL_ACLS = {
   permissionType: AclPermissionTypes.ANY,
 };
 
-function keyOf(acl: Omit<kafkajs.AclEntry, 'permissionType'>): string {
-  const { principal, operation, resourceType, resourcePatternType, resourceName } = acl;
-  return JSON.stringify([principal, operation, resourceType, resourcePatternType, resourceName]);
+const SERVICES = new Set(RIGHTS.map(({ principal }) => `User:${principal}`));
+
+/** Whether a rule allows a service something, and is of the log with this prefix. */
+function isOfService(acl: kafkajs.AclEntry, prefix: string): boolean {
+  const { principal, permissionType, resourceName } = acl;
+  const isAllowed = permissionType === AclPermissionTypes.ALLOW;
+  return isAllowed && SERVICES.has(principal) && resourceName.startsWith(prefix);
+}
+
+function keyOf(acl: kafkajs.AclEntry): string {
+  const { principal, host, operation, resourceType, resourcePatternType, resourceName } = acl;
+  return JSON.stringify([
+    principal,
+    host,
+    operation,
+    resourceType,
+    resourcePatternType,
+    resourceName,
+  ]);
 }
 
 function administrator(authority: string, password: string): Pick<Connection, 'ssl' | 'sasl'> {

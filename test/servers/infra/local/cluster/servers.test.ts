@@ -147,6 +147,38 @@ test('settling tries again while a broker that is listed accepts no connection',
   expect(refused).toHaveLength(3);
 });
 
+function granted(principal: string, topic: Topic): kafkajs.AclEntry {
+  return {
+    principal: `User:${principal}`,
+    host: '*',
+    operation: kafkajs.AclOperationTypes.WRITE,
+    permissionType: kafkajs.AclPermissionTypes.ALLOW,
+    resourceType: kafkajs.AclResourceTypes.TOPIC,
+    resourceName: topic.name,
+    resourcePatternType: kafkajs.ResourcePatternTypes.LITERAL,
+  };
+}
+
+test('settling takes from a service a right that it no longer needs, and from others nothing', async () => {
+  const [former, foreign] = ['explorer-gateway', 'of-the-firm'].map((name) =>
+    granted(name, TREASURY_LEDGER),
+  );
+  if (former === undefined || foreign === undefined) throw new Error('unreachable');
+  const { principal, ...right } = former;
+  await withAdmin(account(ADMINISTRATOR), async (admin) => {
+    const holders = async (): Promise<readonly string[]> => {
+      const { resources } = await admin.describeAcls(right);
+      return resources.flatMap(({ acls }) => acls.map((held) => held.principal)).toSorted();
+    };
+    await admin.createAcls({ acl: [former, foreign] });
+    const before = [principal, 'User:of-the-firm', 'User:ops', 'User:treasury'];
+    await expect.poll(holders).toEqual(before);
+    const brokers = [`127.0.0.1:${cluster.ports[0].kafka}`];
+    await settleKafka({ ...account(ADMINISTRATOR), brokers }, { prefix: '', replicas: 3 });
+    expect(await holders()).toEqual(before.slice(1));
+  });
+});
+
 /** The requests of kafkajs' brokers that its clients hide. */
 interface Broker {
   findGroupCoordinator(question: { readonly groupId: string }): Promise<unknown>;
