@@ -3,6 +3,7 @@
  * commands end the primary of Postgres and promote the replica, to and fro. Payments are made while
  * there is no primary and after the promotion, and all have to be credited.
  */
+import { setTimeout as after } from 'node:timers/promises';
 import {
   otherOf,
   startCommandCluster,
@@ -16,10 +17,12 @@ import { ClusterDeposits, DEPOSIT_SERVICES } from './cluster-deposits.ts';
 import { recoveryLines, type FaultReport, type FaultRun, type Given } from './fault-run.ts';
 
 const PAYMENTS_EACH = 3;
+/** between two looks: each opens a connection, and without a rest they take all the processor */
+const LOOK_MS = 50;
 const POSTGRES = ['postgres-1', 'postgres-2'] as const;
 const MEASURED = 'from a promotion until a payment is credited';
 
-/** Looks all the time whether both servers may be written to. */
+/** Looks again and again whether both servers may be written to. */
 class Looking {
   looks = 0;
   both = 0;
@@ -35,6 +38,7 @@ class Looking {
       const primaries = await Promise.all(POSTGRES.map((name) => isPrimary(cluster, name)));
       this.looks++;
       if (primaries.every(Boolean)) this.both++;
+      await after(LOOK_MS);
     }
   }
 

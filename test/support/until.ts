@@ -2,7 +2,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { HANG_MS } from './limits.ts';
 
-/** As `expect.poll` does; many conditions ask a server. */
+/** Between two looks at least, as `expect.poll` does; many conditions ask a server. */
 const POLL_MS = 100;
 
 /** A look that takes longer than HANG_MS is an error. */
@@ -17,8 +17,8 @@ async function within<Seen>(look: () => Seen | Promise<Seen>): Promise<Seen> {
 }
 
 /**
- * Looks again and again until `holds` is true of what it sees; an error is nothing seen. After
- * HANG_MS it rejects with `what` was waited for, for how long, and what was seen last.
+ * Looks again and again until `holds` is true of what it sees; an error is nothing seen. It rests
+ * as long as a look takes, so that one that starts a command leaves processor time. After HANG_MS it rejects with `what` was waited for, for how long, and what was seen last.
  */
 export async function until<Seen>(
   look: () => Seen | Promise<Seen>,
@@ -29,6 +29,7 @@ export async function until<Seen>(
   for (;;) {
     let last: string;
     let cause: unknown;
+    const looked = performance.now();
     try {
       const seen = await within(look);
       if (holds(seen)) return;
@@ -42,6 +43,6 @@ export async function until<Seen>(
         `waited ${Math.round(waited / 1_000)} s in vain for ${what}; seen last: ${last}`,
         { cause },
       );
-    await after(POLL_MS);
+    await after(Math.max(POLL_MS, performance.now() - looked));
   }
 }
