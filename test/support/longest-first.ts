@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** At the end of a run, the other workers would wait for one of these. The longest come first. */
 const LONG = [
   'faults/repairs',
+  'faults/lost-topics',
   'faults/documents',
   'faults/deposits',
   'faults/failover',
