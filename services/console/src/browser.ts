@@ -46,6 +46,25 @@ function copySelected(text: string): boolean {
   }
 }
 
+/** Keeps the screen on while the page is seen, where the browser has that; returns how to stop. */
+export function keepAwake(): () => void {
+  const stop = new AbortController();
+  const ask = async (): Promise<void> => {
+    if (document.visibilityState !== 'visible') return;
+    try {
+      const lock = await navigator.wakeLock.request('screen');
+      if (stop.signal.aborted) await lock.release();
+      else stop.signal.addEventListener('abort', () => void lock.release());
+    } catch {
+      // there is none outside of https and localhost, or it refuses: the screen may go dark
+    }
+  };
+  // the browser takes the lock away when the page is hidden
+  document.addEventListener('visibilitychange', () => void ask(), { signal: stop.signal });
+  void ask();
+  return () => stop.abort();
+}
+
 /** A place for texts that outlive the page; where the browser refuses one, they end with it. */
 export function storeOf(
   name: 'localStorage' | 'sessionStorage',

@@ -4,6 +4,7 @@ import {
   Outlet,
   useLocation,
   useRouter,
+  useSearch,
   type ErrorComponentProps,
 } from '@tanstack/react-router';
 import { useEffect, useRef, type ReactElement } from 'react';
@@ -19,6 +20,7 @@ import { BROWSER_ZONE, switchZone, TIME_ZONE } from './zone.ts';
 export function Frame(): ReactElement {
   const nav = useRef<HTMLElement>(null);
   const { pathname } = useLocation();
+  const isWall = useSearch({ strict: false, select: ({ wall }) => wall !== undefined });
   useKnownNames();
   // on a phone the pages do not fit side by side
   useEffect(() => {
@@ -30,36 +32,40 @@ export function Frame(): ReactElement {
   }, [pathname]);
   return (
     <>
-      <div className="bar">
-        <div className="bar-inside">
-          <Link to="/" className="brand">
-            <img src={icon} alt="" />
-            {TEXT.name}
-          </Link>
-          <nav ref={nav} aria-label={TEXT.nav.label}>
-            <Link to="/" activeOptions={{ exact: true }}>
-              {TEXT.nav.chain}
+      {!isWall && (
+        <div className="bar">
+          <div className="bar-inside">
+            <Link to="/" className="brand">
+              <img src={icon} alt="" />
+              {TEXT.name}
             </Link>
-            <Link to="/transactions">{TEXT.nav.transactions}</Link>
-            <Link to="/validators">{TEXT.nav.validators}</Link>
-            <Link to="/charts">{TEXT.nav.charts}</Link>
-            <Link to="/reserve">{TEXT.nav.reserve}</Link>
-            <Link to="/market">{TEXT.nav.market}</Link>
-            <Link to="/deposits">{TEXT.nav.deposits}</Link>
-          </nav>
-          <Search />
-          <SchemeSwitch />
+            <nav ref={nav} aria-label={TEXT.nav.label}>
+              <Link to="/" activeOptions={{ exact: true }}>
+                {TEXT.nav.chain}
+              </Link>
+              <Link to="/transactions">{TEXT.nav.transactions}</Link>
+              <Link to="/validators">{TEXT.nav.validators}</Link>
+              <Link to="/charts">{TEXT.nav.charts}</Link>
+              <Link to="/reserve">{TEXT.nav.reserve}</Link>
+              <Link to="/market">{TEXT.nav.market}</Link>
+              <Link to="/deposits">{TEXT.nav.deposits}</Link>
+            </nav>
+            <Search />
+            <SchemeSwitch />
+          </div>
         </div>
-      </div>
+      )}
       <Health />
       <main className="page">
         <Outlet />
       </main>
-      <footer className="foot">
-        <a href="/docs">{TEXT.foot.documentation}</a>
-        <span>{TEXT.foot.keys}</span>
-        <Zone />
-      </footer>
+      {!isWall && (
+        <footer className="foot">
+          <a href="/docs">{TEXT.foot.documentation}</a>
+          <span>{TEXT.foot.keys}</span>
+          <Zone />
+        </footer>
+      )}
       <Keys />
       <Announcer />
     </>

@@ -61,7 +61,14 @@ function transactionSearch(search: Search): TransactionSearch {
 
 const root = createRootRoute({ component: Frame, notFoundComponent: NoPage });
 
-const home = createRoute({ getParentRoute: () => root, path: '/', component: HomePage });
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  // its presence alone counts
+  validateSearch: (search: Search): { readonly wall?: '' } =>
+    'wall' in search ? { wall: '' } : {},
+  component: HomePage,
+});
 const block = createRoute({
   getParentRoute: () => root,
   path: '/blocks/$id',

@@ -1,4 +1,5 @@
 /** Asks the deposit gateway. Its amounts are JSON numbers of any size: all are read as digits. */
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type * as answers from '../../../../schemas/deposit-api/deposits.ts';
 import type { PolicyLimits } from '../../../../schemas/deposit-policy.ts';
 import { send } from './service.ts';
@@ -99,6 +100,12 @@ export async function policyInForce(url: string, signal: AbortSignal): Promise<P
   };
 }
 
-export function mintQueue(url: string, signal: AbortSignal): Promise<MintQueue> {
-  return ask(`${url}/public/mint-queue`, { signal });
+/** `url`: undefined while nobody names the service. */
+export function useMintQueue(url: string | undefined): UseQueryResult<MintQueue> {
+  return useQuery({
+    queryKey: ['mint queue', url],
+    queryFn: ({ signal }) => ask<MintQueue>(`${url}/public/mint-queue`, { signal }),
+    enabled: url !== undefined,
+    refetchInterval: 5_000,
+  });
 }

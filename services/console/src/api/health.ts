@@ -9,7 +9,7 @@ import type {
   Reserve,
   ReserveTolerance,
 } from '../../../../schemas/explorer-api/reserve.ts';
-import { one, page } from './explorer.ts';
+import { one, page, type Page } from './explorer.ts';
 import { learnFinality } from './finality.ts';
 import { ServiceError } from './service.ts';
 import { NO_LOOK, standingStill, withStatus, type Part } from './stalls.ts';
@@ -42,13 +42,18 @@ export function useReserve(): UseQueryResult<Reserve> {
   });
 }
 
-/** Undefined while the explorer does not say it. */
-export function useNewestRun(): RecordedRun | undefined {
-  const { data, error } = useQuery({
+/** A page with at most one run. */
+export function useNewestRuns(): UseQueryResult<Page<RecordedRun>> {
+  return useQuery({
     queryKey: ['runs', 'the newest'],
     queryFn: ({ signal }) => page<RecordedRun>('reserve/runs', signal, { limit: 1 }),
     refetchInterval: POSITION_MS,
   });
+}
+
+/** Undefined while the explorer does not say it. */
+export function useNewestRun(): RecordedRun | undefined {
+  const { data, error } = useNewestRuns();
   return error === null ? data?.items[0] : undefined;
 }
 

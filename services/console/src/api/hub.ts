@@ -78,6 +78,16 @@ export const RIDE = `subscription ($hash: String!) {
   }
 }`;
 
+function newest(list: string, fields: string): string {
+  return `subscription ($limit: Int) { result: ${list}(limit: $limit) { txHash ${fields} } }`;
+}
+/** Newest first, without places. */
+export const NEWEST_RIDES = {
+  open: newest('rideRequestsUpdated', 'fare'),
+  active: newest('activeTripsUpdated', 'fare farePaid'),
+  paid: newest('completedTripsUpdated', 'fare'),
+} as const;
+
 export const BALANCE = `subscription ($account: String!) {
   result: accountBalanceUpdated(publicKey: $account)
 }`;

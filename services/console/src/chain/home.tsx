@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import {
   useDeferredValue,
+  useEffect,
   useMemo,
   useRef,
   useState,
@@ -12,40 +13,70 @@ import type { Block } from '../../../../schemas/explorer-api/blocks.ts';
 import { readChain, type Chain } from '../api/chain.ts';
 import { judged, type Judged } from '../api/finality.ts';
 import { NO_BLOCKS, withPage, type LiveBlocks } from '../api/live-blocks.ts';
-import {
-  AddressLink,
-  Age,
-  Answer,
-  BlockLink,
-  Figures,
-  Panel,
-  Table,
-  withFinality,
-} from '../design/parts.tsx';
-import { grouped, shortened } from '../format.ts';
+import { keepAwake } from '../browser.ts';
+import { Age, Answer, Figures, Panel } from '../design/parts.tsx';
+import { grouped, localClock, shortened } from '../format.ts';
 import { Heading } from '../design/heading.tsx';
 import { TEXT } from '../text.ts';
-import { TransactionTable } from './transaction-table.tsx';
+import { InFlight, ReserveLight } from './money.tsx';
+import { RidesPanel } from './rides-panel.tsx';
+import { SentenceTable } from './sentence.tsx';
+import { CHAIN } from './text.ts';
 
 const STRIP = 24;
-const ROWS = 12;
 /** The strip moves so many places at most at once. */
 const MOVED_MAX = 3;
 
+/** All parts at a glance; with `wall` as a screen on the wall shows them. */
 export function HomePage(): ReactElement {
+  const isWall = useSearch({ from: '/' }).wall !== undefined;
   const { data, error, dataUpdatedAt } = useQuery({
     queryKey: ['chain'],
     queryFn: ({ signal }) => judged(() => readChain(signal)),
   });
-  // the whole page, so that no part of it is ahead of another
-  const chain = useDeferredValue(data);
+  const answer = useMemo(() => ({ data, error, dataUpdatedAt }), [data, error, dataUpdatedAt]);
+  // all that is of the chain, so that no part of it is ahead of another
+  const chain = useDeferredValue(answer);
   return (
     <>
       <header>
         <Heading>{TEXT.home.title}</Heading>
+        {chain.data !== undefined && (
+          <span className="quiet">{CHAIN.home.moment(localClock(chain.dataUpdatedAt))}</span>
+        )}
+        {isWall ? (
+          <Leave />
+        ) : (
+          <Link to="/" search={{ wall: '' }} className="wide">
+            {CHAIN.home.wall}
+          </Link>
+        )}
       </header>
-      <Answer of={{ data: chain, error, dataUpdatedAt }}>{(shown) => <Shown of={shown} />}</Answer>
+      <div className="wall" data-screen={isWall ? '' : undefined}>
+        <ReserveLight />
+        <InFlight />
+        <Answer of={chain}>{(shown) => <Shown of={shown} />}</Answer>
+        <RidesPanel />
+      </div>
     </>
+  );
+}
+
+/** A screen on the wall stays on until Escape is pressed, or the link is followed. */
+function Leave(): ReactElement {
+  const navigate = useNavigate();
+  useEffect(keepAwake, []);
+  useEffect(() => {
+    const onKey = ({ key }: KeyboardEvent): void => {
+      if (key === 'Escape') void navigate({ to: '/' });
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, [navigate]);
+  return (
+    <Link to="/">
+      {CHAIN.home.leave} <kbd>Esc</kbd>
+    </Link>
   );
 }
 
@@ -56,25 +87,6 @@ function Shown({ of }: { readonly of: Chain & Judged }): ReactElement {
   const height = of.blocks[0]?.height;
   return (
     <>
-      <Figures
-        of={[
-          [TEXT.home.height, height === undefined ? '–' : grouped(height)],
-          [TEXT.home.final, final === undefined ? '–' : grouped(final)],
-          [TEXT.home.rate, stats.tx_per_second.toFixed(2)],
-          [TEXT.home.blockTime, stats.avg_block_time_seconds.toFixed(2)],
-          [
-            TEXT.home.total,
-            <>
-              {grouped(stats.total_transactions)}
-              {stats.latest_height !== height && (
-                <span className="unit"> {TEXT.home.upTo(grouped(stats.latest_height))}</span>
-              )}
-            </>,
-          ],
-          [TEXT.home.validators, grouped(stats.active_validators)],
-        ]}
-      />
-      <Reorganised heights={[...live.orphans.keys()]} />
       <Panel
         title={TEXT.home.strip}
         aside={
@@ -84,19 +96,30 @@ function Shown({ of }: { readonly of: Chain & Judged }): ReactElement {
           </span>
         }
       >
+        <Figures
+          of={[
+            [TEXT.home.height, height === undefined ? '–' : grouped(height)],
+            [TEXT.home.final, final === undefined ? '–' : grouped(final)],
+            [TEXT.home.rate, stats.tx_per_second.toFixed(2)],
+            [TEXT.home.blockTime, stats.avg_block_time_seconds.toFixed(2)],
+            [
+              TEXT.home.total,
+              <>
+                {grouped(stats.total_transactions)}
+                {stats.latest_height !== height && (
+                  <span className="unit"> {TEXT.home.upTo(grouped(stats.latest_height))}</span>
+                )}
+              </>,
+            ],
+            [TEXT.home.validators, grouped(stats.active_validators)],
+          ]}
+        />
+        <Reorganised heights={[...live.orphans.keys()]} />
         {strip}
       </Panel>
-      <div className="two">
-        <Panel title={TEXT.home.blocks}>
-          <BlockTable blocks={of.blocks.slice(0, ROWS)} of={of} />
-        </Panel>
-        <Panel
-          title={TEXT.home.transactions}
-          aside={<Link to="/transactions">{TEXT.home.all}</Link>}
-        >
-          <TransactionTable transactions={of.transactions} of={of} isShort />
-        </Panel>
-      </div>
+      <Panel title={TEXT.home.transactions} aside={<Link to="/transactions">{TEXT.home.all}</Link>}>
+        <SentenceTable transactions={of.transactions} of={of} />
+      </Panel>
     </>
   );
 }
@@ -191,7 +214,7 @@ function Card(props: {
       style={style}
     >
       <strong>{grouped(height)}</strong>
-      <span>{TEXT.block.filled(txCount)}</span>
+      <span>{CHAIN.home.filled(txCount)}</span>
       <span className="quiet">
         <Age of={timestamp} />
       </span>
@@ -206,38 +229,7 @@ function Orphan({ block }: { readonly block: Block | undefined }): ReactElement 
     <div className="orphan" key={block.hash} title={block.hash}>
       <strong>{TEXT.home.replaced}</strong>
       <span className="mono">{shortened(block.hash)}</span>
-      <span>{TEXT.block.filled(block.tx_count)}</span>
+      <span>{CHAIN.home.filled(block.tx_count)}</span>
     </div>
-  );
-}
-
-function BlockTable(props: {
-  readonly blocks: readonly Block[];
-  readonly of: Judged;
-}): ReactElement {
-  return (
-    <Table
-      label={TEXT.home.blocks}
-      items={props.blocks}
-      keyOf={({ hash }) => hash}
-      empty={TEXT.states.empty}
-      columns={withFinality<Block>(
-        [
-          { name: TEXT.home.height, cell: ({ height }) => <BlockLink height={height} /> },
-          {
-            name: TEXT.block.producer,
-            cell: ({ producer }) => <AddressLink of={producer} isBare />,
-          },
-          { name: TEXT.block.count, cell: ({ tx_count }) => grouped(tx_count), isNumber: true },
-          {
-            name: TEXT.block.time,
-            cell: ({ timestamp }) => <Age of={timestamp} />,
-            isNumber: true,
-          },
-        ],
-        props.of,
-        ({ height }) => height,
-      )}
-    />
   );
 }

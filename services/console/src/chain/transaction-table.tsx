@@ -61,7 +61,6 @@ const REST: readonly Column<Transaction>[] = [
 export function TransactionTable(props: {
   readonly transactions: readonly Transaction[];
   readonly of: Judged;
-  readonly isShort?: boolean;
   readonly empty?: string;
 }): ReactElement {
   return (
@@ -70,11 +69,7 @@ export function TransactionTable(props: {
       items={props.transactions}
       keyOf={({ hash }) => hash}
       empty={props.empty ?? TEXT.states.empty}
-      columns={withFinality(
-        [HASH, TYPE, ...(props.isShort === true ? [AMOUNT, TIME] : REST)],
-        props.of,
-        ({ block_height: height }) => height,
-      )}
+      columns={withFinality([HASH, TYPE, ...REST], props.of, ({ block_height: height }) => height)}
     />
   );
 }

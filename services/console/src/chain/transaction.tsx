@@ -29,6 +29,7 @@ import { TEXT } from '../text.ts';
 import type { Followed } from '../market/story.tsx';
 import { Confirmations } from './confirmations.tsx';
 import { Effects, useLogPlace } from './effects.tsx';
+import { Said } from './sentence.tsx';
 import { CHAIN } from './text.ts';
 
 export function TransactionPage(): ReactElement {
@@ -109,9 +110,7 @@ function Sentence(props: {
   const isOpen = final !== undefined && of.block_height > final;
   return (
     <p>
-      {sentenceOf(of, followed && knownRide(followed.ride)).map((part, at) =>
-        typeof part === 'string' ? part : <AddressLink key={at} of={part.address} isBare />,
-      )}
+      <Said of={sentenceOf(of, followed && knownRide(followed.ride))} />
       {isOpen && <span className="warn"> {words.notFinal}</span>}
       {!isOpen && followed?.is_final === false && (
         <span className="warn"> {words.rideNotFinal}</span>

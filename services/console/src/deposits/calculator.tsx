@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactElement } from 'react';
 
-import { mintQueue, policyInForce, type Policy } from '../api/deposits.ts';
+import { policyInForce, useMintQueue, type Policy } from '../api/deposits.ts';
 import { useNewestRun } from '../api/health.ts';
 import { Age, Amount, Answer, Facts, Panel, Tag, type Tone } from '../design/parts.tsx';
 import { baseUnits } from '../format.ts';
@@ -43,11 +43,7 @@ export function Calculator(props: {
 /** Undefined while the gateway does not say it: an old queue decides nothing. */
 export function useQueue(depositsUrl: string): Queue | undefined {
   const run = useNewestRun();
-  const { data, error } = useQuery({
-    queryKey: ['mint queue', depositsUrl],
-    queryFn: ({ signal }) => mintQueue(depositsUrl, signal),
-    refetchInterval: 5_000,
-  });
+  const { data, error } = useMintQueue(depositsUrl);
   if (error !== null || data === undefined) return undefined;
   return { ...data, is_allowed: isAllowedBy(run, Date.now()) };
 }

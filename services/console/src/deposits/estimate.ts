@@ -8,6 +8,7 @@ import {
 import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import type { MintQueue } from '../api/deposits.ts';
 import { verdictOf } from '../reserve/equation.ts';
+import { isRecent } from '../reserve/light.ts';
 
 export interface Estimate {
   readonly fee: bigint;
@@ -37,9 +38,6 @@ export interface Queue extends MintQueue {
   readonly is_allowed: boolean;
 }
 
-/** The treasury mints after no older run, unless it is configured otherwise. */
-const RECENT_MS = 3_600_000;
-
 /** Whether this newest run lets the treasury mint; a run that nobody knows lets it do nothing. */
 export function isAllowedBy(
   run: (Pick<RecordedRun, 'status' | 'run_at'> & Partial<RecordedRun>) | undefined,
@@ -48,7 +46,7 @@ export function isAllowedBy(
   if (run?.uncovered === undefined) return false;
   const verdict = verdictOf(run);
   const passes = verdict === 'ok' || verdict === 'over_backed_drift';
-  return passes && Math.abs(now - Date.parse(run.run_at)) <= RECENT_MS;
+  return passes && isRecent(run, now);
 }
 
 /** Whether a credit is minted by itself soon; `unknown`: nobody says when it is minted. */

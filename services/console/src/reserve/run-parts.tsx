@@ -43,17 +43,12 @@ function usdt(base: bigint): string {
   return `${amountText(base)} ${TEXT.units.usdt}`;
 }
 
-/** The verdict with its reasons: how much is covered, since when, and the figures that decide. */
-function Sentence(props: {
-  readonly run: RecordedRun;
-  /** as it is said of an excess */
-  readonly tolerance: string;
-}): ReactElement {
-  const { run } = props;
+/** How much is covered, and how long ago it was. */
+export function Cover({ run }: { readonly run: RecordedRun }): ReactElement {
   const words = TEXT.reserve.sentence;
   const [cover, uncovered] = [coverOf(run), BigInt(run.uncovered)];
   return (
-    <p className="inside">
+    <>
       {uncovered > 0n ? (
         <strong className="bad">{words.uncovered(usdt(uncovered))}</strong>
       ) : cover === undefined ? (
@@ -61,7 +56,21 @@ function Sentence(props: {
       ) : (
         words.covered(cover)
       )}
-      , <Age of={run.run_at} /> {TEXT.deposits.ago};{' '}
+      , <Age of={run.run_at} /> {TEXT.deposits.ago}
+    </>
+  );
+}
+
+/** The verdict with its reasons: how much is covered, since when, and the figures that decide. */
+function Sentence(props: {
+  readonly run: RecordedRun;
+  /** as it is said of an excess */
+  readonly tolerance: string;
+}): ReactElement {
+  const { run } = props;
+  return (
+    <p className="inside">
+      <Cover run={run} />;{' '}
       {[TEXT.reserve.statuses[run.status], ...reasonsOf(run, props.tolerance)].join(', ')}.
     </p>
   );

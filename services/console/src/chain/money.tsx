@@ -1,0 +1,137 @@
+/** The money behind the chain: whether it is covered, and the deposits that are not minted yet. */
+import { Link } from '@tanstack/react-router';
+import type { ReactElement, ReactNode } from 'react';
+import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
+import { useMintQueue, type MintQueue } from '../api/deposits.ts';
+import { useNewestRuns, useReserve } from '../api/health.ts';
+import { useSettings } from '../api/settings.ts';
+import { isCounted } from '../deposits/estimate.ts';
+import { Lamp, useMark } from '../design/lamp.tsx';
+import { Age, Amount, Answer, Figures, Panel, Tag } from '../design/parts.tsx';
+import { grouped, localClock } from '../format.ts';
+import { isWhole, partsOf } from '../reserve/equation.ts';
+import { useLight, type Light } from '../reserve/light.ts';
+import { Cover } from '../reserve/run-parts.tsx';
+import { TEXT } from '../text.ts';
+import { CHAIN } from './text.ts';
+
+type Figure = readonly [string, ReactNode];
+
+export function ReserveLight(): ReactElement {
+  const runs = useNewestRuns();
+  const light = useLight(runs);
+  useMark(light?.mark);
+  return (
+    <Panel title={TEXT.reserve.title} aside={<Link to="/reserve">{TEXT.reserve.all}</Link>}>
+      <Answer of={runs}>
+        {({ items: [run] }) => (run === undefined ? <NoRun /> : <Lit run={run} light={light} />)}
+      </Answer>
+    </Panel>
+  );
+}
+
+function NoRun(): ReactElement {
+  const { data } = useReserve();
+  const words = TEXT.reserve;
+  return <p className="nothing">{data?.configured === false ? words.notConfigured : words.none}</p>;
+}
+
+function Lit(props: {
+  readonly run: RecordedRun;
+  readonly light: Light | undefined;
+}): ReactElement {
+  const { run } = props;
+  const { mark, word } = props.light ?? {};
+  const words = TEXT.reserve;
+  return (
+    <>
+      <p className="light">
+        {mark !== undefined && <Lamp of={mark} />}
+        <span>
+          {isWhole(run) && <Cover run={run} />}{' '}
+          {mark !== 'good' && <Tag tone={mark ?? 'plain'}>{word}</Tag>}
+        </span>
+      </p>
+      <Figures
+        of={[
+          [words.custody, <Amount of={run.custody_reported} unit={TEXT.units.usdt} />],
+          [words.liability, <Amount of={run.ledger_liability} unit={TEXT.units.usdt} />],
+        ]}
+      />
+    </>
+  );
+}
+
+/** Sums of the newest run, and the queue of mints where the deposit service shows it. */
+export function InFlight(): ReactElement {
+  const runs = useNewestRuns();
+  const url = useSettings().data?.deposits_url ?? undefined;
+  const { data, error, dataUpdatedAt } = useMintQueue(url);
+  const queue = error === null ? data : undefined;
+  const words = CHAIN.home;
+  return (
+    <Panel title={words.deposits} aside={<Link to="/deposits">{TEXT.deposits.title}</Link>}>
+      <Answer of={runs}>
+        {({ items: [run] }) =>
+          run === undefined && queue === undefined ? (
+            <NoRun />
+          ) : (
+            <>
+              <Figures of={[...waitingOf(run, queue), ...heldOf(run), ...roomOf(queue)]} />
+              <p className="moment">
+                {error !== null && (
+                  <span className="warn" role="status">
+                    {TEXT.away.deposits.down}.
+                  </span>
+                )}
+                {queue?.is_stopped === true && (
+                  <span className="bad" role="status">
+                    {words.stopped}
+                  </span>
+                )}
+                {run !== undefined && (
+                  <span>
+                    {words.sums} <Age of={run.run_at} /> {TEXT.deposits.ago}
+                  </span>
+                )}
+                {queue !== undefined && <span>{words.queue(localClock(dataUpdatedAt))}</span>}
+              </p>
+            </>
+          )
+        }
+      </Answer>
+    </Panel>
+  );
+}
+
+/** The queue is newer than the run, and counts. */
+function waitingOf(run: RecordedRun | undefined, queue: MintQueue | undefined): readonly Figure[] {
+  const { waiting: name } = TEXT.reserve.parts;
+  const words = CHAIN.home;
+  if (queue === undefined) return run === undefined ? [] : [[name, <Amount of={run.waiting} />]];
+  const count = grouped(BigInt(queue.waiting_count));
+  return [
+    [
+      name,
+      <>
+        <Amount of={queue.waiting} />{' '}
+        <span className="unit">
+          {isCounted(queue) ? words.count(count) : words.countMost(count)}
+        </span>
+      </>,
+    ],
+  ];
+}
+
+function heldOf(run: RecordedRun | undefined): readonly Figure[] {
+  if (run === undefined || !isWhole(run)) return [];
+  const parts = new Map(partsOf(run));
+  return (['minting', 'held'] as const).map((part) => [
+    TEXT.reserve.parts[part],
+    <Amount of={String(parts.get(part) ?? 0n)} />,
+  ]);
+}
+
+function roomOf(queue: MintQueue | undefined): readonly Figure[] {
+  return queue === undefined ? [] : [[CHAIN.home.room, <Amount of={queue.cap_left} />]];
+}

@@ -1,0 +1,59 @@
+/** The reserve as one light: the verdict on its newest run, as far as that still holds. */
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { RecordedRun, Reserve } from '../../../../schemas/explorer-api/reserve.ts';
+import { useIsDown, useReserve } from '../api/health.ts';
+import type { Page } from '../api/explorer.ts';
+import { CHAIN } from '../chain/text.ts';
+import { useNow } from '../design/clock.ts';
+import type { Mark } from '../design/mark.ts';
+import { TEXT } from '../text.ts';
+import { isWhole, verdictOf } from './equation.ts';
+
+/** The treasury mints after no older run, unless it is configured otherwise. */
+const RECENT_MS = 3_600_000;
+
+/** `now` in Unix milliseconds. A run from the future is as doubtful as an old one. */
+export function isRecent({ run_at: runAt }: Pick<RecordedRun, 'run_at'>, now: number): boolean {
+  return Math.abs(now - Date.parse(runAt)) <= RECENT_MS;
+}
+
+export interface Light {
+  /** undefined: nothing is known, or there is no treasury */
+  readonly mark: Mark | undefined;
+  readonly word: string;
+}
+
+interface Known {
+  /** whether the explorer answers nothing */
+  readonly is_down: boolean;
+  /** undefined: not known now */
+  readonly reserve: Pick<Reserve, 'configured' | 'available'> | undefined;
+  readonly run: Pick<RecordedRun, 'status' | 'run_at'> & Partial<RecordedRun>;
+}
+
+/** A shortfall stays one while nobody answers; a cover has to be recent, and confirmed now. */
+export function lightOf({ is_down: isDown, reserve, run }: Known, now: number): Light {
+  const words = CHAIN.tabs;
+  if (isDown) return { mark: 'bad', word: words.unknown };
+  if (reserve?.configured !== true) return { mark: undefined, word: words.unknown };
+  const verdict = verdictOf(run);
+  const isShort = verdict === 'mismatch' || verdict === 'uncovered';
+  const word = TEXT.reserve.statuses[verdict];
+  if (!reserve.available) return { mark: isShort ? 'bad' : 'warn', word: words.unknown };
+  if (isShort) return { mark: 'bad', word };
+  if (!isRecent(run, now)) return { mark: 'warn', word: words.old };
+  if (verdict !== 'ok') return { mark: 'warn', word };
+  // an older gateway does not say what is uncovered
+  return isWhole(run) ? { mark: 'good', word: words.covered } : { mark: undefined, word };
+}
+
+/** Undefined: no run is known. */
+export function useLight({ data, error }: UseQueryResult<Page<RecordedRun>>): Light | undefined {
+  const now = useNow();
+  const isDown = useIsDown(true);
+  const reserve = useReserve();
+  const run = data?.items[0];
+  if (run === undefined) return isDown ? { mark: 'bad', word: CHAIN.tabs.unknown } : undefined;
+  const isAnswered = reserve.error === null && error === null;
+  return lightOf({ is_down: isDown, reserve: isAnswered ? reserve.data : undefined, run }, now);
+}

@@ -1,0 +1,170 @@
+/** The first page in Chromium: all parts at a glance, and on a screen on the wall. */
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { RECORDED_RUN, type RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
+import { exampleOf } from '../../../../schemas/http-api/answer.ts';
+import { TEXT } from '../../../../services/console/src/text.ts';
+import { CHAIN } from '../../../../services/console/src/chain/text.ts';
+import {
+  openConsoleWorld,
+  openPage,
+  type ConsoleWorld,
+  type Opened,
+} from '../../../services/console/console-world.ts';
+import { openChromium } from '../../../support/chromium.ts';
+import { confirmedEvent } from '../../../support/deposit-events.ts';
+import { PHONE, violationsOfBothSchemes, widthOf } from '../../../support/pages.ts';
+import { walletOf } from '../../../support/wallets.ts';
+
+const PARTS = [
+  TEXT.reserve.title,
+  CHAIN.home.deposits,
+  TEXT.home.strip,
+  TEXT.home.transactions,
+  CHAIN.rides.title,
+];
+const rider = walletOf('browser', 'wall rider');
+let missing = '';
+let world: ConsoleWorld;
+let opened: Opened;
+/** of the reserve, as the explorer says it to the page */
+let run: RecordedRun | undefined;
+let reserve: object;
+
+beforeAll(async () => {
+  const browser = await openChromium();
+  if ('missing' in browser) {
+    ({ missing } = browser);
+    process.stderr.write(`tests in a browser are skipped: ${missing}\n`);
+    return;
+  }
+  world = await openConsoleWorld(inject('stack'), browser);
+  const { hub } = world;
+  await hub.fund(rider.account, 500_000_000n);
+  const token = await hub.signIn(rider);
+  await hub.send(
+    rider,
+    token,
+    'createUnsignedRideRequest(pickupLatitude: 52.52, pickupLongitude: 13.4, dropoffLatitude: 52.36, dropoffLongitude: 13.5, fare: "12500000")',
+  );
+  await hub.block();
+  opened = await openPage(world);
+  await opened.context.addInitScript(
+    `window.locks = 0;
+     Object.defineProperty(navigator, 'wakeLock', {
+       value: { request: async () => { window.locks += 1; return { release: async () => { window.locks -= 1; } }; } },
+     });`,
+  );
+  await opened.page.route(/\/api\/v1\/reserve\/runs\?/, (route) =>
+    route.fulfill({ json: { items: run === undefined ? [] : [run] } }),
+  );
+  await opened.page.route(/\/api\/v1\/reserve\?/, (route) => route.fulfill({ json: reserve }));
+});
+afterAll(() => world?.close());
+
+beforeEach(({ skip }) => {
+  if (missing !== '') skip(missing);
+  opened.problems.length = 0;
+  reserve = { configured: true, available: true, cache_age_seconds: 0, last_run: null };
+  run = runOf({});
+});
+
+function runOf(changed: Partial<RecordedRun>): RecordedRun {
+  const example: RecordedRun = JSON.parse(
+    JSON.stringify(exampleOf(RECORDED_RUN), (name, value: unknown) =>
+      typeof value === 'number' && name !== 'block_height' ? String(value) : value,
+    ),
+  );
+  return { ...example, status: 'ok', run_at: new Date().toISOString(), ...changed };
+}
+
+const part = (name: string) => opened.page.getByRole('region', { name, exact: true }).first();
+
+test('the first page shows reserve, deposits, blocks, transactions and rides, and links to each', async () => {
+  const { page, show, problems } = opened;
+  await show('/');
+  await expect
+    .poll(() => part(TEXT.reserve.title).innerText())
+    .toMatch(/Covered [0-9.]+ : 1, \d+ s ago/);
+  await expect.poll(() => part(CHAIN.home.deposits).innerText()).toContain('0 deposits');
+  await expect
+    .poll(() => part(TEXT.home.transactions).innerText())
+    .toContain('asked for a ride at 12.50 CLT');
+  await expect.poll(() => part(CHAIN.rides.open).innerText()).toContain('12.50');
+  for (const [name, path] of [
+    [TEXT.reserve.title, '/reserve'],
+    [CHAIN.home.deposits, '/deposits'],
+    [TEXT.home.transactions, '/transactions'],
+    [CHAIN.rides.title, '/market'],
+  ] as const)
+    expect(await part(name).locator('header a').getAttribute('href')).toBe(path);
+  expect(await page.getByText(/^Blocks and transactions of /).count()).toBe(1);
+  expect(await violationsOfBothSchemes(page)).toEqual([]);
+  await page.setViewportSize(PHONE);
+  expect(await widthOf(page)).toBe(PHONE.width);
+  expect(problems).toEqual([]);
+});
+
+test('a deposit that waits is counted as the deposit service counts it', async () => {
+  await world.ledger(confirmedEvent());
+  await opened.show('/');
+  await expect.poll(() => part(CHAIN.home.deposits).innerText()).toContain('1 deposit');
+});
+
+test('a part that is away says so, and the others go on', async () => {
+  const { page, show } = opened;
+  await show('/');
+  await expect.poll(() => part(CHAIN.rides.open).innerText()).toContain('12.50');
+  world.away('hub', true);
+  world.away('deposits', true);
+  await expect.poll(() => part(CHAIN.rides.title).innerText()).toContain('No answer from the hub');
+  await expect.poll(() => part(CHAIN.home.deposits).innerText()).toContain(TEXT.away.deposits.down);
+  // the sums of the run stay
+  expect(await part(CHAIN.home.deposits).innerText()).toContain(TEXT.reserve.parts.minting);
+  const newest = (): Promise<string> => page.locator('.block strong').first().innerText();
+  const before = await newest();
+  await world.hub.block();
+  await expect.poll(newest).not.toBe(before);
+  await page.reload();
+  await expect.poll(() => part(CHAIN.rides.title).innerText()).toContain(TEXT.away.hub.down);
+  expect(await page.locator('main').innerText()).not.toContain(TEXT.market.noRequests);
+  expect(await violationsOfBothSchemes(page)).toEqual([]);
+  world.away('hub', false);
+  world.away('deposits', false);
+  await expect.poll(() => part(CHAIN.rides.open).innerText()).toContain('12.50');
+});
+
+test.each([
+  [1_920, 1_080],
+  [3_840, 2_160],
+])(
+  'on a wall of %d by %d pixels all of it is in sight, and the screen stays on',
+  async (width, height) => {
+    const { page, problems } = opened;
+    await page.setViewportSize({ width, height });
+    await page.goto(`${world.explorer.url}/?wall`);
+    await expect.poll(() => part(CHAIN.rides.open).innerText()).toContain('12.50');
+    await expect.poll(() => page.locator('.block').count()).toBeGreaterThan(0);
+    expect(await page.locator('.bar, .foot').count()).toBe(0);
+    const hidden = await page.evaluate(() =>
+      [document.documentElement, ...document.querySelectorAll('.wall > *')]
+        .filter(
+          (each) =>
+            each.scrollHeight > each.clientHeight + 1 ||
+            each.getBoundingClientRect().bottom > innerHeight,
+        )
+        .map((each) => each.getAttribute('aria-label') ?? each.tagName),
+    );
+    expect(hidden).toEqual([]);
+    for (const name of PARTS) expect(await part(name).isVisible()).toBe(true);
+    expect(await page.evaluate(() => Reflect.get(window, 'locks'))).toBe(1);
+    expect(await violationsOfBothSchemes(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.locator('.bar').count()).toBe(1);
+    expect(new URL(page.url()).search).toBe('');
+    await expect.poll(() => page.evaluate(() => Reflect.get(window, 'locks'))).toBe(0);
+    await page.getByRole('link', { name: CHAIN.home.wall }).click();
+    await page.getByRole('link', { name: CHAIN.home.leave }).click();
+    await expect.poll(() => page.locator('.bar').count()).toBe(1);
+    expect(problems).toEqual([]);
+  },
+);

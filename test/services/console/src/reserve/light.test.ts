@@ -1,0 +1,65 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { CHAIN } from '../../../../../services/console/src/chain/text.ts';
+import { isRecent, lightOf } from '../../../../../services/console/src/reserve/light.ts';
+import { RUN_WORDS } from '../../../../../schemas/explorer-api/words.ts';
+
+const NOW = Date.parse('2026-11-28T12:00:00Z');
+const HOUR = 3_600_000;
+const ANSWERS = { configured: true, available: true };
+const { covered, old, unknown } = CHAIN.tabs;
+
+function runOf(status: 'ok' | 'mismatch' | 'over_backed_drift', uncovered = '0', age = 60_000) {
+  return { status, uncovered, surplus: '0', run_at: new Date(NOW - age).toISOString() };
+}
+const OLD = HOUR + 1;
+
+test.each([
+  ['covers all', runOf('ok'), 'good', covered],
+  ['has more than is needed', runOf('over_backed_drift'), 'warn', RUN_WORDS.over_backed_drift],
+  ['covers all, and is old', runOf('ok', '0', OLD), 'warn', old],
+  ['is of the future', runOf('ok', '0', -OLD), 'warn', old],
+  ['does not cover all', runOf('ok', '1'), 'bad', RUN_WORDS.uncovered],
+  ['has a mismatch', runOf('mismatch'), 'bad', RUN_WORDS.mismatch],
+  ['has a mismatch, and is old', runOf('mismatch', '0', OLD), 'bad', RUN_WORDS.mismatch],
+  [
+    'does not say what is uncovered',
+    { status: 'ok', run_at: runOf('ok').run_at },
+    undefined,
+    'no mismatch',
+  ],
+] as const)('a newest run that %s', (_, run, mark, word) => {
+  expect(lightOf({ is_down: false, reserve: ANSWERS, run }, NOW)).toEqual({ mark, word });
+});
+
+test.each([
+  ['the explorer', { is_down: true, reserve: ANSWERS }, 'bad', 'bad'],
+  ['the treasury', { is_down: false, reserve: { ...ANSWERS, available: false } }, 'warn', 'bad'],
+  ['the answer', { is_down: false, reserve: undefined }, undefined, undefined],
+] as const)('while %s is away no cover is claimed', (_, known, ofCover, ofShortfall) => {
+  expect(lightOf({ ...known, run: runOf('ok') }, NOW)).toEqual({ mark: ofCover, word: unknown });
+  expect(lightOf({ ...known, run: runOf('mismatch') }, NOW)).toEqual({
+    mark: ofShortfall,
+    word: unknown,
+  });
+});
+
+test('green is a recent run that covers all, which the treasury confirms now', () => {
+  const facts = fc.record({
+    is_down: fc.boolean(),
+    available: fc.boolean(),
+    configured: fc.boolean(),
+    status: fc.constantFrom('ok', 'mismatch', 'over_backed_drift'),
+    uncovered: fc.bigInt(0n, 2n),
+    age: fc.integer({ min: -2 * HOUR, max: 2 * HOUR }),
+  });
+  fc.assert(
+    fc.property(facts, ({ is_down, available, configured, status, uncovered, age }) => {
+      const run = runOf(status, String(uncovered), age);
+      const { mark, word } = lightOf({ is_down, reserve: { configured, available }, run }, NOW);
+      const isCovered = status === 'ok' && uncovered === 0n && isRecent(run, NOW);
+      expect(mark === 'good').toBe(isCovered && !is_down && available && configured);
+      expect(word === covered).toBe(mark === 'good');
+    }),
+  );
+});
