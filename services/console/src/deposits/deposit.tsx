@@ -12,6 +12,7 @@ import {
 import { ServiceError } from '../api/service.ts';
 import { useSettings } from '../api/settings.ts';
 import { useNow } from '../design/clock.ts';
+import { useMark } from '../design/lamp.tsx';
 import {
   Amount,
   Answer,
@@ -29,7 +30,7 @@ import { durationText, localTime, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { useQueue } from './calculator.tsx';
 import { DEPOSIT } from './text.ts';
-import { waitOf, type Wait } from './wait.ts';
+import { markOf, waitOf, type Wait } from './wait.ts';
 
 /** In the list of the account's deposits. */
 export function OneDeposit(props: {
@@ -65,6 +66,7 @@ export function DepositPanel(props: {
 }): ReactElement {
   const timeline = useTimeline(props.id, props.caller);
   const { data, error } = timeline;
+  useMark(error === null && data !== undefined ? markOf(data) : undefined);
   if (error instanceof ServiceError && error.status === 404)
     return (
       <Panel title={DEPOSIT.title}>

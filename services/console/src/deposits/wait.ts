@@ -1,5 +1,6 @@
 /** The reason why a deposit waits, and until when: only what the service says. */
 import type { Timeline } from '../api/deposits.ts';
+import type { Mark } from '../design/mark.ts';
 import { amountText, localTime } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { turnOf, type Queue, type Turn } from './estimate.ts';
@@ -41,6 +42,22 @@ export function waitOf(history: History, queue: Queue | undefined): Wait | undef
         : { reasons: [next.rejected] };
     case 'credited':
       return undefined;
+    default:
+      // a status to come
+      return undefined;
+  }
+}
+
+/** Undefined: it neither waits nor is credited. */
+export function markOf(history: Pick<Timeline, 'status' | 'waiting_for'>): Mark | undefined {
+  switch (history.status) {
+    case 'credited':
+      return 'good';
+    case 'confirmed':
+    case 'mint_requested':
+      return 'warn';
+    case 'needs_manual':
+      return history.waiting_for === 'awaiting_approval' ? 'warn' : undefined;
     default:
       // a status to come
       return undefined;

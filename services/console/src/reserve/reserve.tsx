@@ -1,9 +1,10 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { useMemo, type ReactElement } from 'react';
 import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
-import { page } from '../api/explorer.ts';
+import { page, type Page } from '../api/explorer.ts';
 import { useReserve } from '../api/health.ts';
+import { useMark } from '../design/lamp.tsx';
 import { Pager } from '../design/pager.tsx';
 import { Age, Amount, Answer, BlockLink, Panel, Table, Tag, Time } from '../design/parts.tsx';
 import { Plot, type Line } from '../design/plot.tsx';
@@ -13,7 +14,8 @@ import { CHAIN } from '../chain/text.ts';
 import { TEXT } from '../text.ts';
 import { Verify } from '../verify/verify.tsx';
 import { isWhole, verdictOf } from './equation.ts';
-import { Check, Equation, RunLink, StatusTag, TONES, wordOf } from './run-parts.tsx';
+import { useLight } from './light.ts';
+import { Check, Equation, RunLink, StatusTag, TONES } from './run-parts.tsx';
 
 const ROWS = 25;
 /** The most that a page may have. */
@@ -21,7 +23,6 @@ const PLOTTED = 100;
 
 export function ReservePage(): ReactElement {
   const { cursor } = useSearch({ from: '/reserve' });
-  const reserve = useReserve();
   const newest = useQuery({
     queryKey: ['runs', 'newest'],
     queryFn: ({ signal }) => page<RecordedRun>('reserve/runs', signal, { limit: PLOTTED }),
@@ -30,13 +31,10 @@ export function ReservePage(): ReactElement {
     queryKey: ['runs', cursor],
     queryFn: ({ signal }) => page<RecordedRun>('reserve/runs', signal, { cursor, limit: ROWS }),
   });
-  const run = newest.data?.items[0];
-  const isKnown = reserve.error === null && newest.error === null && reserve.data?.available;
-  const state = run !== undefined && isKnown === true ? wordOf(run) : CHAIN.tabs.unknown;
   return (
     <>
       <header>
-        <Heading tab={CHAIN.tabs.of(TEXT.reserve.title, state)}>{TEXT.reserve.title}</Heading>
+        <LightHeading of={newest} />
         <Now />
       </header>
       <Answer of={newest}>{({ items }) => <Newest runs={items} />}</Answer>
@@ -52,6 +50,14 @@ export function ReservePage(): ReactElement {
       </Panel>
     </>
   );
+}
+
+/** The clock moves the heading alone. */
+function LightHeading(props: { readonly of: UseQueryResult<Page<RecordedRun>> }): ReactElement {
+  const { mark, word = CHAIN.tabs.unknown } = useLight(props.of) ?? {};
+  useMark(mark);
+  const { title } = TEXT.reserve;
+  return <Heading tab={CHAIN.tabs.of(title, word)}>{title}</Heading>;
 }
 
 /** The status as the treasury says it now. */

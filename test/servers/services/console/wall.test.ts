@@ -1,9 +1,10 @@
-/** The first page in Chromium: all parts at a glance, and on a screen on the wall. */
+/** The first page in Chromium: all parts at a glance, on a screen on the wall, and in the tab. */
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { RECORDED_RUN, type RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { exampleOf } from '../../../../schemas/http-api/answer.ts';
 import { TEXT } from '../../../../services/console/src/text.ts';
 import { CHAIN } from '../../../../services/console/src/chain/text.ts';
+import { SHAPES, type Mark } from '../../../../services/console/src/design/mark.ts';
 import {
   openConsoleWorld,
   openPage,
@@ -78,6 +79,13 @@ function runOf(changed: Partial<RecordedRun>): RecordedRun {
 }
 
 const part = (name: string) => opened.page.getByRole('region', { name, exact: true }).first();
+
+/** The shape on the icon of the tab; undefined: the plain icon. */
+async function iconOf(): Promise<Mark | undefined> {
+  const href = await opened.page.locator('link[rel=icon]').getAttribute('href');
+  const drawn = decodeURIComponent(href ?? '');
+  return (['good', 'warn', 'bad'] as const).find((mark) => drawn.includes(SHAPES[mark].ground));
+}
 
 test('the first page shows reserve, deposits, blocks, transactions and rides, and links to each', async () => {
   const { page, show, problems } = opened;
@@ -168,3 +176,44 @@ test.each([
     expect(problems).toEqual([]);
   },
 );
+
+test.each<readonly [string, Partial<RecordedRun>, Mark, string]>([
+  ['covers all', {}, 'good', 'covered'],
+  ['has more than is needed', { status: 'over_backed_drift' }, 'warn', 'more custody than needed'],
+  ['is old', { run_at: '2026-01-01T00:00:00.000Z' }, 'warn', CHAIN.tabs.old],
+  ['does not cover all', { uncovered: '1' }, 'bad', 'not covered'],
+])('the icon and the title tell of a newest run that %s', async (_, changed, mark, word) => {
+  const { page, show } = opened;
+  run = runOf(changed);
+  await show('/reserve');
+  await expect.poll(() => page.title()).toBe(`Reserve: ${word} · CLT`);
+  await expect.poll(iconOf).toBe(mark);
+  await page.getByRole('link', { name: TEXT.nav.chain, exact: true }).click();
+  await expect.poll(() => page.title()).toBe('Chain · CLT');
+  await expect.poll(iconOf).toBe(mark);
+  if (mark !== 'good') expect(await part(TEXT.reserve.title).innerText()).toContain(word);
+  await page.getByRole('link', { name: TEXT.nav.validators, exact: true }).click();
+  await expect.poll(iconOf).toBeUndefined();
+});
+
+test('without an answer of the treasury no page says that all is covered', async () => {
+  const { page, show } = opened;
+  reserve = {
+    configured: true,
+    available: false,
+    cache_age_seconds: 0,
+    error: 'x',
+    last_run: null,
+  };
+  await show('/');
+  await expect.poll(iconOf).toBe('warn');
+  expect(await part(TEXT.reserve.title).innerText()).toContain(CHAIN.tabs.unknown);
+  reserve = { configured: false, available: false, cache_age_seconds: 0, last_run: null };
+  run = undefined;
+  await show('/');
+  await expect
+    .poll(() => part(TEXT.reserve.title).innerText())
+    .toContain(TEXT.reserve.notConfigured);
+  expect(await iconOf()).toBeUndefined();
+  expect(await violationsOfBothSchemes(page)).toEqual([]);
+});

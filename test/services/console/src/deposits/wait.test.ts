@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { waitOf } from '../../../../../services/console/src/deposits/wait.ts';
+import { markOf, waitOf } from '../../../../../services/console/src/deposits/wait.ts';
 
 const CREDIT = '8000000';
 const WAITING = {
@@ -60,3 +60,18 @@ test.each([
 test('a credited deposit waits for nothing, and of a status to come nothing is said', () => {
   expect(waitOf({ ...WAITING, status: 'credited', waiting_before: null }, QUEUE)).toBeUndefined();
 });
+
+test.each([
+  ['confirmed', null, 'warn'],
+  ['confirmed', 'rolling_cap', 'warn'],
+  ['mint_requested', null, 'warn'],
+  ['needs_manual', 'awaiting_approval', 'warn'],
+  // rejected
+  ['needs_manual', null, undefined],
+  ['credited', null, 'good'],
+] as const)(
+  'a deposit that is %s and waits for %s has the mark %s',
+  (status, waiting_for, mark) => {
+    expect(markOf({ status, waiting_for })).toBe(mark);
+  },
+);
