@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
-import { useMemo, type ReactElement } from 'react';
+import { useMemo, type ReactElement, type ReactNode } from 'react';
 import type { Series, SeriesBy, SeriesItem } from '../../../../schemas/explorer-api/network.ts';
 import { one } from '../api/explorer.ts';
 import { Chart } from '../design/chart.tsx';
@@ -23,8 +23,18 @@ import {
 
 const REFRESH_MS = 5_000;
 
-type Count = 'transactions' | 'active_accounts' | 'rides' | 'blocks';
-type Sum = 'fees' | 'fares' | 'supply';
+const MEASURES = [
+  'transactions',
+  'active_accounts',
+  'rides',
+  'fares',
+  'fees',
+  'supply',
+  'blocks',
+] as const;
+type Measure = (typeof MEASURES)[number];
+/** Those in base units; the others are counts. */
+const AMOUNTS: ReadonlySet<Measure> = new Set(['fares', 'fees', 'supply']);
 
 export function ChartsPage(): ReactElement {
   const search = useSearch({ from: '/charts' });
@@ -67,13 +77,9 @@ function Shown(props: {
   return (
     <>
       <div className="two charts">
-        <CountChart {...{ buckets, stretch, by }} of="transactions" />
-        <CountChart {...{ buckets, stretch, by }} of="active_accounts" />
-        <CountChart {...{ buckets, stretch, by }} of="rides" />
-        <SumChart {...{ buckets, stretch, by }} of="fares" />
-        <SumChart {...{ buckets, stretch, by }} of="fees" />
-        <SumChart {...{ buckets, stretch, by }} of="supply" />
-        <CountChart {...{ buckets, stretch, by }} of="blocks" />
+        {MEASURES.map((of) => (
+          <MeasureChart key={of} {...{ of, buckets, stretch, by }} />
+        ))}
       </div>
       <nav className="panel pager" aria-label={TEXT.pager.pages}>
         {search.to === undefined ? (
@@ -91,89 +97,48 @@ function Shown(props: {
   );
 }
 
-interface ChartProps {
+function MeasureChart(props: {
+  readonly of: Measure;
   readonly buckets: readonly SeriesItem[];
   readonly stretch: Stretch;
   readonly by: SeriesBy;
-}
-
-function CountChart({
-  buckets,
-  stretch,
-  by,
-  of,
-}: ChartProps & { readonly of: Count }): ReactElement {
-  const name = TEXT.charts.measures[of];
-  const lines = useMemo(
-    () => [{ name, color: '--accent' as const, values: buckets.map((bucket) => bucket[of]) }],
-    [buckets, name, of],
-  );
-  const sum = buckets.reduce((total, bucket) => total + bucket[of], 0);
-  const most = Math.max(...buckets.map((bucket) => bucket[of]));
-  return (
-    <Chart
-      title={TEXT.charts.titles[by](name)}
-      {...{ buckets, stretch, lines }}
-      length_ms={lengthOf(by)}
-      shape="bars"
-      timeOf={bucketTime(by)}
-      // an account may be active in several buckets: their sum counts nothing
-      summary={
-        of === 'active_accounts' ? (
-          <Summary name={TEXT.charts.most}>{grouped(most)}</Summary>
-        ) : (
-          <Summary name={TEXT.charts.total}>{grouped(sum)}</Summary>
-        )
-      }
-      valueOf={(bucket) => <strong>{grouped(bucket[of])}</strong>}
-      columns={[
-        {
-          name,
-          cell: (bucket) => grouped(bucket[of]),
-          text: (bucket) => String(bucket[of]),
-          isNumber: true,
-        },
-      ]}
-    />
-  );
-}
-
-function SumChart({ buckets, stretch, by, of }: ChartProps & { readonly of: Sum }): ReactElement {
-  const name = TEXT.charts.measures[of];
-  const lines = useMemo(
-    () => [
-      {
-        name,
-        color: '--accent' as const,
-        values: buckets.map((bucket) => plotted(BigInt(bucket[of]))),
-      },
-    ],
-    [buckets, name, of],
-  );
+}): ReactElement {
+  const { of, buckets, stretch, by } = props;
+  const words = TEXT.charts;
+  const name = words.measures[of];
+  const isAmount = AMOUNTS.has(of);
   const isLevel = of === 'supply';
-  const sum = buckets.reduce((total, bucket) => total + BigInt(bucket[of]), 0n);
+  const lines = useMemo(() => {
+    const pointOf = ({ [of]: value }: SeriesItem): number =>
+      isAmount ? plotted(BigInt(value)) : Number(value);
+    return [{ name, color: '--accent' as const, values: buckets.map(pointOf) }];
+  }, [buckets, name, of, isAmount]);
+  const shown = (value: bigint): ReactNode =>
+    isAmount ? <Amount of={String(value)} /> : grouped(value);
+  const textOf = ({ [of]: value }: SeriesItem): string =>
+    isAmount ? amountText(BigInt(value)) : grouped(BigInt(value));
+  const [summary, summed] = summaryOf(
+    of,
+    buckets.map((bucket) => BigInt(bucket[of])),
+  );
   return (
     <Chart
-      title={TEXT.charts.titles[isLevel ? 'level' : by](name)}
+      title={words.titles[isLevel ? 'level' : by](name)}
       {...{ buckets, stretch, lines }}
       length_ms={lengthOf(by)}
       shape={isLevel ? 'line' : 'bars'}
       timeOf={bucketTime(by)}
       summary={
-        <Summary name={isLevel ? TEXT.charts.last : TEXT.charts.total}>
-          <Amount of={isLevel ? (buckets.at(-1)?.supply ?? '0') : String(sum)} />
-        </Summary>
+        <>
+          <span className="quiet">{summary}</span> <strong>{shown(summed)}</strong>
+        </>
       }
-      valueOf={(bucket) => (
-        <strong>
-          <Amount of={bucket[of]} />
-        </strong>
-      )}
+      valueOf={(bucket) => <strong>{shown(BigInt(bucket[of]))}</strong>}
       columns={[
         {
-          name: `${name} (${TEXT.units.clt})`,
-          cell: (bucket) => amountText(BigInt(bucket[of])),
-          text: (bucket) => amountText(BigInt(bucket[of])).replaceAll(',', ''),
+          name: isAmount ? `${name} (${TEXT.units.clt})` : name,
+          cell: textOf,
+          text: (bucket) => textOf(bucket).replaceAll(',', ''),
           isNumber: true,
         },
       ]}
@@ -181,13 +146,15 @@ function SumChart({ buckets, stretch, by, of }: ChartProps & { readonly of: Sum 
   );
 }
 
-function Summary(props: {
-  readonly name: string;
-  readonly children: React.ReactNode;
-}): ReactElement {
-  return (
-    <>
-      <span className="quiet">{props.name}</span> <strong>{props.children}</strong>
-    </>
-  );
+/** An account may be active in several buckets: their sum counts nothing, and so does a level's. */
+function summaryOf(of: Measure, values: readonly bigint[]): readonly [string, bigint] {
+  const words = TEXT.charts;
+  switch (of) {
+    case 'supply':
+      return [words.last, values.at(-1) ?? 0n];
+    case 'active_accounts':
+      return [words.most, values.reduce((most, value) => (value > most ? value : most), 0n)];
+    default:
+      return [words.total, values.reduce((sum, value) => sum + value, 0n)];
+  }
 }

@@ -1,6 +1,6 @@
 /** The share of each validator in the blocks of each hour or day. */
 import { useQuery } from '@tanstack/react-query';
-import { useMemo, type ReactElement } from 'react';
+import { useMemo, type CSSProperties, type ReactElement } from 'react';
 import type { SeriesBy, ValidatorSeries } from '../../../../schemas/explorer-api/network.ts';
 import { one } from '../api/explorer.ts';
 import { Chart } from '../design/chart.tsx';
@@ -108,6 +108,10 @@ function partsOf({ items }: ValidatorSeries): readonly Part[] {
   ];
 }
 
+function colored(color: LineColor): CSSProperties & { readonly '--color': string } {
+  return { '--color': `var(${color})` };
+}
+
 function Shares(props: {
   readonly items: ValidatorSeries['items'];
   readonly by: SeriesBy;
@@ -149,7 +153,7 @@ function Shares(props: {
     >
       <ul className="legend">
         {parts.map(({ address, color, blocks }) => (
-          <li key={color} data-color={color.slice(2)}>
+          <li key={color} style={colored(color)}>
             {address === undefined ? (
               <span>{words.rest}</span>
             ) : (
