@@ -26,6 +26,14 @@ export function shortened(text: string): string {
   return text.length <= 16 ? text : `${text.slice(0, 8)}…${text.slice(-6)}`;
 }
 
+/** Seconds as people say them: `12 s`, `3 min`, `5 h`, `2 d`. No part of a unit counts. */
+export function durationText(seconds: number): string {
+  if (seconds < 100) return `${Math.floor(seconds)} s`;
+  if (seconds < 6_000) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
+}
+
 /** The name of the chain behind the title of each page. */
 export const SITE = 'CLT';
 

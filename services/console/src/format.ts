@@ -1,9 +1,14 @@
 /** Numbers and times as people read them. Amounts are exact: bigint in, text out. */
-import { DECIMALS, DECIMALS_MIN, UNIT } from '../../../schemas/explorer-api/words.ts';
+import { DECIMALS, DECIMALS_MIN, durationText, UNIT } from '../../../schemas/explorer-api/words.ts';
 import { TEXT } from './text.ts';
 import { TIME_ZONE } from './zone.ts';
 
-export { amountText, grouped, shortened } from '../../../schemas/explorer-api/words.ts';
+export {
+  amountText,
+  durationText,
+  grouped,
+  shortened,
+} from '../../../schemas/explorer-api/words.ts';
 
 /** The zeros that `amountText` leaves out, so that digits of a column stand below each other. */
 export function amountPadding(base: bigint): string {
@@ -55,16 +60,7 @@ export function utcDay(iso: string): string {
 const DAY_S = 86_400;
 /** How long ago. A time ahead of the clock is `0 s`. */
 export function age(iso: string, now: number): string {
-  return durationText(Math.max(0, Math.floor((now - Date.parse(iso)) / 1_000)));
-}
-
-/** Seconds as people say them: `12 s`, `3 min`, `5 h`, `2 d`. */
-export function durationText(seconds: number): string {
-  const words = TEXT.time;
-  if (seconds < 100) return words.seconds(seconds);
-  if (seconds < 100 * 60) return words.minutes(Math.floor(seconds / 60));
-  if (seconds < 48 * 3_600) return words.hours(Math.floor(seconds / 3_600));
-  return words.days(Math.floor(seconds / DAY_S));
+  return durationText(Math.max(0, (now - Date.parse(iso)) / 1_000));
 }
 
 /** Figures of an axis: as short as they are true, and without a unit that hides them. */

@@ -486,9 +486,5 @@ export const TEXT = {
   },
   time: {
     utc: (iso: string): string => `${iso} (UTC)`,
-    seconds: (count: number): string => `${count} s`,
-    minutes: (count: number): string => `${count} min`,
-    hours: (count: number): string => `${count} h`,
-    days: (count: number): string => `${count} d`,
   },
 } as const;

@@ -1,7 +1,7 @@
 /** The money as operators look at it: `ops status` and the operations page show this list. */
 import { HELD_BY_REASON, mintQueue } from '../../../projections/deposits/queries.ts';
 import { HOLD_REASON_WORDS } from '../../../schemas/deposit-policy.ts';
-import { RUN_WORDS } from '../../../schemas/explorer-api/words.ts';
+import { durationText, RUN_WORDS } from '../../../schemas/explorer-api/words.ts';
 import type { Reader } from '../../runtime/postgres/pool.ts';
 import { Fault } from '../../runtime/process/errors.ts';
 import { money, table } from '../text.ts';
@@ -118,7 +118,7 @@ function runState(services: readonly ServiceHealth[]): State | undefined {
   const { status = '', age_seconds: ageSeconds } = run;
   if (ageSeconds < 0) return { name: 'reserve run', text: 'none yet', tone: 'bad' };
   const [text, tone] = RUNS[status] ?? ['unknown', 'bad'];
-  return { name: 'reserve run', text: `${text}, ${ageText(ageSeconds)} ago`, tone };
+  return { name: 'reserve run', text: `${text}, ${durationText(ageSeconds)} ago`, tone };
 }
 
 /** By the treasuries that hold the lease: one that stands by mints nothing, and closes nothing. */
@@ -134,15 +134,6 @@ function mintingState(services: readonly ServiceHealth[]): State | undefined {
 }
 
 const CLOSED = 'minting closed';
-
-/** Seconds as people say them: `90 s`, `13 min`, `5 h`, `2 d`. */
-export function ageText(seconds: number): string {
-  if (seconds < 100) return `${Math.round(seconds)} s`;
-  if (seconds < 6_000) return `${Math.round(seconds / 60)} min`;
-  return seconds < 172_800
-    ? `${Math.round(seconds / 3_600)} h`
-    : `${Math.round(seconds / 86_400)} d`;
-}
 
 /** For a terminal; empty where nothing is known. */
 export function moneyLines({ amounts, states, waiting }: Money): readonly string[] {

@@ -15,7 +15,7 @@ import {
   waitText,
   type ServiceHealth,
 } from '../../../../services/ops/status/services.ts';
-import { ageText, moneyLines, moneyOf } from '../../../../services/ops/status/money.ts';
+import { moneyLines, moneyOf } from '../../../../services/ops/status/money.ts';
 import type { ServiceStatus } from '../../../../services/runtime/process/health.ts';
 import { Metrics } from '../../../../services/runtime/process/metrics.ts';
 
@@ -310,14 +310,4 @@ test('the room under the cap and the reasons of those that wait come from the ta
   expect(moneyLines(money)[1]).toMatch(/left of the rolling cap +4,200\.00 CLT$/);
   // without Postgres nothing is said, which is not the same as none
   expect(moneyOf([], undefined)).toEqual({ amounts: [], states: [], waiting: null });
-});
-
-test.each([
-  [4, '4 s'],
-  [99, '99 s'],
-  [784, '13 min'],
-  [7_200, '2 h'],
-  [200_000, '2 d'],
-])('%d seconds are %s', (seconds, text) => {
-  expect(ageText(seconds)).toBe(text);
 });
