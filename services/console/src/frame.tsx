@@ -12,6 +12,7 @@ import { useProblems } from './api/health.ts';
 import { useKnownNames } from './api/known-names.ts';
 import { Announcer, Heading } from './design/heading.tsx';
 import icon from './design/icon.svg';
+import { Facts } from './design/parts.tsx';
 import { choose, SCHEMES, useScheme } from './design/scheme.ts';
 import { Search } from './search/search.tsx';
 import { TEXT } from './text.ts';
@@ -126,13 +127,13 @@ function SchemeSwitch(): ReactElement {
   );
 }
 
-const HELP: readonly (readonly [string, string])[] = [
-  ['/', TEXT.keys.search],
-  ['j', TEXT.keys.next],
-  ['k', TEXT.keys.previous],
-  ['Enter', TEXT.keys.open],
-  ['?', TEXT.keys.help],
-];
+const HELP = [
+  [<kbd>/</kbd>, TEXT.keys.search],
+  [<kbd>j</kbd>, TEXT.keys.next],
+  [<kbd>k</kbd>, TEXT.keys.previous],
+  [<kbd>Enter</kbd>, TEXT.keys.open],
+  [<kbd>?</kbd>, TEXT.keys.help],
+] as const;
 
 /** Keys that work on every page, and the list of them. */
 function Keys(): ReactElement {
@@ -166,16 +167,7 @@ function Keys(): ReactElement {
             <button className="button">{TEXT.keys.close}</button>
           </form>
         </header>
-        <dl className="facts">
-          {HELP.map(([key, what]) => (
-            <div key={key}>
-              <dt>
-                <kbd>{key}</kbd>
-              </dt>
-              <dd>{what}</dd>
-            </div>
-          ))}
-        </dl>
+        <Facts of={HELP} />
       </section>
     </dialog>
   );

@@ -144,7 +144,6 @@ export const TEXT = {
     count: 'Transactions',
     newer: 'Next block',
     older: 'Block before',
-    filled: (count: number): string => (count === 1 ? '1 transaction' : `${count} transactions`),
     replaced: (hash: string): string =>
       `A reorganisation replaced block ${hash} while this page was open: the new one is shown.`,
     none: 'This block has no transactions.',
@@ -169,7 +168,6 @@ export const TEXT = {
     address: 'Address',
     block: 'Block',
     filter: 'Filter',
-    clear: 'Clear',
     none: 'No transaction matches.',
     csv: 'CSV',
     ndjson: 'NDJSON',

@@ -14,18 +14,25 @@ import { readChain, type Chain } from '../api/chain.ts';
 import { judged, type Judged } from '../api/finality.ts';
 import { NO_BLOCKS, withPage, type LiveBlocks } from '../api/live-blocks.ts';
 import { keepAwake } from '../browser.ts';
+import { later } from '../design/later.tsx';
 import { Age, Answer, Figures, Panel } from '../design/parts.tsx';
+import { WithService } from '../design/with-service.tsx';
 import { grouped, localClock, shortened } from '../format.ts';
 import { Heading } from '../design/heading.tsx';
 import { TEXT } from '../text.ts';
 import { InFlight, ReserveLight } from './money.tsx';
-import { RidesPanel } from './rides-panel.tsx';
 import { SentenceTable } from './sentence.tsx';
 import { CHAIN } from './text.ts';
 
 const STRIP = 24;
 /** The strip moves so many places at most at once. */
 const MOVED_MAX = 3;
+
+// its script comes after that of the chain
+const Rides = later<{ readonly hubUrl: string }>(
+  'newest rides',
+  async () => (await import('./rides.tsx')).Rides,
+);
 
 /** All parts at a glance; with `wall` as a screen on the wall shows them. */
 export function HomePage(): ReactElement {
@@ -56,7 +63,9 @@ export function HomePage(): ReactElement {
         <ReserveLight />
         <InFlight />
         <Answer of={chain}>{(shown) => <Shown of={shown} />}</Answer>
-        <RidesPanel />
+        <Panel title={CHAIN.rides.title} aside={<Link to="/market">{TEXT.market.title}</Link>}>
+          <WithService name="hub_url">{(hubUrl) => <Rides hubUrl={hubUrl} />}</WithService>
+        </Panel>
       </div>
     </>
   );

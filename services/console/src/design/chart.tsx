@@ -1,8 +1,9 @@
 /** A plot of buckets in a panel, with the exact value that is pointed at, and all as a table. */
 import { useMemo, useState, type ReactElement, type ReactNode } from 'react';
+import type { SeriesBy } from '../../../../schemas/explorer-api/network.ts';
 import { TEXT } from '../text.ts';
 import { Copy, Panel, Table, type Column } from './parts.tsx';
-import type { Stretch } from '../series/span.ts';
+import { bucketTime, lengthOf, type Stretch } from '../series/span.ts';
 import type { Buckets, Line } from './bucket-data.ts';
 import { BucketPlot } from './bucket-plot.tsx';
 
@@ -19,20 +20,19 @@ export function Chart<Bucket extends ChartBucket>(props: {
   readonly buckets: readonly Bucket[];
   /** the whole time of the axis */
   readonly stretch: Stretch;
-  readonly length_ms: number;
+  readonly by: SeriesBy;
   readonly shape: Buckets['shape'];
   readonly lines: readonly Line[];
   /** shown while no bucket is pointed at */
   readonly summary: ReactNode;
   readonly valueOf: (bucket: Bucket) => ReactNode;
-  readonly timeOf: (start: string) => string;
   /** of the table, behind the time; the text of each is what is copied */
   readonly columns: readonly (Column<Bucket> & { readonly text: (bucket: Bucket) => string })[];
   readonly children?: ReactNode;
 }): ReactElement {
-  const { title, buckets, lines, columns, stretch } = props;
+  const { title, buckets, lines, columns, stretch, by } = props;
   const timeOf = ({ start, is_final: isFinal }: ChartBucket): string => {
-    const time = props.timeOf(start);
+    const time = bucketTime(by)(start);
     return isFinal ? time : TEXT.charts.mayChange(time);
   };
   const [pointed, setPointed] = useState<number>();
@@ -61,7 +61,7 @@ export function Chart<Bucket extends ChartBucket>(props: {
           lines={lines}
           axis={[stretch.from / 1_000, stretch.to / 1_000]}
           open_from={open && Date.parse(open.start) / 1_000}
-          buckets={{ shape: props.shape, length: props.length_ms / 1_000, onPoint: setPointed }}
+          buckets={{ shape: props.shape, length: lengthOf(by) / 1_000, onPoint: setPointed }}
         />
         {props.children}
       </div>

@@ -44,14 +44,15 @@ export function Panel(props: {
   );
 }
 
-/** A value under its name; several side by side. */
-export function Figures(props: {
-  readonly of: readonly (readonly [string, ReactNode])[];
-}): ReactElement {
-  return (
-    <dl className="figures">
-      {props.of.map(([name, value]) => (
-        <div key={name}>
+interface NamedValues {
+  readonly of: readonly (readonly [name: ReactNode, value: ReactNode])[];
+}
+
+function valuesAs(className: 'figures' | 'facts') {
+  return ({ of }: NamedValues): ReactElement => (
+    <dl className={className}>
+      {of.map(([name, value], at) => (
+        <div key={at}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>
@@ -60,21 +61,10 @@ export function Figures(props: {
   );
 }
 
+/** A value under its name; several side by side. */
+export const Figures = valuesAs('figures');
 /** Names and values, a line each. */
-export function Facts(props: {
-  readonly of: readonly (readonly [string, ReactNode])[];
-}): ReactElement {
-  return (
-    <dl className="facts">
-      {props.of.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
+export const Facts = valuesAs('facts');
 
 export interface Column<Item> {
   readonly name: string;

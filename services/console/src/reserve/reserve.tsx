@@ -91,11 +91,26 @@ function Newest({ runs }: { readonly runs: readonly RecordedRun[] }): ReactEleme
         <div className="two">
           {areWhole && (
             <>
-              <History runs={runs} title={TEXT.reserve.plot} lines={USDT_LINES} />
-              <History runs={runs} title={TEXT.reserve.surplus} lines={SURPLUS_LINES} />
+              <History
+                runs={runs}
+                title={TEXT.reserve.plot}
+                lines={USDT_LINES}
+                unit={TEXT.units.usdt}
+              />
+              <History
+                runs={runs}
+                title={TEXT.reserve.surplus}
+                lines={SURPLUS_LINES}
+                unit={TEXT.units.usdt}
+              />
             </>
           )}
-          <History runs={runs} title={TEXT.reserve.supplyPlot} lines={CLT_LINES} />
+          <History
+            runs={runs}
+            title={TEXT.reserve.supplyPlot}
+            lines={CLT_LINES}
+            unit={TEXT.units.clt}
+          />
         </div>
       )}
       {isWhole(run) && <Verify run={run} />}
@@ -144,47 +159,37 @@ function StatusHistory({ runs }: { readonly runs: readonly RecordedRun[] }): Rea
 interface Plotted {
   readonly name: string;
   readonly color: Line['color'];
-  readonly unit: string;
-  readonly of: (run: RecordedRun) => string;
+  readonly of: (run: RecordedRun) => bigint;
 }
 
+const WORDS = TEXT.reserve;
+const LIABILITY: Plotted = {
+  name: WORDS.liability,
+  color: '--series-2',
+  of: (run) => BigInt(run.ledger_liability),
+};
 const USDT_LINES: readonly Plotted[] = [
   {
-    name: TEXT.reserve.withSurplus,
+    name: WORDS.withSurplus,
     color: '--accent',
-    unit: TEXT.units.usdt,
-    of: (run) => String(BigInt(run.ledger_liability) + BigInt(run.surplus)),
+    of: (run) => LIABILITY.of(run) + BigInt(run.surplus),
   },
-  {
-    name: TEXT.reserve.liability,
-    color: '--series-2',
-    unit: TEXT.units.usdt,
-    of: ({ ledger_liability: ledgerLiability }) => ledgerLiability,
-  },
+  LIABILITY,
 ];
 const SURPLUS_LINES: readonly Plotted[] = [
-  {
-    name: TEXT.reserve.surplus,
-    color: '--series-3',
-    unit: TEXT.units.usdt,
-    of: ({ surplus }) => surplus,
-  },
+  { name: WORDS.surplus, color: '--series-3', of: (run) => BigInt(run.surplus) },
 ];
 const CLT_LINES: readonly Plotted[] = [
-  {
-    name: TEXT.reserve.supply,
-    color: '--accent',
-    unit: TEXT.units.clt,
-    of: ({ onchain_supply: onchainSupply }) => onchainSupply,
-  },
+  { name: WORDS.supply, color: '--accent', of: (run) => BigInt(run.onchain_supply) },
 ];
 
 function History(props: {
   readonly title: string;
   readonly runs: readonly RecordedRun[];
   readonly lines: readonly Plotted[];
+  readonly unit: string;
 }): ReactElement {
-  const { runs, title } = props;
+  const { runs, title, unit } = props;
   const oldestFirst = useMemo(() => runs.toReversed(), [runs]);
   const at = useMemo(
     () => oldestFirst.map(({ run_at: runAt }) => Date.parse(runAt) / 1_000),
@@ -192,16 +197,16 @@ function History(props: {
   );
   const lines = useMemo(
     (): Line[] =>
-      props.lines.map(({ name, color, unit, of }) => ({
+      props.lines.map(({ name, color, of }) => ({
         name,
         color,
-        values: oldestFirst.map((run) => plotted(BigInt(of(run)))),
-        texts: oldestFirst.map((run) => `${amountText(BigInt(of(run)))} ${unit}`),
+        values: oldestFirst.map((run) => plotted(of(run))),
+        texts: oldestFirst.map((run) => `${amountText(of(run))} ${unit}`),
       })),
-    [oldestFirst, props.lines],
+    [oldestFirst, props.lines, unit],
   );
   return (
-    <Panel title={title} aside={<span className="unit">{props.lines[0]?.unit}</span>}>
+    <Panel title={title} aside={<span className="unit">{unit}</span>}>
       <div className="inside">
         <Plot label={title} at={at} lines={lines} />
       </div>

@@ -12,8 +12,6 @@ import { TEXT } from '../text.ts';
 import { SpanChoice } from './span-choice.tsx';
 import {
   SPAN_DEFAULT,
-  bucketTime,
-  lengthOf,
   parametersOf,
   stretchOf,
   withoutGaps,
@@ -124,10 +122,8 @@ function MeasureChart(props: {
   return (
     <Chart
       title={words.titles[isLevel ? 'level' : by](name)}
-      {...{ buckets, stretch, lines }}
-      length_ms={lengthOf(by)}
+      {...{ buckets, stretch, lines, by }}
       shape={isLevel ? 'line' : 'bars'}
-      timeOf={bucketTime(by)}
       summary={
         <>
           <span className="quiet">{summary}</span> <strong>{shown(summed)}</strong>

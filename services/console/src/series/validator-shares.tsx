@@ -9,14 +9,7 @@ import type { Line, LineColor } from '../design/bucket-data.ts';
 import { grouped, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
 import { SpanChoice } from './span-choice.tsx';
-import {
-  bucketTime,
-  lengthOf,
-  parametersOf,
-  stretchOf,
-  withoutGaps,
-  type SpanSearch,
-} from './span.ts';
+import { parametersOf, stretchOf, withoutGaps, type SpanSearch } from './span.ts';
 
 const REFRESH_MS = 5_000;
 /** More cannot be told apart; the others are one part. */
@@ -138,10 +131,8 @@ function Shares(props: {
   return (
     <Chart<Bucket>
       title={words.shares[by]}
-      {...{ buckets, stretch, lines }}
-      length_ms={lengthOf(by)}
+      {...{ buckets, stretch, lines, by }}
       shape="parts"
-      timeOf={bucketTime(by)}
       summary={<span className="quiet">{words.blocks(grouped(all))}</span>}
       valueOf={(bucket) => <strong>{words.blocks(grouped(bucket.all))}</strong>}
       columns={parts.map(({ address }) => ({
