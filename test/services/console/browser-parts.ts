@@ -1,4 +1,6 @@
 /** Parts of a browser that Chromium lacks without a window and extensions. */
+import type { Page } from 'playwright-core';
+import { SHAPES, type Mark } from '../../../services/console/src/design/mark.ts';
 import type { TestWallet } from '../../support/wallets.ts';
 import type { Opened } from './console-world.ts';
 
@@ -28,4 +30,11 @@ export async function addNotifications(
        close() {}
      };`,
   );
+}
+
+/** The shape on the icon of the tab; undefined: the plain icon. */
+export async function iconOf(page: Page): Promise<Mark | undefined> {
+  const href = await page.locator('link[rel=icon]').getAttribute('href');
+  const drawn = decodeURIComponent(href ?? '');
+  return (['good', 'warn', 'bad'] as const).find((mark) => drawn.includes(SHAPES[mark].ground));
 }

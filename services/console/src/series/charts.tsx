@@ -145,12 +145,8 @@ function MeasureChart(props: {
 /** An account may be active in several buckets: their sum counts nothing, and so does a level's. */
 function summaryOf(of: Measure, values: readonly bigint[]): readonly [string, bigint] {
   const words = TEXT.charts;
-  switch (of) {
-    case 'supply':
-      return [words.last, values.at(-1) ?? 0n];
-    case 'active_accounts':
-      return [words.most, values.reduce((most, value) => (value > most ? value : most), 0n)];
-    default:
-      return [words.total, values.reduce((sum, value) => sum + value, 0n)];
-  }
+  if (of === 'supply') return [words.last, values.at(-1) ?? 0n];
+  return of === 'active_accounts'
+    ? [words.most, values.reduce((most, value) => (value > most ? value : most), 0n)]
+    : [words.total, values.reduce((sum, value) => sum + value, 0n)];
 }

@@ -4,7 +4,8 @@ import { RECORDED_RUN, type RecordedRun } from '../../../../schemas/explorer-api
 import { exampleOf } from '../../../../schemas/http-api/answer.ts';
 import { TEXT } from '../../../../services/console/src/text.ts';
 import { CHAIN } from '../../../../services/console/src/chain/text.ts';
-import { SHAPES, type Mark } from '../../../../services/console/src/design/mark.ts';
+import type { Mark } from '../../../../services/console/src/design/mark.ts';
+import { iconOf } from '../../../services/console/browser-parts.ts';
 import {
   openConsoleWorld,
   openPage,
@@ -79,13 +80,6 @@ function runOf(changed: Partial<RecordedRun>): RecordedRun {
 }
 
 const part = (name: string) => opened.page.getByRole('region', { name, exact: true }).first();
-
-/** The shape on the icon of the tab; undefined: the plain icon. */
-async function iconOf(): Promise<Mark | undefined> {
-  const href = await opened.page.locator('link[rel=icon]').getAttribute('href');
-  const drawn = decodeURIComponent(href ?? '');
-  return (['good', 'warn', 'bad'] as const).find((mark) => drawn.includes(SHAPES[mark].ground));
-}
 
 test('the first page shows reserve, deposits, blocks, transactions and rides, and links to each', async () => {
   const { page, show, problems } = opened;
@@ -187,13 +181,13 @@ test.each<readonly [string, Partial<RecordedRun>, Mark, string]>([
   run = runOf(changed);
   await show('/reserve');
   await expect.poll(() => page.title()).toBe(`Reserve: ${word} · CLT`);
-  await expect.poll(iconOf).toBe(mark);
+  await expect.poll(() => iconOf(opened.page)).toBe(mark);
   await page.getByRole('link', { name: TEXT.nav.chain, exact: true }).click();
   await expect.poll(() => page.title()).toBe('Chain · CLT');
-  await expect.poll(iconOf).toBe(mark);
+  await expect.poll(() => iconOf(opened.page)).toBe(mark);
   if (mark !== 'good') expect(await part(TEXT.reserve.title).innerText()).toContain(word);
   await page.getByRole('link', { name: TEXT.nav.validators, exact: true }).click();
-  await expect.poll(iconOf).toBeUndefined();
+  await expect.poll(() => iconOf(opened.page)).toBeUndefined();
 });
 
 test('without an answer of the treasury no page says that all is covered', async () => {
@@ -206,7 +200,7 @@ test('without an answer of the treasury no page says that all is covered', async
     last_run: null,
   };
   await show('/');
-  await expect.poll(iconOf).toBe('warn');
+  await expect.poll(() => iconOf(opened.page)).toBe('warn');
   expect(await part(TEXT.reserve.title).innerText()).toContain(CHAIN.tabs.unknown);
   reserve = { configured: false, available: false, cache_age_seconds: 0, last_run: null };
   run = undefined;
@@ -214,6 +208,6 @@ test('without an answer of the treasury no page says that all is covered', async
   await expect
     .poll(() => part(TEXT.reserve.title).innerText())
     .toContain(TEXT.reserve.notConfigured);
-  expect(await iconOf()).toBeUndefined();
+  await expect.poll(() => iconOf(page)).toBeUndefined();
   expect(await violationsOfBothSchemes(page)).toEqual([]);
 });
