@@ -1,8 +1,7 @@
 /** The shape of a state: as a light on a page, and on the icon of its tab. */
 import { useEffect, type ReactElement } from 'react';
 import icon from './icon.svg';
-import drawing from './icon.svg?raw';
-import { SHAPES, type Mark } from './mark.ts';
+import { ICON, SHAPES, type Mark } from './mark.ts';
 
 export function Lamp({ of }: { readonly of: Mark }): ReactElement {
   const { ground, sign } = SHAPES[of];
@@ -17,7 +16,7 @@ export function Lamp({ of }: { readonly of: Mark }): ReactElement {
 function iconWith(mark: Mark): string {
   const { ground, sign, color } = SHAPES[mark];
   const shape = `<g transform="translate(13 13) scale(1.19)" stroke="#fff" stroke-width="2" stroke-linejoin="round"><path d="${ground}" fill="${color}"/><path d="${sign}" fill="none"/></g>`;
-  return `data:image/svg+xml,${encodeURIComponent(drawing.replace('</svg>', `${shape}</svg>`))}`;
+  return `data:image/svg+xml,${encodeURIComponent(ICON.replace('</svg>', `${shape}</svg>`))}`;
 }
 
 /** The icon of the tab while the calling component is shown; undefined: the plain one. */

@@ -31,7 +31,7 @@ const MEASURES = [
   'blocks',
 ] as const;
 type Measure = (typeof MEASURES)[number];
-/** Those in base units; the others are counts. */
+/** Measures in base units; the others are counts. */
 const AMOUNTS: ReadonlySet<Measure> = new Set(['fares', 'fees', 'supply']);
 
 export function ChartsPage(): ReactElement {

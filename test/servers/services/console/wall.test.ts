@@ -1,19 +1,21 @@
 /** The first page in Chromium: all parts at a glance, on a screen on the wall, and in the tab. */
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { depositIdOf } from '../../../../schemas/deposit-id.ts';
 import { RECORDED_RUN, type RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { exampleOf } from '../../../../schemas/http-api/answer.ts';
 import { TEXT } from '../../../../services/console/src/text.ts';
 import { CHAIN } from '../../../../services/console/src/chain/text.ts';
 import type { Mark } from '../../../../services/console/src/design/mark.ts';
-import { iconOf } from '../../../services/console/browser-parts.ts';
+import { addWallet, iconOf } from '../../../services/console/browser-parts.ts';
 import {
+  DEPOSIT_ADDRESS,
   openConsoleWorld,
   openPage,
   type ConsoleWorld,
   type Opened,
 } from '../../../services/console/console-world.ts';
 import { openChromium } from '../../../support/chromium.ts';
-import { confirmedEvent } from '../../../support/deposit-events.ts';
+import { confirmedEvent, depositEvents } from '../../../support/deposit-events.ts';
 import { PHONE, violationsOfBothSchemes, widthOf } from '../../../support/pages.ts';
 import { walletOf } from '../../../support/wallets.ts';
 
@@ -210,4 +212,28 @@ test('without an answer of the treasury no page says that all is covered', async
     .toContain(TEXT.reserve.notConfigured);
   await expect.poll(() => iconOf(page)).toBeUndefined();
   expect(await violationsOfBothSchemes(page)).toEqual([]);
+});
+
+test('the icon of a deposit tells whether it waits or is credited', async () => {
+  const wallet = await openPage(world);
+  const { page, show, problems } = wallet;
+  await addWallet(wallet, rider);
+  const account = Buffer.from(rider.account.slice(2), 'hex');
+  const tx_id = Buffer.alloc(32, 0x21);
+  const deposit_id = depositIdOf(tx_id, 0);
+  await world.ledger(
+    confirmedEvent({ clt_address: account, deposit_address: DEPOSIT_ADDRESS, tx_id, deposit_id }),
+  );
+  await show(`/deposits/${deposit_id}`);
+  await page.getByRole('button', { name: 'Browser wallet' }).click();
+  await expect.poll(() => iconOf(page)).toBe('warn');
+  const mint = Buffer.alloc(32, 0x4e);
+  const of = depositEvents(deposit_id);
+  await world.ledger(
+    of.intended({ to: account, amount: 8_000_000n, nonce: 6, tx_hash: mint }),
+    of.credited(mint),
+  );
+  await expect.poll(() => iconOf(page)).toBe('good');
+  expect(problems).toEqual([]);
+  await wallet.context.close();
 });
