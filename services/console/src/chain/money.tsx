@@ -30,10 +30,15 @@ export function ReserveLight(): ReactElement {
   );
 }
 
+/** Without a treasury the list of runs is empty, too. */
 function NoRun(): ReactElement {
-  const { data } = useReserve();
-  const words = TEXT.reserve;
-  return <p className="nothing">{data?.configured === false ? words.notConfigured : words.none}</p>;
+  return (
+    <Answer of={useReserve()}>
+      {({ configured: isConfigured }) => (
+        <p className="nothing">{isConfigured ? TEXT.reserve.none : TEXT.reserve.notConfigured}</p>
+      )}
+    </Answer>
+  );
 }
 
 function Lit(props: {

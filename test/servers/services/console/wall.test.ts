@@ -32,7 +32,7 @@ let world: ConsoleWorld;
 let opened: Opened;
 /** of the reserve, as the explorer says it to the page */
 let run: RecordedRun | undefined;
-let reserve: object;
+let reserve: object | undefined;
 
 beforeAll(async () => {
   const browser = await openChromium();
@@ -61,7 +61,9 @@ beforeAll(async () => {
   await opened.page.route(/\/api\/v1\/reserve\/runs\?/, (route) =>
     route.fulfill({ json: { items: run === undefined ? [] : [run] } }),
   );
-  await opened.page.route(/\/api\/v1\/reserve\?/, (route) => route.fulfill({ json: reserve }));
+  await opened.page.route(/\/api\/v1\/reserve\?/, (route) =>
+    reserve === undefined ? route.abort() : route.fulfill({ json: reserve }),
+  );
 });
 afterAll(() => world?.close());
 
@@ -211,6 +213,10 @@ test('without an answer of the treasury no page says that all is covered', async
     .poll(() => part(TEXT.reserve.title).innerText())
     .toContain(TEXT.reserve.notConfigured);
   await expect.poll(() => iconOf(page)).toBeUndefined();
+  reserve = undefined;
+  await show('/');
+  await expect.poll(() => part(TEXT.reserve.title).innerText()).toContain(TEXT.states.down);
+  expect(await page.locator('main').innerText()).not.toContain(TEXT.reserve.none);
   expect(await violationsOfBothSchemes(page)).toEqual([]);
 });
 
