@@ -12,6 +12,7 @@ import {
   type Setting,
 } from '../runtime/process/config.ts';
 import { KAFKA_SETTINGS } from '../runtime/process/kafka-settings.ts';
+import { checkedTiles } from './tiles.ts';
 
 /** Before the id of a transaction; the testnet of the default USDT contract is Nile. */
 const TRON_URLS: Readonly<Record<Network, string>> = {
@@ -48,20 +49,26 @@ export const SETTINGS = {
 function tilesUrl(name: string): Setting<string> {
   return {
     ...httpUrl(name),
-    expected: 'an address like https://host/{z}/{x}/{y}.png',
-    read: (text) =>
-      URL.canParse(text) && /^https?:/.test(text) && /\{z\}.*\{[xy]\}.*\{[xy]\}/.test(text)
-        ? text
-        : undefined,
+    expected:
+      'an address like https://host/{z}/{x}/{y}.png or https://host/map.pmtiles, or the path of a file whose name ends in .pmtiles',
+    read: (text) => {
+      const isArchive = text.endsWith('.pmtiles');
+      if (!isAddress(text)) return isArchive ? checkedTiles(text) : undefined;
+      return isArchive || /\{z\}.*\{[xy]\}.*\{[xy]\}/.test(text) ? text : undefined;
+    },
   };
+}
+
+/** Else a setting that may be either is a path. */
+export function isAddress(text: string): boolean {
+  return URL.canParse(text) && /^https?:/.test(text);
 }
 
 function tronUrl(name: string): Setting<string> {
   return {
     ...httpUrl(name),
     expected: `an address like ${TRON_URLS.mainnet}, or ${NO_TRON_URL}`,
-    read: (text) =>
-      text === NO_TRON_URL || (URL.canParse(text) && /^https?:/.test(text)) ? text : undefined,
+    read: (text) => (text === NO_TRON_URL || isAddress(text) ? text : undefined),
   };
 }
 

@@ -7,8 +7,9 @@ import { builtPage, pageRoutes, type BuiltPage } from '../runtime/http/built-pag
 import type { GetRoute, HttpRequest } from '../runtime/http/handler.ts';
 import type { HttpResponse } from '../runtime/http/response.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
-import { tronUrlOf, type ConsoleConfig } from './config.ts';
+import { isAddress, tronUrlOf, type ConsoleConfig } from './config.ts';
 import { headOf, PLAIN, PREVIEWED, previewOf } from './preview.ts';
+import { TILES_PATH, tilesRoute } from './tiles.ts';
 
 /** Where `vite build` puts it. */
 export const CONSOLE = new URL('../console/dist/', import.meta.url);
@@ -33,16 +34,13 @@ const MOVED = {
 } as const;
 
 /** The services that the page asks besides this gateway, and the scripts of its map. */
-function policyOf({
-  console_hub_url: consoleHubUrl,
-  console_deposits_url: consoleDepositsUrl,
-  console_tiles_url: consoleTilesUrl,
-}: ConsoleConfig): Readonly<Record<string, string>> {
+function policyOf(config: ConsoleConfig): Readonly<Record<string, string>> {
+  const { console_hub_url: consoleHubUrl, console_deposits_url: consoleDepositsUrl } = config;
   const others = [
     consoleHubUrl,
     consoleHubUrl?.replace('http', 'ws'),
     consoleDepositsUrl,
-    consoleTilesUrl,
+    tilesFileOf(config) === undefined ? config.console_tiles_url : undefined,
   ]
     .filter((url) => url !== undefined)
     .map((url) => new URL(url).origin);
@@ -52,13 +50,18 @@ function policyOf({
   };
 }
 
+/** The path of the file with the map's tiles, where this gateway serves one. */
+function tilesFileOf({ console_tiles_url: tilesUrl }: ConsoleConfig): string | undefined {
+  return tilesUrl === undefined || isAddress(tilesUrl) ? undefined : tilesUrl;
+}
+
 /** Where the console finds what the explorer does not have; null: it is not set up. */
 function settingsBody(config: ConsoleConfig): string {
   return JSON.stringify({
     chain_id: config.chain_id ?? null,
     hub_url: config.console_hub_url ?? null,
     deposits_url: config.console_deposits_url ?? null,
-    tiles_url: config.console_tiles_url ?? null,
+    tiles_url: tilesFileOf(config) === undefined ? (config.console_tiles_url ?? null) : TILES_PATH,
     tron_url: tronUrlOf(config) ?? null,
   });
 }
@@ -90,6 +93,7 @@ export function openConsole({ folder, config, reader }: ConsoleOptions): Console
       headers: { 'cache-control': 'no-cache' },
     }),
   };
+  const tilesFile = tilesFileOf(config);
   const plain = headOf(PLAIN);
   const nothing = page.document(plain, 404);
   return {
@@ -98,6 +102,7 @@ export function openConsole({ folder, config, reader }: ConsoleOptions): Console
       ...PREVIEWED.map((path) => previewedRoute(page, reader, path)),
       ...Object.entries(MOVED).map(([path, to]) => movedRoute(path, to)),
       settings,
+      ...(tilesFile === undefined ? [] : [tilesRoute(tilesFile)]),
     ],
     nothingHere: (request) => (isOfPerson(request) ? nothing : undefined),
   };

@@ -47,6 +47,7 @@ const LONG = [
   'servers/services/hub-gateway/clients-browser',
   'servers/services/hub-gateway/clients-sockets',
   'servers/services/hub-gateway/resilience',
+  'services/console/src/market/ground',
   'infra/prometheus/metrics',
   'model/mint-protocol',
   'infra/prometheus/alertmanager',

@@ -1,6 +1,6 @@
 /**
  * The map, by MapLibre: outlines of countries from a package, degrees as a grid, and tiles where
- * the settings name some. Points that are close are one. A trip is an arc from its pickup to its
+ * the settings name some: pictures, or streets of an archive. Points that are close are one. A trip is an arc from its pickup to its
  * dropoff that fills as its fare is paid, with a point at the end of the paid part.
  */
 import type { Feature, FeatureCollection, LineString, Point } from 'geojson';
@@ -21,6 +21,7 @@ import type { ActiveTrip, Bounds, Coordinates, OpenRequest } from '../api/hub.ts
 import { useIsDark } from '../design/scheme.ts';
 import { shareOf } from '../format.ts';
 import { TEXT } from '../text.ts';
+import type { Ground } from './ground.ts';
 import { arcOf, boundsOfMost, partOf, type Position } from './places.ts';
 
 setWorkerUrl(workerUrl);
@@ -43,6 +44,8 @@ interface MapProps {
   readonly onSelect: (hash: string) => void;
   /** There is a first frame, or none can be drawn any more. */
   readonly onDrawn: (isDrawn: boolean) => void;
+  /** There are no streets, although tiles are set; in words. */
+  readonly onNoGround: (why: string) => void;
 }
 
 /** Options of a source whose points become one where they are close to each other. */
@@ -52,6 +55,8 @@ const MOVE_MS = 600;
 const PADDING = 48;
 
 const FACE = ['system-ui', 'sans-serif'];
+/** The source of tiles. */
+const GROUND = 'ground';
 
 interface Sources {
   readonly requests: FeatureCollection<Point>;
@@ -84,7 +89,16 @@ function color(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-function styleOf(sources: Sources, tilesUrl: string | null): StyleSpecification {
+/** Pictures of a server that makes one for each place. */
+function picturesOf(tilesUrl: string): Ground {
+  const attribution = new URL(tilesUrl).host;
+  return {
+    source: { type: 'raster', tiles: [tilesUrl], tileSize: 256, attribution },
+    layersOf: () => [{ id: GROUND, type: 'raster', source: GROUND }],
+  };
+}
+
+function styleOf(sources: Sources, under: Ground | undefined, isDark: boolean): StyleSpecification {
   const [ground, land, border] = [color('--map-sea'), color('--map-land'), color('--map-border')];
   const [accent, second, surface] = [color('--accent'), color('--series-2'), color('--surface')];
   const [ink, warn] = [color('--ink'), color('--warn')];
@@ -94,14 +108,7 @@ function styleOf(sources: Sources, tilesUrl: string | null): StyleSpecification 
       land: { type: 'geojson', data: collection([]), maxzoom: 6 },
       borders: { type: 'geojson', data: collection([]), maxzoom: 6 },
       grid: { type: 'geojson', data: collection([]) },
-      ...(tilesUrl !== null && {
-        tiles: {
-          type: 'raster',
-          tiles: [tilesUrl],
-          tileSize: 256,
-          attribution: new URL(tilesUrl).host,
-        },
-      }),
+      ...(under !== undefined && { [GROUND]: under.source }),
       requests: { type: 'geojson', data: sources.requests, ...CLUSTERED },
       trips: { type: 'geojson', data: sources.trips },
       paid: { type: 'geojson', data: sources.paid },
@@ -123,7 +130,7 @@ function styleOf(sources: Sources, tilesUrl: string | null): StyleSpecification 
         source: 'grid',
         paint: { 'line-color': border, 'line-width': 0.5, 'line-dasharray': [2, 3] },
       },
-      ...(tilesUrl === null ? [] : [{ id: 'tiles', type: 'raster', source: 'tiles' } as const]),
+      ...(under?.layersOf(isDark) ?? []),
       {
         id: 'trips',
         type: 'line',
@@ -258,14 +265,19 @@ class RideMap {
   #shares = new Map<string, number>();
   #frame = 0;
   #isPlaced: boolean;
+  #ground: Ground | undefined;
+  #isDark: boolean;
 
-  constructor(container: HTMLElement, handlers: { current: MapProps }) {
+  constructor(container: HTMLElement, handlers: { current: MapProps }, isDark: boolean) {
     this.#handlers = handlers;
     const { view, tilesUrl } = handlers.current;
+    this.#isDark = isDark;
+    const isArchive = tilesUrl?.endsWith('.pmtiles') === true;
+    if (tilesUrl !== null && !isArchive) this.#ground = picturesOf(tilesUrl);
     this.#isPlaced = view !== undefined;
     this.#map = new MapView({
       container,
-      style: styleOf(this.#sources, tilesUrl),
+      style: styleOf(this.#sources, this.#ground, isDark),
       center: view === undefined ? [10, 25] : [view.lng, view.lat],
       zoom: view?.zoom ?? 1,
       maxZoom: ZOOM_MAX,
@@ -288,6 +300,7 @@ class RideMap {
     this.#map.on('webglcontextrestored', () => handlers.current.onDrawn(true));
     // for pictures and tests: everything is drawn
     this.#map.once('idle', () => (container.dataset['drawn'] = ''));
+    if (isArchive) void this.#layGround(new URL(tilesUrl, location.href).href);
     this.#map.on('moveend', () => this.#moved());
     this.#map.on('click', ({ point }) => this.#clicked(point));
     this.#map.on('mousemove', ({ point }) => {
@@ -305,6 +318,22 @@ class RideMap {
     } catch {
       // the map is of use without outlines; the next one loads them again
       world = undefined;
+    }
+  }
+
+  /** The map is of use meanwhile. */
+  async #layGround(url: string): Promise<void> {
+    try {
+      const { openGround } = await import('./ground.ts');
+      this.#ground = await openGround(url, GROUND, FACE);
+      this.restyle(this.#isDark);
+      // for pictures and tests: how much of it is drawn
+      this.#map.once('idle', () => {
+        const drawn = this.#map.queryRenderedFeatures().filter(({ source }) => source === GROUND);
+        this.#map.getContainer().dataset['ground'] = String(drawn.length);
+      });
+    } catch (error) {
+      this.#handlers.current.onNoGround(error instanceof Error ? error.message : String(error));
     }
   }
 
@@ -418,8 +447,9 @@ class RideMap {
   }
 
   /** Takes the colours anew. */
-  restyle(): void {
-    this.#map.setStyle(styleOf(this.#sources, this.#handlers.current.tilesUrl), { diff: false });
+  restyle(isDark: boolean): void {
+    this.#isDark = isDark;
+    this.#map.setStyle(styleOf(this.#sources, this.#ground, isDark), { diff: false });
   }
 
   close(): void {
@@ -429,9 +459,13 @@ class RideMap {
 }
 
 /** Undefined where the browser refuses the context for drawing. */
-function openMap(container: HTMLElement, handlers: { current: MapProps }): RideMap | undefined {
+function openMap(
+  container: HTMLElement,
+  handlers: { current: MapProps },
+  isDark: boolean,
+): RideMap | undefined {
   try {
-    return new RideMap(container, handlers);
+    return new RideMap(container, handlers, isDark);
   } catch {
     handlers.current.onDrawn(false);
     return undefined;
@@ -446,12 +480,12 @@ export function MarketMap(props: MapProps): ReactElement {
   const drawn = useRef(isDark);
   useEffect(() => {
     if (place.current === null) return;
-    const opened = openMap(place.current, handlers);
+    const opened = openMap(place.current, handlers, drawn.current);
     map.current = opened;
     return () => opened?.close();
   }, []);
   useEffect(() => {
-    if (drawn.current !== isDark) map.current?.restyle();
+    if (drawn.current !== isDark) map.current?.restyle(isDark);
     drawn.current = isDark;
   }, [isDark]);
   useEffect(() => {

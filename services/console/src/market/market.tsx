@@ -90,6 +90,7 @@ function Market(props: {
   const navigate = useNavigate({ from: '/market' });
   const [bounds, setBounds] = useState<Bounds>();
   const [mapState, onDrawn] = useMapState();
+  const [noGround, setNoGround] = useState<string>();
   const requests = useSubscription<readonly OpenRequest[]>(hubUrl, REQUESTS, {
     bounds,
     limit: SHOWN_MAX,
@@ -135,8 +136,14 @@ function Market(props: {
                 onMove={onMove}
                 onSelect={select}
                 onDrawn={onDrawn}
+                onNoGround={setNoGround}
               />
             </Suspense>
+          )}
+          {noGround !== undefined && (
+            <p className="note" role="status">
+              {noGround}
+            </p>
           )}
           {mapState === 'drawn' && bounds !== undefined && areKnown && (
             <p className="map-count">{countText(bounds, open, active)}</p>

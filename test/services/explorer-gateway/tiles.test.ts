@@ -1,0 +1,123 @@
+/** Tiles of the map as a file of the gateway: what it refuses at its start, and what it sends. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SETTINGS } from '../../../services/explorer-gateway/config.ts';
+import { pmtiles } from '../../support/pmtiles.ts';
+import { openExplorer, type ExplorerServer } from './explorer-server.ts';
+
+const POSTGRES = 'postgres://clt_reader:clt_reader@127.0.0.1:1/clt';
+const ARCHIVE = pmtiles();
+
+let folder: string;
+let file: string;
+let explorer: ExplorerServer;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'clt-tiles-'));
+  mkdirSync(join(folder, 'assets'));
+  writeFileSync(join(folder, 'index.html'), '<head><title>CLT console</title></head>');
+  file = put('city.pmtiles', ARCHIVE);
+  explorer = await openExplorer({
+    postgres_reader_url: POSTGRES,
+    console: pathToFileURL(`${folder}/`),
+    console_tiles_url: file,
+  });
+});
+afterAll(async () => {
+  await explorer.close();
+  rmSync(folder, { recursive: true });
+});
+
+function put(name: string, bytes: Uint8Array): string {
+  writeFileSync(join(folder, name), bytes);
+  return join(folder, name);
+}
+
+const read = (value: string): unknown => SETTINGS.console_tiles_url.read(value);
+
+test('tiles are a template of pictures, an archive at an address, or the file of an archive', () => {
+  for (const value of [
+    'https://tiles.example/{z}/{x}/{y}.png',
+    'https://tiles.example/city.pmtiles',
+    file,
+  ])
+    expect(read(value)).toBe(value);
+  for (const value of ['https://tiles.example/', '/data/city']) expect(read(value)).toBeUndefined();
+});
+
+test.each([
+  ['absent.pmtiles', undefined, 'the file cannot be read (ENOENT)'],
+  ['empty.pmtiles', Buffer.alloc(0), 'the file is no PMTiles archive of version 3'],
+  ['page.pmtiles', Buffer.from('<!doctype html>'), 'the file is no PMTiles archive of version 3'],
+  ['old.pmtiles', Buffer.from('PMTiles\u0002'), 'the file is no PMTiles archive of version 3'],
+  ['pictures.pmtiles', pmtiles([], 2), 'the archive has no vector tiles'],
+])('the gateway does not start with %s', (name, bytes, why) => {
+  const path = bytes === undefined ? join(folder, name) : put(name, bytes);
+  expect(() => read(path)).toThrow(why);
+});
+
+function ask(range?: string, method = 'GET'): Promise<Response> {
+  return fetch(`${explorer.url}/tiles.pmtiles`, { method, headers: range ? { range } : {} });
+}
+
+async function bytesOf(response: Response): Promise<Buffer> {
+  return Buffer.from(await response.arrayBuffer());
+}
+
+test('the pages ask this gateway for the file, and their policy names no other server', async () => {
+  const settings = await fetch(`${explorer.url}/console.json`);
+  expect(await settings.json()).toMatchObject({ tiles_url: '/tiles.pmtiles' });
+  const { headers } = await fetch(`${explorer.url}/market`);
+  expect(headers.get('content-security-policy')).toMatch(/connect-src 'self';/);
+});
+
+test('a part has its bytes, its place and a validator that all parts share', async () => {
+  const [head, tail] = [await ask('bytes=0-126'), await ask('bytes=200-')];
+  expect([head.status, head.headers.get('content-range')]).toEqual([
+    206,
+    `bytes 0-126/${ARCHIVE.length}`,
+  ]);
+  expect(head.headers.get('etag')).toMatch(/^"[0-9a-z]+-[0-9a-z]+"$/);
+  expect(tail.headers.get('etag')).toBe(head.headers.get('etag'));
+  expect(await bytesOf(head)).toEqual(ARCHIVE.subarray(0, 127));
+  expect(await bytesOf(tail)).toEqual(ARCHIVE.subarray(200));
+});
+
+test('a question for the whole file, or for none of it, is refused in words', async () => {
+  const whole = await ask();
+  expect([whole.status, await whole.json()]).toEqual([
+    400,
+    {
+      code: 'invalid_request',
+      message: 'the file is sent in parts alone: ask with the header Range: bytes=0-16383',
+    },
+  ]);
+  const behind = await ask(`bytes=${ARCHIVE.length}-`);
+  expect([behind.status, behind.headers.get('content-range')]).toEqual([
+    416,
+    `bytes */${ARCHIVE.length}`,
+  ]);
+});
+
+test('no Range leads out of the file', async () => {
+  const figure = fc.oneof(fc.nat(4_000), fc.constant(''), fc.bigInt({ min: 0n, max: 10n ** 30n }));
+  const range = fc.oneof(
+    fc.tuple(figure, figure).map(([from, to]) => `bytes=${from}-${to}`),
+    fc.constantFrom('bytes=-5', 'bytes=0-1,5-6', 'lines=0-1', 'bytes=a-b', 'bytes=5-4'),
+  );
+  await fc.assert(
+    fc.asyncProperty(range, async (asked) => {
+      const response = await ask(asked);
+      const body = await bytesOf(response);
+      expect([206, 400, 416]).toContain(response.status);
+      if (response.status !== 206) return;
+      const [, from, to] =
+        /^bytes (\d+)-(\d+)\//.exec(response.headers.get('content-range') ?? '') ?? [];
+      expect(body).toEqual(ARCHIVE.subarray(Number(from), Number(to) + 1));
+      expect(body.length).toBeGreaterThan(0);
+    }),
+  );
+});
