@@ -14,15 +14,13 @@ import { NavigationControl, ScaleControl, type GeoJSONSource } from 'maplibre-gl
 import 'maplibre-gl/dist/maplibre-gl.css';
 import workerUrl from 'maplibre-gl/dist/maplibre-gl-worker.mjs?url';
 import { useEffect, useRef, type ReactElement } from 'react';
-import { feature, mesh } from 'topojson-client';
-import type { GeometryCollection, Topology } from 'topojson-specification';
-import worldUrl from 'world-atlas/countries-50m.json?url';
 import type { ActiveTrip, Bounds, Coordinates, OpenRequest } from '../api/hub.ts';
 import { useIsDark } from '../design/scheme.ts';
 import { shareOf } from '../format.ts';
 import { TEXT } from '../text.ts';
 import type { Ground } from './ground.ts';
 import { arcOf, boundsOfMost, partOf, type Position } from './places.ts';
+import { loadWorld } from './world.ts';
 
 setWorkerUrl(workerUrl);
 
@@ -238,19 +236,6 @@ function grid(bounds: Bounds): FeatureCollection<LineString> {
   return collection(lines);
 }
 
-/** The outlines, loaded once. */
-let world:
-  Promise<{ readonly land: FeatureCollection; readonly borders: FeatureCollection }> | undefined;
-
-async function loadWorld(): Promise<Awaited<NonNullable<typeof world>>> {
-  const response = await fetch(worldUrl);
-  const topology: Topology<{ countries: GeometryCollection }> = await response.json();
-  const { countries } = topology.objects;
-  const land = feature(topology, countries);
-  const borders = mesh(topology, countries, (one, other) => one !== other);
-  return { land, borders: collection([{ type: 'Feature', properties: {}, geometry: borders }]) };
-}
-
 class RideMap {
   readonly #map: MapView;
   readonly #handlers: { current: MapProps };
@@ -310,14 +295,12 @@ class RideMap {
   }
 
   async #drawWorld(): Promise<void> {
-    world ??= loadWorld();
     try {
-      const { land, borders } = await world;
+      const { land, borders } = await loadWorld();
       this.#set('land', land);
       this.#set('borders', borders);
     } catch {
       // the map is of use without outlines; the next one loads them again
-      world = undefined;
     }
   }
 

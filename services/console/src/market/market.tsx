@@ -20,6 +20,7 @@ import type { View } from './map.tsx';
 import { isWithin } from './places.ts';
 import { RideSteps, StatusTag } from './story.tsx';
 import { MAP } from './text.ts';
+import { useCountries } from './world.ts';
 
 const MarketMap = lazy(async () => ({ default: (await import('./map.tsx')).MarketMap }));
 
@@ -231,6 +232,7 @@ interface ListProps<Item> {
 
 function Requests({ of }: ListProps<OpenRequest>): ReactElement {
   const words = TEXT.market;
+  const countryOf = useCountries();
   return (
     <Panel title={words.requests} aside={<Listed of={of} />}>
       <Answer of={of} words={TEXT.away.hub}>
@@ -247,7 +249,12 @@ function Requests({ of }: ListProps<OpenRequest>): ReactElement {
               },
               {
                 name: words.pickup,
-                cell: ({ pickupLocation }) => coordinatesText(pickupLocation, 2),
+                cell: ({ pickupLocation }) => (
+                  <>
+                    {coordinatesText(pickupLocation, 2)}
+                    <span className="place-name">{countryOf(pickupLocation)}</span>
+                  </>
+                ),
                 isNumber: true,
                 isWide: true,
               },

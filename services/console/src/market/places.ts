@@ -8,7 +8,7 @@ export type Position = [number, number];
 const MOST = 0.75;
 /** Degrees, about fifty kilometres: a place as near to the others is far from none. */
 const AROUND = 0.5;
-const TURN = 360;
+export const TURN = 360;
 
 interface Range {
   readonly from: number;
@@ -60,7 +60,7 @@ function isNear(value: number, { from, to }: Range): boolean {
 }
 
 /** A longitude as it is written at most half a turn from `middle`. */
-function turnedTo(longitude: number, middle: number): number {
+export function turnedTo(longitude: number, middle: number): number {
   return longitude + TURN * Math.round((middle - longitude) / TURN);
 }
 

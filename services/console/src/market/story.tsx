@@ -36,6 +36,7 @@ import { coordinatesText } from '../format.ts';
 import { Heading, useTab } from '../design/heading.tsx';
 import { CHAIN } from '../chain/text.ts';
 import { TEXT } from '../text.ts';
+import { useCountries } from './world.ts';
 
 const STATUS_TONES: Readonly<Record<RideStatus, Tone>> = {
   open: 'accent',
@@ -209,7 +210,13 @@ export function StatusTag({ of }: { readonly of: Ride }): ReactElement {
 }
 
 function Place({ of }: { readonly of: Coordinates }): ReactElement {
-  return <span className="figure">{coordinatesText(of)}</span>;
+  const country = useCountries()(of);
+  return (
+    <>
+      <span className="figure">{coordinatesText(of)}</span>
+      {country !== undefined && `, ${country}`}
+    </>
+  );
 }
 
 interface Step {

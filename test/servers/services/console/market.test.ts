@@ -135,6 +135,8 @@ test("a ride's story has every step with its transaction, block, time and sender
     .poll(() => text('.timeline'))
     .toMatch(new RegExp(`by\\s+${driver.account.slice(0, 8)}`));
   await expect.poll(() => text('.timeline')).toContain('Waits for payments');
+  // the name comes with the outlines of countries
+  await expect.poll(() => text('main')).toContain('52.5200° N, 13.4050° E, Germany');
   await ride(`createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "5000001")`);
   await expect.poll(() => text('.figures')).toContain('8.999999 CLT');
   await ride(`createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "9000000")`);

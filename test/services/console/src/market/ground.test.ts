@@ -14,7 +14,7 @@ import { openExplorer } from '../../../explorer-gateway/explorer-server.ts';
 import { openPage, type Opened } from '../../console-world.ts';
 
 /** Where the archive has its one tile. */
-const CITY = '/market?at=52.4827,13.7109,10';
+const CITY = '/market?at=52.7000,13.7109,10';
 
 let missing = '';
 let browser: Browser;
