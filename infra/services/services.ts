@@ -154,6 +154,7 @@ export const services: readonly ServiceSpec[] = [
       ...READ,
       'APP_NODE_URL',
       'APP_TREASURY_PUBLIC_RECONCILIATION_URL',
+      'APP_CONSOLE_URL',
       'APP_CONSOLE_HUB_URL',
       'APP_CONSOLE_DEPOSITS_URL',
     ],

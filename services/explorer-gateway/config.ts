@@ -1,5 +1,6 @@
 import { NETWORKS, type Network } from '../../schemas/deposit-policy.ts';
 import {
+  CONSOLE_SETTINGS as ADDRESS,
   choice,
   GATEWAY_SETTINGS,
   httpUrl,
@@ -23,6 +24,8 @@ const NO_TRON_URL = 'none';
 
 /** The console's own; a page can do without each of them. */
 export const CONSOLE_SETTINGS = {
+  /** its own, for the pictures of previews */
+  ...ADDRESS,
   /** of the chain that wallets sign in for */
   chain_id: optional(integer('APP_CHAIN_ID', { min: 1, max: Number.MAX_SAFE_INTEGER })),
   console_hub_url: optional(httpUrl('APP_CONSOLE_HUB_URL')),

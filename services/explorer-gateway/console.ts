@@ -4,11 +4,13 @@
  * address says.
  */
 import { builtPage, pageRoutes, type BuiltPage } from '../runtime/http/built-page.ts';
-import type { GetRoute, HttpRequest } from '../runtime/http/handler.ts';
+import type { Answered, GetRoute, HttpRequest } from '../runtime/http/handler.ts';
 import type { HttpResponse } from '../runtime/http/response.ts';
 import type { Reader } from '../runtime/postgres/pool.ts';
 import { isAddress, tronUrlOf, type ConsoleConfig } from './config.ts';
-import { headOf, PLAIN, PREVIEWED, previewOf } from './preview.ts';
+import { Painter } from './painter.ts';
+import { pictureOf } from './picture.ts';
+import { headOf, knownPreview, PLAIN, PREVIEWED, previewOf, type Preview } from './preview.ts';
 import { TILES_PATH, tilesRoute } from './tiles.ts';
 
 /** Where `vite build` puts it. */
@@ -94,12 +96,13 @@ export function openConsole({ folder, config, reader }: ConsoleOptions): Console
     }),
   };
   const tilesFile = tilesFileOf(config);
-  const plain = headOf(PLAIN);
+  const plain = headOf(PLAIN, pictureUrl(config));
   const nothing = page.document(plain, 404);
   return {
     routes: [
       ...pageRoutes(page, PAGES, plain),
-      ...PREVIEWED.map((path) => previewedRoute(page, reader, path)),
+      ...PREVIEWED.map((path) => previewedRoute(page, reader, config, path)),
+      ...pictureRoutes(reader),
       ...Object.entries(MOVED).map(([path, to]) => movedRoute(path, to)),
       settings,
       ...(tilesFile === undefined ? [] : [tilesRoute(tilesFile)]),
@@ -108,13 +111,62 @@ export function openConsole({ folder, config, reader }: ConsoleOptions): Console
   };
 }
 
-function previewedRoute(page: BuiltPage, reader: Reader, path: string): GetRoute {
+/** The whole address of a picture, as readers of previews need it; undefined: nobody knows ours. */
+function pictureUrl({ console_url: consoleUrl }: ConsoleConfig, page = ''): string | undefined {
+  return consoleUrl === undefined ? undefined : consoleUrl + PICTURES + page;
+}
+
+function previewedRoute(
+  page: BuiltPage,
+  reader: Reader,
+  config: ConsoleConfig,
+  path: string,
+): GetRoute {
   return {
     method: 'get',
     path,
-    handle: async ({ params: { name } }) =>
-      page.document(headOf(await previewOf(reader, path, String(name)))),
+    handle: async ({ params: { name } }) => {
+      const preview = await previewOf(reader, path, String(name));
+      const address = path.replace(':name', encodeURIComponent(String(name)));
+      const picture = pictureUrl(config, preview === PLAIN ? '' : address);
+      return page.document(headOf(preview, picture));
+    },
   };
+}
+
+/** The picture of a page is at the page's own address below this one. */
+const PICTURES = '/preview';
+/** Of one that can never change but with the program, and of all others. */
+const CACHED = { final: 'public, max-age=86400', open: 'public, max-age=60' };
+
+function pictureRoutes(reader: Reader): readonly GetRoute[] {
+  const painter = new Painter();
+  const draw = async (preview: Preview): Promise<Answered> => {
+    const body = await painter.paint(pictureOf(preview, Date.now()));
+    if (body === undefined)
+      return { refused: 'rate_limited', message: 'too many pictures are drawn: ask again shortly' };
+    const isFinal = preview === PLAIN || preview.state?.is_final === true;
+    const control = CACHED[isFinal ? 'final' : 'open'];
+    return {
+      status: 200,
+      body,
+      content_type: 'image/png',
+      headers: { 'cache-control': control },
+    };
+  };
+  return [
+    { method: 'get', path: PICTURES, handle: () => draw(PLAIN) },
+    ...PREVIEWED.map((path): GetRoute => ({
+      method: 'get',
+      path: PICTURES + path,
+      handle: async ({ params: { name } }) => {
+        const preview = await knownPreview(reader, path, String(name));
+        return preview === undefined
+          ? { refused: 'not_found', message: 'nothing has this name: look at the link again' }
+          : draw(preview);
+      },
+    })),
+  ];
 }
 
 function movedRoute(path: string, to: string): GetRoute {

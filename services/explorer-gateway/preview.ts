@@ -31,6 +31,15 @@ import { isFinalRow } from './routes/responses.ts';
 export interface Preview {
   readonly title: string;
   readonly description: string;
+  /** of the thing, where it has one; what its description says, in a word */
+  readonly state?: {
+    readonly words: string;
+    readonly tone: 'good' | 'warn' | 'bad';
+    /** nothing will ever change it */
+    readonly is_final: boolean;
+  };
+  /** when it happened, ISO 8601 */
+  readonly at?: string;
 }
 
 /** The preview of lists, and of things that nobody knows. */
@@ -39,6 +48,9 @@ export const PLAIN: Preview = {
   description: `Blocks, transactions, rides and the reserve of the ${SITE} chain, as they happen.`,
 };
 
+const OPEN = { words: 'may still be replaced', tone: 'warn', is_final: false } as const;
+const FINAL = { words: 'final', tone: 'good', is_final: true } as const;
+
 const NEWEST = 'As of the newest block, which may still be replaced.';
 
 interface Page {
@@ -46,6 +58,12 @@ interface Page {
   readonly query: (name: string) => Query | undefined;
   readonly preview: (row: Cells, name: string) => Preview;
 }
+
+/** As the console shows them; another is no good. */
+const RUN_TONES: Readonly<Record<string, 'good' | 'warn'>> = {
+  ok: 'good',
+  over_backed_drift: 'warn',
+};
 
 /** By address in `services/console/src/routes.tsx`, whose parameter is called name here. */
 const PAGES: Readonly<Record<string, Page>> = {
@@ -60,13 +78,15 @@ const PAGES: Readonly<Record<string, Page>> = {
       return {
         title: blockTitle(BigInt(height ?? 0)),
         description: `Block ${byteaHex(hash)} of ${isoTime(timestamp)}, with ${counted(count, 'transaction')}, made by ${shortened(byteaHex(producer))}. ${finality(row)}`,
+        state: stateOf(row),
+        at: isoTime(timestamp),
       };
     },
   },
   '/transactions/:name': {
     query: (name) => queryOf(parseHash(name), transactionByHash),
     preview: (row) => {
-      const [hash, height, from, to, amount, , type] = row;
+      const [hash, height, from, to, amount, , type, , timestamp] = row;
       const call = {
         hash: byteaHex(hash),
         from: byteaHex(from),
@@ -77,6 +97,8 @@ const PAGES: Readonly<Record<string, Page>> = {
       return {
         title: transactionTitle(call),
         description: `${plainText(sentenceOf(call))} In block ${grouped(BigInt(height ?? 0))}. ${finality(row)}`,
+        state: stateOf(row),
+        at: isoTime(timestamp),
       };
     },
   },
@@ -85,6 +107,7 @@ const PAGES: Readonly<Record<string, Page>> = {
     preview: ([balance, , transactions, changes], name) => ({
       title: `Account ${shortened(toHex(parseAddress(name) ?? Buffer.alloc(0)))}`,
       description: `It has ${units(balance, SITE)}, after ${counted(transactions, 'transaction')} and ${counted(changes, 'change')} of its balance. ${NEWEST}`,
+      state: OPEN,
     }),
   },
   '/market/trips/:name': {
@@ -92,6 +115,7 @@ const PAGES: Readonly<Record<string, Page>> = {
     preview: ([status, , , , , , , fare, paid, passenger, driver]) => ({
       title: `Ride at ${units(fare, SITE)}: ${status}`,
       description: `Passenger ${shortened(byteaHex(passenger))}${driver === null ? '' : `, driver ${shortened(byteaHex(driver))}`}; paid so far: ${units(paid, SITE)}. ${NEWEST}`,
+      state: OPEN,
     }),
   },
   '/reserve/:name': {
@@ -105,6 +129,12 @@ const PAGES: Readonly<Record<string, Page>> = {
       return {
         title: `Reserve run of ${isoTime(at)}: ${words[verdict] ?? verdict}`,
         description: `Custody ${units(custody, 'USDT')}, liability ${units(liability, 'USDT')}, surplus ${units(surplus, 'USDT')}, at block ${grouped(BigInt(height ?? 0))}.`,
+        state: {
+          words: words[verdict] ?? verdict,
+          tone: RUN_TONES[verdict] ?? 'bad',
+          is_final: true,
+        },
+        at: isoTime(at),
       };
     },
   },
@@ -116,18 +146,27 @@ export const PREVIEWED = Object.keys(PAGES);
 const WAIT_MS = 500;
 
 /**
- * The preview of the thing with this name, at one of the addresses `PREVIEWED`. Plain where nothing
- * is known of it, also while the read model is away: the page itself says so.
+ * The preview of the thing with this name, at one of the addresses `PREVIEWED`; undefined where
+ * nobody knows it. Rejects while the read model is away.
  */
-export async function previewOf(reader: Reader, path: string, name: string): Promise<Preview> {
+export async function knownPreview(
+  reader: Reader,
+  path: string,
+  name: string,
+): Promise<Preview | undefined> {
   const page = PAGES[path];
   const query = page?.query(name);
-  if (page === undefined || query === undefined) return PLAIN;
+  if (page === undefined || query === undefined) return undefined;
+  const [row] = await reader.rows(query);
+  return row === undefined ? undefined : titled(page.preview(row, name));
+}
+
+/** Plain where nothing is known, also while the read model is away: the page itself says so. */
+export async function previewOf(reader: Reader, path: string, name: string): Promise<Preview> {
   const late = new AbortController();
-  const waited = after(WAIT_MS, [], { signal: late.signal }).catch(() => []);
+  const waited = after(WAIT_MS, undefined, { signal: late.signal }).catch(() => undefined);
   try {
-    const [row] = await Promise.race([reader.rows(query), waited]);
-    return row === undefined ? PLAIN : titled(page.preview(row, name));
+    return (await Promise.race([knownPreview(reader, path, name), waited])) ?? PLAIN;
   } catch (error) {
     if (error instanceof Fault) return PLAIN;
     throw error;
@@ -136,8 +175,8 @@ export async function previewOf(reader: Reader, path: string, name: string): Pro
   }
 }
 
-function titled({ title, description }: Preview): Preview {
-  return { title: titleOf(title), description };
+function titled(preview: Preview): Preview {
+  return { ...preview, title: titleOf(preview.title) };
 }
 
 function queryOf(bytes: Buffer | undefined, query: (of: Buffer) => Query): Query | undefined {
@@ -152,19 +191,27 @@ function counted(count: Cell, one: string): string {
   return `${grouped(BigInt(count ?? 0))} ${one}${count === '1' ? '' : 's'}`;
 }
 
+function stateOf(row: Cells): typeof OPEN | typeof FINAL {
+  return isFinalRow(row) ? FINAL : OPEN;
+}
+
 function finality(row: Cells): string {
   return isFinalRow(row) ? 'It is final.' : 'It may still be replaced.';
 }
 
+/** Of the pictures that previews show. */
+export const PICTURE = { width: 1_200, height: 630 } as const;
+
 const TITLE_CHARACTERS = 120;
 const DESCRIPTION_CHARACTERS = 300;
 
-/** The elements of a document's head; plain text in, no character of which is markup. */
-export function headOf({ title, description }: Preview): string {
-  const [name, words] = [
-    escaped(title, TITLE_CHARACTERS),
-    escaped(description, DESCRIPTION_CHARACTERS),
-  ];
+/**
+ * The elements of a document's head; plain text in, no character of which is markup. `picture`: the
+ * whole address of one, where this gateway knows its own.
+ */
+export function headOf({ title, description }: Preview, picture?: string): string {
+  const name = withEntities(visible(title, TITLE_CHARACTERS));
+  const words = withEntities(visible(description, DESCRIPTION_CHARACTERS));
   return [
     `<title>${name}</title>`,
     `<meta name="description" content="${words}" />`,
@@ -172,12 +219,26 @@ export function headOf({ title, description }: Preview): string {
     `<meta property="og:site_name" content="${SITE}" />`,
     `<meta property="og:title" content="${name}" />`,
     `<meta property="og:description" content="${words}" />`,
+    ...(picture === undefined
+      ? []
+      : [
+          `<meta property="og:image" content="${withEntities(picture)}" />`,
+          `<meta property="og:image:type" content="image/png" />`,
+          `<meta property="og:image:width" content="${PICTURE.width}" />`,
+          `<meta property="og:image:height" content="${PICTURE.height}" />`,
+          `<meta property="og:image:alt" content="${name}" />`,
+          `<meta name="twitter:card" content="summary_large_image" />`,
+        ]),
   ].join('\n    ');
 }
 
-/** Text of an element, without characters that nobody sees, such as marks of direction. */
-function escaped(text: string, most: number): string {
+/** Without characters that nobody sees, such as marks of direction, and not longer than `most`. */
+export function visible(text: string, most: number): string {
   const seen = Array.from(text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, ' '));
-  const cut = seen.length > most ? `${seen.slice(0, most - 1).join('')}…` : seen.join('');
-  return cut.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  return seen.length > most ? `${seen.slice(0, most - 1).join('')}…` : seen.join('');
+}
+
+/** Text of an element or an attribute, of HTML or SVG. */
+export function withEntities(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -9,6 +9,8 @@ import { parseCompose, textOf } from '../support/compose.ts';
 const OTHERWISE: Readonly<Record<string, string>> = {
   'graphql-subscriptions': 'graphql-redis-subscriptions imports it, as its peer',
   'swagger-ui-dist': 'document-routes.ts reads its files',
+  '@fontsource/inter': 'painter-worker.ts reads its files',
+  '@resvg/resvg-wasm': 'painter-worker.ts, a thread, imports it',
 };
 
 interface Packages {

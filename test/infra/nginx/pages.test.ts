@@ -15,7 +15,13 @@ test('nginx passes on every address of the console', () => {
   writeFileSync(join(folder, 'assets/main.js'), '');
   writeFileSync(join(folder, 'index.html'), '<title>CLT console</title>');
   const reader = { rows: () => Promise.resolve([]) };
-  const opened = openConsole({ folder: pathToFileURL(`${folder}/`), config: {}, reader });
+  const tiles = join(folder, 'city.pmtiles');
+  writeFileSync(tiles, '');
+  const opened = openConsole({
+    folder: pathToFileURL(`${folder}/`),
+    config: { console_tiles_url: tiles },
+    reader,
+  });
   const paths = opened?.routes.map(({ path }) => path.replace(/:\w+$/, '12')) ?? [];
   const passed = [...CONF.matchAll(/location ~ (\S+) \{\s+proxy_pass http:\/\/explorer;/g)].map(
     ([, pattern = '']) => new RegExp(pattern),

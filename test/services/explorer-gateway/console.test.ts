@@ -25,6 +25,7 @@ beforeAll(async () => {
   explorer = await openExplorer({
     postgres_reader_url: 'postgres://clt_reader:clt_reader@127.0.0.1:1/clt',
     console: pathToFileURL(`${folder}/`),
+    console_url: 'https://console.example',
   });
 });
 afterAll(async () => {
@@ -118,6 +119,35 @@ test('each page has a title and tags for previews in place of the title that was
     expect(text).toContain('<meta property="og:title" content="CLT console" />');
     expect(text).toMatch(/<html lang="en"><head>.*<\/head><body><\/body><\/html>$/s);
   }
+});
+
+test('a page names the whole address of its picture, the plain one where nothing is known', async () => {
+  for (const path of ['/', `/transactions/${HASH}`, '/market/trips/%00%22%3E']) {
+    const text = await (await open(path)).text();
+    expect(text).toContain(
+      '<meta property="og:image" content="https://console.example/preview" />',
+    );
+  }
+});
+
+test('a picture is a PNG that caches keep, and answers a validator', async () => {
+  const { status, headers } = await open('/preview');
+  expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
+    200,
+    'image/png',
+    'public, max-age=86400',
+  ]);
+  const again = await open('/preview', { headers: { 'if-none-match': headers.get('etag') ?? '' } });
+  expect(again.status).toBe(304);
+});
+
+test('a picture of nothing is 404 without a query, and 503 while the index is away', async () => {
+  for (const path of ['/preview/blocks/x', '/preview/transactions/12', '/preview/reserve/%00']) {
+    const { status, headers } = await open(path);
+    expect([path, status, headers.get('cache-control')]).toEqual([path, 404, 'no-store']);
+  }
+  const away = await open(`/preview/transactions/${HASH}`);
+  expect([away.status, away.headers.get('cache-control')]).toEqual([503, 'no-store']);
 });
 
 test('a gateway without a build of the console has no pages, and redirects nobody', async () => {
