@@ -100,7 +100,7 @@ const ROOMS: readonly Room[] = [
   {
     room: 'services/explorer-gateway',
     rooms: [...HTTP_SERVICE, ...READER, 'services/runtime/kafka', 'services/runtime/clt-node'],
-    packages: [],
+    packages: ['@resvg/resvg-wasm', 'lru-cache'],
     builtins: ['*'],
   },
   {
@@ -179,8 +179,7 @@ const ROOMS: readonly Room[] = [
   },
   { room: 'infra', rooms: ['schemas'], packages: ['*'], builtins: ['*'] },
   {
-    // runs in browsers, and knows the gateways by their interfaces; signs in as wallets do, and
-    // reckons fees as the treasury does
+    // runs in browsers, asks gateways by their interfaces, reckons fees as the treasury does
     room: 'services/console',
     rooms: [
       'packages/wallet/src',
@@ -190,6 +189,7 @@ const ROOMS: readonly Room[] = [
       'schemas/operations-api',
     ],
     packages: [
+      '@protomaps/basemaps',
       '@tanstack/react-query',
       '@tanstack/react-router',
       '@vitejs/plugin-react',
@@ -198,6 +198,7 @@ const ROOMS: readonly Room[] = [
       'geojson',
       'graphql-ws',
       'maplibre-gl',
+      'pmtiles',
       'react',
       'react-dom',
       'topojson-client',

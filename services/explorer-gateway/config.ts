@@ -24,7 +24,7 @@ const NO_TRON_URL = 'none';
 
 /** The console's own; a page can do without each of them. */
 export const CONSOLE_SETTINGS = {
-  /** its own, for the pictures of previews */
+  /** of the console itself, for the pictures of previews */
   ...ADDRESS,
   /** of the chain that wallets sign in for */
   chain_id: optional(integer('APP_CHAIN_ID', { min: 1, max: Number.MAX_SAFE_INTEGER })),

@@ -53,8 +53,9 @@ function policyOf(config: ConsoleConfig): Readonly<Record<string, string>> {
 }
 
 /** The path of the file with the map's tiles, where this gateway serves one. */
-function tilesFileOf({ console_tiles_url: tilesUrl }: ConsoleConfig): string | undefined {
-  return tilesUrl === undefined || isAddress(tilesUrl) ? undefined : tilesUrl;
+function tilesFileOf(config: ConsoleConfig): string | undefined {
+  const { console_tiles_url: consoleTilesUrl } = config;
+  return consoleTilesUrl === undefined || isAddress(consoleTilesUrl) ? undefined : consoleTilesUrl;
 }
 
 /** Where the console finds what the explorer does not have; null: it is not set up. */
@@ -136,7 +137,7 @@ function previewedRoute(
 
 /** The picture of a page is at the page's own address below this one. */
 const PICTURES = '/preview';
-/** Of one that can never change but with the program, and of all others. */
+/** For pictures that can change with the program alone, and for all others. */
 const CACHED = { final: 'public, max-age=86400', open: 'public, max-age=60' };
 
 function pictureRoutes(reader: Reader): readonly GetRoute[] {

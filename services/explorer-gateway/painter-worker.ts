@@ -11,7 +11,8 @@ const FONTS = [400, 600].map((weight) =>
 
 const isReady = initWasm(readFileSync(resolve('@resvg/resvg-wasm/index_bg.wasm')));
 
-async function paint(svg: string): Promise<Uint8Array> {
+/** An error ends the thread: the next picture gets another one. */
+async function paint(svg: string): Promise<void> {
   await isReady;
   const image = new Resvg(svg, { font: { fontBuffers: FONTS, defaultFontFamily: 'Inter' } });
   const rendered = image.render();
@@ -19,13 +20,7 @@ async function paint(svg: string): Promise<Uint8Array> {
   // memory of the rasteriser is its own
   rendered.free();
   image.free();
-  return png;
+  parentPort?.postMessage(png, []);
 }
 
-parentPort?.on('message', (svg: string) => {
-  paint(svg).then(
-    (png) => parentPort?.postMessage(png),
-    // ends the thread: the next picture gets another one
-    (error: unknown) => setImmediate(() => Promise.reject(error)),
-  );
-});
+parentPort?.on('message', (svg: string) => void paint(svg));

@@ -26,7 +26,7 @@ export class Painter {
     this.#waiting.push(asked);
     this.#kept.set(svg, asked.promise);
     asked.promise.catch(() => this.#kept.delete(svg));
-    this.#worker.postMessage(svg);
+    this.#worker.postMessage(svg, []);
     return asked.promise;
   }
 

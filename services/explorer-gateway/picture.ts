@@ -111,10 +111,10 @@ function linesOf(text: string, size: number, linesMax: number): readonly string[
   };
   for (const word of visible(text, CHARACTERS_MAX).split(' ')) {
     if (widthOf(word) <= room) add(word, ' ');
-    else for (const [at, each] of [...word].entries()) add(each, at === 0 ? ' ' : '');
+    else for (const [at, each] of Array.from(word).entries()) add(each, at === 0 ? ' ' : '');
   }
   if (line !== '') lines.push(line);
   if (lines.length <= linesMax) return lines;
   const last = lines[linesMax - 1] ?? '';
-  return [...lines.slice(0, linesMax - 1), `${[...last].slice(0, -1).join('')}…`];
+  return [...lines.slice(0, linesMax - 1), `${Array.from(last).slice(0, -1).join('')}…`];
 }

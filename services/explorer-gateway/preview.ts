@@ -199,7 +199,7 @@ function finality(row: Cells): string {
   return isFinalRow(row) ? 'It is final.' : 'It may still be replaced.';
 }
 
-/** Of the pictures that previews show. */
+/** The pixels of a picture. */
 export const PICTURE = { width: 1_200, height: 630 } as const;
 
 const TITLE_CHARACTERS = 120;

@@ -43,14 +43,17 @@ function geometry({ type, shape }: TileFeature): number[] {
 }
 
 /** The place of a word in a list, which gets it if it lacks it. */
-function at(list: string[], word: string): number {
+function indexIn(list: string[], word: string): number {
   return list.includes(word) ? list.indexOf(word) : list.push(word) - 1;
 }
 
 function layer(name: string, features: readonly TileFeature[]): number[] {
   const [keys, values]: [string[], string[]] = [[], []];
   const encoded = features.flatMap((each) => {
-    const tags = Object.entries(each.tags).flatMap(([k, v]) => [at(keys, k), at(values, v)]);
+    const tags = Object.entries(each.tags).flatMap(([k, v]) => [
+      indexIn(keys, k),
+      indexIn(values, v),
+    ]);
     return field(2, [
       ...field(2, tags.flatMap(varint)),
       ...number(3, TYPES[each.type]),

@@ -99,16 +99,17 @@ test('a picture is a PNG of 1200 by 630 pixels with its letters in it', async ()
   }
 });
 
+const numbered = (title: number): string => pictureOf({ ...OPEN, title: String(title) }, NOW);
+
 test('equal pictures are made once, and of too many at once the last are refused', async () => {
   const painter = new Painter();
-  const of = (title: number): string => pictureOf({ ...OPEN, title: String(title) }, NOW);
-  const all = Array.from({ length: 40 }, (_, at) => painter.paint(of(at)));
+  const all = Array.from({ length: 40 }, (_, at) => painter.paint(numbered(at)));
   const [first, taken] = [all[0], all.filter((each) => each !== undefined)];
   expect(taken.length).toBe(16);
-  expect(painter.paint(of(0))).toBe(first);
+  expect(painter.paint(numbered(0))).toBe(first);
   expect(await Promise.all(taken)).toHaveLength(16);
   // there is room again
-  expect((await painter.paint(of(39)))?.length).toBeGreaterThan(1_000);
+  expect((await painter.paint(numbered(39)))?.length).toBeGreaterThan(1_000);
 });
 
 test('a text that the rasteriser refuses costs its asker alone', async () => {

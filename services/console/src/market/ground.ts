@@ -99,7 +99,7 @@ function layersOf(source: string, isDark: boolean, face: string[]): readonly Lay
 
 type Symbols = Extract<LayerSpecification, { type: 'symbol' }>;
 
-/** Theirs mix the fonts of several scripts. */
+/** The texts of the style mix the fonts of several scripts. */
 const NAME: ExpressionSpecification = ['coalesce', ['get', 'name:en'], ['get', 'name'], ''];
 
 function withLetters(layer: Symbols, face: string[]): Symbols {

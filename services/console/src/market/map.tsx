@@ -1,7 +1,8 @@
 /**
  * The map, by MapLibre: outlines of countries from a package, degrees as a grid, and tiles where
- * the settings name some: pictures, or streets of an archive. Points that are close are one. A trip is an arc from its pickup to its
- * dropoff that fills as its fare is paid, with a point at the end of the paid part.
+ * the settings name some: pictures, or streets of an archive. Points that are close are one. A trip
+ * is an arc from its pickup to its dropoff that fills as its fare is paid, with a point at the end
+ * of the paid part.
  */
 import type { Feature, FeatureCollection, LineString, Point } from 'geojson';
 import {

@@ -23,8 +23,7 @@ let world: ConsoleWorld;
 let opened: Opened;
 let tokens: { readonly rider: string; readonly driver: string };
 /** of a ride that is under way */
-let trip: string;
-let requested: string;
+let [trip, requested] = ['', ''];
 
 beforeAll(async () => {
   const browser = await openChromium();
@@ -135,7 +134,6 @@ test("a ride's story has every step with its transaction, block, time and sender
     .poll(() => text('.timeline'))
     .toMatch(new RegExp(`by\\s+${driver.account.slice(0, 8)}`));
   await expect.poll(() => text('.timeline')).toContain('Waits for payments');
-  // the name comes with the outlines of countries
   await expect.poll(() => text('main')).toContain('52.5200° N, 13.4050° E, Germany');
   await ride(`createUnsignedRidePay(rideAcceptanceTransactionHash: "${trip}", fare: "5000001")`);
   await expect.poll(() => text('.figures')).toContain('8.999999 CLT');
