@@ -31,15 +31,23 @@ async function fetchWorld(): Promise<World> {
   const topology: Topology<{ countries: GeometryCollection<{ name: string }> }> =
     await response.json();
   const { countries } = topology.objects;
-  const land = feature(topology, countries);
+  const outlines = outlinesOf(feature(topology, countries).features);
   const borders = mesh(topology, countries, (one, other) => one !== other);
   return {
-    land,
+    // rings that go on across longitude 180: otherwise they are drawn back around the earth
+    land: {
+      type: 'FeatureCollection',
+      features: outlines.map(({ rings }) => ({
+        type: 'Feature',
+        properties: {},
+        geometry: { type: 'Polygon', coordinates: [...rings] },
+      })),
+    },
     borders: {
       type: 'FeatureCollection',
       features: [{ type: 'Feature', properties: {}, geometry: borders }],
     },
-    outlines: outlinesOf(land.features),
+    outlines,
   };
 }
 
