@@ -1,9 +1,9 @@
 /** Answers made of several requests, so ordered that blocks between them do no harm. */
-import type { Account, Activity } from '../../../../schemas/explorer-api/accounts.ts';
-import type { Block } from '../../../../schemas/explorer-api/blocks.ts';
+import type { Account, Balance } from '../../../../schemas/explorer-api/accounts.ts';
+import type { Block, BlockDetail } from '../../../../schemas/explorer-api/blocks.ts';
 import type { Stats } from '../../../../schemas/explorer-api/network.ts';
 import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
-import { one, page } from './explorer.ts';
+import { one, page, type Page } from './explorer.ts';
 
 /** In a page: more than a fast chain makes between two looks, so that each meets the one before. */
 const BLOCKS = 60;
@@ -36,17 +36,27 @@ export async function readChain(signal: AbortSignal): Promise<Chain> {
 
 export interface KnownAccount {
   readonly is: Account;
-  /** height of the newest change of the balance */
-  readonly changed_at: number;
+  /** the balance after its newest change, both of one moment; undefined: it never changed */
+  readonly newest: Balance | undefined;
 }
 
-/** `path` of the account. A reorganisation may come in before and after the balance. */
+/** `path` of the account. The account itself has no height, so its balance is not used. */
 export async function readAccount(path: string, signal: AbortSignal): Promise<KnownAccount> {
-  const newestChange = async (): Promise<number> => {
-    const { items } = await page<Activity>(`${path}/activity`, signal, { limit: 1 });
-    return items[0]?.block_height ?? 0;
-  };
-  const before = await newestChange();
-  const is = await one<Account>(path, signal);
-  return { is, changed_at: Math.max(before, await newestChange()) };
+  const [is, { items }] = await Promise.all([
+    one<Account>(path, signal),
+    page<Balance>(`${path}/balance-history`, signal, { points: 2 }),
+  ]);
+  return { is, newest: items.at(-1) };
+}
+
+/** Those of the block with this hash. Throws a `ServiceError` of 404 once it is replaced. */
+export async function blockTransactions(
+  { height, hash }: BlockDetail,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Page<Transaction>> {
+  const read = await page<Transaction>('transactions', signal, { block: height, limit });
+  // asked for by height: they are of this block if it is still there
+  await one<BlockDetail>(`blocks/${hash}`, signal);
+  return read;
 }

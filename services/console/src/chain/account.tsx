@@ -60,14 +60,19 @@ export function AccountPage(): ReactElement {
 
 function Shown(props: { readonly of: KnownAccount & Judged; readonly path: string }): ReactElement {
   const { of, path } = props;
-  const { is: account } = of;
+  const { is: account, newest } = of;
   const words = TEXT.account;
   return (
     <>
       <Figures
         of={[
-          [words.balance, <Amount of={account.balance} />],
-          [TEXT.finality.name, <Finality height={of.changed_at} of={of} />],
+          [words.balance, <Amount of={newest?.balance ?? '0'} />],
+          ...(newest === undefined
+            ? []
+            : ([
+                [CHAIN.account.after, <BlockLink height={newest.block_height} />],
+                [TEXT.finality.name, <Finality height={newest.block_height} of={of} />],
+              ] as const)),
           [words.nonce, grouped(account.nonce)],
           [
             words.transactions,
@@ -78,6 +83,9 @@ function Shown(props: { readonly of: KnownAccount & Judged; readonly path: strin
           [words.activities, grouped(account.activity_count)],
         ]}
       />
+      {of.head_height !== undefined && (
+        <p className="quiet moment">{CHAIN.account.counted(grouped(of.head_height))}</p>
+      )}
       <NameForm key={account.address} address={account.address} />
       <BalancePlot path={path} changes={account.activity_count} />
       <ActivityPanel address={account.address} path={path} />
@@ -125,44 +133,75 @@ function NameForm({ address }: { readonly address: string }): ReactElement {
 function BalancePlot(props: { readonly path: string; readonly changes: number }): ReactElement {
   const history = useQuery({
     queryKey: ['balances', props.path],
-    queryFn: ({ signal }) => page<Balance>(`${props.path}/balance-history`, signal, {}),
+    queryFn: ({ signal }) =>
+      judged(() => page<Balance>(`${props.path}/balance-history`, signal, {})),
     refetchInterval: HISTORY_MS,
   });
   const { changes } = props;
-  const points = history.data?.items.length ?? 0;
+  const { data } = history;
+  const points = data?.items.length ?? 0;
+  const newest = data?.items.at(-1)?.block_height;
+  const isWhole = points >= changes;
   return (
     <Panel
       title={TEXT.account.plot}
       aside={
-        <span className="unit">
-          {points < changes && points > 0
-            ? TEXT.account.points(points, grouped(changes))
-            : TEXT.units.clt}
+        <span className="row">
+          <span className="unit">
+            {isWhole || points === 0
+              ? TEXT.units.clt
+              : TEXT.account.points(points, grouped(changes))}
+          </span>
+          {data !== undefined && newest !== undefined && (
+            <>
+              <span className="quiet">{TEXT.home.upTo(grouped(newest))}</span>
+              {newest > (data.final_height ?? newest) ? (
+                <Tag tone="warn">{CHAIN.account.behind}</Tag>
+              ) : (
+                <Finality height={newest} of={data} isShort />
+              )}
+            </>
+          )}
         </span>
       }
     >
-      <Answer of={history}>{({ items }) => <Balances of={items} />}</Answer>
+      <Answer of={history}>
+        {({ items, final_height: final }) => <Balances of={items} {...{ final, isWhole }} />}
+      </Answer>
     </Panel>
   );
 }
 
-function Balances({ of }: { readonly of: readonly Balance[] }): ReactElement {
+function Balances(props: {
+  readonly of: readonly Balance[];
+  /** undefined: not known */
+  readonly final: number | undefined;
+  /** whether each change is a point */
+  readonly isWhole: boolean;
+}): ReactElement {
+  const { of, final = Infinity, isWhole } = props;
   const at = useMemo(() => of.map(({ timestamp }) => Date.parse(timestamp) / 1_000), [of]);
+  const open = of.findIndex(({ block_height: height }) => height > final);
+  // between two points there may be changes that are not final
+  const from = open > 0 && !isWhole ? open - 1 : open;
   const lines = useMemo(
     (): Line[] => [
       {
         name: TEXT.account.balance,
         color: '--accent',
         values: of.map(({ balance }) => plotted(BigInt(balance))),
-        texts: of.map(({ balance }) => `${amountText(BigInt(balance))} ${TEXT.units.clt}`),
+        texts: of.map(({ balance, block_height: height }) => {
+          const text = `${amountText(BigInt(balance))} ${TEXT.units.clt}`;
+          return height > final ? `${text} (${TEXT.finality.openShort})` : text;
+        }),
       },
     ],
-    [of],
+    [of, final],
   );
   if (of.length < 2) return <p className="nothing">{TEXT.states.few}</p>;
   return (
     <div className="inside">
-      <Plot label={TEXT.account.plot} at={at} lines={lines} />
+      <Plot label={TEXT.account.plot} at={at} lines={lines} open_from={at[from]} />
     </div>
   );
 }

@@ -2,9 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useState, type ReactElement } from 'react';
 import type { BlockDetail } from '../../../../schemas/explorer-api/blocks.ts';
-import type { Transaction } from '../../../../schemas/explorer-api/transactions.ts';
 import { blockTitle } from '../../../../schemas/explorer-api/words.ts';
-import { one, page } from '../api/explorer.ts';
+import { blockTransactions } from '../api/chain.ts';
+import { one } from '../api/explorer.ts';
 import { judged, type Judged } from '../api/finality.ts';
 import { useStatus } from '../api/health.ts';
 import { AddressLink, Amount, Answer, Facts, Panel, PlainHash, Time } from '../design/parts.tsx';
@@ -61,11 +61,10 @@ function Neighbours({ height }: { readonly height: number }): ReactElement {
 function Shown({ block }: { readonly block: BlockDetail & Judged }): ReactElement {
   const { height } = block;
   const [first] = useState(block.hash);
-  const place = useLogPlace(height);
+  const place = useLogPlace(block.hash);
   const transactions = useQuery({
     queryKey: ['block transactions', height, block.hash],
-    queryFn: ({ signal }) =>
-      page<Transaction>('transactions', signal, { block: height, limit: ROWS }),
+    queryFn: ({ signal }) => blockTransactions(block, ROWS, signal),
   });
   return (
     <>

@@ -54,12 +54,12 @@ export function Effects(props: { readonly of: string; readonly empty: string }):
   );
 }
 
-/** Names and values for `Facts`: topic, partition, offset, and how to read the record. */
-export function useLogPlace(height: number): readonly (readonly [string, ReactNode])[] {
+/** For `Facts`, of a block by hash or height: its place in the log, and how to read the record. */
+export function useLogPlace(block: string): readonly (readonly [string, ReactNode])[] {
   const words = TEXT.log;
   const record = useQuery({
-    queryKey: ['record', height],
-    queryFn: ({ signal }) => one<BlockRecord>(`blocks/${height}/record`, signal),
+    queryKey: ['record', block],
+    queryFn: ({ signal }) => one<BlockRecord>(`blocks/${block}/record`, signal),
   });
   return [
     [

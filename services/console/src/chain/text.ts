@@ -38,6 +38,21 @@ export const CHAIN = {
     remove: 'Remove',
     where: 'Kept in this browser alone, and sent to nobody.',
   },
+  account: {
+    after: 'After block',
+    counted: (height: string): string =>
+      `Nonce and counts are those of block ${height}, or of a later one.`,
+    behind: 'behind the line: may still be replaced',
+  },
+  validators: {
+    counted: (blocks: string, height: string): string =>
+      `${blocks} blocks are counted, up to ${height} or a later one. The newest may still be replaced.`,
+  },
+  charts: {
+    later: (span: string): string =>
+      `This address names an end after the newest block: the newest ${span} are shown.`,
+    noBlock: 'no block',
+  },
   place: { title: 'Place' },
   home: {
     /** when the explorer was asked for blocks and transactions */

@@ -62,7 +62,7 @@ const RideOf = later<{
 function Shown({ of }: { readonly of: TransactionDetail & Judged }): ReactElement {
   const [followed, setFollowed] = useState<Followed>();
   const words = TEXT.transaction;
-  const place = useLogPlace(of.block_height);
+  const place = useLogPlace(String(of.block_height));
   return (
     <>
       <section className="panel answer" aria-label={CHAIN.answer.title}>

@@ -3,7 +3,7 @@ import { useMemo, useRef, type ReactElement } from 'react';
 import UPlot from 'uplot';
 import { tickLabels, timeLabels } from '../format.ts';
 import { dataOf, type Buckets, type Line } from './bucket-data.ts';
-import { axes, colorOf, Drawn, PADDING, stepped, zoneOf } from './uplot.tsx';
+import { axes, colorOf, Drawn, PADDING, stepped, veil, zoneOf } from './uplot.tsx';
 
 interface BucketPlotProps {
   readonly label: string;
@@ -13,22 +13,25 @@ interface BucketPlotProps {
   readonly buckets: Buckets;
   /** Unix seconds: the axis, which may have more time than the buckets */
   readonly axis: readonly [from: number, to: number];
+  /** beginnings of those without a block */
+  readonly missing: readonly number[];
   /** beginning of the oldest bucket that may still change, Unix seconds; undefined: none may */
   readonly open_from: number | undefined;
 }
 
 /** Facts that change with the data: options read them whenever they draw. */
-interface Now extends Pick<BucketPlotProps, 'axis' | 'open_from'> {
+interface Now extends Pick<BucketPlotProps, 'axis' | 'missing' | 'open_from'> {
   readonly onTime: (seconds: number | undefined) => void;
 }
 
 export function BucketPlot(props: BucketPlotProps): ReactElement {
-  const { label, at, lines, buckets, axis, open_from } = props;
+  const { label, at, lines, buckets, axis, missing, open_from } = props;
   const { length, shape, onPoint } = buckets;
   const [from, to] = axis;
   const now = useRef<Now>(undefined);
   now.current = {
     axis,
+    missing,
     open_from,
     onTime: (seconds) => {
       const index = Math.floor(((seconds ?? -1) - (at[0] ?? 0)) / length);
@@ -109,7 +112,7 @@ function seriesOf(line: Line, color: string, buckets: Buckets): UPlot.Series {
 }
 
 function bucketOptions(
-  { shape }: Buckets,
+  { shape, length }: Buckets,
   isUtc: boolean,
   now: { readonly current: Now | undefined },
 ): Partial<UPlot.Options> {
@@ -127,7 +130,8 @@ function bucketOptions(
       },
     },
     hooks: {
-      draw: [(plot) => veil(plot, now.current)],
+      drawAxes: [(plot) => ground(plot, now.current?.missing ?? [], length)],
+      draw: [(plot) => veil(plot, now.current?.open_from)],
       setCursor: [
         (plot) => {
           const { left = -1 } = plot.cursor;
@@ -138,18 +142,18 @@ function bucketOptions(
   };
 }
 
-/** Pales the buckets that may still change, behind a line. */
-function veil(plot: UPlot, now: Now | undefined): void {
-  if (now?.open_from === undefined) return;
+/** A ground below the buckets without a block, which zero has not. */
+function ground(plot: UPlot, missing: readonly number[], length: number): void {
   const { ctx, bbox } = plot;
-  const left = Math.max(bbox.left, Math.round(plot.valToPos(now.open_from, 'x', true)));
   ctx.save();
-  ctx.fillStyle = colorOf('--surface');
-  ctx.globalAlpha = 0.5;
-  ctx.fillRect(left, bbox.top, bbox.left + bbox.width - left, bbox.height);
-  ctx.globalAlpha = 1;
-  ctx.fillStyle = colorOf('--warn');
-  ctx.fillRect(left, bbox.top, 2, bbox.height);
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.fillStyle = colorOf('--raised');
+  for (const from of missing) {
+    const [left, right] = [from, from + length].map((at) => plot.valToPos(at, 'x', true));
+    ctx.fillRect(left ?? 0, bbox.top, (right ?? 0) - (left ?? 0), bbox.height);
+  }
   ctx.restore();
 }
 

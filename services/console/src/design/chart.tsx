@@ -1,6 +1,7 @@
 /** A plot of buckets in a panel, with the exact value that is pointed at, and all as a table. */
 import { useMemo, useState, type ReactElement, type ReactNode } from 'react';
 import type { SeriesBy } from '../../../../schemas/explorer-api/network.ts';
+import { CHAIN } from '../chain/text.ts';
 import { TEXT } from '../text.ts';
 import { Copy, Panel, Table, type Column } from './parts.tsx';
 import { bucketTime, lengthOf, type Stretch } from '../series/span.ts';
@@ -12,6 +13,8 @@ export interface ChartBucket {
   readonly start: string;
   /** whether no block can change it */
   readonly is_final: boolean;
+  /** has no block: its counts are not those of a quiet hour or day */
+  readonly is_missing?: true;
 }
 
 export function Chart<Bucket extends ChartBucket>(props: {
@@ -30,7 +33,15 @@ export function Chart<Bucket extends ChartBucket>(props: {
   readonly columns: readonly (Column<Bucket> & { readonly text: (bucket: Bucket) => string })[];
   readonly children?: ReactNode;
 }): ReactElement {
-  const { title, buckets, lines, columns, stretch, by } = props;
+  const { title, buckets, lines, stretch, by } = props;
+  // a level stays where nothing changes it
+  const isNone = ({ is_missing: isMissing }: ChartBucket): boolean =>
+    isMissing === true && props.shape !== 'line';
+  const columns = props.columns.map(({ cell, text, ...column }) => ({
+    ...column,
+    cell: (each: Bucket) => (isNone(each) ? CHAIN.charts.noBlock : cell(each)),
+    text: (each: Bucket) => (isNone(each) ? '' : text(each)),
+  }));
   const timeOf = ({ start, is_final: isFinal }: ChartBucket): string => {
     const time = bucketTime(by)(start);
     return isFinal ? time : TEXT.charts.mayChange(time);
@@ -48,7 +59,8 @@ export function Chart<Bucket extends ChartBucket>(props: {
             props.summary
           ) : (
             <>
-              <span className="quiet">{timeOf(bucket)}</span> {props.valueOf(bucket)}
+              <span className="quiet">{timeOf(bucket)}</span>{' '}
+              {isNone(bucket) ? CHAIN.charts.noBlock : props.valueOf(bucket)}
             </>
           )}
         </span>
@@ -60,6 +72,7 @@ export function Chart<Bucket extends ChartBucket>(props: {
           at={at}
           lines={lines}
           axis={[stretch.from / 1_000, stretch.to / 1_000]}
+          missing={buckets.filter(isNone).map(({ start }) => Date.parse(start) / 1_000)}
           open_from={open && Date.parse(open.start) / 1_000}
           buckets={{ shape: props.shape, length: lengthOf(by) / 1_000, onPoint: setPointed }}
         />

@@ -4,7 +4,7 @@ import type UPlot from 'uplot';
 import { localTime, tickLabels, timeLabels } from '../format.ts';
 import { TEXT } from '../text.ts';
 import type { LineColor } from './bucket-data.ts';
-import { axes, colorOf, Drawn, PADDING, stepped, zoneOf } from './uplot.tsx';
+import { axes, colorOf, Drawn, PADDING, stepped, veil, zoneOf } from './uplot.tsx';
 
 export interface Line {
   readonly name: string;
@@ -19,13 +19,16 @@ export function Plot(props: {
   /** Unix seconds */
   readonly at: readonly number[];
   readonly lines: readonly Line[];
+  /** Unix seconds, from which it may still change; undefined: no part may, or nobody says */
+  readonly open_from?: number | undefined;
 }): ReactElement {
-  const { at, lines } = props;
-  const shown = useRef(lines);
-  shown.current = lines;
+  const { at, lines, open_from } = props;
+  const shown = useRef({ lines, open_from });
+  shown.current = { lines, open_from };
   const data = useMemo(
     (): UPlot.AlignedData => [[...at], ...lines.map(({ values }) => [...values])],
-    [at, lines],
+    // drawn again when another part may still change
+    [at, lines, open_from],
   );
   return (
     <Drawn
@@ -41,7 +44,12 @@ function legendTime(seconds: number | undefined): string {
   return seconds === undefined ? '' : localTime(new Date(seconds * 1_000).toISOString());
 }
 
-function optionsOf(lines: () => readonly Line[]): Omit<UPlot.Options, 'width' | 'height'> {
+interface Shown {
+  readonly lines: readonly Line[];
+  readonly open_from: number | undefined;
+}
+
+function optionsOf(shown: () => Shown): Omit<UPlot.Options, 'width' | 'height'> {
   return {
     axes: axes(
       { values: (_plot, ticks, _axis, _space, step) => timeLabels(ticks, step) },
@@ -50,9 +58,12 @@ function optionsOf(lines: () => readonly Line[]): Omit<UPlot.Options, 'width' | 
     padding: PADDING,
     ...zoneOf(false),
     cursor: { y: false },
+    hooks: { draw: [(plot) => veil(plot, shown().open_from)] },
     series: [
       { label: TEXT.plotTime, value: (plot, at) => legendTime(at ?? plot.data[0].at(-1)) },
-      ...lines().map((line, at) => seriesOf(line, (point) => lines()[at]?.texts.at(point))),
+      ...shown().lines.map((line, at) =>
+        seriesOf(line, (point) => shown().lines[at]?.texts.at(point)),
+      ),
     ],
   };
 }

@@ -48,6 +48,21 @@ export function stepped(): Pick<UPlot.Series, 'paths'> {
   return paths === undefined ? {} : { paths };
 }
 
+/** Pales all from `from` on, Unix seconds, which may still change, behind a line. */
+export function veil(plot: UPlot, from: number | undefined): void {
+  if (from === undefined) return;
+  const { ctx, bbox } = plot;
+  const left = Math.max(bbox.left, Math.round(plot.valToPos(from, 'x', true)));
+  ctx.save();
+  ctx.fillStyle = colorOf('--surface');
+  ctx.globalAlpha = 0.5;
+  ctx.fillRect(left, bbox.top, bbox.left + bbox.width - left, bbox.height);
+  ctx.globalAlpha = 1;
+  ctx.fillStyle = colorOf('--warn');
+  ctx.fillRect(left, bbox.top, 2, bbox.height);
+  ctx.restore();
+}
+
 export function Drawn(props: {
   readonly label: string;
   /** the plot is made again when this changes */

@@ -3,13 +3,13 @@ import { Link, useSearch } from '@tanstack/react-router';
 import { useMemo, type ReactElement, type ReactNode } from 'react';
 import type { Series, SeriesBy, SeriesItem } from '../../../../schemas/explorer-api/network.ts';
 import { one } from '../api/explorer.ts';
-import { Chart } from '../design/chart.tsx';
+import { Chart, type ChartBucket } from '../design/chart.tsx';
 import { Amount, Answer } from '../design/parts.tsx';
 import { amountText, grouped, plotted } from '../format.ts';
 import { Heading } from '../design/heading.tsx';
 import { CHAIN } from '../chain/text.ts';
 import { TEXT } from '../text.ts';
-import { SpanChoice } from './span-choice.tsx';
+import { SpanChoice, useSpan } from './span-choice.tsx';
 import {
   SPAN_DEFAULT,
   parametersOf,
@@ -35,7 +35,7 @@ type Measure = (typeof MEASURES)[number];
 const AMOUNTS: ReadonlySet<Measure> = new Set(['fares', 'fees', 'supply']);
 
 export function ChartsPage(): ReactElement {
-  const search = useSearch({ from: '/charts' });
+  const [search, later] = useSpan(useSearch({ from: '/charts' }));
   const parameters = parametersOf(search);
   const series = useQuery({
     queryKey: ['series', parameters],
@@ -52,14 +52,17 @@ export function ChartsPage(): ReactElement {
         </Heading>
         <SpanChoice {...search} />
       </header>
+      {later}
       <Answer of={series}>{({ items, by }) => <Shown {...{ items, by, search }} />}</Answer>
     </>
   );
 }
 
-function emptyBucket(start: string, { supply, is_final }: SeriesItem): SeriesItem {
+type Bucket = SeriesItem & ChartBucket;
+
+function emptyBucket(start: string, { supply, is_final }: SeriesItem): Bucket {
   const none = { blocks: 0, transactions: 0, rides: 0, active_accounts: 0, fees: '0', fares: '0' };
-  return { start, ...none, supply, is_final };
+  return { start, ...none, supply, is_final, is_missing: true };
 }
 
 function Shown(props: {
@@ -69,7 +72,7 @@ function Shown(props: {
 }): ReactElement {
   const { items, by, search } = props;
   const stretch = stretchOf(search, items[0]?.start ?? '');
-  const buckets = useMemo(() => withoutGaps(items, by, emptyBucket), [items, by]);
+  const buckets = useMemo(() => withoutGaps<Bucket>(items, by, emptyBucket), [items, by]);
   const words = TEXT.charts;
   if (items.length === 0) return <p className="nothing">{words.none}</p>;
   return (
@@ -97,7 +100,7 @@ function Shown(props: {
 
 function MeasureChart(props: {
   readonly of: Measure;
-  readonly buckets: readonly SeriesItem[];
+  readonly buckets: readonly Bucket[];
   readonly stretch: Stretch;
   readonly by: SeriesBy;
 }): ReactElement {

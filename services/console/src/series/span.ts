@@ -61,6 +61,11 @@ export function stretchOf(search: SpanSearch, newest: string): Stretch {
   return { from: to - limit * length, to };
 }
 
+/** Whether the address names an end after the newest block, whose hour or day begins at `newest`. */
+export function isLater({ span = SPAN_DEFAULT, to }: SpanSearch, newest: string): boolean {
+  return to !== undefined && Date.parse(to) > Date.parse(newest) + lengthOf(SPANS[span].by);
+}
+
 /** Days are days in UTC; hours are shown in the zone of the reader. */
 export function bucketTime(by: SeriesBy): (start: string) => string {
   return by === 'hour' ? localHour : utcDay;

@@ -3,12 +3,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo, type CSSProperties, type ReactElement } from 'react';
 import type { SeriesBy, ValidatorSeries } from '../../../../schemas/explorer-api/network.ts';
 import { one } from '../api/explorer.ts';
-import { Chart } from '../design/chart.tsx';
+import { Chart, type ChartBucket } from '../design/chart.tsx';
 import { AddressLink, Answer } from '../design/parts.tsx';
 import type { Line, LineColor } from '../design/bucket-data.ts';
 import { grouped, shortened } from '../format.ts';
 import { TEXT } from '../text.ts';
-import { SpanChoice } from './span-choice.tsx';
+import { SpanChoice, useSpan } from './span-choice.tsx';
 import { parametersOf, stretchOf, withoutGaps, type SpanSearch } from './span.ts';
 
 const REFRESH_MS = 5_000;
@@ -21,7 +21,8 @@ const COLORS: readonly LineColor[] = [
   '--series-5',
 ];
 
-export function ValidatorShares({ search }: { readonly search: SpanSearch }): ReactElement {
+export function ValidatorShares(props: { readonly search: SpanSearch }): ReactElement {
+  const [search, later] = useSpan(props.search);
   const parameters = parametersOf(search);
   const series = useQuery({
     queryKey: ['series', 'validators', parameters],
@@ -31,6 +32,7 @@ export function ValidatorShares({ search }: { readonly search: SpanSearch }): Re
   return (
     <>
       <SpanChoice {...search} />
+      {later}
       <Answer of={series}>
         {({ items, by }) =>
           items.length === 0 ? (
@@ -45,15 +47,13 @@ export function ValidatorShares({ search }: { readonly search: SpanSearch }): Re
 }
 
 /** The blocks of one hour or day by producer; undefined: of all others. */
-interface Bucket {
-  readonly start: string;
+interface Bucket extends ChartBucket {
   readonly blocks: ReadonlyMap<string | undefined, number>;
   readonly all: number;
-  readonly is_final: boolean;
 }
 
 function noBlocks(start: string, { is_final }: Bucket): Bucket {
-  return { start, blocks: new Map(), all: 0, is_final };
+  return { start, blocks: new Map(), all: 0, is_final, is_missing: true };
 }
 
 interface Part {

@@ -1,5 +1,11 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { readAccount, readChain } from '../../../../../services/console/src/api/chain.ts';
+import { BLOCK_DETAIL } from '../../../../../schemas/explorer-api/blocks.ts';
+import { exampleOf } from '../../../../../schemas/http-api/answer.ts';
+import {
+  blockTransactions,
+  readAccount,
+  readChain,
+} from '../../../../../services/console/src/api/chain.ts';
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -36,23 +42,44 @@ test('after a reorganisation to a lower height no transaction is above the newes
   expect((await readChain(signal)).transactions).toEqual(items.slice(1));
 });
 
-test.each([
-  ['before the balance', 1],
-  ['after the balance', 2],
-])(
-  'an account that a reorganisation changes %s has the height of the later change',
-  async (_, at) => {
-    const asked = explorer((path) => {
-      const isReplaced = asked.length > at;
-      return path.endsWith('activity')
-        ? { items: [{ block_height: isReplaced ? 90 : 101 }] }
-        : { balance: isReplaced ? '0' : '500' };
-    });
-    expect((await readAccount('accounts/0x1', signal)).changed_at).toBe(101);
-  },
-);
+test('the balance of an account and the height of its change are of one answer', async () => {
+  const asked = explorer((path) =>
+    path.endsWith('balance-history')
+      ? {
+          items: [
+            { block_height: 7, balance: '300' },
+            { block_height: 101, balance: '500' },
+          ],
+        }
+      : // a reorganisation came in between
+        { balance: '0', nonce: 3 },
+  );
+  const { is, newest } = await readAccount('accounts/0x1', signal);
+  expect(newest).toEqual({ block_height: 101, balance: '500' });
+  expect(is.nonce).toBe(3);
+  expect(asked).toHaveLength(2);
+});
 
-test('an account that nothing ever changed has height 0', async () => {
+test('an account that nothing ever changed has no height', async () => {
   explorer(() => ({ items: [] }));
-  expect((await readAccount('accounts/0x1', signal)).changed_at).toBe(0);
+  expect((await readAccount('accounts/0x1', signal)).newest).toBeUndefined();
+});
+
+const block = { ...Object(exampleOf(BLOCK_DETAIL)), height: 7, hash: '0xaa' };
+
+test('transactions of a height are those of a block only while that block is there', async () => {
+  const asked = explorer((path) => (path === 'transactions' ? { items: [{ hash: '0x1' }] } : {}));
+  expect((await blockTransactions(block, 10, signal)).items).toEqual([{ hash: '0x1' }]);
+  expect(asked).toEqual(['transactions', 'blocks/0xaa']);
+});
+
+test('a block that is replaced meanwhile is refused, with none of the transactions', async () => {
+  vi.stubGlobal('fetch', (url: string) =>
+    Promise.resolve(
+      url.includes('/blocks/')
+        ? Response.json({ code: 'not_found', message: 'no such block' }, { status: 404 })
+        : Response.json({ items: [{ hash: '0x2' }] }),
+    ),
+  );
+  await expect(blockTransactions(block, 10, signal)).rejects.toMatchObject({ status: 404 });
 });

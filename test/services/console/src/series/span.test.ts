@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  isLater,
   parametersOf,
   spanSearch,
   stretchOf,
@@ -58,3 +59,17 @@ test('the axis of days ends with the day of the newest block', () => {
     Date.parse('2026-03-02T00:00:00.000Z'),
   );
 });
+
+test.each([
+  [{ span: '24h', to: '2026-03-01T06:00:00Z' }, false],
+  [{ span: '24h', to: '2026-03-01T06:00:00.001Z' }, true],
+  [{ span: '24h', to: '2100-01-01' }, true],
+  [{ span: '30d', to: '2026-03-02' }, false],
+  [{ span: '24h' }, false],
+] as const)(
+  'whether the end of %j is after the newest block, of 05:00 to 06:00: %s',
+  (search, is) => {
+    const newest = search.span === '30d' ? '2026-03-01T00:00:00Z' : '2026-03-01T05:00:00Z';
+    expect(isLater(search, newest)).toBe(is);
+  },
+);
