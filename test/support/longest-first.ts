@@ -39,6 +39,8 @@ const LONG = [
   'servers/infra/local/cluster/fail-over',
   'servers/infra/local/cluster/servers',
   'servers/services/ops/console/page',
+  'servers/services/console/phone',
+  'servers/services/console/moments',
   'servers/infra/local/main',
   'servers/services/projector/engine/batch-writer',
   'servers/services/runtime/kafka/reader-lost',

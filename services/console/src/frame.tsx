@@ -27,9 +27,13 @@ export function Frame(): ReactElement {
   useEffect(() => {
     const bar = nav.current;
     const link = bar?.querySelector('[aria-current=page]') ?? null;
-    if (bar === null || link === null) return;
-    const [all, one] = [bar.getBoundingClientRect(), link.getBoundingClientRect()];
-    bar.scrollLeft += one.left - all.left - (all.width - one.width) / 2;
+    if (bar === null || link === null) return undefined;
+    const resized = new ResizeObserver(() => {
+      const [all, one] = [bar.getBoundingClientRect(), link.getBoundingClientRect()];
+      bar.scrollLeft += one.left - all.left - (all.width - one.width) / 2;
+    });
+    resized.observe(bar);
+    return () => resized.disconnect();
   }, [pathname]);
   return (
     <>

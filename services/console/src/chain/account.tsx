@@ -316,6 +316,11 @@ function ActivityTable(props: {
           {
             name: words.delta,
             cell: ({ delta }) => <Amount of={delta} isChange />,
+            below: (item) => (
+              <>
+                <Cause of={item} /> <Age of={item.timestamp} />
+              </>
+            ),
             isNumber: true,
           },
           {
@@ -330,18 +335,14 @@ function ActivityTable(props: {
           },
           {
             name: words.transaction,
-            cell: ({ tx_hash: txHash }) =>
-              txHash === null ? (
-                <span className="quiet">{words.ofBlock}</span>
-              ) : (
-                <TransactionLink of={txHash} isBare />
-              ),
+            cell: (item) => <Cause of={item} />,
             isWide: true,
           },
           {
             name: words.block,
             cell: ({ block_height: blockHeight }) => <BlockLink height={blockHeight} />,
             isNumber: true,
+            isWide: true,
           },
           {
             name: words.time,
@@ -354,5 +355,16 @@ function ActivityTable(props: {
         ({ block_height: height }) => height,
       )}
     />
+  );
+}
+
+/** The transaction that changed the balance, or its block. */
+function Cause({ of }: { readonly of: Activity }): ReactElement {
+  return of.tx_hash === null ? (
+    <Link to="/blocks/$id" params={{ id: String(of.block_height) }}>
+      {TEXT.account.ofBlock}
+    </Link>
+  ) : (
+    <TransactionLink of={of.tx_hash} isBare />
   );
 }

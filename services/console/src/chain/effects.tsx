@@ -9,6 +9,7 @@ import { Pager } from '../design/pager.tsx';
 import { AddressLink, Amount, Answer, Command, Panel, Table } from '../design/parts.tsx';
 import { grouped } from '../format.ts';
 import { TEXT } from '../text.ts';
+import { CHAIN } from './text.ts';
 
 const ROWS = 100;
 
@@ -31,11 +32,20 @@ export function Effects(props: { readonly of: string; readonly empty: string }):
               keyOf={({ address, kind }, index) => `${address} ${kind} ${index}`}
               empty={props.empty}
               columns={[
-                { name: words.account, cell: ({ address }) => <AddressLink of={address} isBare /> },
+                {
+                  name: words.account,
+                  cell: ({ address }) => <AddressLink of={address} isBare />,
+                  below: ({ label }) => label,
+                },
                 { name: words.kind, cell: ({ label }) => label, isWide: true },
                 {
                   name: words.change,
                   cell: ({ delta }) => <Amount of={delta} isChange />,
+                  below: ({ balance }) => (
+                    <>
+                      <span className="quiet">{CHAIN.afterwards}</span> <Amount of={balance} />
+                    </>
+                  ),
                   isNumber: true,
                 },
                 {

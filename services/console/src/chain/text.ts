@@ -53,6 +53,8 @@ export const CHAIN = {
       `This address names an end after the newest block: the newest ${span} are shown.`,
     noBlock: 'no block',
   },
+  /** between a change and the balance after it */
+  afterwards: 'then',
   place: { title: 'Place' },
   home: {
     /** when the explorer was asked for blocks and transactions */

@@ -14,19 +14,22 @@ import {
 } from '../design/parts.tsx';
 import { TEXT } from '../text.ts';
 
-const HASH: Column<Transaction> = {
-  name: TEXT.transaction.hash,
-  cell: ({ hash }) => <TransactionLink of={hash} isBare />,
-};
 const TYPE: Column<Transaction> = {
   name: TEXT.transaction.type,
   cell: ({ function_call_type: functionCallType, is_ride_related: isRideRelated }) => (
     <Tag tone={isRideRelated ? 'accent' : 'plain'}>{functionCallType}</Tag>
   ),
+  isWide: true,
+};
+const HASH: Column<Transaction> = {
+  name: TEXT.transaction.hash,
+  cell: ({ hash }) => <TransactionLink of={hash} isBare />,
+  below: TYPE.cell,
 };
 const AMOUNT: Column<Transaction> = {
   name: TEXT.transaction.amount,
   cell: ({ amount }) => <Amount of={amount} />,
+  below: ({ timestamp }) => <Age of={timestamp} />,
   isNumber: true,
 };
 const TIME: Column<Transaction> = {

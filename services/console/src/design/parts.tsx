@@ -2,7 +2,6 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import {
-  Fragment,
   useDeferredValue,
   useEffect,
   useMemo,
@@ -70,8 +69,10 @@ export interface Column<Item> {
   readonly name: string;
   readonly cell: (item: Item) => ReactNode;
   readonly isNumber?: boolean;
-  /** left out on a phone */
+  /** left out on a phone, where one tap shows it, or another column has it below its own cell */
   readonly isWide?: boolean;
+  /** on a phone below the cell */
+  readonly below?: (item: Item) => ReactNode;
 }
 
 interface TableProps<Item> {
@@ -126,6 +127,9 @@ function Rows<Item>(props: RowsProps<Item>): ReactElement {
               {columns.map((column) => (
                 <td key={column.name} className={classOf(column)}>
                   {column.cell(item)}
+                  {column.below !== undefined && (
+                    <span className="narrow">{column.below(item)}</span>
+                  )}
                 </td>
               ))}
             </tr>
@@ -156,16 +160,7 @@ export function Amount(props: {
     <span className={tone}>
       <span className="digits">
         {isCredit && '+'}
-        {amountText(base)
-          .split(',')
-          .map((digits, at) => (
-            // in a table of a phone a long amount breaks at a comma
-            <Fragment key={at}>
-              {at > 0 && ','}
-              {at > 0 && <wbr />}
-              {digits}
-            </Fragment>
-          ))}
+        {amountText(base)}
         <span className="padding" aria-hidden>
           {amountPadding(base)}
         </span>
@@ -338,14 +333,13 @@ export function withFinality<Item>(
   heightOf: (item: Item) => number,
 ): readonly Column<Item>[] {
   const state = (item: Item): ReactElement => <Finality height={heightOf(item)} of={of} isShort />;
-  const cell = (item: Item): ReactElement => (
+  const below = (item: Item): ReactElement => (
     <>
-      {first.cell(item)}
-      <span className="narrow">{state(item)}</span>
+      {first.below?.(item)} {state(item)}
     </>
   );
   return [
-    { name: first.name, cell },
+    { name: first.name, cell: first.cell, below },
     { name: TEXT.finality.name, cell: state, isWide: true },
     ...others,
   ];

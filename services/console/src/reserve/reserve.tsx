@@ -214,6 +214,10 @@ function History(props: {
   );
 }
 
+function statusTag(run: RecordedRun): ReactElement {
+  return <StatusTag of={verdictOf(run)} />;
+}
+
 function Runs({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement {
   const words = TEXT.reserve;
   const usdt = TEXT.units.usdt;
@@ -231,13 +235,20 @@ function Runs({ runs }: { readonly runs: readonly RecordedRun[] }): ReactElement
               <Time of={runAt} />
             </RunLink>
           ),
+          below: statusTag,
         },
-        { name: words.status, cell: (run) => <StatusTag of={verdictOf(run)} /> },
+        { name: words.status, cell: statusTag, isWide: true },
         {
           name: words.liability,
           cell: (run) => <Amount of={run.ledger_liability} unit={usdt} />,
+          below: (run) =>
+            isWhole(run) && (
+              <>
+                <span className="quiet">{words.surplus}</span>{' '}
+                <Amount of={run.surplus} unit={usdt} />
+              </>
+            ),
           isNumber: true,
-          isWide: true,
         },
         {
           name: words.custody,

@@ -105,6 +105,14 @@ function colored(color: LineColor): CSSProperties & { readonly '--color': string
   return { '--color': `var(${color})` };
 }
 
+function nameOf(address: Part['address']): string {
+  return address === undefined ? TEXT.validators.rest : shortened(address);
+}
+
+function madeOf(address: Part['address'], blocks: Bucket['blocks']): string {
+  return grouped(blocks.get(address) ?? 0);
+}
+
 function Shares(props: {
   readonly items: ValidatorSeries['items'];
   readonly by: SeriesBy;
@@ -135,12 +143,27 @@ function Shares(props: {
       shape="parts"
       summary={<span className="quiet">{words.blocks(grouped(all))}</span>}
       valueOf={(bucket) => <strong>{words.blocks(grouped(bucket.all))}</strong>}
-      columns={parts.map(({ address }) => ({
-        name: address === undefined ? words.rest : shortened(address),
-        cell: ({ blocks }) => grouped(blocks.get(address) ?? 0),
-        text: ({ blocks }) => String(blocks.get(address) ?? 0),
-        isNumber: true,
-      }))}
+      columns={[
+        {
+          name: words.produced,
+          cell: (bucket) => grouped(bucket.all),
+          below: ({ blocks, is_missing: isMissing }) =>
+            isMissing === true
+              ? null
+              : parts
+                  .map(({ address }) => `${nameOf(address)}: ${madeOf(address, blocks)}`)
+                  .join(', '),
+          text: (bucket) => String(bucket.all),
+          isNumber: true,
+        },
+        ...parts.map(({ address }) => ({
+          name: nameOf(address),
+          cell: ({ blocks }: Bucket) => madeOf(address, blocks),
+          text: ({ blocks }: Bucket) => String(blocks.get(address) ?? 0),
+          isNumber: true,
+          isWide: true,
+        })),
+      ]}
     >
       <ul className="legend">
         {parts.map(({ address, color, blocks }) => (
