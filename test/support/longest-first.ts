@@ -48,6 +48,7 @@ const LONG = [
   'servers/services/tron-watcher/watcher',
   'servers/services/hub-gateway/clients-browser',
   'servers/services/hub-gateway/clients-sockets',
+  'servers/services/hub-gateway/graphiql',
   'servers/services/hub-gateway/resilience',
   'services/console/src/market/ground',
   'infra/prometheus/metrics',

@@ -2,7 +2,6 @@
  * POST and GET /graphql: the body, the document, and Apollo's own middleware for Express; GraphiQL
  * for browsers. Other caches may keep the answers to GET that depend on no token.
  */
-import { createHash } from 'node:crypto';
 import { expressMiddleware } from '@as-integrations/express5';
 import type { Request, RequestHandler } from 'express';
 import { turnOf } from '../../runtime/limits/clients.ts';
@@ -10,6 +9,7 @@ import { RefusedRequest, type Guard, type Route } from '../../runtime/http/handl
 import { jsonIn } from '../../runtime/http/json-body.ts';
 import type { HttpResponse } from '../../runtime/http/response.ts';
 import { GRAPHQL_PATH, SOCKET_PATH } from '../config.ts';
+import { graphiql } from './graphiql.ts';
 import type { Refusal } from '../../runtime/process/errors.ts';
 import type { Callers } from '../graphql/authentication.ts';
 import { errorBody, TEXT_NEEDED } from '../graphql/errors.ts';
@@ -164,65 +164,3 @@ const parseBody: RequestHandler = (request, _response, next) => {
   request.body = read.json;
   next();
 };
-
-const EXAMPLE = `# Headers take the token of generateToken:
-# {"Authorization": "Bearer <token>"}
-
-query Market {
-  chainInfo { chainId txFee totalSupply }
-  listRideRequests { txHash fare passengerAddress }
-}
-
-subscription Requests {
-  rideRequestsUpdated { txHash fare }
-}
-`;
-
-const GRAPHIQL_OPTIONS = {
-  title: 'Hub',
-  endpoint: GRAPHQL_PATH,
-  // graphql-transport-ws
-  subscriptionsProtocol: 'WS',
-  subscriptionsEndpoint: SOCKET_PATH,
-  defaultQuery: EXAMPLE,
-  // a token is a secret: it ends with the page
-  shouldPersistHeaders: false,
-} as const;
-
-/**
- * GraphiQL for browsers, one page that loads nothing from other servers. It is made at the first
- * request: the bundle has 9 MB.
- */
-function graphiql(): RequestHandler {
-  let made: ReturnType<typeof render> | undefined;
-  return async (request, response, next) => {
-    if (request.accepts(['application/json', 'text/html']) !== 'text/html') return next();
-    made ??= render().catch((error: unknown) => {
-      made = undefined;
-      throw error;
-    });
-    const { policy, html } = await made;
-    response.setHeader('content-security-policy', policy);
-    return response.setHeader('content-type', 'text/html; charset=utf-8').send(html);
-  };
-}
-
-async function render(): Promise<{ readonly policy: string; readonly html: Buffer }> {
-  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
-  const html = renderGraphiQL(GRAPHIQL_OPTIONS);
-  const script = html.slice(html.indexOf('<script>') + 8, html.lastIndexOf('</script>'));
-  const policy = [
-    "default-src 'none'",
-    `script-src 'sha256-${createHash('sha256').update(script).digest('base64')}'`,
-    // the editor runs its language services in workers, and writes its styles at run time
-    'worker-src blob:',
-    "style-src 'unsafe-inline'",
-    'font-src data:',
-    'img-src data:',
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ];
-  return { policy: policy.join('; '), html: Buffer.from(html) };
-}

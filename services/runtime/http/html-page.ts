@@ -3,11 +3,14 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
 const TOKENS = new URL('../../console/src/design/tokens.css', import.meta.url);
-const STYLE = `${readFileSync(TOKENS, 'utf8')}
+/** The colours and faces of the console, and its bar. */
+export const LOOK = `${readFileSync(TOKENS, 'utf8')}
 body { margin: 0; background: var(--ground); color: var(--ink); font: var(--size-m) / 1.5 var(--font); }
 a { color: var(--accent); }
-header { background: var(--surface); border-bottom: 1px solid var(--line); }
-header p, main { max-width: var(--page); margin: 0 auto; padding: var(--space-3) var(--space-6); }
+body > header { background: var(--surface); border-bottom: 1px solid var(--line); }
+body > header p, main { max-width: var(--page); margin: 0 auto; padding: var(--space-3) var(--space-6); }
+`;
+const STYLE = `${LOOK}
 h1 { font-size: var(--size-xl); }
 h2 { font-size: var(--size-l); margin-top: var(--space-8); }
 main > p { max-width: 45rem; white-space: pre-line; }
@@ -16,6 +19,9 @@ div { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: var(--space-1) var(--space-4) var(--space-1) 0; border-bottom: 1px solid var(--line); }
 `;
+
+/** Leads back. */
+export const BAR = '<header><p><a href="/">CLT: start page</a></p></header>';
 
 /** The page loads its own files and calls its own service, and nothing else. */
 const POLICY = [
@@ -56,7 +62,7 @@ export function htmlPage({ title, head = '', main, end = '' }: HtmlPage): string
     ${head}
   </head>
   <body>
-    <header><p><a href="/">CLT: start page</a></p></header>
+    ${BAR}
     <main>
 ${main}
     </main>
