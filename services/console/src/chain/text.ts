@@ -55,6 +55,9 @@ export const CHAIN = {
   },
   /** between a change and the balance after it */
   afterwards: 'then',
+  search: {
+    noRun: 'No reserve run is near: only the newest 100 are searched. Reserve lists all runs.',
+  },
   place: { title: 'Place' },
   home: {
     /** when the explorer was asked for blocks and transactions */

@@ -7,8 +7,11 @@ import type { RecordedRun } from '../../../../schemas/explorer-api/reserve.ts';
 import { one, page } from '../api/explorer.ts';
 import { ServiceError } from '../api/service.ts';
 import { shortened } from '../format.ts';
+import { CHAIN } from '../chain/text.ts';
 import { TEXT } from '../text.ts';
+import { TIME_ZONE } from '../zone.ts';
 import { forget, recentHits, remember } from './recent.ts';
+import { runNear, timeOf } from './time.ts';
 import { askedText, isDepositId, isOfTron, isRunId, namedHits, type Hit } from './typed.ts';
 
 /** Waits for the next key. */
@@ -22,6 +25,8 @@ async function found(
   typed: string,
   signal = new AbortController().signal,
 ): Promise<readonly Hit[]> {
+  const at = timeOf(typed, Date.now(), TIME_ZONE);
+  if (at !== undefined) return runNear(at, signal);
   if (!isRunId(typed)) return (await page<Found>(path, signal, { q: askedText(typed) })).items;
   const identifier = typed.toLowerCase();
   try {
@@ -34,6 +39,11 @@ async function found(
     if (!(error instanceof ServiceError) || error.status !== 404) throw error;
     return isDepositId(typed) ? [{ kind: 'deposit', identifier }] : [];
   }
+}
+
+function nothingText(typed: string): string {
+  if (timeOf(typed, Date.now(), TIME_ZONE) !== undefined) return CHAIN.search.noRun;
+  return isOfTron(typed) ? TEXT.search.tron : TEXT.search.none;
 }
 
 /** The text as it was a moment ago. */
@@ -99,7 +109,7 @@ export function Search(): ReactElement {
         ...(await found('search', typed)),
         ...(await found('search/suggestions', typed)),
       ];
-      if (first === undefined) setProblem(isOfTron(typed) ? TEXT.search.tron : TEXT.search.none);
+      if (first === undefined) setProblem(nothingText(typed));
       else open(first);
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
