@@ -39,6 +39,7 @@ const LONG = [
   'servers/infra/local/cluster/fail-over',
   'servers/infra/local/cluster/servers',
   'servers/services/ops/console/page',
+  'servers/services/console/states',
   'servers/services/console/phone',
   'servers/services/console/moments',
   'servers/infra/local/main',
