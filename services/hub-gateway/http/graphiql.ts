@@ -36,7 +36,7 @@ const OPTIONS = {
   shouldPersistHeaders: false,
 } as const;
 
-/** Its parts, of which some are outside of its container. */
+/** Parts of GraphiQL, of which some are outside of its container. */
 const PARTS =
   ':is(.graphiql-container, .graphiql-dialog, .graphiql-dialog-overlay, .graphiql-tooltip, [data-radix-popper-content-wrapper])';
 
@@ -55,7 +55,7 @@ const COLOURS = {
 
 const [LIGHT = '', DARK = ''] = LOOK.split('@media (prefers-color-scheme: dark)');
 
-/** Its custom properties, of the colours in `tokens`: hue, saturation and lightness. */
+/** Custom properties of GraphiQL, of the colours in `tokens`: hue, saturation and lightness. */
 function coloursOf(tokens: string): string {
   return Object.entries(COLOURS)
     .map(([name, token]) => {

@@ -1,4 +1,4 @@
-/** The console in Chromium on an explorer with blocks, runs and series, and a hub of given lists. */
+/** The console in Chromium on an explorer with blocks, runs and series, and a hub of two lists. */
 import { rm } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { Client } from 'pg';

@@ -49,7 +49,7 @@ export async function readAccount(path: string, signal: AbortSignal): Promise<Kn
   return { is, newest: items.at(-1) };
 }
 
-/** Those of the block with this hash. Throws a `ServiceError` of 404 once it is replaced. */
+/** Transactions of the block with this hash. Throws a `ServiceError` of 404 once it is replaced. */
 export async function blockTransactions(
   { height, hash }: BlockDetail,
   limit: number,

@@ -13,8 +13,8 @@ const ISO =
   /^(?<date>\d{4}-\d{2}-\d{2})[t ](?<clock>\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(?<zone>z|[+-]\d{2}:\d{2})?$/i;
 
 /**
- * Unix milliseconds; undefined: no time. A time of day is the newest such one. `zone`: UTC where the
- * reader chose it, else the times are those of the browser.
+ * Unix milliseconds; undefined: no time. A time of day is the newest such one. `zone`: UTC where
+ * the reader chose it, else the times are those of the browser.
  */
 export function timeOf(typed: string, now: number, zone: string | undefined): number | undefined {
   const isUtc = zone !== undefined;

@@ -61,7 +61,7 @@ export function stretchOf(search: SpanSearch, newest: string): Stretch {
   return { from: to - limit * length, to };
 }
 
-/** Whether the address names an end after the newest block, whose hour or day begins at `newest`. */
+/** Whether the end in the address is after the newest hour or day, which begins at `newest`. */
 export function isLater({ span = SPAN_DEFAULT, to }: SpanSearch, newest: string): boolean {
   return to !== undefined && Date.parse(to) > Date.parse(newest) + lengthOf(SPANS[span].by);
 }

@@ -1,4 +1,4 @@
-/** Each state of the pages and each part that opens, by the rules of WCAG 2.1 AA, light and dark. */
+/** Each state of the pages and each part that opens, by the rules of AA, light and dark. */
 import type { BrowserContext, Page, Route } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { toHex } from '../../../../schemas/address.ts';
