@@ -155,9 +155,9 @@ export function Amount(props: {
 }): ReactElement {
   const base = BigInt(props.of);
   const isCredit = props.isChange === true && base > 0n;
-  const tone = props.isChange === true ? (isCredit ? 'good' : 'bad') : undefined;
+  const tone = props.isChange === true ? (isCredit ? 'good' : 'bad') : '';
   return (
-    <span className={tone}>
+    <span className={`amount ${tone}`}>
       <span className="digits">
         {isCredit && '+'}
         {amountText(base)}

@@ -10,7 +10,7 @@ import { isLater, isSpan, SPAN_DEFAULT, SPANS, type SpanSearch } from './span.ts
 
 const REFRESH_MS = 5_000;
 
-/** The part to show, without an end after the newest block, and a sentence where it was left out. */
+/** The part to show, without an end after the newest block, and a sentence that says so. */
 export function useSpan(search: SpanSearch): readonly [SpanSearch, later: ReactElement | null] {
   const { span = SPAN_DEFAULT, to } = search;
   const { by } = SPANS[span];
