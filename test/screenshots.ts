@@ -19,7 +19,7 @@ const SIZES = {
   desktop: { width: 1_280, height: 860 },
 } as const;
 const SCHEMES = ['light', 'dark'] as const;
-/** Page and scheme; at the size of a desktop. */
+/** Page and scheme; of a phone, whose texts can be read side by side in the README. */
 const IN_README: readonly (readonly [string, (typeof SCHEMES)[number]])[] = [
   ['chain', 'light'],
   ['market', 'dark'],
@@ -148,6 +148,7 @@ async function webp(page: Page): Promise<Buffer> {
   const { data } = await session.send('Page.captureScreenshot', {
     format: 'webp',
     quality: WEBP_QUALITY,
+    clip: { x: 0, y: 0, ...SIZES.phone, scale: 2 },
   });
   return Buffer.from(data, 'base64');
 }
@@ -156,7 +157,11 @@ async function take(browser: Browser, all: readonly Shown[]): Promise<number> {
   let taken = 0;
   for (const [size, viewport] of Object.entries(SIZES)) {
     for (const colorScheme of SCHEMES) {
-      const options = { viewport, colorScheme, reducedMotion: 'reduce' } as const;
+      const options = {
+        viewport,
+        colorScheme,
+        reducedMotion: 'reduce',
+      } as const;
       const context = await openContext(browser, options);
       const page = await context.newPage();
       for (const shown of all) {
@@ -166,7 +171,7 @@ async function take(browser: Browser, all: readonly Shown[]): Promise<number> {
         await page.screenshot({ path: file, fullPage: true });
         taken++;
         const isWanted = IN_README.some(([of, scheme]) => of === name && scheme === colorScheme);
-        if (isWanted && size === 'desktop')
+        if (isWanted && size === 'phone')
           writeFileSync(join(README, `${name}.webp`), await webp(page));
       }
       await context.close();
