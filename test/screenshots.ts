@@ -128,7 +128,7 @@ function operationsPages(operations: string, key: string): readonly Shown[] {
   ];
 }
 
-/** Returns once nothing is loading any more. */
+/** Returns once nothing is loading any more, and it is known what is final. */
 async function show(page: Page, shown: Shown): Promise<void> {
   // a page of a session keeps it in its memory
   await page.goto('about:blank');
@@ -139,7 +139,7 @@ async function show(page: Page, shown: Shown): Promise<void> {
     () =>
       ![...document.querySelectorAll('.nothing')].some(({ textContent }) =>
         /^(Loading|The topic is being read)/.test(textContent),
-      ),
+      ) && !document.body.innerText.includes('not known yet'),
   );
 }
 
