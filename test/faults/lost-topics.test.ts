@@ -1,7 +1,7 @@
 /** Topics that were deleted or cut, which a person repairs as `repaired-system.ts` says. */
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { CHAIN_BLOCKS, SCHEMA_IDS, TOPICS, TREASURY_LEDGER } from '../../schemas/topics.ts';
 import { deleteRecordsBefore, withRawAdmin } from '../support/kafka.ts';
 import { until } from '../support/until.ts';
@@ -10,8 +10,8 @@ import { isSaidBy, RepairedSystem } from './repaired-system.ts';
 let system: RepairedSystem;
 beforeAll(async () => {
   system = await RepairedSystem.open();
+  return () => system.close();
 });
-afterAll(() => system.close());
 
 /** Projectors that read chain.blocks. */
 const BLOCK_READERS = ['explorer', 'ride-market', 'series'];

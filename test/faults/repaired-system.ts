@@ -29,8 +29,13 @@ export class RepairedSystem {
   /** Started by `npm run up`. */
   static async open(): Promise<RepairedSystem> {
     const system = new RepairedSystem(await Installation.open());
-    await system.npmRun('up');
-    return system;
+    try {
+      await system.npmRun('up');
+      return system;
+    } catch (error) {
+      await system.close();
+      throw error;
+    }
   }
 
   private constructor(stack: Installation) {
@@ -72,7 +77,7 @@ export class RepairedSystem {
     );
   }
 
-  /** What needs attention, as `ops status` says it. */
+  /** The lines of `ops status` about what needs attention. */
   async faults(): Promise<readonly string[]> {
     const status: Status = JSON.parse((await this.op('status', '--json')).stdout);
     return status.attention;

@@ -2,7 +2,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import {
   CHAIN_BLOCKS,
   DEPOSIT_ADDRESSES,
@@ -20,8 +20,8 @@ import { RepairedSystem } from './repaired-system.ts';
 let system: RepairedSystem;
 beforeAll(async () => {
   system = await RepairedSystem.open();
+  return () => system.close();
 });
-afterAll(() => system.close());
 
 /** Types what `ops status` says, as long as it says something. */
 async function followStatus(): Promise<readonly string[]> {

@@ -18,7 +18,8 @@ async function within<Seen>(look: () => Seen | Promise<Seen>): Promise<Seen> {
 
 /**
  * Looks again and again until `holds` is true of what it sees; an error is nothing seen. It rests
- * as long as a look takes, so that one that starts a command leaves processor time. After HANG_MS it rejects with `what` was waited for, for how long, and what was seen last.
+ * as long as a look takes, so that one that starts a command leaves processor time. After HANG_MS
+ * it rejects with `what` was waited for, for how long, and what was seen last.
  */
 export async function until<Seen>(
   look: () => Seen | Promise<Seen>,
