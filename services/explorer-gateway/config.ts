@@ -53,10 +53,11 @@ function tilesUrl(name: string): Setting<string> {
   return {
     ...httpUrl(name),
     expected:
-      'an address like https://host/{z}/{x}/{y}.png or https://host/map.pmtiles, or the path of a file whose name ends in .pmtiles',
+      'an address like https://host/{z}/{x}/{y}.png or https://host/map.pmtiles, without user and password, or the path of a file whose name ends in .pmtiles',
     read: (text) => {
       const isArchive = text.endsWith('.pmtiles');
       if (!isAddress(text)) return isArchive ? checkedTiles(text) : undefined;
+      if (namesUser(text)) return undefined;
       return isArchive || /\{z\}.*\{[xy]\}.*\{[xy]\}/.test(text) ? text : undefined;
     },
   };
@@ -67,11 +68,18 @@ export function isAddress(text: string): boolean {
   return URL.canParse(text) && /^https?:/.test(text);
 }
 
+/** Everybody reads it in the settings of the pages, and browsers ask for no such address. */
+function namesUser(address: string): boolean {
+  const { username, password } = new URL(address);
+  return username !== '' || password !== '';
+}
+
 function tronUrl(name: string): Setting<string> {
   return {
     ...httpUrl(name),
-    expected: `an address like ${TRON_URLS.mainnet}, or ${NO_TRON_URL}`,
-    read: (text) => (text === NO_TRON_URL || isAddress(text) ? text : undefined),
+    expected: `an address like ${TRON_URLS.mainnet}, without user and password, or ${NO_TRON_URL}`,
+    read: (text) =>
+      text === NO_TRON_URL || (isAddress(text) && !namesUser(text)) ? text : undefined,
   };
 }
 

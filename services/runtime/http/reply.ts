@@ -114,7 +114,7 @@ export class Replies {
  */
 async function sendPieces(
   response: Response,
-  pieces: AsyncIterable<string>,
+  pieces: AsyncIterable<string | Buffer>,
   writeHead: () => void,
   idleMs: number,
 ): Promise<void> {

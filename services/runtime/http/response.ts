@@ -9,7 +9,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
  */
 export interface HttpResponse {
   readonly status: number;
-  readonly body: string | Buffer | AsyncIterable<string>;
+  readonly body: string | Buffer | AsyncIterable<string | Buffer>;
   /** default: JSON */
   readonly content_type?: string;
   /** `cache-control` is no-store if not given; with it, a 200 is sent as `answer.ts` says */

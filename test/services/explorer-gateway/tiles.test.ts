@@ -1,5 +1,7 @@
 /** Tiles of the map as a file of the gateway: what it refuses at its start, and what it sends. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -48,6 +50,21 @@ test('tiles are a template of pictures, an archive at an address, or the file of
   for (const value of ['https://tiles.example/', '/data/city']) expect(read(value)).toBeUndefined();
 });
 
+test.each([SETTINGS.console_tiles_url, SETTINGS.console_tron_url])(
+  'an address that pages are told has no user and no password',
+  (setting) => {
+    for (const user of ['me:secret@', 'me@', ':secret@'])
+      for (const end of ['{z}/{x}/{y}.png', 'city.pmtiles'])
+        expect(setting.read(`https://${user}host.example/${end}`)).toBeUndefined();
+  },
+);
+
+test('an address of another kind than http is no address of tiles', () => {
+  for (const value of ['javascript:{z}{x}{y}', 'data:,{z}{x}{y}', 'file:///{z}/{x}/{y}'])
+    expect(read(value)).toBeUndefined();
+  expect(() => read('javascript:1//.pmtiles')).toThrow('the file cannot be read (ENOENT)');
+});
+
 test.each([
   ['absent.pmtiles', undefined, 'the file cannot be read (ENOENT)'],
   ['empty.pmtiles', Buffer.alloc(0), 'the file is no PMTiles archive of version 3'],
@@ -84,6 +101,8 @@ test('a part has its bytes, its place and a validator that all parts share', asy
   expect(tail.headers.get('etag')).toBe(head.headers.get('etag'));
   expect(await bytesOf(head)).toEqual(ARCHIVE.subarray(0, 127));
   expect(await bytesOf(tail)).toEqual(ARCHIVE.subarray(200));
+  const only = await ask('bytes=0-126', 'HEAD');
+  expect([only.status, only.headers.get('content-length')]).toEqual([206, '127']);
 });
 
 test('a question for the whole file, or for none of it, is refused in words', async () => {
@@ -120,4 +139,53 @@ test('no Range leads out of the file', async () => {
       expect(body.length).toBeGreaterThan(0);
     }),
   );
+});
+
+test('a file that is written anew in place has another validator, and its new end', async () => {
+  const other = put('other.pmtiles', ARCHIVE);
+  const changed = await openExplorer({
+    postgres_reader_url: POSTGRES,
+    console: pathToFileURL(`${folder}/`),
+    console_tiles_url: other,
+  });
+  const ranged = (range: string): Promise<Response> =>
+    fetch(`${changed.url}/tiles.pmtiles`, { headers: { range } });
+  const before = await ranged('bytes=0-6');
+  put('other.pmtiles', ARCHIVE.subarray(0, 200));
+  const after = await ranged('bytes=100-');
+  expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'));
+  expect(after.headers.get('content-range')).toBe('bytes 100-199/200');
+  expect(await bytesOf(after)).toEqual(ARCHIVE.subarray(100, 200));
+  const behind = await ranged('bytes=200-');
+  expect([behind.status, behind.headers.get('content-range')]).toEqual([416, 'bytes */200']);
+  await changed.close();
+});
+
+const MIB = 1_024 * 1_024;
+const CLIENTS = 40;
+
+test('clients that do not read hold pieces of the file, and not their parts', async () => {
+  const large = put('large.pmtiles', ARCHIVE);
+  truncateSync(large, 4 * MIB);
+  const served = await openExplorer({
+    postgres_reader_url: POSTGRES,
+    console: pathToFileURL(`${folder}/`),
+    console_tiles_url: large,
+  });
+  const before = process.memoryUsage().arrayBuffers;
+  const clients = Array.from({ length: CLIENTS }, () =>
+    connect(Number(new URL(served.url).port), '127.0.0.1'),
+  );
+  await Promise.all(
+    clients.map(async (client) => {
+      client.write('GET /tiles.pmtiles HTTP/1.1\r\nhost: x\r\nrange: bytes=0-\r\n\r\n');
+      await once(client, 'readable');
+    }),
+  );
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(CLIENTS * MIB);
+  for (const client of clients) client.destroy();
+  expect(
+    await bytesOf(await fetch(`${served.url}/tiles.pmtiles`, { headers: { range: 'bytes=0-' } })),
+  ).toHaveLength(4 * MIB);
+  await served.close();
 });
